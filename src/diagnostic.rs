@@ -1,0 +1,161 @@
+//! Diagnostics: what is wrong with a text, as data.
+//!
+//! Every layer that finds a mistake returns [`Diagnostic`]s; drawing them for
+//! people happens in one place (`diagnostic::draw`) and nowhere else. Codes
+//! are stable: one per kind of mistake, never reused.
+
+use crate::source::{Source, Span};
+
+pub mod draw;
+
+/// Declares [`Code`] with its number, its one-line meaning and the list of all.
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $number:literal;)+) => {
+        /// The kind of a mistake. Shown as `E0101`.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum Code { $($(#[doc = $doc])+ $name),+ }
+
+        impl Code {
+            /// Every code, in the order of their numbers.
+            pub const ALL: &'static [Code] = &[$(Code::$name),+];
+
+            /// The number, for example 101 for `E0101`.
+            pub fn number(self) -> u16 {
+                match self { $(Code::$name => $number),+ }
+            }
+
+            /// What the code means, in one or more lines.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Code::$name => concat!($($doc, "\n"),+).trim_ascii()),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A character that no token starts with.
+    UnknownCharacter = 101;
+    /// A number that is not well formed, such as `1.2.3`.
+    MalformedNumber = 102;
+    /// A token where the grammar wants another.
+    UnexpectedToken = 103;
+    /// The text ends inside an item.
+    UnexpectedEnd = 104;
+    /// A parenthesis that is never closed.
+    UnclosedParenthesis = 105;
+    /// Expressions nested deeper than the limit.
+    TooDeep = 106;
+    /// An operator precedence outside 1 to 100.
+    BadPrecedence = 107;
+    /// An operator that cannot be defined, such as `=`.
+    ReservedOperator = 108;
+    /// A text longer than the limit.
+    SourceTooLong = 109;
+    /// An item of the grammar that this context cannot run.
+    Unsupported = 110;
+
+    /// A variable that nothing declares.
+    UnknownVariable = 201;
+    /// An operator without a definition.
+    UnknownOperator = 202;
+    /// The left side of `=` is not a variable.
+    BadAssignment = 203;
+    /// Two parameters of one name.
+    DuplicateParameter = 204;
+    /// A call with another number of arguments than the function takes.
+    WrongArity = 205;
+    /// An `extern` that names no host function of the allow-list.
+    UnknownExtern = 206;
+    /// An `extern` whose arity is not the host function's.
+    ExternArity = 207;
+    /// More definitions, variables or functions than a limit allows.
+    TooMany = 208;
+
+    /// A call of a function that is not defined, found when it ran.
+    UndefinedFunction = 301;
+    /// A call that does not fit the function's present arity, found when it ran.
+    StaleCall = 302;
+    /// The stack is used up.
+    StackOverflow = 303;
+    /// The run was interrupted.
+    Interrupted = 304;
+    /// The run took longer than allowed.
+    DeadlineExceeded = 305;
+    /// A host function reported an error.
+    HostFailure = 306;
+    /// A function could not be compiled.
+    CompileFailure = 307;
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Severity {
+    /// The item was refused.
+    Error,
+    /// The item was accepted, but something no longer fits.
+    Warning,
+}
+
+/// A place and what is to be said about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// The text the place is in.
+    pub source: Source,
+    /// The place.
+    pub span: Span,
+    /// What is said there; may be empty.
+    pub message: String,
+}
+
+/// One mistake: a code, a sentence, the place, further places, advice.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// The kind of mistake.
+    pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The sentence, in lower case and without a full stop.
+    pub message: String,
+    /// The place itself first, then related ones.
+    pub labels: Vec<Label>,
+    /// What to do about it, if that is known.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error of kind `code` at `span`.
+    pub fn error(code: Code, source: &Source, span: Span, message: impl Into<String>) -> Self {
+        Self { code, severity: Severity::Error, message: message.into(), labels: Vec::new(), help: None }
+            .with_label(source, span, "")
+    }
+
+    /// The same as a warning.
+    #[must_use]
+    pub fn as_warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
+    /// Adds a related place.
+    #[must_use]
+    pub fn with_label(mut self, source: &Source, span: Span, message: impl Into<String>) -> Self {
+        self.labels.push(Label { source: source.clone(), span, message: message.into() });
+        self
+    }
+
+    /// Sets what is said at the place itself.
+    #[must_use]
+    pub fn with_note(mut self, message: impl Into<String>) -> Self {
+        if let Some(label) = self.labels.first_mut() {
+            label.message = message.into();
+        }
+        self
+    }
+
+    /// Sets the advice.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}

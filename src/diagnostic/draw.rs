@@ -1,0 +1,1 @@
+//! Drawing diagnostics for people.

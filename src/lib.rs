@@ -1,0 +1,6 @@
+//! Kal makes Kaleidoscope live.
+
+pub mod diagnostic;
+pub mod name;
+pub mod source;
+pub mod syntax;

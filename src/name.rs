@@ -1,0 +1,51 @@
+//! Interned names.
+//!
+//! A [`Name`] is a small number that stands for a text: two names are equal
+//! exactly when their texts are. The table they come from, [`Names`], belongs
+//! to an engine and only grows; there is no global table.
+
+use lasso::{Key, Spur, ThreadedRodeo};
+use rustc_hash::FxBuildHasher;
+
+/// An interned text: the name of a function, a variable or an operator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Name(Spur);
+
+impl Name {
+    /// The position of this name in its table: 0 for the first text interned.
+    pub fn index(self) -> usize {
+        self.0.into_usize()
+    }
+}
+
+/// The table of names of one engine; shared by all its threads.
+#[derive(Debug)]
+pub struct Names(ThreadedRodeo<Spur, FxBuildHasher>);
+
+impl Names {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self(ThreadedRodeo::with_hasher(FxBuildHasher))
+    }
+
+    /// The name of `text`, entered into the table if it is new.
+    pub fn intern(&self, text: &str) -> Name {
+        Name(self.0.get_or_intern(text))
+    }
+
+    /// The name of `text` if it has been interned before.
+    pub fn get(&self, text: &str) -> Option<Name> {
+        self.0.get(text).map(Name)
+    }
+
+    /// The text of a name that came from this table.
+    pub fn text(&self, name: Name) -> &str {
+        self.0.resolve(&name.0)
+    }
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::new()
+    }
+}

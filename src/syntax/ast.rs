@@ -1,0 +1,134 @@
+//! The abstract syntax tree of one item, as a flat array.
+//!
+//! The nodes of an expression stand in *post-order*: operands before their
+//! operator, so a walk over the array with a stack of values visits the tree
+//! without recursion, however deep it is. Constructs that bind a name or
+//! choose what to evaluate leave *marks* between their parts, so that the same
+//! single walk knows where each part begins:
+//!
+//! ```text
+//! a && b            a  ShortCircuit(And)  b  Binary(And)
+//! x = e             e  Assign(x)
+//! f(a, b)           a  b  Call f 2
+//! if c then a else b
+//!                   c  Then  a  Else  b  If
+//! for i = s, c, t in b
+//!                   s  ForVariable(i)  c  ForCondition  t  ForStep  b  For
+//! var x = e, y in b
+//!                   e  Bind(x)  0  Bind(y)  b  Var(2)
+//! ```
+//!
+//! A missing step is the number 1, a missing initialiser the number 0 (with
+//! the span of the place where they would stand).
+
+use crate::name::Name;
+use crate::source::{Source, Span};
+use crate::syntax::operator::{BinaryOp, Fixity, UnaryOp};
+
+/// One entry of the post-order array. Comments say what it takes from the
+/// stack of values and what it leaves there.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Node {
+    /// Leaves the number.
+    Number(f64),
+    /// Leaves the value of a variable.
+    Variable(Name),
+    /// Takes a value, assigns it to the variable, leaves it.
+    Assign(Name),
+    /// Takes one value, leaves the result of a built-in operator.
+    Unary(UnaryOp),
+    /// Takes two values, leaves the result of a built-in operator. `And` and
+    /// `Or` have a `ShortCircuit` mark after the left operand.
+    Binary(BinaryOp),
+    /// Mark after the left operand of `And` or `Or`.
+    ShortCircuit(BinaryOp),
+    /// Takes `arguments` values, leaves the result of the call.
+    Call {
+        /// The function; for a user-defined operator `unary` or `binary`
+        /// followed by the operator's text.
+        callee: Name,
+        /// How many arguments.
+        arguments: u32,
+    },
+    /// A call of a user-defined operator, or the use of an unknown one: as
+    /// [`Node::Call`], with one argument if unary, two if binary.
+    Operator {
+        /// The function that defines it: `unary!`, `binary|`.
+        callee: Name,
+        /// 1 or 2.
+        arguments: u8,
+    },
+    /// Mark after the condition of an `if`: takes it.
+    Then,
+    /// Mark between the branches of an `if`.
+    Else,
+    /// End of an `if`: leaves the value of the branch taken.
+    If,
+    /// Mark after the start of a `for`: takes it, brings the variable into scope.
+    ForVariable(Name),
+    /// Mark after the condition of a `for`.
+    ForCondition,
+    /// Mark after the step of a `for`.
+    ForStep,
+    /// End of a `for`: takes the value of the body, leaves 0, ends the scope.
+    For,
+    /// Mark after an initialiser: takes it, brings the variable into scope.
+    Bind(Name),
+    /// End of a `var … in`: ends the scope of that many variables and leaves
+    /// the value of the body.
+    Var(u32),
+}
+
+/// An expression: its nodes in post-order, and for each the place it came
+/// from (for an operator the operator's token, for a call the callee's name).
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Ast {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// As many spans.
+    pub spans: Vec<Span>,
+}
+
+/// A name with its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spanned {
+    /// The name.
+    pub name: Name,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The head of a `def` or an `extern`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Prototype {
+    /// The function; `unary!` or `binary|` for an operator.
+    pub name: Spanned,
+    /// The parameters in order.
+    pub parameters: Vec<Spanned>,
+    /// How the operator is read, if the function is one.
+    pub fixity: Option<Fixity>,
+}
+
+/// What an item is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ItemKind {
+    /// `def prototype body`.
+    Definition(Prototype, Ast),
+    /// `extern prototype`.
+    Extern(Prototype),
+    /// A top-level `var` without `in`: initialisers, each followed by its `Bind`.
+    Variables(Ast),
+    /// A top-level expression.
+    Expression(Ast),
+}
+
+/// One item of a program.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Item {
+    /// What it is.
+    pub kind: ItemKind,
+    /// The text it is from.
+    pub source: Source,
+    /// From its first to its last token.
+    pub span: Span,
+}

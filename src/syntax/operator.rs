@@ -1,0 +1,229 @@
+//! Operators: the built-in ones and the table that programs extend.
+//!
+//! [`Operators`] tells the parser how the text that follows is to be read. A
+//! program's `def binary`/`def unary` adds to it after the definition was
+//! accepted; text that was read before is not affected.
+
+use crate::name::{Name, Names};
+use rustc_hash::FxHashMap;
+
+/// Precedence of unary operators: looser than `^`, tighter than `*`.
+pub const UNARY_PRECEDENCE: u8 = 45;
+
+/// Precedence of a user-defined binary operator that gives none.
+pub const DEFAULT_PRECEDENCE: u8 = 30;
+
+/// Built-in unary operators.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum UnaryOp {
+    /// `-x`
+    Negate,
+    /// `!x`
+    Not,
+}
+
+/// Built-in binary operators.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BinaryOp {
+    /// `||`
+    Or,
+    /// `&&`
+    And,
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `>`
+    Greater,
+    /// `<=`
+    LessEqual,
+    /// `>=`
+    GreaterEqual,
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `%`
+    Remainder,
+    /// `^`
+    Power,
+}
+
+impl UnaryOp {
+    /// Every built-in unary operator.
+    pub const ALL: [Self; 2] = [Self::Negate, Self::Not];
+
+    /// How it is written.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Negate => "-",
+            Self::Not => "!",
+        }
+    }
+}
+
+impl BinaryOp {
+    /// Every built-in binary operator, loosest first.
+    pub const ALL: [Self; 14] = [
+        Self::Or,
+        Self::And,
+        Self::Equal,
+        Self::NotEqual,
+        Self::Less,
+        Self::Greater,
+        Self::LessEqual,
+        Self::GreaterEqual,
+        Self::Add,
+        Self::Subtract,
+        Self::Multiply,
+        Self::Divide,
+        Self::Remainder,
+        Self::Power,
+    ];
+
+    /// How it is written.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Or => "||",
+            Self::And => "&&",
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::Greater => ">",
+            Self::LessEqual => "<=",
+            Self::GreaterEqual => ">=",
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
+            Self::Power => "^",
+        }
+    }
+
+    /// Its built-in precedence.
+    pub fn precedence(self) -> u8 {
+        match self {
+            Self::Or => 4,
+            Self::And => 6,
+            Self::Equal | Self::NotEqual => 9,
+            Self::Less | Self::Greater | Self::LessEqual | Self::GreaterEqual => 10,
+            Self::Add | Self::Subtract => 20,
+            Self::Multiply | Self::Divide | Self::Remainder => 40,
+            Self::Power => 50,
+        }
+    }
+
+    /// Whether its right operand is evaluated only when the left one does not
+    /// decide.
+    pub fn short_circuits(self) -> bool {
+        matches!(self, Self::Or | Self::And)
+    }
+}
+
+/// How a user-defined operator is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fixity {
+    /// Before its operand.
+    Unary {
+        /// The operator's text.
+        operator: Name,
+    },
+    /// Between its operands, left-associative.
+    Binary {
+        /// The operator's text.
+        operator: Name,
+        /// 1 (loosest) to 100.
+        precedence: u8,
+    },
+}
+
+/// What an operator token means when it stands before an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnaryMeaning {
+    /// A built-in operator.
+    BuiltIn(UnaryOp),
+    /// The function that defines it, `unary!`.
+    Function(Name),
+}
+
+/// What an operator token means when it stands between operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BinaryMeaning {
+    /// 1 (loosest) to 100.
+    pub precedence: u8,
+    /// Whether `a ∘ b ∘ c` is `a ∘ (b ∘ c)`.
+    pub right_associative: bool,
+    /// What it does.
+    pub action: BinaryAction,
+}
+
+/// What a binary operator does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BinaryAction {
+    /// `=`
+    Assign,
+    /// A built-in operator.
+    BuiltIn(BinaryOp),
+    /// The function that defines it, `binary|`.
+    Function(Name),
+}
+
+/// The operators in force at one place of a program, by their text's name.
+#[derive(Clone, Debug)]
+pub struct Operators {
+    unary: FxHashMap<Name, UnaryMeaning>,
+    binary: FxHashMap<Name, BinaryMeaning>,
+}
+
+impl Operators {
+    /// The built-in operators.
+    pub fn new(names: &Names) -> Self {
+        let unary = UnaryOp::ALL.map(|op| (names.intern(op.text()), UnaryMeaning::BuiltIn(op)));
+        let mut binary: FxHashMap<_, _> = BinaryOp::ALL
+            .iter()
+            .map(|&op| {
+                let meaning = BinaryMeaning {
+                    precedence: op.precedence(),
+                    right_associative: op == BinaryOp::Power,
+                    action: BinaryAction::BuiltIn(op),
+                };
+                (names.intern(op.text()), meaning)
+            })
+            .collect();
+        let assign = BinaryMeaning { precedence: 2, right_associative: true, action: BinaryAction::Assign };
+        binary.insert(names.intern("="), assign);
+        Self { unary: unary.into_iter().collect(), binary }
+    }
+
+    /// What `operator` means before an operand, if anything.
+    pub fn unary(&self, operator: Name) -> Option<UnaryMeaning> {
+        self.unary.get(&operator).copied()
+    }
+
+    /// What `operator` means between operands, if anything.
+    pub fn binary(&self, operator: Name) -> Option<BinaryMeaning> {
+        self.binary.get(&operator).copied()
+    }
+
+    /// Makes `function` the meaning of the operator described by `fixity`, for
+    /// the text read from now on.
+    pub fn define(&mut self, fixity: Fixity, function: Name) {
+        match fixity {
+            Fixity::Unary { operator } => {
+                self.unary.insert(operator, UnaryMeaning::Function(function));
+            }
+            Fixity::Binary { operator, precedence } => {
+                let action = BinaryAction::Function(function);
+                let meaning = BinaryMeaning { precedence, right_associative: false, action };
+                self.binary.insert(operator, meaning);
+            }
+        }
+    }
+}
