@@ -7,6 +7,7 @@
 use crate::source::{Source, Span};
 
 pub mod draw;
+pub mod suggest;
 
 /// Declares [`Code`] with its number, its one-line meaning and the list of all.
 macro_rules! codes {

@@ -3,4 +3,8 @@
 //! Pure: text and tables in, values and diagnostics out.
 
 pub mod ast;
+pub mod lexer;
+mod number;
 pub mod operator;
+pub mod parser;
+pub mod token;

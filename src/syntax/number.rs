@@ -1,0 +1,153 @@
+//! Numbers: from text to `f64`, and what can be wrong with one.
+//!
+//! The lexer hands over everything that begins like a number together with the
+//! number and identifier characters behind it, so that `1.2.3` and `12ab` are
+//! one mistake each and not two numbers or a number and a name.
+
+use super::token::Terminal;
+use logos::Lexer;
+
+/// Why a text is not a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Malformed {
+    SecondPoint,
+    NoExponent,
+    NoHexDigits,
+    BadHexDigit,
+    StrayUnderscore,
+    StrayLetter,
+}
+
+impl Malformed {
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::SecondPoint => "a second decimal point",
+            Self::NoExponent => "the exponent has no digits",
+            Self::NoHexDigits => "no digits after `0x`",
+            Self::BadHexDigit => "not a hexadecimal digit",
+            Self::StrayUnderscore => "an underscore that is not between two digits",
+            Self::StrayLetter => "a letter in a number",
+        }
+    }
+
+    pub(super) fn advice(self) -> &'static str {
+        match self {
+            Self::SecondPoint => "a number has at most one decimal point",
+            Self::NoExponent => "write an exponent as in `1e5` or `1e-3`",
+            Self::NoHexDigits | Self::BadHexDigit => "write a hexadecimal number as in `0x1F`",
+            Self::StrayUnderscore => "write `1_000`: one underscore, and digits on both sides of it",
+            Self::StrayLetter => "a name cannot begin with a digit; between a number and a name goes an operator",
+        }
+    }
+}
+
+/// Extends a match that begins like a number over all that belongs to it.
+pub(super) fn extend(lexer: &mut Lexer<'_, Terminal>) {
+    let rest = lexer.remainder();
+    let hexadecimal = lexer.slice() == "0" && rest.starts_with(['x', 'X']);
+    let extent = if hexadecimal { word_length(rest) } else { decimal_length(rest) };
+    lexer.bump(extent);
+}
+
+/// The length of the number and identifier characters `text` begins with.
+fn word_length(text: &str) -> usize {
+    let belongs = |character: char| character == '.' || unicode_ident::is_xid_continue(character);
+    text.find(|character| !belongs(character)).unwrap_or(text.len())
+}
+
+/// The same, taking in the sign of an exponent.
+fn decimal_length(text: &str) -> usize {
+    let is_digit = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'_');
+    let bytes = text.as_bytes();
+    let digits = bytes.iter().take_while(|byte| is_digit(byte)).count();
+    let signed = match bytes[digits..] {
+        [b'e' | b'E', b'+' | b'-', ..] => digits + 2,
+        [next, ..] if !next.is_ascii_alphanumeric() && next.is_ascii() => return digits,
+        _ => digits,
+    };
+    signed + word_length(&text[signed..])
+}
+
+/// The value of a number.
+pub(super) fn value(text: &str) -> Result<f64, Malformed> {
+    let bytes = text.as_bytes();
+    if bytes.len() <= 15 && bytes.iter().all(u8::is_ascii_digit) {
+        let value = bytes.iter().fold(0, |value: u64, byte| value * 10 + u64::from(byte - b'0'));
+        return Ok(rounded(value));
+    }
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => hexadecimal(digits),
+        None => decimal(text),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rounding to the nearest is what is wanted")]
+fn rounded(value: u64) -> f64 {
+    value as f64
+}
+
+/// The nearest `f64` of hexadecimal digits, however many: the top 64 bits are
+/// kept, and a bit that says whether any below them was set decides ties.
+fn hexadecimal(digits: &str) -> Result<f64, Malformed> {
+    if digits.is_empty() {
+        return Err(Malformed::NoHexDigits);
+    }
+    check_underscores(digits, u8::is_ascii_hexdigit)?;
+    let (mut top, mut rest, mut exponent) = (0_u64, false, 0_u32);
+    for character in digits.chars().filter(|&character| character != '_') {
+        let digit = character.to_digit(16).ok_or(match character {
+            '.' => Malformed::SecondPoint,
+            _ => Malformed::BadHexDigit,
+        })?;
+        if top >> 60 == 0 {
+            top = top << 4 | u64::from(digit);
+        } else {
+            exponent = exponent.saturating_add(4);
+            rest |= digit != 0;
+        }
+    }
+    Ok(rounded(top | u64::from(rest)) * power_of_two(exponent))
+}
+
+fn power_of_two(exponent: u32) -> f64 {
+    if exponent > 1023 { f64::INFINITY } else { f64::from_bits(u64::from(exponent + 1023) << 52) }
+}
+
+fn decimal(text: &str) -> Result<f64, Malformed> {
+    check_underscores(text, u8::is_ascii_digit)?;
+    check_decimal(text)?;
+    if text.contains('_') { text.replace('_', "").parse() } else { text.parse() }
+        .map_err(|_| Malformed::StrayLetter)
+}
+
+/// The shape digits, point, digits, exponent.
+fn check_decimal(text: &str) -> Result<(), Malformed> {
+    let is_digit = |character: char| character.is_ascii_digit() || character == '_';
+    let rest = text.trim_start_matches(is_digit);
+    let rest = rest.strip_prefix('.').map_or(rest, |fraction| fraction.trim_start_matches(is_digit));
+    let Some(exponent) = rest.strip_prefix(['e', 'E']) else {
+        return match rest.chars().next() {
+            None => Ok(()),
+            Some('.') => Err(Malformed::SecondPoint),
+            Some(_) => Err(Malformed::StrayLetter),
+        };
+    };
+    let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    match digits.trim_start_matches(is_digit).chars().next() {
+        None if digits.is_empty() => Err(Malformed::NoExponent),
+        None => Ok(()),
+        Some('.') => Err(Malformed::SecondPoint),
+        Some(_) if digits.starts_with(is_digit) => Err(Malformed::StrayLetter),
+        Some(_) => Err(Malformed::NoExponent),
+    }
+}
+
+fn check_underscores(text: &str, is_digit: fn(&u8) -> bool) -> Result<(), Malformed> {
+    let bytes = text.as_bytes();
+    let between_digits = |at: usize| {
+        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+        before.is_some_and(is_digit) && bytes.get(at + 1).is_some_and(is_digit)
+    };
+    let mut underscores = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'_');
+    if underscores.all(|(at, _)| between_digits(at)) { Ok(()) } else { Err(Malformed::StrayUnderscore) }
+}

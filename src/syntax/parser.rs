@@ -1,0 +1,194 @@
+//! From tokens to items.
+//!
+//! The grammar itself is in `grammar`, one chumsky parser per production of
+//! `grammar/kaleidoscope.ebnf`. This file drives it item by item, because a
+//! `def` may define an operator that the text behind it uses: whoever accepts
+//! the definition enters it into the operator table before the next item is
+//! read. After a mistake reading resumes at the next item.
+
+mod builder;
+mod failure;
+mod grammar;
+
+use super::ast::{Item, ItemKind};
+use super::lexer;
+use super::operator::Operators;
+use super::token::{Terminal, Tokens};
+use crate::diagnostic::Diagnostic;
+use crate::name::Names;
+use crate::source::Source;
+use builder::{Builder, State};
+use chumsky::Parser as _;
+use failure::Failure;
+
+/// Limits of what the parser accepts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// How deep parentheses, arguments, `if`, `for` and `var` may nest.
+    pub max_nesting: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_nesting: 10_000 }
+    }
+}
+
+/// What is wrong with one item.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SyntaxErrors {
+    /// The mistakes in the order of their places: any number of lexical ones,
+    /// at most one where the grammar wants another token.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether the only mistake is that the text ends inside the item, so that
+    /// more text could complete it.
+    pub at_end: bool,
+}
+
+/// Reads the items of a text one after the other.
+#[derive(Debug)]
+pub struct Parser<'t> {
+    tokens: &'t Tokens,
+    names: &'t Names,
+    limits: Limits,
+    position: usize,
+    builder: Builder,
+}
+
+impl<'t> Parser<'t> {
+    /// A parser at the first of `tokens`, whose names are from `names`.
+    pub fn new(tokens: &'t Tokens, names: &'t Names, limits: Limits) -> Self {
+        Self { tokens, names, limits, position: 0, builder: Builder::default() }
+    }
+
+    /// Reads the next item with the operators now in force; `None` at the end
+    /// of the text.
+    ///
+    /// An accepted definition of an operator must be entered into the table
+    /// before the next call, if the text behind it is to use it.
+    pub fn next_item(&mut self, operators: &Operators) -> Option<Result<Item, SyntaxErrors>> {
+        let start = self.item_start()?;
+        let outcome = self.run(start, operators);
+        self.position = match outcome {
+            Ok(end) => end,
+            Err(failure) => self.recover(start, failure.at),
+        };
+        let errors = self.errors(start, outcome.err());
+        if !errors.diagnostics.is_empty() {
+            return Some(Err(errors));
+        }
+        let kind = self.builder.finish()?;
+        let span = self.tokens.span(start).to(self.tokens.span(self.position - 1));
+        Some(Ok(Item { kind, source: self.tokens.source().clone(), span }))
+    }
+
+    /// The first token that is not a `;`.
+    fn item_start(&self) -> Option<usize> {
+        let rest = &self.tokens.terminals()[self.position..];
+        let separators = rest.iter().take_while(|terminal| **terminal == Terminal::Semicolon).count();
+        (separators < rest.len()).then_some(self.position + separators)
+    }
+
+    /// Runs the grammar on the item at token `start`; gives the token behind it.
+    ///
+    /// chumsky wants its input to end where a parser ends, which an item does
+    /// not: whether it was read is what the state says, not chumsky's verdict.
+    fn run(&mut self, start: usize, operators: &Operators) -> Result<usize, Failure> {
+        self.builder.clear();
+        let mut state = State {
+            tokens: self.tokens,
+            names: self.names,
+            operators,
+            limits: self.limits,
+            start,
+            end: None,
+            builder: &mut self.builder,
+        };
+        let rest = &self.tokens.terminals()[start..];
+        let verdict = grammar::program().parse_with_state(rest, &mut state);
+        match state.end {
+            Some(end) => Ok(end),
+            None => Err(verdict.into_errors().pop().unwrap_or_default().moved_by(start)),
+        }
+    }
+
+    /// Where to go on after a mistake at token `at` of the item that began at
+    /// `start`: behind the next `;` or before a keyword that begins an item.
+    fn recover(&self, start: usize, at: usize) -> usize {
+        let from = at.max(start + 1);
+        let terminals = self.tokens.terminals();
+        let found = terminals.iter().skip(from).position(|terminal| {
+            *terminal == Terminal::Semicolon || terminal.begins_item()
+        });
+        found.map_or(terminals.len(), |distance| {
+            let stop = from + distance;
+            if terminals[stop] == Terminal::Semicolon { stop + 1 } else { stop }
+        })
+    }
+
+    /// All that is wrong with the item from token `start` to the position.
+    fn errors(&mut self, start: usize, failure: Option<Failure>) -> SyntaxErrors {
+        /// More lexical mistakes than this in one item tell nothing new.
+        const MOST_LEXICAL: usize = 100;
+        let mut diagnostics = std::mem::take(&mut self.builder.diagnostics);
+        diagnostics.extend(self.tokens.diagnostics(start..self.position).take(MOST_LEXICAL));
+        let mut at_end = false;
+        if let Some(failure) = failure {
+            at_end = diagnostics.is_empty() && failure.is_at_end(self.tokens);
+            if self.tokens.terminals().get(failure.at) != Some(&Terminal::Unknown) {
+                diagnostics.push(failure.diagnostic(self.tokens, start, &self.builder, self.limits));
+            }
+        }
+        diagnostics.sort_by_key(|diagnostic| diagnostic.labels[0].span.start);
+        SyntaxErrors { diagnostics, at_end }
+    }
+}
+
+/// Reads a whole text, entering the operators it defines into `operators`.
+pub fn parse_all(
+    source: &Source,
+    names: &Names,
+    operators: &mut Operators,
+) -> (Vec<Item>, Vec<Diagnostic>) {
+    let (mut items, mut diagnostics) = (Vec::new(), Vec::new());
+    let tokens = match lexer::lex(source, names) {
+        Ok(tokens) => tokens,
+        Err(diagnostic) => return (items, vec![diagnostic]),
+    };
+    let mut parser = Parser::new(&tokens, names, Limits::default());
+    while let Some(result) = parser.next_item(operators) {
+        match result {
+            Ok(item) => {
+                install(&item, operators);
+                items.push(item);
+            }
+            Err(errors) => diagnostics.extend(errors.diagnostics),
+        }
+    }
+    (items, diagnostics)
+}
+
+/// Enters the operator that `item` defines, if it defines one.
+fn install(item: &Item, operators: &mut Operators) {
+    if let ItemKind::Definition(prototype, _) = &item.kind
+        && let Some(fixity) = prototype.fixity
+    {
+        operators.define(fixity, prototype.name.name);
+    }
+}
+
+/// Whether the text ends inside an item that more text could complete: a
+/// prompt asks for another line then.
+pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> bool {
+    let Ok(tokens) = lexer::lex(source, names) else { return false };
+    let mut operators = operators.clone();
+    let mut parser = Parser::new(&tokens, names, Limits::default());
+    let mut incomplete = false;
+    while let Some(result) = parser.next_item(&operators) {
+        match result {
+            Ok(item) => install(&item, &mut operators),
+            Err(errors) => incomplete = errors.at_end,
+        }
+    }
+    incomplete
+}

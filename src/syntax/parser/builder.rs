@@ -1,0 +1,287 @@
+//! The array of nodes under construction.
+//!
+//! Operators are folded here with the shunting-yard method (Dijkstra 1961):
+//! an operator waits until one that binds looser, or the end of its
+//! expression, comes by. Nothing recurses, so a chain of operators may be as
+//! long as memory allows.
+
+use super::Limits;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::name::{Name, Names};
+use crate::source::Span;
+use crate::syntax::ast::{Ast, ItemKind, Node, Prototype, Spanned};
+use crate::syntax::operator::{
+    BinaryAction, BinaryMeaning, DEFAULT_PRECEDENCE, Fixity, Operators, UNARY_PRECEDENCE, UnaryMeaning,
+};
+use crate::syntax::token::{Terminal, Tokens};
+use chumsky::input::{Checkpoint, Cursor};
+use chumsky::inspector::Inspector;
+
+/// An operator whose last operand is still being read.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    precedence: u8,
+    /// What it becomes.
+    node: Node,
+    span: Span,
+}
+
+/// What kind of item was read.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) enum Shape {
+    Definition,
+    Extern,
+    Variables,
+    #[default]
+    Expression,
+}
+
+/// The item under construction; reused for all items of a text.
+#[derive(Default, Debug)]
+pub(super) struct Builder {
+    pub(super) shape: Shape,
+    pub(super) prototype: Option<Prototype>,
+    pub(super) ast: Ast,
+    waiting: Vec<Waiting>,
+    /// Index into `waiting` of the first operator of the innermost expression.
+    base: usize,
+    /// How many expressions are open.
+    depth: u32,
+    /// How many of them are followed by something before the item can end.
+    enclosing: u32,
+    /// The tokens of the parentheses now open.
+    pub(super) open_parentheses: Vec<u32>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+impl Builder {
+    pub(super) fn clear(&mut self) {
+        self.shape = Shape::Expression;
+        self.prototype = None;
+        self.ast.nodes.clear();
+        self.ast.spans.clear();
+        self.waiting.clear();
+        self.base = 0;
+        self.depth = 0;
+        self.enclosing = 0;
+        self.open_parentheses.clear();
+        self.diagnostics.clear();
+    }
+
+    /// The finished item; `None` if it has no prototype and should.
+    pub(super) fn finish(&mut self) -> Option<ItemKind> {
+        let ast = Ast { nodes: self.ast.nodes.as_slice().into(), spans: self.ast.spans.as_slice().into() };
+        Some(match self.shape {
+            Shape::Definition => ItemKind::Definition(self.prototype.take()?, ast),
+            Shape::Extern => ItemKind::Extern(self.prototype.take()?),
+            Shape::Variables => ItemKind::Variables(ast),
+            Shape::Expression => ItemKind::Expression(ast),
+        })
+    }
+
+    pub(super) fn push(&mut self, node: Node, span: Span) {
+        self.ast.nodes.push(node);
+        self.ast.spans.push(span);
+    }
+
+    /// Ends the wait of the innermost expression's operators that bind tighter
+    /// than one of `precedence` that comes next.
+    fn settle(&mut self, precedence: u8, right_associative: bool) {
+        while self.waiting.len() > self.base {
+            let top = self.waiting[self.waiting.len() - 1];
+            if top.precedence < precedence || top.precedence == precedence && right_associative {
+                return;
+            }
+            self.push(top.node, top.span);
+            self.waiting.pop();
+        }
+    }
+}
+
+/// What the grammar's parsers see and change besides the input.
+pub(super) struct State<'s> {
+    pub(super) tokens: &'s Tokens,
+    pub(super) names: &'s Names,
+    pub(super) operators: &'s Operators,
+    pub(super) limits: Limits,
+    /// The item's first token, where chumsky's input begins.
+    pub(super) start: usize,
+    /// The token behind the item, once it has been read.
+    pub(super) end: Option<usize>,
+    pub(super) builder: &'s mut Builder,
+}
+
+/// The grammar is decided by one token, so chumsky never has to go back over
+/// anything that changed the state.
+impl<'t> Inspector<'t, &'t [Terminal]> for State<'_> {
+    type Checkpoint = ();
+
+    fn on_token(&mut self, _token: &Terminal) {}
+
+    fn on_save<'parse>(&self, _cursor: &Cursor<'t, 'parse, &'t [Terminal]>) {}
+
+    fn on_rewind<'parse>(&mut self, _marker: &Checkpoint<'t, 'parse, &'t [Terminal], ()>) {}
+}
+
+impl State<'_> {
+    pub(super) fn span(&self, token: usize) -> Span {
+        self.tokens.span(token)
+    }
+
+    /// The empty place behind the token before `token`.
+    pub(super) fn gap_before(&self, token: usize) -> Span {
+        let end = self.tokens.span(token - 1).end;
+        Span { start: end, end }
+    }
+
+    pub(super) fn push(&mut self, node: Node, token: usize) {
+        self.builder.push(node, self.tokens.span(token));
+    }
+
+    /// Opens an expression; gives what `leave` needs, or `None` if that is
+    /// deeper than allowed.
+    pub(super) fn enter(&mut self) -> Option<usize> {
+        if self.builder.depth > self.limits.max_nesting {
+            return None;
+        }
+        self.builder.depth += 1;
+        Some(std::mem::replace(&mut self.builder.base, self.builder.waiting.len()))
+    }
+
+    /// Closes the innermost expression.
+    pub(super) fn leave(&mut self, outer_base: usize) {
+        self.builder.settle(0, false);
+        self.builder.base = outer_base;
+        self.builder.depth -= 1;
+    }
+
+    /// What is read until `enclosed_end` has something of the item behind it.
+    pub(super) fn enclosed_begin(&mut self) {
+        self.builder.enclosing += 1;
+    }
+
+    pub(super) fn enclosed_end(&mut self) {
+        self.builder.enclosing -= 1;
+    }
+
+    /// Reads the operator at `token` before its operand.
+    pub(super) fn unary(&mut self, token: usize) {
+        let name = self.tokens.name(token);
+        let node = match self.unary_meaning(name) {
+            Some(UnaryMeaning::BuiltIn(op)) => Node::Unary(op),
+            Some(UnaryMeaning::Function(callee)) => Node::Operator { callee, arguments: 1 },
+            None => Node::Operator { callee: self.function("unary", name), arguments: 1 },
+        };
+        self.builder.waiting.push(Waiting { precedence: UNARY_PRECEDENCE, node, span: self.span(token) });
+    }
+
+    /// Reads the operator at `token` after a complete operand; false if the
+    /// expression ends before it.
+    pub(super) fn binary(&mut self, token: usize) -> bool {
+        let Some(meaning) = self.binary_meaning(self.tokens.name(token)) else { return false };
+        self.builder.settle(meaning.precedence, meaning.right_associative);
+        let (node, span) = match meaning.action {
+            BinaryAction::Assign => self.assignment(token),
+            BinaryAction::Function(callee) => (Node::Operator { callee, arguments: 2 }, self.span(token)),
+            BinaryAction::BuiltIn(op) => {
+                if op.short_circuits() {
+                    self.push(Node::ShortCircuit(op), token);
+                }
+                (Node::Binary(op), self.span(token))
+            }
+        };
+        self.builder.waiting.push(Waiting { precedence: meaning.precedence, node, span });
+        true
+    }
+
+    /// Takes the variable to assign to off the nodes.
+    fn assignment(&mut self, token: usize) -> (Node, Span) {
+        let ast = &mut self.builder.ast;
+        if let (Some(&Node::Variable(name)), Some(&span)) = (ast.nodes.last(), ast.spans.last()) {
+            ast.nodes.pop();
+            ast.spans.pop();
+            return (Node::Assign(name), span);
+        }
+        let place = self.span(token);
+        if self.builder.diagnostics.is_empty() {
+            let source = self.tokens.source();
+            let message = "the left side of `=` is not a variable";
+            let diagnostic = Diagnostic::error(Code::BadAssignment, source, place, message)
+                .with_note("assigns to what stands before it")
+                .with_help("to compare, write `==`");
+            self.builder.diagnostics.push(diagnostic);
+        }
+        (Node::Assign(self.tokens.name(token)), place)
+    }
+
+    fn unary_meaning(&self, operator: Name) -> Option<UnaryMeaning> {
+        self.operators.unary(operator).or_else(|| match self.own_operator()? {
+            (Fixity::Unary { operator: own }, function) if own == operator => {
+                Some(UnaryMeaning::Function(function))
+            }
+            _ => None,
+        })
+    }
+
+    /// How to read `operator` after an operand. One that only has a meaning
+    /// before an operand begins the next item, if the item can end here.
+    fn binary_meaning(&self, operator: Name) -> Option<BinaryMeaning> {
+        if let Some(meaning) = self.operators.binary(operator) {
+            return Some(meaning);
+        }
+        let (precedence, function) = match self.own_operator() {
+            Some((Fixity::Binary { operator: own, precedence }, function)) if own == operator => {
+                (precedence, function)
+            }
+            _ if self.builder.enclosing == 0 && self.unary_meaning(operator).is_some() => return None,
+            _ => (DEFAULT_PRECEDENCE, self.function("binary", operator)),
+        };
+        let action = BinaryAction::Function(function);
+        Some(BinaryMeaning { precedence, right_associative: false, action })
+    }
+
+    /// The operator that the item itself defines.
+    fn own_operator(&self) -> Option<(Fixity, Name)> {
+        let prototype = self.builder.prototype.as_ref()?;
+        Some((prototype.fixity?, prototype.name.name))
+    }
+
+    /// The function that defines an operator: `unary!`, `binary|`.
+    pub(super) fn function(&self, arity: &str, operator: Name) -> Name {
+        self.names.intern(&format!("{arity}{}", self.names.text(operator)))
+    }
+
+    pub(super) fn identifier(&self, token: usize) -> Spanned {
+        Spanned { name: self.tokens.name(token), span: self.tokens.span(token) }
+    }
+
+    /// The precedence that the number at `token` gives to an operator.
+    pub(super) fn precedence(&mut self, token: usize) -> u8 {
+        let value = self.tokens.number(token);
+        let is_valid = (1.0..=100.0).contains(&value) && value.fract() == 0.0;
+        if is_valid {
+            #[expect(clippy::cast_sign_loss, reason = "1 to 100")]
+            return value as u8;
+        }
+        let message = format!("`{}` is not a precedence", self.tokens.text(token));
+        self.report(Code::BadPrecedence, token, message, "a precedence is a whole number from 1 to 100");
+        DEFAULT_PRECEDENCE
+    }
+
+    pub(super) fn refuse_reserved(&mut self, token: usize) {
+        if self.tokens.terminals()[token] == Terminal::Equals {
+            let message = "the operator `=` cannot be defined".to_owned();
+            self.report(Code::ReservedOperator, token, message, "any other operator can");
+        }
+    }
+
+    pub(super) fn refuse_import(&mut self, token: usize) {
+        let message = "`import` is not available yet".to_owned();
+        self.report(Code::Unsupported, token, message, "this version has no libraries");
+    }
+
+    fn report(&mut self, code: Code, token: usize, message: String, help: &str) {
+        let diagnostic = Diagnostic::error(code, self.tokens.source(), self.tokens.span(token), message);
+        self.builder.diagnostics.push(diagnostic.with_help(help));
+    }
+}

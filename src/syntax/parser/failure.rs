@@ -1,0 +1,191 @@
+//! Why the grammar refused a token, and the one diagnostic made of it.
+//!
+//! chumsky makes and merges a [`Failure`] for every alternative that does not
+//! fit, so it is two words and allocates nothing; words are found for the last
+//! one only.
+
+use super::Limits;
+use super::builder::Builder;
+use crate::diagnostic::suggest::nearest;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::syntax::token::{KEYWORDS, Terminal, Tokens, shortened};
+use chumsky::DefaultExpected;
+use chumsky::error::{Error, LabelError};
+use chumsky::span::SimpleSpan;
+use chumsky::util::MaybeRef;
+
+/// A set of what the grammar would have accepted: terminals by their number,
+/// and two classes that are too large to be listed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Expected(u32);
+
+impl Expected {
+    pub(super) const ITEM: Self = Self(1 << 30);
+    pub(super) const EXPRESSION: Self = Self(1 << 31);
+
+    pub(super) const fn terminal(terminal: Terminal) -> Self {
+        Self(1 << terminal as u32)
+    }
+
+    #[must_use]
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    fn keywords(self) -> impl Iterator<Item = &'static str> {
+        let wanted = move |entry: &&(Terminal, &str)| self.contains(Self::terminal(entry.0));
+        KEYWORDS.iter().filter(wanted).map(|entry| entry.1)
+    }
+
+    /// `` `)` or `,` ``
+    fn words(self) -> String {
+        const CLASSES: [(Expected, &str); 5] = [
+            (Expected::ITEM, "a definition or an expression"),
+            (Expected::EXPRESSION, "an expression"),
+            (Expected::terminal(Terminal::Identifier), "a name"),
+            (Expected::terminal(Terminal::Number), "a number"),
+            (Expected::terminal(Terminal::Operator), "an operator"),
+        ];
+        let mut words: Vec<String> = Vec::new();
+        words.extend(CLASSES.iter().filter(|class| self.contains(class.0)).map(|class| class.1.to_owned()));
+        words.extend(self.keywords().map(|text| format!("`{text}`")));
+        let marks = [Terminal::LeftParenthesis, Terminal::RightParenthesis, Terminal::Comma, Terminal::Equals];
+        let marks = marks.into_iter().filter(|mark| self.contains(Self::terminal(*mark)));
+        words.extend(marks.filter_map(Terminal::fixed_text).map(|text| format!("`{text}`")));
+        match words.as_slice() {
+            [] => "something else".to_owned(),
+            [only] => only.clone(),
+            [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        }
+    }
+}
+
+/// Where and why the grammar does not fit.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Failure {
+    /// The token: counted from the item's first while chumsky has it.
+    pub(super) at: usize,
+    expected: Expected,
+    too_deep: bool,
+}
+
+impl Failure {
+    pub(super) fn expected(at: usize, expected: Expected) -> Self {
+        Self { at, expected, too_deep: false }
+    }
+
+    pub(super) fn too_deep(at: usize) -> Self {
+        Self { at, expected: Expected::default(), too_deep: true }
+    }
+
+    /// The same with the token counted from one `start` tokens earlier.
+    pub(super) fn moved_by(self, start: usize) -> Self {
+        Self { at: self.at + start, ..self }
+    }
+
+    pub(super) fn is_at_end(self, tokens: &Tokens) -> bool {
+        self.at >= tokens.len() && !self.too_deep
+    }
+
+    /// The diagnostic for the item that began at token `start`.
+    pub(super) fn diagnostic(
+        self,
+        tokens: &Tokens,
+        start: usize,
+        builder: &Builder,
+        limits: Limits,
+    ) -> Diagnostic {
+        let (source, place) = (tokens.source(), tokens.span(self.at));
+        if self.too_deep {
+            let message = format!("nested deeper than {} levels", limits.max_nesting);
+            return Diagnostic::error(Code::TooDeep, source, place, message)
+                .with_help("name parts of it with `var … in` or in functions of their own");
+        }
+        let message = format!("expected {}, found {}", self.expected.words(), found(tokens, self.at));
+        let open = builder.open_parentheses.last().map(|&token| tokens.span(token as usize));
+        let diagnostic = match open {
+            Some(open) if self.is_unclosed(tokens) => {
+                Diagnostic::error(Code::UnclosedParenthesis, source, open, "this `(` is never closed")
+                    .with_note("opened here")
+                    .with_label(source, place, message)
+            }
+            _ => {
+                let code =
+                    if self.is_at_end(tokens) { Code::UnexpectedEnd } else { Code::UnexpectedToken };
+                let note = format!("expected {}", self.expected.words());
+                let diagnostic = Diagnostic::error(code, source, place, message).with_note(note);
+                match open {
+                    Some(open) => diagnostic.with_label(source, open, "inside this parenthesis"),
+                    None => diagnostic,
+                }
+            }
+        };
+        match self.intended(tokens, start) {
+            Some(keyword) => diagnostic.with_help(format!("did you mean `{keyword}`?")),
+            None => diagnostic,
+        }
+    }
+
+    /// Whether a `)` is missing where nothing inside parentheses can stand.
+    fn is_unclosed(self, tokens: &Tokens) -> bool {
+        let ends = match tokens.terminals().get(self.at) {
+            None | Some(Terminal::Semicolon) => true,
+            Some(terminal) => terminal.begins_item(),
+        };
+        ends && self.expected.contains(Expected::terminal(Terminal::RightParenthesis))
+    }
+
+    /// The keyword that a misspelt name here, or before the item, was to be.
+    fn intended(self, tokens: &Tokens, start: usize) -> Option<&'static str> {
+        let identifier = |token: usize| {
+            (tokens.terminals().get(token) == Some(&Terminal::Identifier)).then(|| tokens.text(token))
+        };
+        let here = identifier(self.at).and_then(|text| nearest(text, self.expected.keywords()));
+        here.or_else(|| {
+            let before = identifier(start.checked_sub(1)?)?;
+            nearest(before, ["def", "extern", "import"])
+        })
+    }
+}
+
+/// What stands at a token, in words.
+fn found(tokens: &Tokens, token: usize) -> String {
+    match tokens.terminals().get(token) {
+        None => "the end of the text".to_owned(),
+        Some(_) => format!("`{}`", shortened(tokens.text(token))),
+    }
+}
+
+type Input<'t> = &'t [Terminal];
+
+impl<'t> LabelError<'t, Input<'t>, DefaultExpected<'t, Terminal>> for Failure {
+    fn expected_found<E: IntoIterator<Item = DefaultExpected<'t, Terminal>>>(
+        expected: E,
+        _found: Option<MaybeRef<'t, Terminal>>,
+        span: SimpleSpan<usize>,
+    ) -> Self {
+        let expected = expected.into_iter().fold(Expected::default(), |set, one| match one {
+            DefaultExpected::Token(terminal) => set.or(Expected::terminal(*terminal)),
+            _ => set,
+        });
+        Self::expected(span.start, expected)
+    }
+}
+
+impl<'t> Error<'t, Input<'t>> for Failure {
+    fn merge(self, other: Self) -> Self {
+        match self.at.cmp(&other.at) {
+            std::cmp::Ordering::Less => other,
+            std::cmp::Ordering::Greater => self,
+            std::cmp::Ordering::Equal => Self {
+                at: self.at,
+                expected: self.expected.or(other.expected),
+                too_deep: self.too_deep || other.too_deep,
+            },
+        }
+    }
+}

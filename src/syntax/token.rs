@@ -1,0 +1,263 @@
+//! Terminals of the grammar, and the token array the lexer makes of a text.
+//!
+//! The table below is the only place where a terminal is written down: the
+//! enum, the lexer's patterns, and the lists that the grammar files are tested
+//! against all come from it.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::name::Name;
+use crate::source::{Source, Span};
+use logos::Logos;
+
+/// Declares [`Terminal`] with the pattern of each, and the lists of fixed texts.
+macro_rules! terminals {
+    (
+        keywords { $($keyword:ident $keyword_text:tt)+ }
+        punctuation { $($mark:ident $mark_text:tt)+ }
+        compound_operators { $($compound:tt)+ }
+    ) => {
+        /// What the grammar sees of a token.
+        #[derive(Logos, Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[logos(skip r"\s+")]
+        #[logos(skip(r"#[^\n]*", allow_greedy = true))]
+        #[repr(u8)]
+        pub enum Terminal {
+            $(#[doc = concat!("`", $keyword_text, "`")] #[token($keyword_text)] $keyword,)+
+            $(#[doc = concat!("`", $mark_text, "`")] #[token($mark_text)] $mark,)+
+            /// A name.
+            #[regex(r"[_\p{XID_Start}]\p{XID_Continue}*")]
+            Identifier,
+            /// A number, well formed or not; the lexer looks closer.
+            #[regex(r"\.?[0-9]", super::number::extend)]
+            Number,
+            /// An operator other than `=`.
+            $(#[token($compound)])+
+            #[regex(r"[[:punct:]\p{S}&&[^(),;#_=\p{XID_Start}]]")]
+            Operator,
+            /// A run of characters that no token starts with.
+            Unknown,
+        }
+
+        /// Every keyword with its text.
+        pub const KEYWORDS: &[(Terminal, &str)] = &[$((Terminal::$keyword, $keyword_text)),+];
+
+        /// Every other terminal of a fixed text.
+        pub const PUNCTUATION: &[(Terminal, &str)] = &[$((Terminal::$mark, $mark_text)),+];
+
+        /// The operators of more than one character.
+        pub const COMPOUND_OPERATORS: &[&str] = &[$($compound),+];
+    };
+}
+
+terminals! {
+    keywords {
+        Def "def"
+        Extern "extern"
+        Import "import"
+        If "if"
+        Then "then"
+        Else "else"
+        For "for"
+        In "in"
+        Var "var"
+        Unary "unary"
+        Binary "binary"
+    }
+    punctuation {
+        LeftParenthesis "("
+        RightParenthesis ")"
+        Comma ","
+        Semicolon ";"
+        Equals "="
+    }
+    compound_operators { "==" "!=" "<=" ">=" "&&" "||" }
+}
+
+/// Whether `character` is an operator by itself (`=` included).
+pub fn is_operator_character(character: char) -> bool {
+    let mut buffer = [0; 4];
+    let mut lexer = Terminal::lexer(character.encode_utf8(&mut buffer));
+    matches!(lexer.next(), Some(Ok(Terminal::Operator | Terminal::Equals)))
+}
+
+impl Terminal {
+    /// The text, for terminals that have only one.
+    pub fn fixed_text(self) -> Option<&'static str> {
+        KEYWORDS.iter().chain(PUNCTUATION).find(|entry| entry.0 == self).map(|entry| entry.1)
+    }
+
+    /// Whether the grammar takes it as an operator.
+    pub fn is_operator(self) -> bool {
+        matches!(self, Self::Operator | Self::Equals)
+    }
+
+    /// Whether an item can only begin, never go on, with it.
+    pub fn begins_item(self) -> bool {
+        matches!(self, Self::Def | Self::Extern | Self::Import)
+    }
+
+    /// The kind, as `emit tokens` shows it.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Identifier => "identifier",
+            Self::Number => "number",
+            Self::Operator | Self::Equals => "operator",
+            Self::Unknown => "unknown",
+            Self::LeftParenthesis | Self::RightParenthesis | Self::Comma | Self::Semicolon => "punctuation",
+            Self::Def | Self::Extern | Self::Import | Self::If | Self::Then | Self::Else => "keyword",
+            Self::For | Self::In | Self::Var | Self::Unary | Self::Binary => "keyword",
+        }
+    }
+}
+
+/// What is wrong with a token; the diagnostic is written when somebody asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Fault {
+    /// The token.
+    pub(super) token: u32,
+    /// What is wrong with it.
+    pub(super) kind: FaultKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FaultKind {
+    UnknownCharacter,
+    MalformedNumber(super::number::Malformed),
+}
+
+/// The tokens of one text, as parallel arrays.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    pub(super) source: Source,
+    pub(super) terminals: Vec<Terminal>,
+    pub(super) spans: Vec<Span>,
+    /// For names and operators an index into `vocabulary`, for numbers one
+    /// into `numbers`, else 0.
+    pub(super) payloads: Vec<u32>,
+    pub(super) vocabulary: Vec<Name>,
+    pub(super) numbers: Vec<f64>,
+    pub(super) faults: Vec<Fault>,
+}
+
+impl Tokens {
+    /// The text they are from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.terminals.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.terminals.is_empty()
+    }
+
+    /// The terminals, in order.
+    pub fn terminals(&self) -> &[Terminal] {
+        &self.terminals
+    }
+
+    /// The place of a token; past the last one, the empty place behind it.
+    pub fn span(&self, token: usize) -> Span {
+        self.spans.get(token).copied().unwrap_or_else(|| {
+            let end = self.spans.last().map_or(0, |last| last.end);
+            Span { start: end, end }
+        })
+    }
+
+    /// The text of a token.
+    pub fn text(&self, token: usize) -> &str {
+        self.source.slice(self.span(token))
+    }
+
+    /// The name of a token that is an identifier or an operator.
+    pub fn name(&self, token: usize) -> Name {
+        self.vocabulary[self.payloads[token] as usize]
+    }
+
+    /// The value of a token that is a number; 0 if it is malformed.
+    pub fn number(&self, token: usize) -> f64 {
+        self.numbers[self.payloads[token] as usize]
+    }
+
+    /// What the lexer has to say against the tokens of a range.
+    pub fn diagnostics(&self, tokens: std::ops::Range<usize>) -> impl Iterator<Item = Diagnostic> {
+        let first = self.faults.partition_point(|fault| (fault.token as usize) < tokens.start);
+        let in_range = self.faults[first..].iter().take_while(move |fault| (fault.token as usize) < tokens.end);
+        in_range.map(|fault| self.diagnostic(*fault))
+    }
+
+    fn diagnostic(&self, fault: Fault) -> Diagnostic {
+        let token = fault.token as usize;
+        match fault.kind {
+            FaultKind::UnknownCharacter => self.unknown_characters(token),
+            FaultKind::MalformedNumber(malformed) => {
+                let message = format!("`{}` is not a well-formed number", shortened(self.text(token)));
+                Diagnostic::error(Code::MalformedNumber, &self.source, self.span(token), message)
+                    .with_note(malformed.reason())
+                    .with_help(malformed.advice())
+            }
+        }
+    }
+
+    fn unknown_characters(&self, token: usize) -> Diagnostic {
+        let text = self.text(token);
+        let first = text.chars().next().unwrap_or('\0');
+        let message = match text.chars().count() {
+            0 | 1 => format!("unknown character {}", described(first)),
+            more => format!("{more} unknown characters, the first is {}", described(first)),
+        };
+        let diagnostic = Diagnostic::error(Code::UnknownCharacter, &self.source, self.span(token), message);
+        match look_alike(first) {
+            Some(ascii) => diagnostic.with_help(format!("did you mean `{ascii}`?")),
+            None => diagnostic,
+        }
+    }
+}
+
+/// A text from the program, cut to a length that fits into a sentence.
+pub(super) fn shortened(text: &str) -> String {
+    const LONGEST: usize = 40;
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+fn described(character: char) -> String {
+    let code = character as u32;
+    if character.is_control() || character.is_whitespace() || is_invisible(character) {
+        format!("U+{code:04X}")
+    } else {
+        format!("`{character}` (U+{code:04X})")
+    }
+}
+
+/// Format characters: they have no shape, or change the direction of others.
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{E000}'..='\u{F8FF}'
+        | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// The ASCII character that a typographic one was probably meant to be.
+fn look_alike(character: char) -> Option<char> {
+    Some(match character {
+        '\u{2010}'..='\u{2015}' | '\u{FE63}' | '\u{FF0D}' => '-',
+        '（' => '(',
+        '）' => ')',
+        '，' | '、' => ',',
+        '；' | ';' => ';',
+        '！' => '!',
+        '＊' => '*',
+        '／' => '/',
+        '％' => '%',
+        '＆' => '&',
+        '．' | '·' => '.',
+        '＃' => '#',
+        _ => return None,
+    })
+}
