@@ -44,12 +44,24 @@ pub struct Source(Arc<Text>);
 struct Text {
     name: String,
     text: String,
+    first_line: usize,
 }
 
 impl Source {
     /// A source called `name` that reads `text`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self(Arc::new(Text { name: name.into(), text: text.into() }))
+        Self::starting_at(name, text, 1)
+    }
+
+    /// A source that is a part of a longer text: its first line has the number
+    /// `first_line` there, counted from 1.
+    pub fn starting_at(name: impl Into<String>, text: impl Into<String>, first_line: usize) -> Self {
+        Self(Arc::new(Text { name: name.into(), text: text.into(), first_line }))
+    }
+
+    /// The number of its first line.
+    pub fn first_line(&self) -> usize {
+        self.0.first_line
     }
 
     /// The name it is shown under.
@@ -72,7 +84,7 @@ impl Source {
     pub fn position(&self, offset: u32) -> (usize, usize) {
         let before = self.0.text.get(..offset as usize).unwrap_or(&self.0.text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+        let line = before.bytes().filter(|&byte| byte == b'\n').count() + self.0.first_line;
         (line, before[line_start..].chars().count() + 1)
     }
 }
