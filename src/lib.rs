@@ -2,5 +2,6 @@
 
 pub mod diagnostic;
 pub mod name;
+pub mod orc;
 pub mod source;
 pub mod syntax;
