@@ -35,12 +35,12 @@ unsafe impl Send for Responsibility {}
 
 impl Responsibility {
     /// `raw` must be owned, and of `session`.
-    pub(super) fn new(
-        session: Arc<SessionInner>,
-        raw: LLVMOrcMaterializationResponsibilityRef,
-        unit: Box<str>,
-    ) -> Self {
-        Self { session, unit, raw: Some(raw) }
+    pub(super) fn new(session: Arc<SessionInner>, raw: LLVMOrcMaterializationResponsibilityRef) -> Self {
+        Self { session, unit: Box::default(), raw: Some(raw) }
+    }
+
+    pub(super) fn set_unit(&mut self, name: &str) {
+        self.unit = name.into();
     }
 
     /// The names of the symbols to be made, in no particular order. Those that

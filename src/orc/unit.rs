@@ -22,7 +22,7 @@ use super::symbol::entry_text;
 /// is removed before, it is dropped; its `Drop` must not wait for other threads,
 /// since ORC may hold the session's lock.
 pub trait MaterializationUnit: Send {
-    /// A name for messages. Not to panic.
+    /// A name for messages.
     fn name(&self) -> &str;
 
     /// Makes the symbols and discharges the responsibility for them, now or
@@ -63,9 +63,13 @@ pub(super) extern "C" fn materialize_unit(
         // SAFETY: ORC handed the responsibility over with the call.
         return unsafe { fail_raw(responsibility) };
     };
-    let responsibility = Responsibility::new(session, responsibility, cell.unit.name().into());
-    // A panic that drops the responsibility while unwinding fails it.
-    catch_unwind(AssertUnwindSafe(|| cell.unit.materialize(responsibility))).unwrap_or_else(forget_panic);
+    let mut responsibility = Responsibility::new(session, responsibility);
+    // A panic drops the responsibility while unwinding, which fails it.
+    let materialize = move || {
+        responsibility.set_unit(cell.unit.name());
+        cell.unit.materialize(responsibility);
+    };
+    catch_unwind(AssertUnwindSafe(materialize)).unwrap_or_else(forget_panic);
 }
 
 /// ORC's callback for a weak symbol that was overridden: lends everything.
