@@ -11,9 +11,14 @@ use std::process::{Command, exit};
 
 /// Where Debian's and apt.llvm.org's packages put LLVM 22.
 const DEFAULT_PREFIX: &str = "/usr/lib/llvm-22";
-/// The same variable as `llvm-sys` reads, so the two cannot disagree.
+/// The variable that the `llvm-sys` crate reads too, when it looks for LLVM.
 const PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 const LLVM_MAJOR: &str = "22";
+const INCOMPLETE: &str = "The static libraries of LLVM 22 are missing: apt-get install llvm-22-dev";
+/// System libraries that only unused parts of LLVM need.
+const UNUSED: [&str; 1] = ["xml2"];
+/// The parts of LLVM that are linked.
+const COMPONENTS: [&str; 3] = ["orcjit", "passes", "x86codegen"];
 /// C++ sources of the crate; those that do not exist (yet) are left out.
 const SHIMS: [&str; 2] = ["src/orc/shim.cpp", "src/codegen/pipeline.cpp"];
 
@@ -23,6 +28,7 @@ fn main() {
     check_target();
     let llvm = Llvm::find();
     compile_shims(&llvm);
+    llvm.link();
     println!("cargo:rustc-env=KAL_BUILD_ID={}", build_id(&llvm));
 }
 
@@ -35,17 +41,18 @@ fn give_up(message: &str) -> ! {
     exit(1);
 }
 
-/// The trampolines and the code memory are written for these targets only.
+/// Entering compiled code is written in assembly for this target only.
 fn check_target() {
     let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
-    if os != "linux" || !matches!(arch.as_str(), "x86_64" | "aarch64") {
-        give_up(&format!("Kal runs on x86_64 and aarch64 Linux; this build is for {arch} {os}."));
+    if os != "linux" || arch != "x86_64" {
+        give_up(&format!("Kal runs on x86-64 Linux; this build is for {arch} {os}."));
     }
 }
 
 /// The LLVM installation that everything is compiled and linked against.
 struct Llvm {
+    config: PathBuf,
     version: String,
     include: String,
 }
@@ -60,7 +67,31 @@ impl Llvm {
         }
         println!("cargo:rerun-if-changed={}", config.display());
         let include = ask(&config, "--includedir").unwrap_or_else(|| give_up(&missing(&prefix)));
-        Self { version, include }
+        Self { config, version, include }
+    }
+
+    /// Links the static libraries, after the shims that need them.
+    fn link(&self) {
+        let directory = ask(&self.config, "--libdir").unwrap_or_else(|| give_up(INCOMPLETE));
+        println!("cargo:rustc-link-search=native={directory}");
+        for library in self.libraries("--libs") {
+            // Not copied into the crate's archive: they are large.
+            println!("cargo:rustc-link-lib=static:-bundle={library}");
+        }
+        let used = |library: &String| !UNUSED.contains(&library.as_str());
+        for library in self.libraries("--system-libs").into_iter().filter(used) {
+            println!("cargo:rustc-link-lib=dylib={library}");
+        }
+        println!("cargo:rustc-link-lib=dylib=stdc++");
+    }
+
+    /// The `-l` names that llvm-config answers with. What it gives a path for
+    /// is a solver that code generation does not use.
+    fn libraries(&self, question: &str) -> Vec<String> {
+        let mut command = Command::new(&self.config);
+        let line = first_line(command.arg("--link-static").arg(question).args(COMPONENTS));
+        let line = line.unwrap_or_else(|| give_up(INCOMPLETE));
+        line.split_whitespace().filter_map(|word| word.strip_prefix("-l")).map(str::to_owned).collect()
     }
 }
 
@@ -79,7 +110,7 @@ fn missing(prefix: &str) -> String {
     format!(
         "Kal needs the development files of LLVM {LLVM_MAJOR}, and did not find them in {prefix}.\n\
          On Debian or Ubuntu (with the packages of apt.llvm.org) install them with `make setup`, or\n\
-         \x20   apt-get install llvm-22-dev libpolly-22-dev zlib1g-dev libzstd-dev libxml2-dev libz3-dev libffi-dev\n\
+         \x20   apt-get install llvm-22-dev zlib1g-dev libzstd-dev\n\
          If LLVM {LLVM_MAJOR} is elsewhere, name the folder that holds `bin/llvm-config`:\n\
          \x20   {PREFIX_VARIABLE}=/opt/llvm-22 cargo build"
     )
@@ -105,8 +136,6 @@ fn compile_shims(llvm: &Llvm) {
     }
     println!("cargo:rustc-link-search=native={}", out.display());
     println!("cargo:rustc-link-lib=static=kal_shims");
-    // After the archive: `llvm-sys` names it too, but perhaps earlier.
-    println!("cargo:rustc-link-lib=stdc++");
 }
 
 fn shim_fingerprint(llvm: &Llvm, sources: &[&str]) -> String {

@@ -13,9 +13,7 @@ use crate::sema::checked::Function;
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::module::Module;
-use inkwell::targets::{
-    CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetMachineOptions,
-};
+use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
 use pipeline::Pipeline;
 use std::sync::Once;
 
@@ -240,17 +238,5 @@ impl Machine {
 /// when called from several threads.
 pub fn initialize() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let config = InitializationConfig {
-            asm_parser: false,
-            disassembler: false,
-            machine_code: true,
-            base: true,
-            info: true,
-            asm_printer: true,
-        };
-        // Fails only where LLVM was built without this machine's target; that
-        // shows again, as an error, when a target machine is asked for.
-        let _ = Target::initialize_native(&config);
-    });
+    ONCE.call_once(pipeline::initialize);
 }

@@ -15,7 +15,7 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -86,6 +86,13 @@ Pipeline *pipeline(void *P) { return static_cast<Pipeline *>(P); }
 } // namespace
 
 extern "C" {
+
+/// Registers this machine's target with LLVM: code generation only, without
+/// the assembler and disassembler that `Target::initialize_native` links.
+void kal_pipeline_initialize() {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+}
 
 /// Builds a pipeline for a target machine, which must outlive it: the IR
 /// passes of an optimisation level from 0 to 3, then emission of an object

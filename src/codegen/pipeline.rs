@@ -17,6 +17,7 @@ use std::ptr::{self, NonNull};
 // SAFETY: these are the functions of `pipeline.cpp`, with C linkage and these
 // very signatures.
 unsafe extern "C" {
+    fn kal_pipeline_initialize();
     fn kal_pipeline_create(
         machine: LLVMTargetMachineRef,
         level: c_uint,
@@ -30,6 +31,13 @@ unsafe extern "C" {
         bytes: *mut *const u8,
         size: *mut usize,
     );
+}
+
+/// Registers this machine's target with LLVM. Called once.
+pub(super) fn initialize() {
+    // SAFETY: it has no preconditions; the caller sees to it that no other
+    // thread uses LLVM's table of targets meanwhile.
+    unsafe { kal_pipeline_initialize() }
 }
 
 /// IR passes and object emission, built once, run for many modules.
