@@ -5,9 +5,11 @@
 //! are stable: one per kind of mistake, never reused.
 
 use crate::source::{Source, Span};
+use std::fmt;
 
 pub mod draw;
 pub mod suggest;
+pub mod visible;
 
 /// Declares [`Code`] with its number, its one-line meaning and the list of all.
 macro_rules! codes {
@@ -86,6 +88,13 @@ codes! {
     HostFailure = 306;
     /// A function could not be compiled.
     CompileFailure = 307;
+}
+
+impl fmt::Display for Code {
+    /// `E0101`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "E{:04}", self.number())
+    }
 }
 
 /// How bad it is.

@@ -7,4 +7,6 @@ pub mod lexer;
 mod number;
 pub mod operator;
 pub mod parser;
+pub mod printer;
 pub mod token;
+mod tree;

@@ -1,1 +1,397 @@
-//! Drawing diagnostics for people.
+//! Drawing diagnostics for people, and writing them for programs.
+//!
+//! ariadne draws. It is given only the lines that are talked about, each cut
+//! to what fits on a screen and freed of control characters, so the size of
+//! the source does not matter; the line numbers it could not know are put in
+//! afterwards. Nothing here decides what is said.
+
+use super::visible::{visible, visible_text};
+use super::{Diagnostic, Label, Severity};
+use crate::source::{Source, Span};
+use ariadne::{CharSet, Color, Config, IndexType, LabelAttach, Report, ReportKind};
+use serde::Serialize;
+use std::fmt::{self, Write as _};
+
+/// The diagnostic with its source lines, for a terminal; several lines, the
+/// last one ended. `colour` adds escape sequences.
+pub fn draw(diagnostic: &Diagnostic, colour: bool) -> String {
+    let head = head(diagnostic, colour);
+    let excerpts = Excerpt::all(&diagnostic.labels);
+    let Some(first) = excerpts.first() else { return head };
+    let colours = Colours::of(diagnostic.severity);
+    let mut report = Report::build(ReportKind::Error, (0, first.primary())).with_config(config(colour));
+    for (id, excerpt) in excerpts.iter().enumerate() {
+        for place in &excerpt.places {
+            let tint = if place.is_primary { colours.primary } else { colours.related };
+            let label = ariadne::Label::new((id, place.range.clone()));
+            report.add_label(label.with_message(&place.message).with_color(tint));
+        }
+    }
+    if let Some(help) = &diagnostic.help {
+        report.add_help(visible_text(help));
+    }
+    let mut drawn = Vec::new();
+    match report.finish().write(Texts::new(&excerpts), &mut drawn) {
+        Ok(()) => head + &number_lines(&String::from_utf8_lossy(&drawn), &excerpts),
+        Err(_) => head,
+    }
+}
+
+/// `error[E0103]: message`, a form that ariadne does not know.
+fn head(diagnostic: &Diagnostic, colour: bool) -> String {
+    let (severity, code) = (diagnostic.severity, diagnostic.code);
+    let message = visible_text(&diagnostic.message);
+    let (on, off) = match (colour, severity) {
+        (false, _) => ("", ""),
+        (true, Severity::Error) => ("\x1b[1;31m", "\x1b[0m"),
+        (true, Severity::Warning) => ("\x1b[1;33m", "\x1b[0m"),
+    };
+    format!("{on}{severity}[{code}]{off}: {message}\n")
+}
+
+/// The diagnostic as one JSON object on one line, without the line's end.
+pub fn json(diagnostic: &Diagnostic) -> String {
+    let labels: Vec<Place<'_>> = diagnostic.labels.iter().map(Place::new).collect();
+    let record = Record {
+        code: diagnostic.code.to_string(),
+        severity: diagnostic.severity.to_string(),
+        message: &diagnostic.message,
+        place: labels.first().cloned(),
+        labels,
+        help: diagnostic.help.as_deref(),
+    };
+    serde_json::to_string(&record).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Record<'d> {
+    code: String,
+    severity: String,
+    message: &'d str,
+    #[serde(flatten)]
+    place: Option<Place<'d>>,
+    labels: Vec<Place<'d>>,
+    help: Option<&'d str>,
+}
+
+/// A label's place; ends are one past the last character.
+#[derive(Clone, Serialize)]
+struct Place<'d> {
+    file: &'d str,
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
+    #[serde(rename = "note")]
+    message: &'d str,
+}
+
+impl<'d> Place<'d> {
+    fn new(label: &'d Label) -> Self {
+        let (line, column) = label.source.position(label.span.start);
+        let (end_line, end_column) = label.source.position(label.span.end);
+        Self { file: label.source.name(), line, column, end_line, end_column, message: &label.message }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+struct Colours {
+    primary: Color,
+    related: Color,
+}
+
+impl Colours {
+    fn of(severity: Severity) -> Self {
+        let primary = match severity {
+            Severity::Error => Color::Red,
+            Severity::Warning => Color::Yellow,
+        };
+        Self { primary, related: Color::Blue }
+    }
+}
+
+fn config(colour: bool) -> Config {
+    Config::new()
+        .with_color(colour)
+        .with_char_set(CharSet::Ascii)
+        .with_index_type(IndexType::Char)
+        .with_label_attach(LabelAttach::Start)
+}
+
+/// The lines of one source that a diagnostic talks about.
+struct Excerpt {
+    source_name: String,
+    rows: Vec<Row>,
+    places: Vec<Mark>,
+    /// Line and column of the first label.
+    position: (usize, usize),
+    /// The rows' text, with an empty line wherever lines are left out.
+    text: String,
+    /// The number of each line of `text`; 0 for the empty ones.
+    numbers: Vec<usize>,
+}
+
+/// One line, or the part of a long line that is shown.
+struct Row {
+    line: usize,
+    /// The bytes of the source that are shown.
+    window: Span,
+    text: String,
+    /// Where `text` begins in the excerpt, in characters.
+    start: usize,
+}
+
+/// A label in an excerpt.
+struct Mark {
+    range: std::ops::Range<usize>,
+    message: String,
+    is_primary: bool,
+}
+
+impl Excerpt {
+    /// One for each source, that of the first label first.
+    fn all(labels: &[Label]) -> Vec<Self> {
+        let mut sources: Vec<&Source> = Vec::new();
+        for label in labels {
+            if !sources.contains(&&label.source) {
+                sources.push(&label.source);
+            }
+        }
+        sources.into_iter().filter_map(|source| Self::of(source, labels)).collect()
+    }
+
+    fn of(source: &Source, labels: &[Label]) -> Option<Self> {
+        let own: Vec<&Label> = labels.iter().filter(|label| label.source == *source).collect();
+        let mut rows: Vec<Row> = Vec::new();
+        for label in &own {
+            if !rows.iter().any(|row| row.shows(label.span.start)) {
+                rows.push(Row::around(source, label.span.start));
+            }
+        }
+        rows.sort_by_key(|row| row.window.start);
+        let position = source.position(own.first()?.span.start);
+        let (text, numbers) = join(&mut rows);
+        let mut excerpt = Self {
+            source_name: visible_text(source.name()),
+            rows,
+            places: Vec::new(),
+            position,
+            text,
+            numbers,
+        };
+        excerpt.places = own.iter().filter_map(|label| excerpt.mark(label, &labels[0])).collect();
+        // ariadne wants the labels of one source in the order of their lines.
+        excerpt.places.sort_by_key(|place| place.range.start);
+        Some(excerpt)
+    }
+
+    fn mark(&self, label: &Label, primary: &Label) -> Option<Mark> {
+        let row = self.rows.iter().find(|row| row.shows(label.span.start))?;
+        let start = row.column(&label.source, label.span.start);
+        let end = row.column(&label.source, label.span.end.min(row.window.end)).max(start + 1);
+        let message = if label.message.is_empty() { "here" } else { &label.message };
+        Some(Mark {
+            range: row.start + start..row.start + end,
+            message: visible_text(message),
+            is_primary: std::ptr::eq(label, primary),
+        })
+    }
+
+    /// Where ariadne takes the report to be: only the position counts.
+    fn primary(&self) -> std::ops::Range<usize> {
+        let primary = self.places.iter().find(|place| place.is_primary).or(self.places.first());
+        primary.map_or(0..0, |place| place.range.clone())
+    }
+}
+
+/// Longer lines are cut, in bytes.
+const LONGEST_LINE: usize = 400;
+/// What is shown of a long line before and behind the place, in bytes.
+const BEFORE: usize = 120;
+const BEHIND: usize = 200;
+
+impl Row {
+    fn around(source: &Source, offset: u32) -> Self {
+        let text = source.text();
+        let offset = floor_char_boundary(text, offset as usize);
+        let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+        let end = text[offset..].find('\n').map_or(text.len(), |at| offset + at);
+        let (from, to) = if end - start <= LONGEST_LINE {
+            (start, end)
+        } else {
+            let from = floor_char_boundary(text, offset.saturating_sub(BEFORE).max(start));
+            (from, floor_char_boundary(text, (offset + BEHIND).min(end)))
+        };
+        let shown = text[from..to].strip_suffix('\r').unwrap_or(&text[from..to]);
+        let mut row = String::with_capacity(shown.len() + 2);
+        row.extend((from > start).then_some('…'));
+        row.extend(shown.chars().map(|character| if character == '\t' { '\t' } else { visible(character) }));
+        row.extend((to < end).then_some('…'));
+        Self { line: source.position(offset as u32).0, window: Span::new(from, to), text: row, start: 0 }
+    }
+
+    fn shows(&self, offset: u32) -> bool {
+        (self.window.start..=self.window.end).contains(&offset)
+    }
+
+    /// The character of the row that stands for an offset.
+    fn column(&self, source: &Source, offset: u32) -> usize {
+        let text = source.text();
+        let (start, end) = (self.window.start as usize, floor_char_boundary(text, offset as usize));
+        let cut = usize::from(self.text.starts_with('…') && !text[start..].starts_with('…'));
+        cut + text.get(start..end).map_or(0, |before| before.chars().count())
+    }
+}
+
+fn floor_char_boundary(text: &str, offset: usize) -> usize {
+    (0..=offset.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// The text of all rows and the number of each of its lines. A blank at the
+/// end of each gives a place behind the line's last character.
+fn join(rows: &mut [Row]) -> (String, Vec<usize>) {
+    let (mut text, mut numbers, mut length) = (String::new(), Vec::new(), 0);
+    for row in rows {
+        let previous = numbers.last().copied();
+        if previous.is_some_and(|number| number + 1 != row.line) {
+            text.push('\n');
+            numbers.push(0);
+            length += 1;
+        }
+        row.start = length;
+        text.push_str(&row.text);
+        text.push_str(" \n");
+        numbers.push(row.line);
+        length += row.text.chars().count() + 2;
+    }
+    (text, numbers)
+}
+
+/// The excerpts as ariadne's sources.
+struct Texts(Vec<ariadne::Source<String>>);
+
+/// Stands where ariadne writes the name of a source; no drawn text has it.
+const SOURCE_MARK: char = '\x01';
+
+impl Texts {
+    fn new(excerpts: &[Excerpt]) -> Self {
+        Self(excerpts.iter().map(|excerpt| ariadne::Source::from(excerpt.text.clone())).collect())
+    }
+}
+
+impl ariadne::Cache<usize> for Texts {
+    type Storage = String;
+
+    fn fetch(&mut self, id: &usize) -> Result<&ariadne::Source<String>, impl fmt::Debug> {
+        self.0.get(*id).ok_or("no such source")
+    }
+
+    fn display<'a>(&self, _id: &'a usize) -> Option<impl fmt::Display + 'a> {
+        Some(SOURCE_MARK)
+    }
+}
+
+/// Puts true file names, positions and line numbers into what ariadne drew,
+/// and carets under places one character wide.
+fn number_lines(drawn: &str, excerpts: &[Excerpt]) -> String {
+    let widest = excerpts.iter().flat_map(|excerpt| &excerpt.numbers).max().map_or(1, |most| digits(*most));
+    let local = excerpts.iter().map(|excerpt| excerpt.numbers.len()).max().map_or(1, digits);
+    let mut renumber = Renumber { excerpts, next: 0, margin: widest.saturating_sub(local), carets: false };
+    let mut result = String::with_capacity(drawn.len());
+    // The first line is ariadne's idea of a head.
+    for line in drawn.lines().skip(1) {
+        result.push_str(renumber.line(line).trim_end());
+        result.push('\n');
+    }
+    result
+}
+
+fn digits(number: usize) -> usize {
+    number.to_string().len()
+}
+
+struct Renumber<'e> {
+    excerpts: &'e [Excerpt],
+    /// Which excerpt's head comes next.
+    next: usize,
+    /// How much wider the margin gets.
+    margin: usize,
+    /// Whether the line before was a source line.
+    carets: bool,
+}
+
+impl Renumber<'_> {
+    fn line(&mut self, line: &str) -> String {
+        let carets = std::mem::take(&mut self.carets);
+        if let Some((before, after)) = line.split_once(SOURCE_MARK) {
+            return self.head(before, after);
+        }
+        let (lead, rest) = split_margin(line);
+        if let Some((number, rest)) = leading_number(rest) {
+            self.carets = true;
+            return self.source_line(lead, number, rest);
+        }
+        let fill = if rest.starts_with('-') { "-" } else { " " };
+        let wider = format!("{lead}{}{rest}", fill.repeat(self.margin));
+        if carets { with_carets(&wider) } else { wider }
+    }
+
+    /// The line that names a file.
+    fn head(&mut self, before: &str, after: &str) -> String {
+        let behind = after.trim_start_matches(|character: char| character == ':' || character.is_ascii_digit());
+        let excerpt = self.excerpts.get(self.next);
+        self.next += 1;
+        let (name, (line, column)) =
+            excerpt.map_or(("", (0, 0)), |excerpt| (&excerpt.source_name, excerpt.position));
+        format!("{}{before}{name}:{line}:{column}{behind}", " ".repeat(self.margin))
+    }
+
+    /// A line of a source, which ariadne counts from 1 in the excerpt.
+    fn source_line(&self, lead: &str, number: usize, rest: &str) -> String {
+        let excerpt = self.next.checked_sub(1).and_then(|excerpt| self.excerpts.get(excerpt));
+        let true_number = excerpt.and_then(|excerpt| excerpt.numbers.get(number - 1)).copied().unwrap_or(number);
+        let escape = lead.find('\x1b').map_or("", |at| &lead[at..]).trim_end_matches(' ');
+        let blanks = lead.chars().filter(|&character| character == ' ').count();
+        let width = (blanks - 1 + digits(number) + self.margin).max(digits(true_number));
+        let mut line = format!(" {escape}");
+        let _ = write!(line, "{true_number:>width$}{rest}");
+        line
+    }
+}
+
+/// Splits off leading blanks and colour.
+fn split_margin(line: &str) -> (&str, &str) {
+    let mut at = 0;
+    while let Some(next) = line[at..].chars().next() {
+        match next {
+            ' ' => at += 1,
+            '\x1b' => at += line[at..].find('m').map_or(1, |end| end + 1),
+            _ => break,
+        }
+    }
+    line.split_at(at)
+}
+
+/// `12 | …` as 12 and the rest.
+fn leading_number(text: &str) -> Option<(usize, &str)> {
+    let end = text.find(|character: char| !character.is_ascii_digit())?;
+    let number = text[..end].parse().ok()?;
+    text[end..].starts_with(" |").then_some((number, &text[end..]))
+}
+
+/// The line under a source line: ariadne begins the line to a label's message
+/// with `|` where the caret belongs. The margin's own comes first.
+fn with_carets(line: &str) -> String {
+    match line.split_once('|') {
+        Some((margin, marks)) => format!("{margin}|{}", marks.replace('|', "^")),
+        None => line.to_owned(),
+    }
+}
