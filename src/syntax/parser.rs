@@ -192,3 +192,6 @@ pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> b
     }
     incomplete
 }
+
+#[cfg(test)]
+mod tests;

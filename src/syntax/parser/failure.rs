@@ -139,16 +139,19 @@ impl Failure {
         ends && self.expected.contains(Expected::terminal(Terminal::RightParenthesis))
     }
 
-    /// The keyword that a misspelt name here, or before the item, was to be.
+    /// The keyword that a misspelt name was to be: here, before an operator to
+    /// define, or before the item.
     fn intended(self, tokens: &Tokens, start: usize) -> Option<&'static str> {
-        let identifier = |token: usize| {
+        let identifier = |token: Option<usize>| {
+            let token = token?;
             (tokens.terminals().get(token) == Some(&Terminal::Identifier)).then(|| tokens.text(token))
         };
-        let here = identifier(self.at).and_then(|text| nearest(text, self.expected.keywords()));
-        here.or_else(|| {
-            let before = identifier(start.checked_sub(1)?)?;
-            nearest(before, ["def", "extern", "import"])
-        })
+        let here = identifier(Some(self.at)).and_then(|text| nearest(text, self.expected.keywords()));
+        let is_head = self.expected.contains(Expected::terminal(Terminal::LeftParenthesis));
+        let operator = identifier(self.at.checked_sub(1).filter(|_| is_head))
+            .and_then(|text| nearest(text, ["unary", "binary"]));
+        let item = || nearest(identifier(start.checked_sub(1))?, ["def", "extern", "import"]);
+        here.or(operator).or_else(item)
     }
 }
 
