@@ -176,7 +176,9 @@ impl Compiler {
         output: impl for<'c> FnOnce(&mut Machine, &Module<'c>) -> Result<T, CodegenError>,
     ) -> Result<T, CodegenError> {
         let lower = |module: &Module<'_>| {
-            functions.iter().try_for_each(|(function, symbol)| lower::function(module, function, symbol, names))
+            functions
+                .iter()
+                .try_for_each(|(function, symbol)| lower::function(module, function, symbol, names))
         };
         self.compile(level, lower, output)
     }

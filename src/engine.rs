@@ -95,6 +95,9 @@ impl Engine {
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("mode", &self.0.config.mode).field("level", &self.0.config.level).finish()
+        f.debug_struct("Engine")
+            .field("mode", &self.0.config.mode)
+            .field("level", &self.0.config.level)
+            .finish()
     }
 }

@@ -74,7 +74,9 @@ impl Teller<'_> {
     /// The diagnostic for a failure.
     pub(crate) fn tell(&self, failure: &Failure) -> Diagnostic {
         match failure {
-            Failure::Undefined { callee, passed, caller } => self.undefined(*callee, *passed, caller.as_ref()),
+            Failure::Undefined { callee, passed, caller } => {
+                self.undefined(*callee, *passed, caller.as_ref())
+            }
             Failure::Stale { callee, passed, caller } => self.stale(callee, *passed, caller.as_ref()),
             Failure::HostArity { callee, wanted, passed, caller } => {
                 let text = self.names.text(*callee);
@@ -109,8 +111,13 @@ impl Teller<'_> {
 
     fn undefined(&self, callee: Name, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
         let text = self.names.text(callee);
-        let diagnostic =
-            self.call(Code::UndefinedFunction, callee, passed, caller, &format!("`{text}`, which is not defined"));
+        let diagnostic = self.call(
+            Code::UndefinedFunction,
+            callee,
+            passed,
+            caller,
+            &format!("`{text}`, which is not defined"),
+        );
         let functions = (self.functions)();
         match nearest(text, functions.iter().map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),

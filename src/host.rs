@@ -93,8 +93,7 @@ pub enum Intrinsic {
 
 impl Intrinsic {
     /// Every intrinsic.
-    pub const ALL: [Self; 6] =
-        [Self::Sqrt, Self::Fabs, Self::Floor, Self::Ceil, Self::Trunc, Self::Copysign];
+    pub const ALL: [Self; 6] = [Self::Sqrt, Self::Fabs, Self::Floor, Self::Ceil, Self::Trunc, Self::Copysign];
 
     /// The name of the function.
     pub fn text(self) -> &'static str {

@@ -114,9 +114,8 @@ impl Jit {
         let session = Session::new(&SessionOptions::default())?;
         let dylib = session.create_dylib("program")?;
         let refuse = Address::new(runtime::refuse() as u64);
-        let enter = |trampoline: Address| {
-            Address::new(runtime::enter_trampoline(trampoline.get() as usize) as u64)
-        };
+        let enter =
+            |trampoline: Address| Address::new(runtime::enter_trampoline(trampoline.get() as usize) as u64);
         let trampolines = TrampolinePool::new(enter, refuse)?;
         let jit = Arc::new(Self {
             names,

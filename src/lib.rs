@@ -2,27 +2,27 @@
 
 #![deny(unsafe_code)]
 
-pub mod source;
-pub mod name;
-pub mod diagnostic;
-pub mod host;
 mod abi;
-pub mod syntax;
-mod sema;
-mod codegen;
-pub mod orc;
-mod runtime;
-mod jit;
-mod config;
-mod error;
-mod output;
-mod stats;
-mod engine;
-mod context;
-mod function;
-mod draft;
-mod repl;
 pub mod cli;
+mod codegen;
+mod config;
+mod context;
+pub mod diagnostic;
+mod draft;
+mod engine;
+mod error;
+mod function;
+pub mod host;
+mod jit;
+pub mod name;
+pub mod orc;
+mod output;
+mod repl;
+mod runtime;
+mod sema;
+pub mod source;
+mod stats;
+pub mod syntax;
 
 pub use codegen::Level;
 pub use config::{Config, Mode};

@@ -77,11 +77,7 @@ impl From<CodegenError> for Problem {
     }
 }
 
-fn bytes(
-    arguments: &EmitArguments,
-    options: &Options,
-    reporter: &mut Reporter,
-) -> Result<Vec<u8>, Problem> {
+fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
     let source = open(&arguments.file)?;
     let engine = options.engine().map_err(|error| error.to_string())?;
     match arguments.stage {
@@ -93,7 +89,7 @@ fn bytes(
 
 fn tokens(source: &Source, engine: &Engine, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
     match lexer::lex(source, engine.names()) {
-        Ok(tokens) => Ok(printer::tokens(&tokens, source, engine.names()).into_bytes()),
+        Ok(tokens) => Ok(printer::token_list(&tokens).into_bytes()),
         Err(diagnostic) => {
             reporter.diagnostic(&diagnostic);
             Err(Problem::Told)
@@ -124,7 +120,7 @@ fn trees(
     if let (Some(name), true) = (&arguments.function, items.is_empty()) {
         return Err(format!("{} defines no function `{name}`", source.name()).into());
     }
-    Ok(items.iter().map(|item| printer::tree(item, engine.names())).collect::<String>().into_bytes())
+    Ok(items.iter().map(|item| printer::symbolic(item, engine.names())).collect::<String>().into_bytes())
 }
 
 fn code(

@@ -100,11 +100,7 @@ struct Types<'c> {
 impl<'c> Types<'c> {
     fn new(module: &Module<'c>) -> Self {
         let context = module.get_context();
-        Self {
-            context,
-            double: context.f64_type(),
-            pointer: context.ptr_type(AddressSpace::default()),
-        }
+        Self { context, double: context.f64_type(), pointer: context.ptr_type(AddressSpace::default()) }
     }
 
     /// `double (ptr context, double …)`
@@ -414,11 +410,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     }
 
     /// Joins two values at `meet` and goes on there.
-    fn meet(
-        &mut self,
-        meet: BasicBlock<'c>,
-        values: [(FloatValue<'c>, BasicBlock<'c>); 2],
-    ) -> Result<()> {
+    fn meet(&mut self, meet: BasicBlock<'c>, values: [(FloatValue<'c>, BasicBlock<'c>); 2]) -> Result<()> {
         self.builder.position_at_end(meet);
         let phi = self.builder.build_phi(self.types.double, "")?;
         for (value, from) in &values {

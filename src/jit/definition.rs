@@ -156,9 +156,7 @@ fn register(jit: &Jit, function: &Arc<Function>, symbol: &str) -> Result<Tracker
     };
     match tracker.define([(symbol, SymbolFlags::FUNCTION)], Box::new(body)) {
         Ok(()) => Ok(tracker),
-        Err(error) => {
-            Err(Failure::Compile { function: function.clone(), message: error.error.to_string() })
-        }
+        Err(error) => Err(Failure::Compile { function: function.clone(), message: error.error.to_string() }),
     }
 }
 
