@@ -43,7 +43,7 @@ pub struct Source(Arc<Text>);
 #[derive(Debug)]
 struct Text {
     name: String,
-    text: String,
+    content: String,
     /// How many line feeds stand before each block of the text; made when a
     /// position is first asked for.
     lines_before: OnceLock<Vec<usize>>,
@@ -55,7 +55,7 @@ const BLOCK: usize = 1 << 16;
 impl Source {
     /// A source called `name` that reads `text`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self(Arc::new(Text { name: name.into(), text: text.into(), lines_before: OnceLock::new() }))
+        Self(Arc::new(Text { name: name.into(), content: text.into(), lines_before: OnceLock::new() }))
     }
 
     /// The name it is shown under.
@@ -65,18 +65,18 @@ impl Source {
 
     /// The whole text.
     pub fn text(&self) -> &str {
-        &self.0.text
+        &self.0.content
     }
 
     /// The part of the text that `span` covers; empty if `span` is not of
     /// this source.
     pub fn slice(&self, span: Span) -> &str {
-        self.0.text.get(span.range()).unwrap_or("")
+        self.0.content.get(span.range()).unwrap_or("")
     }
 
     /// Line and column of a byte offset, both from 1; columns count characters.
     pub fn position(&self, offset: u32) -> (usize, usize) {
-        let before = self.0.text.get(..offset as usize).unwrap_or(&self.0.text);
+        let before = self.0.content.get(..offset as usize).unwrap_or(&self.0.content);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let block = before.len() / BLOCK;
         let line = self.lines_before()[block] + line_feeds(&before.as_bytes()[block * BLOCK..]) + 1;
@@ -86,7 +86,7 @@ impl Source {
     fn lines_before(&self) -> &[usize] {
         self.0.lines_before.get_or_init(|| {
             let mut counts = vec![0];
-            for block in self.0.text.as_bytes().chunks(BLOCK) {
+            for block in self.0.content.as_bytes().chunks(BLOCK) {
                 counts.push(counts[counts.len() - 1] + line_feeds(block));
             }
             counts
@@ -94,6 +94,7 @@ impl Source {
     }
 }
 
+#[expect(clippy::naive_bytecount, reason = "the compiler vectorises it")]
 fn line_feeds(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte == b'\n').count()
 }

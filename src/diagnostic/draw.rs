@@ -351,7 +351,8 @@ impl Renumber<'_> {
 
     /// The line that names a file.
     fn head(&mut self, before: &str, after: &str) -> String {
-        let behind = after.trim_start_matches(|character: char| character == ':' || character.is_ascii_digit());
+        let behind =
+            after.trim_start_matches(|character: char| character == ':' || character.is_ascii_digit());
         let excerpt = self.excerpts.get(self.next);
         self.next += 1;
         let (name, (line, column)) =
@@ -362,7 +363,8 @@ impl Renumber<'_> {
     /// A line of a source, which ariadne counts from 1 in the excerpt.
     fn source_line(&self, lead: &str, number: usize, rest: &str) -> String {
         let excerpt = self.next.checked_sub(1).and_then(|excerpt| self.excerpts.get(excerpt));
-        let true_number = excerpt.and_then(|excerpt| excerpt.numbers.get(number - 1)).copied().unwrap_or(number);
+        let true_number =
+            excerpt.and_then(|excerpt| excerpt.numbers.get(number - 1)).copied().unwrap_or(number);
         let escape = lead.find('\x1b').map_or("", |at| &lead[at..]).trim_end_matches(' ');
         let blanks = lead.chars().filter(|&character| character == ' ').count();
         let width = (blanks - 1 + digits(number) + self.margin).max(digits(true_number));
@@ -490,7 +492,9 @@ error[E0103]: message
 
     #[test]
     fn the_end_of_a_text_is_a_place() {
-        for (text, at, carets) in [("1 +", 3, "   |    ^"), ("", 0, "   | ^"), ("1\n", 2, "   | ^"), ("a  ", 3, "   |    ^")] {
+        for (text, at, carets) in
+            [("1 +", 3, "   |    ^"), ("", 0, "   | ^"), ("1\n", 2, "   | ^"), ("a  ", 3, "   |    ^")]
+        {
             assert_eq!(shown(&diagnostic(text, at..at)).1, carets, "{text:?}");
         }
         assert!(draw(&diagnostic("x", 7..9), false).contains("test.kal:1:2"), "a place past the end");
@@ -520,7 +524,8 @@ error[E0103]: message
         let drawn = draw(&diagnostic("a \x1b[31m\x07\u{202e} b\x0B\u{2028}c", 2..3), false);
         assert!(drawn.contains("a ␛[31m␇\u{fffd} b␋\u{fffd}c"), "{drawn}");
         let source = Source::new("te\x1bst", "x");
-        let named = Diagnostic::error(Code::UnexpectedToken, &source, Span::new(0, 1), "m\x1b").with_help("\x1b");
+        let named =
+            Diagnostic::error(Code::UnexpectedToken, &source, Span::new(0, 1), "m\x1b").with_help("\x1b");
         assert!(draw(&named, false).chars().all(|character| character == '\n' || !character.is_control()));
     }
 

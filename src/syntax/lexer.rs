@@ -183,9 +183,10 @@ mod tests {
 
     #[test]
     fn the_longest_operator_wins() {
-        assert_eq!(texts("a===b!==c<=>d&&&e|||f"), [
-            "a", "==", "=", "b", "!=", "=", "c", "<=", ">", "d", "&&", "&", "e", "||", "|", "f"
-        ]);
+        assert_eq!(
+            texts("a===b!==c<=>d&&&e|||f"),
+            ["a", "==", "=", "b", "!=", "=", "c", "<=", ">", "d", "&&", "&", "e", "||", "|", "f"]
+        );
         assert_eq!(texts("binary:1 $x'[{∑∫×"), ["binary", ":", "1", "$", "x", "'", "[", "{", "∑", "∫", "×"]);
         assert_eq!(texts("x.5 . 5"), ["x", ".5", ".", "5"]);
     }
@@ -211,9 +212,10 @@ mod tests {
 
     #[test]
     fn numbers_take_all_that_belongs_to_them() {
-        assert_eq!(texts("0x1e-3 1e-3-1 1e-x 1.5+2 1-2"), [
-            "0x1e", "-", "3", "1e-3", "-", "1", "1e-x", "1.5", "+", "2", "1", "-", "2"
-        ]);
+        assert_eq!(
+            texts("0x1e-3 1e-3-1 1e-x 1.5+2 1-2"),
+            ["0x1e", "-", "3", "1e-3", "-", "1", "1e-x", "1.5", "+", "2", "1", "-", "2"]
+        );
         assert_eq!(texts("12ab+1.2.3é(5.)"), ["12ab", "+", "1.2.3é", "(", "5.", ")"]);
     }
 
@@ -228,12 +230,16 @@ mod tests {
     #[test]
     fn a_run_of_unknown_characters_is_one_mistake() {
         let found = faults("a “„” \x01\x02 b\u{200B}c");
-        let found: Vec<_> = found.iter().map(|(_, text, message)| (text.as_str(), message.as_str())).collect();
-        assert_eq!(found, [
-            ("“„”", "3 unknown characters, the first is `“` (U+201C)"),
-            ("\x01\x02", "2 unknown characters, the first is U+0001"),
-            ("\u{200B}", "unknown character U+200B"),
-        ]);
+        let found: Vec<_> =
+            found.iter().map(|(_, text, message)| (text.as_str(), message.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                ("“„”", "3 unknown characters, the first is `“` (U+201C)"),
+                ("\x01\x02", "2 unknown characters, the first is U+0001"),
+                ("\u{200B}", "unknown character U+200B"),
+            ]
+        );
         assert_eq!(texts("a“b"), ["a", "“", "b"]);
     }
 
@@ -261,9 +267,9 @@ mod tests {
         let source = Source::new("test", "1 + 1");
         assert!(lex_within(&source, &Names::new(), 5).is_ok());
         let refused = lex_within(&source, &Names::new(), 4).unwrap_err();
-        assert_eq!((refused.code, refused.message.as_str()), (
-            Code::SourceTooLong,
-            "the text is longer than 4 bytes"
-        ));
+        assert_eq!(
+            (refused.code, refused.message.as_str()),
+            (Code::SourceTooLong, "the text is longer than 4 bytes")
+        );
     }
 }

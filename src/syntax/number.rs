@@ -36,7 +36,9 @@ impl Malformed {
             Self::NoExponent => "write an exponent as in `1e5` or `1e-3`",
             Self::NoHexDigits | Self::BadHexDigit => "write a hexadecimal number as in `0x1F`",
             Self::StrayUnderscore => "write `1_000`: one underscore, and digits on both sides of it",
-            Self::StrayLetter => "a name cannot begin with a digit; between a number and a name goes an operator",
+            Self::StrayLetter => {
+                "a name cannot begin with a digit; between a number and a name goes an operator"
+            }
         }
     }
 }

@@ -74,13 +74,6 @@ terminals! {
     compound_operators { "==" "!=" "<=" ">=" "&&" "||" }
 }
 
-/// Whether `character` is an operator by itself (`=` included).
-pub fn is_operator_character(character: char) -> bool {
-    let mut buffer = [0; 4];
-    let mut lexer = Terminal::lexer(character.encode_utf8(&mut buffer));
-    matches!(lexer.next(), Some(Ok(Terminal::Operator | Terminal::Equals)))
-}
-
 impl Terminal {
     /// The text, for terminals that have only one.
     pub fn fixed_text(self) -> Option<&'static str> {
@@ -105,8 +98,17 @@ impl Terminal {
             Self::Operator | Self::Equals => "operator",
             Self::Unknown => "unknown",
             Self::LeftParenthesis | Self::RightParenthesis | Self::Comma | Self::Semicolon => "punctuation",
-            Self::Def | Self::Extern | Self::Import | Self::If | Self::Then | Self::Else => "keyword",
-            Self::For | Self::In | Self::Var | Self::Unary | Self::Binary => "keyword",
+            Self::Def
+            | Self::Extern
+            | Self::Import
+            | Self::If
+            | Self::Then
+            | Self::Else
+            | Self::For
+            | Self::In
+            | Self::Var
+            | Self::Unary
+            | Self::Binary => "keyword",
         }
     }
 }
@@ -187,7 +189,8 @@ impl Tokens {
     /// What the lexer has to say against the tokens of a range.
     pub fn diagnostics(&self, tokens: std::ops::Range<usize>) -> impl Iterator<Item = Diagnostic> {
         let first = self.faults.partition_point(|fault| (fault.token as usize) < tokens.start);
-        let in_range = self.faults[first..].iter().take_while(move |fault| (fault.token as usize) < tokens.end);
+        let in_range =
+            self.faults[first..].iter().take_while(move |fault| (fault.token as usize) < tokens.end);
         in_range.map(|fault| self.diagnostic(*fault))
     }
 

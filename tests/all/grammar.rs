@@ -14,11 +14,11 @@ use kal::diagnostic::{Code, Diagnostic};
 use kal::name::Names;
 use kal::source::Source;
 use kal::syntax::ast::{Ast, Item, ItemKind};
+use kal::syntax::lexer;
 use kal::syntax::operator::Operators;
 use kal::syntax::parser::{Limits, Parser, parse_all};
 use kal::syntax::printer;
 use kal::syntax::token::{COMPOUND_OPERATORS, KEYWORDS, PUNCTUATION, Terminal};
-use kal::syntax::lexer;
 use recogniser::Recogniser;
 use sentences::{Generator, Random};
 use std::collections::BTreeSet;
@@ -221,7 +221,8 @@ fn the_editor_grammar_has_the_same_words() {
     let mut words = BTreeSet::new();
     for pattern in patterns {
         let alternatives = pattern["match"].as_str().unwrap();
-        let alternatives = alternatives.strip_prefix(r"\b(").and_then(|rest| rest.strip_suffix(r")\b")).unwrap();
+        let alternatives =
+            alternatives.strip_prefix(r"\b(").and_then(|rest| rest.strip_suffix(r")\b")).unwrap();
         words.extend(alternatives.split('|'));
     }
     assert_eq!(words, KEYWORDS.iter().map(|entry| entry.1).collect());

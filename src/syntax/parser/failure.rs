@@ -53,7 +53,8 @@ impl Expected {
         let mut words: Vec<String> = Vec::new();
         words.extend(CLASSES.iter().filter(|class| self.contains(class.0)).map(|class| class.1.to_owned()));
         words.extend(self.keywords().map(|text| format!("`{text}`")));
-        let marks = [Terminal::LeftParenthesis, Terminal::RightParenthesis, Terminal::Comma, Terminal::Equals];
+        let marks =
+            [Terminal::LeftParenthesis, Terminal::RightParenthesis, Terminal::Comma, Terminal::Equals];
         let marks = marks.into_iter().filter(|mark| self.contains(Self::terminal(*mark)));
         words.extend(marks.filter_map(Terminal::fixed_text).map(|text| format!("`{text}`")));
         match words.as_slice() {
@@ -114,8 +115,7 @@ impl Failure {
                     .with_label(source, place, message)
             }
             _ => {
-                let code =
-                    if self.is_at_end(tokens) { Code::UnexpectedEnd } else { Code::UnexpectedToken };
+                let code = if self.is_at_end(tokens) { Code::UnexpectedEnd } else { Code::UnexpectedToken };
                 let note = format!("expected {}", self.expected.words());
                 let diagnostic = Diagnostic::error(code, source, place, message).with_note(note);
                 match open {

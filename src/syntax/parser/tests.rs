@@ -204,25 +204,26 @@ fn reading_goes_on_at_the_next_item() {
     let trees: Vec<_> = items.iter().map(|item| printer::symbolic(item, &names)).collect();
     assert_eq!(trees, ["2\n", "(def (g x) x)\n", "3\n", "(extern (h))\n", "5\n", "6\n"]);
     let codes: Vec<_> = diagnostics.iter().map(|found| found.code).collect();
-    assert_eq!(codes, [
-        Code::UnexpectedToken,
-        Code::UnclosedParenthesis,
-        Code::UnexpectedToken,
-        Code::UnclosedParenthesis,
-        Code::MalformedNumber
-    ]);
+    assert_eq!(
+        codes,
+        [
+            Code::UnexpectedToken,
+            Code::UnclosedParenthesis,
+            Code::UnexpectedToken,
+            Code::UnclosedParenthesis,
+            Code::MalformedNumber
+        ]
+    );
 }
 
 #[test]
 fn all_lexical_mistakes_of_an_item_are_reported() {
     let found = mistakes("f(1.2.3, 0x then 3é; 1");
     let codes: Vec<_> = found.iter().map(|mistake| mistake.0).collect();
-    assert_eq!(codes, [
-        Code::MalformedNumber,
-        Code::MalformedNumber,
-        Code::UnexpectedToken,
-        Code::MalformedNumber
-    ]);
+    assert_eq!(
+        codes,
+        [Code::MalformedNumber, Code::MalformedNumber, Code::UnexpectedToken, Code::MalformedNumber]
+    );
     assert_eq!(mistakes("“ ” ( “").len(), 3);
 }
 
@@ -232,7 +233,9 @@ fn incomplete_texts() {
         let names = Names::new();
         is_incomplete(&Source::new("test", text), &names, &Operators::new(&names))
     };
-    for text in ["1 +", "def f(x)", "def", "(1", "f(1,", "if a then b", "var a = 1,", "for i = 1, i < 3", "1; -"] {
+    for text in
+        ["1 +", "def f(x)", "def", "(1", "f(1,", "if a then b", "var a = 1,", "for i = 1, i < 3", "1; -"]
+    {
         assert!(check(text), "{text}");
     }
     for text in ["", "1", "var a = 1", "1 + )", "f(1;", "1.2.3 +", "1 = 2 +", "# def", "def f(x) x"] {

@@ -68,7 +68,8 @@ fn symbols(text: &str) -> Vec<String> {
         } else if first == '"' || first == '?' {
             rest[1..].find(first).expect("an unclosed text") + 2
         } else if first.is_alphabetic() {
-            rest.find(|character: char| !character.is_alphanumeric() && character != '_').unwrap_or(rest.len())
+            rest.find(|character: char| !character.is_alphanumeric() && character != '_')
+                .unwrap_or(rest.len())
         } else {
             first.len_utf8()
         };
