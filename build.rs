@@ -1,1 +1,200 @@
-fn main() {}
+//! Finds LLVM, compiles the C++ shims, and bakes in the build id.
+//!
+//! Cargo runs this before it compiles the crate, so that a missing LLVM ends
+//! in one message that says what to install.
+
+use std::env;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, exit};
+
+/// Where Debian's and apt.llvm.org's packages put LLVM 22.
+const DEFAULT_PREFIX: &str = "/usr/lib/llvm-22";
+/// The variable that the `llvm-sys` crate reads too, when it looks for LLVM.
+const PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
+const LLVM_MAJOR: &str = "22";
+const INCOMPLETE: &str = "The static libraries of LLVM 22 are missing: apt-get install llvm-22-dev";
+/// System libraries that only unused parts of LLVM need.
+const UNUSED: [&str; 1] = ["xml2"];
+/// The parts of LLVM that are linked.
+const COMPONENTS: [&str; 3] = ["orcjit", "passes", "x86codegen"];
+/// C++ sources of the crate; those that do not exist (yet) are left out.
+const SHIMS: [&str; 2] = ["src/orc/shim.cpp", "src/codegen/pipeline.cpp"];
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed={PREFIX_VARIABLE}");
+    check_target();
+    let llvm = Llvm::find();
+    compile_shims(&llvm);
+    llvm.link();
+    println!("cargo:rustc-env=KAL_BUILD_ID={}", build_id(&llvm));
+}
+
+/// Ends the build with `message`, without a panic's noise around it.
+fn give_up(message: &str) -> ! {
+    eprintln!("\n{message}\n");
+    for line in message.lines() {
+        println!("cargo:warning={line}");
+    }
+    exit(1);
+}
+
+/// Entering compiled code is written in assembly for this target only.
+fn check_target() {
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
+    if os != "linux" || arch != "x86_64" {
+        give_up(&format!("Kal runs on x86-64 Linux; this build is for {arch} {os}."));
+    }
+}
+
+/// The LLVM installation that everything is compiled and linked against.
+struct Llvm {
+    config: PathBuf,
+    version: String,
+    include: String,
+}
+
+impl Llvm {
+    fn find() -> Self {
+        let prefix = env::var(PREFIX_VARIABLE).unwrap_or_else(|_| DEFAULT_PREFIX.into());
+        let config = PathBuf::from(&prefix).join("bin/llvm-config");
+        let version = ask(&config, "--version").unwrap_or_else(|| give_up(&missing(&prefix)));
+        if version.split('.').next() != Some(LLVM_MAJOR) {
+            give_up(&format!("{prefix} holds LLVM {version}.\n{}", missing(&prefix)));
+        }
+        println!("cargo:rerun-if-changed={}", config.display());
+        let include = ask(&config, "--includedir").unwrap_or_else(|| give_up(&missing(&prefix)));
+        Self { config, version, include }
+    }
+
+    /// Links the static libraries, after the shims that need them.
+    fn link(&self) {
+        let directory = ask(&self.config, "--libdir").unwrap_or_else(|| give_up(INCOMPLETE));
+        println!("cargo:rustc-link-search=native={directory}");
+        for library in self.libraries("--libs") {
+            // Not copied into the crate's archive: they are large.
+            println!("cargo:rustc-link-lib=static:-bundle={library}");
+        }
+        let used = |library: &String| !UNUSED.contains(&library.as_str());
+        for library in self.libraries("--system-libs").into_iter().filter(used) {
+            println!("cargo:rustc-link-lib=dylib={library}");
+        }
+        println!("cargo:rustc-link-lib=dylib=stdc++");
+    }
+
+    /// The `-l` names that llvm-config answers with. What it gives a path for
+    /// is a solver that code generation does not use.
+    fn libraries(&self, question: &str) -> Vec<String> {
+        let mut command = Command::new(&self.config);
+        let line = first_line(command.arg("--link-static").arg(question).args(COMPONENTS));
+        let line = line.unwrap_or_else(|| give_up(INCOMPLETE));
+        line.split_whitespace().filter_map(|word| word.strip_prefix("-l")).map(str::to_owned).collect()
+    }
+}
+
+/// What one question to llvm-config answers; `None` if it cannot be run.
+fn ask(config: &Path, question: &str) -> Option<String> {
+    first_line(Command::new(config).arg(question))
+}
+
+fn first_line(command: &mut Command) -> Option<String> {
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.lines().next().map(|line| line.trim().to_owned())
+}
+
+fn missing(prefix: &str) -> String {
+    format!(
+        "Kal needs the development files of LLVM {LLVM_MAJOR}, and did not find them in {prefix}.\n\
+         On Debian or Ubuntu (with the packages of apt.llvm.org) install them with `make setup`, or\n\
+         \x20   apt-get install llvm-22-dev zlib1g-dev libzstd-dev\n\
+         If LLVM {LLVM_MAJOR} is elsewhere, name the folder that holds `bin/llvm-config`:\n\
+         \x20   {PREFIX_VARIABLE}=/opt/llvm-22 cargo build"
+    )
+}
+
+/// Compiles the shims into one archive, unless the one of an earlier run is
+/// still good: a new revision reruns this script, and C++ is slow to compile.
+fn compile_shims(llvm: &Llvm) {
+    for source in SHIMS {
+        // Watching the folder of a source that does not exist yet is how its
+        // appearance is noticed; a missing file would rerun this every time.
+        let existing = Path::new(source).ancestors().find(|path| path.exists()).unwrap_or(Path::new("src"));
+        println!("cargo:rerun-if-changed={}", existing.display());
+    }
+    let sources: Vec<&str> = SHIMS.into_iter().filter(|source| Path::new(source).exists()).collect();
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let (archive, stamp) = (out.join("libkal_shims.a"), out.join("kal_shims.stamp"));
+    let fingerprint = shim_fingerprint(llvm, &sources);
+    let fresh = archive.exists() && fs::read_to_string(&stamp).is_ok_and(|old| old == fingerprint);
+    if !fresh {
+        compile(llvm, &sources);
+        fs::write(&stamp, &fingerprint).expect("the output folder is writable");
+    }
+    println!("cargo:rustc-link-search=native={}", out.display());
+    println!("cargo:rustc-link-lib=static=kal_shims");
+}
+
+fn shim_fingerprint(llvm: &Llvm, sources: &[&str]) -> String {
+    let mut hasher = DefaultHasher::new();
+    (&llvm.version, &llvm.include, include_str!("build.rs")).hash(&mut hasher);
+    for variable in ["TARGET", "OPT_LEVEL", "CXX", "CXXFLAGS"] {
+        env::var(variable).ok().hash(&mut hasher);
+    }
+    for source in sources {
+        fs::read(source).expect("the shim is readable").hash(&mut hasher);
+    }
+    format!("{:016x}", hasher.finish())
+}
+
+fn compile(llvm: &Llvm, sources: &[&str]) {
+    cc::Build::new()
+        .cpp(true)
+        .cargo_metadata(false)
+        .files(sources)
+        // LLVM's headers are not ours to warn about.
+        .flag("-isystem")
+        .flag(&llvm.include)
+        .std("c++17")
+        .flag("-fno-rtti")
+        .flag("-fno-exceptions")
+        .define("_GNU_SOURCE", None)
+        .define("__STDC_CONSTANT_MACROS", None)
+        .define("__STDC_FORMAT_MACROS", None)
+        .define("__STDC_LIMIT_MACROS", None)
+        // Debian's LLVM is built without assertions; a mismatch changes the
+        // layout of some of its classes.
+        .define("NDEBUG", None)
+        .opt_level(2)
+        .warnings(true)
+        .compile("kal_shims");
+}
+
+/// Names everything that machine code in a cache or an image depends on:
+/// crate, revision, LLVM and compiler.
+fn build_id(llvm: &Llvm) -> String {
+    let rustc = env::var_os("RUSTC").and_then(|rustc| first_line(Command::new(rustc).arg("--version")));
+    let rustc = rustc.as_deref().and_then(|line| line.split(' ').nth(1)).unwrap_or("unknown").to_owned();
+    let crate_version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    let revision = revision().unwrap_or_else(|| "release".into());
+    format!("kal-{crate_version}-{revision}-llvm-{}-rustc-{rustc}", llvm.version)
+}
+
+/// The git revision, if this folder itself is a checkout: in a source archive
+/// unpacked inside somebody else's repository it is not.
+fn revision() -> Option<String> {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
+    let git = |arguments: &[&str]| first_line(Command::new("git").current_dir(&root).args(arguments));
+    let top = PathBuf::from(git(&["rev-parse", "--show-toplevel"])?);
+    if top.canonicalize().ok()? != root.canonicalize().ok()? {
+        return None;
+    }
+    let log = root.join(git(&["rev-parse", "--git-path", "logs/HEAD"])?);
+    if log.exists() {
+        println!("cargo:rerun-if-changed={}", log.display());
+    }
+    git(&["rev-parse", "--short=12", "HEAD"])
+}

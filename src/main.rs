@@ -1,1 +1,5 @@
-fn main() {}
+//! The `kal` command; everything is in [`kal::cli`].
+
+fn main() -> std::process::ExitCode {
+    kal::cli::main()
+}

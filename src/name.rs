@@ -16,6 +16,11 @@ impl Name {
     pub fn index(self) -> usize {
         self.0.into_usize()
     }
+
+    /// The name at a position of its table.
+    pub fn from_index(index: usize) -> Option<Self> {
+        Spur::try_from_usize(index).map(Self)
+    }
 }
 
 /// The table of names of one engine; shared by all its threads.

@@ -44,6 +44,7 @@ pub struct Source(Arc<Text>);
 struct Text {
     name: String,
     content: String,
+    first_line: usize,
     /// How many line feeds stand before each block of the text; made when a
     /// position is first asked for.
     lines_before: OnceLock<Vec<usize>>,
@@ -55,7 +56,14 @@ const BLOCK: usize = 1 << 16;
 impl Source {
     /// A source called `name` that reads `text`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self(Arc::new(Text { name: name.into(), content: text.into(), lines_before: OnceLock::new() }))
+        Self::starting_at(name, text, 1)
+    }
+
+    /// A source that is a part of a longer text: its first line has the number
+    /// `first_line` there, counted from 1.
+    pub fn starting_at(name: impl Into<String>, text: impl Into<String>, first_line: usize) -> Self {
+        let (name, content) = (name.into(), text.into());
+        Self(Arc::new(Text { name, content, first_line, lines_before: OnceLock::new() }))
     }
 
     /// The name it is shown under.
@@ -79,8 +87,8 @@ impl Source {
         let before = self.0.content.get(..offset as usize).unwrap_or(&self.0.content);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let block = before.len() / BLOCK;
-        let line = self.lines_before()[block] + line_feeds(&before.as_bytes()[block * BLOCK..]) + 1;
-        (line, before[line_start..].chars().count() + 1)
+        let line = self.lines_before()[block] + line_feeds(&before.as_bytes()[block * BLOCK..]);
+        (line + self.0.first_line, before[line_start..].chars().count() + 1)
     }
 
     fn lines_before(&self) -> &[usize] {

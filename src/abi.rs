@@ -1,0 +1,97 @@
+//! The contract between compiled code and the process that runs it.
+//!
+//! Every compiled function takes a pointer to an *execution context* as a
+//! hidden first parameter, in an integer register that no double competes for,
+//! and then its doubles the C way. Code contains no address of the process: it
+//! reaches everything relative to that pointer, at offsets that are fixed
+//! ([`Header`]) or that enter as symbols when the object is linked
+//! ([`Symbol`]). So one piece of code serves every context of an engine.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+/// The start of an execution context, as compiled code and the entry routines
+/// see it.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Header {
+    /// The lowest stack address that code may use; the largest address asks
+    /// it to stop at the next check.
+    pub limit: AtomicUsize,
+    /// Stack pointer of the innermost entry: the way out. 0 outside.
+    pub way_out: AtomicUsize,
+    /// Not 0 once the current run has failed and must leave.
+    pub failed: AtomicU64,
+    /// Where the call that failed would have returned to.
+    pub fault: AtomicUsize,
+    /// The runtime's own pointer, opaque to code.
+    pub owner: AtomicUsize,
+}
+
+/// Offset of the first dispatch slot in an execution context, in bytes.
+pub const SLOTS: usize = 4096;
+
+/// How many dispatch slots there are.
+pub const SLOT_COUNT: usize = 1 << 24;
+
+/// Offset of the first variable.
+pub const VARIABLES: usize = SLOTS + SLOT_COUNT * 8;
+
+/// How many variables there are.
+pub const VARIABLE_COUNT: usize = 1 << 20;
+
+/// Size of an execution context in bytes; almost all of it is never touched.
+pub const SIZE: usize = VARIABLES + VARIABLE_COUNT * 8;
+
+/// The routine that code calls when the stack check fails:
+/// `void kal$stop(context)`.
+pub const STOP: &str = "kal$stop";
+
+/// The routine that a closure's thunk calls:
+/// `double kal$host(context, name, arguments, count)`.
+pub const HOST: &str = "kal$host";
+
+/// The library function behind `^`.
+pub const POW: &str = "kal$pow";
+
+/// What stands for an offset in an object until it is linked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Symbol<'a> {
+    /// Offset of the dispatch slot for calls of a function with that many
+    /// arguments.
+    Slot(&'a str, u32),
+    /// Offset of a variable.
+    Variable(&'a str),
+}
+
+impl<'a> Symbol<'a> {
+    /// The linker symbol. `$` cannot occur in a name, so none collide.
+    pub fn mangle(self) -> String {
+        match self {
+            Self::Slot(function, arity) => format!("{function}$slot${arity}"),
+            Self::Variable(variable) => format!("{variable}$variable"),
+        }
+    }
+
+    /// What a linker symbol stands for, if it is one of these.
+    pub fn parse(symbol: &'a str) -> Option<Self> {
+        if let Some(variable) = symbol.strip_suffix("$variable") {
+            return Some(Self::Variable(variable));
+        }
+        let (function, arity) = symbol.rsplit_once("$slot$")?;
+        Some(Self::Slot(function, arity.parse().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_survive_mangling() {
+        for symbol in [Symbol::Slot("f", 0), Symbol::Slot("binary$", 2), Symbol::Variable("größe")] {
+            assert_eq!(Symbol::parse(&symbol.mangle()), Some(symbol));
+        }
+        assert_eq!(Symbol::parse("f$impl"), None);
+        assert_eq!(Symbol::parse("fmod"), None);
+    }
+}

@@ -1,0 +1,230 @@
+//! The command line: arguments, exit codes, and what each command does.
+//!
+//! Everything here goes through the embedding API, except that `emit` looks
+//! into the stages of the compiler.
+
+mod check;
+mod emit;
+pub(crate) mod report;
+pub(crate) mod run;
+mod stdin;
+
+use crate::config::{Config, Mode};
+use crate::engine::Engine;
+use crate::{Level, repl};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use report::Reporter;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Kaleidoscope, live: run a file, standard input, or a prompt.
+#[derive(Parser, Debug)]
+#[command(name = "kal", version, about, args_conflicts_with_subcommands = true)]
+#[command(after_help = "Examples:
+  kal                          the prompt
+  kal program.kal              run a file
+  echo '1+1;' | kal            run standard input
+  kal -e 'def f(x) x*x' -e 'f(3)'
+  kal emit asm --fn f program.kal")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: RunArguments,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Args, Debug)]
+struct RunArguments {
+    /// Evaluate TEXT before FILE; may be given several times
+    #[arg(short, long = "eval", value_name = "TEXT")]
+    eval: Vec<String>,
+    /// The program; `-` is standard input
+    file: Option<PathBuf>,
+}
+
+/// What goes with every command.
+#[derive(Args, Debug, Clone)]
+struct Options {
+    /// Compile functions on their first call (the default)
+    #[arg(long, global = true, conflicts_with = "eager")]
+    lazy: bool,
+    /// Compile functions when they are defined, on all cores
+    #[arg(long, global = true)]
+    eager: bool,
+    /// Optimisation level
+    #[arg(short = 'O', value_name = "LEVEL", global = true, default_value = "2")]
+    level: LevelArgument,
+    /// At the end, print figures as one JSON object on standard error
+    #[arg(long, global = true)]
+    stats: bool,
+    /// Size of the program's stack, in MiB
+    #[arg(long, value_name = "MIB", global = true, default_value_t = 512,
+          value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    stack_size: u32,
+    /// How deep expressions may be nested
+    #[arg(long, value_name = "DEPTH", global = true, default_value_t = 10_000)]
+    max_nesting: u32,
+    /// Colour in diagnostics
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    color: Color,
+}
+
+#[derive(ValueEnum, Debug, Clone, Copy)]
+enum LevelArgument {
+    #[value(name = "0")]
+    O0,
+    #[value(name = "1")]
+    O1,
+    #[value(name = "2")]
+    O2,
+    #[value(name = "3")]
+    O3,
+}
+
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Start the prompt
+    Repl,
+    /// Run a program (the same as without `run`)
+    Run(RunArguments),
+    /// Print a stage of the compiler for a program, without running it
+    Emit(emit::EmitArguments),
+    /// Print everything wrong with a program, without running it
+    Check(check::CheckArguments),
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Exit {
+    /// All is well.
+    Fine,
+    /// The program, or reading it, failed.
+    Failed,
+    /// The command line is wrong.
+    Usage,
+    /// Standard output was closed.
+    BrokenPipe,
+}
+
+impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            // What a shell shows for a program that SIGPIPE ended.
+            Self::BrokenPipe => 141,
+        }
+    }
+}
+
+/// The exit code for a bug in Kal.
+const BUG: u8 = 70;
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { 0 });
+        }
+    };
+    match std::panic::catch_unwind(|| execute(arguments)) {
+        Ok(exit) => ExitCode::from(exit.code()),
+        Err(_) => {
+            let _ = writeln!(std::io::stderr(), "This is a bug in Kal; what it printed above says where.");
+            ExitCode::from(BUG)
+        }
+    }
+}
+
+fn execute(arguments: Arguments) -> Exit {
+    let options = &arguments.options;
+    let mut reporter = Reporter::new(options.color());
+    match arguments.command {
+        Some(Command::Repl) => start(options, &mut reporter, repl::start),
+        Some(Command::Run(run)) => self::run(&run, options, &mut reporter),
+        Some(Command::Emit(emit)) => emit::emit(&emit, options, &mut reporter),
+        Some(Command::Check(check)) => check::check(&check, options, &mut reporter),
+        None => self::run(&arguments.run, options, &mut reporter),
+    }
+}
+
+fn run(arguments: &RunArguments, options: &Options, reporter: &mut Reporter) -> Exit {
+    let at_prompt = arguments.file.is_none() && arguments.eval.is_empty() && std::io::stdin().is_terminal();
+    if at_prompt {
+        return start(options, reporter, repl::start);
+    }
+    start(options, reporter, |session, reporter| run::run(arguments, session, reporter))
+}
+
+/// Makes a context, gives it to `command`, prints the figures.
+fn start(
+    options: &Options,
+    reporter: &mut Reporter,
+    command: impl FnOnce(&mut crate::Context, &mut Reporter) -> Exit,
+) -> Exit {
+    let context = options.engine().and_then(|engine| engine.context());
+    let mut context = match context {
+        Ok(context) => context,
+        Err(error) => {
+            reporter.error(&error);
+            return Exit::Failed;
+        }
+    };
+    let exit = command(&mut context, reporter);
+    if options.stats {
+        if let Ok(stats) = serde_json::to_string(&context.stats()) {
+            reporter.line(&stats);
+        }
+    }
+    exit
+}
+
+impl Options {
+    fn config(&self) -> Config {
+        Config::new()
+            .mode(if self.eager { Mode::Eager } else { Mode::Lazy })
+            .level(self.level())
+            .stack((self.stack_size as usize) << 20)
+            .max_nesting(self.max_nesting)
+    }
+
+    fn engine(&self) -> Result<Engine, crate::Error> {
+        Engine::with_config(self.config())
+    }
+
+    fn level(&self) -> Level {
+        match self.level {
+            LevelArgument::O0 => Level::O0,
+            LevelArgument::O1 => Level::O1,
+            LevelArgument::O2 => Level::O2,
+            LevelArgument::O3 => Level::O3,
+        }
+    }
+
+    fn color(&self) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                !refused && std::io::stderr().is_terminal()
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `kal check`: everything wrong with a program, without running it.
+
+use super::report::Reporter;
+use super::run::read;
+use super::{Exit, Options};
+use crate::diagnostic::{Severity, draw};
+use crate::draft::Draft;
+use crate::source::Source;
+use crate::syntax::parser::Limits;
+use clap::Args;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(Args, Debug)]
+pub(super) struct CheckArguments {
+    /// Print one JSON object a line on standard output instead
+    #[arg(long)]
+    json: bool,
+    /// The program; `-` is standard input
+    file: PathBuf,
+}
+
+/// Checks a program.
+pub(super) fn check(arguments: &CheckArguments, options: &Options, reporter: &mut Reporter) -> Exit {
+    let prepared = open(&arguments.file)
+        .and_then(|source| Ok((source, options.engine().map_err(|error| error.to_string())?)));
+    let (source, engine) = match prepared {
+        Ok(prepared) => prepared,
+        Err(message) => {
+            reporter.problem(&message);
+            return Exit::Failed;
+        }
+    };
+    let limits = Limits { max_nesting: options.max_nesting };
+    let draft = Draft::new(&source, engine.names(), engine.hosts(), limits);
+    for diagnostic in &draft.diagnostics {
+        if arguments.json {
+            if let Err(error) = writeln!(io::stdout().lock(), "{}", draw::json(diagnostic)) {
+                return if error.kind() == io::ErrorKind::BrokenPipe {
+                    Exit::BrokenPipe
+                } else {
+                    Exit::Failed
+                };
+            }
+        } else {
+            reporter.diagnostic(diagnostic);
+        }
+    }
+    let failed = draft.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+    if failed { Exit::Failed } else { Exit::Fine }
+}
+
+/// Reads a file, or standard input for `-`.
+pub(super) fn open(path: &Path) -> Result<Source, String> {
+    if path.as_os_str() != "-" {
+        return read(path);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).map_err(|error| format!("standard input: {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| "standard input is not UTF-8 text".to_owned())?;
+    Ok(Source::new("<stdin>", text))
+}

@@ -1,0 +1,191 @@
+//! `kal emit`: a stage of the compiler, as text or as an object file.
+
+use super::check::open;
+use super::report::Reporter;
+use super::{Exit, Options};
+use crate::codegen::{CodegenError, Compiler};
+use crate::diagnostic::Severity;
+use crate::draft::Draft;
+use crate::engine::Engine;
+use crate::sema::checked::Function;
+use crate::source::Source;
+use crate::syntax::operator::Operators;
+use crate::syntax::parser::{Limits, parse_all};
+use crate::syntax::{ast, lexer, printer};
+use clap::{Args, ValueEnum};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(super) struct EmitArguments {
+    /// What to print
+    stage: Stage,
+    /// Only this function; an operator is called `unary!` or `binary|`
+    #[arg(long = "fn", value_name = "NAME")]
+    function: Option<String>,
+    /// Write to OUT instead of standard output
+    #[arg(short, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// The program; `-` is standard input
+    file: PathBuf,
+}
+
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// One token a line, with its place
+    Tokens,
+    /// The syntax trees
+    Ast,
+    /// LLVM IR, optimised
+    Ir,
+    /// Assembly
+    Asm,
+    /// An object file
+    Obj,
+}
+
+/// Emits a stage of a program.
+pub(super) fn emit(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) -> Exit {
+    match bytes(arguments, options, reporter).and_then(|bytes| write(arguments, &bytes)) {
+        Ok(()) => Exit::Fine,
+        Err(Problem::Told) => Exit::Failed,
+        Err(Problem::Message(message)) => {
+            reporter.problem(&message);
+            Exit::Failed
+        }
+        Err(Problem::BrokenPipe) => Exit::BrokenPipe,
+    }
+}
+
+/// Why nothing is emitted.
+enum Problem {
+    /// The diagnostics have been drawn.
+    Told,
+    Message(String),
+    BrokenPipe,
+}
+
+impl From<String> for Problem {
+    fn from(message: String) -> Self {
+        Self::Message(message)
+    }
+}
+
+impl From<CodegenError> for Problem {
+    fn from(error: CodegenError) -> Self {
+        Self::Message(error.to_string())
+    }
+}
+
+fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
+    let source = open(&arguments.file)?;
+    let engine = options.engine().map_err(|error| error.to_string())?;
+    match arguments.stage {
+        Stage::Tokens => tokens(&source, &engine, reporter),
+        Stage::Ast => trees(arguments, &source, &engine, reporter),
+        Stage::Ir | Stage::Asm | Stage::Obj => code(arguments, options, &source, &engine, reporter),
+    }
+}
+
+fn tokens(source: &Source, engine: &Engine, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
+    match lexer::lex(source, engine.names()) {
+        Ok(tokens) => Ok(printer::token_list(&tokens).into_bytes()),
+        Err(diagnostic) => {
+            reporter.diagnostic(&diagnostic);
+            Err(Problem::Told)
+        }
+    }
+}
+
+fn trees(
+    arguments: &EmitArguments,
+    source: &Source,
+    engine: &Engine,
+    reporter: &mut Reporter,
+) -> Result<Vec<u8>, Problem> {
+    let mut operators = Operators::new(engine.names());
+    let (items, diagnostics) = parse_all(source, engine.names(), &mut operators);
+    if !diagnostics.is_empty() {
+        diagnostics.iter().for_each(|diagnostic| reporter.diagnostic(diagnostic));
+        return Err(Problem::Told);
+    }
+    let wanted = |item: &&ast::Item| match (&arguments.function, &item.kind) {
+        (None, _) => true,
+        (Some(name), ast::ItemKind::Definition(prototype, _)) => {
+            engine.names().text(prototype.name.name) == name
+        }
+        (Some(_), _) => false,
+    };
+    let items: Vec<&ast::Item> = items.iter().filter(wanted).collect();
+    if let (Some(name), true) = (&arguments.function, items.is_empty()) {
+        return Err(format!("{} defines no function `{name}`", source.name()).into());
+    }
+    Ok(items.iter().map(|item| printer::symbolic(item, engine.names())).collect::<String>().into_bytes())
+}
+
+fn code(
+    arguments: &EmitArguments,
+    options: &Options,
+    source: &Source,
+    engine: &Engine,
+    reporter: &mut Reporter,
+) -> Result<Vec<u8>, Problem> {
+    let limits = Limits { max_nesting: options.max_nesting };
+    let draft = Draft::new(source, engine.names(), engine.hosts(), limits);
+    let mut errors = draft.diagnostics.iter().filter(|found| found.severity == Severity::Error).peekable();
+    if errors.peek().is_some() {
+        errors.for_each(|diagnostic| reporter.diagnostic(diagnostic));
+        return Err(Problem::Told);
+    }
+    let mut functions = draft.symbols();
+    if let Some(name) = &arguments.function {
+        let wanted = draft
+            .definition(name)
+            .ok_or_else(|| format!("{} defines no function `{name}`", source.name()))?;
+        functions.retain(|(function, _)| std::ptr::eq(*function, &raw const **wanted));
+    }
+    compile(arguments.stage, &functions, engine, options)
+}
+
+fn compile(
+    stage: Stage,
+    functions: &[(&Function, String)],
+    engine: &Engine,
+    options: &Options,
+) -> Result<Vec<u8>, Problem> {
+    // LLVM recurses as deeply as the program is nested.
+    let work = || {
+        let mut compiler = Compiler::new();
+        let (names, level) = (engine.names(), options.level());
+        match stage {
+            Stage::Asm => compiler.assembly(functions, names, level).map(String::into_bytes),
+            Stage::Obj => compiler.objects(functions, names, level),
+            Stage::Ir | Stage::Tokens | Stage::Ast => {
+                compiler.ir(functions, names, level).map(String::into_bytes)
+            }
+        }
+    };
+    let bytes = std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new().stack_size(1 << 30).spawn_scoped(scope, work);
+        worker.map(|worker| worker.join())
+    });
+    match bytes {
+        Ok(Ok(bytes)) => Ok(bytes?),
+        Ok(Err(_)) => Err("the compiler ended early".to_owned().into()),
+        Err(error) => Err(format!("no thread for the compiler: {error}").into()),
+    }
+}
+
+fn write(arguments: &EmitArguments, bytes: &[u8]) -> Result<(), Problem> {
+    if let Some(path) = &arguments.output {
+        return std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()).into());
+    }
+    let mut stdout = io::stdout().lock();
+    if arguments.stage == Stage::Obj && stdout.is_terminal() {
+        return Err("an object file does not go to a terminal; name a file with -o".to_owned().into());
+    }
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Problem::BrokenPipe,
+        _ => Problem::Message(format!("standard output: {error}")),
+    })
+}

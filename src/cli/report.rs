@@ -1,0 +1,46 @@
+//! Telling people what is wrong, on standard error.
+
+use crate::diagnostic::{Diagnostic, draw};
+use crate::error::Error;
+use std::io::{self, Write};
+
+/// Writes diagnostics and messages to standard error.
+pub(crate) struct Reporter {
+    color: bool,
+}
+
+impl Reporter {
+    pub(super) fn new(color: bool) -> Self {
+        Self { color }
+    }
+
+    /// Whether diagnostics are drawn with colour.
+    pub(crate) fn color(&self) -> bool {
+        self.color
+    }
+
+    /// Draws a diagnostic.
+    pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
+        self.line(draw::draw(diagnostic, self.color).trim_end());
+    }
+
+    /// Tells an error: its diagnostics, or its one line.
+    pub(crate) fn error(&mut self, error: &Error) {
+        for diagnostic in error.diagnostics() {
+            self.diagnostic(diagnostic);
+        }
+        if error.diagnostics().is_empty() {
+            self.problem(&error.to_string());
+        }
+    }
+
+    /// Tells a problem that has no place in a text.
+    pub(crate) fn problem(&mut self, message: &str) {
+        self.line(&format!("error: {message}"));
+    }
+
+    /// Writes a line. Nothing can be done if standard error is gone.
+    pub(crate) fn line(&mut self, line: &str) {
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+}

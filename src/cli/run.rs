@@ -1,0 +1,145 @@
+//! `kal FILE`, `kal -e TEXT`, and programs from standard input.
+
+use super::report::Reporter;
+use super::stdin::Items;
+use super::{Exit, RunArguments};
+use crate::context::{Context, Outcome};
+use crate::error::Error;
+use crate::source::Source;
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// What to do after an item that fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AfterError {
+    /// Go on with the next one.
+    Continue,
+    /// Run nothing more; only report what else is wrong with the syntax.
+    Stop,
+}
+
+/// Runs what the arguments name.
+pub(super) fn run(arguments: &RunArguments, context: &mut Context, reporter: &mut Reporter) -> Exit {
+    let exit = sources(arguments, context, reporter);
+    let exit = if exit == Exit::Fine { settle(context, reporter) } else { exit };
+    match context.output().flush() {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::BrokenPipe,
+        Err(error) => {
+            reporter.problem(&format!("standard output: {error}"));
+            Exit::Failed
+        }
+        Ok(()) => exit,
+    }
+}
+
+fn sources(arguments: &RunArguments, context: &mut Context, reporter: &mut Reporter) -> Exit {
+    for text in &arguments.eval {
+        let exit = evaluate(context, &Source::new("<eval>", text), AfterError::Stop, reporter);
+        if exit != Exit::Fine {
+            return exit;
+        }
+    }
+    match &arguments.file {
+        Some(path) if path.as_os_str() != "-" => file(path, context, reporter),
+        None if !arguments.eval.is_empty() => Exit::Fine,
+        Some(_) | None => standard_input(context, reporter),
+    }
+}
+
+/// Waits for code that is being compiled ahead of its use.
+fn settle(context: &Context, reporter: &mut Reporter) -> Exit {
+    if context.engine().mode() == crate::Mode::Lazy {
+        return Exit::Fine;
+    }
+    match context.prepare_all() {
+        Ok(()) => Exit::Fine,
+        Err(error) => {
+            reporter.error(&error);
+            Exit::Failed
+        }
+    }
+}
+
+fn file(path: &Path, context: &mut Context, reporter: &mut Reporter) -> Exit {
+    match read(path) {
+        Ok(source) => evaluate(context, &source, AfterError::Stop, reporter),
+        Err(message) => {
+            reporter.problem(&message);
+            Exit::Failed
+        }
+    }
+}
+
+/// Reads a file into a source; the error is a sentence for people.
+pub(crate) fn read(path: &Path) -> Result<Source, String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        format!("{}: line {line} is not UTF-8 text", path.display())
+    })?;
+    Ok(Source::new(path.display().to_string(), text))
+}
+
+fn standard_input(context: &mut Context, reporter: &mut Reporter) -> Exit {
+    let mut exit = Exit::Fine;
+    for source in Items::new(io::stdin().lock()) {
+        match source {
+            Ok(source) => match evaluate(context, &source, AfterError::Continue, reporter) {
+                Exit::Fine => {}
+                Exit::BrokenPipe => return Exit::BrokenPipe,
+                failed => exit = failed,
+            },
+            Err(error) => {
+                reporter.problem(&format!("standard input: {error}"));
+                return Exit::Failed;
+            }
+        }
+    }
+    exit
+}
+
+/// Runs a source and prints the values of its expressions.
+pub(crate) fn evaluate(
+    context: &mut Context,
+    source: &Source,
+    after_error: AfterError,
+    reporter: &mut Reporter,
+) -> Exit {
+    let mut exit = Exit::Fine;
+    let _ = context.run(source, &mut |context, outcome| {
+        if exit != Exit::Fine && after_error == AfterError::Stop {
+            return ControlFlow::Break(());
+        }
+        let next = one(context, outcome, reporter);
+        if next != Exit::Fine {
+            exit = next;
+        }
+        let go_on = next == Exit::Fine || (after_error == AfterError::Continue && next != Exit::BrokenPipe);
+        if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    exit
+}
+
+/// Tells what became of one item.
+fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Reporter) -> Exit {
+    match outcome {
+        Ok(Outcome::Value(value)) => match context.output().value(value) {
+            Ok(()) => Exit::Fine,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::BrokenPipe,
+            Err(_) => Exit::Failed,
+        },
+        Ok(Outcome::Defined { warnings, .. }) => {
+            warnings.iter().for_each(|warning| reporter.diagnostic(warning));
+            Exit::Fine
+        }
+        Ok(Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,
+        Err(error) => {
+            // What was printed before the error is shown before it.
+            let _ = context.output().flush();
+            reporter.error(&error);
+            Exit::Failed
+        }
+    }
+}

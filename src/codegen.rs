@@ -1,0 +1,244 @@
+//! From checked functions to LLVM IR and object bytes.
+//!
+//! A [`Compiler`] belongs to one thread and is used for many functions, one
+//! module each: target machine and pipelines are built once per optimisation
+//! level. What comes out is position-independent and knows nothing of the
+//! process (see [`crate::abi`]). Linking and running are not done here.
+
+mod lower;
+mod pipeline;
+
+use crate::name::Names;
+use crate::sema::checked::Function;
+use inkwell::OptimizationLevel;
+use inkwell::context::Context;
+use inkwell::module::Module;
+use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
+use pipeline::Pipeline;
+use std::sync::Once;
+
+/// How much the compiler does for the speed of the code.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Level {
+    /// Compile as quickly as possible.
+    O0,
+    /// The cheap passes.
+    O1,
+    /// What `clang -O2` does.
+    #[default]
+    O2,
+    /// What `clang -O3` does.
+    O3,
+}
+
+impl Level {
+    /// Every level.
+    pub const ALL: [Self; 4] = [Self::O0, Self::O1, Self::O2, Self::O3];
+
+    fn machine(self) -> OptimizationLevel {
+        match self {
+            Self::O0 => OptimizationLevel::None,
+            Self::O1 => OptimizationLevel::Less,
+            Self::O2 => OptimizationLevel::Default,
+            Self::O3 => OptimizationLevel::Aggressive,
+        }
+    }
+}
+
+/// Why something could not be compiled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CodegenError {
+    /// This machine is none that LLVM can generate code for.
+    #[error("no code can be generated for this machine: {0}")]
+    Target(String),
+    /// LLVM refused to build or emit the code.
+    #[error("LLVM cannot compile it: {0}")]
+    Llvm(String),
+}
+
+/// The code that lets compiled code call a closure of the host: a function of
+/// doubles that puts them into memory and calls [`crate::abi::HOST`].
+#[derive(Clone, Copy, Debug)]
+pub struct Thunk {
+    /// What the runtime knows the closure by.
+    pub closure: u64,
+    /// How many doubles it takes.
+    pub arity: u32,
+}
+
+/// A compiler: one thread's, for any number of functions.
+pub struct Compiler {
+    context: Context,
+    machines: [Option<Machine>; 4],
+    modules: u32,
+}
+
+/// A target machine and the pipeline built for it. Fields are dropped in
+/// order: the pipeline refers to the machine.
+struct Machine {
+    pipeline: Pipeline,
+    machine: TargetMachine,
+}
+
+/// An LLVM context never forgets a constant, so it is replaced after this
+/// many modules, and the pipelines with it.
+const MODULES_PER_CONTEXT: u32 = 512;
+
+impl Compiler {
+    /// A compiler for this machine. Cheap: pipelines are built when needed.
+    pub fn new() -> Self {
+        initialize();
+        Self { context: Context::create(), machines: [const { None }; 4], modules: 0 }
+    }
+
+    /// Compiles a function into an object file that defines `symbol`.
+    ///
+    /// # Errors
+    /// When LLVM refuses; the compiler stays usable.
+    pub fn object(
+        &mut self,
+        function: &Function,
+        symbol: &str,
+        names: &Names,
+        level: Level,
+    ) -> Result<Vec<u8>, CodegenError> {
+        self.emit(level, |module| lower::function(module, function, symbol, names))
+    }
+
+    /// Compiles the thunk of a host closure into an object file that defines
+    /// `symbol`.
+    ///
+    /// # Errors
+    /// When LLVM refuses; the compiler stays usable.
+    pub fn thunk(&mut self, thunk: Thunk, symbol: &str) -> Result<Vec<u8>, CodegenError> {
+        self.emit(Level::O0, |module| lower::thunk(module, thunk, symbol))
+    }
+
+    /// The LLVM IR of functions as text, optimised at `level`, each under its
+    /// symbol.
+    ///
+    /// # Errors
+    /// When LLVM refuses; the compiler stays usable.
+    pub fn ir(
+        &mut self,
+        functions: &[(&Function, String)],
+        names: &Names,
+        level: Level,
+    ) -> Result<String, CodegenError> {
+        self.optimized(functions, names, level, |_, module| Ok(module.print_to_string().to_string()))
+    }
+
+    /// The assembly of functions as text.
+    ///
+    /// # Errors
+    /// When LLVM refuses; the compiler stays usable.
+    pub fn assembly(
+        &mut self,
+        functions: &[(&Function, String)],
+        names: &Names,
+        level: Level,
+    ) -> Result<String, CodegenError> {
+        self.optimized(functions, names, level, |machine, module| {
+            let buffer = machine
+                .machine
+                .write_to_memory_buffer(module, FileType::Assembly)
+                .map_err(|error| CodegenError::Llvm(error.to_string()))?;
+            Ok(String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0').to_owned())
+        })
+    }
+
+    /// One object file with all the functions.
+    ///
+    /// # Errors
+    /// When LLVM refuses; the compiler stays usable.
+    pub fn objects(
+        &mut self,
+        functions: &[(&Function, String)],
+        names: &Names,
+        level: Level,
+    ) -> Result<Vec<u8>, CodegenError> {
+        self.optimized(functions, names, level, |machine, module| Ok(machine.pipeline.emit(module)))
+    }
+
+    fn emit(
+        &mut self,
+        level: Level,
+        lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
+    ) -> Result<Vec<u8>, CodegenError> {
+        self.compile(level, lower, |machine, module| Ok(machine.pipeline.emit(module)))
+    }
+
+    fn optimized<T>(
+        &mut self,
+        functions: &[(&Function, String)],
+        names: &Names,
+        level: Level,
+        output: impl for<'c> FnOnce(&mut Machine, &Module<'c>) -> Result<T, CodegenError>,
+    ) -> Result<T, CodegenError> {
+        let lower = |module: &Module<'_>| {
+            functions
+                .iter()
+                .try_for_each(|(function, symbol)| lower::function(module, function, symbol, names))
+        };
+        self.compile(level, lower, output)
+    }
+
+    /// Makes a module, lets `lower` fill it, optimises it, hands it to
+    /// `output`.
+    fn compile<T>(
+        &mut self,
+        level: Level,
+        lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
+        output: impl for<'c> FnOnce(&mut Machine, &Module<'c>) -> Result<T, CodegenError>,
+    ) -> Result<T, CodegenError> {
+        self.refresh();
+        let machine = match &mut self.machines[level as usize] {
+            Some(machine) => machine,
+            empty => empty.insert(Machine::new(level)?),
+        };
+        let module = self.context.create_module("kal");
+        module.set_triple(&machine.machine.get_triple());
+        module.set_data_layout(&machine.machine.get_target_data().get_data_layout());
+        lower(&module)?;
+        machine.pipeline.optimize(&module);
+        output(machine, &module)
+    }
+
+    fn refresh(&mut self) {
+        self.modules += 1;
+        if self.modules > MODULES_PER_CONTEXT {
+            *self = Self::new();
+        }
+    }
+}
+
+impl Default for Compiler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Machine {
+    fn new(level: Level) -> Result<Self, CodegenError> {
+        let triple = TargetMachine::get_default_triple();
+        let target = Target::from_triple(&triple).map_err(|error| CodegenError::Target(error.to_string()))?;
+        let options = TargetMachineOptions::new()
+            .set_cpu(TargetMachine::get_host_cpu_name().to_str().unwrap_or("generic"))
+            .set_features(TargetMachine::get_host_cpu_features().to_str().unwrap_or(""))
+            .set_level(level.machine())
+            .set_reloc_mode(RelocMode::PIC)
+            .set_code_model(CodeModel::Small);
+        let machine = target
+            .create_target_machine_from_options(&triple, options)
+            .ok_or_else(|| CodegenError::Target(triple.to_string()))?;
+        let pipeline = Pipeline::new(&machine, level)?;
+        Ok(Self { pipeline, machine })
+    }
+}
+
+/// Registers this machine's target with LLVM; done once per process, also
+/// when called from several threads.
+pub fn initialize() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(pipeline::initialize);
+}

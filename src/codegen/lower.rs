@@ -1,0 +1,561 @@
+//! Lowering: one walk over a checked body that builds LLVM IR.
+//!
+//! The body's post-order lets a stack of values stand for the expressions
+//! under construction and a stack of [`Open`] constructs for the `if`, `for`
+//! and `&&` around the current place. Blocks are wired as they are met, in
+//! the order of the text, not of execution; so nothing here recurses.
+#![allow(unsafe_code)]
+
+use super::{CodegenError, Thunk};
+use crate::abi::{self, Symbol};
+use crate::host::Intrinsic;
+use crate::name::Names;
+use crate::sema::checked::{Callee, Function, Node};
+use crate::syntax::operator::{BinaryOp, UnaryOp};
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::basic_block::BasicBlock;
+use inkwell::builder::{Builder, BuilderError};
+use inkwell::context::ContextRef;
+use inkwell::intrinsics::Intrinsic as LlvmIntrinsic;
+use inkwell::module::Module;
+use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, FloatType, FunctionType, PointerType};
+use inkwell::values::{
+    BasicMetadataValueEnum, BasicValueEnum, CallSiteValue, FloatValue, FunctionValue, InstructionValue,
+    IntValue, LLVMTailCallKind, PointerValue,
+};
+use inkwell::{AddressSpace, FloatPredicate, IntPredicate};
+
+impl From<BuilderError> for CodegenError {
+    fn from(error: BuilderError) -> Self {
+        Self::Llvm(error.to_string())
+    }
+}
+
+type Result<T> = std::result::Result<T, CodegenError>;
+
+/// Adds a function to the module under `symbol`.
+pub(super) fn function(module: &Module<'_>, function: &Function, symbol: &str, names: &Names) -> Result<()> {
+    let mut lowering = Lowering::new(module, function, symbol, names)?;
+    for node in &function.nodes {
+        lowering.node(*node)?;
+    }
+    let value = lowering.pop()?;
+    lowering.builder.build_return(Some(&value))?;
+    Ok(())
+}
+
+/// Adds the thunk of a host closure to the module under `symbol`.
+pub(super) fn thunk(module: &Module<'_>, thunk: Thunk, symbol: &str) -> Result<()> {
+    let types = Types::new(module);
+    let function = types.define(module, symbol, thunk.arity);
+    let builder = types.context.create_builder();
+    builder.position_at_end(types.context.append_basic_block(function, ""));
+    let i64 = types.context.i64_type();
+    let count = i64.const_int(u64::from(thunk.arity), false);
+    let array = builder.build_array_alloca(types.double, count, "")?;
+    for index in 0..thunk.arity {
+        let value = parameter(function, index + 1)?;
+        let offset = i64.const_int(u64::from(index), false);
+        // SAFETY: the array has `arity` elements and the index is below that.
+        let element = unsafe { builder.build_in_bounds_gep(types.double, array, &[offset], "")? };
+        builder.build_store(element, value)?;
+    }
+    let signature =
+        types.double.fn_type(&[types.pointer.into(), i64.into(), types.pointer.into(), i64.into()], false);
+    let host = module.add_function(abi::HOST, signature, None);
+    let closure = i64.const_int(thunk.closure, false);
+    let context = function.get_first_param().ok_or_else(missing)?;
+    let arguments: [BasicMetadataValueEnum<'_>; 4] =
+        [context.into(), closure.into(), array.into(), count.into()];
+    let call = builder.build_call(host, &arguments, "")?;
+    builder.build_return(Some(&result(call)?))?;
+    Ok(())
+}
+
+fn missing() -> CodegenError {
+    CodegenError::Llvm("a value is missing".into())
+}
+
+fn parameter(function: FunctionValue<'_>, index: u32) -> Result<FloatValue<'_>> {
+    match function.get_nth_param(index) {
+        Some(BasicValueEnum::FloatValue(value)) => Ok(value),
+        _ => Err(missing()),
+    }
+}
+
+fn result(call: CallSiteValue<'_>) -> Result<FloatValue<'_>> {
+    match call.try_as_basic_value().basic() {
+        Some(BasicValueEnum::FloatValue(value)) => Ok(value),
+        _ => Err(missing()),
+    }
+}
+
+/// The few types there are.
+struct Types<'c> {
+    context: ContextRef<'c>,
+    double: FloatType<'c>,
+    pointer: PointerType<'c>,
+}
+
+impl<'c> Types<'c> {
+    fn new(module: &Module<'c>) -> Self {
+        let context = module.get_context();
+        Self { context, double: context.f64_type(), pointer: context.ptr_type(AddressSpace::default()) }
+    }
+
+    /// `double (ptr context, double …)`
+    fn signature(&self, arity: u32) -> FunctionType<'c> {
+        let mut parameters: Vec<BasicMetadataTypeEnum<'c>> = vec![self.pointer.into()];
+        parameters.resize(arity as usize + 1, self.double.into());
+        self.double.fn_type(&parameters, false)
+    }
+
+    fn define(&self, module: &Module<'c>, symbol: &str, arity: u32) -> FunctionValue<'c> {
+        let function = module.add_function(symbol, self.signature(arity), None);
+        function.add_attribute(AttributeLoc::Function, self.attribute("nounwind"));
+        function.add_attribute(AttributeLoc::Param(0), self.attribute("noundef"));
+        function
+    }
+
+    fn attribute(&self, name: &str) -> Attribute {
+        self.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0)
+    }
+}
+
+/// A construct whose end has not been met yet.
+enum Open<'c> {
+    /// `&&`, `||`: where the left side decided, and where both meet.
+    ShortCircuit { decided: BasicBlock<'c>, meet: BasicBlock<'c> },
+    /// `if`, before its `else`.
+    Then { otherwise: BasicBlock<'c>, meet: BasicBlock<'c> },
+    /// `if`, after its `else`: the first branch's value and where it ended.
+    Else { value: FloatValue<'c>, from: BasicBlock<'c>, meet: BasicBlock<'c> },
+    /// `for`
+    Loop(Loop<'c>),
+}
+
+/// The parts of a `for`. Run order is body, step, condition, increment.
+struct Loop<'c> {
+    variable: u32,
+    body: BasicBlock<'c>,
+    condition: BasicBlock<'c>,
+    step: BasicBlock<'c>,
+    /// Set by the mark after the condition: its truth and where it ended.
+    decision: Option<(IntValue<'c>, BasicBlock<'c>)>,
+    /// Set by the mark after the step.
+    increment: Option<FloatValue<'c>>,
+}
+
+struct Lowering<'m, 'c> {
+    module: &'m Module<'c>,
+    types: Types<'c>,
+    builder: Builder<'c>,
+    names: &'m Names,
+    source: &'m Function,
+    function: FunctionValue<'c>,
+    context: PointerValue<'c>,
+    locals: Vec<PointerValue<'c>>,
+    values: Vec<FloatValue<'c>>,
+    open: Vec<Open<'c>>,
+}
+
+impl<'m, 'c> Lowering<'m, 'c> {
+    fn new(module: &'m Module<'c>, source: &'m Function, symbol: &str, names: &'m Names) -> Result<Self> {
+        let types = Types::new(module);
+        let function = types.define(module, symbol, source.arity());
+        let builder = types.context.create_builder();
+        builder.position_at_end(types.context.append_basic_block(function, "entry"));
+        let Some(BasicValueEnum::PointerValue(context)) = function.get_first_param() else {
+            return Err(missing());
+        };
+        context.set_name("context");
+        let mut lowering = Self {
+            module,
+            types,
+            builder,
+            names,
+            source,
+            function,
+            context,
+            locals: Vec::with_capacity(source.locals as usize),
+            values: Vec::new(),
+            open: Vec::new(),
+        };
+        lowering.prologue()?;
+        Ok(lowering)
+    }
+
+    /// Gives every local a place, stores the parameters, checks the stack.
+    fn prologue(&mut self) -> Result<()> {
+        for _ in 0..self.source.locals {
+            self.locals.push(self.builder.build_alloca(self.types.double, "")?);
+        }
+        for (index, name) in self.source.parameters.iter().enumerate() {
+            let value = parameter(self.function, index as u32 + 1)?;
+            value.set_name(self.names.text(*name));
+            self.builder.build_store(self.locals[index], value)?;
+        }
+        // A function that calls nothing cannot recur, and its frame fits the
+        // reserve below the limit unless it is huge.
+        let may_grow = self.source.nodes.len() > 1000;
+        if may_grow || self.source.nodes.iter().any(|node| matches!(node, Node::Call(_))) {
+            self.stop_check()?;
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: Node) -> Result<()> {
+        match node {
+            Node::Number(index) => {
+                let value = self.types.double.const_float(self.source.numbers[index as usize]);
+                self.values.push(value);
+            }
+            Node::Local(local) => {
+                let place = self.locals[local as usize];
+                self.load(place)?;
+            }
+            Node::Variable(name) => {
+                let place = self.offset(Symbol::Variable(self.names.text(name)))?;
+                self.load(place)?;
+            }
+            Node::SetLocal(local) => {
+                let value = self.top()?;
+                self.builder.build_store(self.locals[local as usize], value)?;
+            }
+            Node::SetVariable(name) => {
+                let value = self.top()?;
+                let place = self.offset(Symbol::Variable(self.names.text(name)))?;
+                self.builder.build_store(place, value)?;
+            }
+            Node::Unary(op) => self.unary(op)?,
+            Node::Binary(op) if op.short_circuits() => self.end_short_circuit()?,
+            Node::Binary(op) => self.binary(op)?,
+            Node::ShortCircuit(op) => self.begin_short_circuit(op)?,
+            Node::Call(callee) => self.call(self.source.callees[callee as usize])?,
+            Node::Intrinsic(intrinsic) => self.intrinsic(intrinsic)?,
+            Node::Then => self.then()?,
+            Node::Else => self.otherwise()?,
+            Node::If => self.end_if()?,
+            Node::ForVariable(local) => self.begin_loop(local)?,
+            Node::ForCondition => self.loop_condition()?,
+            Node::ForStep => self.loop_step()?,
+            Node::For => self.end_loop()?,
+            Node::Bind(local) => {
+                let value = self.pop()?;
+                self.builder.build_store(self.locals[local as usize], value)?;
+            }
+        }
+        Ok(())
+    }
+
+    // --- values -----------------------------------------------------------
+
+    fn pop(&mut self) -> Result<FloatValue<'c>> {
+        self.values.pop().ok_or_else(missing)
+    }
+
+    fn top(&self) -> Result<FloatValue<'c>> {
+        self.values.last().copied().ok_or_else(missing)
+    }
+
+    fn load(&mut self, place: PointerValue<'c>) -> Result<()> {
+        let value = self.builder.build_load(self.types.double, place, "")?;
+        self.values.push(value.into_float_value());
+        Ok(())
+    }
+
+    /// The address in the execution context that a link-time offset names.
+    fn offset(&self, symbol: Symbol<'_>) -> Result<PointerValue<'c>> {
+        let mangled = symbol.mangle();
+        let i8 = self.types.context.i8_type();
+        let i64 = self.types.context.i64_type();
+        let global = self.module.get_global(&mangled).unwrap_or_else(|| {
+            let global = self.module.add_global(i8, None, &mangled);
+            // Tells the code generator that the offset fits an operand.
+            let range = [i64.const_zero().into(), i64.const_int(1 << 31, false).into()];
+            let kind = self.types.context.get_kind_id("absolute_symbol");
+            global.set_metadata(self.types.context.metadata_node(&range), kind);
+            global
+        });
+        let offset = global.as_pointer_value().const_to_int(i64);
+        // SAFETY: the offset is resolved to one inside the execution context.
+        Ok(unsafe { self.builder.build_gep(i8, self.context, &[offset], "")? })
+    }
+
+    fn truth(&self, value: FloatValue<'c>) -> Result<IntValue<'c>> {
+        // Ordered and not equal: NaN is false.
+        let zero = self.types.double.const_zero();
+        Ok(self.builder.build_float_compare(FloatPredicate::ONE, value, zero, "")?)
+    }
+
+    fn number(&self, truth: IntValue<'c>) -> Result<FloatValue<'c>> {
+        Ok(self.builder.build_unsigned_int_to_float(truth, self.types.double, "")?)
+    }
+
+    fn unary(&mut self, op: UnaryOp) -> Result<()> {
+        let operand = self.pop()?;
+        let value = match op {
+            UnaryOp::Negate => self.builder.build_float_neg(operand, "")?,
+            UnaryOp::Not => {
+                let zero = self.types.double.const_zero();
+                // Unordered or equal: exactly the opposite of `truth`.
+                let falsity = self.builder.build_float_compare(FloatPredicate::UEQ, operand, zero, "")?;
+                self.number(falsity)?
+            }
+        };
+        self.values.push(value);
+        Ok(())
+    }
+
+    fn binary(&mut self, op: BinaryOp) -> Result<()> {
+        let right = self.pop()?;
+        let left = self.pop()?;
+        let compare = |predicate| {
+            let truth = self.builder.build_float_compare(predicate, left, right, "")?;
+            self.number(truth)
+        };
+        let value = match op {
+            BinaryOp::Equal => compare(FloatPredicate::OEQ)?,
+            BinaryOp::NotEqual => compare(FloatPredicate::UNE)?,
+            BinaryOp::Less => compare(FloatPredicate::OLT)?,
+            BinaryOp::Greater => compare(FloatPredicate::OGT)?,
+            BinaryOp::LessEqual => compare(FloatPredicate::OLE)?,
+            BinaryOp::GreaterEqual => compare(FloatPredicate::OGE)?,
+            BinaryOp::Add => self.builder.build_float_add(left, right, "")?,
+            BinaryOp::Subtract => self.builder.build_float_sub(left, right, "")?,
+            BinaryOp::Multiply => self.builder.build_float_mul(left, right, "")?,
+            BinaryOp::Divide => self.builder.build_float_div(left, right, "")?,
+            BinaryOp::Remainder => self.builder.build_float_rem(left, right, "")?,
+            BinaryOp::Power => self.power(left, right)?,
+            BinaryOp::And | BinaryOp::Or => return Err(missing()),
+        };
+        self.values.push(value);
+        Ok(())
+    }
+
+    fn power(&self, left: FloatValue<'c>, right: FloatValue<'c>) -> Result<FloatValue<'c>> {
+        let double = self.types.double.into();
+        let pow = self.module.get_function(abi::POW).unwrap_or_else(|| {
+            let signature = self.types.double.fn_type(&[double, double], false);
+            let pow = self.module.add_function(abi::POW, signature, None);
+            // No memory is touched, so equal calls may be shared; the result
+            // itself is always the library's.
+            for name in ["nounwind", "willreturn", "nosync", "nofree"] {
+                pow.add_attribute(AttributeLoc::Function, self.types.attribute(name));
+            }
+            pow.add_attribute(AttributeLoc::Function, self.types.attribute("memory"));
+            pow
+        });
+        result(self.builder.build_call(pow, &[left.into(), right.into()], "")?)
+    }
+
+    // --- calls --------------------------------------------------------------
+
+    fn call(&mut self, callee: Callee) -> Result<()> {
+        let arity = callee.arity as usize;
+        let first = self.values.len().checked_sub(arity).ok_or_else(missing)?;
+        let mut arguments: Vec<BasicMetadataValueEnum<'c>> = vec![self.context.into()];
+        arguments.extend(self.values.drain(first..).map(BasicMetadataValueEnum::from));
+        let is_self = callee.name == self.source.name && callee.arity == self.source.arity();
+        let call = if is_self {
+            self.builder.build_call(self.function, &arguments, "")?
+        } else {
+            let slot = self.offset(Symbol::Slot(self.names.text(callee.name), callee.arity))?;
+            let body = self.builder.build_load(self.types.pointer, slot, "")?.into_pointer_value();
+            let signature = self.types.signature(callee.arity);
+            let call = self.builder.build_indirect_call(signature, body, &arguments, "")?;
+            // The caller's frame stays, so that an error can name it.
+            call.set_tail_call_kind(LLVMTailCallKind::LLVMTailCallKindNoTail);
+            call.add_attribute(AttributeLoc::Function, self.types.attribute("nounwind"));
+            call
+        };
+        self.values.push(result(call)?);
+        Ok(())
+    }
+
+    fn intrinsic(&mut self, intrinsic: Intrinsic) -> Result<()> {
+        let name = match intrinsic {
+            Intrinsic::Sqrt => "llvm.sqrt",
+            Intrinsic::Fabs => "llvm.fabs",
+            Intrinsic::Floor => "llvm.floor",
+            Intrinsic::Ceil => "llvm.ceil",
+            Intrinsic::Trunc => "llvm.trunc",
+            Intrinsic::Copysign => "llvm.copysign",
+        };
+        let first = self.values.len().checked_sub(intrinsic.arity() as usize).ok_or_else(missing)?;
+        let arguments: Vec<BasicMetadataValueEnum<'c>> = self.values.drain(first..).map(Into::into).collect();
+        let callee = self.declare(name, &[self.types.double.into()])?;
+        self.values.push(result(self.builder.build_call(callee, &arguments, "")?)?);
+        Ok(())
+    }
+
+    fn declare(&self, name: &str, overloads: &[BasicTypeEnum<'c>]) -> Result<FunctionValue<'c>> {
+        LlvmIntrinsic::find(name)
+            .and_then(|found| found.get_declaration(self.module, overloads))
+            .ok_or_else(|| CodegenError::Llvm(format!("this LLVM has no {name}")))
+    }
+
+    // --- control flow ---------------------------------------------------------
+
+    fn block(&self, name: &str) -> BasicBlock<'c> {
+        self.types.context.append_basic_block(self.function, name)
+    }
+
+    fn here(&self) -> Result<BasicBlock<'c>> {
+        self.builder.get_insert_block().ok_or_else(missing)
+    }
+
+    fn jump(&self, target: BasicBlock<'c>) -> Result<InstructionValue<'c>> {
+        Ok(self.builder.build_unconditional_branch(target)?)
+    }
+
+    /// Joins two values at `meet` and goes on there.
+    fn meet(&mut self, meet: BasicBlock<'c>, values: [(FloatValue<'c>, BasicBlock<'c>); 2]) -> Result<()> {
+        self.builder.position_at_end(meet);
+        let phi = self.builder.build_phi(self.types.double, "")?;
+        for (value, from) in &values {
+            phi.add_incoming(&[(value, *from)]);
+        }
+        self.values.push(phi.as_basic_value().into_float_value());
+        Ok(())
+    }
+
+    fn begin_short_circuit(&mut self, op: BinaryOp) -> Result<()> {
+        let left = self.pop()?;
+        let truth = self.truth(left)?;
+        let decided = self.here()?;
+        let (right, meet) = (self.block("right"), self.block("decided"));
+        let (if_true, if_false) = if op == BinaryOp::And { (right, meet) } else { (meet, right) };
+        self.builder.build_conditional_branch(truth, if_true, if_false)?;
+        self.builder.position_at_end(right);
+        self.values.push(self.types.double.const_float(f64::from(u8::from(op == BinaryOp::Or))));
+        self.open.push(Open::ShortCircuit { decided, meet });
+        Ok(())
+    }
+
+    fn end_short_circuit(&mut self) -> Result<()> {
+        let Some(Open::ShortCircuit { decided, meet }) = self.open.pop() else { return Err(missing()) };
+        let right = self.pop()?;
+        let truth = self.truth(right)?;
+        let right = self.number(truth)?;
+        let left = self.pop()?;
+        let from = self.here()?;
+        self.jump(meet)?;
+        self.meet(meet, [(left, decided), (right, from)])
+    }
+
+    fn then(&mut self) -> Result<()> {
+        let condition = self.pop()?;
+        let truth = self.truth(condition)?;
+        let (then, otherwise, meet) = (self.block("then"), self.block("else"), self.block("end"));
+        self.builder.build_conditional_branch(truth, then, otherwise)?;
+        self.builder.position_at_end(then);
+        self.open.push(Open::Then { otherwise, meet });
+        Ok(())
+    }
+
+    fn otherwise(&mut self) -> Result<()> {
+        let Some(Open::Then { otherwise, meet }) = self.open.pop() else { return Err(missing()) };
+        let value = self.pop()?;
+        let from = self.here()?;
+        self.jump(meet)?;
+        self.builder.position_at_end(otherwise);
+        self.open.push(Open::Else { value, from, meet });
+        Ok(())
+    }
+
+    fn end_if(&mut self) -> Result<()> {
+        let Some(Open::Else { value, from, meet }) = self.open.pop() else { return Err(missing()) };
+        let other = self.pop()?;
+        let other_from = self.here()?;
+        self.jump(meet)?;
+        self.meet(meet, [(value, from), (other, other_from)])
+    }
+
+    fn begin_loop(&mut self, variable: u32) -> Result<()> {
+        let start = self.pop()?;
+        self.builder.build_store(self.locals[variable as usize], start)?;
+        let (body, condition, step) = (self.block("body"), self.block("condition"), self.block("step"));
+        self.jump(body)?;
+        self.builder.position_at_end(condition);
+        self.open.push(Open::Loop(Loop { variable, body, condition, step, decision: None, increment: None }));
+        Ok(())
+    }
+
+    fn innermost_loop(&mut self) -> Result<&mut Loop<'c>> {
+        match self.open.last_mut() {
+            Some(Open::Loop(innermost)) => Ok(innermost),
+            _ => Err(missing()),
+        }
+    }
+
+    fn loop_condition(&mut self) -> Result<()> {
+        let condition = self.pop()?;
+        let decision = (self.truth(condition)?, self.here()?);
+        let innermost = self.innermost_loop()?;
+        innermost.decision = Some(decision);
+        let step = innermost.step;
+        self.builder.position_at_end(step);
+        Ok(())
+    }
+
+    fn loop_step(&mut self) -> Result<()> {
+        let increment = self.pop()?;
+        let innermost = self.innermost_loop()?;
+        innermost.increment = Some(increment);
+        let (condition, body) = (innermost.condition, innermost.body);
+        self.jump(condition)?;
+        self.builder.position_at_end(body);
+        Ok(())
+    }
+
+    fn end_loop(&mut self) -> Result<()> {
+        let Some(Open::Loop(Loop { variable, body, step, decision, increment, .. })) = self.open.pop() else {
+            return Err(missing());
+        };
+        let (Some((truth, decided)), Some(increment)) = (decision, increment) else { return Err(missing()) };
+        self.pop()?;
+        self.stop_check()?;
+        self.jump(step)?;
+        self.builder.position_at_end(decided);
+        let place = self.locals[variable as usize];
+        let current = self.builder.build_load(self.types.double, place, "")?.into_float_value();
+        let next = self.builder.build_float_add(current, increment, "")?;
+        self.builder.build_store(place, next)?;
+        let end = self.block("end");
+        self.builder.build_conditional_branch(truth, body, end)?;
+        self.builder.position_at_end(end);
+        self.values.push(self.types.double.const_zero());
+        Ok(())
+    }
+
+    /// Compares the stack pointer with the limit word of the context, and
+    /// calls the runtime if it is below. The load is volatile because other
+    /// threads change the word to stop the code.
+    fn stop_check(&mut self) -> Result<()> {
+        let pointer = self.types.pointer;
+        let stack = self.declare("llvm.stackaddress", &[pointer.into()])?;
+        let stack = self.builder.build_call(stack, &[], "")?;
+        let stack = stack.try_as_basic_value().basic().ok_or_else(missing)?.into_pointer_value();
+        let limit = self.builder.build_load(pointer, self.context, "")?.into_pointer_value();
+        if let Some(load) = limit.as_instruction() {
+            load.set_volatile(true).map_err(|error| CodegenError::Llvm(error.to_string()))?;
+        }
+        let below = self.builder.build_int_compare(IntPredicate::ULT, stack, limit, "")?;
+        let (stop, go_on) = (self.block("stop"), self.block("go_on"));
+        self.builder.build_conditional_branch(below, stop, go_on)?;
+        self.builder.position_at_end(stop);
+        let routine = self.module.get_function(abi::STOP).unwrap_or_else(|| {
+            let signature = self.types.context.void_type().fn_type(&[pointer.into()], false);
+            let routine = self.module.add_function(abi::STOP, signature, None);
+            for name in ["cold", "nounwind"] {
+                routine.add_attribute(AttributeLoc::Function, self.types.attribute(name));
+            }
+            routine
+        });
+        self.builder.build_call(routine, &[self.context.into()], "")?;
+        self.jump(go_on)?;
+        self.builder.position_at_end(go_on);
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//===- pipeline.cpp - reusable pass and codegen pipelines -----------------===//
+//
+// What LLVM's C interface lacks for compiling many small modules quickly: it
+// builds a new pass pipeline and a new codegen pipeline for every module,
+// which costs more than running them. Here both are built once and run for
+// any number of modules, one after the other, by one thread.
+//
+//===----------------------------------------------------------------------===//
+
+#include "llvm-c/Core.h"
+#include "llvm-c/TargetMachine.h"
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace {
+
+struct Passes {
+  LoopAnalysisManager LAM;
+  FunctionAnalysisManager FAM;
+  CGSCCAnalysisManager CGAM;
+  ModuleAnalysisManager MAM;
+  PassBuilder PB;
+  ModulePassManager MPM;
+
+  explicit Passes(TargetMachine *TM) : PB(TM, tuning()) {
+    PB.registerModuleAnalyses(MAM);
+    PB.registerCGSCCAnalyses(CGAM);
+    PB.registerFunctionAnalyses(FAM);
+    PB.registerLoopAnalyses(LAM);
+    PB.crossRegisterProxies(LAM, FAM, CGAM, MAM);
+  }
+
+  static PipelineTuningOptions tuning() {
+    PipelineTuningOptions Options;
+    Options.LoopUnrolling = true;
+    Options.LoopVectorization = true;
+    Options.SLPVectorization = true;
+    return Options;
+  }
+
+  // Not `buildPerModuleDefaultPipeline`: its inliner pass gives its parts away
+  // when it runs, so it can run only once.
+  Error build(unsigned Level) {
+    if (Level == 0)
+      return Error::success();
+    if (Level == 1)
+      return PB.parsePassPipeline(
+          MPM, "function(sroa,instcombine<no-verify-fixpoint>,reassociate,gvn,"
+               "simplifycfg)");
+    auto L = Level == 2 ? OptimizationLevel::O2 : OptimizationLevel::O3;
+    MPM.addPass(createModuleToFunctionPassAdaptor(
+        PB.buildFunctionSimplificationPipeline(L, ThinOrFullLTOPhase::None)));
+    MPM.addPass(PB.buildModuleOptimizationPipeline(L, ThinOrFullLTOPhase::None));
+    return Error::success();
+  }
+
+  void run(Module &M) {
+    MPM.run(M, MAM);
+    LAM.clear();
+    FAM.clear();
+    CGAM.clear();
+    MAM.clear();
+  }
+};
+
+struct Pipeline {
+  SmallVector<char, 0> Bytes;
+  raw_svector_ostream Stream{Bytes};
+  Passes IR;
+  legacy::PassManager Codegen;
+
+  explicit Pipeline(TargetMachine *TM) : IR(TM) {}
+};
+
+Pipeline *pipeline(void *P) { return static_cast<Pipeline *>(P); }
+
+} // namespace
+
+extern "C" {
+
+/// Registers this machine's target with LLVM: code generation only, without
+/// the assembler and disassembler that `Target::initialize_native` links.
+void kal_pipeline_initialize() {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+}
+
+/// Builds a pipeline for a target machine, which must outlive it: the IR
+/// passes of an optimisation level from 0 to 3, then emission of an object
+/// file. Returns null and sets `Message` (to be freed by LLVMDisposeMessage)
+/// on failure.
+void *kal_pipeline_create(LLVMTargetMachineRef Machine, unsigned Level,
+                          char **Message) {
+  auto *TM = reinterpret_cast<TargetMachine *>(Machine);
+  auto P = std::make_unique<Pipeline>(TM);
+  if (Error E = P->IR.build(Level)) {
+    *Message = LLVMCreateMessage(toString(std::move(E)).c_str());
+    return nullptr;
+  }
+  MCContext *Context = nullptr;
+  if (TM->addPassesToEmitMC(P->Codegen, Context, P->Stream,
+                            /*DisableVerify=*/true)) {
+    *Message = LLVMCreateMessage("this target cannot emit object files");
+    return nullptr;
+  }
+  return P.release();
+}
+
+void kal_pipeline_dispose(void *P) { delete pipeline(P); }
+
+/// Runs the IR passes over a module.
+void kal_pipeline_optimize(void *P, LLVMModuleRef M) {
+  pipeline(P)->IR.run(*unwrap(M));
+}
+
+/// Emits an optimised module as an object file. The bytes belong to the
+/// pipeline and are valid until its next use.
+void kal_pipeline_emit(void *P, LLVMModuleRef M, const char **Bytes,
+                       size_t *Size) {
+  Pipeline *Self = pipeline(P);
+  Self->Bytes.clear();
+  Self->Codegen.run(*unwrap(M));
+  *Bytes = Self->Bytes.data();
+  *Size = Self->Bytes.size();
+}
+
+} // extern "C"

@@ -1,0 +1,85 @@
+//! The reusable pass and codegen pipelines of `pipeline.cpp`.
+//!
+//! Two rules of that file are kept here by types: a pipeline is used by one
+//! thread at a time (`&mut self`, and it is not `Sync`), and bytes it lends
+//! are copied before its next use.
+#![allow(unsafe_code)]
+
+use super::{CodegenError, Level};
+use inkwell::module::Module;
+use inkwell::targets::TargetMachine;
+use llvm_sys::core::LLVMDisposeMessage;
+use llvm_sys::prelude::LLVMModuleRef;
+use llvm_sys::target_machine::LLVMTargetMachineRef;
+use std::ffi::{CStr, c_char, c_uint, c_void};
+use std::ptr::{self, NonNull};
+
+// SAFETY: these are the functions of `pipeline.cpp`, with C linkage and these
+// very signatures.
+unsafe extern "C" {
+    fn kal_pipeline_initialize();
+    fn kal_pipeline_create(
+        machine: LLVMTargetMachineRef,
+        level: c_uint,
+        message: *mut *mut c_char,
+    ) -> *mut c_void;
+    fn kal_pipeline_dispose(pipeline: *mut c_void);
+    fn kal_pipeline_optimize(pipeline: *mut c_void, module: LLVMModuleRef);
+    fn kal_pipeline_emit(
+        pipeline: *mut c_void,
+        module: LLVMModuleRef,
+        bytes: *mut *const u8,
+        size: *mut usize,
+    );
+}
+
+/// Registers this machine's target with LLVM. Called once.
+pub(super) fn initialize() {
+    // SAFETY: it has no preconditions; the caller sees to it that no other
+    // thread uses LLVM's table of targets meanwhile.
+    unsafe { kal_pipeline_initialize() }
+}
+
+/// IR passes and object emission, built once, run for many modules.
+pub(super) struct Pipeline(NonNull<c_void>);
+
+impl Pipeline {
+    /// A pipeline for `machine`, which must be dropped after it.
+    pub(super) fn new(machine: &TargetMachine, level: Level) -> Result<Self, CodegenError> {
+        let mut message = ptr::null_mut();
+        // SAFETY: the machine is alive, and `message` is set exactly when null
+        // is returned; it is then ours to dispose of.
+        unsafe {
+            let pipeline = kal_pipeline_create(machine.as_mut_ptr(), level as c_uint, &raw mut message);
+            NonNull::new(pipeline).map(Self).ok_or_else(|| {
+                let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+                LLVMDisposeMessage(message);
+                CodegenError::Llvm(text)
+            })
+        }
+    }
+
+    /// Runs the IR passes.
+    pub(super) fn optimize(&mut self, module: &Module<'_>) {
+        // SAFETY: both are alive, and `&mut self` makes this the only use.
+        unsafe { kal_pipeline_optimize(self.0.as_ptr(), module.as_mut_ptr()) }
+    }
+
+    /// Emits the module as an object file.
+    pub(super) fn emit(&mut self, module: &Module<'_>) -> Vec<u8> {
+        let (mut bytes, mut size) = (ptr::null(), 0);
+        // SAFETY: both are alive, and `&mut self` makes this the only use; the
+        // bytes are valid until the next use, and copied here.
+        unsafe {
+            kal_pipeline_emit(self.0.as_ptr(), module.as_mut_ptr(), &raw mut bytes, &raw mut size);
+            std::slice::from_raw_parts(bytes, size).to_vec()
+        }
+    }
+}
+
+impl Drop for Pipeline {
+    fn drop(&mut self) {
+        // SAFETY: made by `kal_pipeline_create`, disposed of once.
+        unsafe { kal_pipeline_dispose(self.0.as_ptr()) }
+    }
+}

@@ -1,0 +1,120 @@
+//! How an engine is set up.
+
+use crate::codegen::Level;
+use crate::error::Error;
+use crate::host::{Call, Callable, Closure, HostError, HostFunctions};
+use crate::name::Names;
+use crate::runtime;
+use std::sync::Arc;
+
+/// When functions are compiled. Answers never depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Mode {
+    /// On their first call.
+    #[default]
+    Lazy,
+    /// When they are defined, on all cores.
+    Eager,
+}
+
+/// How an engine is set up: mode, optimisation, limits, host functions.
+///
+/// ```
+/// use kal::{Config, Engine, Level};
+///
+/// let config = Config::new().level(Level::O3).host_function("twice", 1, |call| Ok(2.0 * call.arguments[0]));
+/// let engine = Engine::with_config(config)?;
+/// assert_eq!(engine.context()?.eval("twice(21)")?, Some(42.0));
+/// # Ok::<(), kal::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Config {
+    pub(crate) mode: Mode,
+    pub(crate) level: Level,
+    pub(crate) workers: usize,
+    pub(crate) stack: usize,
+    pub(crate) max_nesting: u32,
+    hosts: Vec<(String, u32, Closure)>,
+}
+
+impl Config {
+    /// Lazy, level 2, a worker for each core.
+    pub fn new() -> Self {
+        Self {
+            mode: Mode::default(),
+            level: Level::default(),
+            workers: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            stack: runtime::DEFAULT_STACK,
+            max_nesting: crate::syntax::parser::Limits::default().max_nesting,
+            hosts: Vec::new(),
+        }
+    }
+
+    /// When functions are compiled.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// How much the compiler does for the speed of the code.
+    #[must_use]
+    pub fn level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// How many threads may compile at once; at least 1.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// The size of the stack that programs run on, in bytes; at least 1 MiB.
+    /// It is reserved, and taken from the system only as far as it is used.
+    #[must_use]
+    pub fn stack(mut self, bytes: usize) -> Self {
+        self.stack = bytes;
+        self
+    }
+
+    /// How deep expressions may be nested.
+    #[must_use]
+    pub fn max_nesting(mut self, depth: u32) -> Self {
+        self.max_nesting = depth;
+        self
+    }
+
+    /// Lets programs call `function` as `name`, with `arity` arguments. It
+    /// replaces a function of the standard library of that name. An error or
+    /// a panic in it ends the run with an error; nothing else happens.
+    #[must_use]
+    pub fn host_function(
+        mut self,
+        name: impl Into<String>,
+        arity: u32,
+        function: impl Fn(&mut Call<'_>) -> Result<f64, HostError> + Send + Sync + 'static,
+    ) -> Self {
+        self.hosts.push((name.into(), arity, Arc::new(function)));
+        self
+    }
+
+    /// The table of host functions that this describes.
+    pub(crate) fn hosts(&self, names: &Names) -> Result<HostFunctions, Error> {
+        let mut table = HostFunctions::standard(names);
+        for (name, arity, closure) in &self.hosts {
+            if !crate::syntax::is_identifier(name) {
+                return Err(Error::Setup(format!("a host function cannot be called `{name}`")));
+            }
+            table.insert(names.intern(name), *arity, Callable::Closure(closure.clone()));
+        }
+        Ok(table)
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}

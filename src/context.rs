@@ -1,0 +1,346 @@
+//! Contexts: what a program has defined so far, and running more of it.
+
+use crate::config::Mode;
+use crate::diagnostic::Diagnostic;
+use crate::engine::Engine;
+use crate::error::{Error, Teller};
+use crate::function::{Function, Signature};
+use crate::host::{HostFunctions, Output};
+use crate::jit::state::State;
+use crate::jit::{Failure, Instance};
+use crate::name::{Name, Names};
+use crate::output::LineOutput;
+use crate::runtime::Slot;
+use crate::sema::{self, Environment, checked};
+use crate::source::Source;
+use crate::stats::Stats;
+use crate::syntax::lexer::lex;
+use crate::syntax::operator::{Fixity, Operators};
+use crate::syntax::parser::{Limits, Parser, SyntaxErrors};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A program in progress: its definitions, variables and operators, and what
+/// it needs to run. One thread uses it at a time; it may move between threads.
+///
+/// ```
+/// let mut context = kal::Engine::new()?.context()?;
+/// let source = "def fib(n) if n < 2 then n else fib(n-1) + fib(n-2)
+///               fib(10)";
+/// assert_eq!(context.eval(source)?, Some(55.0));
+///
+/// let error = context.eval("fib(1, 2)").unwrap_err();
+/// assert_eq!(error.to_string(), "`fib` takes 1 argument, not 2");
+/// assert_eq!(context.eval("fib(20)")?, Some(6765.0));
+/// # Ok::<(), kal::Error>(())
+/// ```
+pub struct Context {
+    engine: Engine,
+    instance: Instance,
+    operators: Operators,
+    variables: BTreeSet<Name>,
+    output: Box<dyn Output>,
+    redefined: u64,
+    parse_time: Duration,
+}
+
+/// What became of one item of a program.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// A function was defined, or defined anew.
+    Defined {
+        /// Its name.
+        name: String,
+        /// Whether the name was defined before.
+        redefined: bool,
+        /// What no longer fits the new definition.
+        warnings: Vec<Diagnostic>,
+    },
+    /// An `extern` was accepted.
+    Extern,
+    /// Variables were declared.
+    Declared {
+        /// Their names, in order.
+        names: Vec<String>,
+    },
+    /// An expression was evaluated.
+    Value(f64),
+}
+
+impl Context {
+    pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
+        let instance = Instance::new(engine.jit()?, engine.config().stack)
+            .map_err(|error| Error::Setup(error.to_string()))?;
+        Ok(Self {
+            engine: engine.clone(),
+            instance,
+            operators: Operators::new(engine.names()),
+            variables: BTreeSet::new(),
+            output: Box::new(LineOutput::new(std::io::stdout())),
+            redefined: 0,
+            parse_time: Duration::ZERO,
+        })
+    }
+
+    /// The engine it belongs to.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Where `printd` and `putchard` write: standard output if nothing else
+    /// was set.
+    pub fn output(&mut self) -> &mut dyn Output {
+        &mut *self.output
+    }
+
+    /// Sets where `printd` and `putchard` write.
+    pub fn set_output(&mut self, output: Box<dyn Output>) {
+        self.output = output;
+    }
+
+    /// Runs a text, item by item, up to its first error. Gives the value of
+    /// its last expression, if it has one.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when an item is refused, [`Error::Failed`] when an
+    /// expression does not run to its end. What came before stays done.
+    pub fn eval(&mut self, text: &str) -> Result<Option<f64>, Error> {
+        let mut result = Ok(None);
+        let _ = self.run(&Source::new("<eval>", text), &mut |_, outcome| {
+            match outcome {
+                Ok(Outcome::Value(value)) => result = Ok(Some(value)),
+                Ok(Outcome::Defined { .. } | Outcome::Extern | Outcome::Declared { .. }) => {}
+                Err(error) => result = Err(error),
+            }
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        result
+    }
+
+    /// Runs a text, item by item, and tells `each` what became of every item
+    /// until it breaks. After an item that is refused or fails, the next one
+    /// can still be run.
+    pub fn run(
+        &mut self,
+        source: &Source,
+        each: &mut dyn FnMut(&mut Self, Result<Outcome, Error>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let engine = self.engine.clone();
+        let started = Instant::now();
+        let tokens = match lex(source, engine.names()) {
+            Ok(tokens) => tokens,
+            Err(diagnostic) => return each(self, Err(Error::Invalid(vec![diagnostic]))),
+        };
+        let limits = Limits { max_nesting: engine.config().max_nesting };
+        let mut parser = Parser::new(&tokens, engine.names(), limits);
+        self.parse_time += started.elapsed();
+        while let Some(item) = self.next_item(&mut parser) {
+            let outcome = item.and_then(|item| self.item(item));
+            each(self, outcome)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Parses and checks the next item.
+    fn next_item(&mut self, parser: &mut Parser<'_>) -> Option<Result<sema::Item, Error>> {
+        let started = Instant::now();
+        let parsed = parser.next_item(&self.operators);
+        let checked = parsed.map(|item| match item {
+            Ok(item) => sema::check(&item, self).map_err(Error::Invalid),
+            Err(SyntaxErrors { diagnostics, .. }) => Err(Error::Invalid(diagnostics)),
+        });
+        self.parse_time += started.elapsed();
+        checked
+    }
+
+    fn item(&mut self, item: sema::Item) -> Result<Outcome, Error> {
+        match item {
+            sema::Item::Definition(function, fixity) => self.define(&function, fixity),
+            sema::Item::Extern => Ok(Outcome::Extern),
+            sema::Item::Variables(function, names) => {
+                self.evaluate(&function)?;
+                self.variables.extend(&names);
+                let text = |name: &Name| self.engine.names().text(*name).to_owned();
+                Ok(Outcome::Declared { names: names.iter().map(text).collect() })
+            }
+            sema::Item::Expression(function) => self.evaluate(&function).map(Outcome::Value),
+        }
+    }
+
+    fn define(
+        &mut self,
+        function: &Arc<checked::Function>,
+        fixity: Option<Fixity>,
+    ) -> Result<Outcome, Error> {
+        let defined = self.instance.define(function.clone()).map_err(|failure| self.failed(&failure))?;
+        if let Some(fixity) = fixity {
+            self.operators.define(fixity, function.name);
+        }
+        let redefined = defined.before.is_some();
+        self.redefined += u64::from(redefined);
+        if self.engine.mode() == Mode::Eager {
+            self.instance.prepare(function.name).map_err(|failure| self.failed(&failure))?;
+        }
+        let functions = || self.functions();
+        let teller = Teller { names: self.engine.names(), functions: &functions };
+        let warnings =
+            defined.stale.iter().filter_map(|caller| teller.stale_caller(caller, function)).collect();
+        let name = self.engine.names().text(function.name).to_owned();
+        Ok(Outcome::Defined { name, redefined, warnings })
+    }
+
+    fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
+        let result = self.instance.run(expression, &mut *self.output);
+        result.map_err(|failure| self.failed(&failure))
+    }
+
+    /// A handle of a function, to call it from Rust.
+    ///
+    /// # Errors
+    /// [`Error::NoFunction`] if the name is neither bound nor a host
+    /// function's, [`Error::Arity`] if it takes another number of arguments.
+    pub fn function<F: Signature>(&self, name: &str) -> Result<Function<F>, Error> {
+        let (name, slot) = self.slot(name, F::ARITY)?;
+        Ok(Function::new(self.engine.clone(), name, slot))
+    }
+
+    /// Calls a function by name.
+    ///
+    /// # Errors
+    /// As [`function`](Self::function), and [`Error::Failed`] when the call
+    /// does not run to its end.
+    pub fn call(&mut self, name: &str, arguments: &[f64]) -> Result<f64, Error> {
+        let (_, slot) = self.slot(name, arguments.len() as u32)?;
+        self.call_slot(slot, arguments)
+    }
+
+    pub(crate) fn call_slot(&mut self, slot: Slot, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
+        let result = self.instance.call(slot, arguments.as_ref(), &mut *self.output);
+        result.map_err(|failure| self.failed(&failure))
+    }
+
+    fn slot(&self, text: &str, asked: u32) -> Result<(Name, Slot), Error> {
+        let missing = || Error::NoFunction(text.to_owned());
+        let name = self.engine.names().get(text).ok_or_else(missing)?;
+        let bound = self.instance.binding(name).map(|(_, function)| function.arity());
+        let host = || self.engine.hosts().get(name).map(|host| host.arity);
+        let takes = bound.or_else(host).ok_or_else(missing)?;
+        if takes != asked {
+            return Err(Error::Arity { name: text.to_owned(), takes, asked });
+        }
+        let slot = self.instance.slot(name, asked).map_err(|failure| self.failed(&failure))?;
+        Ok((name, slot))
+    }
+
+    /// Starts compiling a function ahead of its first call, on another
+    /// thread. It can be called or redefined meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::NoFunction`] if nothing of that name is defined.
+    pub fn prepare(&self, name: &str) -> Result<(), Error> {
+        let missing = || Error::NoFunction(name.to_owned());
+        let name = self.engine.names().get(name).ok_or_else(missing)?;
+        self.instance.binding(name).ok_or_else(missing)?;
+        self.instance.prepare(name).map_err(|failure| self.failed(&failure))
+    }
+
+    /// Compiles everything that is defined, on all cores, and waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] for the first definition that cannot be compiled.
+    pub fn prepare_all(&self) -> Result<(), Error> {
+        self.instance.prepare_all().map_err(|failure| self.failed(&failure))
+    }
+
+    /// How far the code of a function is; `None` if it is not defined.
+    pub fn state(&self, name: &str) -> Option<State> {
+        let name = self.engine.names().get(name)?;
+        self.instance.binding(name).map(|(state, _)| state)
+    }
+
+    /// The value of a variable.
+    ///
+    /// # Errors
+    /// [`Error::NoVariable`] if it is not declared.
+    pub fn variable(&self, name: &str) -> Result<f64, Error> {
+        let declared = self.declared(name)?;
+        self.instance.variable(declared).map_err(|failure| self.failed(&failure))
+    }
+
+    /// Sets the value of a variable that the program has declared.
+    ///
+    /// # Errors
+    /// [`Error::NoVariable`] if it is not declared.
+    pub fn set_variable(&mut self, name: &str, value: f64) -> Result<(), Error> {
+        let declared = self.declared(name)?;
+        self.instance.set_variable(declared, value).map_err(|failure| self.failed(&failure))
+    }
+
+    fn declared(&self, text: &str) -> Result<Name, Error> {
+        let name = self.engine.names().get(text).filter(|name| self.variables.contains(name));
+        name.ok_or_else(|| Error::NoVariable(text.to_owned()))
+    }
+
+    /// The operators in force.
+    pub fn operators(&self) -> &Operators {
+        &self.operators
+    }
+
+    /// Figures about this context and its engine.
+    pub fn stats(&self) -> Stats {
+        let counters = self.instance.jit().counters();
+        let milliseconds = |nanoseconds: u64| nanoseconds as f64 / 1e6;
+        let (pending, materialized) =
+            (self.instance.count(State::Pending), self.instance.count(State::Materialized));
+        let materializing = self.instance.count(State::Materializing);
+        Stats {
+            defined: (pending + materializing + materialized) as u64,
+            redefined: self.redefined,
+            pending: (pending + materializing) as u64,
+            materialized: materialized as u64,
+            ir_generated: counters.ir_generated.get(),
+            expressions: counters.expressions.get(),
+            objects_linked: counters.objects_linked.get(),
+            code_bytes: self.instance.jit().code_bytes(),
+            parse_ms: self.parse_time.as_secs_f64() * 1e3,
+            compile_ms: milliseconds(counters.compile_nanoseconds.get()),
+            run_ms: milliseconds(self.instance.run_nanoseconds()),
+        }
+    }
+
+    fn failed(&self, failure: &Failure) -> Error {
+        let functions = || self.functions();
+        let teller = Teller { names: self.engine.names(), functions: &functions };
+        Error::Failed(Box::new(teller.tell(failure)))
+    }
+}
+
+impl Environment for Context {
+    fn names(&self) -> &Names {
+        self.engine.names()
+    }
+
+    fn hosts(&self) -> &HostFunctions {
+        self.engine.hosts()
+    }
+
+    fn function(&self, name: Name) -> Option<Arc<checked::Function>> {
+        self.instance.binding(name).map(|(_, function)| function)
+    }
+
+    fn has_variable(&self, name: Name) -> bool {
+        self.variables.contains(&name)
+    }
+
+    fn functions(&self) -> Vec<Name> {
+        let bound = self.instance.all().into_iter().map(|(_, function)| function.name);
+        bound.chain(self.engine.hosts().names()).collect()
+    }
+
+    fn variables(&self) -> Vec<Name> {
+        self.variables.iter().copied().collect()
+    }
+}

@@ -1,0 +1,156 @@
+//! Drafts: a whole text, checked but not run.
+//!
+//! `kal check` and `kal emit` look at programs without running them. A draft
+//! takes the items in order, as a context would, and lets definitions,
+//! variables and operators come into force, but evaluates nothing.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::host::HostFunctions;
+use crate::name::{Name, Names};
+use crate::sema::checked::{Callee, EXPRESSION, Function};
+use crate::sema::{self, Environment, arguments};
+use crate::source::Source;
+use crate::syntax::lexer::lex;
+use crate::syntax::operator::Operators;
+use crate::syntax::parser::{Limits, Parser};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a text defines and evaluates, and everything wrong with it.
+pub(crate) struct Draft<'a> {
+    names: &'a Names,
+    hosts: &'a HostFunctions,
+    functions: FxHashMap<Name, Arc<Function>>,
+    variables: BTreeSet<Name>,
+    /// What would be compiled: definitions and expressions, in the order of
+    /// the text, also those that a later definition replaces.
+    pub(crate) compiled: Vec<Arc<Function>>,
+    /// Everything wrong, in the order of the text.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Draft<'a> {
+    /// The draft of `source`.
+    pub(crate) fn new(source: &Source, names: &'a Names, hosts: &'a HostFunctions, limits: Limits) -> Self {
+        let mut draft = Self {
+            names,
+            hosts,
+            functions: FxHashMap::default(),
+            variables: BTreeSet::new(),
+            compiled: Vec::new(),
+            diagnostics: Vec::new(),
+        };
+        match lex(source, names) {
+            Ok(tokens) => draft.items(Parser::new(&tokens, names, limits)),
+            Err(diagnostic) => draft.diagnostics.push(diagnostic),
+        }
+        draft.calls();
+        draft
+    }
+
+    /// The definition that a name has at the end of the text.
+    pub(crate) fn definition(&self, name: &str) -> Option<&Arc<Function>> {
+        self.functions.get(&self.names.get(name)?)
+    }
+
+    /// The symbol of a function in emitted code: `f$impl` for what `f` means
+    /// at the end of the text, `f$impl$1` and so on for what it meant before,
+    /// `$expression$1` and so on for top-level expressions.
+    pub(crate) fn symbols(&self) -> Vec<(&Function, String)> {
+        let mut seen: FxHashMap<Name, u32> = FxHashMap::default();
+        let symbol = |function: &Arc<Function>| {
+            let count = seen.entry(function.name).or_insert(0);
+            *count += 1;
+            let is_last = self.functions.get(&function.name).is_some_and(|last| Arc::ptr_eq(last, function));
+            match self.names.text(function.name) {
+                EXPRESSION => format!("$expression${count}"),
+                name if is_last => format!("{name}$impl"),
+                name => format!("{name}$impl${count}"),
+            }
+        };
+        let symbols: Vec<String> = self.compiled.iter().map(symbol).collect();
+        self.compiled.iter().map(|function| &**function).zip(symbols).collect()
+    }
+
+    fn items(&mut self, mut parser: Parser<'_>) {
+        let mut operators = Operators::new(self.names);
+        while let Some(item) = parser.next_item(&operators) {
+            let checked = item.map_err(|errors| errors.diagnostics).and_then(|item| sema::check(&item, self));
+            match checked {
+                Ok(sema::Item::Definition(function, fixity)) => {
+                    if let Some(fixity) = fixity {
+                        operators.define(fixity, function.name);
+                    }
+                    self.functions.insert(function.name, function.clone());
+                    self.compiled.push(function);
+                }
+                Ok(sema::Item::Variables(function, names)) => {
+                    self.variables.extend(names);
+                    self.compiled.push(function);
+                }
+                Ok(sema::Item::Expression(function)) => self.compiled.push(function),
+                Ok(sema::Item::Extern) => {}
+                Err(diagnostics) => self.diagnostics.extend(diagnostics),
+            }
+        }
+    }
+
+    /// Warns of calls that fit no definition of the whole text.
+    fn calls(&mut self) {
+        let live = self.compiled.iter().filter(|function| {
+            self.functions.get(&function.name).is_none_or(|last| Arc::ptr_eq(last, function))
+        });
+        let warnings: Vec<_> = live
+            .flat_map(|caller| caller.callees.iter().map(move |callee| (caller, callee)))
+            .filter_map(|(caller, callee)| self.call(caller, callee))
+            .collect();
+        self.diagnostics.extend(warnings);
+    }
+
+    fn call(&self, caller: &Function, callee: &Callee) -> Option<Diagnostic> {
+        let text = self.names.text(callee.name);
+        let warning =
+            |code, message| Some(Diagnostic::error(code, &caller.source, callee.span, message).as_warning());
+        match self.functions.get(&callee.name) {
+            Some(known) if known.arity() == callee.arity => None,
+            Some(known) => {
+                let takes = arguments(known.arity() as usize);
+                let message = format!("`{text}` takes {takes} in the end, not {}", callee.arity);
+                Some(warning(Code::StaleCall, message)?.with_label(
+                    &known.source,
+                    known.name_span,
+                    "its last definition",
+                ))
+            }
+            None if self.hosts.get(callee.name).is_some() => None,
+            None => warning(Code::UndefinedFunction, format!("`{text}` is called but never defined")),
+        }
+    }
+}
+
+impl Environment for Draft<'_> {
+    fn names(&self) -> &Names {
+        self.names
+    }
+
+    fn hosts(&self) -> &HostFunctions {
+        self.hosts
+    }
+
+    fn function(&self, name: Name) -> Option<Arc<Function>> {
+        self.functions.get(&name).cloned()
+    }
+
+    fn has_variable(&self, name: Name) -> bool {
+        self.variables.contains(&name)
+    }
+
+    fn functions(&self) -> Vec<Name> {
+        self.functions.keys().copied().chain(self.hosts.names()).collect()
+    }
+
+    fn variables(&self) -> Vec<Name> {
+        self.variables.iter().copied().collect()
+    }
+}

@@ -1,0 +1,103 @@
+//! Engines: what contexts share.
+
+use crate::config::{Config, Mode};
+use crate::context::Context;
+use crate::error::Error;
+use crate::host::HostFunctions;
+use crate::jit::{self, Jit};
+use crate::name::Names;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// The part of Kal that contexts share: names, host functions, the compiler.
+/// Cheap to clone, and usable from any thread.
+///
+/// ```
+/// let engine = kal::Engine::new()?;
+/// let (mut one, mut other) = (engine.context()?, engine.context()?);
+/// one.eval("def f(x) x + 1")?;
+/// other.eval("def f(x) x * 10")?;
+/// assert_eq!(one.eval("f(4)")?, Some(5.0));
+/// assert_eq!(other.eval("f(4)")?, Some(40.0));
+/// # Ok::<(), kal::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Engine(Arc<Shared>);
+
+struct Shared {
+    config: Config,
+    names: Arc<Names>,
+    hosts: Arc<HostFunctions>,
+    jit: OnceLock<Arc<Jit>>,
+}
+
+impl Engine {
+    /// An engine with the standard set-up.
+    ///
+    /// # Errors
+    /// When the compiler cannot work in this process.
+    pub fn new() -> Result<Self, Error> {
+        Self::with_config(Config::new())
+    }
+
+    /// An engine set up as `config` says.
+    ///
+    /// # Errors
+    /// When a host function has an impossible name.
+    pub fn with_config(config: Config) -> Result<Self, Error> {
+        let names = Arc::new(Names::new());
+        let hosts = Arc::new(config.hosts(&names)?);
+        Ok(Self(Arc::new(Shared { config, names, hosts, jit: OnceLock::new() })))
+    }
+
+    /// A new context: nothing defined, nothing declared.
+    ///
+    /// # Errors
+    /// When the system has no memory for it.
+    pub fn context(&self) -> Result<Context, Error> {
+        Context::new(self)
+    }
+
+    /// Whether both are the same engine.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// When this engine compiles functions.
+    pub fn mode(&self) -> Mode {
+        self.0.config.mode
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    pub(crate) fn names(&self) -> &Arc<Names> {
+        &self.0.names
+    }
+
+    pub(crate) fn hosts(&self) -> &Arc<HostFunctions> {
+        &self.0.hosts
+    }
+
+    /// The compiler, set up when it is first needed.
+    pub(crate) fn jit(&self) -> Result<&Arc<Jit>, Error> {
+        let shared = &*self.0;
+        if let Some(jit) = shared.jit.get() {
+            return Ok(jit);
+        }
+        let options = jit::Options { level: shared.config.level, workers: shared.config.workers };
+        let jit = Jit::new(shared.names.clone(), shared.hosts.clone(), options)
+            .map_err(|error| Error::Setup(error.to_string()))?;
+        Ok(shared.jit.get_or_init(|| jit))
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("mode", &self.0.config.mode)
+            .field("level", &self.0.config.level)
+            .finish()
+    }
+}

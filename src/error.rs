@@ -1,0 +1,170 @@
+//! The errors of the embedding API.
+
+use crate::diagnostic::suggest::nearest;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::jit::Failure;
+use crate::name::{Name, Names};
+use crate::sema::arguments;
+use crate::sema::checked::Function;
+use crate::source::{Source, Span};
+use std::sync::Arc;
+
+/// Why something asked of an engine or a context was not done. The context
+/// can be used as before.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A text was refused; nothing of the item it stands in was done.
+    #[error("{}", first(.0))]
+    Invalid(Vec<Diagnostic>),
+    /// A program did not run to its end.
+    #[error("{}", .0.message)]
+    Failed(Box<Diagnostic>),
+    /// No function of that name is defined.
+    #[error("no function `{0}` is defined")]
+    NoFunction(String),
+    /// A function takes another number of arguments.
+    #[error("`{name}` takes {}, not {asked}", arguments(*.takes as usize))]
+    Arity {
+        /// The function.
+        name: String,
+        /// How many arguments it takes.
+        takes: u32,
+        /// How many were asked for.
+        asked: u32,
+    },
+    /// No variable of that name is declared.
+    #[error("no variable `{0}` is declared")]
+    NoVariable(String),
+    /// A handle or source was used with a context of another engine.
+    #[error("this function belongs to another engine")]
+    OtherEngine,
+    /// The engine could not be set up, or the system refused a resource.
+    #[error("{0}")]
+    Setup(String),
+}
+
+impl Error {
+    /// What is wrong with the program, if it is the program: places and codes.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Self::Invalid(diagnostics) => diagnostics,
+            Self::Failed(diagnostic) => std::slice::from_ref(diagnostic),
+            Self::NoFunction(_)
+            | Self::Arity { .. }
+            | Self::NoVariable(_)
+            | Self::OtherEngine
+            | Self::Setup(_) => &[],
+        }
+    }
+}
+
+fn first(diagnostics: &[Diagnostic]) -> &str {
+    diagnostics.first().map_or("the text was refused", |diagnostic| &diagnostic.message)
+}
+
+/// How a failure is told: the names in it, and what else is defined.
+pub(crate) struct Teller<'a> {
+    pub(crate) names: &'a Names,
+    /// The names of all functions that could be called.
+    pub(crate) functions: &'a dyn Fn() -> Vec<Name>,
+}
+
+impl Teller<'_> {
+    /// The diagnostic for a failure.
+    pub(crate) fn tell(&self, failure: &Failure) -> Diagnostic {
+        match failure {
+            Failure::Undefined { callee, passed, caller } => {
+                self.undefined(*callee, *passed, caller.as_ref())
+            }
+            Failure::Stale { callee, passed, caller } => self.stale(callee, *passed, caller.as_ref()),
+            Failure::HostArity { callee, wanted, passed, caller } => {
+                let text = self.names.text(*callee);
+                let problem =
+                    format!("the host function `{text}`, which takes {}", arguments(*wanted as usize));
+                self.call(Code::WrongArity, *callee, *passed, caller.as_ref(), &problem)
+            }
+            Failure::StackOverflow => nowhere(Code::StackOverflow, "the stack is used up".into())
+                .with_help("is there a recursion that does not end?"),
+            Failure::Host { callee, message } => {
+                nowhere(Code::HostFailure, format!("`{}` failed: {message}", self.names.text(*callee)))
+            }
+            Failure::Compile { function, message } => {
+                let what = self.describe(function);
+                let message = format!("{what} cannot be compiled: {message}");
+                Diagnostic::error(Code::CompileFailure, &function.source, function.name_span, message)
+            }
+            Failure::TooMany(what) => nowhere(Code::TooMany, format!("there are too many {what}")),
+            Failure::System(message) => {
+                nowhere(Code::CompileFailure, format!("the system refused a resource: {message}"))
+            }
+        }
+    }
+
+    /// The warning for a definition that calls `callee` with a number of
+    /// arguments it no longer takes.
+    pub(crate) fn stale_caller(&self, caller: &Arc<Function>, callee: &Arc<Function>) -> Option<Diagnostic> {
+        let mut calls = caller.callees.iter();
+        let call = calls.find(|call| call.name == callee.name && call.arity != callee.arity())?;
+        Some(self.stale(callee, call.arity, Some(caller)).as_warning())
+    }
+
+    fn undefined(&self, callee: Name, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
+        let text = self.names.text(callee);
+        let diagnostic = self.call(
+            Code::UndefinedFunction,
+            callee,
+            passed,
+            caller,
+            &format!("`{text}`, which is not defined"),
+        );
+        let functions = (self.functions)();
+        match nearest(text, functions.iter().map(|name| self.names.text(*name))) {
+            Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+            None => diagnostic,
+        }
+    }
+
+    fn stale(&self, callee: &Arc<Function>, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
+        let text = self.names.text(callee.name);
+        let takes = arguments(callee.arity() as usize);
+        let problem = format!("`{text}` with {passed}, but it takes {takes}");
+        self.call(Code::StaleCall, callee.name, passed, caller, &problem).with_label(
+            &callee.source,
+            callee.name_span,
+            format!("takes {takes}"),
+        )
+    }
+
+    /// `caller calls problem`, at the place of the call if that is known.
+    fn call(
+        &self,
+        code: Code,
+        callee: Name,
+        passed: u32,
+        caller: Option<&Arc<Function>>,
+        problem: &str,
+    ) -> Diagnostic {
+        let Some(caller) = caller else { return nowhere(code, format!("a call of {problem}")) };
+        let mut calls = caller.callees.iter();
+        let call = calls.find(|call| call.name == callee && call.arity == passed);
+        let span = call.map_or(caller.name_span, |call| call.span);
+        let message = format!("{} calls {problem}", self.describe(caller));
+        Diagnostic::error(code, &caller.source, span, message).with_note("called here")
+    }
+
+    fn describe(&self, function: &Function) -> String {
+        match self.names.text(function.name) {
+            crate::sema::checked::EXPRESSION => "this expression".into(),
+            name => format!("`{name}`"),
+        }
+    }
+}
+
+/// A diagnostic without a place.
+fn nowhere(code: Code, message: String) -> Diagnostic {
+    let source = Source::new("", "");
+    let mut diagnostic = Diagnostic::error(code, &source, Span::default(), message);
+    diagnostic.labels.clear();
+    diagnostic
+}

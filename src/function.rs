@@ -1,0 +1,113 @@
+//! Typed handles of functions.
+
+use crate::context::Context;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::name::Name;
+use crate::runtime::Slot;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A handle of a function of a program, typed by how it is called:
+/// `Function<fn(f64, f64) -> f64>`. It stands for the name, not for one
+/// definition: a call reaches what the name is bound to at that time, in the
+/// context it is called in.
+///
+/// ```
+/// let engine = kal::Engine::new()?;
+/// let mut context = engine.context()?;
+/// context.eval("def area(w h) w * h")?;
+/// let area = context.function::<fn(f64, f64) -> f64>("area")?;
+/// assert_eq!(area.call(&mut context, (3.0, 4.0))?, 12.0);
+/// context.eval("def area(w h) w * h / 2")?;
+/// assert_eq!(area.call(&mut context, (3.0, 4.0))?, 6.0);
+/// # Ok::<(), kal::Error>(())
+/// ```
+pub struct Function<F> {
+    pub(crate) engine: Engine,
+    pub(crate) name: Name,
+    pub(crate) slot: Slot,
+    signature: PhantomData<fn() -> F>,
+}
+
+impl<F: Signature> Function<F> {
+    pub(crate) fn new(engine: Engine, name: Name, slot: Slot) -> Self {
+        Self { engine, name, slot, signature: PhantomData }
+    }
+
+    /// The name it stands for.
+    pub fn name(&self) -> &str {
+        self.engine.names().text(self.name)
+    }
+
+    /// Calls the function in `context`.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] when the call does not run to its end, also because
+    /// the name is not bound any more or takes another number of arguments;
+    /// [`Error::OtherEngine`] for a context of another engine.
+    pub fn call(&self, context: &mut Context, arguments: F::Arguments) -> Result<f64, Error> {
+        if !context.engine().is(&self.engine) {
+            return Err(Error::OtherEngine);
+        }
+        context.call_slot(self.slot, F::as_slice(&arguments))
+    }
+}
+
+impl<F> Clone for Function<F> {
+    fn clone(&self) -> Self {
+        Self { engine: self.engine.clone(), name: self.name, slot: self.slot, signature: PhantomData }
+    }
+}
+
+impl<F> fmt::Debug for Function<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Function({})", self.engine.names().text(self.name))
+    }
+}
+
+/// How a function is called: `fn(f64, …) -> f64` with up to eight arguments.
+pub trait Signature: sealed::Sealed {
+    /// The arguments as a tuple.
+    type Arguments;
+
+    /// How many there are.
+    const ARITY: u32;
+
+    #[doc(hidden)]
+    fn as_slice(arguments: &Self::Arguments) -> impl AsRef<[f64]>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! signatures {
+    ($($arity:literal: $($argument:ident $number:ident),*;)+) => {
+        $(
+            impl sealed::Sealed for fn($($number),*) -> f64 {}
+
+            impl Signature for fn($($number),*) -> f64 {
+                type Arguments = ($($number,)*);
+                const ARITY: u32 = $arity;
+
+                fn as_slice(arguments: &Self::Arguments) -> impl AsRef<[f64]> {
+                    let ($($argument,)*) = *arguments;
+                    [$($argument),*] as [f64; $arity]
+                }
+            }
+        )+
+    };
+}
+
+signatures! {
+    0: ;
+    1: a f64;
+    2: a f64, b f64;
+    3: a f64, b f64, c f64;
+    4: a f64, b f64, c f64, d f64;
+    5: a f64, b f64, c f64, d f64, e f64;
+    6: a f64, b f64, c f64, d f64, e f64, f f64;
+    7: a f64, b f64, c f64, d f64, e f64, f f64, g f64;
+    8: a f64, b f64, c f64, d f64, e f64, f f64, g f64, h f64;
+}

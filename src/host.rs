@@ -1,0 +1,294 @@
+//! The table of host functions: what a program may reach outside itself.
+//!
+//! It is an allow-list. A name that is not in it cannot be called, whatever
+//! the process exports. Two kinds of entries exist: *native* functions, which
+//! take and return doubles in the C way (the mathematical library), and
+//! *closures* of the embedding program, which see their arguments as a slice,
+//! may write output and may fail.
+
+use crate::name::{Name, Names};
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a closure of the host sees of the program that calls it.
+pub struct Call<'a> {
+    /// The values passed, as many as the function's arity.
+    pub arguments: &'a [f64],
+    /// Where the program's output goes.
+    pub output: &'a mut dyn Output,
+}
+
+/// Where a program's output goes: printed values and single bytes, in order.
+pub trait Output: Send {
+    /// Prints a number as a top-level value is printed, on a line of its own.
+    ///
+    /// # Errors
+    /// When the sink cannot take more.
+    fn value(&mut self, value: f64) -> std::io::Result<()>;
+
+    /// Writes one byte.
+    ///
+    /// # Errors
+    /// When the sink cannot take more.
+    fn byte(&mut self, byte: u8) -> std::io::Result<()>;
+
+    /// Hands everything written so far to the system.
+    ///
+    /// # Errors
+    /// When the sink cannot take it.
+    fn flush(&mut self) -> std::io::Result<()>;
+}
+
+/// Why a host function failed; shown to the user as it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct HostError(pub String);
+
+impl From<std::io::Error> for HostError {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// A closure of the embedding program.
+pub type Closure = Arc<dyn Fn(&mut Call<'_>) -> Result<f64, HostError> + Send + Sync>;
+
+/// How a host function is called.
+#[derive(Clone)]
+pub enum Callable {
+    /// The address of a C function that takes as many doubles as the arity
+    /// says and returns a double.
+    Native(usize),
+    /// A closure.
+    Closure(Closure),
+}
+
+impl fmt::Debug for Callable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Native(address) => write!(f, "Native({address:#x})"),
+            Self::Closure(_) => f.write_str("Closure"),
+        }
+    }
+}
+
+/// A function that the compiler turns into an instruction instead of a call,
+/// because the result is exact by definition.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Intrinsic {
+    /// `sqrt(x)`
+    Sqrt,
+    /// `fabs(x)`
+    Fabs,
+    /// `floor(x)`
+    Floor,
+    /// `ceil(x)`
+    Ceil,
+    /// `trunc(x)`
+    Trunc,
+    /// `copysign(x, y)`
+    Copysign,
+}
+
+impl Intrinsic {
+    /// Every intrinsic.
+    pub const ALL: [Self; 6] = [Self::Sqrt, Self::Fabs, Self::Floor, Self::Ceil, Self::Trunc, Self::Copysign];
+
+    /// The name of the function.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Sqrt => "sqrt",
+            Self::Fabs => "fabs",
+            Self::Floor => "floor",
+            Self::Ceil => "ceil",
+            Self::Trunc => "trunc",
+            Self::Copysign => "copysign",
+        }
+    }
+
+    /// How many arguments it takes.
+    pub fn arity(self) -> u32 {
+        match self {
+            Self::Sqrt | Self::Fabs | Self::Floor | Self::Ceil | Self::Trunc => 1,
+            Self::Copysign => 2,
+        }
+    }
+}
+
+/// One entry of the table.
+#[derive(Clone, Debug)]
+pub struct HostFunction {
+    /// How many arguments it takes.
+    pub arity: u32,
+    /// How it is called.
+    pub callable: Callable,
+    /// The instruction that does the same, if there is one.
+    pub intrinsic: Option<Intrinsic>,
+}
+
+/// The host functions that programs may call, by name. Fixed once an engine
+/// is made.
+#[derive(Clone, Debug, Default)]
+pub struct HostFunctions(FxHashMap<Name, HostFunction>);
+
+impl HostFunctions {
+    /// The functions every program has: the mathematical library, `printd`
+    /// and `putchard`.
+    pub fn standard(names: &Names) -> Self {
+        let mut table = Self::default();
+        for &(name, function) in UNARY {
+            table.insert(names.intern(name), 1, Callable::Native(function as usize));
+        }
+        for &(name, function) in BINARY {
+            table.insert(names.intern(name), 2, Callable::Native(function as usize));
+        }
+        table.insert(names.intern("fma"), 3, Callable::Native(libm::fma as *const () as usize));
+        for intrinsic in Intrinsic::ALL {
+            if let Some(function) = table.0.get_mut(&names.intern(intrinsic.text())) {
+                function.intrinsic = Some(intrinsic);
+            }
+        }
+        table.insert(names.intern("printd"), 1, Callable::Closure(Arc::new(printd)));
+        table.insert(names.intern("putchard"), 1, Callable::Closure(Arc::new(putchard)));
+        table
+    }
+
+    /// Adds a function, or replaces the one of that name.
+    pub fn insert(&mut self, name: Name, arity: u32, callable: Callable) {
+        self.0.insert(name, HostFunction { arity, callable, intrinsic: None });
+    }
+
+    /// The function of that name.
+    pub fn get(&self, name: Name) -> Option<&HostFunction> {
+        self.0.get(&name)
+    }
+
+    /// All names, in no particular order.
+    pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
+        self.0.keys().copied()
+    }
+}
+
+fn printd(call: &mut Call<'_>) -> Result<f64, HostError> {
+    call.output.value(call.arguments[0])?;
+    Ok(0.0)
+}
+
+/// Writes the byte whose number is the argument, rounded towards zero and
+/// taken modulo 256, as C's `putchar((char)x)` does.
+fn putchard(call: &mut Call<'_>) -> Result<f64, HostError> {
+    call.output.byte(call.arguments[0] as i64 as u8)?;
+    Ok(0.0)
+}
+
+/// The mathematical library of the process, the same one for every mode.
+#[allow(unsafe_code)]
+mod libm {
+    macro_rules! functions {
+        ($(safe fn $name:ident($($argument:ident),+);)+) => {
+            // SAFETY: these are the C standard's functions over doubles
+            // (C11 7.12): they take and return doubles by value and have no
+            // preconditions. `unsafe extern` only states that.
+            unsafe extern "C" {
+                $(pub(super) safe fn $name($($argument: f64),+) -> f64;)+
+            }
+        };
+    }
+
+    functions! {
+        safe fn acos(x); safe fn acosh(x); safe fn asin(x); safe fn asinh(x);
+        safe fn atan(x); safe fn atanh(x); safe fn cbrt(x); safe fn ceil(x);
+        safe fn cos(x); safe fn cosh(x); safe fn erf(x); safe fn erfc(x);
+        safe fn exp(x); safe fn exp2(x); safe fn expm1(x); safe fn fabs(x);
+        safe fn floor(x); safe fn lgamma(x); safe fn log(x); safe fn log10(x);
+        safe fn log1p(x); safe fn log2(x); safe fn logb(x); safe fn nearbyint(x);
+        safe fn rint(x); safe fn round(x); safe fn sin(x); safe fn sinh(x);
+        safe fn sqrt(x); safe fn tan(x); safe fn tanh(x); safe fn tgamma(x);
+        safe fn trunc(x);
+        safe fn atan2(y, x); safe fn copysign(x, y); safe fn fdim(x, y);
+        safe fn fmax(x, y); safe fn fmin(x, y); safe fn fmod(x, y);
+        safe fn hypot(x, y); safe fn nextafter(x, y); safe fn pow(x, y);
+        safe fn remainder(x, y);
+        safe fn fma(x, y, z);
+    }
+}
+
+/// The library's `pow`, which the operator `^` stands for.
+pub fn pow(x: f64, y: f64) -> f64 {
+    libm::pow(x, y)
+}
+
+/// Addresses of what compiled code may call by itself, without the program
+/// naming it: operators that are library functions, and the exact functions
+/// the code generator may choose to call.
+pub fn support(symbol: &str) -> Option<usize> {
+    let binary = |function: extern "C" fn(f64, f64) -> f64| Some(function as usize);
+    let unary = |function: extern "C" fn(f64) -> f64| Some(function as usize);
+    match symbol {
+        "kal$pow" => binary(libm::pow),
+        "fmod" => binary(libm::fmod),
+        "copysign" => binary(libm::copysign),
+        "sqrt" => unary(libm::sqrt),
+        "fabs" => unary(libm::fabs),
+        "floor" => unary(libm::floor),
+        "ceil" => unary(libm::ceil),
+        "trunc" => unary(libm::trunc),
+        "memset" => Some(libc::memset as *const () as usize),
+        "memcpy" => Some(libc::memcpy as *const () as usize),
+        "memmove" => Some(libc::memmove as *const () as usize),
+        _ => None,
+    }
+}
+
+type Unary = extern "C" fn(f64) -> f64;
+type Binary = extern "C" fn(f64, f64) -> f64;
+
+const UNARY: &[(&str, Unary)] = &[
+    ("acos", libm::acos),
+    ("acosh", libm::acosh),
+    ("asin", libm::asin),
+    ("asinh", libm::asinh),
+    ("atan", libm::atan),
+    ("atanh", libm::atanh),
+    ("cbrt", libm::cbrt),
+    ("ceil", libm::ceil),
+    ("cos", libm::cos),
+    ("cosh", libm::cosh),
+    ("erf", libm::erf),
+    ("erfc", libm::erfc),
+    ("exp", libm::exp),
+    ("exp2", libm::exp2),
+    ("expm1", libm::expm1),
+    ("fabs", libm::fabs),
+    ("floor", libm::floor),
+    ("lgamma", libm::lgamma),
+    ("log", libm::log),
+    ("log10", libm::log10),
+    ("log1p", libm::log1p),
+    ("log2", libm::log2),
+    ("logb", libm::logb),
+    ("nearbyint", libm::nearbyint),
+    ("rint", libm::rint),
+    ("round", libm::round),
+    ("sin", libm::sin),
+    ("sinh", libm::sinh),
+    ("sqrt", libm::sqrt),
+    ("tan", libm::tan),
+    ("tanh", libm::tanh),
+    ("tgamma", libm::tgamma),
+    ("trunc", libm::trunc),
+];
+
+const BINARY: &[(&str, Binary)] = &[
+    ("atan2", libm::atan2),
+    ("copysign", libm::copysign),
+    ("fdim", libm::fdim),
+    ("fmax", libm::fmax),
+    ("fmin", libm::fmin),
+    ("fmod", libm::fmod),
+    ("hypot", libm::hypot),
+    ("nextafter", libm::nextafter),
+    ("pow", libm::pow),
+    ("remainder", libm::remainder),
+];

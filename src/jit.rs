@@ -1,0 +1,333 @@
+//! The lazy JIT: definitions, bindings, and the machinery between them.
+//!
+//! A [`Jit`] belongs to an engine and is shared by its threads: the ORC
+//! session, the compile workers, the dispatch slots. An [`Instance`] belongs
+//! to a context: which name is bound to which definition, and the memory and
+//! stack its code runs on.
+//!
+//! A definition is registered with ORC when it is made and compiled when it
+//! is first called. The *stub* of a function is a dispatch slot. It leads to a
+//! re-entry trampoline at first; a call through it has the definition
+//! materialized by a worker, redirects the slot to the body and goes on there.
+//! What happens to a name when it is defined, redefined or dropped in whatever
+//! state is decided in [`state`], a pure module.
+
+mod bindings;
+mod code_map;
+mod definition;
+mod epoch;
+mod failure;
+mod instance;
+mod slots;
+pub mod state;
+mod worker;
+
+pub use failure::Failure;
+pub use instance::Instance;
+
+use crate::abi;
+use crate::codegen::{self, Level, Thunk};
+use crate::host::{self, Callable, HostFunctions};
+use crate::name::{Name, Names};
+use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
+use crate::runtime;
+use crate::sema::checked::Function;
+use code_map::CodeMap;
+use definition::{Definition, Expression};
+use epoch::Epochs;
+use parking_lot::{Condvar, Mutex};
+use rustc_hash::FxHashMap;
+use slots::Slots;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+use worker::{Urgency, Workers};
+
+/// A number that many threads add to.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// Its value.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What an engine has done so far.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Functions whose IR was built; top-level expressions are not counted.
+    pub ir_generated: Counter,
+    /// Top-level expressions compiled.
+    pub expressions: Counter,
+    /// Object files linked, for whatever.
+    pub objects_linked: Counter,
+    /// Nanoseconds that workers spent on compiling and linking.
+    pub compile_nanoseconds: Counter,
+}
+
+/// What a [`Jit`] is made with.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The optimisation level of all code.
+    pub level: Level,
+    /// How many threads may compile at once.
+    pub workers: usize,
+}
+
+/// The JIT of one engine.
+pub struct Jit {
+    names: Arc<Names>,
+    hosts: Arc<HostFunctions>,
+    level: Level,
+    counters: Arc<Counters>,
+    generations: Mutex<FxHashMap<Name, u32>>,
+    expression: AtomicU64,
+    removed_symbols: AtomicU64,
+    thunks: Mutex<FxHashMap<Name, usize>>,
+    code: CodeMap,
+    workers: Workers,
+    epochs: Epochs<Garbage>,
+    slots: Slots,
+    dylib: Dylib,
+    session: Session,
+}
+
+/// After so many symbols have gone, their names are cleared away.
+const SYMBOLS_PER_CLEARING: u64 = 8192;
+
+impl Jit {
+    /// A JIT whose programs may call `hosts`.
+    ///
+    /// # Errors
+    /// When ORC cannot be set up in this process.
+    pub fn new(
+        names: Arc<Names>,
+        hosts: Arc<HostFunctions>,
+        options: Options,
+    ) -> Result<Arc<Self>, OrcError> {
+        let session = Session::new(&SessionOptions::default())?;
+        let dylib = session.create_dylib("program")?;
+        let refuse = Address::new(runtime::refuse() as u64);
+        let enter =
+            |trampoline: Address| Address::new(runtime::enter_trampoline(trampoline.get() as usize) as u64);
+        let trampolines = TrampolinePool::new(enter, refuse)?;
+        let jit = Arc::new(Self {
+            names,
+            hosts,
+            level: options.level,
+            counters: Arc::default(),
+            generations: Mutex::default(),
+            expression: AtomicU64::new(0),
+            removed_symbols: AtomicU64::new(0),
+            thunks: Mutex::default(),
+            code: CodeMap::default(),
+            workers: Workers::new(options.workers),
+            epochs: Epochs::new(),
+            slots: Slots::new(trampolines),
+            dylib,
+            session,
+        });
+        let weak = Arc::downgrade(&jit);
+        jit.dylib.add_generator(move |symbol| resolve(&weak, symbol));
+        Ok(jit)
+    }
+
+    /// What has been done so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Bytes of memory that linked code takes at present.
+    pub fn code_bytes(&self) -> u64 {
+        self.session.code_bytes()
+    }
+
+    /// Registers a function; nothing is compiled.
+    fn define(self: &Arc<Self>, function: Arc<Function>) -> Result<Arc<Definition>, Failure> {
+        let mut generations = self.generations.lock();
+        let generation = generations.entry(function.name).or_insert(0);
+        *generation += 1;
+        let name = self.names.text(function.name);
+        let symbol = match *generation {
+            1 => format!("{name}$impl"),
+            later => format!("{name}$impl${later}"),
+        };
+        drop(generations);
+        Definition::new(self, function, symbol)
+    }
+
+    /// Compiles a top-level expression.
+    fn expression(self: &Arc<Self>, function: &Arc<Function>) -> Result<Expression, Failure> {
+        let number = self.expression.fetch_add(1, Ordering::Relaxed);
+        let (jit, function) = (self.clone(), function.clone());
+        self.wait_for(move || Expression::new(&jit, &function, &format!("$expression${number}")))?
+    }
+
+    /// The body of a definition, made if need be.
+    fn body(self: &Arc<Self>, definition: &Arc<Definition>) -> Result<usize, Failure> {
+        if let Some(body) = definition.body() {
+            return Ok(body);
+        }
+        let (jit, definition) = (self.clone(), definition.clone());
+        self.wait_for(move || definition.materialize(&jit))?
+    }
+
+    /// The address that calls of a host function go to: its own, or for a
+    /// closure that of a thunk, which is compiled at the first use.
+    fn host_body(self: &Arc<Self>, name: Name, arity: u32, callable: &Callable) -> Result<usize, Failure> {
+        match callable {
+            Callable::Native(address) => return Ok(*address),
+            Callable::Closure(_) => {}
+        }
+        if let Some(body) = self.thunks.lock().get(&name) {
+            return Ok(*body);
+        }
+        let jit = self.clone();
+        self.wait_for(move || jit.thunk(name, arity))?
+    }
+
+    fn thunk(&self, name: Name, arity: u32) -> Result<usize, Failure> {
+        let mut thunks = self.thunks.lock();
+        if let Some(body) = thunks.get(&name) {
+            return Ok(*body);
+        }
+        let symbol = format!("{}$host", self.names.text(name));
+        let thunk = Thunk { closure: name.index() as u64, arity };
+        let object = worker::with_compiler(|compiler| compiler.thunk(thunk, &symbol))
+            .map_err(|error| Failure::System(error.to_string()))?;
+        let (tracker, body) = self.link(&object, &symbol).map_err(Failure::System)?;
+        // The thunk stays as long as the session does: letting go of a
+        // tracker leaves its code where it is.
+        drop(tracker);
+        thunks.insert(name, body);
+        Ok(body)
+    }
+
+    /// Links an object and finds `symbol` in it. Called on workers.
+    fn link(&self, object: &[u8], symbol: &str) -> Result<(Tracker, usize), String> {
+        let tracker = self.dylib.create_tracker();
+        tracker.add_object(object).map_err(|error| error.to_string())?;
+        self.counters.objects_linked.add(1);
+        match self.session.lookup(&self.dylib, symbol) {
+            Ok(address) => Ok((tracker, address.get() as usize)),
+            Err(error) => {
+                drop(Garbage::new(tracker));
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// Has a worker do something, without waiting for it.
+    fn later(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+        let counters = self.counters.clone();
+        let job = Box::new(move || timed(&counters, work));
+        self.workers.submit(Urgency::Later, job).map_err(|error| Failure::System(error.to_string()))
+    }
+
+    /// Has a worker do something and waits for it.
+    fn wait_for<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let answer = Arc::new(Answer { value: Mutex::new(None), given: Condvar::new() });
+        let (counters, giver) = (self.counters.clone(), Giver(answer.clone()));
+        let job = Box::new(move || {
+            let value = timed(&counters, work);
+            giver.give(value);
+        });
+        self.workers.submit(Urgency::Now, job).map_err(|error| Failure::System(error.to_string()))?;
+        let mut value = answer.value.lock();
+        loop {
+            match value.take() {
+                Some(Some(value)) => return Ok(value),
+                Some(None) => return Err(Failure::System("a compile worker ended".into())),
+                None => answer.given.wait(&mut value),
+            }
+        }
+    }
+
+    /// Keeps the session's table of names from growing for ever.
+    fn note_removed_symbol(&self) {
+        let removed = self.removed_symbols.fetch_add(1, Ordering::Relaxed) + 1;
+        if removed.is_multiple_of(SYMBOLS_PER_CLEARING) {
+            self.session.clear_dead_symbols();
+        }
+    }
+}
+
+fn timed<T>(counters: &Counters, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let value = work();
+    counters.compile_nanoseconds.add(nanoseconds(start.elapsed()));
+    value
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A value that one thread waits for and another gives; `Some(None)` if that
+/// one ended without giving it.
+struct Answer<T> {
+    value: Mutex<Option<Option<T>>>,
+    given: Condvar,
+}
+
+/// The duty to give an answer: also fulfilled, with nothing, by a panic.
+struct Giver<T>(Arc<Answer<T>>);
+
+impl<T> Giver<T> {
+    fn give(self, value: T) {
+        *self.0.value.lock() = Some(Some(value));
+    }
+}
+
+impl<T> Drop for Giver<T> {
+    fn drop(&mut self) {
+        self.0.value.lock().get_or_insert(None);
+        self.0.given.notify_all();
+    }
+}
+
+/// What symbols that no object defines stand for.
+fn resolve(jit: &Weak<Jit>, symbol: &str) -> Option<Address> {
+    let jit = jit.upgrade()?;
+    if let Some(offset) = abi::Symbol::parse(symbol) {
+        return jit.slots.offset(offset, |name| jit.names.intern(name));
+    }
+    let address = runtime::support(symbol).or_else(|| host::support(symbol))?;
+    Some(Address::new(address as u64))
+}
+
+/// Code that nothing leads to any more; dropping it frees it.
+struct Garbage(Option<Tracker>);
+
+impl Garbage {
+    fn new(tracker: Tracker) -> Self {
+        Self(Some(tracker))
+    }
+}
+
+impl Drop for Garbage {
+    fn drop(&mut self) {
+        if let Some(tracker) = self.0.take() {
+            // Fails only for code that is being materialized and then fails
+            // itself; what cannot be removed stays until the session ends.
+            let _ = tracker.remove();
+        }
+    }
+}
+
+/// Starts LLVM on another thread, so that it is ready when it is needed.
+pub fn warm_up() {
+    static STARTED: OnceLock<()> = OnceLock::new();
+    STARTED.get_or_init(|| {
+        let _ = std::thread::Builder::new().name("kal start".into()).spawn(codegen::initialize);
+    });
+}

@@ -1,0 +1,147 @@
+//! The bindings of one context: the shell around the state machine.
+//!
+//! Everything that happens to a name comes in as an [`Event`], under one lock;
+//! this module carries out the [`Action`]s. Workers that finish ahead of a
+//! first call come in the same way as the context's own thread.
+
+use super::definition::Definition;
+use super::slots::{Slots, Target};
+use super::state::{Action, Event, State, transition};
+use crate::name::Name;
+use crate::runtime::ExecutionMemory;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Names, what they are bound to, and the memory whose slots follow.
+pub(super) struct Bindings {
+    memory: Arc<ExecutionMemory>,
+    table: Mutex<FxHashMap<Name, Binding>>,
+}
+
+/// What a name is bound to.
+struct Binding {
+    state: State,
+    definition: Arc<Definition>,
+}
+
+/// What a call has to do.
+pub(super) enum Call {
+    /// Have the definition's code made, or wait for who makes it.
+    Wait(Arc<Definition>),
+    /// Go on at the body.
+    Ready(usize),
+    /// Nothing is defined.
+    Undefined,
+    /// What is defined takes another number of arguments.
+    Stale(Arc<Definition>),
+}
+
+impl Bindings {
+    pub(super) fn new(memory: Arc<ExecutionMemory>) -> Self {
+        Self { memory, table: Mutex::default() }
+    }
+
+    pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {
+        &self.memory
+    }
+
+    /// Binds a name to a definition of that name; gives back what it was
+    /// bound to.
+    pub(super) fn bind(
+        &self,
+        slots: &Slots,
+        event: Event,
+        definition: Arc<Definition>,
+    ) -> Option<Arc<Definition>> {
+        let name = definition.function().name;
+        let mut table = self.table.lock();
+        let state = table.get(&name).map_or(State::NotDefined, |binding| binding.state);
+        let (next, actions) = transition(state, event);
+        let mut new = Some(definition);
+        let mut old = None;
+        for action in actions {
+            match action {
+                Action::Bind => {
+                    let bound = new.take().map(|definition| Binding { state: next, definition });
+                    old = bound.and_then(|binding| table.insert(name, binding));
+                }
+                Action::Reset => slots.reset(&self.memory, name),
+                Action::Unbind
+                | Action::Redirect
+                | Action::Materialize
+                | Action::Wait
+                | Action::Refuse
+                | Action::Report => {}
+            }
+        }
+        old.map(|binding| binding.definition)
+    }
+
+    /// Binds a name to nothing; gives back what it was bound to.
+    pub(super) fn unbind(&self, slots: &Slots, name: Name) -> Option<Arc<Definition>> {
+        let mut table = self.table.lock();
+        let state = table.get(&name)?.state;
+        let (_, actions) = transition(state, Event::Drop);
+        if actions.contains(&Action::Reset) {
+            slots.reset(&self.memory, name);
+        }
+        table.remove(&name).map(|binding| binding.definition)
+    }
+
+    /// A call came through a trampoline, or code is asked for ahead.
+    pub(super) fn call(&self, slots: &Slots, target: Target) -> Call {
+        let mut table = self.table.lock();
+        let Some(binding) = table.get_mut(&target.name) else { return Call::Undefined };
+        if binding.definition.function().arity() != target.arity {
+            return Call::Stale(binding.definition.clone());
+        }
+        let (next, actions) = transition(binding.state, Event::Call);
+        binding.state = next;
+        if actions.contains(&Action::Wait) {
+            return Call::Wait(binding.definition.clone());
+        }
+        match binding.definition.body() {
+            Some(body) => {
+                slots.redirect(&self.memory, target, body);
+                Call::Ready(body)
+            }
+            None => Call::Wait(binding.definition.clone()),
+        }
+    }
+
+    /// The code of a definition is ready, or its making has failed.
+    pub(super) fn finished(&self, slots: &Slots, definition: &Arc<Definition>, body: Option<usize>) {
+        let function = definition.function();
+        let mut table = self.table.lock();
+        let Some(binding) = table.get_mut(&function.name) else { return };
+        let is_bound = Arc::ptr_eq(&binding.definition, definition);
+        let event = match body {
+            _ if !is_bound => Event::Outdated,
+            Some(_) => Event::Materialized,
+            None => Event::Failed,
+        };
+        let (next, actions) = transition(binding.state, event);
+        binding.state = next;
+        if let (true, Some(body)) = (actions.contains(&Action::Redirect), body) {
+            let target = Target { name: function.name, arity: function.arity() };
+            slots.redirect(&self.memory, target, body);
+        }
+    }
+
+    /// What a name is bound to, and how far it is.
+    pub(super) fn get(&self, name: Name) -> Option<(State, Arc<Definition>)> {
+        self.table.lock().get(&name).map(|binding| (binding.state, binding.definition.clone()))
+    }
+
+    /// All bindings, in no particular order.
+    pub(super) fn all(&self) -> Vec<(State, Arc<Definition>)> {
+        let table = self.table.lock();
+        table.values().map(|binding| (binding.state, binding.definition.clone())).collect()
+    }
+
+    /// How many names are bound, and how many of them are in `state`.
+    pub(super) fn count(&self, state: State) -> usize {
+        self.table.lock().values().filter(|binding| binding.state == state).count()
+    }
+}

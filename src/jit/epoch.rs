@@ -1,0 +1,147 @@
+//! Freeing code that may still be running.
+//!
+//! Code that nothing is bound to any more cannot be *entered*, but frames of
+//! it may be on some thread's stack. Every run notes the epoch in which it
+//! began; code that is given up in epoch *e* is freed when no run is left that
+//! began in *e* or before. (The scheme is that of K. Fraser, "Practical
+//! lock-freedom", 2004, section 5.2.3, with runs as critical regions.)
+
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// Not running.
+const IDLE: u64 = u64::MAX;
+
+/// The epoch in which a context's run in progress began.
+#[derive(Debug)]
+pub(super) struct Activity(AtomicU64);
+
+/// The epochs of an engine, and what waits to be freed. `T` frees itself when
+/// it is dropped.
+pub(super) struct Epochs<T> {
+    now: AtomicU64,
+    activities: Mutex<Vec<Weak<Activity>>>,
+    garbage: Mutex<Vec<(u64, T)>>,
+}
+
+impl<T> Epochs<T> {
+    pub(super) fn new() -> Self {
+        Self { now: AtomicU64::new(0), activities: Mutex::default(), garbage: Mutex::default() }
+    }
+
+    /// Takes part from now on, idle at first.
+    pub(super) fn join(&self) -> Arc<Activity> {
+        let activity = Arc::new(Activity(AtomicU64::new(IDLE)));
+        let mut activities = self.activities.lock();
+        activities.retain(|other| other.strong_count() > 0);
+        activities.push(Arc::downgrade(&activity));
+        activity
+    }
+
+    /// Marks the beginning of a run. Returns false, and changes nothing, if
+    /// one is in progress already. What code the run enters must be looked up
+    /// after this.
+    pub(super) fn begin(&self, activity: &Activity) -> bool {
+        if activity.0.load(Ordering::Relaxed) != IDLE {
+            return false;
+        }
+        activity.0.store(self.now.load(Ordering::SeqCst), Ordering::SeqCst);
+        true
+    }
+
+    /// Marks the end of a run that [`begin`](Self::begin) said true to.
+    pub(super) fn end(&self, activity: &Activity) {
+        activity.0.store(IDLE, Ordering::SeqCst);
+    }
+
+    /// Gives up something that no run can enter from now on.
+    pub(super) fn retire(&self, garbage: T) {
+        let mut waiting = self.garbage.lock();
+        let epoch = self.now.fetch_add(1, Ordering::SeqCst);
+        waiting.push((epoch, garbage));
+        drop(waiting);
+        self.collect();
+    }
+
+    /// Frees what no run can still be in.
+    pub(super) fn collect(&self) {
+        let oldest = self.oldest();
+        let mut garbage = self.garbage.lock();
+        if garbage.first().is_none_or(|(epoch, _)| *epoch >= oldest) {
+            return;
+        }
+        let kept = garbage.partition_point(|(epoch, _)| *epoch < oldest);
+        let freed: Vec<_> = garbage.drain(..kept).collect();
+        // Freeing takes locks of its own.
+        drop(garbage);
+        drop(freed);
+    }
+
+    /// How many things wait to be freed.
+    #[cfg(test)]
+    fn waiting(&self) -> usize {
+        self.garbage.lock().len()
+    }
+
+    fn oldest(&self) -> u64 {
+        let activities = self.activities.lock();
+        let begun =
+            activities.iter().filter_map(|activity| Some(activity.upgrade()?.0.load(Ordering::SeqCst)));
+        begun.min().unwrap_or(IDLE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Tally(Arc<AtomicU64>);
+
+    impl Drop for Tally {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn nothing_is_freed_under_a_run_that_began_before() {
+        let freed = Arc::new(AtomicU64::new(0));
+        let epochs = Epochs::new();
+        let (early, late) = (epochs.join(), epochs.join());
+        assert!(epochs.begin(&early));
+        epochs.retire(Tally(freed.clone()));
+        assert!(epochs.begin(&late));
+        assert_eq!((freed.load(Ordering::SeqCst), epochs.waiting()), (0, 1));
+        epochs.end(&early);
+        epochs.collect();
+        assert_eq!((freed.load(Ordering::SeqCst), epochs.waiting()), (1, 0), "the late run began after it");
+    }
+
+    #[test]
+    fn an_inner_run_does_not_end_the_outer_one() {
+        let freed = Arc::new(AtomicU64::new(0));
+        let epochs = Epochs::new();
+        let activity = epochs.join();
+        assert!(epochs.begin(&activity));
+        assert!(!epochs.begin(&activity));
+        epochs.retire(Tally(freed.clone()));
+        assert_eq!(freed.load(Ordering::SeqCst), 0);
+        epochs.end(&activity);
+        epochs.collect();
+        assert_eq!(freed.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn an_idle_engine_frees_at_once_and_a_dropped_context_does_not_hold_anything() {
+        let freed = Arc::new(AtomicU64::new(0));
+        let epochs = Epochs::new();
+        let activity = epochs.join();
+        epochs.retire(Tally(freed.clone()));
+        assert_eq!(freed.load(Ordering::SeqCst), 1);
+        epochs.begin(&activity);
+        drop(activity);
+        epochs.retire(Tally(freed.clone()));
+        assert_eq!(freed.load(Ordering::SeqCst), 2);
+    }
+}

@@ -1,0 +1,134 @@
+//! Dispatch slots: which number stands for calls of which function.
+//!
+//! A slot is for a name *and* a number of arguments. So a call that was
+//! compiled when `f` took one argument can never reach a body that takes two:
+//! its slot leads to a trampoline instead, which finds the mismatch. Slots are
+//! handed out when code that calls through them is linked, are the same in all
+//! contexts of an engine, and are never taken back.
+
+use super::failure::Failure;
+use crate::abi;
+use crate::name::Name;
+use crate::orc::{Address, TrampolinePool};
+use crate::runtime::{ExecutionMemory, Slot, Variable};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Weak};
+
+/// What a slot is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Target {
+    pub(super) name: Name,
+    pub(super) arity: u32,
+}
+
+/// The slots and variables of an engine.
+pub(super) struct Slots {
+    trampolines: TrampolinePool,
+    tables: Mutex<Tables>,
+}
+
+#[derive(Default)]
+struct Tables {
+    by_name: FxHashMap<Name, Vec<(u32, Slot)>>,
+    by_trampoline: FxHashMap<usize, Slot>,
+    slots: Vec<(Target, usize)>,
+    variables: FxHashMap<Name, Variable>,
+    memories: Vec<Weak<ExecutionMemory>>,
+}
+
+impl Slots {
+    pub(super) fn new(trampolines: TrampolinePool) -> Self {
+        Self { trampolines, tables: Mutex::default() }
+    }
+
+    /// The slot for calls of `target`, in every context.
+    pub(super) fn slot(&self, target: Target) -> Result<Slot, Failure> {
+        let mut tables = self.tables.lock();
+        let known = tables.by_name.get(&target.name).and_then(|slots| find(slots, target.arity));
+        if let Some(slot) = known {
+            return Ok(slot);
+        }
+        if tables.slots.len() == abi::SLOT_COUNT {
+            return Err(Failure::TooMany("called functions"));
+        }
+        let trampoline = self.trampolines.get().map_err(|error| Failure::System(error.to_string()))?;
+        let trampoline = trampoline.get() as usize;
+        let slot = Slot(tables.slots.len() as u32);
+        tables.slots.push((target, trampoline));
+        tables.by_trampoline.insert(trampoline, slot);
+        tables.by_name.entry(target.name).or_default().push((target.arity, slot));
+        for memory in tables.memories.iter().filter_map(Weak::upgrade) {
+            memory.redirect(slot, trampoline);
+        }
+        Ok(slot)
+    }
+
+    /// What the slot that leads to `trampoline` at first is for.
+    pub(super) fn target(&self, trampoline: usize) -> Option<(Slot, Target)> {
+        let tables = self.tables.lock();
+        let slot = *tables.by_trampoline.get(&trampoline)?;
+        Some((slot, tables.slots[slot.0 as usize].0))
+    }
+
+    /// The place of a variable, in every context.
+    pub(super) fn variable(&self, name: Name) -> Result<Variable, Failure> {
+        let mut tables = self.tables.lock();
+        let next = tables.variables.len();
+        if let Some(variable) = tables.variables.get(&name) {
+            return Ok(*variable);
+        }
+        if next == abi::VARIABLE_COUNT {
+            return Err(Failure::TooMany("variables"));
+        }
+        tables.variables.insert(name, Variable(next as u32));
+        Ok(Variable(next as u32))
+    }
+
+    /// What an offset symbol of an object stands for.
+    pub(super) fn offset(&self, symbol: abi::Symbol<'_>, intern: impl Fn(&str) -> Name) -> Option<Address> {
+        let offset = match symbol {
+            abi::Symbol::Slot(name, arity) => self.slot(Target { name: intern(name), arity }).ok()?.offset(),
+            abi::Symbol::Variable(name) => self.variable(intern(name)).ok()?.offset(),
+        };
+        Some(Address::new(offset as u64))
+    }
+
+    /// Leads every slot of a new context's memory to its trampoline, now and
+    /// when slots are added.
+    pub(super) fn join(&self, memory: &Arc<ExecutionMemory>) {
+        let mut tables = self.tables.lock();
+        for (index, (_, trampoline)) in tables.slots.iter().enumerate() {
+            memory.redirect(Slot(index as u32), *trampoline);
+        }
+        tables.memories.retain(|other| other.strong_count() > 0);
+        tables.memories.push(Arc::downgrade(memory));
+    }
+
+    /// Leads all stubs of a name, in one context, to trampolines.
+    pub(super) fn reset(&self, memory: &ExecutionMemory, name: Name) {
+        let tables = self.tables.lock();
+        for (_, slot) in tables.by_name.get(&name).into_iter().flatten() {
+            memory.redirect(*slot, tables.slots[slot.0 as usize].1);
+        }
+    }
+
+    /// Leads the stub for calls of `target`, if there is one, to `address`.
+    pub(super) fn redirect(&self, memory: &ExecutionMemory, target: Target, address: usize) {
+        let tables = self.tables.lock();
+        let slots = tables.by_name.get(&target.name);
+        if let Some(slot) = slots.and_then(|slots| find(slots, target.arity)) {
+            memory.redirect(slot, address);
+        }
+    }
+
+    /// With which numbers of arguments compiled code calls `name`.
+    pub(super) fn arities(&self, name: Name) -> Vec<u32> {
+        let tables = self.tables.lock();
+        tables.by_name.get(&name).into_iter().flatten().map(|(arity, _)| *arity).collect()
+    }
+}
+
+fn find(slots: &[(u32, Slot)], arity: u32) -> Option<Slot> {
+    slots.iter().find(|(known, _)| *known == arity).map(|(_, slot)| *slot)
+}

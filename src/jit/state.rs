@@ -1,0 +1,239 @@
+//! The life of a binding: a pure state machine.
+//!
+//! A name of a context is *bound* to at most one definition. This module says
+//! what happens to the binding in every state at every event, as data: the
+//! next state and the [`Action`]s to take. Who calls it holds the lock of the
+//! context's bindings and carries the actions out.
+//!
+//! ```text
+//!                    define                  call
+//!   NotDefined ─────────────────▶ Pending ──────────▶ Materializing
+//!       ▲                         ▲  ▲ ▲                │      │
+//!       │ drop (from any state)   │  │ └── define, ─────┘      │ materialized
+//!       │                         │  │     callee changed,     │
+//!       └───────────────          │  │     failed              ▼
+//!                                 │  └───────────────── Materialized
+//!                                 └─ define                define,
+//!                                                          callee changed
+//! ```
+//!
+//! Definitions are immutable, so a definition that is being materialized when
+//! its name is bound to another one simply finishes: its completion finds the
+//! name bound elsewhere ([`Event::Outdated`]) and changes nothing.
+
+/// Where a binding stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum State {
+    /// The name is bound to nothing. Its stubs lead to trampolines.
+    #[default]
+    NotDefined,
+    /// Bound, and nobody has called it. Its stubs lead to trampolines.
+    Pending,
+    /// A worker makes its code. Its stubs lead to trampolines, where callers
+    /// wait.
+    Materializing,
+    /// Its stubs lead to its body.
+    Materialized,
+}
+
+impl State {
+    /// Every state.
+    pub const ALL: [Self; 4] = [Self::NotDefined, Self::Pending, Self::Materializing, Self::Materialized];
+
+    /// The word people see.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::NotDefined => "not defined",
+            Self::Pending => "pending",
+            Self::Materializing => "materializing",
+            Self::Materialized => "materialized",
+        }
+    }
+}
+
+/// What can happen to a binding.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Event {
+    /// The name is to be bound to a definition: a new one, or by undo or redo
+    /// an earlier one.
+    Define,
+    /// A call came through a trampoline, or somebody asked for the code ahead
+    /// of the first call.
+    Call,
+    /// The code of the bound definition is ready.
+    Materialized,
+    /// The code of a definition that is not bound any more is ready.
+    Outdated,
+    /// The bound definition could not be compiled.
+    Failed,
+    /// Something that was compiled into the code has changed: the name is
+    /// bound to the same text, read anew.
+    CalleeChanged,
+    /// The name is to be bound to nothing.
+    Drop,
+}
+
+impl Event {
+    /// Every event.
+    pub const ALL: [Self; 7] = [
+        Self::Define,
+        Self::Call,
+        Self::Materialized,
+        Self::Outdated,
+        Self::Failed,
+        Self::CalleeChanged,
+        Self::Drop,
+    ];
+}
+
+/// What is to be done about an event, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Action {
+    /// Bind the name to the definition that came with the event; release the
+    /// one it was bound to.
+    Bind,
+    /// Bind the name to nothing; release the definition.
+    Unbind,
+    /// Lead the name's stubs to trampolines.
+    Reset,
+    /// Lead the name's stubs to the body.
+    Redirect,
+    /// Hand the definition to a worker.
+    Materialize,
+    /// Let the caller wait for the worker.
+    Wait,
+    /// Let the call fail: nothing is defined.
+    Refuse,
+    /// Let the waiting calls fail: the definition cannot be compiled.
+    Report,
+}
+
+/// The next state and what to do.
+pub type Transition = (State, &'static [Action]);
+
+/// What happens in `state` at `event`.
+pub fn transition(state: State, event: Event) -> Transition {
+    use Action::{Bind, Materialize, Redirect, Refuse, Report, Reset, Unbind, Wait};
+    match (state, event) {
+        // A name without a definition may have stubs to a host function.
+        (State::NotDefined, Event::Define) => (State::Pending, &[Bind, Reset]),
+        (State::NotDefined, Event::Call) => (State::NotDefined, &[Refuse]),
+        (
+            State::NotDefined,
+            Event::Materialized | Event::Outdated | Event::Failed | Event::CalleeChanged | Event::Drop,
+        ) => (State::NotDefined, &[]),
+
+        (State::Pending, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind]),
+        (State::Pending, Event::Call) => (State::Materializing, &[Materialize, Wait]),
+        // Undo bound a definition again that a worker was still busy with.
+        (State::Pending, Event::Materialized) => (State::Materialized, &[Redirect]),
+        (State::Pending, Event::Failed) => (State::Pending, &[Report]),
+        (State::Pending, Event::Outdated) => (State::Pending, &[]),
+        (State::Pending, Event::Drop) => (State::NotDefined, &[Unbind]),
+
+        (State::Materializing, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind]),
+        (State::Materializing, Event::Call) => (State::Materializing, &[Wait]),
+        (State::Materializing, Event::Materialized) => (State::Materialized, &[Redirect]),
+        (State::Materializing, Event::Outdated) => (State::Materializing, &[]),
+        (State::Materializing, Event::Failed) => (State::Pending, &[Report]),
+        (State::Materializing, Event::Drop) => (State::NotDefined, &[Unbind]),
+
+        (State::Materialized, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind, Reset]),
+        // A stub that was made after the code, or a caller that waited.
+        (State::Materialized, Event::Call | Event::Materialized) => (State::Materialized, &[Redirect]),
+        (State::Materialized, Event::Outdated | Event::Failed) => (State::Materialized, &[]),
+        (State::Materialized, Event::Drop) => (State::NotDefined, &[Unbind, Reset]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the stubs of a name lead to and what the name is bound to: all
+    /// that the actions change.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    struct Model {
+        bound: bool,
+        stubs_lead_to_body: bool,
+    }
+
+    fn model(state: State) -> Model {
+        Model { bound: state != State::NotDefined, stubs_lead_to_body: state == State::Materialized }
+    }
+
+    fn apply(mut model: Model, actions: &[Action]) -> Model {
+        for action in actions {
+            match action {
+                Action::Bind => model.bound = true,
+                Action::Unbind => model.bound = false,
+                Action::Reset => model.stubs_lead_to_body = false,
+                Action::Redirect => model.stubs_lead_to_body = true,
+                Action::Materialize | Action::Wait | Action::Refuse | Action::Report => {}
+            }
+        }
+        model
+    }
+
+    #[test]
+    fn actions_bring_about_exactly_what_the_next_state_says() {
+        for state in State::ALL {
+            for event in Event::ALL {
+                let (next, actions) = transition(state, event);
+                assert_eq!(apply(model(state), actions), model(next), "{state:?} at {event:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_new_definition_is_always_bound_and_never_compiled() {
+        for state in State::ALL {
+            let (next, actions) = transition(state, Event::Define);
+            assert_eq!(next, State::Pending);
+            assert_eq!(actions[0], Action::Bind);
+            assert!(!actions.contains(&Action::Materialize));
+        }
+    }
+
+    #[test]
+    fn outdated_code_changes_nothing_anywhere() {
+        for state in State::ALL {
+            assert_eq!(transition(state, Event::Outdated), (state, &[][..]));
+        }
+    }
+
+    #[test]
+    fn a_definition_is_handed_to_a_worker_once() {
+        let (busy, actions) = transition(State::Pending, Event::Call);
+        assert_eq!(actions, [Action::Materialize, Action::Wait]);
+        assert_eq!(transition(busy, Event::Call), (busy, &[Action::Wait][..]));
+    }
+
+    #[test]
+    fn a_failure_leaves_the_definition_pending_and_a_later_call_tries_again() {
+        let (state, actions) = transition(State::Materializing, Event::Failed);
+        assert_eq!((state, actions), (State::Pending, &[Action::Report][..]));
+        assert!(transition(state, Event::Call).1.contains(&Action::Materialize));
+    }
+
+    #[test]
+    fn drop_always_ends_undefined() {
+        for state in State::ALL {
+            let (next, actions) = transition(state, Event::Drop);
+            assert_eq!(next, State::NotDefined);
+            assert_eq!(actions.contains(&Action::Unbind), state != State::NotDefined);
+        }
+        assert_eq!(transition(State::NotDefined, Event::Call).1, [Action::Refuse]);
+    }
+
+    #[test]
+    fn every_state_can_be_reached_and_left() {
+        for target in State::ALL {
+            let reached = State::ALL.iter().any(|&from| {
+                from != target && Event::ALL.iter().any(|&event| transition(from, event).0 == target)
+            });
+            let left = Event::ALL.iter().any(|&event| transition(target, event).0 != target);
+            assert!(reached && left, "{target:?}");
+        }
+    }
+}

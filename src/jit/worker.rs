@@ -1,0 +1,142 @@
+//! Compile workers: threads with large stacks that run jobs.
+//!
+//! LLVM recurses as deeply as its input is nested and cannot recover from a
+//! stack overflow, and a running program's stack is the program's. So nothing
+//! of LLVM's runs anywhere but here. Threads start when there is work for
+//! them; jobs that somebody waits for go before those that nobody does.
+
+use crate::codegen::Compiler;
+use parking_lot::{Condvar, Mutex};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+/// Reserved, and taken from the system only as far as it is used.
+const STACK: usize = 1 << 30;
+
+/// Something to be done by a worker.
+pub(super) type Job = Box<dyn FnOnce() + Send>;
+
+/// How soon a job is to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Urgency {
+    /// Somebody waits for it.
+    Now,
+    /// Ahead of its use.
+    Later,
+}
+
+/// The threads. Dropping them lets them finish the jobs that were submitted.
+pub(super) struct Workers {
+    queue: Arc<Queue>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    most: usize,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: Mutex<Jobs>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Jobs {
+    now: VecDeque<Job>,
+    later: VecDeque<Job>,
+    idle: usize,
+    closed: bool,
+}
+
+thread_local! {
+    static COMPILER: RefCell<Option<Compiler>> = const { RefCell::new(None) };
+}
+
+/// Lends this thread's compiler to `work`.
+pub(super) fn with_compiler<T>(work: impl FnOnce(&mut Compiler) -> T) -> T {
+    // A compile inside a compile on one thread gets a compiler of its own.
+    let mut compiler = COMPILER.take().unwrap_or_default();
+    let result = work(&mut compiler);
+    COMPILER.set(Some(compiler));
+    result
+}
+
+impl Workers {
+    /// At most `most` threads; none is started yet.
+    pub(super) fn new(most: usize) -> Self {
+        Self { queue: Arc::default(), threads: Mutex::default(), most: most.max(1) }
+    }
+
+    /// Has a job done.
+    ///
+    /// # Errors
+    /// When no thread can be started and none is there.
+    pub(super) fn submit(&self, urgency: Urgency, job: Job) -> std::io::Result<()> {
+        let mut jobs = self.queue.jobs.lock();
+        if jobs.idle <= jobs.now.len() + jobs.later.len() {
+            drop(jobs);
+            self.start_another()?;
+            jobs = self.queue.jobs.lock();
+        }
+        match urgency {
+            Urgency::Now => jobs.now.push_back(job),
+            Urgency::Later => jobs.later.push_back(job),
+        }
+        drop(jobs);
+        self.queue.wake.notify_one();
+        Ok(())
+    }
+
+    fn start_another(&self) -> std::io::Result<()> {
+        let mut threads = self.threads.lock();
+        if threads.len() == self.most {
+            return Ok(());
+        }
+        let queue = self.queue.clone();
+        let started =
+            thread::Builder::new().name("kal compiler".into()).stack_size(STACK).spawn(move || queue.work());
+        match started {
+            Ok(thread) => threads.push(thread),
+            Err(error) if threads.is_empty() => return Err(error),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Queue {
+    fn work(&self) {
+        while let Some(job) = self.next() {
+            job();
+        }
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut jobs = self.jobs.lock();
+        loop {
+            if let Some(job) = jobs.now.pop_front().or_else(|| jobs.later.pop_front()) {
+                return Some(job);
+            }
+            if jobs.closed {
+                return None;
+            }
+            jobs.idle += 1;
+            self.wake.wait(&mut jobs);
+            jobs.idle -= 1;
+        }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.queue.jobs.lock().closed = true;
+        self.queue.wake.notify_all();
+        for thread in self.threads.get_mut().drain(..) {
+            // The last handle may go away on a worker, which cannot wait for
+            // itself; it ends by itself.
+            if thread.thread().id() != thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}

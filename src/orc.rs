@@ -1,0 +1,64 @@
+//! A thin, safe wrapper of LLVM's ORC v2: what a lazy JIT needs and nothing of
+//! the language it is for.
+//!
+//! A [`Session`] owns the machinery. A [`Dylib`] is a table of symbols in it. A
+//! [`Tracker`] is a removable part of a dylib: symbols are defined under it,
+//! either as a finished object ([`Tracker::add_object`]) or as a promise
+//! ([`Tracker::define`]) that a [`MaterializationUnit`] keeps when one of its
+//! symbols is first looked up. The unit is handed a [`Responsibility`], which it
+//! discharges exactly once: with the bytes of an object, or by failing. A
+//! [`TrampolinePool`] makes addresses that native code can call before their
+//! destination exists.
+//!
+//! Objects, not LLVM modules, enter a session: how they are made is none of
+//! its business, so compiling is parallel and needs no lock of ORC's.
+//!
+//! # Own, borrow, move
+//!
+//! [`Session`] and [`Dylib`] are shared handles: clone them freely, the session
+//! ends when the last one is gone. [`Tracker`] and [`TrampolinePool`] are owned.
+//! A [`Responsibility`], a boxed unit and a tracker to be removed move; a unit
+//! that cannot be defined comes back in the [`DefineError`].
+//!
+//! # Threads
+//!
+//! Everything is `Send`, all but [`Responsibility`] are `Sync`. A lookup that
+//! needs a unit materialized runs it *on the calling thread*, and on the way may
+//! run units that other threads are waiting for; so a unit must not wait for a
+//! lock that its thread could hold during a lookup. Give lookups to threads with
+//! large stacks: LLVM may recurse deeply.
+//!
+//! # Cycles
+//!
+//! A session is kept alive by its handles. A unit, generator or landing closure
+//! that holds one keeps it alive for as long as it is defined: give them a
+//! [`std::sync::Weak`] of your own instead.
+//!
+//! # What is not here
+//!
+//! No symbol resolves that was not defined: there is no fallback to the host
+//! process. Nothing here calls native code.
+
+mod address;
+mod dylib;
+mod error;
+mod ffi;
+mod report;
+mod responsibility;
+mod session;
+mod symbol;
+#[cfg(test)]
+mod testing;
+mod tracker;
+mod trampoline;
+mod unit;
+
+pub use address::Address;
+pub use dylib::Dylib;
+pub use error::{DefineError, OrcError};
+pub use responsibility::Responsibility;
+pub use session::{CodeMemory, Session, SessionOptions};
+pub use symbol::SymbolFlags;
+pub use tracker::Tracker;
+pub use trampoline::TrampolinePool;
+pub use unit::MaterializationUnit;

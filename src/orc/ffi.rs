@@ -1,0 +1,83 @@
+//! The functions of `shim.cpp`, declared; their contracts are written there.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_void};
+
+use llvm_sys::error::LLVMErrorRef;
+use llvm_sys::orc2::{
+    LLVMOrcCSymbolFlagsMapPairs, LLVMOrcExecutionSessionRef, LLVMOrcJITDylibRef,
+    LLVMOrcMaterializationResponsibilityRef, LLVMOrcMaterializationUnitDestroyFunction,
+    LLVMOrcMaterializationUnitDiscardFunction, LLVMOrcMaterializationUnitMaterializeFunction,
+    LLVMOrcMaterializationUnitRef, LLVMOrcObjectLayerRef, LLVMOrcResourceTrackerRef,
+};
+use llvm_sys::prelude::LLVMMemoryBufferRef;
+
+/// `Session` in `shim.cpp`.
+#[repr(C)]
+pub(super) struct OrcShimSession {
+    _opaque: [u8; 0],
+}
+
+/// `TrampolinePool` in LLVM.
+#[repr(C)]
+pub(super) struct OrcShimTrampolines {
+    _opaque: [u8; 0],
+}
+
+pub(super) type LandingFunction = extern "C" fn(context: *mut c_void, trampoline: u64) -> u64;
+
+unsafe extern "C" {
+    pub(super) fn orc_shim_session_create(result: *mut *mut OrcShimSession) -> LLVMErrorRef;
+    pub(super) fn orc_shim_session_end(session: *mut OrcShimSession) -> LLVMErrorRef;
+    pub(super) fn orc_shim_session_destroy(session: *mut OrcShimSession);
+    pub(super) fn orc_shim_session_execution_session(
+        session: *mut OrcShimSession,
+    ) -> LLVMOrcExecutionSessionRef;
+    pub(super) fn orc_shim_session_object_layer(session: *mut OrcShimSession) -> LLVMOrcObjectLayerRef;
+    pub(super) fn orc_shim_session_code_bytes(session: *mut OrcShimSession) -> u64;
+    pub(super) fn orc_shim_lookup(
+        session: *mut OrcShimSession,
+        dylib: LLVMOrcJITDylibRef,
+        name: *const c_char,
+        length: usize,
+        address: *mut u64,
+        not_found: *mut bool,
+    ) -> LLVMErrorRef;
+    pub(super) fn orc_shim_define(
+        dylib: LLVMOrcJITDylibRef,
+        unit: LLVMOrcMaterializationUnitRef,
+        tracker: LLVMOrcResourceTrackerRef,
+    ) -> LLVMErrorRef;
+    pub(super) fn orc_shim_define_unit(
+        dylib: LLVMOrcJITDylibRef,
+        symbols: LLVMOrcCSymbolFlagsMapPairs,
+        count: usize,
+        context: *mut c_void,
+        materialize: LLVMOrcMaterializationUnitMaterializeFunction,
+        discard: LLVMOrcMaterializationUnitDiscardFunction,
+        destroy: LLVMOrcMaterializationUnitDestroyFunction,
+        tracker: LLVMOrcResourceTrackerRef,
+    ) -> LLVMErrorRef;
+    pub(super) fn orc_shim_set_link_order(
+        dylib: LLVMOrcJITDylibRef,
+        others: *const LLVMOrcJITDylibRef,
+        count: usize,
+    );
+    pub(super) fn orc_shim_emit(
+        session: *mut OrcShimSession,
+        responsibility: LLVMOrcMaterializationResponsibilityRef,
+        object: LLVMMemoryBufferRef,
+    );
+    pub(super) fn orc_shim_trampolines_create(
+        landing: LandingFunction,
+        context: *mut c_void,
+        result: *mut *mut OrcShimTrampolines,
+    ) -> LLVMErrorRef;
+    pub(super) fn orc_shim_trampolines_destroy(trampolines: *mut OrcShimTrampolines);
+    pub(super) fn orc_shim_trampolines_get(
+        trampolines: *mut OrcShimTrampolines,
+        address: *mut u64,
+    ) -> LLVMErrorRef;
+    pub(super) fn orc_shim_trampolines_release(trampolines: *mut OrcShimTrampolines, address: u64);
+}

@@ -1,0 +1,443 @@
+//===- shim.cpp - what LLVM's C API lacks of ORC v2 ------------------------===//
+//
+// Everything here is `extern "C"`, takes and gives the C API's own handle
+// types, and is declared once more in `ffi.rs`. The reinterpret_casts are those
+// of LLVM's own C bindings (lib/ExecutionEngine/Orc/OrcV2CBindings.cpp), whose
+// DEFINE_SIMPLE_CONVERSION_FUNCTIONS are not in a public header.
+//
+//===----------------------------------------------------------------------===//
+
+#include "llvm-c/Orc.h"
+#include "llvm/ExecutionEngine/JITLink/JITLink.h"
+#include "llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h"
+#include "llvm/ExecutionEngine/Orc/Core.h"
+#include "llvm/ExecutionEngine/Orc/IndirectionUtils.h"
+#include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
+#include "llvm/ExecutionEngine/Orc/OrcABISupport.h"
+#include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
+#include "llvm/Support/CBindingWrapping.h"
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+using namespace llvm;
+using namespace llvm::orc;
+
+namespace {
+
+JITDylib *unwrap(LLVMOrcJITDylibRef JD) {
+  return reinterpret_cast<JITDylib *>(JD);
+}
+
+MaterializationUnit *unwrap(LLVMOrcMaterializationUnitRef MU) {
+  return reinterpret_cast<MaterializationUnit *>(MU);
+}
+
+MaterializationResponsibility *
+unwrap(LLVMOrcMaterializationResponsibilityRef MR) {
+  return reinterpret_cast<MaterializationResponsibility *>(MR);
+}
+
+ResourceTracker *unwrap(LLVMOrcResourceTrackerRef RT) {
+  return reinterpret_cast<ResourceTracker *>(RT);
+}
+
+//===----------------------------------------------------------------------===//
+// Code memory
+//===----------------------------------------------------------------------===//
+
+/// A memory manager that also knows how much it has handed out.
+class MeasuredMemory : public jitlink::JITLinkMemoryManager {
+public:
+  /// Bytes of linked blocks that have not been freed.
+  virtual uint64_t bytes() const = 0;
+};
+
+/// LLVM's in-process manager, measured: pages of its own for every object.
+class PagesPerObject final : public MeasuredMemory {
+public:
+  explicit PagesPerObject(uint64_t PageSize) : Inner(PageSize) {}
+
+  void allocate(const jitlink::JITLinkDylib *JD, jitlink::LinkGraph &G,
+                OnAllocatedFunction OnAllocated) override {
+    Inner.allocate(JD, G,
+                   [this, &G, Done = std::move(OnAllocated)](
+                       AllocResult Alloc) mutable {
+                     if (!Alloc)
+                       return Done(Alloc.takeError());
+                     Done(std::make_unique<InFlight>(
+                         *this, blockBytes(G), std::move(*Alloc)));
+                   });
+  }
+
+  void deallocate(std::vector<FinalizedAlloc> Allocs,
+                  OnDeallocatedFunction OnDeallocated) override {
+    {
+      std::lock_guard<std::mutex> Lock(Mutex);
+      for (auto &Alloc : Allocs)
+        forget(Alloc.getAddress());
+    }
+    Inner.deallocate(std::move(Allocs), std::move(OnDeallocated));
+  }
+
+  uint64_t bytes() const override { return Total; }
+
+private:
+  class InFlight final : public InFlightAlloc {
+  public:
+    InFlight(PagesPerObject &Owner, uint64_t Bytes,
+             std::unique_ptr<InFlightAlloc> Inner)
+        : Owner(Owner), Bytes(Bytes), Inner(std::move(Inner)) {}
+
+    void abandon(OnAbandonedFunction OnAbandoned) override {
+      Inner->abandon(std::move(OnAbandoned));
+    }
+
+    void finalize(OnFinalizedFunction OnFinalized) override {
+      Inner->finalize([&Owner = Owner, Bytes = Bytes,
+                       Done = std::move(OnFinalized)](
+                          Expected<FinalizedAlloc> Alloc) mutable {
+        if (Alloc)
+          Owner.remember(Alloc->getAddress(), Bytes);
+        Done(std::move(Alloc));
+      });
+    }
+
+  private:
+    PagesPerObject &Owner;
+    uint64_t Bytes;
+    std::unique_ptr<InFlightAlloc> Inner;
+  };
+
+  static uint64_t blockBytes(jitlink::LinkGraph &G) {
+    uint64_t Bytes = 0;
+    for (auto *Block : G.blocks())
+      if (Block->getSection().getMemLifetime() == MemLifetime::Standard)
+        Bytes += Block->getSize();
+    return Bytes;
+  }
+
+  void remember(ExecutorAddr Address, uint64_t Bytes) {
+    std::lock_guard<std::mutex> Lock(Mutex);
+    Sizes[Address.getValue()] = Bytes;
+    Total += Bytes;
+  }
+
+  void forget(ExecutorAddr Address) {
+    auto Found = Sizes.find(Address.getValue());
+    if (Found == Sizes.end())
+      return;
+    Total -= Found->second;
+    Sizes.erase(Found);
+  }
+
+  jitlink::InProcessMemoryManager Inner;
+  std::mutex Mutex;
+  DenseMap<uint64_t, uint64_t> Sizes;
+  std::atomic<uint64_t> Total{0};
+};
+
+Expected<std::unique_ptr<MeasuredMemory>> createMemory() {
+  auto PageSize = sys::Process::getPageSize();
+  if (!PageSize)
+    return PageSize.takeError();
+  return std::make_unique<PagesPerObject>(*PageSize);
+}
+
+//===----------------------------------------------------------------------===//
+// Session
+//===----------------------------------------------------------------------===//
+
+/// The parts of an LLJIT that a JIT of objects needs. The execution session
+/// owns the memory through its process control, so it goes last.
+struct Session {
+  std::unique_ptr<ExecutionSession> ES;
+  MeasuredMemory *Memory;
+  std::unique_ptr<ObjectLinkingLayer> Layer;
+};
+
+Expected<std::unique_ptr<Session>> createSession() {
+  auto Memory = createMemory();
+  if (!Memory)
+    return Memory.takeError();
+  auto S = std::make_unique<Session>();
+  S->Memory = Memory->get();
+  auto EPC = SelfExecutorProcessControl::Create(
+      nullptr, std::make_unique<InPlaceTaskDispatcher>(), std::move(*Memory));
+  if (!EPC)
+    return EPC.takeError();
+  S->ES = std::make_unique<ExecutionSession>(std::move(*EPC));
+  S->Layer = std::make_unique<ObjectLinkingLayer>(*S->ES, *S->Memory);
+  // What a unit promised of its symbols holds, whatever the object says.
+  S->Layer->setOverrideObjectFlagsWithResponsibilityFlags(true);
+  return S;
+}
+
+/// Makes every definition that nobody promised private to its object, so that
+/// helpers neither clash with those of other objects nor are shared with them
+/// (sharing would tie the life of one tracker's code to another's).
+void keepPrivate(jitlink::LinkGraph &G, const SymbolFlagsMap &Promised) {
+  auto Demote = [&](jitlink::Symbol &Sym) {
+    if (!Sym.hasName() || Sym.getScope() == jitlink::Scope::Local ||
+        Promised.count(Sym.getName()))
+      return;
+    Sym.setLinkage(jitlink::Linkage::Strong);
+    Sym.setScope(jitlink::Scope::Local);
+  };
+  for (auto *Sym : G.defined_symbols())
+    Demote(*Sym);
+  for (auto *Sym : G.absolute_symbols())
+    Demote(*Sym);
+}
+
+//===----------------------------------------------------------------------===//
+// Units
+//===----------------------------------------------------------------------===//
+
+using MaterializeFunction = LLVMOrcMaterializationUnitMaterializeFunction;
+using DiscardFunction = LLVMOrcMaterializationUnitDiscardFunction;
+using DestroyFunction = LLVMOrcMaterializationUnitDestroyFunction;
+
+/// The C API's custom unit, but two thirds smaller: it keeps no name, and a
+/// table of symbols that is not made for 64 of them.
+class CallbackUnit final : public MaterializationUnit {
+public:
+  CallbackUnit(SymbolFlagsMap Symbols, void *Ctx,
+               MaterializeFunction Materialize, DiscardFunction Discard,
+               DestroyFunction Destroy)
+      : MaterializationUnit(Interface(std::move(Symbols), nullptr)), Ctx(Ctx),
+        Materialize(Materialize), Discard(Discard), Destroy(Destroy) {}
+
+  ~CallbackUnit() override {
+    if (Ctx)
+      Destroy(Ctx);
+  }
+
+  /// Gives up the context: it is not destroyed with the unit.
+  void *release() { return std::exchange(Ctx, nullptr); }
+
+  StringRef getName() const override { return "unit"; }
+
+private:
+  void materialize(std::unique_ptr<MaterializationResponsibility> R) override {
+    Materialize(release(),
+                reinterpret_cast<LLVMOrcMaterializationResponsibilityRef>(
+                    R.release()));
+  }
+
+  void discard(const JITDylib &JD, const SymbolStringPtr &Name) override {
+    Discard(Ctx, reinterpret_cast<LLVMOrcJITDylibRef>(
+                     const_cast<JITDylib *>(&JD)),
+            reinterpret_cast<LLVMOrcSymbolStringPoolEntryRef>(
+                SymbolStringPoolEntryUnsafe::from(Name).rawPtr()));
+  }
+
+  void *Ctx;
+  MaterializeFunction Materialize;
+  DiscardFunction Discard;
+  DestroyFunction Destroy;
+};
+
+/// Takes over the names in Pairs.
+SymbolFlagsMap takeSymbols(LLVMOrcCSymbolFlagsMapPairs Pairs, size_t Count) {
+  // Not `reserve`, which makes room for 64 at the least.
+  SymbolFlagsMap Symbols(Count);
+  for (size_t I = 0; I != Count; ++I) {
+    SymbolStringPoolEntryUnsafe Name(
+        reinterpret_cast<SymbolStringPoolEntryUnsafe::PoolEntry *>(
+            Pairs[I].Name));
+    // The C API's generic flags are JITSymbolFlags by other names, but for
+    // their bits.
+    JITSymbolFlags Flags;
+    if (Pairs[I].Flags.GenericFlags & LLVMJITSymbolGenericFlagsExported)
+      Flags |= JITSymbolFlags::Exported;
+    if (Pairs[I].Flags.GenericFlags & LLVMJITSymbolGenericFlagsWeak)
+      Flags |= JITSymbolFlags::Weak;
+    if (Pairs[I].Flags.GenericFlags & LLVMJITSymbolGenericFlagsCallable)
+      Flags |= JITSymbolFlags::Callable;
+    Symbols[Name.moveToSymbolStringPtr()] = Flags;
+  }
+  return Symbols;
+}
+
+//===----------------------------------------------------------------------===//
+// Trampolines
+//===----------------------------------------------------------------------===//
+
+#if defined(__x86_64__)
+using HostABI = OrcX86_64_SysV;
+#elif defined(__aarch64__)
+using HostABI = OrcAArch64;
+#else
+#error "no trampolines for this target"
+#endif
+
+} // namespace
+
+extern "C" {
+
+typedef struct OrcShimSession OrcShimSession;
+typedef struct OrcShimTrampolines OrcShimTrampolines;
+typedef uint64_t (*OrcShimLandingFunction)(void *Ctx, uint64_t Trampoline);
+
+static Session *unwrapSession(OrcShimSession *S) {
+  return reinterpret_cast<Session *>(S);
+}
+
+static TrampolinePool *unwrapTrampolines(OrcShimTrampolines *T) {
+  return reinterpret_cast<TrampolinePool *>(T);
+}
+
+/// Creates a session that the caller must end, then destroy.
+LLVMErrorRef orc_shim_session_create(OrcShimSession **Result) {
+  auto S = createSession();
+  if (!S)
+    return wrap(S.takeError());
+  *Result = reinterpret_cast<OrcShimSession *>(S->release());
+  return LLVMErrorSuccess;
+}
+
+/// Removes all that is defined. After that trackers can be released, and
+/// nothing else done but to destroy the session.
+LLVMErrorRef orc_shim_session_end(OrcShimSession *S) {
+  return wrap(unwrapSession(S)->ES->endSession());
+}
+
+/// Frees a session that was ended.
+void orc_shim_session_destroy(OrcShimSession *S) {
+  std::unique_ptr<Session> Owned(unwrapSession(S));
+  Owned->Layer.reset();
+  Owned->ES.reset();
+}
+
+LLVMOrcExecutionSessionRef
+orc_shim_session_execution_session(OrcShimSession *S) {
+  return reinterpret_cast<LLVMOrcExecutionSessionRef>(
+      unwrapSession(S)->ES.get());
+}
+
+LLVMOrcObjectLayerRef orc_shim_session_object_layer(OrcShimSession *S) {
+  // The C API's handle is a pointer to the base class, which lies elsewhere.
+  ObjectLayer *Layer = unwrapSession(S)->Layer.get();
+  return reinterpret_cast<LLVMOrcObjectLayerRef>(Layer);
+}
+
+uint64_t orc_shim_session_code_bytes(OrcShimSession *S) {
+  return unwrapSession(S)->Memory->bytes();
+}
+
+/// Blocks until Name in JD is ready to use. On failure *NotFound says whether
+/// JD has no such symbol. (The C API's lookup promises no context to a handler
+/// that gets an error, so it cannot be waited for by the letter.)
+LLVMErrorRef orc_shim_lookup(OrcShimSession *S, LLVMOrcJITDylibRef JD,
+                             const char *Name, size_t Length, uint64_t *Address,
+                             bool *NotFound) {
+  auto &ES = *unwrapSession(S)->ES;
+  auto Order = makeJITDylibSearchOrder({unwrap(JD)},
+                                       JITDylibLookupFlags::MatchAllSymbols);
+  auto Found = ES.lookup(Order, ES.intern(StringRef(Name, Length)));
+  if (!Found) {
+    auto Err = Found.takeError();
+    *NotFound = Err.isA<SymbolsNotFound>();
+    return wrap(std::move(Err));
+  }
+  *Address = Found->getAddress().getValue();
+  return LLVMErrorSuccess;
+}
+
+/// Defines MU in JD under RT, or under JD's default tracker if RT is null.
+/// Takes MU if it succeeds; otherwise MU stays the caller's.
+LLVMErrorRef orc_shim_define(LLVMOrcJITDylibRef JD,
+                             LLVMOrcMaterializationUnitRef MU,
+                             LLVMOrcResourceTrackerRef RT) {
+  std::unique_ptr<MaterializationUnit> Unit(unwrap(MU));
+  auto Err = unwrap(JD)->define(Unit, ResourceTrackerSP(unwrap(RT)));
+  if (Err)
+    Unit.release();
+  return wrap(std::move(Err));
+}
+
+/// Defines a unit of callbacks under RT, with the contract of
+/// LLVMOrcCreateCustomMaterializationUnit: takes the names in Pairs, and Ctx if
+/// it succeeds; otherwise Ctx stays the caller's.
+LLVMErrorRef orc_shim_define_unit(LLVMOrcJITDylibRef JD,
+                                  LLVMOrcCSymbolFlagsMapPairs Pairs,
+                                  size_t Count, void *Ctx,
+                                  MaterializeFunction Materialize,
+                                  DiscardFunction Discard,
+                                  DestroyFunction Destroy,
+                                  LLVMOrcResourceTrackerRef RT) {
+  auto Unit = std::make_unique<CallbackUnit>(takeSymbols(Pairs, Count), Ctx,
+                                             Materialize, Discard, Destroy);
+  auto Err = unwrap(JD)->define(Unit, ResourceTrackerSP(unwrap(RT)));
+  if (Err)
+    Unit->release();
+  return wrap(std::move(Err));
+}
+
+/// JD's own symbols come first, then those that the given dylibs export.
+void orc_shim_set_link_order(LLVMOrcJITDylibRef JD,
+                             const LLVMOrcJITDylibRef *Others, size_t Count) {
+  JITDylibSearchOrder Order;
+  for (size_t I = 0; I != Count; ++I)
+    Order.push_back({unwrap(Others[I]),
+                     JITDylibLookupFlags::MatchExportedSymbolsOnly});
+  unwrap(JD)->setLinkOrder(std::move(Order));
+}
+
+/// Links Object for MR; takes both. Failures go to the error reporter and to
+/// whoever looks the symbols up.
+void orc_shim_emit(OrcShimSession *S,
+                   LLVMOrcMaterializationResponsibilityRef MR,
+                   LLVMMemoryBufferRef Object) {
+  auto &ES = *unwrapSession(S)->ES;
+  std::unique_ptr<MaterializationResponsibility> R(unwrap(MR));
+  std::unique_ptr<MemoryBuffer> Buffer(llvm::unwrap(Object));
+  auto G = jitlink::createLinkGraphFromObject(Buffer->getMemBufferRef(),
+                                              ES.getSymbolStringPool());
+  if (!G) {
+    ES.reportError(G.takeError());
+    R->failMaterialization();
+    return;
+  }
+  keepPrivate(**G, R->getSymbols());
+  unwrapSession(S)->Layer->emit(std::move(R), std::move(*G),
+                                std::move(Buffer));
+}
+
+/// Creates trampolines for the host that jump to where Landing says. Landing
+/// may run on any thread and must not unwind.
+LLVMErrorRef orc_shim_trampolines_create(OrcShimLandingFunction Landing,
+                                         void *Ctx,
+                                         OrcShimTrampolines **Result) {
+  auto Pool = LocalTrampolinePool<HostABI>::Create(
+      [=](ExecutorAddr Trampoline,
+          TrampolinePool::NotifyLandingResolvedFunction Resolved) {
+        Resolved(ExecutorAddr(Landing(Ctx, Trampoline.getValue())));
+      });
+  if (!Pool)
+    return wrap(Pool.takeError());
+  TrampolinePool *Base = Pool->release();
+  *Result = reinterpret_cast<OrcShimTrampolines *>(Base);
+  return LLVMErrorSuccess;
+}
+
+void orc_shim_trampolines_destroy(OrcShimTrampolines *T) {
+  delete unwrapTrampolines(T);
+}
+
+LLVMErrorRef orc_shim_trampolines_get(OrcShimTrampolines *T,
+                                      uint64_t *Address) {
+  auto Trampoline = unwrapTrampolines(T)->getTrampoline();
+  if (!Trampoline)
+    return wrap(Trampoline.takeError());
+  *Address = Trampoline->getValue();
+  return LLVMErrorSuccess;
+}
+
+void orc_shim_trampolines_release(OrcShimTrampolines *T, uint64_t Address) {
+  unwrapTrampolines(T)->releaseTrampoline(ExecutorAddr(Address));
+}
+
+} // extern "C"

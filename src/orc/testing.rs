@@ -1,0 +1,106 @@
+//! Objects and units for the tests of this module.
+
+#![allow(unsafe_code)]
+
+use std::env;
+use std::fs;
+use std::process::Command;
+
+use inkwell::OptimizationLevel;
+use inkwell::context::Context;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine};
+
+use super::{Address, Dylib, MaterializationUnit, Responsibility, Session, SessionOptions, SymbolFlags};
+
+pub(super) fn session() -> (Session, Dylib) {
+    let session = Session::new(&SessionOptions::default()).expect("the host can");
+    let dylib = session.create_dylib("main").expect("the name is free");
+    (session, dylib)
+}
+
+/// Compiles textual IR to an object, on this thread alone.
+pub(super) fn object(ir: &str) -> Vec<u8> {
+    Target::initialize_x86(&InitializationConfig::default());
+    let triple = TargetMachine::get_default_triple();
+    let machine = Target::from_triple(&triple)
+        .expect("the host is a target")
+        .create_target_machine(
+            &triple,
+            "generic",
+            "",
+            OptimizationLevel::None,
+            RelocMode::PIC,
+            CodeModel::Small,
+        )
+        .expect("the host is a machine");
+    let context = Context::create();
+    let text = MemoryBuffer::create_from_memory_range_copy(ir.as_bytes(), "test");
+    let module = context.create_module_from_ir(text).expect("the IR is right");
+    let object = machine.write_to_memory_buffer(&module, FileType::Object).expect("it compiles");
+    object.as_slice().to_vec()
+}
+
+/// An object that defines `name`, a function that returns `value`.
+pub(super) fn constant(name: &str, value: i64) -> Vec<u8> {
+    object(&format!("define i64 @{name}() nounwind {{ ret i64 {value} }}"))
+}
+
+/// A unit that runs a closure.
+pub(super) struct Run<F>(pub(super) F);
+
+impl<F: FnOnce(Responsibility) + Send> MaterializationUnit for Run<F> {
+    fn name(&self) -> &'static str {
+        "run"
+    }
+
+    fn materialize(self: Box<Self>, responsibility: Responsibility) {
+        (self.0)(responsibility);
+    }
+}
+
+/// A unit that emits an object.
+pub(super) fn emitting(object: Vec<u8>) -> Box<dyn MaterializationUnit> {
+    Box::new(Run(move |responsibility: Responsibility| responsibility.emit_object(&object)))
+}
+
+/// `name` as a function, for [`super::Tracker::define`].
+pub(super) fn function(name: &str) -> [(&str, SymbolFlags); 1] {
+    [(name, SymbolFlags::FUNCTION)]
+}
+
+/// Calls what [`constant`] defines.
+pub(super) fn call(address: Address) -> i64 {
+    // SAFETY: the tests call this only with the address of a living function of
+    // this type.
+    let function = unsafe { std::mem::transmute::<*const (), extern "C" fn() -> i64>(address.as_ptr()) };
+    function()
+}
+
+/// Runs `body` in a process that runs nothing else, so that what it measures is
+/// its own. `test` is the full path of the calling test.
+pub(super) fn alone(test: &str, body: impl FnOnce()) {
+    const MARK: &str = "ORC_TEST_ALONE";
+    if env::var_os(MARK).is_some() {
+        return body();
+    }
+    let program = env::current_exe().expect("the test has a binary");
+    let arguments = ["--exact", test, "--nocapture"];
+    let output = Command::new(program).args(arguments).env(MARK, "1").output().expect("it runs again");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains("1 passed"), "{out}{err}");
+    print!("{out}");
+}
+
+/// Bytes of memory that this process occupies.
+pub(super) fn resident_bytes() -> usize {
+    let statm = fs::read_to_string("/proc/self/statm").expect("this is Linux");
+    let pages: usize = statm.split(' ').nth(1).and_then(|field| field.parse().ok()).expect("a number");
+    pages * 4096
+}
+
+/// Memory maps of this process.
+#[allow(dead_code)]
+pub(super) fn memory_maps() -> usize {
+    fs::read_to_string("/proc/self/maps").expect("this is Linux").lines().count()
+}

@@ -1,0 +1,95 @@
+//! Program output: numbers as people read them, bytes in between, in order.
+
+use crate::host::Output;
+use std::io::{self, Write};
+
+/// Writes a number as Kal prints it: the fewest digits that read back as the
+/// same number, in decimal notation from 1e-4 up to 1e16, else as `1.5e300`.
+///
+/// ```
+/// assert_eq!(kal::format_number(0.1 + 0.2), "0.30000000000000004");
+/// assert_eq!(kal::format_number(100.0), "100");
+/// assert_eq!(kal::format_number(1e16), "1e16");
+/// assert_eq!(kal::format_number(-0.0), "-0");
+/// ```
+pub fn format_number(value: f64) -> String {
+    let size = value.abs();
+    if value.is_nan() {
+        "nan".into()
+    } else if value == 0.0 || !value.is_finite() || (1e-4..1e16).contains(&size) {
+        format!("{value}")
+    } else {
+        format!("{value:e}")
+    }
+}
+
+/// Output to a stream, buffered: flush it before someone else writes there.
+pub struct LineOutput<W: Write> {
+    stream: io::BufWriter<W>,
+    in_line: bool,
+}
+
+impl<W: Write> LineOutput<W> {
+    /// Output to `stream`.
+    pub fn new(stream: W) -> Self {
+        Self { stream: io::BufWriter::new(stream), in_line: false }
+    }
+}
+
+impl<W: Write + Send> Output for LineOutput<W> {
+    fn value(&mut self, value: f64) -> io::Result<()> {
+        if self.in_line {
+            self.stream.write_all(b"\n")?;
+            self.in_line = false;
+        }
+        writeln!(self.stream, "{}", format_number(value))
+    }
+
+    fn byte(&mut self, byte: u8) -> io::Result<()> {
+        self.in_line = byte != b'\n';
+        self.stream.write_all(&[byte])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_back_and_are_short() {
+        let cases = [
+            (1.0, "1"),
+            (-0.0, "-0"),
+            (0.0001, "0.0001"),
+            (0.000_099, "9.9e-5"),
+            (9_999_999_999_999_998.0, "9999999999999998"),
+            (1e16, "1e16"),
+            (1.5e300, "1.5e300"),
+            (1e-7, "1e-7"),
+            (5e-324, "5e-324"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "nan"),
+            (-f64::NAN, "nan"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(format_number(value), text);
+        }
+    }
+
+    #[test]
+    fn a_value_after_unfinished_output_starts_a_line() {
+        let mut bytes = Vec::new();
+        let mut output = LineOutput::new(&mut bytes);
+        output.byte(b'a').unwrap();
+        output.value(1.0).unwrap();
+        output.byte(b'\n').unwrap();
+        output.value(2.0).unwrap();
+        drop(output);
+        assert_eq!(bytes, b"a\n1\n\n2\n");
+    }
+}

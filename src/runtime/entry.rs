@@ -1,0 +1,294 @@
+//! Entering and leaving compiled code.
+//!
+//! The routines are written in assembly, because they switch stacks and jump
+//! over frames. They rely on the System V calling convention of x86-64 alone:
+//!
+//! - `enter` saves the registers that a callee must preserve, remembers its
+//!   stack pointer as the *way out*, switches to the execution's stack, loads
+//!   the arguments and calls the body.
+//! - `leave` takes the way out: it is jumped to, never called.
+//! - `stop` and `host` are called by compiled code. They call Rust, and when
+//!   that has returned, go back or leave.
+//! - `refuse` stands in for a body that cannot be called.
+#![allow(unsafe_code)]
+
+use super::Execution;
+use crate::abi::{self, Header};
+use std::arch::naked_asm;
+use std::cell::Cell;
+use std::mem::offset_of;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+/// What running code may ask of whoever runs it. Each of these may say that
+/// the run has failed; then the run is left, and the implementer knows why.
+pub trait Surroundings {
+    /// A trampoline was entered: the address of the body to go on with, or
+    /// `None` to leave.
+    fn first_call(&mut self, trampoline: usize) -> Option<usize>;
+
+    /// A closure of the host was called: its result, or `None` to leave.
+    fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64>;
+
+    /// The stack check failed: whether to go on.
+    fn stop(&mut self) -> bool;
+}
+
+/// A run was left before its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Left {
+    /// If a call was refused: an address within its caller.
+    pub fault: usize,
+}
+
+/// The run in progress, as the routines below find it through the header.
+struct Run<'a> {
+    surroundings: &'a mut dyn Surroundings,
+}
+
+thread_local! {
+    /// The innermost execution context that runs on this thread.
+    static CURRENT: Cell<*const Header> = const { Cell::new(ptr::null()) };
+}
+
+impl Execution {
+    /// Calls compiled code.
+    ///
+    /// # Errors
+    /// [`Left`] when the run failed; `surroundings` knows why. An I/O error
+    /// when there is no memory for a stack.
+    ///
+    /// # Safety
+    /// `body` must be the address of a function compiled for [`crate::abi`]
+    /// that takes exactly these arguments, stays in memory during the call,
+    /// and whose slots in this execution's memory all hold such addresses,
+    /// trampolines whose landing is [`enter_trampoline`], or [`refuse`].
+    pub unsafe fn call(
+        &mut self,
+        body: usize,
+        arguments: &[f64],
+        surroundings: &mut dyn Surroundings,
+    ) -> std::io::Result<Result<f64, Left>> {
+        let stack = self.prepare()?.unwrap_or(0);
+        let header: *const Header = self.memory.header();
+        let mut run = Run { surroundings };
+        let outer_run = self.memory.header().owner.swap((&raw mut run) as usize, Ordering::Relaxed);
+        let outer = CURRENT.replace(header);
+        let mut few = [0.0; 8];
+        let registers = if arguments.len() <= few.len() {
+            few[..arguments.len()].copy_from_slice(arguments);
+            few.as_ptr()
+        } else {
+            arguments.as_ptr()
+        };
+        let mut result = 0.0;
+        let more = arguments.len().saturating_sub(few.len());
+        // SAFETY: the header is that of this execution; `body` and the slots
+        // are as the caller promises; `registers` points to at least 8
+        // doubles and `more` beyond them; the stack is this execution's own,
+        // or 0 when it is the one in use. The pointer to `run` is used only
+        // by routines that `enter` calls, and is reset below.
+        let left = unsafe { enter(header, body, registers, more, stack, &raw mut result) };
+        CURRENT.set(outer);
+        let header = self.memory.header();
+        header.owner.store(outer_run, Ordering::Relaxed);
+        if left == 0 {
+            return Ok(Ok(result));
+        }
+        header.failed.store(0, Ordering::Relaxed);
+        Ok(Err(Left { fault: header.fault.swap(0, Ordering::Relaxed) }))
+    }
+}
+
+/// Lets the run in progress on this thread decide where a call of
+/// `trampoline` goes on: a body, or [`refuse`].
+pub fn enter_trampoline(trampoline: usize) -> usize {
+    let header = CURRENT.get();
+    if header.is_null() {
+        return refuse();
+    }
+    // SAFETY: not null, so it was set by a `call` that is still in progress
+    // on this thread and keeps the header alive.
+    let header = unsafe { &*header };
+    with_run(header, |surroundings| surroundings.first_call(trampoline)).unwrap_or_else(refuse)
+}
+
+/// Lends the surroundings of the run in progress to `ask`; marks the run as
+/// failed if that says so.
+fn with_run<T>(header: &Header, ask: impl FnOnce(&mut dyn Surroundings) -> Option<T>) -> Option<T> {
+    let run = header.owner.load(Ordering::Relaxed) as *mut Run<'_>;
+    // SAFETY: `call` set the pointer and is in progress: compiled code runs
+    // only between its set and its reset. It lends the surroundings to
+    // nobody else meanwhile, and a nested `call` sets a `Run` of its own.
+    let answer = unsafe { ask((*run).surroundings) };
+    if answer.is_none() {
+        header.failed.store(1, Ordering::Relaxed);
+    }
+    answer
+}
+
+extern "C" fn on_stop(header: &Header) {
+    with_run(header, |surroundings| surroundings.stop().then_some(()));
+}
+
+/// # Safety
+/// Called by the `host` routine only: `arguments` points to `count` doubles.
+unsafe extern "C" fn on_host(header: &Header, closure: u64, arguments: *const f64, count: usize) -> f64 {
+    // SAFETY: the thunk has stored that many doubles there.
+    let arguments = unsafe { std::slice::from_raw_parts(arguments, count) };
+    with_run(header, |surroundings| surroundings.host_call(closure, arguments)).unwrap_or(0.0)
+}
+
+/// The address that stands in for a body that cannot be called: it leaves the
+/// run and records where it was called from.
+pub fn refuse() -> usize {
+    refuse_routine as *const () as usize
+}
+
+/// The address of a routine that compiled code calls by name.
+pub fn support(symbol: &str) -> Option<usize> {
+    match symbol {
+        abi::STOP => Some(stop_routine as *const () as usize),
+        abi::HOST => Some(host_routine as *const () as usize),
+        _ => None,
+    }
+}
+
+/// Whether an address lies in the entry routine, and so in no compiled code.
+pub fn is_entry(address: usize) -> bool {
+    let start = enter as *const () as usize;
+    (start..start + ENTRY_SIZE).contains(&address)
+}
+
+/// More than the size of `enter` in bytes, less than would reach other code
+/// that calls bodies.
+const ENTRY_SIZE: usize = 192;
+
+/// Returns 0 and sets `result`, or 1 if the run was left.
+#[unsafe(naked)]
+unsafe extern "C" fn enter(
+    header: *const Header,
+    body: usize,
+    arguments: *const f64,
+    more: usize,
+    stack: usize,
+    result: *mut f64,
+) -> u64 {
+    naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "push r9",
+        "push qword ptr [rdi + {way_out}]",
+        "mov [rdi + {way_out}], rsp",
+        "test r8, r8",
+        "cmovnz rsp, r8",
+        // Arguments beyond the eighth go to the stack, 16-byte aligned.
+        "lea rax, [rcx * 8 + 15]",
+        "and rax, -16",
+        "sub rsp, rax",
+        "and rsp, -16",
+        "xor eax, eax",
+        "2:",
+        "cmp rax, rcx",
+        "jae 3f",
+        "mov r10, [rdx + rax * 8 + 64]",
+        "mov [rsp + rax * 8], r10",
+        "inc rax",
+        "jmp 2b",
+        "3:",
+        "movsd xmm0, [rdx]",
+        "movsd xmm1, [rdx + 8]",
+        "movsd xmm2, [rdx + 16]",
+        "movsd xmm3, [rdx + 24]",
+        "movsd xmm4, [rdx + 32]",
+        "movsd xmm5, [rdx + 40]",
+        "movsd xmm6, [rdx + 48]",
+        "movsd xmm7, [rdx + 56]",
+        "mov rbx, rdi",
+        "call rsi",
+        "mov rdi, rbx",
+        "xor eax, eax",
+        "jmp {way_out_routine}",
+        way_out = const offset_of!(Header, way_out),
+        way_out_routine = sym way_out_routine,
+    )
+}
+
+/// Restores what `enter` saved and returns from it: `rdi` is the header,
+/// `eax` what to return, `xmm0` the result.
+#[unsafe(naked)]
+unsafe extern "C" fn way_out_routine() {
+    naked_asm!(
+        "mov rsp, [rdi + {way_out}]",
+        "pop qword ptr [rdi + {way_out}]",
+        "pop r9",
+        "movsd [r9], xmm0",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        way_out = const offset_of!(Header, way_out),
+    )
+}
+
+/// Jumped to with the header in `rdi`: leaves the run.
+#[unsafe(naked)]
+unsafe extern "C" fn leave_routine() {
+    naked_asm!("mov eax, 1", "jmp {way_out}", way_out = sym way_out_routine)
+}
+
+/// `void kal$stop(context)`
+#[unsafe(naked)]
+unsafe extern "C" fn stop_routine() {
+    naked_asm!(
+        "push rbx",
+        "mov rbx, rdi",
+        "call {on_stop}",
+        "mov rdi, rbx",
+        "pop rbx",
+        "cmp qword ptr [rdi + {failed}], 0",
+        "jne {leave}",
+        "ret",
+        on_stop = sym on_stop,
+        failed = const offset_of!(Header, failed),
+        leave = sym leave_routine,
+    )
+}
+
+/// `double kal$host(context, closure, arguments, count)`
+#[unsafe(naked)]
+unsafe extern "C" fn host_routine() {
+    naked_asm!(
+        "push rbx",
+        "mov rbx, rdi",
+        "call {on_host}",
+        "mov rdi, rbx",
+        "pop rbx",
+        "cmp qword ptr [rdi + {failed}], 0",
+        "jne {leave}",
+        "ret",
+        on_host = sym on_host,
+        failed = const offset_of!(Header, failed),
+        leave = sym leave_routine,
+    )
+}
+
+/// Called in place of a body: the caller's address is on top of the stack.
+#[unsafe(naked)]
+unsafe extern "C" fn refuse_routine() {
+    naked_asm!(
+        "mov rax, [rsp]",
+        "mov [rdi + {fault}], rax",
+        "jmp {leave}",
+        fault = const offset_of!(Header, fault),
+        leave = sym leave_routine,
+    )
+}

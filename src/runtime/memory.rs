@@ -1,0 +1,84 @@
+//! Reserved address ranges: zeroed, given a page by the system on first use.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::ptr::{self, NonNull};
+
+/// A range of addresses that stays where it is until dropped.
+pub(super) struct Memory {
+    start: NonNull<u8>,
+    size: usize,
+}
+
+// SAFETY: the range is owned; it is accessed through atomics only (`at`), or
+// as a stack by the one thread that runs on it.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+/// Types that may stand anywhere in such memory: any bytes are a value, and
+/// they change through shared references only by atomic operations.
+///
+/// # Safety
+/// Implement it for atomics and `repr(C)` structures of atomics only.
+pub(super) unsafe trait Shared {}
+// SAFETY: an atomic.
+unsafe impl Shared for std::sync::atomic::AtomicUsize {}
+// SAFETY: an atomic.
+unsafe impl Shared for std::sync::atomic::AtomicU64 {}
+// SAFETY: a `repr(C)` structure of atomics.
+unsafe impl Shared for crate::abi::Header {}
+
+/// The unit of protection.
+const PAGE: usize = 4096;
+
+impl Memory {
+    /// Reserves `size` bytes.
+    pub(super) fn new(size: usize) -> io::Result<Self> {
+        let size = size.next_multiple_of(PAGE);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new private mapping touches no other memory.
+        let start =
+            unsafe { libc::mmap(ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        NonNull::new(start.cast()).map(|start| Self { start, size }).ok_or_else(io::Error::last_os_error)
+    }
+
+    /// Reserves `size` bytes whose lowest page cannot be touched.
+    pub(super) fn with_guard(size: usize) -> io::Result<Self> {
+        let memory = Self::new(size)?;
+        // SAFETY: the page lies in the range just made, which nobody uses yet.
+        match unsafe { libc::mprotect(memory.start.as_ptr().cast(), PAGE, libc::PROT_NONE) } {
+            0 => Ok(memory),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// The lowest address.
+    pub(super) fn address(&self) -> usize {
+        self.start.as_ptr() as usize
+    }
+
+    /// How many bytes there are.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// What stands at `offset`, which must be aligned for it and in range.
+    pub(super) fn at<T: Shared>(&self, offset: usize) -> &T {
+        assert!(offset.is_multiple_of(align_of::<T>()) && offset + size_of::<T>() <= self.size);
+        // SAFETY: in range and aligned as just checked (the start is aligned
+        // to a page); `Shared` types accept any bytes and shared access.
+        unsafe { self.start.add(offset).cast().as_ref() }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` and is unmapped once; no
+        // reference outlives `self`.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.size) };
+    }
+}

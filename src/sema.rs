@@ -1,0 +1,182 @@
+//! The semantic check: from syntax to checked definitions.
+//!
+//! This is the only maker of [`Function`]s and [`Item`]s, so whoever has one
+//! knows that every variable is bound, every operator defined and every call
+//! of a known function fits. What a text means depends on what is defined
+//! around it; the check asks an [`Environment`] for that and keeps no state.
+
+pub mod checked;
+mod resolve;
+
+use crate::diagnostic::suggest::nearest;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::host::HostFunctions;
+use crate::name::{Name, Names};
+use crate::source::{Source, Span};
+use crate::syntax::ast::{self, ItemKind, Prototype, Spanned};
+use crate::syntax::operator::Fixity;
+use checked::Function;
+use resolve::Resolver;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// A place that can be shown: a text and a span of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The text.
+    pub source: Source,
+    /// The span.
+    pub span: Span,
+}
+
+/// What the check asks of its surroundings.
+pub trait Environment {
+    /// Every name.
+    fn names(&self) -> &Names;
+
+    /// What a program may call of the host.
+    fn hosts(&self) -> &HostFunctions;
+
+    /// The definition a name is bound to at present.
+    fn function(&self, name: Name) -> Option<Arc<Function>>;
+
+    /// Whether a variable of that name has been declared.
+    fn has_variable(&self, name: Name) -> bool;
+
+    /// The names of all functions, for suggestions.
+    fn functions(&self) -> Vec<Name>;
+
+    /// The names of all variables, for suggestions.
+    fn variables(&self) -> Vec<Name>;
+}
+
+/// An item that passed the check.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// `def`: the definition, and how it is read if it is an operator.
+    Definition(Arc<Function>, Option<Fixity>),
+    /// An `extern` whose host function exists: nothing is left to do.
+    Extern,
+    /// A top-level `var`: a function without parameters that assigns the
+    /// variables, and their names.
+    Variables(Arc<Function>, Vec<Name>),
+    /// A top-level expression as a function without parameters.
+    Expression(Arc<Function>),
+}
+
+/// Checks an item against its surroundings.
+///
+/// # Errors
+/// Every mistake found in the item, in the order of its text.
+pub fn check(item: &ast::Item, environment: &dyn Environment) -> Result<Item, Vec<Diagnostic>> {
+    let mut checker = Checker { environment, source: &item.source, diagnostics: Vec::new() };
+    let checked = checker.item(item);
+    if checker.diagnostics.is_empty() { Ok(checked) } else { Err(checker.diagnostics) }
+}
+
+/// The check of one item: its surroundings and what was found so far.
+struct Checker<'a> {
+    environment: &'a dyn Environment,
+    source: &'a Source,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Checker<'_> {
+    fn item(&mut self, item: &ast::Item) -> Item {
+        let expression = self.environment.names().intern(checked::EXPRESSION);
+        let nameless = Spanned { name: expression, span: item.span };
+        match &item.kind {
+            ItemKind::Definition(prototype, body) => {
+                self.parameters(&prototype.parameters);
+                self.arity_of_operator(prototype);
+                let head = prototype.name;
+                let function = Resolver::new(self, head, &prototype.parameters).body(body, item.span);
+                Item::Definition(Arc::new(function), prototype.fixity)
+            }
+            ItemKind::Extern(prototype) => {
+                self.parameters(&prototype.parameters);
+                self.host_function(prototype);
+                Item::Extern
+            }
+            ItemKind::Variables(initialisers) => {
+                let resolver = Resolver::new(self, nameless, &[]);
+                let (function, variables) = resolver.declarations(initialisers, item.span);
+                Item::Variables(Arc::new(function), variables)
+            }
+            ItemKind::Expression(body) => {
+                let function = Resolver::new(self, nameless, &[]).body(body, item.span);
+                Item::Expression(Arc::new(function))
+            }
+        }
+    }
+
+    fn text(&self, name: Name) -> &str {
+        self.environment.names().text(name)
+    }
+
+    fn error(&mut self, code: Code, span: Span, message: String) -> &mut Diagnostic {
+        let at = self.diagnostics.len();
+        self.diagnostics.push(Diagnostic::error(code, self.source, span, message));
+        &mut self.diagnostics[at]
+    }
+
+    fn parameters(&mut self, parameters: &[Spanned]) {
+        let mut seen = FxHashMap::default();
+        for parameter in parameters {
+            if let Some(first) = seen.insert(parameter.name, parameter.span) {
+                let message = format!("parameter `{}` is declared twice", self.text(parameter.name));
+                let source = self.source.clone();
+                let error = self.error(Code::DuplicateParameter, parameter.span, message);
+                *error = error.clone().with_label(&source, first, "first declared here");
+            }
+        }
+    }
+
+    /// The grammar fixes how many parameters an operator has, except that the
+    /// prototype of an `extern` or a plain name could claim otherwise.
+    fn arity_of_operator(&mut self, prototype: &Prototype) {
+        let wanted = match prototype.fixity {
+            None => return,
+            Some(Fixity::Unary { .. }) => 1,
+            Some(Fixity::Binary { .. }) => 2,
+        };
+        if prototype.parameters.len() != wanted {
+            let message = format!("this operator takes {}", operands(wanted));
+            self.error(Code::WrongArity, prototype.name.span, message);
+        }
+    }
+
+    fn host_function(&mut self, prototype: &Prototype) {
+        let Spanned { name, span } = prototype.name;
+        let declared = prototype.parameters.len() as u32;
+        let text = self.text(name).to_owned();
+        match self.environment.hosts().get(name) {
+            Some(host) if host.arity == declared => {}
+            Some(host) => {
+                let arity = host.arity;
+                let message =
+                    format!("the host function `{text}` takes {}, not {declared}", arguments(arity as usize));
+                let error = self.error(Code::ExternArity, span, message);
+                error.labels[0].message = format!("declared here with {declared}");
+            }
+            None => {
+                let names = self.environment.names();
+                let known = self.environment.hosts().names().map(|host| names.text(host));
+                let help = nearest(&text, known).map(|near| format!("did you mean `{near}`?"));
+                let message = format!("`{text}` is not a function this program may call");
+                let error = self.error(Code::UnknownExtern, span, message);
+                error.help = help;
+                error.labels[0].message = "not on the list of host functions".into();
+            }
+        }
+    }
+}
+
+/// `1 argument`, `2 arguments`.
+pub(crate) fn arguments(count: usize) -> String {
+    if count == 1 { "1 argument".into() } else { format!("{count} arguments") }
+}
+
+fn operands(count: usize) -> String {
+    if count == 1 { "1 operand".into() } else { format!("{count} operands") }
+}

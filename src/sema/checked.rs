@@ -1,0 +1,130 @@
+//! Checked functions: what both back ends start from.
+//!
+//! A [`Function`] is immutable. Its body is the post-order array of
+//! [`crate::syntax::ast`], with every name resolved: variables to numbered
+//! locals or to variables of the context, callees to entries of a table.
+//! Nothing in it depends on the process it was made in, apart from the
+//! numbering of [`Name`]s.
+
+use crate::host::Intrinsic;
+use crate::name::Name;
+use crate::source::{Source, Span};
+use crate::syntax::operator::{BinaryOp, UnaryOp};
+
+/// The name of the function that a top-level expression becomes.
+pub const EXPRESSION: &str = "";
+
+/// One entry of a checked body; see [`crate::syntax::ast::Node`] for the order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Node {
+    /// Leaves a number, given by its place in [`Function::numbers`].
+    Number(u32),
+    /// Leaves the value of a local; parameters are the first locals.
+    Local(u32),
+    /// Leaves the value of a variable of the context.
+    Variable(Name),
+    /// Takes a value, assigns it to a local, leaves it.
+    SetLocal(u32),
+    /// Takes a value, assigns it to a variable of the context, leaves it.
+    SetVariable(Name),
+    /// Takes one value, leaves the result.
+    Unary(UnaryOp),
+    /// Takes two values, leaves the result.
+    Binary(BinaryOp),
+    /// Mark after the left operand of `And` or `Or`.
+    ShortCircuit(BinaryOp),
+    /// Takes the arguments, leaves the result; the callee is given by its
+    /// place in [`Function::callees`].
+    Call(u32),
+    /// Takes the arguments, leaves the result of an exact host function.
+    Intrinsic(Intrinsic),
+    /// Mark after the condition of an `if`: takes it.
+    Then,
+    /// Mark between the branches.
+    Else,
+    /// End of an `if`: leaves the value of the branch taken.
+    If,
+    /// Mark after the start of a `for`: takes it into the local.
+    ForVariable(u32),
+    /// Mark after the condition of a `for`.
+    ForCondition,
+    /// Mark after the step of a `for`.
+    ForStep,
+    /// End of a `for`: takes the value of the body, leaves 0.
+    For,
+    /// Takes a value into a local.
+    Bind(u32),
+}
+
+/// A function that a body calls.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Callee {
+    /// Its name.
+    pub name: Name,
+    /// How many arguments are passed.
+    pub arity: u32,
+    /// Where it is first called.
+    pub span: Span,
+}
+
+/// The checked form of one `def` or top-level expression.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The name; [`EXPRESSION`] for a top-level expression.
+    pub name: Name,
+    /// Where the name stands.
+    pub name_span: Span,
+    /// The names of the parameters.
+    pub parameters: Box<[Name]>,
+    /// How many locals there are, parameters included.
+    pub locals: u32,
+    /// The body in post-order.
+    pub nodes: Box<[Node]>,
+    /// The numbers of the body.
+    pub numbers: Box<[f64]>,
+    /// What the body calls, each function and arity once.
+    pub callees: Box<[Callee]>,
+    /// The text it was read from.
+    pub source: Source,
+    /// Where it stands there, from the first to the last token.
+    pub span: Span,
+}
+
+impl Function {
+    /// How many arguments it takes.
+    pub fn arity(&self) -> u32 {
+        self.parameters.len() as u32
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        self.source.slice(self.span)
+    }
+
+    /// Whether it uses the instruction for an exact host function.
+    pub fn uses_intrinsic(&self, intrinsic: Intrinsic) -> bool {
+        self.nodes.contains(&Node::Intrinsic(intrinsic))
+    }
+
+    /// The same function with calls of `name` instead of the instruction: what
+    /// it means once the program defines a function of that name itself.
+    #[must_use]
+    pub fn without_intrinsic(&self, intrinsic: Intrinsic, name: Name) -> Self {
+        let callee = Callee { name, arity: intrinsic.arity(), span: self.name_span };
+        let mut callees = self.callees.to_vec();
+        let place = callees
+            .iter()
+            .position(|known| known.name == name && known.arity == callee.arity)
+            .unwrap_or(callees.len());
+        if place == callees.len() {
+            callees.push(callee);
+        }
+        let mut copy = Self { callees: callees.into(), ..self.clone() };
+        for node in &mut copy.nodes {
+            if *node == Node::Intrinsic(intrinsic) {
+                *node = Node::Call(place as u32);
+            }
+        }
+        copy
+    }
+}

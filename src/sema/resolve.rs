@@ -1,0 +1,237 @@
+//! Resolving a body: one walk over the flat tree that replaces names.
+//!
+//! The walk keeps the scopes of `var` and `for` as an undo list, so it needs
+//! no recursion and each name costs one look-up, however deep the nesting.
+
+use super::checked::{Callee, Function, Node};
+use super::{Checker, arguments};
+use crate::diagnostic::Code;
+use crate::diagnostic::suggest::nearest;
+use crate::name::Name;
+use crate::source::Span;
+use crate::syntax::ast::{self, Ast, Spanned};
+use rustc_hash::FxHashMap;
+
+/// The state of resolving one body.
+pub(super) struct Resolver<'c, 'a> {
+    checker: &'c mut Checker<'a>,
+    head: Spanned,
+    parameters: Box<[Name]>,
+    scope: Scope,
+    nodes: Vec<Node>,
+    numbers: Vec<f64>,
+    callees: Vec<Callee>,
+    callee_index: FxHashMap<(Name, u32), u32>,
+}
+
+impl<'c, 'a> Resolver<'c, 'a> {
+    pub(super) fn new(checker: &'c mut Checker<'a>, head: Spanned, parameters: &[Spanned]) -> Self {
+        let mut scope = Scope::default();
+        for parameter in parameters {
+            scope.open(parameter.name);
+        }
+        Self {
+            checker,
+            head,
+            parameters: parameters.iter().map(|parameter| parameter.name).collect(),
+            scope,
+            nodes: Vec::new(),
+            numbers: Vec::new(),
+            callees: Vec::new(),
+            callee_index: FxHashMap::default(),
+        }
+    }
+
+    /// The function with that body.
+    pub(super) fn body(mut self, body: &Ast, span: Span) -> Function {
+        self.walk(body);
+        self.finish(span)
+    }
+
+    /// The function that a top-level `var` becomes: its initialisers fill
+    /// locals, and only when all of them have a value are the variables of
+    /// the context assigned. Its value is the last of them.
+    pub(super) fn declarations(mut self, initialisers: &Ast, span: Span) -> (Function, Vec<Name>) {
+        self.walk(initialisers);
+        let variables: Vec<Name> = self.scope.names().collect();
+        for (index, name) in variables.iter().enumerate() {
+            self.nodes.push(Node::Local(index as u32));
+            self.nodes.push(Node::SetVariable(*name));
+            if index + 1 < variables.len() {
+                self.nodes.push(Node::Bind(index as u32));
+            }
+        }
+        (self.finish(span), variables)
+    }
+
+    fn finish(self, span: Span) -> Function {
+        Function {
+            name: self.head.name,
+            name_span: self.head.span,
+            parameters: self.parameters,
+            locals: self.scope.most,
+            nodes: self.nodes.into(),
+            numbers: self.numbers.into(),
+            callees: self.callees.into(),
+            source: self.checker.source.clone(),
+            span,
+        }
+    }
+
+    fn walk(&mut self, body: &Ast) {
+        self.nodes.reserve(body.nodes.len());
+        for (node, span) in body.nodes.iter().zip(&body.spans) {
+            if let Some(node) = self.node(*node, *span) {
+                self.nodes.push(node);
+            }
+        }
+    }
+
+    fn node(&mut self, node: ast::Node, span: Span) -> Option<Node> {
+        Some(match node {
+            ast::Node::Number(value) => {
+                self.numbers.push(value);
+                Node::Number(self.numbers.len() as u32 - 1)
+            }
+            ast::Node::Variable(name) => match self.scope.local(name) {
+                Some(local) => Node::Local(local),
+                None => Node::Variable(self.variable(name, span)),
+            },
+            ast::Node::Assign(name) => match self.scope.local(name) {
+                Some(local) => Node::SetLocal(local),
+                None => Node::SetVariable(self.variable(name, span)),
+            },
+            ast::Node::Unary(op) => Node::Unary(op),
+            ast::Node::Binary(op) => Node::Binary(op),
+            ast::Node::ShortCircuit(op) => Node::ShortCircuit(op),
+            ast::Node::Call { callee, arguments } => self.call(callee, arguments, span),
+            ast::Node::Operator { callee, arguments } => self.operator(callee, arguments, span),
+            ast::Node::Then => Node::Then,
+            ast::Node::Else => Node::Else,
+            ast::Node::If => Node::If,
+            ast::Node::ForVariable(name) => Node::ForVariable(self.scope.open(name)),
+            ast::Node::ForCondition => Node::ForCondition,
+            ast::Node::ForStep => Node::ForStep,
+            ast::Node::For => {
+                self.scope.close();
+                Node::For
+            }
+            ast::Node::Bind(name) => Node::Bind(self.scope.open(name)),
+            ast::Node::Var(count) => {
+                (0..count).for_each(|_| self.scope.close());
+                return None;
+            }
+        })
+    }
+
+    /// A name that is not a local must be a variable of the context.
+    fn variable(&mut self, name: Name, span: Span) -> Name {
+        let environment = self.checker.environment;
+        if !environment.has_variable(name) {
+            let names = environment.names();
+            let text = names.text(name);
+            let known: Vec<Name> = self.scope.names().chain(environment.variables()).collect();
+            let near = nearest(text, known.iter().map(|known| names.text(*known)));
+            let is_function = environment.function(name).is_some() || environment.hosts().get(name).is_some();
+            let help = match near {
+                _ if is_function => Some(format!("`{text}` is a function: call it as `{text}(…)`")),
+                Some(near) => Some(format!("did you mean `{near}`?")),
+                None => None,
+            };
+            let error = self.checker.error(Code::UnknownVariable, span, format!("unknown variable `{text}`"));
+            error.help = help;
+        }
+        name
+    }
+
+    fn call(&mut self, callee: Name, arity: u32, span: Span) -> Node {
+        let environment = self.checker.environment;
+        if callee == self.head.name {
+            self.fits(callee, arity, span, self.parameters.len() as u32, None);
+        } else if let Some(known) = environment.function(callee) {
+            let place = super::Place { source: known.source.clone(), span: known.name_span };
+            self.fits(callee, arity, span, known.arity(), Some(place));
+        } else if let Some(host) = environment.hosts().get(callee) {
+            self.fits(callee, arity, span, host.arity, None);
+            if let Some(intrinsic) = host.intrinsic {
+                return Node::Intrinsic(intrinsic);
+            }
+        }
+        self.callee(callee, arity, span)
+    }
+
+    fn operator(&mut self, callee: Name, operands: u8, span: Span) -> Node {
+        let environment = self.checker.environment;
+        if callee != self.head.name && environment.function(callee).is_none() {
+            let text = environment.names().text(callee);
+            let (kind, symbol) = match operands {
+                1 => ("unary", text.trim_start_matches("unary")),
+                _ => ("binary", text.trim_start_matches("binary")),
+            };
+            let parameters = if operands == 1 { "(x)" } else { " 30 (x y)" };
+            let message = format!("no {kind} operator `{symbol}` is defined");
+            let help = format!("define it first: `def {kind}{symbol}{parameters} …`");
+            self.checker.error(Code::UnknownOperator, span, message).help = Some(help);
+        }
+        self.callee(callee, u32::from(operands), span)
+    }
+
+    fn callee(&mut self, name: Name, arity: u32, span: Span) -> Node {
+        let callees = &mut self.callees;
+        let index = *self.callee_index.entry((name, arity)).or_insert_with(|| {
+            callees.push(Callee { name, arity, span });
+            callees.len() as u32 - 1
+        });
+        Node::Call(index)
+    }
+
+    fn fits(&mut self, callee: Name, passed: u32, span: Span, wanted: u32, place: Option<super::Place>) {
+        if passed == wanted {
+            return;
+        }
+        let text = self.checker.text(callee).to_owned();
+        let message = format!("`{text}` takes {}, not {passed}", arguments(wanted as usize));
+        let own = (callee == self.head.name)
+            .then(|| super::Place { source: self.checker.source.clone(), span: self.head.span });
+        let error = self.checker.error(Code::WrongArity, span, message);
+        error.labels[0].message = format!("called here with {passed}");
+        if let Some(place) = place.or(own) {
+            *error = error.clone().with_label(&place.source, place.span, format!("takes {wanted}"));
+        }
+    }
+}
+
+/// The names in scope, each with its local; inner ones hide outer ones.
+#[derive(Default)]
+struct Scope {
+    locals: FxHashMap<Name, u32>,
+    /// What each open scope declared, and what that name meant before.
+    undo: Vec<(Name, Option<u32>)>,
+    most: u32,
+}
+
+impl Scope {
+    fn open(&mut self, name: Name) -> u32 {
+        let local = self.undo.len() as u32;
+        self.undo.push((name, self.locals.insert(name, local)));
+        self.most = self.most.max(local + 1);
+        local
+    }
+
+    fn close(&mut self) {
+        match self.undo.pop() {
+            Some((name, Some(outer))) => self.locals.insert(name, outer),
+            Some((name, None)) => self.locals.remove(&name),
+            None => None,
+        };
+    }
+
+    fn local(&self, name: Name) -> Option<u32> {
+        self.locals.get(&name).copied()
+    }
+
+    /// The names of the open scopes, outermost first.
+    fn names(&self) -> impl Iterator<Item = Name> + '_ {
+        self.undo.iter().map(|(name, _)| *name)
+    }
+}

@@ -1,0 +1,28 @@
+//! Figures about a session.
+
+/// What a context and its engine have done; times in milliseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
+pub struct Stats {
+    /// Names bound to a definition.
+    pub defined: u64,
+    /// Definitions that replaced another.
+    pub redefined: u64,
+    /// Bound names without code.
+    pub pending: u64,
+    /// Bound names with code.
+    pub materialized: u64,
+    /// Functions whose IR was built; top-level expressions are not counted.
+    pub ir_generated: u64,
+    /// Top-level expressions compiled.
+    pub expressions: u64,
+    /// Object files linked.
+    pub objects_linked: u64,
+    /// Bytes that linked code takes at present.
+    pub code_bytes: u64,
+    /// Time to read and check text.
+    pub parse_ms: f64,
+    /// Time that compile workers were busy, all together.
+    pub compile_ms: f64,
+    /// Time in compiled code, without waiting for compilers.
+    pub run_ms: f64,
+}
