@@ -80,6 +80,10 @@ struct Machine {
     machine: TargetMachine,
 }
 
+/// Functions with more nodes are not optimised: some of LLVM's passes take a
+/// time that grows with the square of a block's length.
+const LARGE: usize = 30_000;
+
 /// An LLVM context never forgets a constant, so it is replaced after this
 /// many modules, and the pipelines with it.
 const MODULES_PER_CONTEXT: u32 = 512;
@@ -102,6 +106,7 @@ impl Compiler {
         names: &Names,
         level: Level,
     ) -> Result<Vec<u8>, CodegenError> {
+        let level = if function.nodes.len() > LARGE { Level::O0 } else { level };
         self.emit(level, |module| lower::function(module, function, symbol, names))
     }
 
