@@ -74,7 +74,7 @@
 //! | 3 | [`orc`] | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `config`, `error`, `output`, `stats`, `engine`, `context`, `function`, `draft` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `engine`, `context`, `function`, `interrupt`, `draft` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `repl`, [`cli`] | the prompt and the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
 //!
 //! # Words
@@ -106,6 +106,8 @@ mod codegen;
 pub mod orc;
 mod runtime;
 mod jit;
+mod limits;
+mod deadline;
 mod config;
 mod error;
 mod output;
@@ -113,6 +115,7 @@ mod stats;
 mod engine;
 mod context;
 mod function;
+mod interrupt;
 mod draft;
 mod repl;
 pub mod cli;
@@ -123,6 +126,8 @@ pub use context::{Context, Outcome};
 pub use engine::Engine;
 pub use error::Error;
 pub use function::{Function, Signature};
+pub use interrupt::InterruptHandle;
 pub use jit::state::State;
+pub use limits::Limits;
 pub use output::{LineOutput, format_number};
 pub use stats::Stats;
