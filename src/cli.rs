@@ -5,6 +5,7 @@
 
 mod check;
 mod emit;
+mod interrupt;
 pub(crate) mod report;
 pub(crate) mod run;
 mod stdin;
@@ -199,6 +200,7 @@ fn start(
             return Exit::Failed;
         }
     };
+    interrupt::install(context.interrupt_handle());
     context.set_deadline(options.timeout.map(|timeout| Instant::now() + timeout));
     let exit = command(&mut context, reporter);
     if options.stats {

@@ -84,7 +84,6 @@ pub struct Options {
 
 /// The JIT of one engine.
 pub struct Jit {
-    this: Weak<Self>,
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
     options: Options,
@@ -114,14 +113,13 @@ impl Jit {
         hosts: Arc<HostFunctions>,
         options: Options,
     ) -> Result<Arc<Self>, OrcError> {
-        let session = Session::new(&SessionOptions::default())?;
+        let session = Session::new(&SessionOptions { code_limit: options.max_code_bytes })?;
         let dylib = session.create_dylib("program")?;
         let refuse = Address::new(runtime::refuse() as u64);
         let enter =
             |trampoline: Address| Address::new(runtime::enter_trampoline(trampoline.get() as usize) as u64);
         let trampolines = TrampolinePool::new(enter, refuse)?;
-        let jit = Arc::new_cyclic(|this| Self {
-            this: this.clone(),
+        let jit = Arc::new(Self {
             names,
             hosts,
             options,
@@ -226,7 +224,6 @@ impl Jit {
 
     /// Links an object and finds `symbol` in it. Called on workers.
     fn link(&self, object: &[u8], symbol: &str) -> Result<(Tracker, usize), String> {
-        self.make_room(object)?;
         let tracker = self.dylib.create_tracker();
         tracker.add_object(object).map_err(|error| error.to_string())?;
         self.counters.objects_linked.add(1);
@@ -237,15 +234,6 @@ impl Jit {
                 Err(error.to_string())
             }
         }
-    }
-
-    /// Refuses an object if there is no room for it.
-    fn make_room(&self, object: &[u8]) -> Result<(), String> {
-        let most = self.options.max_code_bytes;
-        if self.code_bytes().saturating_add(object.len() as u64) > most {
-            return Err(format!("the limit of {most} bytes of code is reached"));
-        }
-        Ok(())
     }
 
     /// Has a worker do something, without waiting for it.

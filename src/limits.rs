@@ -29,7 +29,8 @@ pub struct Limits {
     pub stack: usize,
     /// How many names of a context may be bound to definitions.
     pub max_definitions: usize,
-    /// How many bytes linked code may take, in all contexts of an engine.
+    /// How many bytes linked code may take, in all contexts of an engine;
+    /// rounded up to whole MiB, and 1 GiB at most.
     pub max_code_bytes: u64,
     /// How long a text may be, in bytes.
     pub max_source_bytes: u32,
@@ -44,7 +45,7 @@ impl Default for Limits {
             fuel: None,
             stack: crate::runtime::DEFAULT_STACK,
             max_definitions: usize::MAX,
-            max_code_bytes: u64::MAX,
+            max_code_bytes: 1 << 30,
             max_source_bytes: crate::syntax::lexer::LONGEST_SOURCE,
             max_nesting: crate::syntax::parser::Limits::default().max_nesting,
         }

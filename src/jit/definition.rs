@@ -148,7 +148,6 @@ impl Drop for Definition {
 fn register(jit: &Jit, function: &Arc<Function>, symbol: &str) -> Result<Tracker, Failure> {
     let tracker = jit.dylib.create_tracker();
     let body = Body {
-        jit: jit.this.clone(),
         function: function.clone(),
         symbol: symbol.to_owned(),
         options: jit.options.code,
@@ -161,19 +160,9 @@ fn register(jit: &Jit, function: &Arc<Function>, symbol: &str) -> Result<Tracker
     }
 }
 
-impl Body {
-    fn room_for(&self, object: Vec<u8>) -> Result<Vec<u8>, String> {
-        match self.jit.upgrade() {
-            Some(jit) => jit.make_room(&object).map(|()| object),
-            None => Err("the engine is gone".into()),
-        }
-    }
-}
-
 /// The promise of a definition's body. It holds the checked function only, so
 /// the session, which holds it, keeps no definition alive.
 struct Body {
-    jit: Weak<Jit>,
     function: Arc<Function>,
     symbol: String,
     options: codegen::Options,
@@ -191,12 +180,12 @@ impl MaterializationUnit for Body {
         let object = with_compiler(|compiler| {
             compiler.object(&self.function, &self.symbol, &self.names, self.options)
         });
-        match object.map_err(|error| error.to_string()).and_then(|object| self.room_for(object)) {
+        match object {
             Ok(object) => {
                 self.counters.objects_linked.add(1);
                 responsibility.emit_object(&object);
             }
-            Err(message) => responsibility.fail(message),
+            Err(error) => responsibility.fail(error.to_string()),
         }
     }
 }
