@@ -1,20 +1,22 @@
 //! Contexts: what a program has defined so far, and running more of it.
 
 use crate::config::Mode;
-use crate::diagnostic::Diagnostic;
+use crate::deadline::Deadline;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::engine::Engine;
 use crate::error::{Error, Teller};
 use crate::function::{Function, Signature};
 use crate::host::{HostFunctions, Output};
+use crate::interrupt::InterruptHandle;
 use crate::jit::state::State;
-use crate::jit::{Failure, Instance};
+use crate::jit::{Failure, Instance, Stopped};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
 use crate::runtime::Slot;
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
-use crate::syntax::lexer::lex;
+use crate::syntax::lexer::lex_within;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser::{Limits, Parser, SyntaxErrors};
 use std::collections::BTreeSet;
@@ -42,6 +44,7 @@ pub struct Context {
     operators: Operators,
     variables: BTreeSet<Name>,
     output: Box<dyn Output>,
+    deadline: Option<Instant>,
     redefined: u64,
     parse_time: Duration,
 }
@@ -72,7 +75,7 @@ pub enum Outcome {
 
 impl Context {
     pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
-        let instance = Instance::new(engine.jit()?, engine.config().stack)
+        let instance = Instance::new(engine.jit()?, engine.config().limits.stack)
             .map_err(|error| Error::Setup(error.to_string()))?;
         Ok(Self {
             engine: engine.clone(),
@@ -80,6 +83,7 @@ impl Context {
             operators: Operators::new(engine.names()),
             variables: BTreeSet::new(),
             output: Box::new(LineOutput::new(std::io::stdout())),
+            deadline: None,
             redefined: 0,
             parse_time: Duration::ZERO,
         })
@@ -130,18 +134,56 @@ impl Context {
     ) -> ControlFlow<()> {
         let engine = self.engine.clone();
         let started = Instant::now();
-        let tokens = match lex(source, engine.names()) {
+        let tokens = match lex_within(source, engine.names(), engine.config().limits.max_source_bytes) {
             Ok(tokens) => tokens,
             Err(diagnostic) => return each(self, Err(Error::Invalid(vec![diagnostic]))),
         };
-        let limits = Limits { max_nesting: engine.config().max_nesting };
+        let limits = Limits { max_nesting: engine.config().limits.max_nesting };
         let mut parser = Parser::new(&tokens, engine.names(), limits);
         self.parse_time += started.elapsed();
+        let _limit = self.limit();
         while let Some(item) = self.next_item(&mut parser) {
-            let outcome = item.and_then(|item| self.item(item));
+            let outcome = self.not_stopped().and(item).and_then(|item| self.item(item));
             each(self, outcome)?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Puts the limits of one evaluation or call in force, until it is dropped.
+    fn limit(&mut self) -> Option<Deadline> {
+        let limits = self.engine.config().limits;
+        if let Some(fuel) = limits.fuel {
+            self.instance.set_fuel(fuel);
+        }
+        let own = limits.deadline.map(|duration| Instant::now() + duration);
+        let earliest = own.into_iter().chain(self.deadline).min()?;
+        // Without a thread there are no deadlines; runs still end.
+        self.engine.deadlines().set(earliest, self.instance.stopper()).ok()
+    }
+
+    /// Between items too, a request to stop is heard.
+    fn not_stopped(&self) -> Result<(), Error> {
+        match self.instance.stopper().take() {
+            Some(request) => Err(self.failed(&request.into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets when everything that runs in this context is stopped at the
+    /// latest; beside the deadline that each evaluation may have.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// A handle that interrupts what runs here, from any thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        InterruptHandle::new(self.instance.stopper())
+    }
+
+    /// How much of the fuel the last evaluation or call has left, if there is
+    /// a limit of it.
+    pub fn fuel(&self) -> Option<u64> {
+        self.engine.config().limits.fuel.map(|_| self.instance.fuel())
     }
 
     /// Parses and checks the next item.
@@ -175,6 +217,12 @@ impl Context {
         function: &Arc<checked::Function>,
         fixity: Option<Fixity>,
     ) -> Result<Outcome, Error> {
+        let most = self.engine.config().limits.max_definitions;
+        if self.instance.binding(function.name).is_none() && self.instance.definitions() >= most {
+            let message = format!("no more than {most} definitions are allowed");
+            let diagnostic = Diagnostic::error(Code::TooMany, &function.source, function.name_span, message);
+            return Err(Error::Invalid(vec![diagnostic]));
+        }
         let defined = self.instance.define(function.clone()).map_err(|failure| self.failed(&failure))?;
         if let Some(fixity) = fixity {
             self.operators.define(fixity, function.name);
@@ -194,7 +242,7 @@ impl Context {
 
     fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
         let result = self.instance.run(expression, &mut *self.output);
-        result.map_err(|failure| self.failed(&failure))
+        result.map_err(|stopped| self.stopped(&stopped))
     }
 
     /// A handle of a function, to call it from Rust.
@@ -218,8 +266,9 @@ impl Context {
     }
 
     pub(crate) fn call_slot(&mut self, slot: Slot, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
+        let _limit = self.limit();
         let result = self.instance.call(slot, arguments.as_ref(), &mut *self.output);
-        result.map_err(|failure| self.failed(&failure))
+        result.map_err(|stopped| self.stopped(&stopped))
     }
 
     fn slot(&self, text: &str, asked: u32) -> Result<(Name, Slot), Error> {
@@ -309,6 +358,12 @@ impl Context {
             compile_ms: milliseconds(counters.compile_nanoseconds.get()),
             run_ms: milliseconds(self.instance.run_nanoseconds()),
         }
+    }
+
+    fn stopped(&self, stopped: &Stopped) -> Error {
+        let functions = || self.functions();
+        let teller = Teller { names: self.engine.names(), functions: &functions };
+        Error::Failed(Box::new(teller.tell_stopped(stopped)))
     }
 
     fn failed(&self, failure: &Failure) -> Error {

@@ -61,7 +61,8 @@ struct Collector<'s> {
 
 impl<'s> Collector<'s> {
     fn new(source: &'s Source, names: &'s Names) -> Self {
-        let estimate = source.text().len() / 4;
+        // Memory that is reserved and never touched costs nothing; growing copies.
+        let estimate = source.text().len() / 2;
         let tokens = Tokens {
             source: source.clone(),
             terminals: Vec::with_capacity(estimate),
