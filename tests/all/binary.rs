@@ -140,11 +140,13 @@ pub fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) -> Result<(), String
     let complaints = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| loop {
-                let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                let Some(case) = cases.get(index) else { return };
-                if let Err(complaint) = check(case) {
-                    complaints.lock().expect("no check panics").push((index, complaint));
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(case) = cases.get(index) else { return };
+                    if let Err(complaint) = check(case) {
+                        complaints.lock().expect("no check panics").push((index, complaint));
+                    }
                 }
             });
         }

@@ -135,7 +135,8 @@ fn difference(expected: &str, found: &str) -> String {
             (None, None) => return "nothing but line ends".to_owned(),
             (left, right) if left == right => {}
             (left, right) => {
-                let show = |line: Option<&str>| line.map_or("(the end)".to_owned(), |line| format!("`{line}`"));
+                let show =
+                    |line: Option<&str>| line.map_or("(the end)".to_owned(), |line| format!("`{line}`"));
                 return format!("line {line}: expected {}\n              found {}", show(left), show(right));
             }
         }
@@ -150,8 +151,14 @@ fn check(program: &Program) -> Result<(), String> {
         let (first_mode, first) = &runs[0];
         for (mode, ran) in &runs[1..] {
             if ran != first {
-                let (left, right) = (format!("{}{}", expectation(first), first.err()), format!("{}{}", expectation(ran), ran.err()));
-                return Err(format!("{name}: {first_mode:?} and {mode:?} differ\n  {}", difference(&left, &right)));
+                let (left, right) = (
+                    format!("{}{}", expectation(first), first.err()),
+                    format!("{}{}", expectation(ran), ran.err()),
+                );
+                return Err(format!(
+                    "{name}: {first_mode:?} and {mode:?} differ\n  {}",
+                    difference(&left, &right)
+                ));
             }
         }
     }
@@ -159,7 +166,8 @@ fn check(program: &Program) -> Result<(), String> {
     let (text, expected) = program.parts();
     if binary::update() && file != expected {
         let line_end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
-        std::fs::write(&program.path, format!("{text}{line_end}{file}")).map_err(|error| format!("{name}: {error}"))?;
+        std::fs::write(&program.path, format!("{text}{line_end}{file}"))
+            .map_err(|error| format!("{name}: {error}"))?;
     } else if file != expected {
         return Err(format!("{name}: as a file\n  {}", difference(&expected, &file)));
     }
