@@ -3,6 +3,7 @@
 use crate::codegen::Level;
 use crate::error::Error;
 use crate::host::{Call, Callable, Closure, HostError, HostFunctions};
+use crate::jit::TierUp;
 use crate::limits::Limits;
 use crate::name::Names;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub enum Mode {
 pub struct Config {
     pub(crate) mode: Mode,
     pub(crate) level: Level,
+    pub(crate) tier_up: TierUp,
     pub(crate) workers: usize,
     pub(crate) limits: Limits,
     hosts: Vec<(String, u32, Closure)>,
@@ -42,6 +44,7 @@ impl Config {
         Self {
             mode: Mode::default(),
             level: Level::default(),
+            tier_up: TierUp::default(),
             workers: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             limits: Limits::default(),
             hosts: Vec::new(),
@@ -59,6 +62,14 @@ impl Config {
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
         self.level = level;
+        self
+    }
+
+    /// When functions that were compiled quickly are compiled again, at the
+    /// full level. Answers never depend on it.
+    #[must_use]
+    pub fn tier_up(mut self, tier_up: TierUp) -> Self {
+        self.tier_up = tier_up;
         self
     }
 

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::deadline::Deadlines;
 use crate::error::Error;
 use crate::host::HostFunctions;
-use crate::jit::{self, Jit};
+use crate::jit::{self, Jit, TierUp};
 use crate::name::Names;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -103,6 +103,11 @@ impl Engine {
             code: codegen::Options {
                 level: shared.config.level,
                 counts_fuel: shared.config.limits.fuel.is_some(),
+                hot_after: None,
+            },
+            tier_up: match shared.config.mode {
+                Mode::Lazy => shared.config.tier_up,
+                Mode::Eager => TierUp::Never,
             },
             workers: shared.config.workers,
             max_code_bytes: shared.config.limits.max_code_bytes,
