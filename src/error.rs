@@ -2,7 +2,7 @@
 
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::jit::Failure;
+use crate::failure::Failure;
 use crate::name::{Name, Names};
 use crate::sema::arguments;
 use crate::sema::checked::Function;
@@ -84,6 +84,7 @@ impl Teller<'_> {
             }
             Failure::StackOverflow => nowhere(Code::StackOverflow, "the stack is used up".into())
                 .with_help("is there a recursion that does not end?"),
+            Failure::Interrupted => nowhere(Code::Interrupted, "the run was interrupted".into()),
             Failure::Host { callee, message } => {
                 nowhere(Code::HostFailure, format!("`{}` failed: {message}", self.names.text(*callee)))
             }

@@ -16,17 +16,16 @@ mod bindings;
 mod code_map;
 mod definition;
 mod epoch;
-mod failure;
 mod instance;
 mod slots;
 pub mod state;
 mod worker;
 
-pub use failure::Failure;
 pub use instance::Instance;
 
 use crate::abi;
 use crate::codegen::{self, Level, Thunk};
+use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
 use crate::name::{Name, Names};
 use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
@@ -183,7 +182,7 @@ impl Jit {
     /// closure that of a thunk, which is compiled at the first use.
     fn host_body(self: &Arc<Self>, name: Name, arity: u32, callable: &Callable) -> Result<usize, Failure> {
         match callable {
-            Callable::Native(address) => return Ok(*address),
+            Callable::Native(function) => return Ok(function.address()),
             Callable::Closure(_) => {}
         }
         if let Some(body) = self.thunks.lock().get(&name) {

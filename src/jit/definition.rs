@@ -5,10 +5,10 @@
 //! look-up of the symbol, on a worker, whoever asks. When the last owner lets
 //! go of the definition, its code is given up.
 
-use super::failure::Failure;
 use super::worker::with_compiler;
 use super::{Counters, Garbage, Jit};
 use crate::codegen::Level;
+use crate::failure::Failure;
 use crate::name::Names;
 use crate::orc::{MaterializationUnit, Responsibility, SymbolFlags, Tracker};
 use crate::sema::checked::Function;

@@ -3,10 +3,10 @@
 use super::bindings::{Bindings, Call};
 use super::definition::Definition;
 use super::epoch::Activity;
-use super::failure::Failure;
 use super::slots::Target;
 use super::state::{Event, State};
 use super::{Jit, nanoseconds};
+use crate::failure::Failure;
 use crate::host::{self, Callable, Intrinsic, Output};
 use crate::name::Name;
 use crate::runtime::{self, Execution, ExecutionMemory, Slot, Surroundings};

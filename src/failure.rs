@@ -38,6 +38,8 @@ pub enum Failure {
     },
     /// The stack is used up.
     StackOverflow,
+    /// Another thread asked the run to stop.
+    Interrupted,
     /// A host function failed.
     Host {
         /// Its name.
@@ -61,12 +63,13 @@ pub enum Failure {
 impl Failure {
     /// Fills in who made the call that failed.
     #[must_use]
-    pub(super) fn called_by(mut self, function: Option<Arc<Function>>) -> Self {
+    pub(crate) fn called_by(mut self, function: Option<Arc<Function>>) -> Self {
         match &mut self {
             Self::Undefined { caller, .. } | Self::Stale { caller, .. } | Self::HostArity { caller, .. } => {
                 *caller = function;
             }
             Self::StackOverflow
+            | Self::Interrupted
             | Self::Host { .. }
             | Self::Compile { .. }
             | Self::TooMany(_)
