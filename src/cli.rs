@@ -52,8 +52,11 @@ struct Options {
     #[arg(long, global = true, conflicts_with = "eager")]
     lazy: bool,
     /// Compile functions when they are defined, on all cores
-    #[arg(long, global = true)]
+    #[arg(long, global = true, conflicts_with = "interpret")]
     eager: bool,
+    /// Compile nothing: interpret
+    #[arg(long, global = true, conflicts_with = "lazy")]
+    interpret: bool,
     /// Optimisation level
     #[arg(short = 'O', value_name = "LEVEL", global = true, default_value = "2")]
     level: LevelArgument,
@@ -198,7 +201,7 @@ fn start(
 impl Options {
     fn config(&self) -> Config {
         Config::new()
-            .mode(if self.eager { Mode::Eager } else { Mode::Lazy })
+            .mode(self.mode())
             .level(self.level())
             .stack((self.stack_size as usize) << 20)
             .max_nesting(self.max_nesting)
@@ -206,6 +209,16 @@ impl Options {
 
     fn engine(&self) -> Result<Engine, crate::Error> {
         Engine::with_config(self.config())
+    }
+
+    fn mode(&self) -> Mode {
+        if self.eager {
+            Mode::Eager
+        } else if self.interpret {
+            Mode::Interpret
+        } else {
+            Mode::Lazy
+        }
     }
 
     fn level(&self) -> Level {

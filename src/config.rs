@@ -15,6 +15,8 @@ pub enum Mode {
     Lazy,
     /// When they are defined, on all cores.
     Eager,
+    /// Never: programs are interpreted, and the compiler is not started.
+    Interpret,
 }
 
 /// How an engine is set up: mode, optimisation, limits, host functions.

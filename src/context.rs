@@ -8,10 +8,9 @@ use crate::failure::Failure;
 use crate::function::{Function, Signature};
 use crate::host::{HostFunctions, Output};
 use crate::jit::state::State;
-use crate::jit::Instance;
+use crate::machine::{Handle, Machine};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
-use crate::runtime::Slot;
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
@@ -39,7 +38,7 @@ use std::time::{Duration, Instant};
 /// ```
 pub struct Context {
     engine: Engine,
-    instance: Instance,
+    machine: Machine,
     operators: Operators,
     variables: BTreeSet<Name>,
     output: Box<dyn Output>,
@@ -73,11 +72,10 @@ pub enum Outcome {
 
 impl Context {
     pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
-        let instance = Instance::new(engine.jit()?, engine.config().stack)
-            .map_err(|error| Error::Setup(error.to_string()))?;
+        let machine = Machine::new(engine)?;
         Ok(Self {
             engine: engine.clone(),
-            instance,
+            machine,
             operators: Operators::new(engine.names()),
             variables: BTreeSet::new(),
             output: Box::new(LineOutput::new(std::io::stdout())),
@@ -176,14 +174,14 @@ impl Context {
         function: &Arc<checked::Function>,
         fixity: Option<Fixity>,
     ) -> Result<Outcome, Error> {
-        let defined = self.instance.define(function.clone()).map_err(|failure| self.failed(&failure))?;
+        let defined = self.machine.define(function.clone()).map_err(|failure| self.failed(&failure))?;
         if let Some(fixity) = fixity {
             self.operators.define(fixity, function.name);
         }
         let redefined = defined.before.is_some();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {
-            self.instance.prepare(function.name).map_err(|failure| self.failed(&failure))?;
+            self.machine.prepare(function.name).map_err(|failure| self.failed(&failure))?;
         }
         let functions = || self.functions();
         let teller = Teller { names: self.engine.names(), functions: &functions };
@@ -194,7 +192,7 @@ impl Context {
     }
 
     fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
-        let result = self.instance.run(expression, &mut *self.output);
+        let result = self.machine.run(expression, &mut *self.output);
         result.map_err(|failure| self.failed(&failure))
     }
 
@@ -204,8 +202,8 @@ impl Context {
     /// [`Error::NoFunction`] if the name is neither bound nor a host
     /// function's, [`Error::Arity`] if it takes another number of arguments.
     pub fn function<F: Signature>(&self, name: &str) -> Result<Function<F>, Error> {
-        let (name, slot) = self.slot(name, F::ARITY)?;
-        Ok(Function::new(self.engine.clone(), name, slot))
+        let (name, handle) = self.handle(name, F::ARITY)?;
+        Ok(Function::new(self.engine.clone(), name, handle))
     }
 
     /// Calls a function by name.
@@ -214,26 +212,26 @@ impl Context {
     /// As [`function`](Self::function), and [`Error::Failed`] when the call
     /// does not run to its end.
     pub fn call(&mut self, name: &str, arguments: &[f64]) -> Result<f64, Error> {
-        let (_, slot) = self.slot(name, arguments.len() as u32)?;
-        self.call_slot(slot, arguments)
+        let (_, handle) = self.handle(name, arguments.len() as u32)?;
+        self.call_handle(handle, arguments)
     }
 
-    pub(crate) fn call_slot(&mut self, slot: Slot, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
-        let result = self.instance.call(slot, arguments.as_ref(), &mut *self.output);
+    pub(crate) fn call_handle(&mut self, handle: Handle, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
+        let result = self.machine.call(handle, arguments.as_ref(), &mut *self.output);
         result.map_err(|failure| self.failed(&failure))
     }
 
-    fn slot(&self, text: &str, asked: u32) -> Result<(Name, Slot), Error> {
+    fn handle(&self, text: &str, asked: u32) -> Result<(Name, Handle), Error> {
         let missing = || Error::NoFunction(text.to_owned());
         let name = self.engine.names().get(text).ok_or_else(missing)?;
-        let bound = self.instance.binding(name).map(|(_, function)| function.arity());
+        let bound = self.machine.binding(name).map(|(_, function)| function.arity());
         let host = || self.engine.hosts().get(name).map(|host| host.arity);
         let takes = bound.or_else(host).ok_or_else(missing)?;
         if takes != asked {
             return Err(Error::Arity { name: text.to_owned(), takes, asked });
         }
-        let slot = self.instance.slot(name, asked).map_err(|failure| self.failed(&failure))?;
-        Ok((name, slot))
+        let handle = self.machine.handle(name, asked).map_err(|failure| self.failed(&failure))?;
+        Ok((name, handle))
     }
 
     /// Starts compiling a function ahead of its first call, on another
@@ -244,8 +242,8 @@ impl Context {
     pub fn prepare(&self, name: &str) -> Result<(), Error> {
         let missing = || Error::NoFunction(name.to_owned());
         let name = self.engine.names().get(name).ok_or_else(missing)?;
-        self.instance.binding(name).ok_or_else(missing)?;
-        self.instance.prepare(name).map_err(|failure| self.failed(&failure))
+        self.machine.binding(name).ok_or_else(missing)?;
+        self.machine.prepare(name).map_err(|failure| self.failed(&failure))
     }
 
     /// Compiles everything that is defined, on all cores, and waits for it.
@@ -253,13 +251,13 @@ impl Context {
     /// # Errors
     /// [`Error::Failed`] for the first definition that cannot be compiled.
     pub fn prepare_all(&self) -> Result<(), Error> {
-        self.instance.prepare_all().map_err(|failure| self.failed(&failure))
+        self.machine.prepare_all().map_err(|failure| self.failed(&failure))
     }
 
     /// How far the code of a function is; `None` if it is not defined.
     pub fn state(&self, name: &str) -> Option<State> {
         let name = self.engine.names().get(name)?;
-        self.instance.binding(name).map(|(state, _)| state)
+        self.machine.binding(name).map(|(state, _)| state)
     }
 
     /// The value of a variable.
@@ -268,7 +266,7 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn variable(&self, name: &str) -> Result<f64, Error> {
         let declared = self.declared(name)?;
-        self.instance.variable(declared).map_err(|failure| self.failed(&failure))
+        self.machine.variable(declared).map_err(|failure| self.failed(&failure))
     }
 
     /// Sets the value of a variable that the program has declared.
@@ -277,7 +275,7 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn set_variable(&mut self, name: &str, value: f64) -> Result<(), Error> {
         let declared = self.declared(name)?;
-        self.instance.set_variable(declared, value).map_err(|failure| self.failed(&failure))
+        self.machine.set_variable(declared, value).map_err(|failure| self.failed(&failure))
     }
 
     fn declared(&self, text: &str) -> Result<Name, Error> {
@@ -292,23 +290,10 @@ impl Context {
 
     /// Figures about this context and its engine.
     pub fn stats(&self) -> Stats {
-        let counters = self.instance.jit().counters();
-        let milliseconds = |nanoseconds: u64| nanoseconds as f64 / 1e6;
-        let (pending, materialized) =
-            (self.instance.count(State::Pending), self.instance.count(State::Materialized));
-        let materializing = self.instance.count(State::Materializing);
         Stats {
-            defined: (pending + materializing + materialized) as u64,
             redefined: self.redefined,
-            pending: (pending + materializing) as u64,
-            materialized: materialized as u64,
-            ir_generated: counters.ir_generated.get(),
-            expressions: counters.expressions.get(),
-            objects_linked: counters.objects_linked.get(),
-            code_bytes: self.instance.jit().code_bytes(),
             parse_ms: self.parse_time.as_secs_f64() * 1e3,
-            compile_ms: milliseconds(counters.compile_nanoseconds.get()),
-            run_ms: milliseconds(self.instance.run_nanoseconds()),
+            ..self.machine.stats()
         }
     }
 
@@ -329,7 +314,7 @@ impl Environment for Context {
     }
 
     fn function(&self, name: Name) -> Option<Arc<checked::Function>> {
-        self.instance.binding(name).map(|(_, function)| function)
+        self.machine.binding(name).map(|(_, function)| function)
     }
 
     fn has_variable(&self, name: Name) -> bool {
@@ -337,7 +322,7 @@ impl Environment for Context {
     }
 
     fn functions(&self) -> Vec<Name> {
-        let bound = self.instance.all().into_iter().map(|(_, function)| function.name);
+        let bound = self.machine.all().into_iter().map(|(_, function)| function.name);
         bound.chain(self.engine.hosts().names()).collect()
     }
 

@@ -1,4 +1,4 @@
-//! What can go wrong when code is made or run, as data.
+//! What comes of defining and running, as data that both back ends give.
 
 use crate::name::Name;
 use crate::sema::checked::Function;
@@ -77,4 +77,14 @@ impl Failure {
         }
         self
     }
+}
+
+/// What became of a definition.
+#[derive(Clone, Debug)]
+pub struct Defined {
+    /// What the name was bound to before.
+    pub before: Option<Arc<Function>>,
+    /// The definitions that call the name with another number of arguments
+    /// than it takes now.
+    pub stale: Vec<Arc<Function>>,
 }

@@ -14,7 +14,7 @@ mod code;
 mod execute;
 mod links;
 
-use crate::failure::Failure;
+use crate::failure::{Defined, Failure};
 use crate::host::{Call, Callable, HostFunctions, Intrinsic, Output};
 use crate::name::{Name, Names};
 use crate::sema::checked::Function;
@@ -46,6 +46,7 @@ pub struct Interpreter {
     stack: Vec<f64>,
     max_stack: usize,
     stop: Arc<Stop>,
+    expressions: u64,
     run_nanoseconds: u64,
 }
 
@@ -54,16 +55,6 @@ struct Binding {
     function: Arc<Function>,
     /// Where it has been linked.
     code: Option<u32>,
-}
-
-/// What became of a definition.
-#[derive(Clone, Debug)]
-pub struct Defined {
-    /// What the name was bound to before.
-    pub before: Option<Arc<Function>>,
-    /// The definitions that call the name with another number of arguments
-    /// than it takes now.
-    pub stale: Vec<Arc<Function>>,
 }
 
 /// The word that ends a run from another thread.
@@ -104,6 +95,7 @@ impl Interpreter {
             stack: vec![0.0; FIRST_STACK],
             max_stack: (stack / SLOT).clamp(FIRST_STACK, u32::MAX as usize),
             stop: Arc::default(),
+            expressions: 0,
             run_nanoseconds: 0,
         }
     }
@@ -111,6 +103,11 @@ impl Interpreter {
     /// What ends a run from another thread.
     pub fn stop(&self) -> &Arc<Stop> {
         &self.stop
+    }
+
+    /// How many top-level expressions have been lowered.
+    pub fn expressions(&self) -> u64 {
+        self.expressions
     }
 
     /// Nanoseconds spent in runs.
@@ -153,52 +150,32 @@ impl Interpreter {
         self.bindings.values().map(|binding| (binding.code.is_some(), &binding.function))
     }
 
-    /// Lowers a function ahead of its first call.
-    ///
-    /// # Errors
-    /// When it is too large for a tape.
-    pub fn prepare(&mut self, name: Name) -> Result<(), Failure> {
-        let Some((false, function)) = self.binding(name) else { return Ok(()) };
-        let callee = Callee { name, arity: function.arity() };
-        let callee = self.links.callee(&mut self.code, callee)?;
-        self.link_callee(callee).map(|_| ())
-    }
-
     /// Runs a top-level expression.
     ///
     /// # Errors
     /// Why it did not run to its end.
     pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Failure> {
         let entry = self.link(expression)?;
+        self.expressions += 1;
         let result = self.enter(entry, &[], output);
         self.code.remove(entry.code);
         result
     }
 
-    /// The number for calls of a function from Rust.
-    ///
-    /// # Errors
-    /// When there are too many functions.
-    pub fn callee(&mut self, name: Name, arity: u32) -> Result<u32, Failure> {
-        self.links.callee(&mut self.code, Callee { name, arity })
-    }
-
-    /// Calls a function, as instructions do. There must be as many arguments
-    /// as the callee is for.
+    /// Calls a function.
     ///
     /// # Errors
     /// Why it did not run to its end.
-    pub fn call(&mut self, callee: u32, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Failure> {
-        let entry = self.links.entry(callee);
-        self.enter(entry, arguments, output)
+    pub fn call(&mut self, name: Name, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Failure> {
+        let callee = Callee { name, arity: arguments.len() as u32 };
+        let number = self.links.callee(&mut self.code, callee)?;
+        self.enter(self.links.entry(number), arguments, output)
     }
 
     /// The value of a variable.
-    ///
-    /// # Errors
-    /// When there are too many variables.
-    pub fn variable(&mut self, name: Name) -> Result<f64, Failure> {
-        self.place(name).map(|place| *place)
+    pub fn variable(&self, name: Name) -> f64 {
+        let place = self.links.known_variable(name).and_then(|number| self.variables.get(number as usize));
+        place.copied().unwrap_or(0.0)
     }
 
     /// Sets the value of a variable.
@@ -206,13 +183,10 @@ impl Interpreter {
     /// # Errors
     /// When there are too many variables.
     pub fn set_variable(&mut self, name: Name, value: f64) -> Result<(), Failure> {
-        self.place(name).map(|place| *place = value)
-    }
-
-    fn place(&mut self, name: Name) -> Result<&mut f64, Failure> {
         let number = self.links.variable(name)?;
         self.variables.resize(self.links.variables(), 0.0);
-        Ok(&mut self.variables[number as usize])
+        self.variables[number as usize] = value;
+        Ok(())
     }
 
     // --- linking ------------------------------------------------------------

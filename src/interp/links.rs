@@ -89,6 +89,11 @@ impl Links {
         Ok(*self.variables.entry(name).or_insert(next))
     }
 
+    /// The number of a variable that has one.
+    pub(super) fn known_variable(&self, name: Name) -> Option<u32> {
+        self.variables.get(&name).copied()
+    }
+
     /// How many variables there are.
     pub(super) fn variables(&self) -> usize {
         self.variables.len()

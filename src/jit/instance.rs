@@ -6,7 +6,7 @@ use super::epoch::Activity;
 use super::slots::Target;
 use super::state::{Event, State};
 use super::{Jit, nanoseconds};
-use crate::failure::Failure;
+use crate::failure::{Defined, Failure};
 use crate::host::{self, Callable, Intrinsic, Output};
 use crate::name::Name;
 use crate::runtime::{self, Execution, ExecutionMemory, Slot, Surroundings};
@@ -23,16 +23,6 @@ pub struct Instance {
     activity: Arc<Activity>,
     execution: Execution,
     run_nanoseconds: u64,
-}
-
-/// What became of a definition.
-#[derive(Clone, Debug)]
-pub struct Defined {
-    /// What the name was bound to before.
-    pub before: Option<Arc<Function>>,
-    /// The definitions that call the name with another number of arguments
-    /// than it takes now.
-    pub stale: Vec<Arc<Function>>,
 }
 
 impl Instance {
