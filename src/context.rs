@@ -1,12 +1,14 @@
 //! Contexts: what a program has defined so far, and running more of it.
 
 use crate::config::Mode;
-use crate::diagnostic::Diagnostic;
+use crate::deadline::Deadline;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::engine::Engine;
 use crate::error::{Error, Teller};
-use crate::failure::Failure;
+use crate::failure::{Failure, Stopped};
 use crate::function::{Function, Signature};
 use crate::host::{HostFunctions, Output};
+use crate::interrupt::InterruptHandle;
 use crate::jit::state::State;
 use crate::machine::{Handle, Machine};
 use crate::name::{Name, Names};
@@ -14,7 +16,7 @@ use crate::output::LineOutput;
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
-use crate::syntax::lexer::lex;
+use crate::syntax::lexer::lex_within;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser::{Limits, Parser, SyntaxErrors};
 use std::collections::BTreeSet;
@@ -42,6 +44,7 @@ pub struct Context {
     operators: Operators,
     variables: BTreeSet<Name>,
     output: Box<dyn Output>,
+    deadline: Option<Instant>,
     redefined: u64,
     parse_time: Duration,
 }
@@ -79,6 +82,7 @@ impl Context {
             operators: Operators::new(engine.names()),
             variables: BTreeSet::new(),
             output: Box::new(LineOutput::new(std::io::stdout())),
+            deadline: None,
             redefined: 0,
             parse_time: Duration::ZERO,
         })
@@ -129,18 +133,56 @@ impl Context {
     ) -> ControlFlow<()> {
         let engine = self.engine.clone();
         let started = Instant::now();
-        let tokens = match lex(source, engine.names()) {
+        let tokens = match lex_within(source, engine.names(), engine.config().limits.max_source_bytes) {
             Ok(tokens) => tokens,
             Err(diagnostic) => return each(self, Err(Error::Invalid(vec![diagnostic]))),
         };
-        let limits = Limits { max_nesting: engine.config().max_nesting };
+        let limits = Limits { max_nesting: engine.config().limits.max_nesting };
         let mut parser = Parser::new(&tokens, engine.names(), limits);
         self.parse_time += started.elapsed();
+        let _limit = self.limit();
         while let Some(item) = self.next_item(&mut parser) {
-            let outcome = item.and_then(|item| self.item(item));
+            let outcome = self.not_stopped().and(item).and_then(|item| self.item(item));
             each(self, outcome)?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Puts the limits of one evaluation or call in force, until it is dropped.
+    fn limit(&mut self) -> Option<Deadline> {
+        let limits = self.engine.config().limits;
+        if let Some(fuel) = limits.fuel {
+            self.machine.set_fuel(fuel);
+        }
+        let own = limits.deadline.map(|duration| Instant::now() + duration);
+        let earliest = own.into_iter().chain(self.deadline).min()?;
+        // Without a thread there are no deadlines; runs still end.
+        self.engine.deadlines().set(earliest, self.machine.stopper()).ok()
+    }
+
+    /// Between items too, a request to stop is heard.
+    fn not_stopped(&self) -> Result<(), Error> {
+        match self.machine.stopper().take() {
+            Some(request) => Err(self.failed(&request.into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets when everything that runs in this context is stopped at the
+    /// latest; beside the deadline that each evaluation may have.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// A handle that interrupts what runs here, from any thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        InterruptHandle::new(self.machine.stopper())
+    }
+
+    /// How much of the fuel the last evaluation or call has left, if there is
+    /// a limit of it.
+    pub fn fuel(&self) -> Option<u64> {
+        self.engine.config().limits.fuel.map(|_| self.machine.fuel())
     }
 
     /// Parses and checks the next item.
@@ -174,6 +216,12 @@ impl Context {
         function: &Arc<checked::Function>,
         fixity: Option<Fixity>,
     ) -> Result<Outcome, Error> {
+        let most = self.engine.config().limits.max_definitions;
+        if self.machine.binding(function.name).is_none() && self.machine.definitions() >= most {
+            let message = format!("no more than {most} definitions are allowed");
+            let diagnostic = Diagnostic::error(Code::TooMany, &function.source, function.name_span, message);
+            return Err(Error::Invalid(vec![diagnostic]));
+        }
         let defined = self.machine.define(function.clone()).map_err(|failure| self.failed(&failure))?;
         if let Some(fixity) = fixity {
             self.operators.define(fixity, function.name);
@@ -193,7 +241,7 @@ impl Context {
 
     fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
         let result = self.machine.run(expression, &mut *self.output);
-        result.map_err(|failure| self.failed(&failure))
+        result.map_err(|stopped| self.stopped(&stopped))
     }
 
     /// A handle of a function, to call it from Rust.
@@ -217,8 +265,9 @@ impl Context {
     }
 
     pub(crate) fn call_handle(&mut self, handle: Handle, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
+        let _limit = self.limit();
         let result = self.machine.call(handle, arguments.as_ref(), &mut *self.output);
-        result.map_err(|failure| self.failed(&failure))
+        result.map_err(|stopped| self.stopped(&stopped))
     }
 
     fn handle(&self, text: &str, asked: u32) -> Result<(Name, Handle), Error> {
@@ -295,6 +344,12 @@ impl Context {
             parse_ms: self.parse_time.as_secs_f64() * 1e3,
             ..self.machine.stats()
         }
+    }
+
+    fn stopped(&self, stopped: &Stopped) -> Error {
+        let functions = || self.functions();
+        let teller = Teller { names: self.engine.names(), functions: &functions };
+        Error::Failed(Box::new(teller.tell_stopped(stopped)))
     }
 
     fn failed(&self, failure: &Failure) -> Error {

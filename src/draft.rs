@@ -110,9 +110,8 @@ impl<'a> Draft<'a> {
 
     fn call(&self, caller: &Function, callee: &Callee) -> Option<Diagnostic> {
         let text = self.names.text(callee.name);
-        let warning = |code, message| {
-            Some(Diagnostic::error(code, &caller.source, callee.span, message).as_warning())
-        };
+        let warning =
+            |code, message| Some(Diagnostic::error(code, &caller.source, callee.span, message).as_warning());
         match self.functions.get(&callee.name) {
             Some(known) if known.arity() == callee.arity => None,
             Some(known) => {

@@ -1,7 +1,9 @@
 //! Engines: what contexts share.
 
+use crate::codegen;
 use crate::config::{Config, Mode};
 use crate::context::Context;
+use crate::deadline::Deadlines;
 use crate::error::Error;
 use crate::host::HostFunctions;
 use crate::jit::{self, Jit};
@@ -29,6 +31,7 @@ struct Shared {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
     jit: OnceLock<Arc<Jit>>,
+    deadlines: Deadlines,
 }
 
 impl Engine {
@@ -47,7 +50,13 @@ impl Engine {
     pub fn with_config(config: Config) -> Result<Self, Error> {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(config.hosts(&names)?);
-        Ok(Self(Arc::new(Shared { config, names, hosts, jit: OnceLock::new() })))
+        Ok(Self(Arc::new(Shared {
+            config,
+            names,
+            hosts,
+            jit: OnceLock::new(),
+            deadlines: Deadlines::default(),
+        })))
     }
 
     /// A new context: nothing defined, nothing declared.
@@ -80,13 +89,24 @@ impl Engine {
         &self.0.hosts
     }
 
+    pub(crate) fn deadlines(&self) -> &Deadlines {
+        &self.0.deadlines
+    }
+
     /// The compiler, set up when it is first needed.
     pub(crate) fn jit(&self) -> Result<&Arc<Jit>, Error> {
         let shared = &*self.0;
         if let Some(jit) = shared.jit.get() {
             return Ok(jit);
         }
-        let options = jit::Options { level: shared.config.level, workers: shared.config.workers };
+        let options = jit::Options {
+            code: codegen::Options {
+                level: shared.config.level,
+                counts_fuel: shared.config.limits.fuel.is_some(),
+            },
+            workers: shared.config.workers,
+            max_code_bytes: shared.config.limits.max_code_bytes,
+        };
         let jit = Jit::new(shared.names.clone(), shared.hosts.clone(), options)
             .map_err(|error| Error::Setup(error.to_string()))?;
         Ok(shared.jit.get_or_init(|| jit))
@@ -95,6 +115,9 @@ impl Engine {
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("mode", &self.0.config.mode).field("level", &self.0.config.level).finish()
+        f.debug_struct("Engine")
+            .field("mode", &self.0.config.mode)
+            .field("level", &self.0.config.level)
+            .finish()
     }
 }

@@ -9,6 +9,7 @@
 use crate::name::{Name, Names};
 use rustc_hash::FxHashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What a closure of the host sees of the program that calls it.
@@ -115,8 +116,7 @@ pub enum Intrinsic {
 
 impl Intrinsic {
     /// Every intrinsic.
-    pub const ALL: [Self; 6] =
-        [Self::Sqrt, Self::Fabs, Self::Floor, Self::Ceil, Self::Trunc, Self::Copysign];
+    pub const ALL: [Self; 6] = [Self::Sqrt, Self::Fabs, Self::Floor, Self::Ceil, Self::Trunc, Self::Copysign];
 
     /// The name of the function.
     pub fn text(self) -> &'static str {
@@ -187,10 +187,36 @@ impl HostFunctions {
         self.0.get(&name)
     }
 
+    /// Calls a closure. What it reports, and a panic in it, is an error.
+    ///
+    /// # Errors
+    /// What the closure says; also if the function is no closure.
+    pub fn call_closure(
+        &self,
+        name: Name,
+        arguments: &[f64],
+        output: &mut dyn Output,
+    ) -> Result<f64, HostError> {
+        let Some(Callable::Closure(closure)) = self.get(name).map(|host| &host.callable) else {
+            return Err(HostError("it is no closure".into()));
+        };
+        let mut call = Call { arguments, output };
+        // A panic must not cross frames of compiled code.
+        match catch_unwind(AssertUnwindSafe(|| closure(&mut call))) {
+            Ok(result) => result,
+            Err(panic) => Err(HostError(format!("it panicked: {}", message(&*panic)))),
+        }
+    }
+
     /// All names, in no particular order.
     pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
         self.0.keys().copied()
     }
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into())
 }
 
 fn printd(call: &mut Call<'_>) -> Result<f64, HostError> {

@@ -14,23 +14,26 @@ mod code;
 mod execute;
 mod links;
 
-use crate::failure::{Defined, Failure};
-use crate::host::{Call, Callable, HostFunctions, Intrinsic, Output};
+use crate::failure::{Defined, Failure, Stopped, Trace};
+use crate::host::{HostError, HostFunctions, Intrinsic, Output};
 use crate::name::{Name, Names};
 use crate::sema::checked::Function;
+use crate::stop::{Stoppable, Stopper};
 use crate::tape::op::Op;
-use crate::tape::{self, Callee, Tape};
+use crate::tape::{self, Callee, Environment, Tape};
 use code::{Code, Entry, LEAVE};
 use execute::{Pause, Program, State, execute, link, unlink};
 use links::Links;
 use rustc_hash::FxHashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// How many slots the stack has at first.
 const FIRST_STACK: usize = 1 << 12;
+
+/// How many slots the stack may keep after a run that failed.
+const KEPT_STACK: usize = 1 << 16;
 
 /// Bytes of stack for each slot.
 const SLOT: usize = 8;
@@ -45,7 +48,9 @@ pub struct Interpreter {
     variables: Vec<f64>,
     stack: Vec<f64>,
     max_stack: usize,
-    stop: Arc<Stop>,
+    counts_fuel: bool,
+    fuel: i64,
+    limit: Arc<Limit>,
     expressions: u64,
     run_nanoseconds: u64,
 }
@@ -57,34 +62,45 @@ struct Binding {
     code: Option<u32>,
 }
 
-/// The word that ends a run from another thread.
-#[derive(Debug, Default)]
-pub struct Stop {
-    requested: AtomicBool,
-    limit: AtomicUsize,
+/// What an interpreter is made with.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many bytes the stack may take.
+    pub stack: usize,
+    /// Whether function entries and loop rounds take fuel.
+    pub counts_fuel: bool,
 }
 
-impl Stop {
-    /// Ends the run in progress at its next call or loop iteration, or else
-    /// the next run.
-    pub fn request(&self) {
-        self.requested.store(true, Ordering::SeqCst);
-        self.limit.store(0, Ordering::SeqCst);
+/// How far calls may use the stack. It is 0 to make a run look for requests.
+#[derive(Debug, Default)]
+struct Limit {
+    requests: AtomicU64,
+    slots: AtomicUsize,
+}
+
+impl Limit {
+    /// Lets calls use so many slots, unless a request waits.
+    fn allow(&self, slots: usize) {
+        self.slots.store(slots, Ordering::SeqCst);
+        if self.requests.load(Ordering::SeqCst) != 0 {
+            self.wake();
+        }
+    }
+}
+
+impl Stoppable for Limit {
+    fn requests(&self) -> &AtomicU64 {
+        &self.requests
     }
 
-    /// Lets calls use so many slots. Fails if a stop has been requested.
-    fn allow(&self, slots: usize) -> Result<(), Failure> {
-        self.limit.store(slots, Ordering::SeqCst);
-        if self.requested.swap(false, Ordering::SeqCst) {
-            return Err(Failure::Interrupted);
-        }
-        Ok(())
+    fn wake(&self) {
+        self.slots.store(0, Ordering::SeqCst);
     }
 }
 
 impl Interpreter {
-    /// An interpreter without bindings, whose stack may take `stack` bytes.
-    pub fn new(names: &Arc<Names>, hosts: &Arc<HostFunctions>, stack: usize) -> Self {
+    /// An interpreter without bindings.
+    pub fn new(names: &Arc<Names>, hosts: &Arc<HostFunctions>, options: Options) -> Self {
         Self {
             names: names.clone(),
             hosts: hosts.clone(),
@@ -93,16 +109,33 @@ impl Interpreter {
             links: Links::default(),
             variables: Vec::new(),
             stack: vec![0.0; FIRST_STACK],
-            max_stack: (stack / SLOT).clamp(FIRST_STACK, u32::MAX as usize),
-            stop: Arc::default(),
+            max_stack: (options.stack / SLOT).clamp(FIRST_STACK, u32::MAX as usize),
+            counts_fuel: options.counts_fuel,
+            fuel: 0,
+            limit: Arc::default(),
             expressions: 0,
             run_nanoseconds: 0,
         }
     }
 
-    /// What ends a run from another thread.
-    pub fn stop(&self) -> &Arc<Stop> {
-        &self.stop
+    /// What asks runs to stop, from any thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper::new(self.limit.clone())
+    }
+
+    /// Sets how many function entries and loop rounds are left.
+    pub fn set_fuel(&mut self, fuel: u64) {
+        self.fuel = i64::try_from(fuel).unwrap_or(i64::MAX);
+    }
+
+    /// How many function entries and loop rounds are left.
+    pub fn fuel(&self) -> u64 {
+        u64::try_from(self.fuel).unwrap_or(0)
+    }
+
+    /// How many names are bound.
+    pub fn definitions(&self) -> usize {
+        self.bindings.len()
     }
 
     /// How many top-level expressions have been lowered.
@@ -154,7 +187,7 @@ impl Interpreter {
     ///
     /// # Errors
     /// Why it did not run to its end.
-    pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Failure> {
+    pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
         let entry = self.link(expression)?;
         self.expressions += 1;
         let result = self.enter(entry, &[], output);
@@ -166,7 +199,7 @@ impl Interpreter {
     ///
     /// # Errors
     /// Why it did not run to its end.
-    pub fn call(&mut self, name: Name, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Failure> {
+    pub fn call(&mut self, name: Name, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Stopped> {
         let callee = Callee { name, arity: arguments.len() as u32 };
         let number = self.links.callee(&mut self.code, callee)?;
         self.enter(self.links.entry(number), arguments, output)
@@ -193,13 +226,11 @@ impl Interpreter {
 
     fn link(&mut self, function: &Arc<Function>) -> Result<Entry, Failure> {
         let tape = self.tape(function)?;
-        tape.validate().map_err(|fault| Failure::Compile {
-            function: function.clone(),
-            message: fault.to_string(),
-        })?;
+        tape.validate()
+            .map_err(|fault| Failure::Compile { function: function.clone(), message: fault.to_string() })?;
         let words = self.links.relocate(&tape, &mut self.code, &self.hosts)?;
         self.variables.resize(self.links.variables(), 0.0);
-        let code = self.code.add(&words, function);
+        let code = self.code.add(&words, function, tape.locals);
         Ok(Entry { code, link: tape.locals, frame: tape.frame })
     }
 
@@ -217,7 +248,8 @@ impl Interpreter {
             let host = self.hosts.get(callee.name);
             host.is_some_and(|host| host.arity == callee.arity) && !self.bindings.contains_key(&callee.name)
         };
-        Tape::lower(&plain, &is_host).map_err(|tape::TooMany(what)| Failure::TooMany(what))
+        let environment = Environment { is_host: &is_host, counts_fuel: self.counts_fuel };
+        Tape::lower(&plain, environment).map_err(|tape::TooMany(what)| Failure::TooMany(what))
     }
 
     /// Links what a callee stands for.
@@ -274,12 +306,18 @@ impl Interpreter {
 
     // --- running ------------------------------------------------------------
 
-    fn enter(&mut self, entry: Entry, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Failure> {
+    fn enter(&mut self, entry: Entry, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Stopped> {
         let start = Instant::now();
         let mut state = State { at: entry.code as usize, base: 0, accumulator: 0.0 };
         let result = self.begin(entry, arguments).and_then(|()| self.resume(&mut state, output));
         self.run_nanoseconds += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        result
+        result.map_err(|failure| {
+            let trace = self.trace(state);
+            if self.stack.len() > KEPT_STACK {
+                self.stack = vec![0.0; FIRST_STACK];
+            }
+            Stopped { failure, trace }
+        })
     }
 
     /// Makes the outermost frame.
@@ -299,87 +337,91 @@ impl Interpreter {
                 hosts: self.links.natives(),
                 variables: &mut self.variables,
                 stack: &mut self.stack,
-                limit: &self.stop.limit,
+                fuel: &mut self.fuel,
+                limit: &self.limit.slots,
             };
             match execute(state, program) {
                 Pause::Left => return Ok(state.accumulator),
                 Pause::FirstCall => self.first_call(state)?,
                 Pause::Limit(slots) => self.reserve(slots)?,
                 Pause::Stop => self.reserve(0)?,
+                Pause::Fuel => return Err(Failure::OutOfFuel),
                 Pause::Closure => self.closure(state, output)?,
             }
         }
     }
 
-    /// Gives the stack at least so many slots.
+    /// Gives the stack at least so many slots, unless the run is to stop.
     fn reserve(&mut self, slots: usize) -> Result<(), Failure> {
+        if let Some(request) = self.stopper().take() {
+            return Err(request.into());
+        }
         if slots > self.max_stack {
             return Err(Failure::StackOverflow);
         }
-        if slots > self.stack.len() {
-            let size = slots.max(self.stack.len() * 2).min(self.max_stack);
-            let more = size - self.stack.len();
+        if let Some(more) = slots.checked_sub(self.stack.len()) {
+            let doubled = (self.max_stack - self.stack.len()).min(self.stack.len());
+            let more = more.max(doubled);
             if self.stack.try_reserve_exact(more).is_err() {
                 return Err(Failure::StackOverflow);
             }
-            self.stack.resize(size, 0.0);
+            self.stack.resize(self.stack.len() + more, 0.0);
         }
-        self.stop.allow(self.stack.len())
+        self.limit.allow(self.stack.len());
+        Ok(())
     }
 
     /// The frame of a call has begun whose callee has to be linked: goes on
     /// in the callee.
     fn first_call(&mut self, state: &mut State) -> Result<(), Failure> {
         let number = self.code.words()[state.at] >> 8;
-        let stub = self.links.target(number);
-        let saved = self.stack[state.base + stub.arity as usize];
-        let (back, _) = unlink(saved);
-        let entry = self.link_callee(number).map_err(|failure| {
-            let caller = self.code.function(back.saturating_sub(1) as u32);
-            failure.called_by(caller.cloned())
-        })?;
-        self.reserve(state.base + entry.frame as usize)?;
-        self.stack[state.base + entry.link as usize] = saved;
-        state.at = entry.code as usize;
-        Ok(())
+        let saved = self.stack[state.base + self.links.target(number).arity as usize];
+        let linked = self.link_callee(number).and_then(|entry| {
+            self.reserve(state.base + entry.frame as usize)?;
+            Ok(entry)
+        });
+        match linked {
+            Ok(entry) => {
+                self.stack[state.base + entry.link as usize] = saved;
+                state.at = entry.code as usize;
+                Ok(())
+            }
+            Err(failure) => {
+                // Nobody runs there: the innermost call is the caller's.
+                let (at, base) = unlink(saved);
+                *state = State { at: at.saturating_sub(1), base, ..*state };
+                Err(failure.called_by(self.code.function(state.at as u32).cloned()))
+            }
+        }
     }
 
     /// The next instruction calls a closure of the host.
     fn closure(&mut self, state: &mut State, output: &mut dyn Output) -> Result<(), Failure> {
-        let words = self.code.words()[state.at..].iter().take(2).copied().collect::<Vec<_>>();
-        let is_accumulator = Op::of(words[0]) == Some(Op::HostA);
-        let number = if is_accumulator { words[0] >> 8 } else { words[1] };
+        let words = &self.code.words()[state.at..];
+        let from_accumulator = Op::of(words[0]) == Some(Op::HostA);
+        let number = if from_accumulator { words[0] >> 8 } else { words[1] };
         let Callee { name, arity } = self.links.host_target(number);
-        let arguments = if is_accumulator {
+        let arguments = if from_accumulator {
             std::slice::from_ref(&state.accumulator)
         } else {
             let first = state.base + (words[0] >> 8) as usize;
             &self.stack[first..first + arity as usize]
         };
-        let result = self.closure_result(name, arguments, output);
-        state.accumulator = result.map_err(|message| Failure::Host { callee: name, message })?;
-        state.at += if is_accumulator { Op::HostA.length() } else { Op::Host.length() };
+        let result = self.hosts.call_closure(name, arguments, output);
+        state.accumulator = result.map_err(|HostError(message)| Failure::Host { callee: name, message })?;
+        state.at += if from_accumulator { Op::HostA.length() } else { Op::Host.length() };
         Ok(())
     }
 
-    fn closure_result(
-        &self,
-        name: Name,
-        arguments: &[f64],
-        output: &mut dyn Output,
-    ) -> Result<f64, String> {
-        let Some(Callable::Closure(closure)) = self.hosts.get(name).map(|host| &host.callable) else {
-            return Err("it is no closure".into());
-        };
-        let mut call = Call { arguments, output };
-        match catch_unwind(AssertUnwindSafe(|| closure(&mut call))) {
-            Ok(result) => result.map_err(|error| error.0),
-            Err(panic) => Err(format!("it panicked: {}", message(&*panic))),
+    /// The calls in progress.
+    fn trace(&self, mut state: State) -> Trace {
+        let mut trace = Trace::default();
+        while let Some((function, link)) = self.code.frame(state.at as u32) {
+            trace.push(function);
+            let Some(saved) = self.stack.get(state.base + link as usize) else { break };
+            let (at, base) = unlink(*saved);
+            state = State { at: at.saturating_sub(1), base, ..state };
         }
+        trace
     }
-}
-
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into())
 }

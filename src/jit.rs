@@ -24,13 +24,14 @@ mod worker;
 pub use instance::Instance;
 
 use crate::abi;
-use crate::codegen::{self, Level, Thunk};
+use crate::codegen::{self, Thunk};
 use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
 use crate::name::{Name, Names};
 use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
 use crate::runtime;
 use crate::sema::checked::Function;
+use crate::stop::Stopper;
 use code_map::CodeMap;
 use definition::{Definition, Expression};
 use epoch::Epochs;
@@ -73,8 +74,10 @@ pub struct Counters {
 /// What a [`Jit`] is made with.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The optimisation level of all code.
-    pub level: Level,
+    /// How code is made.
+    pub code: codegen::Options,
+    /// How many bytes linked code may take.
+    pub max_code_bytes: u64,
     /// How many threads may compile at once.
     pub workers: usize,
 }
@@ -83,7 +86,7 @@ pub struct Options {
 pub struct Jit {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
-    level: Level,
+    options: Options,
     counters: Arc<Counters>,
     generations: Mutex<FxHashMap<Name, u32>>,
     expression: AtomicU64,
@@ -110,17 +113,16 @@ impl Jit {
         hosts: Arc<HostFunctions>,
         options: Options,
     ) -> Result<Arc<Self>, OrcError> {
-        let session = Session::new(&SessionOptions::default())?;
+        let session = Session::new(&SessionOptions { code_limit: options.max_code_bytes })?;
         let dylib = session.create_dylib("program")?;
         let refuse = Address::new(runtime::refuse() as u64);
-        let enter = |trampoline: Address| {
-            Address::new(runtime::enter_trampoline(trampoline.get() as usize) as u64)
-        };
+        let enter =
+            |trampoline: Address| Address::new(runtime::enter_trampoline(trampoline.get() as usize) as u64);
         let trampolines = TrampolinePool::new(enter, refuse)?;
         let jit = Arc::new(Self {
             names,
             hosts,
-            level: options.level,
+            options,
             counters: Arc::default(),
             generations: Mutex::default(),
             expression: AtomicU64::new(0),
@@ -163,24 +165,34 @@ impl Jit {
     }
 
     /// Compiles a top-level expression.
-    fn expression(self: &Arc<Self>, function: &Arc<Function>) -> Result<Expression, Failure> {
+    fn expression(
+        self: &Arc<Self>,
+        function: &Arc<Function>,
+        stopper: &Stopper,
+    ) -> Result<Expression, Failure> {
         let number = self.expression.fetch_add(1, Ordering::Relaxed);
         let (jit, function) = (self.clone(), function.clone());
-        self.wait_for(move || Expression::new(&jit, &function, &format!("$expression${number}")))?
+        self.wait_for(stopper, move || Expression::new(&jit, &function, &format!("$expression${number}")))?
     }
 
     /// The body of a definition, made if need be.
-    fn body(self: &Arc<Self>, definition: &Arc<Definition>) -> Result<usize, Failure> {
+    fn body(self: &Arc<Self>, definition: &Arc<Definition>, stopper: &Stopper) -> Result<usize, Failure> {
         if let Some(body) = definition.body() {
             return Ok(body);
         }
         let (jit, definition) = (self.clone(), definition.clone());
-        self.wait_for(move || definition.materialize(&jit))?
+        self.wait_for(stopper, move || definition.materialize(&jit))?
     }
 
     /// The address that calls of a host function go to: its own, or for a
     /// closure that of a thunk, which is compiled at the first use.
-    fn host_body(self: &Arc<Self>, name: Name, arity: u32, callable: &Callable) -> Result<usize, Failure> {
+    fn host_body(
+        self: &Arc<Self>,
+        name: Name,
+        arity: u32,
+        callable: &Callable,
+        stopper: &Stopper,
+    ) -> Result<usize, Failure> {
         match callable {
             Callable::Native(function) => return Ok(function.address()),
             Callable::Closure(_) => {}
@@ -189,7 +201,7 @@ impl Jit {
             return Ok(*body);
         }
         let jit = self.clone();
-        self.wait_for(move || jit.thunk(name, arity))?
+        self.wait_for(stopper, move || jit.thunk(name, arity))?
     }
 
     fn thunk(&self, name: Name, arity: u32) -> Result<usize, Failure> {
@@ -205,6 +217,7 @@ impl Jit {
         // The thunk stays as long as the session does: letting go of a
         // tracker leaves its code where it is.
         drop(tracker);
+        self.code.insert(body, None);
         thunks.insert(name, body);
         Ok(body)
     }
@@ -230,9 +243,11 @@ impl Jit {
         self.workers.submit(Urgency::Later, job).map_err(|error| Failure::System(error.to_string()))
     }
 
-    /// Has a worker do something and waits for it.
+    /// Has a worker do something and waits for it, or for a request to stop;
+    /// then the worker finishes for nobody.
     fn wait_for<T: Send + 'static>(
         self: &Arc<Self>,
+        stopper: &Stopper,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let answer = Arc::new(Answer { value: Mutex::new(None), given: Condvar::new() });
@@ -247,7 +262,13 @@ impl Jit {
             match value.take() {
                 Some(Some(value)) => return Ok(value),
                 Some(None) => return Err(Failure::System("a compile worker ended".into())),
-                None => answer.given.wait(&mut value),
+                None => {
+                    answer.given.wait_for(&mut value, PATIENCE);
+                }
+            }
+            if let (None, Some(request)) = (&*value, stopper.requested()) {
+                stopper.withdraw(request);
+                return Err(request.into());
             }
         }
     }
@@ -271,6 +292,10 @@ fn timed<T>(counters: &Counters, work: impl FnOnce() -> T) -> T {
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
+
+/// How long a thread waits for a worker before it looks whether it is asked
+/// to stop.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// A value that one thread waits for and another gives; `Some(None)` if that
 /// one ended without giving it.

@@ -7,15 +7,16 @@
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::failure::{Defined, Failure};
+use crate::failure::{Defined, Failure, Stopped};
 use crate::host::Output;
-use crate::interp::Interpreter;
-use crate::jit::state::State;
+use crate::interp::{self, Interpreter};
 use crate::jit::Instance;
+use crate::jit::state::State;
 use crate::name::Name;
 use crate::runtime::Slot;
 use crate::sema::checked::Function;
 use crate::stats::Stats;
+use crate::stop::Stopper;
 use std::sync::Arc;
 
 /// One context's side of a back end.
@@ -38,13 +39,16 @@ pub(crate) enum Handle {
 impl Machine {
     /// The machine for a new context.
     pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
-        let stack = engine.config().stack;
+        let limits = engine.config().limits;
         match engine.mode() {
             Mode::Lazy | Mode::Eager => {
-                let instance = Instance::new(engine.jit()?, stack);
+                let instance = Instance::new(engine.jit()?, limits.stack);
                 instance.map(Self::Native).map_err(|error| Error::Setup(error.to_string()))
             }
-            Mode::Interpret => Ok(Self::Tape(Interpreter::new(engine.names(), engine.hosts(), stack))),
+            Mode::Interpret => {
+                let options = interp::Options { stack: limits.stack, counts_fuel: limits.fuel.is_some() };
+                Ok(Self::Tape(Interpreter::new(engine.names(), engine.hosts(), options)))
+            }
         }
     }
 
@@ -76,6 +80,38 @@ impl Machine {
         }
     }
 
+    /// How many names are bound.
+    pub(crate) fn definitions(&self) -> usize {
+        match self {
+            Self::Native(instance) => instance.definitions(),
+            Self::Tape(interpreter) => interpreter.definitions(),
+        }
+    }
+
+    /// Sets how many function entries and loop rounds are left.
+    pub(crate) fn set_fuel(&mut self, fuel: u64) {
+        match self {
+            Self::Native(instance) => instance.set_fuel(fuel),
+            Self::Tape(interpreter) => interpreter.set_fuel(fuel),
+        }
+    }
+
+    /// How many function entries and loop rounds are left.
+    pub(crate) fn fuel(&self) -> u64 {
+        match self {
+            Self::Native(instance) => instance.fuel(),
+            Self::Tape(interpreter) => interpreter.fuel(),
+        }
+    }
+
+    /// What asks runs of this context to stop, from any thread.
+    pub(crate) fn stopper(&self) -> Stopper {
+        match self {
+            Self::Native(instance) => instance.stopper(),
+            Self::Tape(interpreter) => interpreter.stopper(),
+        }
+    }
+
     /// Has code made ahead of the first call, without waiting for it. There
     /// is nothing to gain for a tape.
     pub(crate) fn prepare(&self, name: Name) -> Result<(), Failure> {
@@ -94,7 +130,11 @@ impl Machine {
     }
 
     /// Runs a top-level expression.
-    pub(crate) fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Failure> {
+    pub(crate) fn run(
+        &mut self,
+        expression: &Arc<Function>,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
         match self {
             Self::Native(instance) => instance.run(expression, output),
             Self::Tape(interpreter) => interpreter.run(expression, output),
@@ -115,12 +155,12 @@ impl Machine {
         handle: Handle,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Failure> {
+    ) -> Result<f64, Stopped> {
         match (self, handle) {
             (Self::Native(instance), Handle::Slot(slot)) => instance.call(slot, arguments, output),
             (Self::Tape(interpreter), Handle::Name(name)) => interpreter.call(name, arguments, output),
             (Self::Native(_), Handle::Name(_)) | (Self::Tape(_), Handle::Slot(_)) => {
-                Err(Failure::System("a handle of another engine".into()))
+                Err(Failure::System("a handle of another engine".into()).into())
             }
         }
     }
@@ -145,7 +185,8 @@ impl Machine {
     pub(crate) fn stats(&self) -> Stats {
         let milliseconds = |nanoseconds: u64| nanoseconds as f64 / 1e6;
         let bindings = self.all();
-        let count = |wanted: &[State]| bindings.iter().filter(|(state, _)| wanted.contains(state)).count() as u64;
+        let count =
+            |wanted: &[State]| bindings.iter().filter(|(state, _)| wanted.contains(state)).count() as u64;
         let stats = Stats {
             defined: bindings.len() as u64,
             pending: count(&[State::Pending, State::Materializing]),

@@ -155,10 +155,8 @@ impl Checker<'_> {
             Some(host) if host.arity == declared => {}
             Some(host) => {
                 let arity = host.arity;
-                let message = format!(
-                    "the host function `{text}` takes {}, not {declared}",
-                    arguments(arity as usize)
-                );
+                let message =
+                    format!("the host function `{text}` takes {}, not {declared}", arguments(arity as usize));
                 let error = self.error(Code::ExternArity, span, message);
                 error.labels[0].message = format!("declared here with {declared}");
             }

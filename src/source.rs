@@ -5,7 +5,7 @@
 //! diagnostic is drawn, never stored. Nothing here reads files.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A range of bytes of a [`Source`]: `start` is the first, `end` is one past
 /// the last. Texts are limited to 4 GiB.
@@ -43,9 +43,15 @@ pub struct Source(Arc<Text>);
 #[derive(Debug)]
 struct Text {
     name: String,
-    text: String,
+    content: String,
     first_line: usize,
+    /// How many line feeds stand before each block of the text; made when a
+    /// position is first asked for.
+    lines_before: OnceLock<Vec<usize>>,
 }
+
+/// Bytes in a block of `lines_before`.
+const BLOCK: usize = 1 << 16;
 
 impl Source {
     /// A source called `name` that reads `text`.
@@ -56,12 +62,8 @@ impl Source {
     /// A source that is a part of a longer text: its first line has the number
     /// `first_line` there, counted from 1.
     pub fn starting_at(name: impl Into<String>, text: impl Into<String>, first_line: usize) -> Self {
-        Self(Arc::new(Text { name: name.into(), text: text.into(), first_line }))
-    }
-
-    /// The number of its first line.
-    pub fn first_line(&self) -> usize {
-        self.0.first_line
+        let (name, content) = (name.into(), text.into());
+        Self(Arc::new(Text { name, content, first_line, lines_before: OnceLock::new() }))
     }
 
     /// The name it is shown under.
@@ -71,22 +73,38 @@ impl Source {
 
     /// The whole text.
     pub fn text(&self) -> &str {
-        &self.0.text
+        &self.0.content
     }
 
     /// The part of the text that `span` covers; empty if `span` is not of
     /// this source.
     pub fn slice(&self, span: Span) -> &str {
-        self.0.text.get(span.range()).unwrap_or("")
+        self.0.content.get(span.range()).unwrap_or("")
     }
 
     /// Line and column of a byte offset, both from 1; columns count characters.
     pub fn position(&self, offset: u32) -> (usize, usize) {
-        let before = self.0.text.get(..offset as usize).unwrap_or(&self.0.text);
+        let before = self.0.content.get(..offset as usize).unwrap_or(&self.0.content);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let line = before.bytes().filter(|&byte| byte == b'\n').count() + self.0.first_line;
-        (line, before[line_start..].chars().count() + 1)
+        let block = before.len() / BLOCK;
+        let line = self.lines_before()[block] + line_feeds(&before.as_bytes()[block * BLOCK..]);
+        (line + self.0.first_line, before[line_start..].chars().count() + 1)
     }
+
+    fn lines_before(&self) -> &[usize] {
+        self.0.lines_before.get_or_init(|| {
+            let mut counts = vec![0];
+            for block in self.0.content.as_bytes().chunks(BLOCK) {
+                counts.push(counts[counts.len() - 1] + line_feeds(block));
+            }
+            counts
+        })
+    }
+}
+
+#[expect(clippy::naive_bytecount, reason = "the compiler vectorises it")]
+fn line_feeds(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte == b'\n').count()
 }
 
 impl PartialEq for Source {
@@ -96,3 +114,28 @@ impl PartialEq for Source {
 }
 
 impl Eq for Source {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_lines_and_characters() {
+        let source = Source::new("test", "é中\n\nabc\n");
+        let offsets = [0, 2, 5, 6, 7, 9, 10, 11, 99];
+        let positions = offsets.map(|offset| source.position(offset));
+        let expected = [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1), (3, 3), (3, 4), (4, 1), (4, 1)];
+        assert_eq!(positions, expected);
+        assert_eq!(Source::new("test", "").position(0), (1, 1));
+    }
+
+    #[test]
+    fn positions_in_a_long_text_are_counted_over_blocks() {
+        let source = Source::new("test", "ab\n".repeat(BLOCK));
+        for line in [0, 1, BLOCK / 3, BLOCK / 3 + 1, BLOCK - 1] {
+            assert_eq!(source.position((line * 3 + 1) as u32), (line + 1, 2));
+        }
+        assert_eq!(source.position(3 * BLOCK as u32), (BLOCK + 1, 1));
+        assert_eq!(Source::new("test", "\n".repeat(BLOCK)).position(BLOCK as u32), (BLOCK + 1, 1));
+    }
+}

@@ -9,6 +9,7 @@ pub mod operator;
 pub mod parser;
 pub mod printer;
 pub mod token;
+mod tree;
 
 /// Whether a text is an identifier, and no keyword.
 pub fn is_identifier(text: &str) -> bool {

@@ -23,8 +23,6 @@ mod lower;
 pub mod op;
 mod validate;
 
-pub use validate::Fault;
-
 use crate::name::Name;
 use crate::sema::checked::Function;
 
@@ -57,19 +55,28 @@ pub struct Tape {
     pub origins: Box<[u32]>,
 }
 
+/// What lowering depends on beside the function.
+#[derive(Clone, Copy)]
+pub struct Environment<'a> {
+    /// Whether a call is of a host function. All others go through the
+    /// bindings of the program.
+    pub is_host: &'a dyn Fn(Callee) -> bool,
+    /// Whether function entries and loop rounds take fuel.
+    pub counts_fuel: bool,
+}
+
 /// A function needs more of something than a tape can number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("too many {0}")]
 pub struct TooMany(pub &'static str);
 
 impl Tape {
-    /// Lowers a function. Calls that `is_host` accepts become calls of host
-    /// functions, all others go through the bindings of the program.
+    /// Lowers a function.
     ///
     /// # Errors
     /// [`TooMany`] for a function whose frame, tables or instructions do not
     /// fit the encoding.
-    pub fn lower(function: &Function, is_host: &dyn Fn(Callee) -> bool) -> Result<Self, TooMany> {
-        lower::lower(function, is_host)
+    pub fn lower(function: &Function, environment: Environment<'_>) -> Result<Self, TooMany> {
+        lower::lower(function, environment)
     }
 }

@@ -36,7 +36,11 @@ pub(super) fn check(arguments: &CheckArguments, options: &Options, reporter: &mu
     for diagnostic in &draft.diagnostics {
         if arguments.json {
             if let Err(error) = writeln!(io::stdout().lock(), "{}", draw::json(diagnostic)) {
-                return if error.kind() == io::ErrorKind::BrokenPipe { Exit::BrokenPipe } else { Exit::Failed };
+                return if error.kind() == io::ErrorKind::BrokenPipe {
+                    Exit::BrokenPipe
+                } else {
+                    Exit::Failed
+                };
             }
         } else {
             reporter.diagnostic(diagnostic);

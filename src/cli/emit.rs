@@ -3,7 +3,7 @@
 use super::check::open;
 use super::report::Reporter;
 use super::{Exit, Options};
-use crate::codegen::{CodegenError, Compiler};
+use crate::codegen::{self, CodegenError, Compiler};
 use crate::diagnostic::Severity;
 use crate::draft::Draft;
 use crate::engine::Engine;
@@ -12,7 +12,7 @@ use crate::source::Source;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, parse_all};
 use crate::syntax::{ast, lexer, printer};
-use crate::tape::{Callee, Tape};
+use crate::tape::{self, Callee, Tape};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -80,11 +80,7 @@ impl From<CodegenError> for Problem {
     }
 }
 
-fn bytes(
-    arguments: &EmitArguments,
-    options: &Options,
-    reporter: &mut Reporter,
-) -> Result<Vec<u8>, Problem> {
+fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
     let source = open(&arguments.file)?;
     let engine = options.engine().map_err(|error| error.to_string())?;
     match arguments.stage {
@@ -98,7 +94,7 @@ fn bytes(
 
 fn tokens(source: &Source, engine: &Engine, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
     match lexer::lex(source, engine.names()) {
-        Ok(tokens) => Ok(printer::tokens(&tokens, source, engine.names()).into_bytes()),
+        Ok(tokens) => Ok(printer::token_list(&tokens).into_bytes()),
         Err(diagnostic) => {
             reporter.diagnostic(&diagnostic);
             Err(Problem::Told)
@@ -129,7 +125,7 @@ fn trees(
     if let (Some(name), true) = (&arguments.function, items.is_empty()) {
         return Err(format!("{} defines no function `{name}`", source.name()).into());
     }
-    Ok(items.iter().map(|item| printer::tree(item, engine.names())).collect::<String>().into_bytes())
+    Ok(items.iter().map(|item| printer::symbolic(item, engine.names())).collect::<String>().into_bytes())
 }
 
 fn code(
@@ -154,21 +150,28 @@ fn code(
         functions.retain(|(function, _)| std::ptr::eq(*function, &raw const **wanted));
     }
     match arguments.stage {
-        Stage::Tape => tapes(&functions, &draft, engine),
+        Stage::Tape => tapes(&functions, &draft, engine, options),
         stage => compile(stage, &functions, engine, options),
     }
 }
 
 /// The tapes that the functions have at the end of the text.
-fn tapes(functions: &[(&Function, String)], draft: &Draft<'_>, engine: &Engine) -> Result<Vec<u8>, Problem> {
+fn tapes(
+    functions: &[(&Function, String)],
+    draft: &Draft<'_>,
+    engine: &Engine,
+    options: &Options,
+) -> Result<Vec<u8>, Problem> {
     let names = engine.names();
     let is_host = |callee: Callee| {
         let host = engine.hosts().get(callee.name);
-        host.is_some_and(|host| host.arity == callee.arity) && draft.definition(names.text(callee.name)).is_none()
+        host.is_some_and(|host| host.arity == callee.arity)
+            && draft.definition(names.text(callee.name)).is_none()
     };
+    let environment = tape::Environment { is_host: &is_host, counts_fuel: options.fuel.is_some() };
     let mut text = String::new();
     for (function, symbol) in functions {
-        let tape = Tape::lower(function, &is_host).map_err(|error| error.to_string())?;
+        let tape = Tape::lower(function, environment).map_err(|error| error.to_string())?;
         text += &tape.disassemble(symbol, function, names);
     }
     Ok(text.into_bytes())
@@ -183,12 +186,13 @@ fn compile(
     // LLVM recurses as deeply as the program is nested.
     let work = || {
         let mut compiler = Compiler::new();
-        let (names, level) = (engine.names(), options.level());
+        let names = engine.names();
+        let options = codegen::Options { level: options.level(), counts_fuel: options.fuel.is_some() };
         match stage {
-            Stage::Asm => compiler.assembly(functions, names, level).map(String::into_bytes),
-            Stage::Obj => compiler.objects(functions, names, level),
+            Stage::Asm => compiler.assembly(functions, names, options).map(String::into_bytes),
+            Stage::Obj => compiler.objects(functions, names, options),
             Stage::Ir | Stage::Tokens | Stage::Ast | Stage::Tape => {
-                compiler.ir(functions, names, level).map(String::into_bytes)
+                compiler.ir(functions, names, options).map(String::into_bytes)
             }
         }
     };

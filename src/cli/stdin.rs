@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn items_come_as_soon_as_they_end() {
         let texts = cut(&["1+", "1; 2;\n3", "\n; # no; not\n", "4"]);
-        let expected =
-            [("1+1; 2;", (1, 1)), ("\n3\n;", (1, 1)), (" # no; not\n4", (3, 1))].map(|(text, at)| (text.to_owned(), at));
+        let expected = [("1+1; 2;", (1, 1)), ("\n3\n;", (1, 1)), (" # no; not\n4", (3, 1))]
+            .map(|(text, at)| (text.to_owned(), at));
         assert_eq!(texts, expected);
     }
 

@@ -15,18 +15,21 @@ use std::fmt::{self, Write as _};
 /// The diagnostic with its source lines, for a terminal; several lines, the
 /// last one ended. `colour` adds escape sequences.
 pub fn draw(diagnostic: &Diagnostic, colour: bool) -> String {
-    let head = format!("{}[{}]", diagnostic.severity, diagnostic.code);
+    head(diagnostic, colour) + &body(diagnostic, colour) + &trace(&diagnostic.trace)
+}
+
+/// The source lines, and what to do about it.
+fn body(diagnostic: &Diagnostic, colour: bool) -> String {
     let excerpts = Excerpt::all(&diagnostic.labels);
     let Some(first) = excerpts.first() else {
-        return format!("{head}: {}\n", visible_text(&diagnostic.message));
+        let help = diagnostic.help.as_deref();
+        return help.map_or_else(String::new, |help| format!("  Help: {}\n", visible_text(help)));
     };
-    let colours = Colours::of(diagnostic.severity, colour);
-    let mut report = Report::build(ReportKind::Custom(&head, colours.head), (0, first.primary()))
-        .with_config(config(colour))
-        .with_message(visible_text(&diagnostic.message));
+    let colours = Colours::of(diagnostic.severity);
+    let mut report = Report::build(ReportKind::Error, (0, first.primary())).with_config(config(colour));
     for (id, excerpt) in excerpts.iter().enumerate() {
         for place in &excerpt.places {
-            let tint = if place.is_primary { colours.head } else { colours.related };
+            let tint = if place.is_primary { colours.primary } else { colours.related };
             let label = ariadne::Label::new((id, place.range.clone()));
             report.add_label(label.with_message(&place.message).with_color(tint));
         }
@@ -37,8 +40,28 @@ pub fn draw(diagnostic: &Diagnostic, colour: bool) -> String {
     let mut drawn = Vec::new();
     match report.finish().write(Texts::new(&excerpts), &mut drawn) {
         Ok(()) => number_lines(&String::from_utf8_lossy(&drawn), &excerpts),
-        Err(_) => format!("{head}: {}\n", visible_text(&diagnostic.message)),
+        Err(_) => String::new(),
     }
+}
+
+/// The calls in progress, one a line.
+fn trace(calls: &[String]) -> String {
+    let lines = calls.iter().enumerate().map(|(index, call)| {
+        format!("{}{}\n", if index == 0 { "  Calls: " } else { "         " }, visible_text(call))
+    });
+    lines.collect()
+}
+
+/// `error[E0103]: message`, a form that ariadne does not know.
+fn head(diagnostic: &Diagnostic, colour: bool) -> String {
+    let (severity, code) = (diagnostic.severity, diagnostic.code);
+    let message = visible_text(&diagnostic.message);
+    let (on, off) = match (colour, severity) {
+        (false, _) => ("", ""),
+        (true, Severity::Error) => ("\x1b[1;31m", "\x1b[0m"),
+        (true, Severity::Warning) => ("\x1b[1;33m", "\x1b[0m"),
+    };
+    format!("{on}{severity}[{code}]{off}: {message}\n")
 }
 
 /// The diagnostic as one JSON object on one line, without the line's end.
@@ -51,6 +74,7 @@ pub fn json(diagnostic: &Diagnostic) -> String {
         place: labels.first().cloned(),
         labels,
         help: diagnostic.help.as_deref(),
+        trace: &diagnostic.trace,
     };
     serde_json::to_string(&record).unwrap_or_default()
 }
@@ -64,6 +88,8 @@ struct Record<'d> {
     place: Option<Place<'d>>,
     labels: Vec<Place<'d>>,
     help: Option<&'d str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    trace: &'d [String],
 }
 
 /// A label's place; ends are one past the last character.
@@ -96,20 +122,17 @@ impl fmt::Display for Severity {
 }
 
 struct Colours {
-    head: Color,
+    primary: Color,
     related: Color,
 }
 
 impl Colours {
-    fn of(severity: Severity, colour: bool) -> Self {
-        if !colour {
-            return Self { head: Color::Primary, related: Color::Primary };
-        }
-        let head = match severity {
+    fn of(severity: Severity) -> Self {
+        let primary = match severity {
             Severity::Error => Color::Red,
             Severity::Warning => Color::Yellow,
         };
-        Self { head, related: Color::Blue }
+        Self { primary, related: Color::Blue }
     }
 }
 
@@ -167,12 +190,12 @@ impl Excerpt {
         let own: Vec<&Label> = labels.iter().filter(|label| label.source == *source).collect();
         let mut rows: Vec<Row> = Vec::new();
         for label in &own {
-            if !rows.iter().any(|row| row.shows(label.span.start)) {
-                rows.push(Row::around(source, label.span.start));
+            if !rows.iter().any(|row| row.shows(start_of(label))) {
+                rows.push(Row::around(source, start_of(label)));
             }
         }
         rows.sort_by_key(|row| row.window.start);
-        let position = source.position(own.first()?.span.start);
+        let position = source.position(start_of(own.first()?));
         let (text, numbers) = join(&mut rows);
         let mut excerpt = Self {
             source_name: visible_text(source.name()),
@@ -189,8 +212,8 @@ impl Excerpt {
     }
 
     fn mark(&self, label: &Label, primary: &Label) -> Option<Mark> {
-        let row = self.rows.iter().find(|row| row.shows(label.span.start))?;
-        let start = row.column(&label.source, label.span.start);
+        let row = self.rows.iter().find(|row| row.shows(start_of(label)))?;
+        let start = row.column(&label.source, start_of(label));
         let end = row.column(&label.source, label.span.end.min(row.window.end)).max(start + 1);
         let message = if label.message.is_empty() { "here" } else { &label.message };
         Some(Mark {
@@ -205,6 +228,11 @@ impl Excerpt {
         let primary = self.places.iter().find(|place| place.is_primary).or(self.places.first());
         primary.map_or(0..0, |place| place.range.clone())
     }
+}
+
+/// Where a label begins; the end of its source if it begins behind that.
+fn start_of(label: &Label) -> u32 {
+    label.span.start.min(label.source.text().len() as u32)
 }
 
 /// Longer lines are cut, in bytes.
@@ -300,10 +328,9 @@ fn number_lines(drawn: &str, excerpts: &[Excerpt]) -> String {
     let widest = excerpts.iter().flat_map(|excerpt| &excerpt.numbers).max().map_or(1, |most| digits(*most));
     let local = excerpts.iter().map(|excerpt| excerpt.numbers.len()).max().map_or(1, digits);
     let mut renumber = Renumber { excerpts, next: 0, margin: widest.saturating_sub(local), carets: false };
-    let mut lines = drawn.lines();
-    let mut result = lines.next().unwrap_or_default().trim_end().to_owned();
-    result.push('\n');
-    for line in lines {
+    let mut result = String::with_capacity(drawn.len());
+    // The first line is ariadne's idea of a head.
+    for line in drawn.lines().skip(1) {
         result.push_str(renumber.line(line).trim_end());
         result.push('\n');
     }
@@ -342,7 +369,8 @@ impl Renumber<'_> {
 
     /// The line that names a file.
     fn head(&mut self, before: &str, after: &str) -> String {
-        let behind = after.trim_start_matches(|character: char| character == ':' || character.is_ascii_digit());
+        let behind =
+            after.trim_start_matches(|character: char| character == ':' || character.is_ascii_digit());
         let excerpt = self.excerpts.get(self.next);
         self.next += 1;
         let (name, (line, column)) =
@@ -353,7 +381,8 @@ impl Renumber<'_> {
     /// A line of a source, which ariadne counts from 1 in the excerpt.
     fn source_line(&self, lead: &str, number: usize, rest: &str) -> String {
         let excerpt = self.next.checked_sub(1).and_then(|excerpt| self.excerpts.get(excerpt));
-        let true_number = excerpt.and_then(|excerpt| excerpt.numbers.get(number - 1)).copied().unwrap_or(number);
+        let true_number =
+            excerpt.and_then(|excerpt| excerpt.numbers.get(number - 1)).copied().unwrap_or(number);
         let escape = lead.find('\x1b').map_or("", |at| &lead[at..]).trim_end_matches(' ');
         let blanks = lead.chars().filter(|&character| character == ' ').count();
         let width = (blanks - 1 + digits(number) + self.margin).max(digits(true_number));
@@ -389,5 +418,147 @@ fn with_carets(line: &str) -> String {
     match line.split_once('|') {
         Some((margin, marks)) => format!("{margin}|{}", marks.replace('|', "^")),
         None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Code;
+
+    fn diagnostic(text: &str, place: std::ops::Range<usize>) -> Diagnostic {
+        let source = Source::new("test.kal", text);
+        Diagnostic::error(Code::UnexpectedToken, &source, Span::new(place.start, place.end), "message")
+    }
+
+    /// The lines that show the source and the carets under it.
+    fn shown(diagnostic: &Diagnostic) -> (String, String) {
+        let drawn = draw(diagnostic, false);
+        let lines: Vec<&str> = drawn.lines().collect();
+        let carets = lines.iter().position(|line| line.contains('^')).expect("a caret");
+        (lines[carets - 1].to_owned(), lines[carets].to_owned())
+    }
+
+    #[test]
+    fn a_whole_drawing() {
+        let source = Source::new("test.kal", "def f(x)\n  x + (1 * 2\n\n\nextern g()");
+        let drawn = Diagnostic::error(Code::UnclosedParenthesis, &source, Span::new(15, 16), "never closed")
+            .with_note("opened here")
+            .with_label(&source, Span::new(24, 30), "noticed here")
+            .with_help("write `)`");
+        let expected = "\
+error[E0105]: never closed
+   ,-[ test.kal:2:7 ]
+   |
+ 2 |   x + (1 * 2
+   |       ^
+   |       `-- opened here
+   |
+ 5 | extern g()
+   | ^^^^^^
+   | `------- noticed here
+   |
+   | Help: write `)`
+---'
+";
+        assert_eq!(draw(&drawn, false), expected);
+    }
+
+    #[test]
+    fn warnings_and_colours() {
+        let warning = diagnostic("1", 0..1).as_warning();
+        assert!(draw(&warning, false).starts_with("warning[E0103]: message\n"));
+        let coloured = draw(&diagnostic("1", 0..1), true);
+        assert!(coloured.starts_with("\x1b[1;31merror[E0103]\x1b[0m: message\n"), "{coloured}");
+        assert!(coloured.contains("test.kal:1:1"), "{coloured}");
+        assert!(!draw(&diagnostic("1", 0..1), false).contains('\x1b'));
+    }
+
+    #[test]
+    fn line_numbers_far_down_and_labels_in_other_sources() {
+        let text = "\n".repeat(12_345) + "abc";
+        let other = Source::new("other.kal", "\n\n\nxyz");
+        let drawn =
+            draw(&diagnostic(&text, 12_346..12_347).with_label(&other, Span::new(3, 6), "there"), false);
+        let expected = "\
+error[E0103]: message
+       ,-[ test.kal:12346:2 ]
+       |
+ 12346 | abc
+       |  ^
+       |  `-- here
+       |
+       |-[ other.kal:4:1 ]
+       |
+     4 | xyz
+       | ^^^
+       | `---- there
+-------'
+";
+        assert_eq!(drawn, expected);
+    }
+
+    #[test]
+    fn carets_stand_under_the_place() {
+        let tab = shown(&diagnostic("\ta = )", 5..6));
+        assert_eq!((tab.0.as_str(), tab.1.as_str()), (" 1 |     a = )", "   |         ^"));
+        let wide = shown(&diagnostic("中文 )", 7..8));
+        assert_eq!((wide.0.as_str(), wide.1.as_str()), (" 1 | 中文 )", "   |      ^"));
+        let accent = shown(&diagnostic("e\u{301} )", 4..5));
+        assert_eq!((accent.0.as_str(), accent.1.as_str()), (" 1 | e\u{301} )", "   |   ^"));
+    }
+
+    #[test]
+    fn the_end_of_a_text_is_a_place() {
+        for (text, at, carets) in
+            [("1 +", 3, "   |    ^"), ("", 0, "   | ^"), ("1\n", 2, "   | ^"), ("a  ", 3, "   |    ^")]
+        {
+            assert_eq!(shown(&diagnostic(text, at..at)).1, carets, "{text:?}");
+        }
+        assert!(draw(&diagnostic("x", 7..9), false).contains("test.kal:1:2"), "a place past the end");
+    }
+
+    #[test]
+    fn places_over_lines_are_cut_to_the_first() {
+        let (line, carets) = shown(&diagnostic("ab\r\ncd", 1..6));
+        assert_eq!((line.as_str(), carets.as_str()), (" 1 | ab", "   |  ^^"));
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_place() {
+        let text = "x+".repeat(5_000) + ")" + &"+x".repeat(5_000);
+        let long = diagnostic(&text, 10_000..10_001);
+        let (line, carets) = shown(&long);
+        assert!(draw(&long, false).contains("test.kal:1:10001"));
+        assert!(line.chars().count() < 400 && line.contains('…'), "{line}");
+        let column = carets.find('^').unwrap();
+        assert_eq!(line.chars().nth(column), Some(')'));
+        let both = long.with_label(&Source::new("b", text.clone()), Span::new(0, 1), "");
+        assert!(draw(&both, false).contains("b:1:1"));
+    }
+
+    #[test]
+    fn control_characters_are_never_written() {
+        let drawn = draw(&diagnostic("a \x1b[31m\x07\u{202e} b\x0B\u{2028}c", 2..3), false);
+        assert!(drawn.contains("a ␛[31m␇\u{fffd} b␋\u{fffd}c"), "{drawn}");
+        let source = Source::new("te\x1bst", "x");
+        let named =
+            Diagnostic::error(Code::UnexpectedToken, &source, Span::new(0, 1), "m\x1b").with_help("\x1b");
+        assert!(draw(&named, false).chars().all(|character| character == '\n' || !character.is_control()));
+    }
+
+    #[test]
+    fn as_json() {
+        let source = Source::new("a \"b\"", "1\n  é )");
+        let found = Diagnostic::error(Code::UnexpectedToken, &source, Span::new(7, 8), "unexpected `)`")
+            .with_label(&source, Span::new(0, 1), "there")
+            .with_help("try\nthis");
+        let expected = concat!(
+            r#"{"code":"E0103","severity":"error","message":"unexpected `)`","file":"a \"b\"","line":2,"column":5,"#,
+            r#""end_line":2,"end_column":6,"note":"","labels":[{"file":"a \"b\"","line":2,"column":5,"end_line":2,"#,
+            r#""end_column":6,"note":""},{"file":"a \"b\"","line":1,"column":1,"end_line":1,"end_column":2,"#,
+            r#""note":"there"}],"help":"try\nthis"}"#
+        );
+        assert_eq!(json(&found), expected);
     }
 }

@@ -14,3 +14,22 @@ pub fn nearest<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) 
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_found_and_far_ones_are_not() {
+        let keywords = ["def", "extern", "then", "else", "unary"];
+        assert_eq!(nearest("dfe", keywords), Some("def"));
+        assert_eq!(nearest("els", keywords), Some("else"));
+        assert_eq!(nearest("the", keywords), Some("then"));
+        assert_eq!(nearest("exten", keywords), Some("extern"));
+        assert_eq!(nearest("foo", keywords), None);
+        assert_eq!(nearest("x", ["y"]), None, "one letter for another is another name");
+        assert_eq!(nearest("fibonaci", ["fibs", "fibonacci"]), Some("fibonacci"));
+        assert_eq!(nearest("same", ["same"]), None);
+        assert_eq!(nearest("", ["a"]), None);
+    }
+}

@@ -29,6 +29,8 @@ pub(super) struct Code {
 
 struct Region {
     length: u32,
+    /// The slot of its frames that holds the link.
+    link: u32,
     function: Arc<Function>,
 }
 
@@ -51,12 +53,12 @@ impl Code {
     }
 
     /// Puts the instructions of a function in.
-    pub(super) fn add(&mut self, words: &[u32], function: &Arc<Function>) -> u32 {
+    pub(super) fn add(&mut self, words: &[u32], function: &Arc<Function>, link: u32) -> u32 {
         let length = words.len() as u32;
         let code = self.place(length);
         let start = code as usize;
         self.words[start..start + words.len()].copy_from_slice(words);
-        self.regions.insert(code, Region { length, function: function.clone() });
+        self.regions.insert(code, Region { length, link, function: function.clone() });
         code
     }
 
@@ -69,8 +71,14 @@ impl Code {
 
     /// The function that an instruction belongs to.
     pub(super) fn function(&self, at: u32) -> Option<&Arc<Function>> {
+        self.frame(at).map(|(function, _)| function)
+    }
+
+    /// The function that an instruction belongs to, and the slot of its
+    /// frames that holds the link.
+    pub(super) fn frame(&self, at: u32) -> Option<(&Arc<Function>, u32)> {
         let (start, region) = self.regions.range(..=at).next_back()?;
-        (at - start < region.length).then_some(&region.function)
+        (at - start < region.length).then_some((&region.function, region.link))
     }
 
     /// Room for so many words.

@@ -29,6 +29,8 @@ pub(super) enum Pause {
     /// A call needs the stack to have so many slots, or the run is to stop.
     /// The instruction is to be executed again.
     Limit(usize),
+    /// The fuel is used up.
+    Fuel,
     /// A back-edge was taken and the run is to stop.
     Stop,
     /// The next instruction calls a closure of the host.
@@ -43,6 +45,8 @@ pub(super) struct Program<'a> {
     pub(super) hosts: &'a [Option<Native>],
     pub(super) variables: &'a mut [f64],
     pub(super) stack: &'a mut [f64],
+    /// How many function entries and loop rounds are left, where counted.
+    pub(super) fuel: &'a mut i64,
     /// As many slots of the stack as calls may use; 0 to stop the run.
     pub(super) limit: &'a AtomicUsize,
 }
@@ -64,7 +68,7 @@ pub(super) fn unlink(link: f64) -> (usize, usize) {
 
 /// Executes instructions until there is a reason to pause.
 pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
-    let Program { words, callees, hosts, variables, stack, limit } = program;
+    let Program { words, callees, hosts, variables, stack, fuel, limit } = program;
     let State { mut at, mut base, accumulator: mut a } = *state;
 
     // A word of the instruction.
@@ -341,6 +345,13 @@ pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
                     Some(Native::Two(_) | Native::Three(_)) | None => pause!(Pause::Closure),
                 };
                 next!(HostA);
+            };
+            Burn => {
+                *fuel -= 1;
+                if *fuel < 0 {
+                    pause!(Pause::Fuel);
+                }
+                next!(Burn);
             };
             Return => leave!(a);
             ReturnS => leave!(slot!(index!(1)));

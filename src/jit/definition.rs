@@ -7,7 +7,7 @@
 
 use super::worker::with_compiler;
 use super::{Counters, Garbage, Jit};
-use crate::codegen::Level;
+use crate::codegen;
 use crate::failure::Failure;
 use crate::name::Names;
 use crate::orc::{MaterializationUnit, Responsibility, SymbolFlags, Tracker};
@@ -101,7 +101,7 @@ impl Definition {
             message: error.to_string(),
         });
         if let Ok(body) = result {
-            jit.code.insert(body, &self.function);
+            jit.code.insert(body, Some(&self.function));
         }
         let mut progress = self.progress.lock();
         let taken = std::mem::replace(&mut *progress, Progress::Spent(Ok(())));
@@ -150,15 +150,13 @@ fn register(jit: &Jit, function: &Arc<Function>, symbol: &str) -> Result<Tracker
     let body = Body {
         function: function.clone(),
         symbol: symbol.to_owned(),
-        level: jit.level,
+        options: jit.options.code,
         names: jit.names.clone(),
         counters: jit.counters.clone(),
     };
     match tracker.define([(symbol, SymbolFlags::FUNCTION)], Box::new(body)) {
         Ok(()) => Ok(tracker),
-        Err(error) => {
-            Err(Failure::Compile { function: function.clone(), message: error.error.to_string() })
-        }
+        Err(error) => Err(Failure::Compile { function: function.clone(), message: error.error.to_string() }),
     }
 }
 
@@ -167,7 +165,7 @@ fn register(jit: &Jit, function: &Arc<Function>, symbol: &str) -> Result<Tracker
 struct Body {
     function: Arc<Function>,
     symbol: String,
-    level: Level,
+    options: codegen::Options,
     names: Arc<Names>,
     counters: Arc<Counters>,
 }
@@ -179,8 +177,9 @@ impl MaterializationUnit for Body {
 
     fn materialize(self: Box<Self>, responsibility: Responsibility) {
         self.counters.ir_generated.add(1);
-        let object =
-            with_compiler(|compiler| compiler.object(&self.function, &self.symbol, &self.names, self.level));
+        let object = with_compiler(|compiler| {
+            compiler.object(&self.function, &self.symbol, &self.names, self.options)
+        });
         match object {
             Ok(object) => {
                 self.counters.objects_linked.add(1);
@@ -202,11 +201,12 @@ pub(super) struct Expression {
 impl Expression {
     pub(super) fn new(jit: &Arc<Jit>, function: &Arc<Function>, symbol: &str) -> Result<Self, Failure> {
         let fail = |message: String| Failure::Compile { function: function.clone(), message };
-        let object = with_compiler(|compiler| compiler.object(function, symbol, &jit.names, jit.level))
-            .map_err(|error| fail(error.to_string()))?;
+        let object =
+            with_compiler(|compiler| compiler.object(function, symbol, &jit.names, jit.options.code))
+                .map_err(|error| fail(error.to_string()))?;
         let body = jit.link(&object, symbol).map_err(fail)?;
         jit.counters.expressions.add(1);
-        jit.code.insert(body.1, function);
+        jit.code.insert(body.1, Some(function));
         Ok(Self { jit: jit.clone(), tracker: Some(body.0), body: body.1 })
     }
 }

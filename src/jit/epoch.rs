@@ -86,7 +86,8 @@ impl<T> Epochs<T> {
 
     fn oldest(&self) -> u64 {
         let activities = self.activities.lock();
-        let begun = activities.iter().filter_map(|activity| Some(activity.upgrade()?.0.load(Ordering::SeqCst)));
+        let begun =
+            activities.iter().filter_map(|activity| Some(activity.upgrade()?.0.load(Ordering::SeqCst)));
         begun.min().unwrap_or(IDLE)
     }
 }

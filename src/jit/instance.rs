@@ -1,17 +1,18 @@
 //! The JIT's side of one context: its bindings, and running code in it.
 
 use super::bindings::{Bindings, Call};
+use super::code_map::Finder;
 use super::definition::Definition;
 use super::epoch::Activity;
 use super::slots::Target;
 use super::state::{Event, State};
 use super::{Jit, nanoseconds};
-use crate::failure::{Defined, Failure};
-use crate::host::{self, Callable, Intrinsic, Output};
+use crate::failure::{Defined, Failure, Stopped, Trace};
+use crate::host::{HostError, Intrinsic, Output};
 use crate::name::Name;
-use crate::runtime::{self, Execution, ExecutionMemory, Slot, Surroundings};
+use crate::runtime::{self, Execution, ExecutionMemory, Left, Slot, Stop, Surroundings};
 use crate::sema::checked::Function;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::stop::Stopper;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -45,6 +46,21 @@ impl Instance {
     /// The JIT of the engine.
     pub fn jit(&self) -> &Arc<Jit> {
         &self.jit
+    }
+
+    /// Sets how many function entries and loop rounds are left.
+    pub fn set_fuel(&mut self, fuel: u64) {
+        self.execution.set_fuel(i64::try_from(fuel).unwrap_or(i64::MAX));
+    }
+
+    /// How many function entries and loop rounds are left.
+    pub fn fuel(&self) -> u64 {
+        u64::try_from(self.execution.fuel()).unwrap_or(0)
+    }
+
+    /// What asks runs of this context to stop, from any thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper::new(self.bindings.memory().clone())
     }
 
     /// Nanoseconds spent in compiled code, without waiting for compilers.
@@ -82,6 +98,11 @@ impl Instance {
     pub fn all(&self) -> Vec<(State, Arc<Function>)> {
         let all = self.bindings.all();
         all.into_iter().map(|(state, definition)| (state, definition.function().clone())).collect()
+    }
+
+    /// How many names are bound.
+    pub fn definitions(&self) -> usize {
+        self.bindings.len()
     }
 
     /// How many bindings are in `state`.
@@ -124,7 +145,7 @@ impl Instance {
 
     /// The body of a definition, made if need be; the binding follows.
     fn materialize(&self, definition: &Arc<Definition>) -> Result<usize, Failure> {
-        let body = self.jit.body(definition);
+        let body = self.jit.body(definition, &self.stopper());
         self.bindings.finished(&self.jit.slots, definition, body.as_ref().ok().copied());
         body
     }
@@ -133,8 +154,8 @@ impl Instance {
     ///
     /// # Errors
     /// Why it could not be compiled or did not run to its end.
-    pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Failure> {
-        let code = self.jit.expression(expression)?;
+    pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
+        let code = self.jit.expression(expression, &self.stopper())?;
         self.enter(|_| code.body, &[], output)
     }
 
@@ -151,7 +172,7 @@ impl Instance {
     ///
     /// # Errors
     /// Why it did not run to its end.
-    pub fn call(&mut self, slot: Slot, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Failure> {
+    pub fn call(&mut self, slot: Slot, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Stopped> {
         self.enter(|memory| memory.slot(slot), arguments, output)
     }
 
@@ -178,7 +199,7 @@ impl Instance {
         body: impl FnOnce(&ExecutionMemory) -> usize,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Failure> {
+    ) -> Result<f64, Stopped> {
         let jit = self.jit.clone();
         let outermost = jit.epochs.begin(&self.activity);
         let body = body(self.bindings.memory());
@@ -198,13 +219,26 @@ impl Instance {
         match result.map_err(|error| Failure::System(error.to_string()))? {
             Ok(value) => Ok(value),
             Err(left) => {
-                let caller = (left.fault != 0 && !runtime::is_entry(left.fault))
-                    .then(|| jit.code.find(left.fault))
-                    .flatten();
-                let failure = failure.unwrap_or(Failure::StackOverflow);
-                Err(failure.called_by(caller))
+                let (caller, trace) = self.trace(left);
+                let failure = failure.unwrap_or(Failure::Interrupted).called_by(caller);
+                if outermost && matches!(failure, Failure::StackOverflow) {
+                    self.execution.release_stack();
+                }
+                Err(Stopped { failure, trace })
             }
         }
+    }
+
+    /// Who was running where a run was left, and the calls in progress.
+    fn trace(&self, left: Left) -> (Option<Arc<Function>>, Trace) {
+        let mut finder = Finder::new(&self.jit.code);
+        let innermost = (left.fault != 0 && !runtime::is_entry(left.fault)).then_some(left.fault);
+        let mut trace = Trace::default();
+        if let Some(fault) = innermost {
+            let addresses = std::iter::once(fault).chain(self.execution.return_addresses(left.frame));
+            addresses.for_each(|address| finder.find(address).iter().for_each(|owner| trace.push(owner)));
+        }
+        (innermost.and_then(|fault| finder.find(fault)), trace)
     }
 
     /// The definitions that call `function` with a number of arguments it does
@@ -255,6 +289,10 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    fn stopper(&self) -> Stopper {
+        Stopper::new(self.bindings.memory().clone())
+    }
+
     fn body_of(&mut self, trampoline: usize) -> Result<usize, Failure> {
         let Some((_, target)) = self.jit.slots.target(trampoline) else {
             return Err(Failure::System("a trampoline without a slot".into()));
@@ -262,7 +300,7 @@ impl Run<'_> {
         match self.bindings.call(&self.jit.slots, target) {
             Call::Ready(body) => Ok(body),
             Call::Wait(definition) => {
-                let body = self.jit.body(&definition);
+                let body = self.jit.body(&definition, &self.stopper());
                 self.bindings.finished(&self.jit.slots, &definition, body.as_ref().ok().copied());
                 body
             }
@@ -279,7 +317,7 @@ impl Run<'_> {
         let Target { name, arity } = target;
         match self.jit.hosts.get(name) {
             Some(host) if host.arity == arity => {
-                let body = self.jit.host_body(name, arity, &host.callable)?;
+                let body = self.jit.host_body(name, arity, &host.callable, &self.stopper())?;
                 self.jit.slots.redirect(self.bindings.memory(), target, body);
                 Ok(body)
             }
@@ -287,18 +325,6 @@ impl Run<'_> {
                 Err(Failure::HostArity { callee: name, wanted: host.arity, passed: arity, caller: None })
             }
             None => Err(Failure::Undefined { callee: name, passed: arity, caller: None }),
-        }
-    }
-
-    fn closure(&mut self, name: Name, arguments: &[f64]) -> Result<f64, String> {
-        let Some(Callable::Closure(closure)) = self.jit.hosts.get(name).map(|host| &host.callable) else {
-            return Err("it is no closure".into());
-        };
-        let mut call = host::Call { arguments, output: &mut *self.output };
-        // A panic must not cross compiled frames.
-        match catch_unwind(AssertUnwindSafe(|| closure(&mut call))) {
-            Ok(result) => result.map_err(|error| error.0),
-            Err(panic) => Err(format!("it panicked: {}", message(&*panic))),
         }
     }
 }
@@ -313,17 +339,15 @@ impl Surroundings for Run<'_> {
 
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64> {
         let callee = Name::from_index(closure as usize)?;
-        let result = self.closure(callee, arguments);
-        result.map_err(|message| self.failure = Some(Failure::Host { callee, message })).ok()
+        let result = self.jit.hosts.call_closure(callee, arguments, self.output);
+        result.map_err(|HostError(message)| self.failure = Some(Failure::Host { callee, message })).ok()
     }
 
-    fn stop(&mut self) -> bool {
-        self.failure = Some(Failure::StackOverflow);
-        false
+    fn stop(&mut self, stop: Stop) {
+        self.failure = Some(match stop {
+            Stop::Overflow => Failure::StackOverflow,
+            Stop::Fuel => Failure::OutOfFuel,
+            Stop::Requested(request) => request.into(),
+        });
     }
-}
-
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into())
 }

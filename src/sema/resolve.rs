@@ -147,8 +147,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 Some(near) => Some(format!("did you mean `{near}`?")),
                 None => None,
             };
-            let error =
-                self.checker.error(Code::UnknownVariable, span, format!("unknown variable `{text}`"));
+            let error = self.checker.error(Code::UnknownVariable, span, format!("unknown variable `{text}`"));
             error.help = help;
         }
         name
@@ -201,10 +200,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
         }
         let text = self.checker.text(callee).to_owned();
         let message = format!("`{text}` takes {}, not {passed}", arguments(wanted as usize));
-        let own = (callee == self.head.name).then(|| super::Place {
-            source: self.checker.source.clone(),
-            span: self.head.span,
-        });
+        let own = (callee == self.head.name)
+            .then(|| super::Place { source: self.checker.source.clone(), span: self.head.span });
         let error = self.checker.error(Code::WrongArity, span, message);
         error.labels[0].message = format!("called here with {passed}");
         if let Some(place) = place.or(own) {

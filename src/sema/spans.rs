@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn spans_survive_packing() {
-        let spans = [(5, 6), (0, 3), (0, 0), (1_000_000, 1_000_001), (7, 4_000_000_000), (u32::MAX, u32::MAX)];
+        let spans =
+            [(5, 6), (0, 3), (0, 0), (1_000_000, 1_000_001), (7, 4_000_000_000), (u32::MAX, u32::MAX)];
         let mut packed = Spans::default();
         spans.iter().for_each(|&(start, end)| packed.push(Span { start, end }));
         let unpacked: Vec<_> = packed.iter().map(|span| (span.start, span.end)).collect();

@@ -61,7 +61,8 @@ struct Collector<'s> {
 
 impl<'s> Collector<'s> {
     fn new(source: &'s Source, names: &'s Names) -> Self {
-        let estimate = source.text().len() / 4;
+        // Memory that is reserved and never touched costs nothing; growing copies.
+        let estimate = source.text().len() / 2;
         let tokens = Tokens {
             source: source.clone(),
             terminals: Vec::with_capacity(estimate),
@@ -135,5 +136,141 @@ impl<'s> Collector<'s> {
     fn new_word(&mut self, text: &str) -> u32 {
         self.tokens.vocabulary.push(self.names.intern(text));
         self.tokens.vocabulary.len() as u32 - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kind and text of every token.
+    fn kinds(text: &str) -> Vec<(Terminal, String)> {
+        let tokens = lex(&Source::new("test", text), &Names::new()).unwrap();
+        (0..tokens.len()).map(|token| (tokens.terminals()[token], tokens.text(token).to_owned())).collect()
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        kinds(text).into_iter().map(|token| token.1).collect()
+    }
+
+    /// What the lexer says against a text: code and place.
+    fn faults(text: &str) -> Vec<(Code, String, String)> {
+        let source = Source::new("test", text);
+        let tokens = lex(&source, &Names::new()).unwrap();
+        let diagnostics = tokens.diagnostics(0..tokens.len());
+        diagnostics
+            .map(|found| (found.code, source.slice(found.labels[0].span).to_owned(), found.message))
+            .collect()
+    }
+
+    #[test]
+    fn words_numbers_and_operators() {
+        let expected = [
+            (Terminal::Def, "def"),
+            (Terminal::Identifier, "défi_1"),
+            (Terminal::LeftParenthesis, "("),
+            (Terminal::Identifier, "x"),
+            (Terminal::RightParenthesis, ")"),
+            (Terminal::Identifier, "x"),
+            (Terminal::Operator, "<="),
+            (Terminal::Number, ".5"),
+            (Terminal::Equals, "="),
+            (Terminal::Identifier, "ifx"),
+            (Terminal::Semicolon, ";"),
+        ];
+        let expected: Vec<_> = expected.iter().map(|(kind, text)| (*kind, (*text).to_owned())).collect();
+        assert_eq!(kinds("def défi_1(x) x<=.5=ifx;"), expected);
+    }
+
+    #[test]
+    fn the_longest_operator_wins() {
+        assert_eq!(
+            texts("a===b!==c<=>d&&&e|||f"),
+            ["a", "==", "=", "b", "!=", "=", "c", "<=", ">", "d", "&&", "&", "e", "||", "|", "f"]
+        );
+        assert_eq!(texts("binary:1 $x'[{∑∫×"), ["binary", ":", "1", "$", "x", "'", "[", "{", "∑", "∫", "×"]);
+        assert_eq!(texts("x.5 . 5"), ["x", ".5", ".", "5"]);
+    }
+
+    #[test]
+    fn every_punctuation_character_is_a_token() {
+        for byte in 0x21..0x7F_u8 {
+            let character = char::from(byte);
+            if character.is_ascii_punctuation() && character != '#' {
+                let expected = match character {
+                    '(' => Terminal::LeftParenthesis,
+                    ')' => Terminal::RightParenthesis,
+                    ',' => Terminal::Comma,
+                    ';' => Terminal::Semicolon,
+                    '_' => Terminal::Identifier,
+                    '=' => Terminal::Equals,
+                    _ => Terminal::Operator,
+                };
+                assert_eq!(kinds(&character.to_string())[0].0, expected, "{character}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_take_all_that_belongs_to_them() {
+        assert_eq!(
+            texts("0x1e-3 1e-3-1 1e-x 1.5+2 1-2"),
+            ["0x1e", "-", "3", "1e-3", "-", "1", "1e-x", "1.5", "+", "2", "1", "-", "2"]
+        );
+        assert_eq!(texts("12ab+1.2.3é(5.)"), ["12ab", "+", "1.2.3é", "(", "5.", ")"]);
+    }
+
+    #[test]
+    fn white_space_and_comments_are_skipped() {
+        assert_eq!(texts("\u{FEFF}#!/usr/bin/kal\na # b\r\n#c"), ["a"]);
+        assert_eq!(texts("a\u{A0}b\u{2003}c\t\x0B\x0Cd"), ["a", "b", "c", "d"]);
+        assert_eq!(texts(""), Vec::<String>::new());
+        assert_eq!(texts("# no line feed"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_run_of_unknown_characters_is_one_mistake() {
+        let found = faults("a “„” \x01\x02 b\u{200B}c");
+        let found: Vec<_> =
+            found.iter().map(|(_, text, message)| (text.as_str(), message.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                ("“„”", "3 unknown characters, the first is `“` (U+201C)"),
+                ("\x01\x02", "2 unknown characters, the first is U+0001"),
+                ("\u{200B}", "unknown character U+200B"),
+            ]
+        );
+        assert_eq!(texts("a“b"), ["a", "“", "b"]);
+    }
+
+    #[test]
+    fn a_malformed_number_is_one_mistake_and_stays_a_number() {
+        let found = faults("1.2.3 + 0x * 1e - 12ab");
+        let codes: Vec<_> = found.iter().map(|fault| fault.0).collect();
+        assert_eq!(codes, [Code::MalformedNumber; 4]);
+        assert_eq!(found[0].2, "`1.2.3` is not a well-formed number");
+        assert_eq!(kinds("1.2.3")[0].0, Terminal::Number);
+    }
+
+    #[test]
+    fn names_are_equal_when_their_texts_are() {
+        let names = Names::new();
+        let tokens = lex(&Source::new("test", "foo + x + foo + x"), &names).unwrap();
+        assert_eq!(tokens.name(0), tokens.name(4));
+        assert_eq!(tokens.name(2), tokens.name(6));
+        assert_eq!(tokens.name(1), names.intern("+"));
+        assert_ne!(tokens.name(0), tokens.name(2));
+    }
+
+    #[test]
+    fn a_text_over_the_limit_is_refused() {
+        let source = Source::new("test", "1 + 1");
+        assert!(lex_within(&source, &Names::new(), 5).is_ok());
+        let refused = lex_within(&source, &Names::new(), 4).unwrap_err();
+        assert_eq!(
+            (refused.code, refused.message.as_str()),
+            (Code::SourceTooLong, "the text is longer than 4 bytes")
+        );
     }
 }

@@ -36,7 +36,9 @@ impl Malformed {
             Self::NoExponent => "write an exponent as in `1e5` or `1e-3`",
             Self::NoHexDigits | Self::BadHexDigit => "write a hexadecimal number as in `0x1F`",
             Self::StrayUnderscore => "write `1_000`: one underscore, and digits on both sides of it",
-            Self::StrayLetter => "a name cannot begin with a digit; between a number and a name goes an operator",
+            Self::StrayLetter => {
+                "a name cannot begin with a digit; between a number and a name goes an operator"
+            }
         }
     }
 }
@@ -150,4 +152,71 @@ fn check_underscores(text: &str, is_digit: fn(&u8) -> bool) -> Result<(), Malfor
     };
     let mut underscores = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'_');
     if underscores.all(|(at, _)| between_digits(at)) { Ok(()) } else { Err(Malformed::StrayUnderscore) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values() {
+        let expected = [
+            ("1", 1.0),
+            ("1.5", 1.5),
+            (".5", 0.5),
+            ("5.", 5.0),
+            ("1e-3", 0.001),
+            ("1.e2", 100.0),
+            ("2.5E+7", 2.5e7),
+            ("0x1F", 31.0),
+            ("0XfF", 255.0),
+            ("1_000", 1000.0),
+            ("1_0.0_5e1_0", 10.05e10),
+            ("0x1_0", 16.0),
+            ("123456789012345", 123_456_789_012_345.0),
+            ("0.1", 0.1),
+            ("9007199254740993", 9_007_199_254_740_992.0),
+            ("1e999", f64::INFINITY),
+        ];
+        for (text, number) in expected {
+            assert_eq!(value(text), Ok(number), "{text}");
+        }
+    }
+
+    #[test]
+    fn long_hexadecimal_numbers_are_rounded_to_the_nearest() {
+        assert_eq!(value("0x20000000000001"), Ok(9_007_199_254_740_992.0), "a tie goes to the even");
+        assert_eq!(value("0x20000000000003"), Ok(9_007_199_254_740_996.0));
+        let just_above = format!("0x20000000000001{}1", "0".repeat(100));
+        let expected = 9_007_199_254_740_994.0 * 2f64.powi(404);
+        assert_eq!(value(&just_above), Ok(expected), "a bit far below breaks the tie");
+        assert_eq!(value(&format!("0x{}", "F".repeat(256))), Ok(f64::INFINITY));
+        assert_eq!(value(&format!("0x1{}", "0".repeat(255))), Ok(2f64.powi(1020)));
+        assert_eq!(value(&format!("0x{}1", "0".repeat(100_000))), Ok(1.0));
+    }
+
+    #[test]
+    fn reasons() {
+        let expected = [
+            ("1.2.3", Malformed::SecondPoint),
+            ("1..2", Malformed::SecondPoint),
+            ("0x", Malformed::NoHexDigits),
+            ("0xG", Malformed::BadHexDigit),
+            ("0x1.8", Malformed::SecondPoint),
+            ("1e", Malformed::NoExponent),
+            ("1e+", Malformed::NoExponent),
+            ("1ex", Malformed::NoExponent),
+            ("1e5x", Malformed::StrayLetter),
+            ("1e5.5", Malformed::SecondPoint),
+            ("12ab", Malformed::StrayLetter),
+            ("1_", Malformed::StrayUnderscore),
+            ("1__0", Malformed::StrayUnderscore),
+            ("1_.5", Malformed::StrayUnderscore),
+            ("0x_1", Malformed::StrayUnderscore),
+            ("1é", Malformed::StrayLetter),
+        ];
+        for (text, reason) in expected {
+            assert_eq!(value(text), Err(reason), "{text}");
+        }
+    }
 }

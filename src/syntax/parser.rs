@@ -117,9 +117,10 @@ impl<'t> Parser<'t> {
     fn recover(&self, start: usize, at: usize) -> usize {
         let from = at.max(start + 1);
         let terminals = self.tokens.terminals();
-        let found = terminals.iter().skip(from).position(|terminal| {
-            *terminal == Terminal::Semicolon || terminal.begins_item()
-        });
+        let found = terminals
+            .iter()
+            .skip(from)
+            .position(|terminal| *terminal == Terminal::Semicolon || terminal.begins_item());
         found.map_or(terminals.len(), |distance| {
             let stop = from + distance;
             if terminals[stop] == Terminal::Semicolon { stop + 1 } else { stop }
@@ -145,11 +146,7 @@ impl<'t> Parser<'t> {
 }
 
 /// Reads a whole text, entering the operators it defines into `operators`.
-pub fn parse_all(
-    source: &Source,
-    names: &Names,
-    operators: &mut Operators,
-) -> (Vec<Item>, Vec<Diagnostic>) {
+pub fn parse_all(source: &Source, names: &Names, operators: &mut Operators) -> (Vec<Item>, Vec<Diagnostic>) {
     let (mut items, mut diagnostics) = (Vec::new(), Vec::new());
     let tokens = match lexer::lex(source, names) {
         Ok(tokens) => tokens,
@@ -192,3 +189,6 @@ pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> b
     }
     incomplete
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //! enum, the lexer's patterns, and the lists that the grammar files are tested
 //! against all come from it.
 
+use crate::diagnostic::visible::is_invisible;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::name::Name;
 use crate::source::{Source, Span};
@@ -73,13 +74,6 @@ terminals! {
     compound_operators { "==" "!=" "<=" ">=" "&&" "||" }
 }
 
-/// Whether `character` is an operator by itself (`=` included).
-pub fn is_operator_character(character: char) -> bool {
-    let mut buffer = [0; 4];
-    let mut lexer = Terminal::lexer(character.encode_utf8(&mut buffer));
-    matches!(lexer.next(), Some(Ok(Terminal::Operator | Terminal::Equals)))
-}
-
 impl Terminal {
     /// The text, for terminals that have only one.
     pub fn fixed_text(self) -> Option<&'static str> {
@@ -104,8 +98,17 @@ impl Terminal {
             Self::Operator | Self::Equals => "operator",
             Self::Unknown => "unknown",
             Self::LeftParenthesis | Self::RightParenthesis | Self::Comma | Self::Semicolon => "punctuation",
-            Self::Def | Self::Extern | Self::Import | Self::If | Self::Then | Self::Else => "keyword",
-            Self::For | Self::In | Self::Var | Self::Unary | Self::Binary => "keyword",
+            Self::Def
+            | Self::Extern
+            | Self::Import
+            | Self::If
+            | Self::Then
+            | Self::Else
+            | Self::For
+            | Self::In
+            | Self::Var
+            | Self::Unary
+            | Self::Binary => "keyword",
         }
     }
 }
@@ -186,7 +189,8 @@ impl Tokens {
     /// What the lexer has to say against the tokens of a range.
     pub fn diagnostics(&self, tokens: std::ops::Range<usize>) -> impl Iterator<Item = Diagnostic> {
         let first = self.faults.partition_point(|fault| (fault.token as usize) < tokens.start);
-        let in_range = self.faults[first..].iter().take_while(move |fault| (fault.token as usize) < tokens.end);
+        let in_range =
+            self.faults[first..].iter().take_while(move |fault| (fault.token as usize) < tokens.end);
         in_range.map(|fault| self.diagnostic(*fault))
     }
 
@@ -234,13 +238,6 @@ fn described(character: char) -> String {
     } else {
         format!("`{character}` (U+{code:04X})")
     }
-}
-
-/// Format characters: they have no shape, or change the direction of others.
-fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
-        | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{E000}'..='\u{F8FF}'
-        | '\u{E0000}'..='\u{E0FFF}')
 }
 
 /// The ASCII character that a typographic one was probably meant to be.

@@ -44,7 +44,13 @@ impl Tape {
         text
     }
 
-    fn instruction(&self, instruction: &Instruction, at: usize, function: &Function, names: &Names) -> String {
+    fn instruction(
+        &self,
+        instruction: &Instruction,
+        at: usize,
+        function: &Function,
+        names: &Names,
+    ) -> String {
         let mut text = instruction.op.template().to_owned();
         for (place, (kind, raw)) in instruction.operands().enumerate() {
             let operand = match kind {

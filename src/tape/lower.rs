@@ -12,7 +12,7 @@
 
 use super::flow::Flow;
 use super::op::{INDEX_END, Op, Raw, encode};
-use super::{Callee, Tape, TooMany};
+use super::{Callee, Environment, Tape, TooMany};
 use crate::host::Intrinsic;
 use crate::name::Name;
 use crate::sema::checked::{Function, Node};
@@ -20,8 +20,9 @@ use crate::syntax::operator::{BinaryOp, UnaryOp};
 use rustc_hash::FxHashMap;
 
 /// Lowers a function; see [`Tape::lower`].
-pub(super) fn lower(function: &Function, is_host: &dyn Fn(Callee) -> bool) -> Result<Tape, TooMany> {
-    let mut lowering = Lowering::new(function, is_host);
+pub(super) fn lower(function: &Function, environment: Environment<'_>) -> Result<Tape, TooMany> {
+    let mut lowering = Lowering::new(function, environment);
+    lowering.burn();
     for (at, node) in function.nodes.iter().enumerate() {
         lowering.node = at;
         lowering.lower(*node);
@@ -112,7 +113,7 @@ enum Exit {
 
 struct Lowering<'a> {
     function: &'a Function,
-    is_host: &'a dyn Fn(Callee) -> bool,
+    environment: Environment<'a>,
     flow: Flow,
     node: usize,
     code: Code,
@@ -127,10 +128,10 @@ struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(function: &'a Function, is_host: &'a dyn Fn(Callee) -> bool) -> Self {
+    fn new(function: &'a Function, environment: Environment<'a>) -> Self {
         Self {
             function,
-            is_host,
+            environment,
             flow: Flow::of(function),
             node: 0,
             code: Code::default(),
@@ -225,6 +226,13 @@ impl<'a> Lowering<'a> {
         let place = self.code.words.len() - 1;
         self.code.words[place] = (place - start) as u32;
         place
+    }
+
+    /// Takes fuel, if that is counted.
+    fn burn(&mut self) {
+        if self.environment.counts_fuel {
+            self.emit(Op::Burn, &[]);
+        }
     }
 
     /// Lets the jumps at these places lead to what is appended next.
@@ -680,6 +688,7 @@ impl<'a> Lowering<'a> {
         else {
             return;
         };
+        self.burn();
         self.put_back(step);
         let base = self.code.words.len();
         self.put_back(condition);
@@ -731,7 +740,7 @@ impl<'a> Lowering<'a> {
         let callee = self.function.callees[callee as usize];
         let callee = Callee { name: callee.name, arity: callee.arity };
         let arity = callee.arity as usize;
-        let is_host = (self.is_host)(callee);
+        let is_host = (self.environment.is_host)(callee);
         if is_host && arity == 1 {
             let host = self.hosts.index(callee);
             self.load_top();

@@ -246,6 +246,7 @@ ops! {
     CallS = "{2} = {3}, _ = call {1} at {0}" Frame Callee Slot Slot;
     Host = "_ = host {1} at {0}" Frame Host;
     HostA = "_ = host {0}(_)" Host;
+    Burn = "burn";
     Return = "return _" Link;
     ReturnS = "return {1}" Link Slot;
     ReturnK = "return {1}" Link Number;

@@ -53,7 +53,8 @@ impl Expected {
         let mut words: Vec<String> = Vec::new();
         words.extend(CLASSES.iter().filter(|class| self.contains(class.0)).map(|class| class.1.to_owned()));
         words.extend(self.keywords().map(|text| format!("`{text}`")));
-        let marks = [Terminal::LeftParenthesis, Terminal::RightParenthesis, Terminal::Comma, Terminal::Equals];
+        let marks =
+            [Terminal::LeftParenthesis, Terminal::RightParenthesis, Terminal::Comma, Terminal::Equals];
         let marks = marks.into_iter().filter(|mark| self.contains(Self::terminal(*mark)));
         words.extend(marks.filter_map(Terminal::fixed_text).map(|text| format!("`{text}`")));
         match words.as_slice() {
@@ -114,8 +115,7 @@ impl Failure {
                     .with_label(source, place, message)
             }
             _ => {
-                let code =
-                    if self.is_at_end(tokens) { Code::UnexpectedEnd } else { Code::UnexpectedToken };
+                let code = if self.is_at_end(tokens) { Code::UnexpectedEnd } else { Code::UnexpectedToken };
                 let note = format!("expected {}", self.expected.words());
                 let diagnostic = Diagnostic::error(code, source, place, message).with_note(note);
                 match open {
@@ -139,16 +139,19 @@ impl Failure {
         ends && self.expected.contains(Expected::terminal(Terminal::RightParenthesis))
     }
 
-    /// The keyword that a misspelt name here, or before the item, was to be.
+    /// The keyword that a misspelt name was to be: here, before an operator to
+    /// define, or before the item.
     fn intended(self, tokens: &Tokens, start: usize) -> Option<&'static str> {
-        let identifier = |token: usize| {
+        let identifier = |token: Option<usize>| {
+            let token = token?;
             (tokens.terminals().get(token) == Some(&Terminal::Identifier)).then(|| tokens.text(token))
         };
-        let here = identifier(self.at).and_then(|text| nearest(text, self.expected.keywords()));
-        here.or_else(|| {
-            let before = identifier(start.checked_sub(1)?)?;
-            nearest(before, ["def", "extern", "import"])
-        })
+        let here = identifier(Some(self.at)).and_then(|text| nearest(text, self.expected.keywords()));
+        let is_head = self.expected.contains(Expected::terminal(Terminal::LeftParenthesis));
+        let operator = identifier(self.at.checked_sub(1).filter(|_| is_head))
+            .and_then(|text| nearest(text, ["unary", "binary"]));
+        let item = || nearest(identifier(start.checked_sub(1))?, ["def", "extern", "import"]);
+        here.or(operator).or_else(item)
     }
 }
 

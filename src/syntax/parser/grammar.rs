@@ -17,6 +17,8 @@ type Tape<'t, 'p, 's> = InputRef<'t, 'p, &'t [Terminal], Extra<'s>>;
 type Extra<'s> = extra::Full<Failure, State<'s>, ()>;
 type Parsed<T = ()> = Result<T, Failure>;
 
+const CLOSING: Expected = Expected::terminal(Terminal::RightParenthesis);
+
 /// A parser that changes the state and gives nothing.
 pub(super) trait Rule<'t, 's: 't>: Parser<'t, &'t [Terminal], (), Extra<'s>> {}
 
@@ -93,7 +95,11 @@ fn proto<'t, 's: 't>() -> impl Rule<'t, 's> {
 fn function_proto(tape: &mut Tape<'_, '_, '_>) -> Parsed<Prototype> {
     let name = identifier(tape)?;
     open_parenthesis(tape)?;
-    let parameters = if tape.peek() == Some(Terminal::RightParenthesis) { Vec::new() } else { parameters(tape)? };
+    let parameters = match tape.peek() {
+        Some(Terminal::RightParenthesis) => Vec::new(),
+        Some(Terminal::Identifier) => parameters(tape)?,
+        _ => return unexpected(tape, Expected::terminal(Terminal::Identifier).or(CLOSING)),
+    };
     close_parenthesis(tape)?;
     Ok(Prototype { name, parameters, fixity: None })
 }
@@ -107,7 +113,7 @@ fn parameters(tape: &mut Tape<'_, '_, '_>) -> Parsed<Vec<Spanned>> {
             Some(Terminal::Identifier) => {}
             _ => {
                 let more = Expected::terminal(Terminal::Identifier).or(Expected::terminal(Terminal::Comma));
-                return unexpected(tape, more.or(Expected::terminal(Terminal::RightParenthesis)));
+                return unexpected(tape, more.or(CLOSING));
             }
         }
         parameters.push(identifier(tape)?);
@@ -212,7 +218,11 @@ fn reference<'t, 's: 't>() -> impl Rule<'t, 's> {
             return Ok(());
         }
         open_parenthesis(tape)?;
-        let arguments = if tape.peek() == Some(Terminal::RightParenthesis) { 0 } else { arguments(tape)? };
+        let arguments = match tape.peek() {
+            Some(Terminal::RightParenthesis) => 0,
+            Some(terminal) if begins_expression(terminal) => arguments(tape)?,
+            _ => return unexpected(tape, Expected::EXPRESSION.or(CLOSING)),
+        };
         close_parenthesis(tape)?;
         tape.state().push(Node::Call { callee: name, arguments }, token);
         Ok(())
@@ -227,10 +237,7 @@ fn arguments<'t, 's: 't>(tape: &mut Tape<'t, '_, 's>) -> Parsed<u32> {
         match tape.peek() {
             Some(Terminal::Comma) => tape.skip(),
             Some(Terminal::RightParenthesis) => return Ok(count),
-            _ => {
-                let closing = Expected::terminal(Terminal::RightParenthesis);
-                return unexpected(tape, closing.or(Expected::terminal(Terminal::Comma)));
-            }
+            _ => return unexpected(tape, CLOSING.or(Expected::terminal(Terminal::Comma))),
         }
     }
 }
@@ -380,7 +387,11 @@ fn token<'t, 's: 't>(terminal: Terminal) -> impl Rule<'t, 's> {
 
 /// The same, giving the token's position.
 fn take(tape: &mut Tape<'_, '_, '_>, terminal: Terminal) -> Parsed<usize> {
-    if tape.peek() == Some(terminal) { Ok(advance(tape)) } else { unexpected(tape, Expected::terminal(terminal)) }
+    if tape.peek() == Some(terminal) {
+        Ok(advance(tape))
+    } else {
+        unexpected(tape, Expected::terminal(terminal))
+    }
 }
 
 fn identifier(tape: &mut Tape<'_, '_, '_>) -> Parsed<Spanned> {
@@ -409,12 +420,26 @@ fn operator_function(tape: &mut Tape<'_, '_, '_>, arity: &str, keyword: usize, t
 
 fn begins_expression(terminal: Terminal) -> bool {
     match terminal {
-        Terminal::Number | Terminal::Identifier | Terminal::LeftParenthesis => true,
-        Terminal::If | Terminal::For | Terminal::Var => true,
-        Terminal::Operator | Terminal::Equals => true,
-        Terminal::Def | Terminal::Extern | Terminal::Import | Terminal::Then | Terminal::Else => false,
-        Terminal::In | Terminal::Unary | Terminal::Binary | Terminal::RightParenthesis => false,
-        Terminal::Comma | Terminal::Semicolon | Terminal::Unknown => false,
+        Terminal::Number
+        | Terminal::Identifier
+        | Terminal::LeftParenthesis
+        | Terminal::If
+        | Terminal::For
+        | Terminal::Var
+        | Terminal::Operator
+        | Terminal::Equals => true,
+        Terminal::Def
+        | Terminal::Extern
+        | Terminal::Import
+        | Terminal::Then
+        | Terminal::Else
+        | Terminal::In
+        | Terminal::Unary
+        | Terminal::Binary
+        | Terminal::RightParenthesis
+        | Terminal::Comma
+        | Terminal::Semicolon
+        | Terminal::Unknown => false,
     }
 }
 

@@ -1,0 +1,55 @@
+# make run            set up, build, open the prompt (or run the tour)
+# make run FILE=x.kal set up, build, run a program
+# make test           set up, run every check
+# make setup          install what the build needs (Debian packages)
+
+SHELL := /bin/bash
+CARGO := cargo
+PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
+KAL := target/release/kal
+
+.PHONY: run test setup build format lint docs unit clean
+
+run: build
+ifdef FILE
+	@$(KAL) $(ARGS) "$(FILE)"
+else
+	@if [ -t 0 ] && [ -t 1 ]; then exec $(KAL) $(ARGS); else exec $(KAL) $(ARGS) examples/tour.kal; fi
+endif
+
+build: setup
+	@$(CARGO) build --release --locked
+
+test: setup format lint docs unit
+
+format:
+	$(CARGO) fmt --check
+
+lint:
+	$(CARGO) clippy --locked --all-targets -- --deny warnings
+
+docs:
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --document-private-items
+
+unit:
+	$(CARGO) test --locked
+
+# Debian's packages for LLVM 22 with its static libraries, a C++ compiler for
+# the shims, and Rust's formatter and linter. Does nothing when all is there.
+PACKAGES := llvm-22-dev zlib1g-dev libzstd-dev g++
+
+setup:
+	@if ! $(PREFIX)/bin/llvm-config --link-static --libs orcjit passes x86 >/dev/null 2>&1 \
+	    || ! command -v c++ >/dev/null \
+	    || ! [ -e /usr/include/zlib.h ] || ! [ -e /usr/include/zstd.h ]; then \
+	  command -v apt-get >/dev/null || { echo "Install LLVM 22 with its static libraries, zlib, zstd and a C++ compiler."; exit 1; }; \
+	  root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$root apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive $$root apt-get install -y -qq --no-install-recommends $(PACKAGES); \
+	fi
+	@command -v $(CARGO) >/dev/null || { echo "Install Rust first: https://rustup.rs"; exit 1; }
+	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 \
+	  || rustup component add rustfmt clippy
+
+clean:
+	$(CARGO) clean

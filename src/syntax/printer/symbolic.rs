@@ -1,0 +1,226 @@
+//! Trees as S-expressions: `(+ a (* b c))`.
+//!
+//! A list that does not fit on its line puts its parts on lines of their own,
+//! indented; beyond a depth the indentation stays the same, so that a deep
+//! tree is not quadratically long.
+
+use super::number;
+use crate::name::{Name, Names};
+use crate::syntax::ast::{Ast, Item, ItemKind, Node, Prototype};
+use crate::syntax::operator::Fixity;
+use crate::syntax::tree::Tree;
+
+/// Columns of a line.
+const WIDTH: usize = 100;
+/// The deepest indentation.
+const DEEPEST: usize = 40;
+const INDENT: usize = 2;
+
+/// An item as an S-expression, on one line or more, the last one ended.
+pub fn symbolic(item: &Item, names: &Names) -> String {
+    let mut writer = Writer { names, events: Vec::new(), open: Vec::new() };
+    match &item.kind {
+        ItemKind::Expression(ast) => writer.expression(ast),
+        ItemKind::Variables(ast) => {
+            writer.begin("var");
+            writer.expression(ast);
+            writer.end();
+        }
+        ItemKind::Extern(prototype) => {
+            writer.begin("extern");
+            writer.prototype(prototype);
+            writer.end();
+        }
+        ItemKind::Definition(prototype, ast) => {
+            writer.begin("def");
+            writer.prototype(prototype);
+            writer.expression(ast);
+            writer.end();
+        }
+    }
+    lay_out(&writer.events)
+}
+
+/// What the text consists of, before it is broken into lines.
+enum Event {
+    /// A list with the width it has on one line.
+    Open(usize),
+    Atom(String),
+    Close,
+}
+
+struct Writer<'n> {
+    names: &'n Names,
+    events: Vec<Event>,
+    /// The events that opened the lists not yet closed.
+    open: Vec<usize>,
+}
+
+/// What is still to be written of a tree.
+enum Task {
+    Entry(usize),
+    Binding(Name, usize),
+    End,
+}
+
+impl Writer<'_> {
+    fn begin(&mut self, head: &str) {
+        self.open.push(self.events.len());
+        self.events.push(Event::Open(0));
+        self.atom(head);
+    }
+
+    fn end(&mut self) {
+        let Some(opened) = self.open.pop() else { return };
+        self.events.push(Event::Close);
+        let Some(Event::Open(width)) = self.events.get_mut(opened) else { return };
+        *width += 1;
+        let width = *width;
+        self.grow(width + 1);
+    }
+
+    fn atom(&mut self, text: &str) {
+        self.events.push(Event::Atom(text.to_owned()));
+        self.grow(text.chars().count() + 1);
+    }
+
+    /// Adds a part's width, with the blank or parenthesis before it, to its list.
+    fn grow(&mut self, by: usize) {
+        if let Some(&opened) = self.open.last()
+            && let Event::Open(width) = &mut self.events[opened]
+        {
+            *width += by;
+        }
+    }
+
+    fn prototype(&mut self, prototype: &Prototype) {
+        let names = self.names;
+        self.begin(names.text(prototype.name.name));
+        if let Some(Fixity::Binary { precedence, .. }) = prototype.fixity {
+            self.atom(&precedence.to_string());
+        }
+        for parameter in &prototype.parameters {
+            self.atom(names.text(parameter.name));
+        }
+        self.end();
+    }
+
+    fn expression(&mut self, ast: &Ast) {
+        let tree = Tree::new(ast);
+        let mut tasks: Vec<Task> = if tree.root_names.is_empty() {
+            tree.roots.iter().map(|&root| Task::Entry(root)).collect()
+        } else {
+            tree.root_names.iter().zip(&tree.roots).map(|(&name, &root)| Task::Binding(name, root)).collect()
+        };
+        tasks.reverse();
+        while let Some(task) = tasks.pop() {
+            match task {
+                Task::Entry(entry) => self.entry(&tree, entry, &mut tasks),
+                Task::Binding(name, value) => {
+                    let names = self.names;
+                    self.begin(names.text(name));
+                    tasks.extend([Task::End, Task::Entry(value)]);
+                }
+                Task::End => self.end(),
+            }
+        }
+    }
+
+    fn entry(&mut self, tree: &Tree, entry: usize, tasks: &mut Vec<Task>) {
+        let names = self.names;
+        match tree.entries[entry].node {
+            Node::Number(value) => return self.atom(&number(value)),
+            Node::Variable(name) => return self.atom(names.text(name)),
+            Node::Assign(name) => {
+                self.begin("=");
+                self.atom(names.text(name));
+            }
+            Node::Unary(op) => self.begin(op.text()),
+            Node::Binary(op) => self.begin(op.text()),
+            Node::Call { callee, .. } | Node::Operator { callee, .. } => self.begin(names.text(callee)),
+            Node::If => self.begin("if"),
+            Node::For => {
+                self.begin("for");
+                tree.names(entry).iter().for_each(|&name| self.atom(names.text(name)));
+            }
+            Node::Var(_) => return self.scope(tree, entry, tasks),
+            Node::ShortCircuit(_)
+            | Node::Then
+            | Node::Else
+            | Node::ForVariable(_)
+            | Node::ForCondition
+            | Node::ForStep
+            | Node::Bind(_) => return,
+        }
+        tasks.push(Task::End);
+        tasks.extend(tree.children(entry).iter().rev().map(|&child| Task::Entry(child)));
+    }
+
+    fn scope(&mut self, tree: &Tree, entry: usize, tasks: &mut Vec<Task>) {
+        self.begin("var");
+        tasks.push(Task::End);
+        if let [values @ .., body] = tree.children(entry) {
+            tasks.push(Task::Entry(*body));
+            let bindings = tree.names(entry).iter().zip(values).rev();
+            tasks.extend(bindings.map(|(&name, &value)| Task::Binding(name, value)));
+        }
+    }
+}
+
+/// A list that is being written.
+struct Frame {
+    /// Whether its parts stand on lines of their own.
+    broken: bool,
+    /// Whether the parts so far are atoms on the line of the parenthesis.
+    on_head: bool,
+    indent: usize,
+}
+
+fn lay_out(events: &[Event]) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    let mut frames: Vec<Frame> = Vec::new();
+    for event in events {
+        match event {
+            Event::Close => {
+                text.push(')');
+                column += 1;
+                frames.pop();
+            }
+            Event::Open(width) => {
+                separate(&mut text, &mut column, frames.last_mut(), None);
+                let indent = frames.last().map_or(0, |frame| frame.indent) + INDENT;
+                let broken = frames.last().is_none_or(|frame| frame.broken) && column + width > WIDTH;
+                frames.push(Frame { broken, on_head: true, indent: indent.min(DEEPEST) });
+                text.push('(');
+                column += 1;
+            }
+            Event::Atom(atom) => {
+                let width = atom.chars().count();
+                separate(&mut text, &mut column, frames.last_mut(), Some(width));
+                text.push_str(atom);
+                column += width;
+            }
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// Writes what stands before a part of the innermost list: an atom of the
+/// given width, or another list.
+fn separate(text: &mut String, column: &mut usize, frame: Option<&mut Frame>, atom: Option<usize>) {
+    let Some(frame) = frame else { return };
+    if text.ends_with('(') {
+        return;
+    }
+    frame.on_head &= atom.is_some_and(|width| *column + width < WIDTH);
+    if frame.broken && !frame.on_head {
+        text.push('\n');
+        text.extend(std::iter::repeat_n(' ', frame.indent));
+        *column = frame.indent;
+    } else {
+        text.push(' ');
+        *column += 1;
+    }
+}

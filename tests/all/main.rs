@@ -1,0 +1,3 @@
+//! The one integration test binary: each would link LLVM again.
+
+mod grammar;
