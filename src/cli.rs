@@ -5,6 +5,7 @@
 
 mod check;
 mod emit;
+mod exit;
 mod interrupt;
 pub(crate) mod report;
 pub(crate) mod run;
@@ -14,6 +15,7 @@ use crate::config::{Config, Mode};
 use crate::engine::Engine;
 use crate::{Level, Limits, repl};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use exit::Exit;
 use report::Reporter;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -117,37 +119,6 @@ enum Command {
     Check(check::CheckArguments),
 }
 
-/// How a command ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Exit {
-    /// All is well.
-    Fine,
-    /// The program, or reading it, failed.
-    Failed,
-    /// The command line is wrong.
-    Usage,
-    /// The time is over.
-    Deadline,
-    /// Somebody interrupted the program.
-    Interrupted,
-    /// Standard output was closed.
-    BrokenPipe,
-}
-
-impl Exit {
-    fn code(self) -> u8 {
-        match self {
-            Self::Fine => 0,
-            Self::Failed => 1,
-            Self::Usage => 2,
-            // What `timeout` and shells show for such ends.
-            Self::Deadline => 124,
-            Self::Interrupted => 130,
-            Self::BrokenPipe => 141,
-        }
-    }
-}
-
 /// The exit code for a bug in Kal.
 const BUG: u8 = 70;
 
@@ -211,7 +182,7 @@ fn start(
             reporter.line(&stats);
         }
     }
-    exit
+    exit::leave(exit)
 }
 
 /// Reads a duration: a number with `ms`, `s` or `m`; seconds without a unit.

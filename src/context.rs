@@ -16,9 +16,9 @@ use crate::output::LineOutput;
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
-use crate::syntax::lexer::lex_within;
+use crate::syntax::lexer::Pieces;
 use crate::syntax::operator::{Fixity, Operators};
-use crate::syntax::parser::{Limits, Parser, SyntaxErrors};
+use crate::syntax::parser::{self, Parser, SyntaxErrors};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -132,20 +132,29 @@ impl Context {
         each: &mut dyn FnMut(&mut Self, Result<Outcome, Error>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let engine = self.engine.clone();
-        let started = Instant::now();
-        let tokens = match lex_within(source, engine.names(), engine.config().limits.max_source_bytes) {
-            Ok(tokens) => tokens,
+        let limits = engine.config().limits;
+        let mut pieces = match Pieces::new(source, engine.names(), limits.max_source_bytes) {
+            Ok(pieces) => pieces,
             Err(diagnostic) => return each(self, Err(Error::Invalid(vec![diagnostic]))),
         };
-        let limits = Limits { max_nesting: engine.config().limits.max_nesting };
-        let mut parser = Parser::new(&tokens, engine.names(), limits);
-        self.parse_time += started.elapsed();
         let _limit = self.limit();
-        while let Some(item) = self.next_item(&mut parser) {
-            let outcome = self.not_stopped().and(item).and_then(|item| self.item(item));
-            each(self, outcome)?;
+        while let Some(tokens) = self.parsing(|_| pieces.next()) {
+            let limits = parser::Limits { max_nesting: limits.max_nesting };
+            let mut parser = Parser::new(&tokens, engine.names(), limits);
+            while let Some(item) = self.parsing(|context| context.next_item(&mut parser)) {
+                let outcome = self.not_stopped().and(item).and_then(|item| self.item(item));
+                each(self, outcome)?;
+            }
         }
         ControlFlow::Continue(())
+    }
+
+    /// Counts the time that `work` takes as time spent on reading text.
+    fn parsing<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let started = Instant::now();
+        let result = work(self);
+        self.parse_time += started.elapsed();
+        result
     }
 
     /// Puts the limits of one evaluation or call in force, until it is dropped.
@@ -187,14 +196,11 @@ impl Context {
 
     /// Parses and checks the next item.
     fn next_item(&mut self, parser: &mut Parser<'_>) -> Option<Result<sema::Item, Error>> {
-        let started = Instant::now();
-        let parsed = parser.next_item(&self.operators);
-        let checked = parsed.map(|item| match item {
+        let parsed = parser.next_item(&self.operators)?;
+        Some(match parsed {
             Ok(item) => sema::check(&item, self).map_err(Error::Invalid),
             Err(SyntaxErrors { diagnostics, .. }) => Err(Error::Invalid(diagnostics)),
-        });
-        self.parse_time += started.elapsed();
-        checked
+        })
     }
 
     fn item(&mut self, item: sema::Item) -> Result<Outcome, Error> {
@@ -222,7 +228,7 @@ impl Context {
             let diagnostic = Diagnostic::error(Code::TooMany, &function.source, function.name_span, message);
             return Err(Error::Invalid(vec![diagnostic]));
         }
-        let defined = self.machine.define(function.clone()).map_err(|failure| self.failed(&failure))?;
+        let defined = self.machine.define(function.clone());
         if let Some(fixity) = fixity {
             self.operators.define(fixity, function.name);
         }

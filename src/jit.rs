@@ -5,8 +5,8 @@
 //! to a context: which name is bound to which definition, and the memory and
 //! stack its code runs on.
 //!
-//! A definition is registered with ORC when it is made and compiled when it
-//! is first called. The *stub* of a function is a dispatch slot. It leads to a
+//! A definition is registered with ORC and compiled when it is first called.
+//! The *stub* of a function is a dispatch slot. It leads to a
 //! re-entry trampoline at first; a call through it has the definition
 //! materialized by a worker, redirects the slot to the body and goes on there.
 //! What happens to a name when it is defined, redefined or dropped in whatever
@@ -150,18 +150,14 @@ impl Jit {
         self.session.code_bytes()
     }
 
-    /// Registers a function; nothing is compiled.
-    fn define(self: &Arc<Self>, function: Arc<Function>) -> Result<Arc<Definition>, Failure> {
+    /// The definition that a function is; nothing is compiled.
+    fn define(self: &Arc<Self>, function: Arc<Function>) -> Arc<Definition> {
         let mut generations = self.generations.lock();
-        let generation = generations.entry(function.name).or_insert(0);
-        *generation += 1;
-        let name = self.names.text(function.name);
-        let symbol = match *generation {
-            1 => format!("{name}$impl"),
-            later => format!("{name}$impl${later}"),
-        };
+        let next = generations.entry(function.name).or_insert(0);
+        let generation = *next;
+        *next = next.wrapping_add(1);
         drop(generations);
-        Definition::new(self, function, symbol)
+        Definition::new(self, function, generation)
     }
 
     /// Compiles a top-level expression.

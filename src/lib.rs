@@ -29,11 +29,12 @@
 //! **One state machine per binding**, a pure function that returns actions
 //! (`jit::state`): not defined, pending, materializing, materialized.
 //!
-//! **The lazy re-export.** A definition registers a materialization unit with
-//! ORC, under a tracker of its own. Calls go through a *stub*: a dispatch
-//! slot, which leads to a re-entry trampoline until the first call. That has
-//! the unit materialized by a worker thread (checked function → LLVM IR →
-//! object → linked code), redirects the slot to the body and goes on there.
+//! **The lazy re-export.** Calls go through a *stub*: a dispatch slot, which
+//! leads to a re-entry trampoline until the first call. That has a worker
+//! register a materialization unit with ORC, under a tracker of its own, and
+//! look its symbol up; materializing it (checked function → LLVM IR → object →
+//! linked code) gives the body, the slot is redirected, and the call goes on
+//! there.
 //!
 //! **Slots are for a name and a number of arguments.** A trampoline knows its
 //! slot, and asks the bindings of the running context what the name means. So

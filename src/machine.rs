@@ -53,10 +53,10 @@ impl Machine {
     }
 
     /// Binds a function's name to it.
-    pub(crate) fn define(&mut self, function: Arc<Function>) -> Result<Defined, Failure> {
+    pub(crate) fn define(&mut self, function: Arc<Function>) -> Defined {
         match self {
             Self::Native(instance) => instance.define(function),
-            Self::Tape(interpreter) => Ok(interpreter.define(&function)),
+            Self::Tape(interpreter) => interpreter.define(&function),
         }
     }
 

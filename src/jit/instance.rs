@@ -8,7 +8,7 @@ use super::slots::Target;
 use super::state::{Event, State};
 use super::{Jit, nanoseconds};
 use crate::failure::{Defined, Failure, Stopped, Trace};
-use crate::host::{HostError, Intrinsic, Output};
+use crate::host::{HostError, Output};
 use crate::name::Name;
 use crate::runtime::{self, Execution, ExecutionMemory, Left, Slot, Stop, Surroundings};
 use crate::sema::checked::Function;
@@ -69,18 +69,15 @@ impl Instance {
     }
 
     /// Binds a function's name to it. Nothing is compiled.
-    ///
-    /// # Errors
-    /// When ORC refuses the definition; the name stays as it was.
-    pub fn define(&mut self, function: Arc<Function>) -> Result<Defined, Failure> {
+    pub fn define(&mut self, function: Arc<Function>) -> Defined {
         let jit = self.jit.clone();
-        let definition = jit.define(function.clone())?;
+        let definition = jit.define(function.clone());
         let before = self.bindings.bind(&jit.slots, Event::Define, definition);
         if before.is_none() {
-            self.replace_intrinsic(function.name)?;
+            self.replace_intrinsic(function.name);
         }
         let stale = self.stale_callers(&function);
-        Ok(Defined { before: before.map(|definition| definition.function().clone()), stale })
+        Defined { before: before.map(|definition| definition.function().clone()), stale }
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
@@ -257,25 +254,13 @@ impl Instance {
 
     /// When the program defines a name that code has used as an instruction,
     /// that code is made anew, with calls.
-    fn replace_intrinsic(&mut self, name: Name) -> Result<(), Failure> {
-        let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) else {
-            return Ok(());
-        };
-        for (_, user) in self.all().into_iter().filter(|(_, function)| function.uses_intrinsic(intrinsic)) {
-            self.rebind_without(intrinsic, name, &user)?;
+    fn replace_intrinsic(&mut self, name: Name) {
+        let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) else { return };
+        let uses_it = |function: &Arc<Function>| function.uses_intrinsic(intrinsic);
+        for user in self.all().into_iter().map(|(_, function)| function).filter(uses_it) {
+            let definition = self.jit.define(Arc::new(user.without_intrinsic(intrinsic, name)));
+            self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
         }
-        Ok(())
-    }
-
-    fn rebind_without(
-        &mut self,
-        intrinsic: Intrinsic,
-        name: Name,
-        user: &Arc<Function>,
-    ) -> Result<(), Failure> {
-        let definition = self.jit.define(Arc::new(user.without_intrinsic(intrinsic, name)))?;
-        self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
-        Ok(())
     }
 }
 

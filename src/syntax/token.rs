@@ -140,6 +140,9 @@ pub struct Tokens {
     pub(super) vocabulary: Vec<Name>,
     pub(super) numbers: Vec<f64>,
     pub(super) faults: Vec<Fault>,
+    /// How many tokens at the end are there to be looked at only: the item
+    /// they begin is in the next piece.
+    pub(super) lookahead: usize,
 }
 
 impl Tokens {
