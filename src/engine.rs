@@ -113,6 +113,14 @@ impl Engine {
     }
 }
 
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(jit) = self.jit.get() {
+            jit.close();
+        }
+    }
+}
+
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")

@@ -150,6 +150,13 @@ impl Jit {
         self.session.code_bytes()
     }
 
+    /// Waits for the compile workers and ends them. Whoever owns the JIT does
+    /// this before letting go of it: a job holds the JIT too, and a worker that
+    /// held it last would still be at work in LLVM when the process exits.
+    pub fn close(&self) {
+        self.workers.close();
+    }
+
     /// The definition that a function is; nothing is compiled.
     fn define(self: &Arc<Self>, function: Arc<Function>) -> Arc<Definition> {
         let mut generations = self.generations.lock();
