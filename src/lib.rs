@@ -101,6 +101,7 @@ pub mod name;
 pub mod diagnostic;
 pub mod host;
 mod stop;
+mod llvm;
 mod abi;
 pub mod syntax;
 mod sema;

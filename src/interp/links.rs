@@ -137,10 +137,11 @@ impl Links {
         }
     }
 
-    /// With which numbers of arguments a name is called.
+    /// With which numbers of arguments a name is called, also as the host's.
     pub(super) fn arities(&self, name: Name) -> impl Iterator<Item = u32> + '_ {
         let numbers = self.by_name.get(&name).into_iter().flatten();
-        numbers.map(|number| self.callees[*number as usize].arity)
+        let host = self.host_numbers.get(&name).map(|number| self.hosts[*number as usize].arity);
+        numbers.map(|number| self.callees[*number as usize].arity).chain(host)
     }
 }
 
