@@ -134,6 +134,7 @@ pub use engine::Engine;
 pub use error::Error;
 pub use function::{Function, Signature};
 pub use interrupt::InterruptHandle;
+pub use jit::TierUp;
 pub use jit::state::State;
 pub use limits::Limits;
 pub use output::{LineOutput, format_number};

@@ -6,7 +6,9 @@ use super::definition::Definition;
 use super::epoch::Activity;
 use super::slots::Target;
 use super::state::{Event, State};
+use super::tier::{Plan, Tier};
 use super::{Jit, nanoseconds};
+use crate::codegen;
 use crate::failure::{Defined, Failure, Stopped, Trace};
 use crate::host::{HostError, Output};
 use crate::name::Name;
@@ -73,6 +75,7 @@ impl Instance {
         let jit = self.jit.clone();
         let definition = jit.define(function.clone());
         let before = self.bindings.bind(&jit.slots, Event::Define, definition);
+        self.forget_inlined(function.name);
         if before.is_none() {
             self.replace_intrinsic(function.name);
         }
@@ -83,6 +86,7 @@ impl Instance {
     /// Binds a name to nothing; gives back what it was bound to.
     pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
         let definition = self.bindings.unbind(&self.jit.slots, name)?;
+        self.forget_inlined(name);
         Some(definition.function().clone())
     }
 
@@ -118,8 +122,9 @@ impl Instance {
         let Call::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
         let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
         self.jit.later(move || {
-            let body = definition.materialize(&jit).ok();
-            bindings.finished(&jit.slots, &definition, body);
+            let plan = bindings.plan(&jit, definition.function(), None);
+            let body = definition.materialize(&jit, plan).ok();
+            bindings.finished(&jit, &definition, body);
         })
     }
 
@@ -142,9 +147,7 @@ impl Instance {
 
     /// The body of a definition, made if need be; the binding follows.
     fn materialize(&self, definition: &Arc<Definition>) -> Result<usize, Failure> {
-        let body = self.jit.body(definition, &self.stopper());
-        self.bindings.finished(&self.jit.slots, definition, body.as_ref().ok().copied());
-        body
+        materialize(&self.jit, &self.bindings, definition)
     }
 
     /// Compiles a top-level expression, runs it and removes its code.
@@ -152,8 +155,10 @@ impl Instance {
     /// # Errors
     /// Why it could not be compiled or did not run to its end.
     pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
-        let code = self.jit.expression(expression, &self.stopper())?;
-        self.enter(|_| code.body, &[], output)
+        let plan = self.bindings.plan(&self.jit, expression, None);
+        let plan = Plan { options: codegen::Options { hot_after: None, ..plan.options }, ..plan };
+        let code = self.jit.expression(expression, plan, &self.stopper())?;
+        self.enter(|_| code.body(), &[], output)
     }
 
     /// The slot for calls of a function from Rust.
@@ -262,6 +267,32 @@ impl Instance {
             self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
         }
     }
+
+    /// When a name means something else, code that it was inlined into is
+    /// made anew.
+    fn forget_inlined(&self, name: Name) {
+        for inliner in self.bindings.take_inliners(name) {
+            let definition = self.jit.define(inliner);
+            self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
+        }
+    }
+}
+
+/// The body of a definition, made if need be; the binding follows.
+fn materialize(
+    jit: &Arc<Jit>,
+    bindings: &Arc<Bindings>,
+    definition: &Arc<Definition>,
+) -> Result<usize, Failure> {
+    let body = match definition.body() {
+        Some(body) => Ok(body),
+        None => {
+            let plan = bindings.plan(jit, definition.function(), None);
+            jit.body(definition, plan, &Stopper::new(bindings.memory().clone()))
+        }
+    };
+    bindings.finished(jit, definition, body.as_ref().ok().copied());
+    body
 }
 
 /// A run in progress: what it may ask for, and why it failed.
@@ -284,11 +315,7 @@ impl Run<'_> {
         };
         match self.bindings.call(&self.jit.slots, target) {
             Call::Ready(body) => Ok(body),
-            Call::Wait(definition) => {
-                let body = self.jit.body(&definition, &self.stopper());
-                self.bindings.finished(&self.jit.slots, &definition, body.as_ref().ok().copied());
-                body
-            }
+            Call::Wait(definition) => materialize(self.jit, self.bindings, &definition),
             Call::Stale(definition) => Err(Failure::Stale {
                 callee: definition.function().clone(),
                 passed: target.arity,
@@ -312,6 +339,24 @@ impl Run<'_> {
             None => Err(Failure::Undefined { callee: name, passed: arity, caller: None }),
         }
     }
+
+    /// Has a function that is called often compiled at the full level, in the
+    /// background.
+    fn improve(&self, function: &Arc<Function>) -> Option<()> {
+        let (_, definition) = self.bindings.get(function.name)?;
+        if !Arc::ptr_eq(definition.function(), function) {
+            return None;
+        }
+        let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
+        let work = move || {
+            let plan = bindings.plan(&jit, definition.function(), Some(Tier::Full));
+            // Without better code, the present one stays in use.
+            if let Ok(code) = definition.link(&jit, plan, "$full") {
+                bindings.improved(&jit, &definition, code);
+            }
+        };
+        self.jit.later(work).ok()
+    }
 }
 
 impl Surroundings for Run<'_> {
@@ -326,6 +371,12 @@ impl Surroundings for Run<'_> {
         let callee = Name::from_index(closure as usize)?;
         let result = self.jit.hosts.call_closure(callee, arguments, self.output);
         result.map_err(|HostError(message)| self.failure = Some(Failure::Host { callee, message })).ok()
+    }
+
+    fn hot(&mut self, address: usize) {
+        if let Some((_, Some(function))) = self.jit.code.find(address) {
+            let _ = self.improve(&function);
+        }
     }
 
     fn stop(&mut self, stop: Stop) {
