@@ -7,6 +7,7 @@
 
 mod lower;
 mod pipeline;
+mod size;
 
 use crate::name::Names;
 use crate::sema::checked::Function;
@@ -15,6 +16,7 @@ use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
 use pipeline::Pipeline;
+pub use size::code_size;
 use std::sync::Once;
 
 /// How much the compiler does for the speed of the code.
@@ -234,6 +236,12 @@ impl Machine {
         let pipeline = Pipeline::new(&machine, level)?;
         Ok(Self { pipeline, machine })
     }
+}
+
+/// The version of the LLVM this is linked with, as `22.1.0`.
+pub fn llvm_version() -> String {
+    let (major, minor, patch) = inkwell::support::get_llvm_version();
+    format!("{major}.{minor}.{patch}")
 }
 
 /// Registers this machine's target with LLVM; done once per process, also

@@ -1,5 +1,6 @@
 //! Engines: what contexts share.
 
+use crate::codegen;
 use crate::config::{Config, Mode};
 use crate::context::Context;
 use crate::error::Error;
@@ -66,6 +67,11 @@ impl Engine {
     /// When this engine compiles functions.
     pub fn mode(&self) -> Mode {
         self.0.config.mode
+    }
+
+    /// The version of the LLVM that compiles, as `22.1.0`.
+    pub fn llvm_version() -> String {
+        codegen::llvm_version()
     }
 
     pub(crate) fn config(&self) -> &Config {

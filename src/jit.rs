@@ -23,7 +23,8 @@ pub mod state;
 mod worker;
 
 pub use failure::Failure;
-pub use instance::Instance;
+pub use bindings::{Happened, Observer};
+pub use instance::{Bound, Code, Instance};
 
 use crate::abi;
 use crate::codegen::{self, Level, Thunk};
@@ -78,6 +79,15 @@ pub struct Options {
     pub level: Level,
     /// How many threads may compile at once.
     pub workers: usize,
+}
+
+/// A form in which compiled functions can be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listing {
+    /// Optimised LLVM IR.
+    Ir,
+    /// Assembly.
+    Assembly,
 }
 
 /// The JIT of one engine.
@@ -250,6 +260,32 @@ impl Jit {
                 None => answer.given.wait(&mut value),
             }
         }
+    }
+
+    /// The optimisation level of all code.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// What the compiler makes of functions, each under its symbol, as text.
+    ///
+    /// # Errors
+    /// What the compiler said.
+    pub fn listing(
+        self: &Arc<Self>,
+        listing: Listing,
+        functions: Vec<(Arc<Function>, String)>,
+    ) -> Result<String, Failure> {
+        let (names, level) = (self.names.clone(), self.level);
+        let text = self.wait_for(move || {
+            let functions: Vec<(&Function, String)> =
+                functions.iter().map(|(function, symbol)| (&**function, symbol.clone())).collect();
+            worker::with_compiler(|compiler| match listing {
+                Listing::Ir => compiler.ir(&functions, &names, level),
+                Listing::Assembly => compiler.assembly(&functions, &names, level),
+            })
+        })?;
+        text.map_err(|error| Failure::System(error.to_string()))
     }
 
     /// Keeps the session's table of names from growing for ever.

@@ -26,10 +26,10 @@ pub mod syntax;
 
 pub use codegen::Level;
 pub use config::{Config, Mode};
-pub use context::{Context, Outcome};
+pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, Trace, Transition};
 pub use engine::Engine;
 pub use error::Error;
 pub use function::{Function, Signature};
-pub use jit::state::State;
+pub use jit::state::{Event, State};
 pub use output::{LineOutput, format_number};
 pub use stats::Stats;

@@ -8,11 +8,12 @@
 use super::failure::Failure;
 use super::worker::with_compiler;
 use super::{Counters, Garbage, Jit};
-use crate::codegen::Level;
+use crate::codegen::{self, Level};
 use crate::name::Names;
 use crate::orc::{MaterializationUnit, Responsibility, SymbolFlags, Tracker};
 use crate::sema::checked::Function;
 use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 /// A checked function and its code.
@@ -22,6 +23,7 @@ pub(super) struct Definition {
     jit: Weak<Jit>,
     progress: Mutex<Progress>,
     done: Condvar,
+    code_bytes: Arc<AtomicU64>,
 }
 
 /// How far the code of a definition is.
@@ -46,8 +48,10 @@ enum Request {
 impl Definition {
     /// A definition under `symbol`, which must be new to the session.
     pub(super) fn new(jit: &Arc<Jit>, function: Arc<Function>, symbol: String) -> Result<Arc<Self>, Failure> {
-        let tracker = register(jit, &function, &symbol)?;
+        let code_bytes = Arc::default();
+        let tracker = register(jit, &function, &symbol, &code_bytes)?;
         Ok(Arc::new(Self {
+            code_bytes,
             function,
             symbol,
             jit: Arc::downgrade(jit),
@@ -58,6 +62,11 @@ impl Definition {
 
     pub(super) fn function(&self) -> &Arc<Function> {
         &self.function
+    }
+
+    /// How many bytes of instructions the body has; 0 before it is made.
+    pub(super) fn code_bytes(&self) -> u64 {
+        self.code_bytes.load(Ordering::Relaxed)
     }
 
     /// The address of the body, if it is there.
@@ -85,7 +94,7 @@ impl Definition {
             Progress::Registered(tracker) => (Progress::Busy(tracker), Request::Make),
             Progress::Busy(tracker) => (Progress::Busy(tracker), Request::Wait),
             Progress::Linked(tracker, body) => (Progress::Linked(tracker, body), Request::Ready(Ok(body))),
-            Progress::Spent(_) => match register(jit, &self.function, &self.symbol) {
+            Progress::Spent(_) => match register(jit, &self.function, &self.symbol, &self.code_bytes) {
                 Ok(tracker) => (Progress::Busy(tracker), Request::Make),
                 Err(failure) => (Progress::Spent(Err(failure.clone())), Request::Ready(Err(failure))),
             },
@@ -145,7 +154,12 @@ impl Drop for Definition {
 }
 
 /// Promises `symbol` to the session.
-fn register(jit: &Jit, function: &Arc<Function>, symbol: &str) -> Result<Tracker, Failure> {
+fn register(
+    jit: &Jit,
+    function: &Arc<Function>,
+    symbol: &str,
+    code_bytes: &Arc<AtomicU64>,
+) -> Result<Tracker, Failure> {
     let tracker = jit.dylib.create_tracker();
     let body = Body {
         function: function.clone(),
@@ -153,6 +167,7 @@ fn register(jit: &Jit, function: &Arc<Function>, symbol: &str) -> Result<Tracker
         level: jit.level,
         names: jit.names.clone(),
         counters: jit.counters.clone(),
+        code_bytes: code_bytes.clone(),
     };
     match tracker.define([(symbol, SymbolFlags::FUNCTION)], Box::new(body)) {
         Ok(()) => Ok(tracker),
@@ -168,6 +183,7 @@ struct Body {
     level: Level,
     names: Arc<Names>,
     counters: Arc<Counters>,
+    code_bytes: Arc<AtomicU64>,
 }
 
 impl MaterializationUnit for Body {
@@ -182,6 +198,7 @@ impl MaterializationUnit for Body {
         match object {
             Ok(object) => {
                 self.counters.objects_linked.add(1);
+                self.code_bytes.store(codegen::code_size(&object), Ordering::Relaxed);
                 responsibility.emit_object(&object);
             }
             Err(error) => responsibility.fail(error.to_string()),

@@ -1,7 +1,7 @@
 //! The JIT's side of one context: its bindings, and running code in it.
 
-use super::bindings::{Bindings, Call};
-use super::definition::Definition;
+use super::bindings::{Bindings, Call, Observer};
+use super::definition::{Definition, Expression};
 use super::epoch::Activity;
 use super::failure::Failure;
 use super::slots::Target;
@@ -25,11 +25,30 @@ pub struct Instance {
     run_nanoseconds: u64,
 }
 
+/// A definition that a name is, or was, bound to, with its code if that has
+/// been made. Whoever holds one keeps the code.
+#[derive(Clone)]
+pub struct Bound(Arc<Definition>);
+
+impl Bound {
+    /// The function.
+    pub fn function(&self) -> &Arc<Function> {
+        self.0.function()
+    }
+
+    /// How many bytes of instructions its code has; 0 if it has none yet.
+    pub fn code_bytes(&self) -> u64 {
+        self.0.code_bytes()
+    }
+}
+
+/// Code without a name, kept to be run many times.
+pub struct Code(Expression);
+
 /// What became of a definition.
-#[derive(Clone, Debug)]
 pub struct Defined {
     /// What the name was bound to before.
-    pub before: Option<Arc<Function>>,
+    pub before: Option<Bound>,
     /// The definitions that call the name with another number of arguments
     /// than it takes now.
     pub stale: Vec<Arc<Function>>,
@@ -67,20 +86,47 @@ impl Instance {
     /// # Errors
     /// When ORC refuses the definition; the name stays as it was.
     pub fn define(&mut self, function: Arc<Function>) -> Result<Defined, Failure> {
-        let jit = self.jit.clone();
-        let definition = jit.define(function.clone())?;
-        let before = self.bindings.bind(&jit.slots, Event::Define, definition);
+        let definition = self.jit.define(function)?;
+        self.bind(definition)
+    }
+
+    /// Binds a name to an earlier definition of it, whose code is still there
+    /// if it was ever made.
+    ///
+    /// # Errors
+    /// When ORC refuses a definition that has to be made anew because of it.
+    pub fn rebind(&mut self, bound: &Bound) -> Result<Defined, Failure> {
+        let defined = self.bind(bound.0.clone())?;
+        if let Some(body) = bound.0.body() {
+            self.bindings.finished(&self.jit.slots, &bound.0, Some(body));
+        }
+        Ok(defined)
+    }
+
+    fn bind(&mut self, definition: Arc<Definition>) -> Result<Defined, Failure> {
+        let function = definition.function().clone();
+        let before = self.bindings.bind(&self.jit.slots, Event::Define, definition);
         if before.is_none() {
             self.replace_intrinsic(function.name)?;
         }
         let stale = self.stale_callers(&function);
-        Ok(Defined { before: before.map(|definition| definition.function().clone()), stale })
+        Ok(Defined { before: before.map(Bound), stale })
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
-    pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
-        let definition = self.bindings.unbind(&self.jit.slots, name)?;
-        Some(definition.function().clone())
+    pub fn drop_binding(&mut self, name: Name) -> Option<Bound> {
+        self.bindings.unbind(&self.jit.slots, name).map(Bound)
+    }
+
+    /// The definition that a name is bound to.
+    pub fn bound(&self, name: Name) -> Option<Bound> {
+        self.bindings.get(name).map(|(_, definition)| Bound(definition))
+    }
+
+    /// Sets who is told of what happens to names from now on, on whatever
+    /// thread it happens.
+    pub fn observe(&self, observer: Option<Observer>) {
+        self.bindings.observe(observer);
     }
 
     /// What a name is bound to, and how far its code is.
@@ -146,6 +192,27 @@ impl Instance {
     pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Failure> {
         let code = self.jit.expression(expression)?;
         self.enter(|_| code.body, &[], output)
+    }
+
+    /// Compiles a function that no name is bound to.
+    ///
+    /// # Errors
+    /// Why it could not be compiled.
+    pub fn code(&self, function: &Arc<Function>) -> Result<Code, Failure> {
+        self.jit.expression(function).map(Code)
+    }
+
+    /// Runs such code; the number of arguments must be the function's.
+    ///
+    /// # Errors
+    /// Why it did not run to its end.
+    pub fn run_code(
+        &mut self,
+        code: &Code,
+        arguments: &[f64],
+        output: &mut dyn Output,
+    ) -> Result<f64, Failure> {
+        self.enter(|_| code.0.body, arguments, output)
     }
 
     /// The slot for calls of a function from Rust.
