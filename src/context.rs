@@ -364,6 +364,12 @@ impl Context {
         name.ok_or_else(|| Error::NoVariable(text.to_owned()))
     }
 
+    /// Whether a text ends inside an item that more text could complete: a
+    /// prompt asks for another line then.
+    pub fn is_incomplete(&self, source: &Source) -> bool {
+        crate::syntax::parser::is_incomplete(source, self.engine.names(), &self.operators)
+    }
+
     /// The operators in force.
     pub fn operators(&self) -> &Operators {
         &self.operators

@@ -22,8 +22,8 @@ mod slots;
 pub mod state;
 mod worker;
 
-pub use failure::Failure;
 pub use bindings::{Happened, Observer};
+pub use failure::Failure;
 pub use instance::{Bound, Code, Instance};
 
 use crate::abi;

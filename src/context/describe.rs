@@ -62,7 +62,8 @@ impl Context {
             description.callers = self.texts(callers.remove(&name).unwrap_or_default());
             Some(description)
         };
-        let mut all: Vec<_> = all.iter().map(|(_, function)| function.name).filter_map(&mut describe).collect();
+        let mut all: Vec<_> =
+            all.iter().map(|(_, function)| function.name).filter_map(&mut describe).collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
@@ -137,9 +138,8 @@ impl Context {
 
     fn callers_of(&self, name: Name) -> impl Iterator<Item = Name> {
         let all = self.instance.all().into_iter().map(|(_, caller)| caller);
-        let calls = move |caller: &std::sync::Arc<Function>| {
-            caller.callees.iter().any(|callee| callee.name == name)
-        };
+        let calls =
+            move |caller: &std::sync::Arc<Function>| caller.callees.iter().any(|callee| callee.name == name);
         all.filter(calls).map(|caller| caller.name)
     }
 

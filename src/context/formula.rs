@@ -1,6 +1,7 @@
 //! Formulas: expressions with parameters, compiled once and run many times.
 
 use super::Context;
+use crate::diagnostic::{Code as Mistake, Diagnostic};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::jit::Code;
@@ -10,7 +11,6 @@ use crate::source::{Source, Span};
 use crate::syntax::ast::Item;
 use crate::syntax::lexer::lex;
 use crate::syntax::parser::{Limits, Parser};
-use crate::diagnostic::{Code as Mistake, Diagnostic};
 use std::fmt;
 
 /// An expression with parameters, compiled. It is bound to no name. What it

@@ -176,10 +176,8 @@ impl Context {
 
     /// What a name is bound to, for the history; `None` also if none is kept.
     pub(super) fn binding_of(&self, name: Name) -> Option<Moment> {
-        (self.history.depth > 0).then(|| Moment {
-            binding: self.current(name),
-            operators: self.operators.clone(),
-        })
+        (self.history.depth > 0)
+            .then(|| Moment { binding: self.current(name), operators: self.operators.clone() })
     }
 
     fn current(&self, name: Name) -> Option<Binding> {

@@ -47,9 +47,9 @@ impl Context {
         let source = Source::new(function.source.name(), function.text());
         match stage {
             Stage::Tokens => self.list_text(stage, &source),
-            Stage::Ast => Ok(self.reread(function).map_or_else(String::new, |item| {
-                printer::symbolic(&item, self.engine.names())
-            })),
+            Stage::Ast => Ok(self
+                .reread(function)
+                .map_or_else(String::new, |item| printer::symbolic(&item, self.engine.names()))),
             Stage::Ir | Stage::Assembly => self.compiled(stage, vec![function.clone()]),
         }
     }

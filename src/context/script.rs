@@ -188,7 +188,8 @@ impl<'a> Order<'a> {
 
     fn can_be_written(&self, part: usize) -> bool {
         let uses = &self.parts[part].operators;
-        let has_operators = uses.iter().all(|name| self.index.get(name).is_some_and(|at| self.introduced[*at]));
+        let has_operators =
+            uses.iter().all(|name| self.index.get(name).is_some_and(|at| self.introduced[*at]));
         let misfits = self.misfits.get(&part);
         has_operators
             && misfits.is_none_or(|callers| callers.iter().all(|caller| self.written[*caller]))
