@@ -58,15 +58,15 @@ fn described(session: &Session<'_>, name: &str) -> Option<String> {
     for line in known.text.lines() {
         text.push_str(&format!("\n  {}", session.faint(line)));
     }
-    text.push_str(&format!("\nstate    {}", state_of(&known)));
+    text.push_str(&format!("\n{:<10} {}", "state", state_of(&known)));
     for (what, names) in [("calls", &known.callees), ("called by", &known.callers)] {
         if !names.is_empty() {
-            text.push_str(&format!("\n{what:<9}{}", names.join(", ")));
+            text.push_str(&format!("\n{what:<10} {}", names.join(", ")));
         }
     }
     let (source, line) = &known.place;
     if !source.starts_with('<') {
-        text.push_str(&format!("\n{:<9}{source}:{line}", "from"));
+        text.push_str(&format!("\n{:<10} {source}:{line}", "from"));
     }
     Some(text)
 }

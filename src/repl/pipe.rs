@@ -17,12 +17,9 @@ pub(super) fn run(session: &mut Session<'_>, changed: &Receiver<PathBuf>, is_tra
     let mut line = Vec::new();
     let mut stdin = io::stdin().lock();
     let flow = loop {
-        if is_transcript {
-            session.screen.write(if text.is_empty() { PROMPT } else { CONTINUATION });
-        }
         line.clear();
         match stdin.read_until(b'\n', &mut line) {
-            Ok(0) => break at_end(session, &text, is_transcript),
+            Ok(0) => break session.answer(&text),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => {
@@ -34,7 +31,8 @@ pub(super) fn run(session: &mut Session<'_>, changed: &Receiver<PathBuf>, is_tra
         // What is not UTF-8 becomes a character that no token begins with.
         let input = String::from_utf8_lossy(&line);
         if is_transcript {
-            session.screen.append(&input);
+            let prompt = if text.is_empty() { PROMPT } else { CONTINUATION };
+            session.screen.line(&format!("{prompt}{}", input.trim_end_matches(['\n', '\r'])));
         }
         text.push_str(&input);
         if session.is_incomplete(&text) {
@@ -50,12 +48,4 @@ pub(super) fn run(session: &mut Session<'_>, changed: &Receiver<PathBuf>, is_tra
         Flow::Continue | Flow::Leave if session.has_failed() => Exit::Failed,
         Flow::Continue | Flow::Leave => Exit::Fine,
     }
-}
-
-/// Answers what has been left incomplete, which says what is missing.
-fn at_end(session: &mut Session<'_>, text: &str, is_transcript: bool) -> Flow {
-    if is_transcript {
-        session.screen.append("\n");
-    }
-    session.answer(text)
 }

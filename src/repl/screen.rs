@@ -33,19 +33,6 @@ impl Screen {
         }
     }
 
-    /// Writes without ending the line.
-    pub(super) fn write(&self, text: &str) {
-        let _ = self.0.lock().text(text);
-    }
-
-    /// Writes behind what was written last.
-    pub(super) fn append(&self, text: &str) {
-        let mut lines = self.0.lock();
-        for byte in text.bytes() {
-            let _ = lines.byte(byte);
-        }
-    }
-
     /// Ends an unfinished line and hands everything to the system.
     pub(super) fn settle(&self) -> io::Result<()> {
         let mut lines = self.0.lock();

@@ -1,6 +1,6 @@
 //! A curve as a picture file that browsers show.
 
-use super::curve::{Curve, tick_text, ticks};
+use super::curve::{Curve, snapped, tick_text, ticks};
 use std::fmt::Write;
 
 const WIDTH: f64 = 860.0;
@@ -10,7 +10,7 @@ const FRAME: (f64, f64, f64, f64) = (70.0, 50.0, 830.0, 450.0);
 
 /// The picture of a curve under a title; `None` if there is nothing to see.
 pub(super) fn picture(curve: &Curve, title: &str, axis: &str) -> Option<String> {
-    let range = curve.range()?;
+    let range = snapped(curve.range()?);
     let (left, top, right, bottom) = FRAME;
     let x = |place: f64| left + (place - curve.domain.0) / (curve.domain.1 - curve.domain.0) * (right - left);
     let y = |value: f64| bottom - (value - range.0) / (range.1 - range.0) * (bottom - top);

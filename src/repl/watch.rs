@@ -92,7 +92,6 @@ pub(super) fn watch(session: &mut Session<'_>, argument: &str) -> Result<(), Tro
 pub(super) fn reload_changed(session: &mut Session<'_>, changed: &Receiver<PathBuf>) {
     let paths: Vec<PathBuf> = changed.try_iter().collect();
     reload(session, &paths);
-    let _ = session.screen.settle();
 }
 
 /// Loads files again that may have changed.
