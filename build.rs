@@ -20,7 +20,9 @@ const UNUSED: [&str; 1] = ["xml2"];
 /// The parts of LLVM that are linked.
 const COMPONENTS: [&str; 3] = ["orcjit", "passes", "x86"];
 /// C++ sources of the crate; those that do not exist (yet) are left out.
-const SHIMS: [&str; 2] = ["src/orc/shim.cpp", "src/codegen/pipeline.cpp"];
+const SHIMS: [&str; 3] = ["src/orc/shim.cpp", "src/orc/slab.cpp", "src/codegen/pipeline.cpp"];
+/// Their headers, which they find beside themselves.
+const HEADERS: [&str; 1] = ["src/orc/slab.h"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -119,7 +121,7 @@ fn missing(prefix: &str) -> String {
 /// Compiles the shims into one archive, unless the one of an earlier run is
 /// still good: a new revision reruns this script, and C++ is slow to compile.
 fn compile_shims(llvm: &Llvm) {
-    for source in SHIMS {
+    for source in SHIMS.into_iter().chain(HEADERS) {
         // Watching the folder of a source that does not exist yet is how its
         // appearance is noticed; a missing file would rerun this every time.
         let existing = Path::new(source).ancestors().find(|path| path.exists()).unwrap_or(Path::new("src"));
@@ -144,7 +146,7 @@ fn shim_fingerprint(llvm: &Llvm, sources: &[&str]) -> String {
     for variable in ["TARGET", "OPT_LEVEL", "CXX", "CXXFLAGS"] {
         env::var(variable).ok().hash(&mut hasher);
     }
-    for source in sources {
+    for source in sources.iter().chain(&HEADERS) {
         fs::read(source).expect("the shim is readable").hash(&mut hasher);
     }
     format!("{:016x}", hasher.finish())

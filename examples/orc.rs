@@ -8,111 +8,87 @@
 
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
 use std::error::Error;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine};
-use kal::orc::{
-    Address, Dylib, MaterializationUnit, Responsibility, Session, SessionOptions, SymbolFlags, Tracker,
-    TrampolinePool,
-};
+use inkwell::targets::{FileType, InitializationConfig, RelocMode};
+use inkwell::targets::{Target, TargetMachine, TargetMachineOptions};
+use kal::orc::{Address, Dylib, MaterializationUnit, Responsibility, Session, SymbolFlags};
+use kal::orc::{DefineError, SessionOptions, Tracker, TrampolinePool};
 
-const SQUARE: &str = "define double @square(double %x) { %r = fmul double %x, %x ret double %r }";
-const CUBE: &str = "define double @square(double %x) {
-    %s = fmul double %x, %x %r = fmul double %s, %x ret double %r }";
 const TWICE: &str = "@square.slot = external global ptr
     define double @twice(double %x) {
         %square = load ptr, ptr @square.slot
         %y = call double %square(double %x)
         %r = fadd double %y, %y
         ret double %r }";
+const SQUARE: &str = "define double @square(double %x) { %r = fmul double %x, %x ret double %r }";
+const CUBE: &str = "define double @square(double %x) {
+    %s = fmul double %x, %x %r = fmul double %s, %x ret double %r }";
+
+/// A name, and where calls of it go.
+struct Name {
+    text: &'static str,
+    slot: AtomicU64,
+    trampoline: AtomicU64,
+}
+
+static NAMES: [Name; 2] = [Name::new("twice"), Name::new("square")];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let jit = Jit::new()?;
-    jit.define("twice", TWICE)?;
-    jit.define("square", SQUARE)?;
-    println!("twice(3) = {}", jit.call("twice", 3.0));
-    println!("twice(4) = {}", jit.call("twice", 4.0));
-    jit.define("square", CUBE)?;
-    println!("twice(3) = {}", jit.call("twice", 3.0));
+    let session = Session::new(&SessionOptions::default())?;
+    let dylib = session.create_dylib("main")?;
+    let (its_session, its_dylib) = (session.clone(), dylib.clone());
+    let trampolines = TrampolinePool::new(move |it| first_call(&its_session, &its_dylib, it), nowhere())?;
+    for name in &NAMES {
+        name.trampoline.store(trampolines.get()?.get(), SeqCst);
+        dylib.define_absolute([(&*format!("{}.slot", name.text), Address::of(name.slot.as_ptr()))])?;
+    }
+    let [twice, square] = &NAMES;
+    twice.promise(&dylib, TWICE)?;
+    let old = square.promise(&dylib, SQUARE)?;
+    println!("twice(3) = {}", twice.call(3.0));
+    println!("twice(4) = {}", twice.call(4.0));
+    old.remove()?;
+    square.promise(&dylib, CUBE)?;
+    println!("twice(3) = {}", twice.call(3.0));
     Ok(())
 }
 
-struct Function {
-    slot: Arc<AtomicU64>,
-    trampoline: Address,
-    code: Tracker,
-}
-
-struct Jit {
-    session: Session,
-    dylib: Dylib,
-    trampolines: TrampolinePool,
-    functions: Mutex<HashMap<&'static str, Function>>,
-}
-
-impl Jit {
-    fn new() -> Result<Arc<Self>, Box<dyn Error>> {
-        let session = Session::new(&SessionOptions::default())?;
-        let dylib = session.create_dylib("main")?;
-        Ok(Arc::new_cyclic(|jit: &Weak<Self>| {
-            let jit = jit.clone();
-            let land = move |trampoline| jit.upgrade().map_or_else(nowhere, |jit| jit.first_call(trampoline));
-            let trampolines = TrampolinePool::new(land, nowhere()).expect("the host has memory");
-            Self { session, dylib, trampolines, functions: Mutex::default() }
-        }))
+impl Name {
+    const fn new(text: &'static str) -> Self {
+        Self { text, slot: AtomicU64::new(0), trampoline: AtomicU64::new(0) }
     }
 
-    /// Promises `name`, instead of its former definition if there is one.
-    fn define(&self, name: &'static str, ir: &'static str) -> Result<(), Box<dyn Error>> {
-        let mut functions = self.functions.lock().expect("nobody panics");
-        let code = self.dylib.create_tracker();
-        let (slot, trampoline) = match functions.remove(name) {
-            Some(old) => {
-                old.code.remove()?;
-                (old.slot, old.trampoline)
-            }
-            None => (Arc::default(), self.trampolines.get()?),
-        };
-        code.define([(name, SymbolFlags::FUNCTION)], Box::new(Source { name, ir }))?;
-        code.define_absolute([(&*format!("{name}.slot"), Address::of(slot.as_ptr()))])?;
-        slot.store(trampoline.get(), Ordering::Release);
-        functions.insert(name, Function { slot, trampoline, code });
-        Ok(())
+    /// Has the name compiled from `ir` when it is next called.
+    fn promise(&self, dylib: &Dylib, ir: &'static str) -> Result<Tracker, DefineError> {
+        let code = dylib.create_tracker();
+        code.define([(self.text, SymbolFlags::FUNCTION)], Box::new(Source(ir)))?;
+        self.slot.store(self.trampoline.load(SeqCst), SeqCst);
+        Ok(code)
     }
 
-    /// Where native code goes on that has called `trampoline`.
-    fn first_call(&self, trampoline: Address) -> Address {
-        let functions = self.functions.lock().expect("nobody panics");
-        let (name, function) = functions
-            .iter()
-            .find(|(_, function)| function.trampoline == trampoline)
-            .expect("every trampoline has its function");
-        println!("  {name} is called for the first time");
-        let address = self.session.lookup(&self.dylib, name).unwrap_or_else(|error| {
-            eprintln!("{error}");
-            nowhere()
-        });
-        function.slot.store(address.get(), Ordering::Release);
-        address
-    }
-
-    fn call(&self, name: &str, x: f64) -> f64 {
-        let slot = self.functions.lock().expect("nobody panics")[name].slot.clone();
-        let address = Address::new(slot.load(Ordering::Acquire));
+    fn call(&self, x: f64) -> f64 {
+        let code = Address::new(self.slot.load(SeqCst)).as_ptr::<()>();
         // SAFETY: all functions have this type, and none is removed while it runs.
-        let function =
-            unsafe { std::mem::transmute::<*const (), extern "C" fn(f64) -> f64>(address.as_ptr()) };
-        function(x)
+        let code = unsafe { std::mem::transmute::<*const (), extern "C" fn(f64) -> f64>(code) };
+        code(x)
     }
 }
 
-/// Where calls end that cannot be served.
+/// Where native code goes on that has called `trampoline`.
+fn first_call(session: &Session, dylib: &Dylib, trampoline: Address) -> Address {
+    let mine = |name: &&Name| name.trampoline.load(SeqCst) == trampoline.get();
+    let name = NAMES.iter().find(mine).expect("every trampoline has its name");
+    println!("  {} is called for the first time", name.text);
+    // If this panics, the call ends nowhere.
+    let code = session.lookup(dylib, name.text).expect("the text is right");
+    name.slot.store(code.get(), SeqCst);
+    code
+}
+
 fn nowhere() -> Address {
     extern "C" fn nan(_: f64) -> f64 {
         f64::NAN
@@ -121,18 +97,15 @@ fn nowhere() -> Address {
 }
 
 /// A function that is still text.
-struct Source {
-    name: &'static str,
-    ir: &'static str,
-}
+struct Source(&'static str);
 
 impl MaterializationUnit for Source {
-    fn name(&self) -> &str {
-        self.name
+    fn name(&self) -> &'static str {
+        "source"
     }
 
     fn materialize(self: Box<Self>, responsibility: Responsibility) {
-        match compile(self.ir) {
+        match compile(self.0) {
             Ok(object) => responsibility.emit_object(object.as_slice()),
             Err(error) => responsibility.fail(error.to_string()),
         }
@@ -141,20 +114,13 @@ impl MaterializationUnit for Source {
 
 /// Nothing here is shared with other threads, so any number of them may compile.
 fn compile(ir: &str) -> Result<MemoryBuffer<'static>, Box<dyn Error>> {
-    Target::initialize_native(&InitializationConfig::default())?;
+    Target::initialize_x86(&InitializationConfig::default());
     let triple = TargetMachine::get_default_triple();
-    let machine = Target::from_triple(&triple)?
-        .create_target_machine(
-            &triple,
-            "generic",
-            "",
-            OptimizationLevel::Default,
-            RelocMode::PIC,
-            CodeModel::Small,
-        )
-        .ok_or("LLVM does not know this machine")?;
+    let options = TargetMachineOptions::new().set_reloc_mode(RelocMode::PIC);
+    let machine = Target::from_triple(&triple)?.create_target_machine_from_options(&triple, options);
+    let machine = machine.ok_or("LLVM does not know this machine")?;
     let context = Context::create();
-    let module =
-        context.create_module_from_ir(MemoryBuffer::create_from_memory_range_copy(ir.as_bytes(), "ir"))?;
+    let text = MemoryBuffer::create_from_memory_range_copy(ir.as_bytes(), "ir");
+    let module = context.create_module_from_ir(text)?;
     Ok(machine.write_to_memory_buffer(&module, FileType::Object)?)
 }

@@ -7,7 +7,7 @@
 //! ([`Header`]) or that enter as symbols when the object is linked
 //! ([`Symbol`]). So one piece of code serves every context of an engine.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 
 /// The start of an execution context, as compiled code and the entry routines
 /// see it.
@@ -19,13 +19,25 @@ pub struct Header {
     pub limit: AtomicUsize,
     /// Stack pointer of the innermost entry: the way out. 0 outside.
     pub way_out: AtomicUsize,
+    /// How many function entries and loop rounds are left, in code that was
+    /// compiled to count them; below 0 asks it to stop.
+    pub fuel: AtomicI64,
     /// Not 0 once the current run has failed and must leave.
     pub failed: AtomicU64,
-    /// Where the call that failed would have returned to.
+    /// Where the run failed: an address in the innermost function.
     pub fault: AtomicUsize,
+    /// The frame pointer of the innermost function where the run failed.
+    pub frame: AtomicUsize,
+    /// What `limit` is while nobody asks to stop.
+    pub stack_limit: AtomicUsize,
+    /// Who asks to stop: bits that the runtime defines.
+    pub requests: AtomicU64,
     /// The runtime's own pointer, opaque to code.
     pub owner: AtomicUsize,
 }
+
+/// Offset of the fuel counter.
+pub const FUEL: usize = std::mem::offset_of!(Header, fuel);
 
 /// Offset of the first dispatch slot in an execution context, in bytes.
 pub const SLOTS: usize = 4096;

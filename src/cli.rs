@@ -5,6 +5,8 @@
 
 mod check;
 mod emit;
+mod exit;
+mod interrupt;
 pub(crate) mod report;
 pub(crate) mod run;
 mod stdin;
@@ -12,12 +14,14 @@ mod stdin;
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
 use crate::repl::ReplArguments;
-use crate::{Level, repl};
+use crate::{Level, Limits, repl};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use exit::Exit;
 use report::Reporter;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 /// Kaleidoscope, live: run a file, standard input, or a prompt.
 #[derive(Parser, Debug)]
@@ -64,12 +68,18 @@ struct Options {
     #[arg(long, global = true)]
     stats: bool,
     /// Size of the program's stack, in MiB
-    #[arg(long, value_name = "MIB", global = true, default_value_t = 512,
+    #[arg(long, value_name = "MIB", global = true, default_value_t = 256,
           value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     stack_size: u32,
     /// How deep expressions may be nested
     #[arg(long, value_name = "DEPTH", global = true, default_value_t = 10_000)]
     max_nesting: u32,
+    /// Stop after this time: `2s`, `500ms`, `1.5m`
+    #[arg(long, value_name = "TIME", global = true, value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Stop each item after so many function entries and loop rounds
+    #[arg(long, value_name = "COUNT", global = true)]
+    fuel: Option<u64>,
     /// Colour in diagnostics
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     color: Color,
@@ -107,31 +117,6 @@ enum Command {
     Emit(emit::EmitArguments),
     /// Print everything wrong with a program, without running it
     Check(check::CheckArguments),
-}
-
-/// How a command ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Exit {
-    /// All is well.
-    Fine,
-    /// The program, or reading it, failed.
-    Failed,
-    /// The command line is wrong.
-    Usage,
-    /// Standard output was closed.
-    BrokenPipe,
-}
-
-impl Exit {
-    fn code(self) -> u8 {
-        match self {
-            Self::Fine => 0,
-            Self::Failed => 1,
-            Self::Usage => 2,
-            // What a shell shows for a program that SIGPIPE ended.
-            Self::BrokenPipe => 141,
-        }
-    }
 }
 
 /// The exit code for a bug in Kal.
@@ -193,22 +178,40 @@ fn start(
             return Exit::Failed;
         }
     };
+    interrupt::install(context.interrupt_handle());
+    context.set_deadline(options.timeout.map(|timeout| Instant::now() + timeout));
     let exit = command(&mut context, reporter);
     if options.stats {
         if let Ok(stats) = serde_json::to_string(&context.stats()) {
             reporter.line(&stats);
         }
     }
-    exit
+    exit::leave(exit)
+}
+
+/// Reads a duration: a number with `ms`, `s` or `m`; seconds without a unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    let number = text.trim_end_matches(char::is_alphabetic);
+    let seconds = match &text[number.len()..] {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        unit => return Err(format!("`{unit}` is no unit of time; use ms, s or m")),
+    };
+    let number: f64 = number.parse().map_err(|_| "a time looks like 2s, 500ms or 1.5m".to_owned())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| "that is no length of time".to_owned())
 }
 
 impl Options {
     fn config(&self) -> Config {
-        Config::new()
-            .mode(if self.eager { Mode::Eager } else { Mode::Lazy })
-            .level(self.level())
-            .stack((self.stack_size as usize) << 20)
-            .max_nesting(self.max_nesting)
+        Config::new().mode(if self.eager { Mode::Eager } else { Mode::Lazy }).level(self.level()).limits(
+            Limits {
+                stack: (self.stack_size as usize) << 20,
+                max_nesting: self.max_nesting,
+                fuel: self.fuel,
+                ..Limits::default()
+            },
+        )
     }
 
     fn engine(&self) -> Result<Engine, crate::Error> {

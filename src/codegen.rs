@@ -47,6 +47,15 @@ impl Level {
     }
 }
 
+/// How code is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// How much is done for its speed.
+    pub level: Level,
+    /// Whether it counts function entries and loop rounds.
+    pub counts_fuel: bool,
+}
+
 /// Why something could not be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodegenError {
@@ -82,6 +91,10 @@ struct Machine {
     machine: TargetMachine,
 }
 
+/// Functions with more nodes are not optimised: some of LLVM's passes take a
+/// time that grows with the square of a block's length.
+const LARGE: usize = 30_000;
+
 /// An LLVM context never forgets a constant, so it is replaced after this
 /// many modules, and the pipelines with it.
 const MODULES_PER_CONTEXT: u32 = 512;
@@ -102,9 +115,10 @@ impl Compiler {
         function: &Function,
         symbol: &str,
         names: &Names,
-        level: Level,
+        options: Options,
     ) -> Result<Vec<u8>, CodegenError> {
-        self.emit(level, |module| lower::function(module, function, symbol, names))
+        let level = if function.nodes.len() > LARGE { Level::O0 } else { options.level };
+        self.emit(level, |module| lower::function(module, function, symbol, names, options.counts_fuel))
     }
 
     /// Compiles the thunk of a host closure into an object file that defines
@@ -125,9 +139,9 @@ impl Compiler {
         &mut self,
         functions: &[(&Function, String)],
         names: &Names,
-        level: Level,
+        options: Options,
     ) -> Result<String, CodegenError> {
-        self.optimized(functions, names, level, |_, module| Ok(module.print_to_string().to_string()))
+        self.optimized(functions, names, options, |_, module| Ok(module.print_to_string().to_string()))
     }
 
     /// The assembly of functions as text.
@@ -138,9 +152,9 @@ impl Compiler {
         &mut self,
         functions: &[(&Function, String)],
         names: &Names,
-        level: Level,
+        options: Options,
     ) -> Result<String, CodegenError> {
-        self.optimized(functions, names, level, |machine, module| {
+        self.optimized(functions, names, options, |machine, module| {
             let buffer = machine
                 .machine
                 .write_to_memory_buffer(module, FileType::Assembly)
@@ -157,9 +171,9 @@ impl Compiler {
         &mut self,
         functions: &[(&Function, String)],
         names: &Names,
-        level: Level,
+        options: Options,
     ) -> Result<Vec<u8>, CodegenError> {
-        self.optimized(functions, names, level, |machine, module| Ok(machine.pipeline.emit(module)))
+        self.optimized(functions, names, options, |machine, module| Ok(machine.pipeline.emit(module)))
     }
 
     fn emit(
@@ -174,15 +188,15 @@ impl Compiler {
         &mut self,
         functions: &[(&Function, String)],
         names: &Names,
-        level: Level,
+        options: Options,
         output: impl for<'c> FnOnce(&mut Machine, &Module<'c>) -> Result<T, CodegenError>,
     ) -> Result<T, CodegenError> {
         let lower = |module: &Module<'_>| {
-            functions
-                .iter()
-                .try_for_each(|(function, symbol)| lower::function(module, function, symbol, names))
+            functions.iter().try_for_each(|(function, symbol)| {
+                lower::function(module, function, symbol, names, options.counts_fuel)
+            })
         };
-        self.compile(level, lower, output)
+        self.compile(options.level, lower, output)
     }
 
     /// Makes a module, lets `lower` fill it, optimises it, hands it to

@@ -3,8 +3,8 @@
 use crate::codegen::Level;
 use crate::error::Error;
 use crate::host::{Call, Callable, Closure, HostError, HostFunctions};
+use crate::limits::Limits;
 use crate::name::Names;
-use crate::runtime;
 use std::sync::Arc;
 
 /// When functions are compiled. Answers never depend on it.
@@ -32,8 +32,7 @@ pub struct Config {
     pub(crate) mode: Mode,
     pub(crate) level: Level,
     pub(crate) workers: usize,
-    pub(crate) stack: usize,
-    pub(crate) max_nesting: u32,
+    pub(crate) limits: Limits,
     hosts: Vec<(String, u32, Closure)>,
 }
 
@@ -44,8 +43,7 @@ impl Config {
             mode: Mode::default(),
             level: Level::default(),
             workers: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            stack: runtime::DEFAULT_STACK,
-            max_nesting: crate::syntax::parser::Limits::default().max_nesting,
+            limits: Limits::default(),
             hosts: Vec::new(),
         }
     }
@@ -71,18 +69,10 @@ impl Config {
         self
     }
 
-    /// The size of the stack that programs run on, in bytes; at least 1 MiB.
-    /// It is reserved, and taken from the system only as far as it is used.
+    /// What programs may use.
     #[must_use]
-    pub fn stack(mut self, bytes: usize) -> Self {
-        self.stack = bytes;
-        self
-    }
-
-    /// How deep expressions may be nested.
-    #[must_use]
-    pub fn max_nesting(mut self, depth: u32) -> Self {
-        self.max_nesting = depth;
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
         self
     }
 

@@ -14,22 +14,24 @@ pub use listing::Stage;
 pub use trace::{Trace, Transition};
 
 use crate::config::Mode;
-use crate::diagnostic::Diagnostic;
+use crate::deadline::Deadline;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::engine::Engine;
 use crate::error::{Error, Teller};
 use crate::function::{Function, Signature};
 use crate::host::{HostFunctions, Output};
+use crate::interrupt::InterruptHandle;
 use crate::jit::state::State;
-use crate::jit::{Failure, Instance};
+use crate::jit::{Failure, Instance, Stopped};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
 use crate::runtime::Slot;
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
-use crate::syntax::lexer::lex;
+use crate::syntax::lexer::Pieces;
 use crate::syntax::operator::{Fixity, Operators};
-use crate::syntax::parser::{Limits, Parser, SyntaxErrors};
+use crate::syntax::parser::{self, Parser, SyntaxErrors};
 use history::{History, Reading};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -57,6 +59,7 @@ pub struct Context {
     history: History,
     variables: BTreeSet<Name>,
     output: Box<dyn Output>,
+    deadline: Option<Instant>,
     redefined: u64,
     parse_time: Duration,
 }
@@ -103,7 +106,7 @@ pub enum Outcome {
 
 impl Context {
     pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
-        let instance = Instance::new(engine.jit()?, engine.config().stack)
+        let instance = Instance::new(engine.jit()?, engine.config().limits.stack)
             .map_err(|error| Error::Setup(error.to_string()))?;
         Ok(Self {
             engine: engine.clone(),
@@ -112,6 +115,7 @@ impl Context {
             history: History::default(),
             variables: BTreeSet::new(),
             output: Box::new(LineOutput::new(std::io::stdout())),
+            deadline: None,
             redefined: 0,
             parse_time: Duration::ZERO,
         })
@@ -176,31 +180,75 @@ impl Context {
     fn items(&mut self, source: &Source, known: Known, each: &mut Each<'_>) -> ControlFlow<()> {
         self.history.begin();
         let engine = self.engine.clone();
-        let started = Instant::now();
-        let tokens = match lex(source, engine.names()) {
-            Ok(tokens) => tokens,
+        let limits = engine.config().limits;
+        let mut pieces = match Pieces::new(source, engine.names(), limits.max_source_bytes) {
+            Ok(pieces) => pieces,
             Err(diagnostic) => return each(self, Err(Error::Invalid(vec![diagnostic]))),
         };
-        let limits = Limits { max_nesting: engine.config().max_nesting };
-        let mut parser = Parser::new(&tokens, engine.names(), limits);
-        self.parse_time += started.elapsed();
-        while let Some(item) = self.next_item(&mut parser) {
-            let outcome = item.and_then(|item| self.item(item, known));
-            each(self, outcome)?;
+        let _limit = self.limit();
+        while let Some(tokens) = self.parsing(|_| pieces.next()) {
+            let limits = parser::Limits { max_nesting: limits.max_nesting };
+            let mut parser = Parser::new(&tokens, engine.names(), limits);
+            while let Some(item) = self.parsing(|context| context.next_item(&mut parser)) {
+                let outcome = self.not_stopped().and(item).and_then(|item| self.item(item, known));
+                each(self, outcome)?;
+            }
         }
         ControlFlow::Continue(())
     }
 
+    /// Counts the time that `work` takes as time spent on reading text.
+    fn parsing<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let started = Instant::now();
+        let result = work(self);
+        self.parse_time += started.elapsed();
+        result
+    }
+
+    /// Puts the limits of one evaluation or call in force, until it is dropped.
+    fn limit(&mut self) -> Option<Deadline> {
+        let limits = self.engine.config().limits;
+        if let Some(fuel) = limits.fuel {
+            self.instance.set_fuel(fuel);
+        }
+        let own = limits.deadline.map(|duration| Instant::now() + duration);
+        let earliest = own.into_iter().chain(self.deadline).min()?;
+        // Without a thread there are no deadlines; runs still end.
+        self.engine.deadlines().set(earliest, self.instance.stopper()).ok()
+    }
+
+    /// Between items too, a request to stop is heard.
+    fn not_stopped(&self) -> Result<(), Error> {
+        match self.instance.stopper().take() {
+            Some(request) => Err(self.failed(&request.into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets when everything that runs in this context is stopped at the
+    /// latest; beside the deadline that each evaluation may have.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// A handle that interrupts what runs here, from any thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        InterruptHandle::new(self.instance.stopper())
+    }
+
+    /// How much of the fuel the last evaluation or call has left, if there is
+    /// a limit of it.
+    pub fn fuel(&self) -> Option<u64> {
+        self.engine.config().limits.fuel.map(|_| self.instance.fuel())
+    }
+
     /// Parses and checks the next item.
     fn next_item(&mut self, parser: &mut Parser<'_>) -> Option<Result<sema::Item, Error>> {
-        let started = Instant::now();
-        let parsed = parser.next_item(&self.operators);
-        let checked = parsed.map(|item| match item {
+        let parsed = parser.next_item(&self.operators)?;
+        Some(match parsed {
             Ok(item) => sema::check(&item, self).map_err(Error::Invalid),
             Err(SyntaxErrors { diagnostics, .. }) => Err(Error::Invalid(diagnostics)),
-        });
-        self.parse_time += started.elapsed();
-        checked
+        })
     }
 
     fn item(&mut self, item: sema::Item, known: Known) -> Result<Outcome, Error> {
@@ -227,9 +275,15 @@ impl Context {
         function: &Arc<checked::Function>,
         fixity: Option<Fixity>,
     ) -> Result<Outcome, Error> {
+        let most = self.engine.config().limits.max_definitions;
+        if self.instance.binding(function.name).is_none() && self.instance.definitions() >= most {
+            let message = format!("no more than {most} definitions are allowed");
+            let diagnostic = Diagnostic::error(Code::TooMany, &function.source, function.name_span, message);
+            return Err(Error::Invalid(vec![diagnostic]));
+        }
         let before = self.binding_of(function.name);
         let reading = Reading { operators: self.operators.clone(), fixity };
-        let defined = self.instance.define(function.clone()).map_err(|failure| self.failed(&failure))?;
+        let defined = self.instance.define(function.clone());
         if let Some(fixity) = fixity {
             Arc::make_mut(&mut self.operators).define(fixity, function.name);
         }
@@ -253,7 +307,7 @@ impl Context {
 
     fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
         let result = self.instance.run(expression, &mut *self.output);
-        result.map_err(|failure| self.failed(&failure))
+        result.map_err(|stopped| self.stopped(&stopped))
     }
 
     /// A handle of a function, to call it from Rust.
@@ -277,8 +331,9 @@ impl Context {
     }
 
     pub(crate) fn call_slot(&mut self, slot: Slot, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
+        let _limit = self.limit();
         let result = self.instance.call(slot, arguments.as_ref(), &mut *self.output);
-        result.map_err(|failure| self.failed(&failure))
+        result.map_err(|stopped| self.stopped(&stopped))
     }
 
     fn slot(&self, text: &str, asked: u32) -> Result<(Name, Slot), Error> {
@@ -395,6 +450,12 @@ impl Context {
             compile_ms: milliseconds(counters.compile_nanoseconds.get()),
             run_ms: milliseconds(self.instance.run_nanoseconds()),
         }
+    }
+
+    fn stopped(&self, stopped: &Stopped) -> Error {
+        let functions = || self.functions();
+        let teller = Teller { names: self.engine.names(), functions: &functions };
+        Error::Failed(Box::new(teller.tell_stopped(stopped)))
     }
 
     fn failed(&self, failure: &Failure) -> Error {

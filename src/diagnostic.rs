@@ -88,6 +88,8 @@ codes! {
     HostFailure = 306;
     /// A function could not be compiled.
     CompileFailure = 307;
+    /// The fuel is used up.
+    OutOfFuel = 308;
 }
 
 impl fmt::Display for Code {
@@ -130,13 +132,22 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// What to do about it, if that is known.
     pub help: Option<String>,
+    /// For a run that failed: the calls in progress, innermost first.
+    pub trace: Vec<String>,
 }
 
 impl Diagnostic {
     /// An error of kind `code` at `span`.
     pub fn error(code: Code, source: &Source, span: Span, message: impl Into<String>) -> Self {
-        Self { code, severity: Severity::Error, message: message.into(), labels: Vec::new(), help: None }
-            .with_label(source, span, "")
+        Self {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            labels: Vec::new(),
+            help: None,
+            trace: Vec::new(),
+        }
+        .with_label(source, span, "")
     }
 
     /// The same as a warning.

@@ -3,6 +3,7 @@
 use crate::codegen;
 use crate::config::{Config, Mode};
 use crate::context::Context;
+use crate::deadline::Deadlines;
 use crate::error::Error;
 use crate::host::HostFunctions;
 use crate::jit::{self, Jit};
@@ -30,6 +31,7 @@ struct Shared {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
     jit: OnceLock<Arc<Jit>>,
+    deadlines: Deadlines,
 }
 
 impl Engine {
@@ -48,7 +50,13 @@ impl Engine {
     pub fn with_config(config: Config) -> Result<Self, Error> {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(config.hosts(&names)?);
-        Ok(Self(Arc::new(Shared { config, names, hosts, jit: OnceLock::new() })))
+        Ok(Self(Arc::new(Shared {
+            config,
+            names,
+            hosts,
+            jit: OnceLock::new(),
+            deadlines: Deadlines::default(),
+        })))
     }
 
     /// A new context: nothing defined, nothing declared.
@@ -69,6 +77,12 @@ impl Engine {
         self.0.config.mode
     }
 
+    /// Starts the compiler on another thread, so that it is ready when it is
+    /// first needed.
+    pub fn warm_up() {
+        jit::warm_up();
+    }
+
     /// The version of the LLVM that compiles, as `22.1.0`.
     pub fn llvm_version() -> String {
         codegen::llvm_version()
@@ -86,16 +100,35 @@ impl Engine {
         &self.0.hosts
     }
 
+    pub(crate) fn deadlines(&self) -> &Deadlines {
+        &self.0.deadlines
+    }
+
     /// The compiler, set up when it is first needed.
     pub(crate) fn jit(&self) -> Result<&Arc<Jit>, Error> {
         let shared = &*self.0;
         if let Some(jit) = shared.jit.get() {
             return Ok(jit);
         }
-        let options = jit::Options { level: shared.config.level, workers: shared.config.workers };
+        let options = jit::Options {
+            code: codegen::Options {
+                level: shared.config.level,
+                counts_fuel: shared.config.limits.fuel.is_some(),
+            },
+            workers: shared.config.workers,
+            max_code_bytes: shared.config.limits.max_code_bytes,
+        };
         let jit = Jit::new(shared.names.clone(), shared.hosts.clone(), options)
             .map_err(|error| Error::Setup(error.to_string()))?;
         Ok(shared.jit.get_or_init(|| jit))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(jit) = self.jit.get() {
+            jit.close();
+        }
     }
 }
 

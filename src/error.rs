@@ -2,10 +2,10 @@
 
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::jit::Failure;
+use crate::jit::{Calls, Failure, Stopped, Trace};
 use crate::name::{Name, Names};
 use crate::sema::arguments;
-use crate::sema::checked::Function;
+use crate::sema::checked::{EXPRESSION, Function};
 use crate::source::{Source, Span};
 use std::sync::Arc;
 
@@ -71,6 +71,43 @@ pub(crate) struct Teller<'a> {
 }
 
 impl Teller<'_> {
+    /// The diagnostic for a run that was left.
+    pub(crate) fn tell_stopped(&self, stopped: &Stopped) -> Diagnostic {
+        let mut diagnostic = self.tell(&stopped.failure);
+        let Trace { inner, omitted, outer } = &stopped.trace;
+        if let (true, Some(innermost)) = (diagnostic.labels.is_empty(), inner.first()) {
+            let function = &innermost.function;
+            diagnostic = diagnostic.with_label(&function.source, function.name_span, "in this call");
+        }
+        // One call alone is the place that is shown anyway.
+        if inner.len() + outer.len() > 1 || inner.first().is_some_and(|calls| calls.count > 1) {
+            let omitted = (*omitted > 0).then(|| format!("… {} more", grouped(*omitted)));
+            let inner = inner.iter().map(|calls| self.describe_calls(calls));
+            diagnostic.trace =
+                inner.chain(omitted).chain(outer.iter().map(|calls| self.describe_calls(calls))).collect();
+        }
+        diagnostic
+    }
+
+    /// `fib(n) × 48,211`
+    fn describe_calls(&self, calls: &Calls) -> String {
+        let function = &calls.function;
+        let signature = match self.names.text(function.name) {
+            EXPRESSION => "this expression".into(),
+            name => {
+                let parameters: Vec<&str> = function
+                    .parameters
+                    .iter()
+                    .take(SHOWN_PARAMETERS)
+                    .map(|name| self.names.text(*name))
+                    .collect();
+                let more = if function.parameters.len() > SHOWN_PARAMETERS { " …" } else { "" };
+                format!("{name}({}{more})", parameters.join(" "))
+            }
+        };
+        if calls.count == 1 { signature } else { format!("{signature} × {}", grouped(calls.count)) }
+    }
+
     /// The diagnostic for a failure.
     pub(crate) fn tell(&self, failure: &Failure) -> Diagnostic {
         match failure {
@@ -86,6 +123,11 @@ impl Teller<'_> {
             }
             Failure::StackOverflow => nowhere(Code::StackOverflow, "the stack is used up".into())
                 .with_help("is there a recursion that does not end?"),
+            Failure::OutOfFuel => nowhere(Code::OutOfFuel, "the fuel is used up".into()),
+            Failure::Interrupted => nowhere(Code::Interrupted, "interrupted".into()),
+            Failure::DeadlineExceeded => {
+                nowhere(Code::DeadlineExceeded, "the run took longer than allowed".into())
+            }
             Failure::Host { callee, message } => {
                 nowhere(Code::HostFailure, format!("`{}` failed: {message}", self.names.text(*callee)))
             }
@@ -155,10 +197,26 @@ impl Teller<'_> {
 
     fn describe(&self, function: &Function) -> String {
         match self.names.text(function.name) {
-            crate::sema::checked::EXPRESSION => "this expression".into(),
+            EXPRESSION => "this expression".into(),
             name => format!("`{name}`"),
         }
     }
+}
+
+/// How many parameters a trace names.
+const SHOWN_PARAMETERS: usize = 8;
+
+/// `48,211`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A diagnostic without a place.

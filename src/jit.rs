@@ -5,8 +5,8 @@
 //! to a context: which name is bound to which definition, and the memory and
 //! stack its code runs on.
 //!
-//! A definition is registered with ORC when it is made and compiled when it
-//! is first called. The *stub* of a function is a dispatch slot. It leads to a
+//! A definition is registered with ORC and compiled when it is first called.
+//! The *stub* of a function is a dispatch slot. It leads to a
 //! re-entry trampoline at first; a call through it has the definition
 //! materialized by a worker, redirects the slot to the body and goes on there.
 //! What happens to a name when it is defined, redefined or dropped in whatever
@@ -23,15 +23,15 @@ pub mod state;
 mod worker;
 
 pub use bindings::{Happened, Observer};
-pub use failure::Failure;
+pub use failure::{Calls, Failure, Stopped, Trace};
 pub use instance::{Bound, Code, Instance};
 
 use crate::abi;
-use crate::codegen::{self, Level, Thunk};
+use crate::codegen::{self, Thunk};
 use crate::host::{self, Callable, HostFunctions};
 use crate::name::{Name, Names};
 use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
-use crate::runtime;
+use crate::runtime::{self, Stopper};
 use crate::sema::checked::Function;
 use code_map::CodeMap;
 use definition::{Definition, Expression};
@@ -75,8 +75,10 @@ pub struct Counters {
 /// What a [`Jit`] is made with.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The optimisation level of all code.
-    pub level: Level,
+    /// How code is made.
+    pub code: codegen::Options,
+    /// How many bytes linked code may take.
+    pub max_code_bytes: u64,
     /// How many threads may compile at once.
     pub workers: usize,
 }
@@ -94,7 +96,7 @@ pub enum Listing {
 pub struct Jit {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
-    level: Level,
+    options: Options,
     counters: Arc<Counters>,
     generations: Mutex<FxHashMap<Name, u32>>,
     expression: AtomicU64,
@@ -121,7 +123,7 @@ impl Jit {
         hosts: Arc<HostFunctions>,
         options: Options,
     ) -> Result<Arc<Self>, OrcError> {
-        let session = Session::new(&SessionOptions::default())?;
+        let session = Session::new(&SessionOptions { code_limit: options.max_code_bytes })?;
         let dylib = session.create_dylib("program")?;
         let refuse = Address::new(runtime::refuse() as u64);
         let enter =
@@ -130,7 +132,7 @@ impl Jit {
         let jit = Arc::new(Self {
             names,
             hosts,
-            level: options.level,
+            options,
             counters: Arc::default(),
             generations: Mutex::default(),
             expression: AtomicU64::new(0),
@@ -158,39 +160,52 @@ impl Jit {
         self.session.code_bytes()
     }
 
-    /// Registers a function; nothing is compiled.
-    fn define(self: &Arc<Self>, function: Arc<Function>) -> Result<Arc<Definition>, Failure> {
+    /// Waits for the compile workers and ends them. Whoever owns the JIT does
+    /// this before letting go of it: a job holds the JIT too, and a worker that
+    /// held it last would still be at work in LLVM when the process exits.
+    pub fn close(&self) {
+        self.workers.close();
+    }
+
+    /// The definition that a function is; nothing is compiled.
+    fn define(self: &Arc<Self>, function: Arc<Function>) -> Arc<Definition> {
         let mut generations = self.generations.lock();
-        let generation = generations.entry(function.name).or_insert(0);
-        *generation += 1;
-        let name = self.names.text(function.name);
-        let symbol = match *generation {
-            1 => format!("{name}$impl"),
-            later => format!("{name}$impl${later}"),
-        };
+        let next = generations.entry(function.name).or_insert(0);
+        let generation = *next;
+        *next = next.wrapping_add(1);
         drop(generations);
-        Definition::new(self, function, symbol)
+        Definition::new(self, function, generation)
     }
 
     /// Compiles a top-level expression.
-    fn expression(self: &Arc<Self>, function: &Arc<Function>) -> Result<Expression, Failure> {
+    fn expression(
+        self: &Arc<Self>,
+        function: &Arc<Function>,
+        stopper: &Stopper,
+    ) -> Result<Expression, Failure> {
         let number = self.expression.fetch_add(1, Ordering::Relaxed);
         let (jit, function) = (self.clone(), function.clone());
-        self.wait_for(move || Expression::new(&jit, &function, &format!("$expression${number}")))?
+        self.wait_for(stopper, move || Expression::new(&jit, &function, &format!("$expression${number}")))?
     }
 
     /// The body of a definition, made if need be.
-    fn body(self: &Arc<Self>, definition: &Arc<Definition>) -> Result<usize, Failure> {
+    fn body(self: &Arc<Self>, definition: &Arc<Definition>, stopper: &Stopper) -> Result<usize, Failure> {
         if let Some(body) = definition.body() {
             return Ok(body);
         }
         let (jit, definition) = (self.clone(), definition.clone());
-        self.wait_for(move || definition.materialize(&jit))?
+        self.wait_for(stopper, move || definition.materialize(&jit))?
     }
 
     /// The address that calls of a host function go to: its own, or for a
     /// closure that of a thunk, which is compiled at the first use.
-    fn host_body(self: &Arc<Self>, name: Name, arity: u32, callable: &Callable) -> Result<usize, Failure> {
+    fn host_body(
+        self: &Arc<Self>,
+        name: Name,
+        arity: u32,
+        callable: &Callable,
+        stopper: &Stopper,
+    ) -> Result<usize, Failure> {
         match callable {
             Callable::Native(address) => return Ok(*address),
             Callable::Closure(_) => {}
@@ -199,7 +214,7 @@ impl Jit {
             return Ok(*body);
         }
         let jit = self.clone();
-        self.wait_for(move || jit.thunk(name, arity))?
+        self.wait_for(stopper, move || jit.thunk(name, arity))?
     }
 
     fn thunk(&self, name: Name, arity: u32) -> Result<usize, Failure> {
@@ -215,6 +230,7 @@ impl Jit {
         // The thunk stays as long as the session does: letting go of a
         // tracker leaves its code where it is.
         drop(tracker);
+        self.code.insert(body, None);
         thunks.insert(name, body);
         Ok(body)
     }
@@ -240,9 +256,11 @@ impl Jit {
         self.workers.submit(Urgency::Later, job).map_err(|error| Failure::System(error.to_string()))
     }
 
-    /// Has a worker do something and waits for it.
+    /// Has a worker do something and waits for it, or for a request to stop;
+    /// then the worker finishes for nobody.
     fn wait_for<T: Send + 'static>(
         self: &Arc<Self>,
+        stopper: &Stopper,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let answer = Arc::new(Answer { value: Mutex::new(None), given: Condvar::new() });
@@ -257,14 +275,20 @@ impl Jit {
             match value.take() {
                 Some(Some(value)) => return Ok(value),
                 Some(None) => return Err(Failure::System("a compile worker ended".into())),
-                None => answer.given.wait(&mut value),
+                None => {
+                    answer.given.wait_for(&mut value, PATIENCE);
+                }
+            }
+            if let (None, Some(request)) = (&*value, stopper.requested()) {
+                stopper.withdraw(request);
+                return Err(request.into());
             }
         }
     }
 
     /// The optimisation level of all code.
-    pub fn level(&self) -> Level {
-        self.level
+    pub fn level(&self) -> codegen::Level {
+        self.options.code.level
     }
 
     /// What the compiler makes of functions, each under its symbol, as text.
@@ -275,14 +299,15 @@ impl Jit {
         self: &Arc<Self>,
         listing: Listing,
         functions: Vec<(Arc<Function>, String)>,
+        stopper: &Stopper,
     ) -> Result<String, Failure> {
-        let (names, level) = (self.names.clone(), self.level);
-        let text = self.wait_for(move || {
+        let (names, options) = (self.names.clone(), self.options.code);
+        let text = self.wait_for(stopper, move || {
             let functions: Vec<(&Function, String)> =
                 functions.iter().map(|(function, symbol)| (&**function, symbol.clone())).collect();
             worker::with_compiler(|compiler| match listing {
-                Listing::Ir => compiler.ir(&functions, &names, level),
-                Listing::Assembly => compiler.assembly(&functions, &names, level),
+                Listing::Ir => compiler.ir(&functions, &names, options),
+                Listing::Assembly => compiler.assembly(&functions, &names, options),
             })
         })?;
         text.map_err(|error| Failure::System(error.to_string()))
@@ -307,6 +332,10 @@ fn timed<T>(counters: &Counters, work: impl FnOnce() -> T) -> T {
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
+
+/// How long a thread waits for a worker before it looks whether it is asked
+/// to stop.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// A value that one thread waits for and another gives; `Some(None)` if that
 /// one ended without giving it.

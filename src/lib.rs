@@ -1,28 +1,125 @@
-//! Kal makes Kaleidoscope live.
+//! Kal makes Kaleidoscope live: a prompt, a script runner and an embeddable
+//! library for numeric functions. A definition costs next to nothing until its
+//! first call, called code is native code optimised by LLVM, and anything can
+//! be redefined at any time: every caller sees it.
+//!
+//! ```
+//! let engine = kal::Engine::new()?;
+//! let mut context = engine.context()?;
+//!
+//! context.eval("def square(x) x * x")?;
+//! let square = context.function::<fn(f64) -> f64>("square")?;
+//! assert_eq!(square.call(&mut context, (3.0,))?, 9.0); // compiled here
+//!
+//! context.eval("def square(x) x * x * 10")?;
+//! assert_eq!(square.call(&mut context, (3.0,))?, 90.0); // and here anew
+//!
+//! let error = context.eval("squar(3)").unwrap_err();
+//! assert_eq!(error.to_string(), "this expression calls `squar`, which is not defined");
+//! # Ok::<(), kal::Error>(())
+//! ```
+//!
+//! # The ideas
+//!
+//! **Definitions are immutable, names are bindings.** A checked `def` never
+//! changes. A name of a context is bound to one; redefining binds the name to
+//! another. Code that is being compiled for the old one simply finishes and
+//! finds the name bound elsewhere, so nothing has to be stopped or undone.
+//!
+//! **One state machine per binding**, a pure function that returns actions
+//! (`jit::state`): not defined, pending, materializing, materialized.
+//!
+//! **The lazy re-export.** Calls go through a *stub*: a dispatch slot, which
+//! leads to a re-entry trampoline until the first call. That has a worker
+//! register a materialization unit with ORC, under a tracker of its own, and
+//! look its symbol up; materializing it (checked function → LLVM IR → object →
+//! linked code) gives the body, the slot is redirected, and the call goes on
+//! there.
+//!
+//! **Slots are for a name and a number of arguments.** A trampoline knows its
+//! slot, and asks the bindings of the running context what the name means. So
+//! trampolines are needed per called name, not per definition: redefining
+//! takes none, an undefined callee is just a trampoline that finds nothing,
+//! and a call that was compiled when the callee took another number of
+//! arguments can never reach a body that does not fit.
+//!
+//! **Code knows no address.** It gets the *execution context* as a hidden
+//! parameter and finds slots and variables at offsets from it, which enter an
+//! object as symbols when it is linked. One piece of code serves all contexts
+//! of an engine.
+//!
+//! **Code may stop at any check, and nothing is left behind.** Function
+//! entries and loops compare the stack pointer with a limit word. A run that
+//! fails leaves to the point where it was entered, over frames of compiled
+//! code only, which own nothing. No signal handler is involved.
+//!
+//! **Freeing waits for runs.** Code that nothing leads to any more is freed
+//! when no run is left that began before (`jit::epoch`).
+//!
+//! # The modules, in the order of the data flow
+//!
+//! ```text
+//!  text → tokens → syntax tree → checked function → LLVM IR → object → linked code → call
+//!         └─── syntax ───┘       └─── sema ───┘    └─── codegen ──┘   └─ orc ─┘    runtime
+//!                                                  └────────────── jit ───────────────┘
+//! ```
+//!
+//! A module uses only modules above it here; `tests/all/tidy.rs` sees to it.
+//!
+//! | layer | module | holds | never |
+//! |---|---|---|---|
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `abi` | texts and spans, interned names, diagnostics as data, the host functions, the layout that code relies on | reads files |
+//! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
+//! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
+//! | 3 | `codegen` | checked functions → LLVM IR → object bytes | knows ORC or a process |
+//! | 3 | [`orc`] | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
+//! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
+//! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
+//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `engine`, `context`, `function`, `interrupt`, `draft` | the embedding API, re-exported here | touches the terminal |
+//! | 6 | `repl`, [`cli`] | the prompt and the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
+//!
+//! # Words
+//!
+//! - *name*: what a program calls something; a *symbol* is what a linker does.
+//! - *context*: a program in progress, [`Context`]; LLVM's is always the
+//!   *LLVM context*, what code gets as its hidden parameter the *execution
+//!   context*.
+//! - *binding*: what a name means in a context, and how far its code is.
+//! - *to materialize*: to make the code of a definition, as in ORC.
+//! - *stub*: the address a call goes through; here, a dispatch slot.
+//! - *trampoline*: an address that can be called before its destination
+//!   exists; as in ORC.
+//! - *body*: the compiled code of a definition.
+//! - *host function*: a function of the process that a program may call;
+//!   *intrinsic*: one that is exact, so that an instruction stands in for it.
+//! - *run*: from entering compiled code to leaving it.
 
 #![deny(unsafe_code)]
 
-mod abi;
-pub mod cli;
-mod codegen;
-mod config;
-mod context;
-pub mod diagnostic;
-mod draft;
-mod engine;
-mod error;
-mod function;
-pub mod host;
-mod jit;
-pub mod name;
-pub mod orc;
-mod output;
-mod repl;
-mod runtime;
-mod sema;
 pub mod source;
-mod stats;
+pub mod name;
+pub mod diagnostic;
+pub mod host;
+mod abi;
 pub mod syntax;
+mod sema;
+mod codegen;
+pub mod orc;
+mod runtime;
+mod jit;
+mod limits;
+mod deadline;
+mod config;
+mod error;
+mod output;
+mod stats;
+mod engine;
+mod context;
+mod function;
+mod interrupt;
+mod draft;
+mod repl;
+pub mod cli;
 
 pub use codegen::Level;
 pub use config::{Config, Mode};
@@ -30,6 +127,8 @@ pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, T
 pub use engine::Engine;
 pub use error::Error;
 pub use function::{Function, Signature};
+pub use interrupt::InterruptHandle;
 pub use jit::state::{Event, State};
+pub use limits::Limits;
 pub use output::{LineOutput, format_number};
 pub use stats::Stats;

@@ -34,6 +34,13 @@
 //! that holds one keeps it alive for as long as it is defined: give them a
 //! [`std::sync::Weak`] of your own instead.
 //!
+//! # Memory
+//!
+//! The code and data of all objects are packed into one slab (`slab.cpp`): a
+//! small function takes a cache line or two of it, and some 400 bytes of ORC's
+//! tables; neither a memory map nor a system call. No address is ever writable
+//! and executable.
+//!
 //! # What is not here
 //!
 //! No symbol resolves that was not defined: there is no fallback to the host
@@ -46,6 +53,8 @@ mod ffi;
 mod report;
 mod responsibility;
 mod session;
+#[cfg(test)]
+mod slab;
 mod symbol;
 #[cfg(test)]
 mod testing;
@@ -57,7 +66,7 @@ pub use address::Address;
 pub use dylib::Dylib;
 pub use error::{DefineError, OrcError};
 pub use responsibility::Responsibility;
-pub use session::{CodeMemory, Session, SessionOptions};
+pub use session::{Session, SessionOptions};
 pub use symbol::SymbolFlags;
 pub use tracker::Tracker;
 pub use trampoline::TrampolinePool;

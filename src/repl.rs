@@ -30,6 +30,7 @@ mod watch;
 use crate::cli::Exit;
 use crate::cli::report::Reporter;
 use crate::context::Context;
+use crate::engine::Engine;
 use parking_lot::Mutex;
 use screen::Screen;
 use session::Session;
@@ -56,6 +57,7 @@ pub(crate) struct ReplArguments {
 
 /// Reads inputs and answers them until there are no more.
 pub(crate) fn start(arguments: &ReplArguments, context: &mut Context, reporter: &mut Reporter) -> Exit {
+    Engine::warm_up();
     let at_terminal = std::io::stdin().is_terminal();
     let screen = Screen::stdout();
     if arguments.transcript {

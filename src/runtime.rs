@@ -12,7 +12,7 @@
 mod entry;
 mod memory;
 
-pub use entry::{Surroundings, enter_trampoline, is_entry, refuse, support};
+pub use entry::{Left, Stop, Surroundings, enter_trampoline, is_entry, refuse, support};
 
 use crate::abi::{self, Header};
 use memory::Memory;
@@ -42,7 +42,7 @@ impl Variable {
 
 /// The stack that code runs on when nothing else is asked for, in bytes:
 /// reserved, and taken from the system only as far as it is used.
-pub const DEFAULT_STACK: usize = 512 << 20;
+pub const DEFAULT_STACK: usize = 256 << 20;
 
 /// The part of the stack below the limit that compiled functions leave to
 /// what they call: library functions, host closures, the first-call routine.
@@ -85,6 +85,59 @@ impl ExecutionMemory {
     }
 }
 
+/// Asks the run in progress in some execution memory to stop; for any thread.
+#[derive(Clone)]
+pub struct Stopper(std::sync::Arc<ExecutionMemory>);
+
+/// Why a run is asked to stop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// Somebody interrupts it.
+    Interrupt = 1,
+    /// Its time is over.
+    Deadline = 2,
+}
+
+impl Request {
+    /// The most urgent of some requests.
+    fn first(bits: u64) -> Option<Self> {
+        [Self::Interrupt, Self::Deadline].into_iter().find(|request| bits & *request as u64 != 0)
+    }
+}
+
+impl Stopper {
+    /// A stopper for what runs in `memory`.
+    pub fn new(memory: &std::sync::Arc<ExecutionMemory>) -> Self {
+        Self(memory.clone())
+    }
+
+    /// Makes the run in progress stop at its next check. The request stays
+    /// until a run has stopped for it, or it is withdrawn.
+    pub fn request(&self, request: Request) {
+        let header = self.0.header();
+        header.requests.fetch_or(request as u64, Ordering::SeqCst);
+        // Wakes the code: everything is below this limit.
+        header.limit.store(usize::MAX, Ordering::SeqCst);
+    }
+
+    /// Takes a request back.
+    pub fn withdraw(&self, request: Request) {
+        self.0.header().requests.fetch_and(!(request as u64), Ordering::SeqCst);
+    }
+
+    /// The request that a run would stop for now.
+    pub fn requested(&self) -> Option<Request> {
+        Request::first(self.0.header().requests.load(Ordering::SeqCst))
+    }
+
+    /// Takes the request back that a run stops for now.
+    pub fn take(&self) -> Option<Request> {
+        let request = self.requested()?;
+        self.withdraw(request);
+        Some(request)
+    }
+}
+
 /// What one thread at a time runs compiled code with.
 pub struct Execution {
     memory: std::sync::Arc<ExecutionMemory>,
@@ -92,11 +145,25 @@ pub struct Execution {
     stack_size: usize,
 }
 
+/// The part of a stack that keeps its memory between runs, in bytes.
+const KEPT: usize = 256 << 10;
+
 impl Execution {
     /// An execution over `memory` with a stack of `stack_size` bytes, which is
     /// reserved at the first run.
     pub fn new(memory: std::sync::Arc<ExecutionMemory>, stack_size: usize) -> Self {
         Self { memory, stack: None, stack_size: stack_size.max(4 * RESERVE) }
+    }
+
+    /// How many function entries and loop rounds code that counts them may
+    /// still do; what is left of it.
+    pub fn fuel(&self) -> i64 {
+        self.memory.header().fuel.load(Ordering::Relaxed)
+    }
+
+    /// Sets the fuel.
+    pub fn set_fuel(&mut self, fuel: i64) {
+        self.memory.header().fuel.store(fuel, Ordering::Relaxed);
     }
 
     /// The top of the stack to switch to; `None` if code of this execution is
@@ -110,7 +177,48 @@ impl Execution {
             Some(stack) => stack,
             empty => empty.insert(Memory::with_guard(self.stack_size)?),
         };
-        header.limit.store(stack.address() + RESERVE, Ordering::Relaxed);
+        let limit = stack.address() + RESERVE;
+        header.stack_limit.store(limit, Ordering::Relaxed);
+        header.limit.store(limit, Ordering::SeqCst);
+        if header.requests.load(Ordering::SeqCst) != 0 {
+            header.limit.store(usize::MAX, Ordering::SeqCst);
+        }
         Ok(Some(stack.address() + stack.size()))
+    }
+
+    /// Gives the memory of a stack that was used deeply back to the system.
+    pub fn release_stack(&self) {
+        if let Some(stack) = &self.stack {
+            stack.release(stack.size().saturating_sub(KEPT));
+        }
+    }
+
+    /// The return addresses of the run that was left at `frame`, innermost
+    /// first: the frames are still on the stack until the next run.
+    pub fn return_addresses(&self, frame: usize) -> ReturnAddresses<'_> {
+        ReturnAddresses { stack: self.stack.as_ref(), frame }
+    }
+}
+
+/// A walk along the frame pointers of a run that was left.
+pub struct ReturnAddresses<'a> {
+    stack: Option<&'a Memory>,
+    frame: usize,
+}
+
+impl Iterator for ReturnAddresses<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let stack = self.stack?;
+        let offset = self.frame.checked_sub(stack.address())?;
+        if !offset.is_multiple_of(8) || offset + 16 > stack.size() {
+            return None;
+        }
+        let outer = stack.at::<AtomicUsize>(offset).load(Ordering::Relaxed);
+        let address = stack.at::<AtomicUsize>(offset + 8).load(Ordering::Relaxed);
+        // Frames of callers lie higher; anything else ends the walk.
+        self.frame = if outer > self.frame { outer } else { 0 };
+        (!is_entry(address)).then_some(address)
     }
 }

@@ -43,7 +43,7 @@ pub struct Source(Arc<Text>);
 #[derive(Debug)]
 struct Text {
     name: String,
-    text: String,
+    content: String,
     first_line: usize,
     /// How many line feeds stand before each block of the text; made when a
     /// position is first asked for.
@@ -62,8 +62,8 @@ impl Source {
     /// A source that is a part of a longer text: its first line has the number
     /// `first_line` there, counted from 1.
     pub fn starting_at(name: impl Into<String>, text: impl Into<String>, first_line: usize) -> Self {
-        let (name, text) = (name.into(), text.into());
-        Self(Arc::new(Text { name, text, first_line, lines_before: OnceLock::new() }))
+        let (name, content) = (name.into(), text.into());
+        Self(Arc::new(Text { name, content, first_line, lines_before: OnceLock::new() }))
     }
 
     /// The name it is shown under.
@@ -73,18 +73,18 @@ impl Source {
 
     /// The whole text.
     pub fn text(&self) -> &str {
-        &self.0.text
+        &self.0.content
     }
 
     /// The part of the text that `span` covers; empty if `span` is not of
     /// this source.
     pub fn slice(&self, span: Span) -> &str {
-        self.0.text.get(span.range()).unwrap_or("")
+        self.0.content.get(span.range()).unwrap_or("")
     }
 
     /// Line and column of a byte offset, both from 1; columns count characters.
     pub fn position(&self, offset: u32) -> (usize, usize) {
-        let before = self.0.text.get(..offset as usize).unwrap_or(&self.0.text);
+        let before = self.0.content.get(..offset as usize).unwrap_or(&self.0.content);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let block = before.len() / BLOCK;
         let line = self.lines_before()[block] + line_feeds(&before.as_bytes()[block * BLOCK..]);
@@ -94,7 +94,7 @@ impl Source {
     fn lines_before(&self) -> &[usize] {
         self.0.lines_before.get_or_init(|| {
             let mut counts = vec![0];
-            for block in self.0.text.as_bytes().chunks(BLOCK) {
+            for block in self.0.content.as_bytes().chunks(BLOCK) {
                 counts.push(counts[counts.len() - 1] + line_feeds(block));
             }
             counts
@@ -102,6 +102,7 @@ impl Source {
     }
 }
 
+#[expect(clippy::naive_bytecount, reason = "the compiler vectorises it")]
 fn line_feeds(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte == b'\n').count()
 }

@@ -3,7 +3,7 @@
 use super::check::open;
 use super::report::Reporter;
 use super::{Exit, Options};
-use crate::codegen::{CodegenError, Compiler};
+use crate::codegen::{self, CodegenError, Compiler};
 use crate::diagnostic::Severity;
 use crate::draft::Draft;
 use crate::engine::Engine;
@@ -156,12 +156,13 @@ fn compile(
     // LLVM recurses as deeply as the program is nested.
     let work = || {
         let mut compiler = Compiler::new();
-        let (names, level) = (engine.names(), options.level());
+        let names = engine.names();
+        let options = codegen::Options { level: options.level(), counts_fuel: options.fuel.is_some() };
         match stage {
-            Stage::Asm => compiler.assembly(functions, names, level).map(String::into_bytes),
-            Stage::Obj => compiler.objects(functions, names, level),
+            Stage::Asm => compiler.assembly(functions, names, options).map(String::into_bytes),
+            Stage::Obj => compiler.objects(functions, names, options),
             Stage::Ir | Stage::Tokens | Stage::Ast => {
-                compiler.ir(functions, names, level).map(String::into_bytes)
+                compiler.ir(functions, names, options).map(String::into_bytes)
             }
         }
     };

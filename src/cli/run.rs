@@ -4,6 +4,7 @@ use super::report::Reporter;
 use super::stdin::Items;
 use super::{Exit, RunArguments};
 use crate::context::{Context, Outcome};
+use crate::diagnostic::Code;
 use crate::error::Error;
 use crate::source::Source;
 use std::io::{self, ErrorKind};
@@ -88,8 +89,8 @@ fn standard_input(context: &mut Context, reporter: &mut Reporter) -> Exit {
         match source {
             Ok(source) => match evaluate(context, &source, AfterError::Continue, reporter) {
                 Exit::Fine => {}
-                Exit::BrokenPipe => return Exit::BrokenPipe,
-                failed => exit = failed,
+                Exit::Failed => exit = Exit::Failed,
+                ended => return ended,
             },
             Err(error) => {
                 reporter.problem(&format!("standard input: {error}"));
@@ -116,7 +117,11 @@ pub(crate) fn evaluate(
         if next != Exit::Fine {
             exit = next;
         }
-        let go_on = next == Exit::Fine || (after_error == AfterError::Continue && next != Exit::BrokenPipe);
+        let go_on = match next {
+            Exit::Fine => true,
+            Exit::Failed => after_error == AfterError::Continue,
+            Exit::Usage | Exit::Deadline | Exit::Interrupted | Exit::BrokenPipe => false,
+        };
         if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     exit
@@ -139,7 +144,11 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
             // What was printed before the error is shown before it.
             let _ = context.output().flush();
             reporter.error(&error);
-            Exit::Failed
+            match error.diagnostics().first().map(|diagnostic| diagnostic.code) {
+                Some(Code::Interrupted) => Exit::Interrupted,
+                Some(Code::DeadlineExceeded) => Exit::Deadline,
+                _ => Exit::Failed,
+            }
         }
     }
 }

@@ -34,8 +34,14 @@ impl From<BuilderError> for CodegenError {
 type Result<T> = std::result::Result<T, CodegenError>;
 
 /// Adds a function to the module under `symbol`.
-pub(super) fn function(module: &Module<'_>, function: &Function, symbol: &str, names: &Names) -> Result<()> {
-    let mut lowering = Lowering::new(module, function, symbol, names)?;
+pub(super) fn function(
+    module: &Module<'_>,
+    function: &Function,
+    symbol: &str,
+    names: &Names,
+    counts_fuel: bool,
+) -> Result<()> {
+    let mut lowering = Lowering::new(module, function, symbol, names, counts_fuel)?;
     for node in &function.nodes {
         lowering.node(*node)?;
     }
@@ -114,6 +120,9 @@ impl<'c> Types<'c> {
         let function = module.add_function(symbol, self.signature(arity), None);
         function.add_attribute(AttributeLoc::Function, self.attribute("nounwind"));
         function.add_attribute(AttributeLoc::Param(0), self.attribute("noundef"));
+        // Errors walk the frames of those who called.
+        let frame = self.context.create_string_attribute("frame-pointer", "non-leaf");
+        function.add_attribute(AttributeLoc::Function, frame);
         function
     }
 
@@ -152,6 +161,7 @@ struct Lowering<'m, 'c> {
     builder: Builder<'c>,
     names: &'m Names,
     source: &'m Function,
+    counts_fuel: bool,
     function: FunctionValue<'c>,
     context: PointerValue<'c>,
     locals: Vec<PointerValue<'c>>,
@@ -160,7 +170,13 @@ struct Lowering<'m, 'c> {
 }
 
 impl<'m, 'c> Lowering<'m, 'c> {
-    fn new(module: &'m Module<'c>, source: &'m Function, symbol: &str, names: &'m Names) -> Result<Self> {
+    fn new(
+        module: &'m Module<'c>,
+        source: &'m Function,
+        symbol: &str,
+        names: &'m Names,
+        counts_fuel: bool,
+    ) -> Result<Self> {
         let types = Types::new(module);
         let function = types.define(module, symbol, source.arity());
         let builder = types.context.create_builder();
@@ -175,6 +191,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             builder,
             names,
             source,
+            counts_fuel,
             function,
             context,
             locals: Vec::with_capacity(source.locals as usize),
@@ -198,7 +215,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
         // A function that calls nothing cannot recur, and its frame fits the
         // reserve below the limit unless it is huge.
         let may_grow = self.source.nodes.len() > 1000;
-        if may_grow || self.source.nodes.iter().any(|node| matches!(node, Node::Call(_))) {
+        if self.counts_fuel || may_grow || self.source.nodes.iter().any(|node| matches!(node, Node::Call(_)))
+        {
             self.stop_check()?;
         }
         Ok(())
@@ -529,6 +547,27 @@ impl<'m, 'c> Lowering<'m, 'c> {
         Ok(())
     }
 
+    /// Takes one from the fuel; whether none was left. Volatile, so that every
+    /// level of optimisation counts alike.
+    fn burn(&self) -> Result<IntValue<'c>> {
+        let i64 = self.types.context.i64_type();
+        let offset = i64.const_int(abi::FUEL as u64, false);
+        let i8 = self.types.context.i8_type();
+        // SAFETY: the offset is that of a field of the execution context.
+        let place = unsafe { self.builder.build_gep(i8, self.context, &[offset], "")? };
+        let volatile = |instruction: Option<InstructionValue<'c>>| match instruction {
+            Some(instruction) => {
+                instruction.set_volatile(true).map_err(|error| CodegenError::Llvm(error.to_string()))
+            }
+            None => Err(missing()),
+        };
+        let fuel = self.builder.build_load(i64, place, "")?.into_int_value();
+        volatile(fuel.as_instruction())?;
+        let left = self.builder.build_int_sub(fuel, i64.const_int(1, false), "")?;
+        volatile(Some(self.builder.build_store(place, left)?))?;
+        Ok(self.builder.build_int_compare(IntPredicate::SLT, left, i64.const_zero(), "")?)
+    }
+
     /// Compares the stack pointer with the limit word of the context, and
     /// calls the runtime if it is below. The load is volatile because other
     /// threads change the word to stop the code.
@@ -541,7 +580,10 @@ impl<'m, 'c> Lowering<'m, 'c> {
         if let Some(load) = limit.as_instruction() {
             load.set_volatile(true).map_err(|error| CodegenError::Llvm(error.to_string()))?;
         }
-        let below = self.builder.build_int_compare(IntPredicate::ULT, stack, limit, "")?;
+        let mut below = self.builder.build_int_compare(IntPredicate::ULT, stack, limit, "")?;
+        if self.counts_fuel {
+            below = self.builder.build_or(below, self.burn()?, "")?;
+        }
         let (stop, go_on) = (self.block("stop"), self.block("go_on"));
         self.builder.build_conditional_branch(below, stop, go_on)?;
         self.builder.position_at_end(stop);

@@ -43,8 +43,9 @@ impl Formula {
         if asked != self.arity {
             return Err(Error::Arity { name: "the formula".into(), takes: self.arity, asked });
         }
+        let _limit = context.limit();
         let result = context.instance.run_code(&self.code, arguments, &mut *context.output);
-        result.map_err(|failure| context.failed(&failure))
+        result.map_err(|stopped| context.stopped(&stopped))
     }
 }
 
@@ -83,7 +84,7 @@ impl Context {
     pub(super) fn parse(&self, source: &Source) -> Result<Vec<Item>, Error> {
         let names = self.engine.names();
         let tokens = lex(source, names).map_err(|diagnostic| Error::Invalid(vec![diagnostic]))?;
-        let limits = Limits { max_nesting: self.engine.config().max_nesting };
+        let limits = Limits { max_nesting: self.engine.config().limits.max_nesting };
         let mut parser = Parser::new(&tokens, names, limits);
         let mut items = Vec::new();
         while let Some(item) = parser.next_item(&self.operators) {

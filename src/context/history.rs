@@ -106,34 +106,23 @@ impl Context {
     /// changed: names are bound to their earlier definitions, operators are
     /// read as before. Nothing is compiled again. Variables keep their values.
     /// Gives what changed; nothing if there is nothing to undo.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] when the compiler refuses a definition.
-    pub fn undo(&mut self) -> Result<Vec<Change>, Error> {
-        let Some(step) = self.history.done.pop_back() else { return Ok(Vec::new()) };
-        let mut changes = Vec::with_capacity(step.len());
-        for change in step.iter().rev() {
-            changes.push(self.go_to(change.name, &change.before)?);
-        }
+    pub fn undo(&mut self) -> Vec<Change> {
+        let Some(step) = self.history.done.pop_back() else { return Vec::new() };
+        let mut changes: Vec<Change> =
+            step.iter().rev().map(|change| self.go_to(change.name, &change.before)).collect();
         changes.reverse();
         self.history.undone.push(step);
         self.history.begin();
-        Ok(changes)
+        changes
     }
 
     /// Takes the last undo back.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] when the compiler refuses a definition.
-    pub fn redo(&mut self) -> Result<Vec<Change>, Error> {
-        let Some(step) = self.history.undone.pop() else { return Ok(Vec::new()) };
-        let mut changes = Vec::with_capacity(step.len());
-        for change in &step {
-            changes.push(self.go_to(change.name, &change.after)?);
-        }
+    pub fn redo(&mut self) -> Vec<Change> {
+        let Some(step) = self.history.undone.pop() else { return Vec::new() };
+        let changes = step.iter().map(|change| self.go_to(change.name, &change.after)).collect();
         self.history.done.push_back(step);
         self.history.begin();
-        Ok(changes)
+        changes
     }
 
     /// Binds a name to nothing. Who calls it then fails; an operator means
@@ -196,12 +185,11 @@ impl Context {
         self.history.push(Move { name, before, after });
     }
 
-    fn go_to(&mut self, name: Name, moment: &Moment) -> Result<Change, Error> {
+    fn go_to(&mut self, name: Name, moment: &Moment) -> Change {
         self.operators = moment.operators.clone();
         let warnings = match &moment.binding {
             Some(binding) => {
                 let defined = self.instance.rebind(&binding.bound);
-                let defined = defined.map_err(|failure| self.failed(&failure))?;
                 self.history.readings.insert(name, binding.reading.clone());
                 self.warnings(&defined.stale, binding.bound.function())
             }
@@ -212,7 +200,7 @@ impl Context {
             }
         };
         let is_defined = moment.binding.is_some();
-        Ok(Change { name: self.engine.names().text(name).to_owned(), is_defined, warnings })
+        Change { name: self.engine.names().text(name).to_owned(), is_defined, warnings }
     }
 
     /// Whether a name means already what a definition says.

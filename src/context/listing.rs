@@ -90,6 +90,9 @@ impl Context {
             (function, symbol)
         };
         let functions = functions.into_iter().enumerate().map(symbol).collect();
-        self.instance.jit().listing(listing, functions).map_err(|failure| self.failed(&failure))
+        self.instance
+            .jit()
+            .listing(listing, functions, &self.instance.stopper())
+            .map_err(|failure| self.failed(&failure))
     }
 }

@@ -58,7 +58,7 @@ impl Context {
     fn only_definition(&self, source: &Source, operators: &Operators) -> Option<Item> {
         let names = self.engine.names();
         let tokens = lex(source, names).ok()?;
-        let limits = Limits { max_nesting: self.engine.config().max_nesting };
+        let limits = Limits { max_nesting: self.engine.config().limits.max_nesting };
         Parser::new(&tokens, names, limits).next_item(operators)?.ok()
     }
 

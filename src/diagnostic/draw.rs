@@ -15,9 +15,16 @@ use std::fmt::{self, Write as _};
 /// The diagnostic with its source lines, for a terminal; several lines, the
 /// last one ended. `colour` adds escape sequences.
 pub fn draw(diagnostic: &Diagnostic, colour: bool) -> String {
-    let head = head(diagnostic, colour);
+    head(diagnostic, colour) + &body(diagnostic, colour) + &trace(&diagnostic.trace)
+}
+
+/// The source lines, and what to do about it.
+fn body(diagnostic: &Diagnostic, colour: bool) -> String {
     let excerpts = Excerpt::all(&diagnostic.labels);
-    let Some(first) = excerpts.first() else { return head };
+    let Some(first) = excerpts.first() else {
+        let help = diagnostic.help.as_deref();
+        return help.map_or_else(String::new, |help| format!("  Help: {}\n", visible_text(help)));
+    };
     let colours = Colours::of(diagnostic.severity);
     let mut report = Report::build(ReportKind::Error, (0, first.primary())).with_config(config(colour));
     for (id, excerpt) in excerpts.iter().enumerate() {
@@ -32,9 +39,17 @@ pub fn draw(diagnostic: &Diagnostic, colour: bool) -> String {
     }
     let mut drawn = Vec::new();
     match report.finish().write(Texts::new(&excerpts), &mut drawn) {
-        Ok(()) => head + &number_lines(&String::from_utf8_lossy(&drawn), &excerpts),
-        Err(_) => head,
+        Ok(()) => number_lines(&String::from_utf8_lossy(&drawn), &excerpts),
+        Err(_) => String::new(),
     }
+}
+
+/// The calls in progress, one a line.
+fn trace(calls: &[String]) -> String {
+    let lines = calls.iter().enumerate().map(|(index, call)| {
+        format!("{}{}\n", if index == 0 { "  Calls: " } else { "         " }, visible_text(call))
+    });
+    lines.collect()
 }
 
 /// `error[E0103]: message`, a form that ariadne does not know.
@@ -59,6 +74,7 @@ pub fn json(diagnostic: &Diagnostic) -> String {
         place: labels.first().cloned(),
         labels,
         help: diagnostic.help.as_deref(),
+        trace: &diagnostic.trace,
     };
     serde_json::to_string(&record).unwrap_or_default()
 }
@@ -72,6 +88,8 @@ struct Record<'d> {
     place: Option<Place<'d>>,
     labels: Vec<Place<'d>>,
     help: Option<&'d str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    trace: &'d [String],
 }
 
 /// A label's place; ends are one past the last character.

@@ -188,7 +188,12 @@ impl Bindings {
         table.values().map(|binding| (binding.state, binding.definition.clone())).collect()
     }
 
-    /// How many names are bound, and how many of them are in `state`.
+    /// How many names are bound.
+    pub(super) fn len(&self) -> usize {
+        self.table.lock().len()
+    }
+
+    /// How many bindings are in `state`.
     pub(super) fn count(&self, state: State) -> usize {
         self.table.lock().values().filter(|binding| binding.state == state).count()
     }

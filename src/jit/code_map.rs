@@ -3,25 +3,57 @@
 use crate::sema::checked::Function;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The bodies that are linked at present, by their address.
 #[derive(Default)]
-pub(super) struct CodeMap(Mutex<BTreeMap<usize, Arc<Function>>>);
+pub(super) struct CodeMap(Mutex<BTreeMap<usize, Owner>>);
+
+/// Whose code it is: `None` for a thunk.
+type Owner = Option<Arc<Function>>;
 
 impl CodeMap {
-    pub(super) fn insert(&self, body: usize, function: &Arc<Function>) {
-        self.0.lock().insert(body, function.clone());
+    pub(super) fn insert(&self, body: usize, function: Option<&Arc<Function>>) {
+        self.0.lock().insert(body, function.cloned());
     }
 
     pub(super) fn remove(&self, body: usize) {
         self.0.lock().remove(&body);
     }
 
-    /// The function whose body the address lies in, for an address that lies
-    /// in one.
-    pub(super) fn find(&self, address: usize) -> Option<Arc<Function>> {
+    /// Whose body the address lies in, for an address that lies in one, and
+    /// the addresses for which the answer is the same.
+    pub(super) fn find(&self, address: usize) -> Option<(Range<usize>, Owner)> {
         let bodies = self.0.lock();
-        bodies.range(..=address).next_back().map(|(_, function)| function.clone())
+        let (start, owner) = bodies.range(..=address).next_back()?;
+        let end = bodies.range(address + 1..).next().map_or(usize::MAX, |(next, _)| *next);
+        Some((*start..end, owner.clone()))
+    }
+}
+
+/// Look-ups that mostly repeat: the last few answers are kept.
+pub(super) struct Finder<'a> {
+    map: &'a CodeMap,
+    recent: Vec<(Range<usize>, Owner)>,
+}
+
+/// How many answers are kept.
+const RECENT: usize = 8;
+
+impl<'a> Finder<'a> {
+    pub(super) fn new(map: &'a CodeMap) -> Self {
+        Self { map, recent: Vec::new() }
+    }
+
+    pub(super) fn find(&mut self, address: usize) -> Owner {
+        if let Some((_, owner)) = self.recent.iter().find(|(range, _)| range.contains(&address)) {
+            return owner.clone();
+        }
+        let found = self.map.find(address)?;
+        let owner = found.1.clone();
+        self.recent.insert(0, found);
+        self.recent.truncate(RECENT);
+        owner
     }
 }

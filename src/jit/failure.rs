@@ -1,8 +1,71 @@
 //! What can go wrong when code is made or run, as data.
 
 use crate::name::Name;
+use crate::runtime::Request;
 use crate::sema::checked::Function;
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// A run that was left: why, and where.
+#[derive(Clone, Debug)]
+pub struct Stopped {
+    /// Why.
+    pub failure: Failure,
+    /// The calls that were in progress.
+    pub trace: Trace,
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self { failure, trace: Trace::default() }
+    }
+}
+
+/// The calls in progress when a run was left, innermost first, repeats folded.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The innermost calls.
+    pub inner: Vec<Calls>,
+    /// How many calls between the innermost and the outermost are left out.
+    pub omitted: u64,
+    /// The outermost calls.
+    pub outer: VecDeque<Calls>,
+}
+
+/// Calls of one function by itself.
+#[derive(Clone, Debug)]
+pub struct Calls {
+    /// The function.
+    pub function: Arc<Function>,
+    /// How many calls of it follow one another.
+    pub count: u64,
+}
+
+/// How many groups of calls a trace shows from either end.
+const SHOWN: usize = 8;
+
+impl Trace {
+    /// Adds the next call outwards.
+    pub(super) fn push(&mut self, function: &Arc<Function>) {
+        if let Some(last) = self.outer.back_mut().or_else(|| self.inner.last_mut())
+            && Arc::ptr_eq(&last.function, function)
+        {
+            last.count += 1;
+            return;
+        }
+        let calls = Calls { function: function.clone(), count: 1 };
+        if self.inner.len() < SHOWN {
+            self.inner.push(calls);
+            return;
+        }
+        self.outer.push_back(calls);
+        if self.outer.len() > SHOWN
+            && let Some(left_out) = self.outer.pop_front()
+        {
+            self.omitted += left_out.count;
+        }
+    }
+}
 
 /// Why a run was left, or could not begin.
 #[derive(Clone, Debug)]
@@ -38,6 +101,12 @@ pub enum Failure {
     },
     /// The stack is used up.
     StackOverflow,
+    /// The fuel is used up.
+    OutOfFuel,
+    /// Somebody interrupted the run.
+    Interrupted,
+    /// The run took longer than allowed.
+    DeadlineExceeded,
     /// A host function failed.
     Host {
         /// Its name.
@@ -58,6 +127,15 @@ pub enum Failure {
     System(String),
 }
 
+impl From<Request> for Failure {
+    fn from(request: Request) -> Self {
+        match request {
+            Request::Interrupt => Self::Interrupted,
+            Request::Deadline => Self::DeadlineExceeded,
+        }
+    }
+}
+
 impl Failure {
     /// Fills in who made the call that failed.
     #[must_use]
@@ -67,11 +145,52 @@ impl Failure {
                 *caller = function;
             }
             Self::StackOverflow
+            | Self::OutOfFuel
+            | Self::Interrupted
+            | Self::DeadlineExceeded
             | Self::Host { .. }
             | Self::Compile { .. }
             | Self::TooMany(_)
             | Self::System(_) => {}
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Names;
+    use crate::source::{Source, Span};
+
+    fn function(name: &str, names: &Names) -> Arc<Function> {
+        Arc::new(Function {
+            name: names.intern(name),
+            name_span: Span::default(),
+            parameters: Box::default(),
+            locals: 0,
+            nodes: Box::default(),
+            numbers: Box::default(),
+            callees: Box::default(),
+            source: Source::new("", ""),
+            span: Span::default(),
+        })
+    }
+
+    #[test]
+    fn a_trace_folds_repeats_and_keeps_both_ends() {
+        let names = Names::new();
+        let (f, g) = (function("f", &names), function("g", &names));
+        let mut trace = Trace::default();
+        (0..1000).for_each(|_| trace.push(&f));
+        assert_eq!((trace.inner.len(), trace.inner[0].count, trace.omitted), (1, 1000, 0));
+        for _ in 0..100 {
+            trace.push(&g);
+            trace.push(&f);
+        }
+        let count = |calls: &Calls| calls.count;
+        let shown: u64 = trace.inner.iter().map(count).chain(trace.outer.iter().map(count)).sum();
+        assert_eq!(shown + trace.omitted, 1200);
+        assert_eq!((trace.inner.len(), trace.outer.len()), (SHOWN, SHOWN));
     }
 }

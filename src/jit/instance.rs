@@ -1,15 +1,16 @@
 //! The JIT's side of one context: its bindings, and running code in it.
 
 use super::bindings::{Bindings, Call, Observer};
+use super::code_map::Finder;
 use super::definition::{Definition, Expression};
 use super::epoch::Activity;
-use super::failure::Failure;
+use super::failure::{Failure, Stopped, Trace};
 use super::slots::Target;
 use super::state::{Event, State};
 use super::{Jit, nanoseconds};
-use crate::host::{self, Callable, Intrinsic, Output};
+use crate::host::{self, Callable, Output};
 use crate::name::Name;
-use crate::runtime::{self, Execution, ExecutionMemory, Slot, Surroundings};
+use crate::runtime::{self, Execution, ExecutionMemory, Left, Slot, Stop, Stopper, Surroundings};
 use crate::sema::checked::Function;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -76,41 +77,50 @@ impl Instance {
         &self.jit
     }
 
+    /// Sets how many function entries and loop rounds are left.
+    pub fn set_fuel(&mut self, fuel: u64) {
+        self.execution.set_fuel(i64::try_from(fuel).unwrap_or(i64::MAX));
+    }
+
+    /// How many function entries and loop rounds are left.
+    pub fn fuel(&self) -> u64 {
+        u64::try_from(self.execution.fuel()).unwrap_or(0)
+    }
+
+    /// What asks runs of this context to stop, from any thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper::new(self.bindings.memory())
+    }
+
     /// Nanoseconds spent in compiled code, without waiting for compilers.
     pub fn run_nanoseconds(&self) -> u64 {
         self.run_nanoseconds
     }
 
     /// Binds a function's name to it. Nothing is compiled.
-    ///
-    /// # Errors
-    /// When ORC refuses the definition; the name stays as it was.
-    pub fn define(&mut self, function: Arc<Function>) -> Result<Defined, Failure> {
-        let definition = self.jit.define(function)?;
+    pub fn define(&mut self, function: Arc<Function>) -> Defined {
+        let definition = self.jit.define(function);
         self.bind(definition)
     }
 
     /// Binds a name to an earlier definition of it, whose code is still there
     /// if it was ever made.
-    ///
-    /// # Errors
-    /// When ORC refuses a definition that has to be made anew because of it.
-    pub fn rebind(&mut self, bound: &Bound) -> Result<Defined, Failure> {
-        let defined = self.bind(bound.0.clone())?;
+    pub fn rebind(&mut self, bound: &Bound) -> Defined {
+        let defined = self.bind(bound.0.clone());
         if let Some(body) = bound.0.body() {
             self.bindings.finished(&self.jit.slots, &bound.0, Some(body));
         }
-        Ok(defined)
+        defined
     }
 
-    fn bind(&mut self, definition: Arc<Definition>) -> Result<Defined, Failure> {
+    fn bind(&mut self, definition: Arc<Definition>) -> Defined {
         let function = definition.function().clone();
         let before = self.bindings.bind(&self.jit.slots, Event::Define, definition);
         if before.is_none() {
-            self.replace_intrinsic(function.name)?;
+            self.replace_intrinsic(function.name);
         }
         let stale = self.stale_callers(&function);
-        Ok(Defined { before: before.map(Bound), stale })
+        Defined { before: before.map(Bound), stale }
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
@@ -138,6 +148,11 @@ impl Instance {
     pub fn all(&self) -> Vec<(State, Arc<Function>)> {
         let all = self.bindings.all();
         all.into_iter().map(|(state, definition)| (state, definition.function().clone())).collect()
+    }
+
+    /// How many names are bound.
+    pub fn definitions(&self) -> usize {
+        self.bindings.len()
     }
 
     /// How many bindings are in `state`.
@@ -180,7 +195,7 @@ impl Instance {
 
     /// The body of a definition, made if need be; the binding follows.
     fn materialize(&self, definition: &Arc<Definition>) -> Result<usize, Failure> {
-        let body = self.jit.body(definition);
+        let body = self.jit.body(definition, &self.stopper());
         self.bindings.finished(&self.jit.slots, definition, body.as_ref().ok().copied());
         body
     }
@@ -189,8 +204,8 @@ impl Instance {
     ///
     /// # Errors
     /// Why it could not be compiled or did not run to its end.
-    pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Failure> {
-        let code = self.jit.expression(expression)?;
+    pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
+        let code = self.jit.expression(expression, &self.stopper())?;
         self.enter(|_| code.body, &[], output)
     }
 
@@ -199,7 +214,7 @@ impl Instance {
     /// # Errors
     /// Why it could not be compiled.
     pub fn code(&self, function: &Arc<Function>) -> Result<Code, Failure> {
-        self.jit.expression(function).map(Code)
+        self.jit.expression(function, &self.stopper()).map(Code)
     }
 
     /// Runs such code; the number of arguments must be the function's.
@@ -211,7 +226,7 @@ impl Instance {
         code: &Code,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Failure> {
+    ) -> Result<f64, Stopped> {
         self.enter(|_| code.0.body, arguments, output)
     }
 
@@ -228,7 +243,7 @@ impl Instance {
     ///
     /// # Errors
     /// Why it did not run to its end.
-    pub fn call(&mut self, slot: Slot, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Failure> {
+    pub fn call(&mut self, slot: Slot, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Stopped> {
         self.enter(|memory| memory.slot(slot), arguments, output)
     }
 
@@ -255,7 +270,7 @@ impl Instance {
         body: impl FnOnce(&ExecutionMemory) -> usize,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Failure> {
+    ) -> Result<f64, Stopped> {
         let jit = self.jit.clone();
         let outermost = jit.epochs.begin(&self.activity);
         let body = body(self.bindings.memory());
@@ -275,13 +290,26 @@ impl Instance {
         match result.map_err(|error| Failure::System(error.to_string()))? {
             Ok(value) => Ok(value),
             Err(left) => {
-                let caller = (left.fault != 0 && !runtime::is_entry(left.fault))
-                    .then(|| jit.code.find(left.fault))
-                    .flatten();
-                let failure = failure.unwrap_or(Failure::StackOverflow);
-                Err(failure.called_by(caller))
+                let (caller, trace) = self.trace(left);
+                let failure = failure.unwrap_or(Failure::Interrupted).called_by(caller);
+                if outermost && matches!(failure, Failure::StackOverflow) {
+                    self.execution.release_stack();
+                }
+                Err(Stopped { failure, trace })
             }
         }
+    }
+
+    /// Who was running where a run was left, and the calls in progress.
+    fn trace(&self, left: Left) -> (Option<Arc<Function>>, Trace) {
+        let mut finder = Finder::new(&self.jit.code);
+        let innermost = (left.fault != 0 && !runtime::is_entry(left.fault)).then_some(left.fault);
+        let mut trace = Trace::default();
+        if let Some(fault) = innermost {
+            let addresses = std::iter::once(fault).chain(self.execution.return_addresses(left.frame));
+            addresses.for_each(|address| finder.find(address).iter().for_each(|owner| trace.push(owner)));
+        }
+        (innermost.and_then(|fault| finder.find(fault)), trace)
     }
 
     /// The definitions that call `function` with a number of arguments it does
@@ -300,25 +328,13 @@ impl Instance {
 
     /// When the program defines a name that code has used as an instruction,
     /// that code is made anew, with calls.
-    fn replace_intrinsic(&mut self, name: Name) -> Result<(), Failure> {
-        let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) else {
-            return Ok(());
-        };
-        for (_, user) in self.all().into_iter().filter(|(_, function)| function.uses_intrinsic(intrinsic)) {
-            self.rebind_without(intrinsic, name, &user)?;
+    fn replace_intrinsic(&mut self, name: Name) {
+        let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) else { return };
+        let uses_it = |function: &Arc<Function>| function.uses_intrinsic(intrinsic);
+        for user in self.all().into_iter().map(|(_, function)| function).filter(uses_it) {
+            let definition = self.jit.define(Arc::new(user.without_intrinsic(intrinsic, name)));
+            self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
         }
-        Ok(())
-    }
-
-    fn rebind_without(
-        &mut self,
-        intrinsic: Intrinsic,
-        name: Name,
-        user: &Arc<Function>,
-    ) -> Result<(), Failure> {
-        let definition = self.jit.define(Arc::new(user.without_intrinsic(intrinsic, name)))?;
-        self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
-        Ok(())
     }
 }
 
@@ -332,6 +348,10 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    fn stopper(&self) -> Stopper {
+        Stopper::new(self.bindings.memory())
+    }
+
     fn body_of(&mut self, trampoline: usize) -> Result<usize, Failure> {
         let Some((_, target)) = self.jit.slots.target(trampoline) else {
             return Err(Failure::System("a trampoline without a slot".into()));
@@ -339,7 +359,7 @@ impl Run<'_> {
         match self.bindings.call(&self.jit.slots, target) {
             Call::Ready(body) => Ok(body),
             Call::Wait(definition) => {
-                let body = self.jit.body(&definition);
+                let body = self.jit.body(&definition, &self.stopper());
                 self.bindings.finished(&self.jit.slots, &definition, body.as_ref().ok().copied());
                 body
             }
@@ -356,7 +376,7 @@ impl Run<'_> {
         let Target { name, arity } = target;
         match self.jit.hosts.get(name) {
             Some(host) if host.arity == arity => {
-                let body = self.jit.host_body(name, arity, &host.callable)?;
+                let body = self.jit.host_body(name, arity, &host.callable, &self.stopper())?;
                 self.jit.slots.redirect(self.bindings.memory(), target, body);
                 Ok(body)
             }
@@ -394,9 +414,12 @@ impl Surroundings for Run<'_> {
         result.map_err(|message| self.failure = Some(Failure::Host { callee, message })).ok()
     }
 
-    fn stop(&mut self) -> bool {
-        self.failure = Some(Failure::StackOverflow);
-        false
+    fn stop(&mut self, stop: Stop) {
+        self.failure = Some(match stop {
+            Stop::Overflow => Failure::StackOverflow,
+            Stop::Fuel => Failure::OutOfFuel,
+            Stop::Requested(request) => request.into(),
+        });
     }
 }
 

@@ -27,7 +27,8 @@ pub(super) enum Urgency {
     Later,
 }
 
-/// The threads. Dropping them lets them finish the jobs that were submitted.
+/// The threads. Closing or dropping them lets them finish the jobs that were
+/// submitted.
 pub(super) struct Workers {
     queue: Arc<Queue>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -87,6 +88,20 @@ impl Workers {
         Ok(())
     }
 
+    /// Waits until every job is done and the threads have ended. Nothing can
+    /// be submitted afterwards.
+    pub(super) fn close(&self) {
+        self.queue.jobs.lock().closed = true;
+        self.queue.wake.notify_all();
+        for thread in self.threads.lock().drain(..) {
+            // The last handle may go away on a worker, which cannot wait for
+            // itself; it ends by itself.
+            if thread.thread().id() != thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+
     fn start_another(&self) -> std::io::Result<()> {
         let mut threads = self.threads.lock();
         if threads.len() == self.most {
@@ -129,14 +144,6 @@ impl Queue {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        self.queue.jobs.lock().closed = true;
-        self.queue.wake.notify_all();
-        for thread in self.threads.get_mut().drain(..) {
-            // The last handle may go away on a worker, which cannot wait for
-            // itself; it ends by itself.
-            if thread.thread().id() != thread::current().id() {
-                let _ = thread.join();
-            }
-        }
+        self.close();
     }
 }

@@ -21,25 +21,27 @@ use super::error::{OrcError, check, take_message};
 use super::ffi;
 use super::report::{Reports, report_to};
 
-/// Where linked code and data live.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CodeMemory {
-    /// Pages of its own for every object, by LLVM's in-process manager: 12 KB
-    /// and more, and two or three memory maps, for the smallest function.
-    #[default]
-    PagesPerObject,
+/// What can be chosen when a session is created.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    /// The most bytes of code and data that may be linked at a time, up to 1 GiB
+    /// (the default; objects must be in reach of each other). Whole mebibytes.
+    /// Twice as many addresses are reserved, or fewer if the process is not
+    /// allowed so many; memory is occupied only as it is used.
+    pub code_limit: u64,
 }
 
-/// What can be chosen when a session is created.
-#[derive(Clone, Debug, Default)]
-pub struct SessionOptions {
-    /// Where linked code and data live.
-    pub memory: CodeMemory,
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self { code_limit: 1 << 30 }
+    }
 }
 
 /// A handle to a JIT session. The session ends, and all of its code goes, when
 /// the last handle to it or to a part of it is dropped.
+///
+/// A forked child shares the memory of the code with its parent, so only one of
+/// them may go on linking.
 #[derive(Clone)]
 pub struct Session {
     inner: Arc<SessionInner>,
@@ -121,7 +123,8 @@ impl Session {
         }
     }
 
-    /// Bytes of code and data that are linked and not removed.
+    /// Bytes of code and data that are linked and not removed, each object
+    /// rounded up to whole cache lines.
     pub fn code_bytes(&self) -> u64 {
         // SAFETY: the session is alive; the count is atomic.
         unsafe { ffi::orc_shim_session_code_bytes(self.inner.shim()) }
@@ -155,9 +158,9 @@ unsafe impl Sync for SessionInner {}
 impl SessionInner {
     fn new(options: &SessionOptions) -> Result<Self, OrcError> {
         let mut shim = ptr::null_mut();
-        let CodeMemory::PagesPerObject = options.memory;
         // SAFETY: on success the result is a session that we own.
-        check(unsafe { ffi::orc_shim_session_create(&raw mut shim) }, OrcError::Session)?;
+        let error = unsafe { ffi::orc_shim_session_create(options.code_limit, &raw mut shim) };
+        check(error, OrcError::Session)?;
         let shim = NonNull::new(shim).expect("success means a session");
         let reports = Box::<Reports>::default();
         // SAFETY: the session is fresh; `reports` has a stable address and is
@@ -334,6 +337,7 @@ mod tests {
                 tracker.remove().unwrap();
             };
             measure(20_000, round);
+            assert_eq!(session.code_bytes(), 0);
         });
     }
 

@@ -7,9 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "slab.h"
+
 #include "llvm-c/Orc.h"
 #include "llvm/ExecutionEngine/JITLink/JITLink.h"
-#include "llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h"
 #include "llvm/ExecutionEngine/Orc/Core.h"
 #include "llvm/ExecutionEngine/Orc/IndirectionUtils.h"
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
@@ -17,7 +18,6 @@
 #include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
 #include "llvm/Support/CBindingWrapping.h"
 
-#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -44,108 +44,6 @@ ResourceTracker *unwrap(LLVMOrcResourceTrackerRef RT) {
 }
 
 //===----------------------------------------------------------------------===//
-// Code memory
-//===----------------------------------------------------------------------===//
-
-/// A memory manager that also knows how much it has handed out.
-class MeasuredMemory : public jitlink::JITLinkMemoryManager {
-public:
-  /// Bytes of linked blocks that have not been freed.
-  virtual uint64_t bytes() const = 0;
-};
-
-/// LLVM's in-process manager, measured: pages of its own for every object.
-class PagesPerObject final : public MeasuredMemory {
-public:
-  explicit PagesPerObject(uint64_t PageSize) : Inner(PageSize) {}
-
-  void allocate(const jitlink::JITLinkDylib *JD, jitlink::LinkGraph &G,
-                OnAllocatedFunction OnAllocated) override {
-    Inner.allocate(JD, G,
-                   [this, &G, Done = std::move(OnAllocated)](
-                       AllocResult Alloc) mutable {
-                     if (!Alloc)
-                       return Done(Alloc.takeError());
-                     Done(std::make_unique<InFlight>(
-                         *this, blockBytes(G), std::move(*Alloc)));
-                   });
-  }
-
-  void deallocate(std::vector<FinalizedAlloc> Allocs,
-                  OnDeallocatedFunction OnDeallocated) override {
-    {
-      std::lock_guard<std::mutex> Lock(Mutex);
-      for (auto &Alloc : Allocs)
-        forget(Alloc.getAddress());
-    }
-    Inner.deallocate(std::move(Allocs), std::move(OnDeallocated));
-  }
-
-  uint64_t bytes() const override { return Total; }
-
-private:
-  class InFlight final : public InFlightAlloc {
-  public:
-    InFlight(PagesPerObject &Owner, uint64_t Bytes,
-             std::unique_ptr<InFlightAlloc> Inner)
-        : Owner(Owner), Bytes(Bytes), Inner(std::move(Inner)) {}
-
-    void abandon(OnAbandonedFunction OnAbandoned) override {
-      Inner->abandon(std::move(OnAbandoned));
-    }
-
-    void finalize(OnFinalizedFunction OnFinalized) override {
-      Inner->finalize([&Owner = Owner, Bytes = Bytes,
-                       Done = std::move(OnFinalized)](
-                          Expected<FinalizedAlloc> Alloc) mutable {
-        if (Alloc)
-          Owner.remember(Alloc->getAddress(), Bytes);
-        Done(std::move(Alloc));
-      });
-    }
-
-  private:
-    PagesPerObject &Owner;
-    uint64_t Bytes;
-    std::unique_ptr<InFlightAlloc> Inner;
-  };
-
-  static uint64_t blockBytes(jitlink::LinkGraph &G) {
-    uint64_t Bytes = 0;
-    for (auto *Block : G.blocks())
-      if (Block->getSection().getMemLifetime() == MemLifetime::Standard)
-        Bytes += Block->getSize();
-    return Bytes;
-  }
-
-  void remember(ExecutorAddr Address, uint64_t Bytes) {
-    std::lock_guard<std::mutex> Lock(Mutex);
-    Sizes[Address.getValue()] = Bytes;
-    Total += Bytes;
-  }
-
-  void forget(ExecutorAddr Address) {
-    auto Found = Sizes.find(Address.getValue());
-    if (Found == Sizes.end())
-      return;
-    Total -= Found->second;
-    Sizes.erase(Found);
-  }
-
-  jitlink::InProcessMemoryManager Inner;
-  std::mutex Mutex;
-  DenseMap<uint64_t, uint64_t> Sizes;
-  std::atomic<uint64_t> Total{0};
-};
-
-Expected<std::unique_ptr<MeasuredMemory>> createMemory() {
-  auto PageSize = sys::Process::getPageSize();
-  if (!PageSize)
-    return PageSize.takeError();
-  return std::make_unique<PagesPerObject>(*PageSize);
-}
-
-//===----------------------------------------------------------------------===//
 // Session
 //===----------------------------------------------------------------------===//
 
@@ -153,12 +51,12 @@ Expected<std::unique_ptr<MeasuredMemory>> createMemory() {
 /// owns the memory through its process control, so it goes last.
 struct Session {
   std::unique_ptr<ExecutionSession> ES;
-  MeasuredMemory *Memory;
+  CodeMemory *Memory;
   std::unique_ptr<ObjectLinkingLayer> Layer;
 };
 
-Expected<std::unique_ptr<Session>> createSession() {
-  auto Memory = createMemory();
+Expected<std::unique_ptr<Session>> createSession(uint64_t CodeLimit) {
+  auto Memory = createSlab(CodeLimit);
   if (!Memory)
     return Memory.takeError();
   auto S = std::make_unique<Session>();
@@ -290,8 +188,9 @@ static TrampolinePool *unwrapTrampolines(OrcShimTrampolines *T) {
 }
 
 /// Creates a session that the caller must end, then destroy.
-LLVMErrorRef orc_shim_session_create(OrcShimSession **Result) {
-  auto S = createSession();
+LLVMErrorRef orc_shim_session_create(uint64_t CodeLimit,
+                                     OrcShimSession **Result) {
+  auto S = createSession(CodeLimit);
   if (!S)
     return wrap(S.takeError());
   *Result = reinterpret_cast<OrcShimSession *>(S->release());

@@ -46,6 +46,36 @@ pub(super) fn constant(name: &str, value: i64) -> Vec<u8> {
     object(&format!("define i64 @{name}() nounwind {{ ret i64 {value} }}"))
 }
 
+/// Makes objects as [`constant`] does, but a thousand times as fast.
+pub(super) struct Constants {
+    object: Vec<u8>,
+    name: usize,
+    value: usize,
+}
+
+impl Constants {
+    const NAME: &str = "function_0000000";
+    const VALUE: i64 = 0x0123_4567_89ab_cdef;
+
+    pub(super) fn new() -> Self {
+        let object = constant(Self::NAME, Self::VALUE);
+        let find = |wanted: &[u8]| {
+            object.windows(wanted.len()).position(|bytes| bytes == wanted).expect("it is in there")
+        };
+        let (name, value) = (find(Self::NAME.as_bytes()), find(&Self::VALUE.to_le_bytes()));
+        Self { object, name, value }
+    }
+
+    /// The name and the object of a function that returns `index`.
+    pub(super) fn get(&self, index: usize) -> (String, Vec<u8>) {
+        let name = format!("function_{index:07}");
+        let mut object = self.object.clone();
+        object[self.name..][..name.len()].copy_from_slice(name.as_bytes());
+        object[self.value..][..8].copy_from_slice(&index.to_le_bytes());
+        (name, object)
+    }
+}
+
 /// A unit that runs a closure.
 pub(super) struct Run<F>(pub(super) F);
 
@@ -100,7 +130,6 @@ pub(super) fn resident_bytes() -> usize {
 }
 
 /// Memory maps of this process.
-#[allow(dead_code)]
 pub(super) fn memory_maps() -> usize {
     fs::read_to_string("/proc/self/maps").expect("this is Linux").lines().count()
 }

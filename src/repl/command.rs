@@ -21,6 +21,7 @@ pub(super) enum Arguments {
 }
 
 /// One command.
+#[derive(Debug)]
 pub(super) struct Command {
     pub(super) name: &'static str,
     pub(super) arguments: Arguments,

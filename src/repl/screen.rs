@@ -4,12 +4,16 @@
 use crate::host::Output;
 use crate::output::LineOutput;
 use parking_lot::Mutex;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 /// The stream; cheap to clone.
 #[derive(Clone)]
-pub(super) struct Screen(Arc<Mutex<LineOutput<Target>>>);
+pub(super) struct Screen {
+    lines: Arc<Mutex<LineOutput<Target>>>,
+    /// People are watching: every line is shown at once.
+    is_watched: bool,
+}
 
 /// What is behind the stream.
 enum Target {
@@ -20,12 +24,13 @@ enum Target {
 
 impl Screen {
     pub(super) fn stdout() -> Self {
-        Self(Arc::new(Mutex::new(LineOutput::new(Target::Stdout(io::stdout())))))
+        let lines = LineOutput::new(Target::Stdout(io::stdout()));
+        Self { lines: Arc::new(Mutex::new(lines)), is_watched: io::stdout().is_terminal() }
     }
 
     /// Writes a line of its own.
     pub(super) fn line(&self, text: &str) {
-        let mut lines = self.0.lock();
+        let mut lines = self.lines.lock();
         // Whoever closed the stream is found out at the next flush.
         let _ = lines.text(text);
         if !text.ends_with('\n') {
@@ -35,7 +40,7 @@ impl Screen {
 
     /// Ends an unfinished line and hands everything to the system.
     pub(super) fn settle(&self) -> io::Result<()> {
-        let mut lines = self.0.lock();
+        let mut lines = self.lines.lock();
         lines.end_line()?;
         lines.flush()
     }
@@ -59,7 +64,7 @@ impl Screen {
     }
 
     fn replace(&self, target: Target) -> Target {
-        let mut lines = self.0.lock();
+        let mut lines = self.lines.lock();
         let _ = lines.end_line().and_then(|()| lines.flush());
         std::mem::replace(lines.stream_mut(), target)
     }
@@ -67,15 +72,19 @@ impl Screen {
 
 impl Output for Screen {
     fn value(&mut self, value: f64) -> io::Result<()> {
-        self.0.lock().value(value)
+        let mut lines = self.lines.lock();
+        lines.value(value)?;
+        if self.is_watched { lines.flush() } else { Ok(()) }
     }
 
     fn byte(&mut self, byte: u8) -> io::Result<()> {
-        self.0.lock().byte(byte)
+        let mut lines = self.lines.lock();
+        lines.byte(byte)?;
+        if self.is_watched && byte == b'\n' { lines.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.lock().flush()
+        self.lines.lock().flush()
     }
 }
 

@@ -114,6 +114,8 @@ impl<'c> Session<'c> {
 
     /// Answers a complete input.
     pub(super) fn answer(&mut self, text: &str) -> Flow {
+        // An interrupt that came while nothing ran is not for this input.
+        self.context.interrupt_handle().clear();
         for part in input::parts(self.context, text) {
             let flow = match command::split(&part) {
                 Some((name, arguments)) => self.command(name, arguments),
@@ -365,13 +367,13 @@ fn edit_file(path: &Path, text: &str) -> Result<String, Trouble> {
 }
 
 pub(super) fn undo(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
-    let changes = session.context.undo()?;
+    let changes = session.context.undo();
     session.changes(&changes, "nothing to undo");
     Ok(())
 }
 
 pub(super) fn redo(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
-    let changes = session.context.redo()?;
+    let changes = session.context.redo();
     session.changes(&changes, "nothing to redo");
     Ok(())
 }

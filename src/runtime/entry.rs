@@ -12,7 +12,7 @@
 //! - `refuse` stands in for a body that cannot be called.
 #![allow(unsafe_code)]
 
-use super::Execution;
+use super::{Execution, Request};
 use crate::abi::{self, Header};
 use std::arch::naked_asm;
 use std::cell::Cell;
@@ -30,15 +30,28 @@ pub trait Surroundings {
     /// A closure of the host was called: its result, or `None` to leave.
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64>;
 
-    /// The stack check failed: whether to go on.
-    fn stop(&mut self) -> bool;
+    /// A check stopped the code.
+    fn stop(&mut self, stop: Stop);
+}
+
+/// Why a check stopped the code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// The stack is used up.
+    Overflow,
+    /// The fuel is used up.
+    Fuel,
+    /// Somebody asked for it.
+    Requested(Request),
 }
 
 /// A run was left before its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Left {
-    /// If a call was refused: an address within its caller.
+    /// An address in the function where the run failed; 0 if unknown.
     pub fault: usize,
+    /// Its frame pointer.
+    pub frame: usize,
 }
 
 /// The run in progress, as the routines below find it through the header.
@@ -96,7 +109,8 @@ impl Execution {
             return Ok(Ok(result));
         }
         header.failed.store(0, Ordering::Relaxed);
-        Ok(Err(Left { fault: header.fault.swap(0, Ordering::Relaxed) }))
+        let fault = header.fault.swap(0, Ordering::Relaxed);
+        Ok(Err(Left { fault, frame: header.frame.swap(0, Ordering::Relaxed) }))
     }
 }
 
@@ -127,8 +141,27 @@ fn with_run<T>(header: &Header, ask: impl FnOnce(&mut dyn Surroundings) -> Optio
     answer
 }
 
-extern "C" fn on_stop(header: &Header) {
-    with_run(header, |surroundings| surroundings.stop().then_some(()));
+extern "C" fn on_stop(header: &Header, stack: usize) {
+    let limit = header.stack_limit.load(Ordering::Relaxed);
+    // First the limit, then the requests: who asks does it the other way
+    // round, so no request is missed.
+    header.limit.store(limit, Ordering::SeqCst);
+    let requests = header.requests.load(Ordering::SeqCst);
+    let stop = if let Some(request) = Request::first(requests) {
+        header.requests.fetch_and(!(request as u64), Ordering::SeqCst);
+        Stop::Requested(request)
+    } else if stack < limit {
+        Stop::Overflow
+    } else if header.fuel.load(Ordering::Relaxed) < 0 {
+        Stop::Fuel
+    } else {
+        // The request was withdrawn.
+        return;
+    };
+    with_run(header, |surroundings| -> Option<()> {
+        surroundings.stop(stop);
+        None
+    });
 }
 
 /// # Safety
@@ -249,8 +282,12 @@ unsafe extern "C" fn leave_routine() {
 #[unsafe(naked)]
 unsafe extern "C" fn stop_routine() {
     naked_asm!(
+        "mov rax, [rsp]",
+        "mov [rdi + {fault}], rax",
+        "mov [rdi + {frame}], rbp",
         "push rbx",
         "mov rbx, rdi",
+        "mov rsi, rsp",
         "call {on_stop}",
         "mov rdi, rbx",
         "pop rbx",
@@ -258,6 +295,8 @@ unsafe extern "C" fn stop_routine() {
         "jne {leave}",
         "ret",
         on_stop = sym on_stop,
+        fault = const offset_of!(Header, fault),
+        frame = const offset_of!(Header, frame),
         failed = const offset_of!(Header, failed),
         leave = sym leave_routine,
     )
@@ -267,6 +306,9 @@ unsafe extern "C" fn stop_routine() {
 #[unsafe(naked)]
 unsafe extern "C" fn host_routine() {
     naked_asm!(
+        "mov rax, [rsp]",
+        "mov [rdi + {fault}], rax",
+        "mov [rdi + {frame}], rbp",
         "push rbx",
         "mov rbx, rdi",
         "call {on_host}",
@@ -276,6 +318,8 @@ unsafe extern "C" fn host_routine() {
         "jne {leave}",
         "ret",
         on_host = sym on_host,
+        fault = const offset_of!(Header, fault),
+        frame = const offset_of!(Header, frame),
         failed = const offset_of!(Header, failed),
         leave = sym leave_routine,
     )
@@ -287,8 +331,10 @@ unsafe extern "C" fn refuse_routine() {
     naked_asm!(
         "mov rax, [rsp]",
         "mov [rdi + {fault}], rax",
+        "mov [rdi + {frame}], rbp",
         "jmp {leave}",
         fault = const offset_of!(Header, fault),
+        frame = const offset_of!(Header, frame),
         leave = sym leave_routine,
     )
 }

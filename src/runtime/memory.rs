@@ -66,6 +66,20 @@ impl Memory {
         self.size
     }
 
+    /// Gives the first `length` bytes, but for a guard page, back to the
+    /// system; they read as 0 afterwards.
+    pub(super) fn release(&self, length: usize) {
+        let length = length.min(self.size) / PAGE * PAGE;
+        if length > PAGE {
+            // SAFETY: whole pages of the range, whose content nobody needs;
+            // access is by atomics, to which they appear as zeros.
+            unsafe {
+                let start = self.start.as_ptr().add(PAGE);
+                libc::madvise(start.cast(), length - PAGE, libc::MADV_DONTNEED);
+            }
+        }
+    }
+
     /// What stands at `offset`, which must be aligned for it and in range.
     pub(super) fn at<T: Shared>(&self, offset: usize) -> &T {
         assert!(offset.is_multiple_of(align_of::<T>()) && offset + size_of::<T>() <= self.size);

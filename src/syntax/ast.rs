@@ -80,7 +80,8 @@ pub enum Node {
 }
 
 /// An expression: its nodes in post-order, and for each the place it came
-/// from (for an operator the operator's token, for a call the callee's name).
+/// from (for an operator the operator's token, for an assignment the variable,
+/// for a call the callee's name).
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ast {
     /// The nodes.

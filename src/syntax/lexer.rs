@@ -33,21 +33,72 @@ pub fn lex(source: &Source, names: &Names) -> Result<Tokens, Diagnostic> {
 ///
 /// `SourceTooLong`.
 pub fn lex_within(source: &Source, names: &Names, longest: u32) -> Result<Tokens, Diagnostic> {
-    if source.text().len() > longest as usize {
-        let message = format!("the text is longer than {longest} bytes");
-        return Err(Diagnostic::error(Code::SourceTooLong, source, Span::default(), message));
-    }
-    let mut collector = Collector::new(source, names);
-    let mut lexer = Terminal::lexer(source.text());
-    lexer.bump(if source.text().starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 });
-    while let Some(terminal) = lexer.next() {
-        let span = Span::new(lexer.span().start, lexer.span().end);
-        match terminal {
-            Ok(terminal) => collector.push(terminal, span, lexer.slice()),
-            Err(()) => collector.push_unknown(span),
+    let mut pieces = Pieces::new(source, names, longest)?;
+    pieces.size = usize::MAX;
+    Ok(pieces.next().unwrap_or_else(|| pieces.collector.empty()))
+}
+
+/// A piece has at least so many tokens, if the text does.
+const PIECE: usize = 1 << 15;
+
+/// The tokens of a text a piece at a time, cut between items: so a long text
+/// takes no more memory than a short one.
+pub struct Pieces<'s> {
+    lexer: logos::Lexer<'s, Terminal>,
+    collector: Collector<'s>,
+    size: usize,
+    /// The keyword that ended the last piece and begins the next.
+    carried: Option<(Terminal, Span)>,
+    at_end: bool,
+}
+
+impl<'s> Pieces<'s> {
+    /// The pieces of `source`, of which nothing has been read yet.
+    ///
+    /// # Errors
+    ///
+    /// `SourceTooLong` for more than `longest` bytes.
+    pub fn new(source: &'s Source, names: &'s Names, longest: u32) -> Result<Self, Diagnostic> {
+        if source.text().len() > longest as usize {
+            let message = format!("the text is longer than {longest} bytes");
+            return Err(Diagnostic::error(Code::SourceTooLong, source, Span::default(), message));
         }
+        let mut lexer = Terminal::lexer(source.text());
+        lexer.bump(if source.text().starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 });
+        let collector = Collector::new(source, names);
+        Ok(Self { lexer, collector, size: PIECE, carried: None, at_end: false })
     }
-    Ok(collector.tokens)
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Tokens;
+
+    fn next(&mut self) -> Option<Tokens> {
+        if self.at_end {
+            return None;
+        }
+        if let Some((terminal, span)) = self.carried.take() {
+            self.collector.push_raw(terminal, span, 0);
+        }
+        while let Some(terminal) = self.lexer.next() {
+            let span = Span::new(self.lexer.span().start, self.lexer.span().end);
+            let Ok(terminal) = terminal else {
+                self.collector.push_unknown(span);
+                continue;
+            };
+            let is_full = self.collector.tokens.len() >= self.size;
+            self.collector.push(terminal, span, self.lexer.slice());
+            if is_full && terminal.begins_item() {
+                self.carried = Some((terminal, span));
+                return Some(self.collector.take(1));
+            }
+            if is_full && terminal == Terminal::Semicolon {
+                return Some(self.collector.take(0));
+            }
+        }
+        self.at_end = true;
+        Some(self.collector.take(0))
+    }
 }
 
 /// The tokens found so far, and the names seen in this text.
@@ -60,18 +111,33 @@ struct Collector<'s> {
 }
 
 impl<'s> Collector<'s> {
-    fn new(source: &'s Source, names: &'s Names) -> Self {
-        let estimate = source.text().len() / 4;
+    fn new(source: &Source, names: &'s Names) -> Self {
         let tokens = Tokens {
             source: source.clone(),
-            terminals: Vec::with_capacity(estimate),
-            spans: Vec::with_capacity(estimate),
-            payloads: Vec::with_capacity(estimate),
+            terminals: Vec::new(),
+            spans: Vec::new(),
+            payloads: Vec::new(),
             vocabulary: Vec::new(),
             numbers: Vec::new(),
             faults: Vec::new(),
+            lookahead: 0,
         };
         Self { tokens, names, known: FxHashMap::default(), known_ascii: [0; 128] }
+    }
+
+    /// A piece without tokens.
+    fn empty(&self) -> Tokens {
+        Collector::new(self.tokens.source(), self.names).tokens
+    }
+
+    /// Hands out the piece, whose last `lookahead` tokens belong to the next.
+    fn take(&mut self, lookahead: usize) -> Tokens {
+        let mut tokens = self.empty();
+        std::mem::swap(&mut tokens, &mut self.tokens);
+        tokens.lookahead = lookahead;
+        self.known.clear();
+        self.known_ascii = [0; 128];
+        tokens
     }
 
     fn push(&mut self, terminal: Terminal, span: Span, text: &'s str) {

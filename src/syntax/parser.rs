@@ -86,7 +86,7 @@ impl<'t> Parser<'t> {
     fn item_start(&self) -> Option<usize> {
         let rest = &self.tokens.terminals()[self.position..];
         let separators = rest.iter().take_while(|terminal| **terminal == Terminal::Semicolon).count();
-        (separators < rest.len()).then_some(self.position + separators)
+        (separators + self.tokens.lookahead < rest.len()).then_some(self.position + separators)
     }
 
     /// Runs the grammar on the item at token `start`; gives the token behind it.

@@ -74,13 +74,6 @@ terminals! {
     compound_operators { "==" "!=" "<=" ">=" "&&" "||" }
 }
 
-/// Whether `character` is an operator by itself (`=` included).
-pub fn is_operator_character(character: char) -> bool {
-    let mut buffer = [0; 4];
-    let mut lexer = Terminal::lexer(character.encode_utf8(&mut buffer));
-    matches!(lexer.next(), Some(Ok(Terminal::Operator | Terminal::Equals)))
-}
-
 impl Terminal {
     /// The text, for terminals that have only one.
     pub fn fixed_text(self) -> Option<&'static str> {
@@ -105,8 +98,17 @@ impl Terminal {
             Self::Operator | Self::Equals => "operator",
             Self::Unknown => "unknown",
             Self::LeftParenthesis | Self::RightParenthesis | Self::Comma | Self::Semicolon => "punctuation",
-            Self::Def | Self::Extern | Self::Import | Self::If | Self::Then | Self::Else => "keyword",
-            Self::For | Self::In | Self::Var | Self::Unary | Self::Binary => "keyword",
+            Self::Def
+            | Self::Extern
+            | Self::Import
+            | Self::If
+            | Self::Then
+            | Self::Else
+            | Self::For
+            | Self::In
+            | Self::Var
+            | Self::Unary
+            | Self::Binary => "keyword",
         }
     }
 }
@@ -138,6 +140,9 @@ pub struct Tokens {
     pub(super) vocabulary: Vec<Name>,
     pub(super) numbers: Vec<f64>,
     pub(super) faults: Vec<Fault>,
+    /// How many tokens at the end are there to be looked at only: the item
+    /// they begin is in the next piece.
+    pub(super) lookahead: usize,
 }
 
 impl Tokens {

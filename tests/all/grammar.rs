@@ -10,7 +10,7 @@ mod recogniser;
 mod sentences;
 
 use ebnf::{Expression, Grammar};
-use kal::diagnostic::{Code, Diagnostic};
+use kal::diagnostic::{Code, Diagnostic, draw};
 use kal::name::Names;
 use kal::source::Source;
 use kal::syntax::ast::{Ast, Item, ItemKind};
@@ -241,6 +241,62 @@ fn sample_tokens_are_the_terminals_they_stand_for() {
             let tokens = lexer::lex(&Source::new("test", text.as_str()), &Names::new()).unwrap();
             assert_eq!(tokens.terminals(), [terminal], "{text}");
             assert_eq!(tokens.diagnostics(0..1).count(), 0, "{text}");
+        }
+    }
+}
+
+#[test]
+fn arbitrary_texts_are_read_and_their_mistakes_drawn() {
+    const PIECES: [&str; 32] = [
+        "def",
+        "extern",
+        "if",
+        "then",
+        "else",
+        "for",
+        "in",
+        "var",
+        "unary",
+        "binary",
+        "import",
+        "(",
+        ")",
+        ",",
+        ";",
+        "=",
+        "x",
+        "f(",
+        "1",
+        "1.2.3",
+        "0x",
+        "#",
+        "\n",
+        " ",
+        "\t",
+        "\u{1b}[31m",
+        "“",
+        "\u{202e}",
+        "中",
+        "&",
+        "!",
+        "\0",
+    ];
+    let grammar = grammar();
+    let recogniser = Recogniser::new(&grammar);
+    let mut random = Random::new(5);
+    for _ in 0..SENTENCES {
+        let text: String = (0..random.below(24)).map(|_| PIECES[random.below(PIECES.len())]).collect();
+        check_agreement(&recogniser, &text);
+        let names = Names::new();
+        let (_, diagnostics) =
+            parse_all(&Source::new("test", text.as_str()), &names, &mut Operators::new(&names));
+        for diagnostic in diagnostics {
+            let drawn = draw::draw(&diagnostic, false);
+            assert!(drawn.starts_with(&format!("error[{}]: ", diagnostic.code)), "{text:?}\n{drawn}");
+            assert!(drawn.contains('^'), "{text:?}\n{drawn}");
+            assert!(drawn.chars().all(|character| character == '\n' || !character.is_control()), "{drawn:?}");
+            let json: serde_json::Value = serde_json::from_str(&draw::json(&diagnostic)).unwrap();
+            assert_eq!(json["code"], diagnostic.code.to_string());
         }
     }
 }

@@ -1,3 +1,13 @@
 //! The one integration test binary: each would link LLVM again.
 
+mod binary;
+mod cli;
+mod embedding;
 mod grammar;
+mod limits;
+mod programs;
+mod prompt;
+mod sessions;
+mod terminal;
+mod tidy;
+mod transcripts;

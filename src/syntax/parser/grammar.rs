@@ -420,12 +420,26 @@ fn operator_function(tape: &mut Tape<'_, '_, '_>, arity: &str, keyword: usize, t
 
 fn begins_expression(terminal: Terminal) -> bool {
     match terminal {
-        Terminal::Number | Terminal::Identifier | Terminal::LeftParenthesis => true,
-        Terminal::If | Terminal::For | Terminal::Var => true,
-        Terminal::Operator | Terminal::Equals => true,
-        Terminal::Def | Terminal::Extern | Terminal::Import | Terminal::Then | Terminal::Else => false,
-        Terminal::In | Terminal::Unary | Terminal::Binary | Terminal::RightParenthesis => false,
-        Terminal::Comma | Terminal::Semicolon | Terminal::Unknown => false,
+        Terminal::Number
+        | Terminal::Identifier
+        | Terminal::LeftParenthesis
+        | Terminal::If
+        | Terminal::For
+        | Terminal::Var
+        | Terminal::Operator
+        | Terminal::Equals => true,
+        Terminal::Def
+        | Terminal::Extern
+        | Terminal::Import
+        | Terminal::Then
+        | Terminal::Else
+        | Terminal::In
+        | Terminal::Unary
+        | Terminal::Binary
+        | Terminal::RightParenthesis
+        | Terminal::Comma
+        | Terminal::Semicolon
+        | Terminal::Unknown => false,
     }
 }
 

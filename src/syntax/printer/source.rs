@@ -11,6 +11,7 @@ use crate::syntax::operator::{
     BinaryAction, BinaryOp, DEFAULT_PRECEDENCE, Fixity, Operators, UNARY_PRECEDENCE,
 };
 use crate::syntax::tree::Tree;
+use std::fmt::Write;
 
 /// An item as source text without a separator behind it. With the operators
 /// that were in force where it stood, it reads back as the same tree.
@@ -91,12 +92,12 @@ impl Printer<'_> {
             Some(Fixity::Binary { operator, precedence }) => {
                 self.text.push_str("binary ");
                 self.text.push_str(self.names.text(operator));
-                self.text.push_str(&format!(" {precedence} "));
+                let _ = write!(self.text, " {precedence} ");
             }
         }
         let parameters = prototype.parameters.iter().map(|parameter| self.names.text(parameter.name));
         let parameters = parameters.collect::<Vec<_>>().join(" ");
-        self.text.push_str(&format!("({parameters})"));
+        let _ = write!(self.text, "({parameters})");
     }
 
     /// An expression, or the initialisers of top-level variables.
@@ -138,14 +139,22 @@ impl Printer<'_> {
     fn shape(&self, node: Node) -> Shape {
         let infix = |(precedence, right_associative)| Shape::Infix { precedence, right_associative };
         match node {
-            Node::Number(_) | Node::Variable(_) | Node::Call { .. } => Shape::Primary,
             Node::Unary(_) | Node::Operator { arguments: 1, .. } => Shape::Prefix,
             Node::Assign(_) => infix((2, true)),
             Node::Binary(op) => infix(self.built_in(op)),
             Node::Operator { callee, .. } => infix((self.precedence(callee), false)),
             Node::If | Node::For | Node::Var(_) => Shape::Construct,
-            Node::ShortCircuit(_) | Node::Then | Node::Else | Node::ForVariable(_) => Shape::Primary,
-            Node::ForCondition | Node::ForStep | Node::Bind(_) => Shape::Primary,
+            // Marks are no entries of a tree.
+            Node::Number(_)
+            | Node::Variable(_)
+            | Node::Call { .. }
+            | Node::ShortCircuit(_)
+            | Node::Then
+            | Node::Else
+            | Node::ForVariable(_)
+            | Node::ForCondition
+            | Node::ForStep
+            | Node::Bind(_) => Shape::Primary,
         }
     }
 
@@ -247,13 +256,13 @@ impl Plan {
     /// operator that is open at its right end.
     fn operands(&mut self, shape: Shape, children: &[usize], is_assignment: bool) -> u8 {
         match (shape, children) {
-            (Shape::Primary | Shape::Construct, _) => CLOSED,
             (Shape::Prefix, &[operand]) => self.right_operand(UNARY, operand),
             (Shape::Infix { .. }, &[value]) if is_assignment => self.right_operand(shape, value),
             (Shape::Infix { .. }, &[left, right]) => {
                 self.left_operand(shape, left);
                 self.right_operand(shape, right)
             }
+            // Primaries; constructs get parentheses as operands.
             _ => CLOSED,
         }
     }

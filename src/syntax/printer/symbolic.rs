@@ -144,8 +144,13 @@ impl Writer<'_> {
                 tree.names(entry).iter().for_each(|&name| self.atom(names.text(name)));
             }
             Node::Var(_) => return self.scope(tree, entry, tasks),
-            Node::ShortCircuit(_) | Node::Then | Node::Else => return,
-            Node::ForVariable(_) | Node::ForCondition | Node::ForStep | Node::Bind(_) => return,
+            Node::ShortCircuit(_)
+            | Node::Then
+            | Node::Else
+            | Node::ForVariable(_)
+            | Node::ForCondition
+            | Node::ForStep
+            | Node::Bind(_) => return,
         }
         tasks.push(Task::End);
         tasks.extend(tree.children(entry).iter().rev().map(|&child| Task::Entry(child)));

@@ -56,13 +56,17 @@ impl Run<'_, '_> {
             Expression::Text(text) => self.terminal(fixed(text), start, ends),
             Expression::Words => panic!("words stand for characters, not for tokens"),
             Expression::Choice(alternatives) => {
-                alternatives.iter().for_each(|alternative| self.expression(alternative, start, ends));
+                for alternative in alternatives {
+                    self.expression(alternative, start, ends);
+                }
             }
             Expression::Sequence(parts) => {
                 let mut places = BTreeSet::from([start]);
                 for part in parts {
                     let mut next = BTreeSet::new();
-                    places.iter().for_each(|&place| self.expression(part, place, &mut next));
+                    for &place in &places {
+                        self.expression(part, place, &mut next);
+                    }
                     places = next;
                 }
                 ends.extend(places);

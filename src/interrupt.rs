@@ -1,0 +1,40 @@
+//! Interrupting a run from another thread.
+
+use crate::runtime::{Request, Stopper};
+
+/// Interrupts what runs in a context; for any thread. Cheap to clone.
+///
+/// ```
+/// let mut context = kal::Engine::new()?.context()?;
+/// let handle = context.interrupt_handle();
+/// let other = std::thread::spawn(move || handle.interrupt());
+/// let error = context.eval("for i = 0, 1 in i").unwrap_err();
+/// assert_eq!(error.to_string(), "interrupted");
+/// # other.join().unwrap();
+/// # Ok::<(), kal::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct InterruptHandle(Stopper);
+
+impl InterruptHandle {
+    pub(crate) fn new(stopper: Stopper) -> Self {
+        Self(stopper)
+    }
+
+    /// Stops the evaluation in progress at its next check, with an error. If
+    /// none is in progress, the next one is stopped instead, unless the
+    /// interrupt is [cleared](Self::clear) before.
+    pub fn interrupt(&self) {
+        self.0.request(Request::Interrupt);
+    }
+
+    /// Forgets an interrupt that has not stopped anything.
+    pub fn clear(&self) {
+        self.0.withdraw(Request::Interrupt);
+    }
+
+    /// Whether an interrupt waits for something to stop.
+    pub fn is_pending(&self) -> bool {
+        self.0.requested() == Some(Request::Interrupt)
+    }
+}

@@ -1,0 +1,53 @@
+//! Limits: what a program may use before it is stopped.
+
+use std::time::Duration;
+
+/// What a program may use. Reaching a limit is an error with a code of its
+/// own; the context can be used afterwards.
+///
+/// ```
+/// use kal::{Config, Engine, Limits};
+/// use std::time::Duration;
+///
+/// let limits = Limits { deadline: Some(Duration::from_millis(50)), ..Limits::default() };
+/// let mut context = Engine::with_config(Config::new().limits(limits))?.context()?;
+/// let error = context.eval("for i = 0, 1 in i").unwrap_err();
+/// assert_eq!(error.to_string(), "the run took longer than allowed");
+/// assert_eq!(context.eval("1 + 1")?, Some(2.0));
+/// # Ok::<(), kal::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// How long each evaluation or call from Rust may take.
+    pub deadline: Option<Duration>,
+    /// How many function entries and loop rounds each evaluation or call from
+    /// Rust may do. The same fuel stops a program at the same point every
+    /// time. Code that counts is slower; without a limit nothing is counted.
+    pub fuel: Option<u64>,
+    /// The size of the stack that programs run on, in bytes; at least 1 MiB.
+    /// Memory is taken from the system only as far as it is used.
+    pub stack: usize,
+    /// How many names of a context may be bound to definitions.
+    pub max_definitions: usize,
+    /// How many bytes linked code may take, in all contexts of an engine;
+    /// rounded up to whole MiB, and 1 GiB at most.
+    pub max_code_bytes: u64,
+    /// How long a text may be, in bytes.
+    pub max_source_bytes: u32,
+    /// How deep expressions may be nested.
+    pub max_nesting: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            deadline: None,
+            fuel: None,
+            stack: crate::runtime::DEFAULT_STACK,
+            max_definitions: usize::MAX,
+            max_code_bytes: 1 << 30,
+            max_source_bytes: crate::syntax::lexer::LONGEST_SOURCE,
+            max_nesting: crate::syntax::parser::Limits::default().max_nesting,
+        }
+    }
+}

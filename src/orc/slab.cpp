@@ -1,0 +1,445 @@
+//===- slab.cpp - where linked code and data live --------------------------===//
+//
+// One file in memory, mapped twice side by side: a view to execute and read,
+// and a view to write. Code and constants are linked for the first view and
+// written through the second; writable data is linked for the second. So
+// nothing is ever writable and executable at one address, to add a function
+// needs no system call, and all of it is in reach of 32-bit offsets.
+//
+// The file has its full size from the start, but takes memory only where it was
+// written. Ranges that are freed are used again, and large free stretches are
+// given back to the system.
+//
+//===----------------------------------------------------------------------===//
+
+#include "slab.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ExecutionEngine/JITLink/JITLink.h"
+#include "llvm/Support/Errno.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Memory.h"
+#include "llvm/Support/Process.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+using namespace llvm;
+using namespace llvm::orc;
+
+namespace {
+
+/// What ranges are counted in: a cache line, so that no object is written to a
+/// line that another one is executed from.
+constexpr uint64_t Unit = 64;
+
+/// The two views together must span less than 2 GiB.
+constexpr uint64_t LargestSlab = uint64_t(1) << 30;
+constexpr uint64_t SmallestSlab = uint64_t(1) << 20;
+
+Error failure(const Twine &What) {
+  return make_error<StringError>(What, inconvertibleErrorCode());
+}
+
+Error systemFailure(const char *Call) {
+  return failure(Twine("no code memory: ") + Call + ": " + sys::StrError());
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges
+//===----------------------------------------------------------------------===//
+
+/// A range of units; two of them fit into a FinalizedAlloc's address.
+struct Range {
+  uint32_t Start = 0;
+  uint32_t Size = 0;
+
+  uint32_t end() const { return Start + Size; }
+};
+
+/// The ranges that are free: best fit, lowest address first; neighbours merge.
+class FreeRanges {
+public:
+  explicit FreeRanges(uint32_t Size) { insert({0, Size}); }
+
+  /// An empty range if there is none that large.
+  Range take(uint32_t Size, uint32_t Alignment) {
+    // Room for the start to move up.
+    auto Found = BySize.lower_bound({Size + Alignment - 1, 0});
+    if (Found == BySize.end())
+      return {};
+    Range Free{Found->second, Found->first};
+    erase(Free);
+    Range Taken{uint32_t(alignTo(Free.Start, Alignment)), Size};
+    insert({Free.Start, Taken.Start - Free.Start});
+    insert({Taken.end(), Free.end() - Taken.end()});
+    return Taken;
+  }
+
+  void give(Range R) {
+    auto Next = ByStart.lower_bound(R.Start);
+    if (Next != ByStart.begin()) {
+      Range Before{std::prev(Next)->first, std::prev(Next)->second};
+      if (Before.end() == R.Start) {
+        erase(Before);
+        R = {Before.Start, Before.Size + R.Size};
+      }
+    }
+    if (Next != ByStart.end() && Next->first == R.end()) {
+      Range After{Next->first, Next->second};
+      erase(After);
+      R.Size += After.Size;
+    }
+    insert(R);
+  }
+
+private:
+  void insert(Range R) {
+    if (!R.Size)
+      return;
+    ByStart.emplace(R.Start, R.Size);
+    BySize.emplace(R.Size, R.Start);
+  }
+
+  void erase(Range R) {
+    ByStart.erase(R.Start);
+    BySize.erase({R.Size, R.Start});
+  }
+
+  std::map<uint32_t, uint32_t> ByStart;
+  std::set<std::pair<uint32_t, uint32_t>> BySize;
+};
+
+/// Knows which parts of the slab occupy memory that nobody uses.
+class Chunks {
+public:
+  static constexpr uint32_t UnitsEach = (64 << 10) / Unit;
+
+  explicit Chunks(uint32_t Units) : All(Units / UnitsEach + 1) {}
+
+  void take(Range R) {
+    forEach(R, [&](Chunk &C, uint32_t Units) {
+      Idle -= C.Touched && !C.Used;
+      C.Touched = true;
+      C.Used += Units;
+    });
+  }
+
+  /// Whether so much is idle that `drain` is worth its system calls.
+  bool give(Range R) {
+    forEach(R, [&](Chunk &C, uint32_t Units) {
+      C.Used -= Units;
+      Idle += !C.Used;
+    });
+    return Idle > MostIdle;
+  }
+
+  /// Calls Release for every idle stretch, which is untouched from then on.
+  template <typename F> void drain(F Release) {
+    for (uint32_t I = 0; I != All.size(); ++I) {
+      uint32_t First = I;
+      while (All[I].Touched && !All[I].Used)
+        All[I++].Touched = false;
+      if (I != First)
+        Release(Range{First * UnitsEach, (I - First) * UnitsEach});
+    }
+    Idle = 0;
+  }
+
+private:
+  static constexpr uint32_t MostIdle = 16;
+
+  struct Chunk {
+    uint16_t Used = 0;
+    bool Touched = false;
+  };
+
+  template <typename F> void forEach(Range R, F Visit) {
+    for (uint32_t At = R.Start; At != R.end();) {
+      uint32_t I = At / UnitsEach;
+      uint32_t End = std::min(R.end(), (I + 1) * UnitsEach);
+      Visit(All[I], End - At);
+      At = End;
+    }
+  }
+
+  /// The last one is never used, so a stretch ends before it.
+  std::vector<Chunk> All;
+  uint32_t Idle = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// The slab
+//===----------------------------------------------------------------------===//
+
+class Slab final : public CodeMemory {
+public:
+  /// Takes over 2 * Limit bytes at Base: the executable view, then the
+  /// writable one.
+  Slab(char *Base, uint64_t Limit)
+      : Base(Base), Limit(Limit), Free(Limit / Unit), Occupied(Limit / Unit) {}
+
+  ~Slab() override { ::munmap(Base, 2 * Limit); }
+
+  void allocate(const jitlink::JITLinkDylib *, jitlink::LinkGraph &G,
+                OnAllocatedFunction OnAllocated) override;
+  void deallocate(std::vector<FinalizedAlloc> Allocs,
+                  OnDeallocatedFunction OnDeallocated) override;
+  uint64_t bytes() const override { return Used * Unit; }
+
+private:
+  using DeallocActions = std::vector<shared::WrapperFunctionCall>;
+  class InFlight;
+  class Placement;
+
+  char *executable(Range R) const { return Base + R.Start * Unit; }
+  char *writable(Range R) const { return executable(R) + Limit; }
+
+  Expected<Range> take(uint64_t Bytes, uint64_t Alignment);
+  void give(ArrayRef<Range> Ranges);
+  FinalizedAlloc finalized(Range R, DeallocActions Actions);
+
+  char *const Base;
+  const uint64_t Limit;
+  std::mutex Mutex;
+  FreeRanges Free;
+  Chunks Occupied;
+  std::atomic<uint64_t> Used{0};
+  /// By where their range starts; hardly any object has some.
+  DenseMap<uint32_t, DeallocActions> Actions;
+};
+
+/// Segments of one lifetime, laid out one after the other.
+class Slab::Placement {
+public:
+  /// Adds a segment whose address is not known yet.
+  void add(jitlink::BasicLayout::Segment &Segment, bool Writable) {
+    uint64_t Boundary = std::max(Segment.Alignment.value(), Writable ? Unit : 1);
+    Bytes = alignTo(Bytes, Boundary);
+    Segments.push_back({&Segment, Bytes, Writable});
+    Bytes += Segment.ContentSize + Segment.ZeroFillSize;
+    if (Writable)
+      Bytes = alignTo(Bytes, Unit);
+    Alignment = std::max(Alignment, Boundary);
+  }
+
+  /// Finds room for all of them.
+  Error place(Slab &Owner) {
+    // Even an object without contents has a place, by which it is known.
+    auto Taken = Owner.take(std::max<uint64_t>(Bytes, 1), Alignment);
+    if (!Taken)
+      return Taken.takeError();
+    Room = *Taken;
+    for (auto &[Segment, Offset, Writable] : Segments) {
+      char *Memory = Owner.writable(Room) + Offset;
+      Segment->WorkingMem = Memory;
+      Segment->Addr = ExecutorAddr::fromPtr(
+          Writable ? Memory : Owner.executable(Room) + Offset);
+      // The range may have been used before.
+      std::memset(Memory + Segment->ContentSize, 0, Segment->ZeroFillSize);
+    }
+    return Error::success();
+  }
+
+  bool empty() const { return Segments.empty(); }
+  Range room() const { return Room; }
+
+private:
+  struct Placed {
+    jitlink::BasicLayout::Segment *Segment;
+    uint64_t Offset;
+    bool Writable;
+  };
+
+  SmallVector<Placed, 4> Segments;
+  uint64_t Bytes = 0;
+  uint64_t Alignment = 1;
+  Range Room;
+};
+
+/// An object that is being linked; it is in its place already.
+class Slab::InFlight final : public InFlightAlloc {
+public:
+  InFlight(Slab &Owner, jitlink::LinkGraph &G, Range Standard, Range Temporary)
+      : Owner(Owner), G(G), Standard(Standard), Temporary(Temporary) {}
+
+  void abandon(OnAbandonedFunction OnAbandoned) override {
+    Owner.give({Standard, Temporary});
+    OnAbandoned(Error::success());
+  }
+
+  void finalize(OnFinalizedFunction OnFinalized) override {
+    for (Range R : {Standard, Temporary})
+      sys::Memory::InvalidateInstructionCache(Owner.executable(R),
+                                              R.Size * Unit);
+    auto Actions = shared::runFinalizeActions(G.allocActions());
+    if (!Actions) {
+      Owner.give({Standard, Temporary});
+      return OnFinalized(Actions.takeError());
+    }
+    Owner.give(Temporary);
+    OnFinalized(Owner.finalized(Standard, std::move(*Actions)));
+  }
+
+private:
+  Slab &Owner;
+  jitlink::LinkGraph &G;
+  Range Standard;
+  /// What the finalize actions alone need.
+  Range Temporary;
+};
+
+void Slab::allocate(const jitlink::JITLinkDylib *, jitlink::LinkGraph &G,
+                    OnAllocatedFunction OnAllocated) {
+  jitlink::BasicLayout Layout(G);
+  Placement Standard, Temporary;
+  for (auto &[Group, Segment] : Layout.segments()) {
+    bool Writable = (Group.getMemProt() & MemProt::Write) != MemProt::None;
+    bool Executable = (Group.getMemProt() & MemProt::Exec) != MemProt::None;
+    if (Writable && Executable)
+      return OnAllocated(failure("a section is both writable and executable"));
+    bool Stays = Group.getMemLifetime() == MemLifetime::Standard;
+    (Stays ? Standard : Temporary).add(Segment, Writable);
+  }
+  Error Err = Standard.place(*this);
+  if (!Err && !Temporary.empty())
+    Err = Temporary.place(*this);
+  if (!Err)
+    Err = Layout.apply();
+  if (Err) {
+    give({Standard.room(), Temporary.room()});
+    return OnAllocated(std::move(Err));
+  }
+  OnAllocated(std::make_unique<InFlight>(*this, G, Standard.room(),
+                                         Temporary.room()));
+}
+
+void Slab::deallocate(std::vector<FinalizedAlloc> Allocs,
+                      OnDeallocatedFunction OnDeallocated) {
+  SmallVector<Range, 4> Ranges;
+  SmallVector<DeallocActions, 0> ToRun;
+  {
+    std::lock_guard<std::mutex> Lock(Mutex);
+    for (auto &Alloc : Allocs) {
+      uint64_t Handle = Alloc.release().getValue();
+      Ranges.push_back({uint32_t(Handle), uint32_t(Handle >> 32)});
+      auto Found = Actions.find(uint32_t(Handle));
+      if (Found == Actions.end())
+        continue;
+      ToRun.push_back(std::move(Found->second));
+      Actions.erase(Found);
+    }
+  }
+  Error Err = Error::success();
+  for (auto &Calls : reverse(ToRun))
+    Err = joinErrors(std::move(Err), shared::runDeallocActions(Calls));
+  give(Ranges);
+  OnDeallocated(std::move(Err));
+}
+
+Expected<Range> Slab::take(uint64_t Bytes, uint64_t Alignment) {
+  // The views start at a page, and addresses in them are aligned no better.
+  if (Alignment > sys::Process::getPageSizeEstimate())
+    return failure("a section's alignment is larger than a page");
+  uint64_t Units = divideCeil(Bytes, Unit);
+  std::lock_guard<std::mutex> Lock(Mutex);
+  Range Taken;
+  if (Units <= Limit / Unit)
+    Taken = Free.take(Units, std::max<uint64_t>(Alignment / Unit, 1));
+  if (!Taken.Size)
+    return failure(formatv("the code memory is full: of {0} bytes {1} are in "
+                           "use, and {2} more are needed",
+                           Limit, bytes(), Bytes));
+  Occupied.take(Taken);
+  Used += Taken.Size;
+  return Taken;
+}
+
+void Slab::give(ArrayRef<Range> Ranges) {
+  std::lock_guard<std::mutex> Lock(Mutex);
+  for (Range R : Ranges) {
+    if (!R.Size)
+      continue;
+    Used -= R.Size;
+    Free.give(R);
+    if (Occupied.give(R))
+      Occupied.drain([&](Range Idle) {
+        // If the system refuses, the memory merely stays occupied.
+        ::madvise(writable(Idle), Idle.Size * Unit, MADV_REMOVE);
+      });
+  }
+}
+
+/// Everything that is to be known of an object is in its FinalizedAlloc, which
+/// the layer keeps anyway.
+CodeMemory::FinalizedAlloc Slab::finalized(Range R, DeallocActions ToKeep) {
+  if (!ToKeep.empty()) {
+    std::lock_guard<std::mutex> Lock(Mutex);
+    Actions[R.Start] = std::move(ToKeep);
+  }
+  return FinalizedAlloc(ExecutorAddr(uint64_t(R.Size) << 32 | R.Start));
+}
+
+//===----------------------------------------------------------------------===//
+// Mapping
+//===----------------------------------------------------------------------===//
+
+/// An anonymous file that cannot be run as a program.
+int createFile() {
+#ifdef MFD_NOEXEC_SEAL
+  int File = ::memfd_create("code", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+  // Linux before 6.3 does not know the flag.
+  if (File >= 0 || errno != EINVAL)
+    return File;
+#endif
+  return ::memfd_create("code", MFD_CLOEXEC);
+}
+
+/// Addresses for two views of Limit bytes, or null.
+char *reserve(uint64_t Limit) {
+  void *Base = ::mmap(nullptr, 2 * Limit, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return Base == MAP_FAILED ? nullptr : static_cast<char *>(Base);
+}
+
+bool mapViews(char *Base, uint64_t Limit, int File) {
+  auto Map = [=](char *At, int Protection) {
+    return ::mmap(At, Limit, Protection, MAP_SHARED | MAP_FIXED, File, 0) !=
+           MAP_FAILED;
+  };
+  return Map(Base, PROT_READ | PROT_EXEC) &&
+         Map(Base + Limit, PROT_READ | PROT_WRITE);
+}
+
+} // namespace
+
+Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit) {
+  Limit = alignTo(std::clamp(Limit, SmallestSlab, LargestSlab), SmallestSlab);
+  char *Base = reserve(Limit);
+  while (!Base && Limit / 2 >= SmallestSlab)
+    Base = reserve(Limit = alignTo(Limit / 2, SmallestSlab));
+  if (!Base)
+    return systemFailure("mmap");
+  auto Result = std::make_unique<Slab>(Base, Limit);
+  int File = createFile();
+  if (File < 0)
+    return systemFailure("memfd_create");
+  const char *Refused = ::ftruncate(File, Limit) ? "ftruncate"
+                        : mapViews(Base, Limit, File) ? nullptr
+                                                      : "mmap";
+  Error Err = Refused ? systemFailure(Refused) : Error::success();
+  // The views keep the file.
+  ::close(File);
+  if (Err)
+    return Err;
+  return Result;
+}

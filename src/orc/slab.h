@@ -1,0 +1,21 @@
+//===- slab.h - where linked code and data live -----------------*- C++ -*-===//
+
+#ifndef ORC_SLAB_H
+#define ORC_SLAB_H
+
+#include "llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h"
+
+#include <memory>
+
+/// A memory manager that knows how much it has handed out.
+class CodeMemory : public llvm::jitlink::JITLinkMemoryManager {
+public:
+  /// Bytes that are linked and not freed, or just being linked.
+  virtual uint64_t bytes() const = 0;
+};
+
+/// Code memory for up to Limit bytes; for less, if the process has no room for
+/// so many addresses.
+llvm::Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit);
+
+#endif
