@@ -199,8 +199,10 @@ fn check(program: &Program) -> Result<(), String> {
             let (left, right) = (program.observed(first), program.observed(ran));
             if left != right || ran.stdout != first.stdout {
                 let difference = difference(&left, &right);
-                return Err(format!("{name}: {first_mode:?} and {mode:?} differ
-  {difference}"));
+                return Err(format!(
+                    "{name}: {first_mode:?} and {mode:?} differ
+  {difference}"
+                ));
             }
         }
     }
