@@ -13,6 +13,8 @@
 mod code;
 mod execute;
 mod links;
+#[cfg(test)]
+mod tests;
 
 use crate::failure::{Defined, Failure, Stopped, Trace};
 use crate::host::{HostError, HostFunctions, Intrinsic, Output};
@@ -226,9 +228,14 @@ impl Interpreter {
 
     fn link(&mut self, function: &Arc<Function>) -> Result<Entry, Failure> {
         let tape = self.tape(function)?;
+        self.link_tape(&tape, function)
+    }
+
+    /// Links a tape, wherever it comes from.
+    fn link_tape(&mut self, tape: &Tape, function: &Arc<Function>) -> Result<Entry, Failure> {
         tape.validate()
             .map_err(|fault| Failure::Compile { function: function.clone(), message: fault.to_string() })?;
-        let words = self.links.relocate(&tape, &mut self.code, &self.hosts)?;
+        let words = self.links.relocate(tape, &mut self.code, &self.hosts)?;
         self.variables.resize(self.links.variables(), 0.0);
         let code = self.code.add(&words, function, tape.locals);
         Ok(Entry { code, link: tape.locals, frame: tape.frame })

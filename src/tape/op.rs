@@ -258,6 +258,11 @@ impl Op {
         Self::ALL.get(word as usize & 0xff).copied()
     }
 
+    /// Whether it ends a loop: it looks for requests to stop when it goes back.
+    pub fn is_loop(self) -> bool {
+        (Self::NextS as u8..=Self::LoopLessEqualKS as u8).contains(&(self as u8))
+    }
+
     /// How many words an instruction takes.
     pub const fn length(self) -> usize {
         let kinds = self.operands();

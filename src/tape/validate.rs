@@ -3,8 +3,8 @@
 //! The interpreter runs instructions without looking at their operands, so
 //! whatever may have changed a tape since it was lowered, this is what it
 //! relies on: every index is inside its table or frame, every jump leads to
-//! an instruction, execution never runs past the end, and nothing but a call
-//! writes a link.
+//! an instruction, only loops that look for requests jump back, execution
+//! never runs past the end, and nothing but a call writes a link.
 
 use super::op::{Instruction, Kind, Op, Raw};
 use super::{Callee, Tape};
@@ -41,6 +41,10 @@ impl Tape {
             let is_start = usize::try_from(target).is_ok_and(|target| starts.get(target) == Some(&true));
             if !is_start {
                 return Err(Fault { what: "a jump to no instruction", at });
+            }
+            let is_loop = instruction.is_some_and(|instruction| instruction.op.is_loop());
+            if target <= at as i64 && !is_loop {
+                return Err(Fault { what: "a jump back without a check", at });
             }
         }
         match last {

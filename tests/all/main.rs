@@ -3,8 +3,10 @@
 mod binary;
 mod cli;
 mod embedding;
+mod generated;
 mod grammar;
 mod limits;
 mod programs;
 mod sessions;
+mod tapes;
 mod tidy;
