@@ -157,7 +157,7 @@ impl Interpreter {
         let before = self.bindings.insert(name, binding);
         match &before {
             Some(Binding { code, .. }) => {
-                code.iter().for_each(|code| self.code.remove(*code));
+                self.code.remove_if(*code);
                 self.links.reset(name);
             }
             None => self.meaning_changed(name),
@@ -169,7 +169,7 @@ impl Interpreter {
     /// Binds a name to nothing; gives back what it was bound to.
     pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
         let Binding { function, code } = self.bindings.remove(&name)?;
-        code.iter().for_each(|code| self.code.remove(*code));
+        self.code.remove_if(code);
         self.links.reset(name);
         self.meaning_changed(name);
         Some(function)
@@ -189,10 +189,15 @@ impl Interpreter {
     ///
     /// # Errors
     /// Why it did not run to its end.
-    pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
+    pub fn run(
+        &mut self,
+        expression: &Arc<Function>,
+        arguments: &[f64],
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
         let entry = self.link(expression)?;
         self.expressions += 1;
-        let result = self.enter(entry, &[], output);
+        let result = self.enter(entry, arguments, output);
         self.code.remove(entry.code);
         result
     }
@@ -292,7 +297,7 @@ impl Interpreter {
         };
         for (user, binding) in &mut self.bindings {
             if binding.code.is_some() && uses(&binding.function) {
-                binding.code.take().iter().for_each(|code| self.code.remove(*code));
+                self.code.remove_if(binding.code.take());
                 self.links.reset(*user);
             }
         }

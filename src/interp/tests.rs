@@ -85,11 +85,11 @@ impl Session {
                 }
                 Item::Extern => {}
                 Item::Variables(function, names) => {
-                    self.interpreter.run(&function, &mut Nowhere).expect("initialisers run");
+                    self.interpreter.run(&function, &[], &mut Nowhere).expect("initialisers run");
                     self.variables.extend(names);
                 }
                 Item::Expression(function) => {
-                    let result = self.interpreter.run(&function, &mut Nowhere);
+                    let result = self.interpreter.run(&function, &[], &mut Nowhere);
                     results.push(result.map_err(|stopped| stopped.failure));
                 }
             }

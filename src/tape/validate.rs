@@ -37,13 +37,16 @@ impl Tape {
             last = Some((at, instruction.op));
         }
         for (at, instruction) in self.instructions() {
-            let Some(target) = instruction.and_then(|instruction| instruction.target(at)) else { continue };
-            let is_start = usize::try_from(target).is_ok_and(|target| starts.get(target) == Some(&true));
-            if !is_start {
+            let Some((distance, op)) =
+                instruction.and_then(|instruction| Some((instruction.distance()?, instruction.op)))
+            else {
+                continue;
+            };
+            let target = at.checked_add_signed(distance as isize);
+            if target.and_then(|target| starts.get(target)) != Some(&true) {
                 return Err(Fault { what: "a jump to no instruction", at });
             }
-            let is_loop = instruction.is_some_and(|instruction| instruction.op.is_loop());
-            if target <= at as i64 && !is_loop {
+            if distance <= 0 && !op.is_loop() {
                 return Err(Fault { what: "a jump back without a check", at });
             }
         }

@@ -51,7 +51,7 @@ struct Program {
 }
 
 impl Program {
-    fn new(seed: u64) -> String {
+    fn text(seed: u64) -> String {
         let random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let mut program =
             Self { random, text: String::new(), functions: Vec::new(), locals: Vec::new(), names: 0 };
@@ -234,7 +234,7 @@ fn values(config: Config, text: &str) -> Vec<String> {
 fn compiled_and_interpreted_programs_agree() {
     let seed = std::env::var("KAL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     for number in seed..seed + PROGRAMS {
-        let text = Program::new(number + 1);
+        let text = Program::text(number + 1);
         let interpreted = values(Config::new().mode(Mode::Interpret), &text);
         assert_eq!(interpreted.len(), 12, "{text}\n{interpreted:?}");
         let level = [Level::O0, Level::O2][number as usize % 2];

@@ -18,8 +18,8 @@ fn tapes_are_as_expected() {
             text.split_inclusive('\n').partition(|line| line.starts_with(MARK));
         let ran = binary::feed(binary::kal().args(["emit", "tape", "-"]), program.concat().as_bytes());
         assert_eq!(ran.code, Some(0), "{}: {}", path.display(), ran.err());
-        let found: String =
-            ran.out().lines().map(|line| format!("{}\n", format!("{MARK} {line}").trim_end())).collect();
+        let mark = |text: String, line| text + format!("{MARK} {line}").trim_end() + "\n";
+        let found = ran.out().lines().fold(String::new(), mark);
         if binary::update() {
             std::fs::write(&path, program.concat() + &found).expect("the folder is writable");
         } else {
