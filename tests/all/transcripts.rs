@@ -5,7 +5,7 @@
 //! holds is kept.
 
 use crate::binary::{directory, feed, files, kal, update};
-use std::fmt::Write;
+
 use std::path::{Path, PathBuf};
 
 const PROMPT: &str = "kal> ";
@@ -115,7 +115,7 @@ fn rewritten(document: &str, mut answers: std::vec::IntoIter<Vec<String>>) -> St
         let mut new = String::new();
         for entry in entries(block.lines()) {
             let lines = entry.input.into_iter().chain(answers.next().unwrap_or_default());
-            lines.for_each(|line| drop(writeln!(new, "{line}")));
+            lines.for_each(|line| new += &(line + "\n"));
         }
         text = text.replacen(block, &new, 1);
     }
