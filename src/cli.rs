@@ -14,7 +14,7 @@ mod stdin;
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
 use crate::repl::ReplArguments;
-use crate::{Level, Limits, repl};
+use crate::{Level, Limits, TierUp, repl};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use exit::Exit;
 use report::Reporter;
@@ -59,11 +59,20 @@ struct Options {
     #[arg(long, global = true, conflicts_with = "eager")]
     lazy: bool,
     /// Compile functions when they are defined, on all cores
-    #[arg(long, global = true)]
+    #[arg(long, global = true, conflicts_with = "interpret")]
     eager: bool,
+    /// Compile nothing: interpret
+    #[arg(long, global = true, conflicts_with = "lazy")]
+    interpret: bool,
     /// Optimisation level
     #[arg(short = 'O', value_name = "LEVEL", global = true, default_value = "2")]
     level: LevelArgument,
+    /// Compile everything at the full level at once
+    #[arg(long, global = true)]
+    no_tier_up: bool,
+    /// Compile a function at the full level when it has been called so often
+    #[arg(long, value_name = "CALLS", global = true, default_value_t = 1000, conflicts_with = "no_tier_up")]
+    tier_up_after: u32,
     /// At the end, print figures as one JSON object on standard error
     #[arg(long, global = true)]
     stats: bool,
@@ -204,18 +213,27 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 impl Options {
     fn config(&self) -> Config {
-        Config::new().mode(if self.eager { Mode::Eager } else { Mode::Lazy }).level(self.level()).limits(
-            Limits {
-                stack: (self.stack_size as usize) << 20,
-                max_nesting: self.max_nesting,
-                fuel: self.fuel,
-                ..Limits::default()
-            },
-        )
+        let tier_up = if self.no_tier_up { TierUp::Never } else { TierUp::After(self.tier_up_after) };
+        Config::new().mode(self.mode()).level(self.level()).tier_up(tier_up).limits(Limits {
+            stack: (self.stack_size as usize) << 20,
+            max_nesting: self.max_nesting,
+            fuel: self.fuel,
+            ..Limits::default()
+        })
     }
 
     fn engine(&self) -> Result<Engine, crate::Error> {
         Engine::with_config(self.config())
+    }
+
+    fn mode(&self) -> Mode {
+        if self.eager {
+            Mode::Eager
+        } else if self.interpret {
+            Mode::Interpret
+        } else {
+            Mode::Lazy
+        }
     }
 
     fn level(&self) -> Level {

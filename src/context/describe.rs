@@ -50,7 +50,7 @@ impl Context {
 
     /// All definitions, in the order of the alphabet.
     pub fn definitions(&self) -> Vec<Description> {
-        let all = self.instance.all();
+        let all = self.machine.all();
         let mut callers: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
         for (_, caller) in &all {
             for callee in self.callees_of(caller) {
@@ -71,7 +71,7 @@ impl Context {
     /// The names of the functions that a program can call now: its own, and
     /// the host's.
     pub fn function_names(&self) -> Vec<String> {
-        let bound = self.instance.all().into_iter().map(|(_, function)| function.name);
+        let bound = self.machine.all().into_iter().map(|(_, function)| function.name);
         self.texts(bound.chain(self.engine.hosts().names()))
     }
 
@@ -79,7 +79,7 @@ impl Context {
     pub fn is_function(&self, name: &str) -> bool {
         let name = self.engine.names().get(name);
         name.is_some_and(|name| {
-            self.instance.binding(name).is_some() || self.engine.hosts().get(name).is_some()
+            self.machine.binding(name).is_some() || self.engine.hosts().get(name).is_some()
         })
     }
 
@@ -88,7 +88,7 @@ impl Context {
     /// their own.
     pub fn signature(&self, name: &str) -> Option<String> {
         let name = self.engine.names().get(name)?;
-        if let Some((_, function)) = self.instance.binding(name) {
+        if let Some((_, function)) = self.machine.binding(name) {
             return Some(self.head(&function));
         }
         let arity = self.engine.hosts().get(name)?.arity as usize;
@@ -105,8 +105,8 @@ impl Context {
     }
 
     fn description(&self, name: Name) -> Option<Description> {
-        let (state, function) = self.instance.binding(name)?;
-        let code_bytes = self.instance.bound(name).map_or(0, |bound| bound.code_bytes());
+        let (state, function) = self.machine.binding(name)?;
+        let code_bytes = self.machine.bound(name).map_or(0, |bound| bound.code_bytes());
         let text = |name: &Name| self.engine.names().text(*name).to_owned();
         Some(Description {
             name: text(&name),
@@ -116,7 +116,7 @@ impl Context {
             documentation: documentation(&function.source, function.span),
             place: (function.source.name().to_owned(), function.source.position(function.span.start).0),
             state,
-            level: self.instance.jit().level(),
+            level: self.machine.level(),
             code_bytes,
             callees: self.texts(self.callees_of(&function)),
             callers: Vec::new(),
@@ -137,7 +137,7 @@ impl Context {
     }
 
     fn callers_of(&self, name: Name) -> impl Iterator<Item = Name> {
-        let all = self.instance.all().into_iter().map(|(_, caller)| caller);
+        let all = self.machine.all().into_iter().map(|(_, caller)| caller);
         let calls =
             move |caller: &std::sync::Arc<Function>| caller.callees.iter().any(|callee| callee.name == name);
         all.filter(calls).map(|caller| caller.name)

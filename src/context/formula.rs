@@ -4,7 +4,7 @@ use super::Context;
 use crate::diagnostic::{Code as Mistake, Diagnostic};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::jit::Code;
+use crate::machine::Code;
 use crate::name::Name;
 use crate::sema;
 use crate::source::{Source, Span};
@@ -44,7 +44,7 @@ impl Formula {
             return Err(Error::Arity { name: "the formula".into(), takes: self.arity, asked });
         }
         let _limit = context.limit();
-        let result = context.instance.run_code(&self.code, arguments, &mut *context.output);
+        let result = context.machine.run_formula(&self.code, arguments, &mut *context.output);
         result.map_err(|stopped| context.stopped(&stopped))
     }
 }
@@ -66,7 +66,7 @@ impl Context {
         let item = self.only_item(&Source::new("<formula>", text))?;
         let parameters: Vec<Name> = parameters.iter().map(|text| self.engine.names().intern(text)).collect();
         let function = sema::check_formula(&item, &parameters, self).map_err(Error::Invalid)?;
-        let code = self.instance.code(&function).map_err(|failure| self.failed(&failure))?;
+        let code = self.machine.formula(&function).map_err(|failure| self.failed(&failure))?;
         Ok(Formula { engine: self.engine.clone(), code, arity: function.arity() })
     }
 

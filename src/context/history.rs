@@ -7,7 +7,7 @@
 
 use super::{Context, Error};
 use crate::diagnostic::Diagnostic;
-use crate::jit::Bound;
+use crate::machine::Bound;
 use crate::name::Name;
 use crate::sema::checked::Function;
 use crate::syntax::operator::{BinaryAction, Fixity, Operators, UnaryMeaning};
@@ -132,10 +132,10 @@ impl Context {
     /// [`Error::NoFunction`] if nothing of that name is defined.
     pub fn drop_function(&mut self, name: &str) -> Result<(), Error> {
         let known = self.engine.names().get(name);
-        let known = known.filter(|name| self.instance.binding(*name).is_some());
+        let known = known.filter(|name| self.machine.binding(*name).is_some());
         let name = known.ok_or_else(|| Error::NoFunction(name.to_owned()))?;
         let before = self.binding_of(name);
-        self.instance.drop_binding(name);
+        self.machine.drop_binding(name);
         if let Some(fixity) = self.history.readings.get(&name).and_then(|reading| reading.fixity) {
             Arc::make_mut(&mut self.operators).forget(fixity, self.engine.names());
         }
@@ -146,12 +146,12 @@ impl Context {
 
     /// Forgets everything: definitions, variables, operators, history.
     pub fn reset(&mut self) {
-        for (_, function) in self.instance.all() {
-            self.instance.drop_binding(function.name);
+        for (_, function) in self.machine.all() {
+            self.machine.drop_binding(function.name);
         }
         for name in std::mem::take(&mut self.variables) {
             // Its place exists, since it was declared.
-            let _ = self.instance.set_variable(name, 0.0);
+            let _ = self.machine.set_variable(name, 0.0);
         }
         self.operators = Arc::new(Operators::new(self.engine.names()));
         self.history = History { depth: self.history.depth, ..History::default() };
@@ -170,7 +170,7 @@ impl Context {
     }
 
     fn current(&self, name: Name) -> Option<Binding> {
-        let bound = self.instance.bound(name)?;
+        let bound = self.machine.bound(name)?;
         Some(Binding { bound, reading: self.reading(name)?.clone() })
     }
 
@@ -189,12 +189,12 @@ impl Context {
         self.operators = moment.operators.clone();
         let warnings = match &moment.binding {
             Some(binding) => {
-                let defined = self.instance.rebind(&binding.bound);
+                let defined = self.machine.rebind(&binding.bound);
                 self.history.readings.insert(name, binding.reading.clone());
                 self.warnings(&defined.stale, binding.bound.function())
             }
             None => {
-                self.instance.drop_binding(name);
+                self.machine.drop_binding(name);
                 self.history.readings.remove(&name);
                 Vec::new()
             }
@@ -205,7 +205,7 @@ impl Context {
 
     /// Whether a name means already what a definition says.
     pub(super) fn is_bound_to(&self, function: &Function, fixity: Option<Fixity>) -> bool {
-        let bound = self.instance.binding(function.name);
+        let bound = self.machine.binding(function.name);
         bound.is_some_and(|(_, bound)| bound.means_the_same_as(function))
             && fixity.is_none_or(|fixity| self.reads_as(fixity, function.name))
     }

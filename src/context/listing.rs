@@ -36,7 +36,7 @@ impl Context {
     /// # Errors
     /// [`Error::Invalid`] for a text that is refused.
     pub fn listing(&self, stage: Stage, text: &str) -> Result<String, Error> {
-        let bound = self.engine.names().get(text.trim()).and_then(|name| self.instance.bound(name));
+        let bound = self.engine.names().get(text.trim()).and_then(|name| self.machine.bound(name));
         match bound {
             Some(bound) => self.list_definition(stage, bound.function()),
             None => self.list_text(stage, &Source::new("<input>", text)),
@@ -90,9 +90,6 @@ impl Context {
             (function, symbol)
         };
         let functions = functions.into_iter().enumerate().map(symbol).collect();
-        self.instance
-            .jit()
-            .listing(listing, functions, &self.instance.stopper())
-            .map_err(|failure| self.failed(&failure))
+        self.machine.listing(listing, functions).map_err(|failure| self.failed(&failure))
     }
 }

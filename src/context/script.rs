@@ -64,7 +64,7 @@ impl Context {
 
     /// Every definition, in the order in which their names were first read.
     fn parts(&self) -> Vec<Part> {
-        let mut all: Vec<Arc<Function>> = self.instance.all().into_iter().map(|(_, bound)| bound).collect();
+        let mut all: Vec<Arc<Function>> = self.machine.all().into_iter().map(|(_, bound)| bound).collect();
         all.sort_by_key(|function| function.name);
         all.into_iter().filter_map(|function| self.part(function)).collect()
     }

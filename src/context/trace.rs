@@ -29,7 +29,7 @@ impl Context {
     /// Sets who is told of what happens to names from now on, or nobody.
     pub fn set_trace(&mut self, trace: Option<Trace>) {
         let engine = self.engine.clone();
-        self.instance.observe(trace.map(|mut trace| -> crate::jit::Observer {
+        self.machine.observe(trace.map(|mut trace| -> crate::jit::Observer {
             Box::new(move |happened: Happened| {
                 let Happened { name, event, before, after, took } = happened;
                 trace(Transition { name: engine.names().text(name), event, before, after, took });

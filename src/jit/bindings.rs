@@ -4,11 +4,15 @@
 //! this module carries out the [`Action`]s. Workers that finish ahead of a
 //! first call come in the same way as the context's own thread.
 
+use super::code::Code;
 use super::definition::Definition;
 use super::slots::{Slots, Target};
 use super::state::{Action, Event, State, transition};
+use super::tier::{Plan, Tier};
+use super::{Jit, Options};
 use crate::name::Name;
 use crate::runtime::ExecutionMemory;
+use crate::sema::checked::Function;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -17,7 +21,7 @@ use std::time::{Duration, Instant};
 /// Names, what they are bound to, and the memory whose slots follow.
 pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
-    table: Mutex<FxHashMap<Name, Binding>>,
+    table: Mutex<Table>,
     observer: Mutex<Option<Observer>>,
 }
 
@@ -38,6 +42,37 @@ pub struct Happened {
     pub after: State,
     /// How long it took from the first call to the code, when code is ready.
     pub took: Option<Duration>,
+}
+
+#[derive(Default)]
+struct Table {
+    bindings: FxHashMap<Name, Binding>,
+    /// For a name, whose code depends on its definition: it was inlined there,
+    /// or is called by what was.
+    inliners: FxHashMap<Name, Vec<Name>>,
+}
+
+impl Table {
+    /// Whether everything that was inlined is still what its name means.
+    fn is_current(&self, inlined: &[Arc<Function>]) -> bool {
+        inlined.iter().all(|function| {
+            let binding = self.bindings.get(&function.name);
+            binding.is_some_and(|binding| Arc::ptr_eq(binding.definition.function(), function))
+        })
+    }
+
+    /// Notes what the code of `inliner` depends on.
+    fn depends(&mut self, inliner: Name, inlined: &[Arc<Function>]) {
+        for function in inlined {
+            let callees = function.callees.iter().map(|callee| callee.name);
+            for name in callees.chain([function.name]).filter(|name| *name != inliner) {
+                let inliners = self.inliners.entry(name).or_default();
+                if !inliners.contains(&inliner) {
+                    inliners.push(inliner);
+                }
+            }
+        }
+    }
 }
 
 /// What a name is bound to.
@@ -95,7 +130,7 @@ impl Bindings {
     ) -> Option<Arc<Definition>> {
         let name = definition.function().name;
         let mut table = self.table.lock();
-        let state = table.get(&name).map_or(State::NotDefined, |binding| binding.state);
+        let state = table.bindings.get(&name).map_or(State::NotDefined, |binding| binding.state);
         let (next, actions) = transition(state, event);
         let mut new = Some(definition);
         let mut old = None;
@@ -103,7 +138,7 @@ impl Bindings {
             match action {
                 Action::Bind => {
                     let bound = new.take().map(|definition| Binding { state: next, definition, asked: None });
-                    old = bound.and_then(|binding| table.insert(name, binding));
+                    old = bound.and_then(|binding| table.bindings.insert(name, binding));
                 }
                 Action::Reset => slots.reset(&self.memory, name),
                 Action::Unbind
@@ -121,19 +156,19 @@ impl Bindings {
     /// Binds a name to nothing; gives back what it was bound to.
     pub(super) fn unbind(&self, slots: &Slots, name: Name) -> Option<Arc<Definition>> {
         let mut table = self.table.lock();
-        let state = table.get(&name)?.state;
+        let state = table.bindings.get(&name)?.state;
         let (next, actions) = transition(state, Event::Drop);
         if actions.contains(&Action::Reset) {
             slots.reset(&self.memory, name);
         }
         self.tell(name, Event::Drop, (state, next), None);
-        table.remove(&name).map(|binding| binding.definition)
+        table.bindings.remove(&name).map(|binding| binding.definition)
     }
 
     /// A call came through a trampoline, or code is asked for ahead.
     pub(super) fn call(&self, slots: &Slots, target: Target) -> Call {
         let mut table = self.table.lock();
-        let Some(binding) = table.get_mut(&target.name) else { return Call::Undefined };
+        let Some(binding) = table.bindings.get_mut(&target.name) else { return Call::Undefined };
         if binding.definition.function().arity() != target.arity {
             return Call::Stale(binding.definition.clone());
         }
@@ -156,11 +191,19 @@ impl Bindings {
     }
 
     /// The code of a definition is ready, or its making has failed.
-    pub(super) fn finished(&self, slots: &Slots, definition: &Arc<Definition>, body: Option<usize>) {
+    pub(super) fn finished(&self, jit: &Jit, definition: &Arc<Definition>, body: Option<usize>) {
         let function = definition.function();
+        let inlined = definition.inlined();
         let mut table = self.table.lock();
-        let Some(binding) = table.get_mut(&function.name) else { return };
+        let is_current = table.is_current(&inlined);
+        let Some(binding) = table.bindings.get_mut(&function.name) else { return };
         let is_bound = Arc::ptr_eq(&binding.definition, definition);
+        if is_bound && body.is_some() && !is_current {
+            // It was made from what something meant before.
+            drop(table);
+            self.bind(&jit.slots, Event::CalleeChanged, jit.define(function.clone()));
+            return;
+        }
         let event = match body {
             _ if !is_bound => Event::Outdated,
             Some(_) => Event::Materialized,
@@ -173,28 +216,61 @@ impl Bindings {
         binding.state = next;
         if let (true, Some(body)) = (actions.contains(&Action::Redirect), body) {
             let target = Target { name: function.name, arity: function.arity() };
-            slots.redirect(&self.memory, target, body);
+            jit.slots.redirect(&self.memory, target, body);
+            table.depends(function.name, &inlined);
         }
+    }
+
+    /// Better code for a definition is ready: puts it to use if everything is
+    /// still as it was.
+    pub(super) fn improved(&self, jit: &Jit, definition: &Arc<Definition>, code: Code) {
+        let name = definition.function().name;
+        let mut table = self.table.lock();
+        let is_bound = |binding: &Binding| {
+            binding.state == State::Materialized && Arc::ptr_eq(&binding.definition, definition)
+        };
+        if !table.bindings.get(&name).is_some_and(is_bound) || !table.is_current(code.inlined()) {
+            return;
+        }
+        table.depends(name, code.inlined());
+        let target = Target { name, arity: definition.function().arity() };
+        jit.slots.redirect(&self.memory, target, code.body());
+        definition.replace(code);
+    }
+
+    /// Whose code depends on what `name` means; they no longer count as such.
+    pub(super) fn take_inliners(&self, name: Name) -> Vec<Arc<Function>> {
+        let mut table = self.table.lock();
+        let inliners = table.inliners.remove(&name).unwrap_or_default();
+        let function = |name: &Name| Some(table.bindings.get(name)?.definition.function().clone());
+        inliners.iter().filter_map(function).collect()
+    }
+
+    /// How to make the first code of a function, or with a `tier`, code of it.
+    pub(super) fn plan(&self, jit: &Jit, function: &Arc<Function>, tier: Option<Tier>) -> Plan {
+        let Options { code, tier_up, .. } = jit.options;
+        let tier = tier.unwrap_or_else(|| tier_up.first(function, code.level));
+        let table = self.table.lock();
+        let called = |name: Name| {
+            let binding = table.bindings.get(&name)?;
+            (binding.state == State::Materialized).then(|| binding.definition.function().clone())
+        };
+        tier_up.plan(tier, function, code, &called)
     }
 
     /// What a name is bound to, and how far it is.
     pub(super) fn get(&self, name: Name) -> Option<(State, Arc<Definition>)> {
-        self.table.lock().get(&name).map(|binding| (binding.state, binding.definition.clone()))
+        self.table.lock().bindings.get(&name).map(|binding| (binding.state, binding.definition.clone()))
     }
 
     /// All bindings, in no particular order.
     pub(super) fn all(&self) -> Vec<(State, Arc<Definition>)> {
         let table = self.table.lock();
-        table.values().map(|binding| (binding.state, binding.definition.clone())).collect()
+        table.bindings.values().map(|binding| (binding.state, binding.definition.clone())).collect()
     }
 
     /// How many names are bound.
     pub(super) fn len(&self) -> usize {
-        self.table.lock().len()
-    }
-
-    /// How many bindings are in `state`.
-    pub(super) fn count(&self, state: State) -> usize {
-        self.table.lock().values().filter(|binding| binding.state == state).count()
+        self.table.lock().bindings.len()
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::binary::{directory, feed, files, kal, update};
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const PROMPT: &str = "kal> ";
@@ -53,11 +54,14 @@ fn entries<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Entry> {
     entries
 }
 
+/// What has to be typed for them.
 fn typed(entries: &[Entry]) -> String {
     let lines = entries.iter().flat_map(|entry| &entry.input);
-    lines.fold(String::new(), |text, line| {
-        text + line[PROMPT.trim_end().len()..].trim_start_matches(' ') + "\n"
-    })
+    let without_prompt = |line: &String| {
+        let rest = &line[PROMPT.trim_end().len()..];
+        rest.strip_prefix(' ').unwrap_or(rest).to_owned() + "\n"
+    };
+    lines.map(without_prompt).collect()
 }
 
 /// Whether a line is as expected.
@@ -115,7 +119,9 @@ fn rewritten(document: &str, mut answers: std::vec::IntoIter<Vec<String>>) -> St
         let mut new = String::new();
         for entry in entries(block.lines()) {
             let lines = entry.input.into_iter().chain(answers.next().unwrap_or_default());
-            lines.for_each(|line| new += &(line + "\n"));
+            for line in lines {
+                let _ = writeln!(new, "{line}");
+            }
         }
         text = text.replacen(block, &new, 1);
     }
