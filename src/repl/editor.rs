@@ -77,6 +77,9 @@ fn prompt(
 ) -> Exit {
     let mut text = String::new();
     loop {
+        if let Some(helper) = editor.helper_mut() {
+            helper.highlight.follow(&text);
+        }
         let prompt = if text.is_empty() { PROMPT } else { CONTINUATION };
         match editor.readline(&(prompt, paint(PROMPT_COLOR, prompt))) {
             Ok(line) => text.push_str(&line),

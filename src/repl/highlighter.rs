@@ -15,6 +15,8 @@ use std::ops::Range;
 #[derive(Default)]
 pub(super) struct Highlight {
     is_final: Cell<bool>,
+    /// The functions that the lines before this one begin to define.
+    begun: Vec<String>,
 }
 
 /// One piece of a line: where it stands and its colour.
@@ -22,9 +24,14 @@ type Piece = (Range<usize>, Option<&'static str>);
 
 impl Highlight {
     /// A longer line is not drawn anew at every key.
-    pub(super) const LONGEST_WHILE_TYPING: usize = 1000;
-    /// A longer line has no colours.
-    const LONGEST: usize = 100_000;
+    pub(super) const LONGEST_WHILE_TYPING: usize = 400;
+    /// A row that is longer on average has no colours.
+    const LONGEST_ROW: usize = 4000;
+
+    /// The lines before the one that will be edited.
+    pub(super) fn follow(&mut self, lines: &str) {
+        self.begun = defined(lines, &tokens(lines)).map(str::to_owned).collect();
+    }
 
     /// The editor says why it will draw next.
     pub(super) fn note(&self, kind: CmdKind) {
@@ -38,7 +45,7 @@ impl Highlight {
         pos: usize,
         is_function: impl Fn(&str) -> bool,
     ) -> Cow<'l, str> {
-        if line.len() > Self::LONGEST {
+        if line.len() / (1 + line.matches('\n').count()) > Self::LONGEST_ROW {
             return Cow::Borrowed(line);
         }
         let cursor = (!self.is_final.get()).then_some(pos);
@@ -46,7 +53,11 @@ impl Highlight {
         let mut painted = head;
         let tokens = tokens(&line[code..]);
         let brackets = brackets(&tokens, cursor.and_then(|pos| pos.checked_sub(code)));
-        let pieces = pieces(&line[code..], &tokens, is_function);
+        let own: Vec<&str> = defined(&line[code..], &tokens).collect();
+        let is_known = |name: &str| {
+            own.contains(&name) || self.begun.iter().any(|begun| begun == name) || is_function(name)
+        };
+        let pieces = pieces(&line[code..], &tokens, is_known);
         for ((span, color), bracket) in pieces.into_iter().zip(brackets) {
             let text = &line[code..][span];
             match bracket.or(color) {
@@ -88,6 +99,13 @@ fn tokens(text: &str) -> Vec<(Range<usize>, Option<Terminal>)> {
         tokens.push((end..text.len(), None));
     }
     tokens
+}
+
+/// The names behind `def`.
+fn defined<'t>(text: &'t str, tokens: &[(Range<usize>, Option<Terminal>)]) -> impl Iterator<Item = &'t str> {
+    let words = tokens.iter().filter(|(_, terminal)| terminal.is_some());
+    let names = words.clone().skip(1).zip(words).filter(|(_, before)| before.1 == Some(Terminal::Def));
+    names.map(|(name, _)| &text[name.0.clone()])
 }
 
 /// Every piece with the colour of its kind.

@@ -12,7 +12,7 @@ pub(super) fn help(session: &mut Session<'_>, topic: &str) -> Result<(), Trouble
     }
     if let Some(name) = topic.strip_prefix(':') {
         let command = command::find(name)?;
-        session.screen.line(&format!(":{} {}\n    {}", command.name, command.usage, command.help));
+        session.screen.line(&format!("{}\n    {}", head(command).trim_end(), command.help));
         return Ok(());
     }
     let documented = described(session, topic);

@@ -238,7 +238,7 @@ impl Tally {
         ];
         let said = counts.iter().filter(|(count, _)| *count > 0);
         let said: Vec<String> = said.map(|(count, what)| format!("{count} {what}")).collect();
-        if said.is_empty() { "nothing to define".into() } else { said.join(", ") }
+        if said.is_empty() { "loaded".into() } else { said.join(", ") }
     }
 }
 

@@ -28,7 +28,7 @@ fn saved_and_loaded(name: &str, definitions: &str, questions: &str) {
     let path = folder.path().join("s.kal").display().to_string();
     let checked = run(&["check", &path]);
     assert_eq!(checked.err(), "", "{script}");
-    let after = feed(kal().args(["-e", &(script.clone() + questions)]), b"");
+    let after = feed(kal().args(["-e", &(script.clone() + &questions.replace('\n', ";\n"))]), b"");
     assert_eq!(answers(&after), before, "{script}\n{}", after.err());
 }
 
@@ -67,8 +67,8 @@ fn a_saved_session_gives_the_same_answers() {
         ),
         (
             "variables",
-            "var a = 0.1 + 0.2, b = -0, c = 1 / 0, d = -1e-300\ndef f(x) a = a + x\nf(1)\n7\ndef g() ans * 2",
-            "a\nb\nc\nd\ng()\nf(1)",
+            "var a = 0.1 + 0.2, b = -0, c = 1 / 0, d = -1e-300\ndef f(x) a = a + x\ndef g() ans * 2\nf(1)\n7",
+            "g()\na\nb\nc\nd\nf(1)",
         ),
         ("unary", "def unary ! (x) x + 100\ndef unary - (x) !x\ndef f(x) -x", "f(1)\n-1\n!1"),
         ("host", "def f(x) sqrt(x)\ndef sqrt(x) x * 2\ndef g(x) sqrt(x)", "f(8)\ng(8)"),

@@ -5,6 +5,7 @@
 //! holds is kept.
 
 use crate::binary::{directory, feed, files, kal, update};
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -53,11 +54,14 @@ fn entries<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Entry> {
     entries
 }
 
+/// What has to be typed for them.
 fn typed(entries: &[Entry]) -> String {
     let lines = entries.iter().flat_map(|entry| &entry.input);
-    lines.fold(String::new(), |text, line| {
-        text + line[PROMPT.trim_end().len()..].trim_start_matches(' ') + "\n"
-    })
+    let without_prompt = |line: &String| {
+        let rest = &line[PROMPT.trim_end().len()..];
+        rest.strip_prefix(' ').unwrap_or(rest).to_owned() + "\n"
+    };
+    lines.map(without_prompt).collect()
 }
 
 /// Whether a line is as expected.
