@@ -117,7 +117,11 @@ fn after_a_text_that_fails_nothing_runs() {
     let ran = run(&["-e", "1; missing(); 2", "-e", "printd(4)", file.path()]);
     assert_eq!(
         outcome(&ran),
-        (Some(1), "1\n", vec!["error[E0301] 1:4 this expression calls `missing`, which is not defined".into()])
+        (
+            Some(1),
+            "1\n",
+            vec!["error[E0301] 1:4 this expression calls `missing`, which is not defined".into()]
+        )
     );
 }
 
@@ -149,7 +153,15 @@ fn values_are_printed_while_standard_input_is_open() {
 #[test]
 fn figures_have_all_keys() {
     let stats = stats(&["-e", "def f(x) x; def g(x) x; def g(x) f(x); f(1); 2"]);
-    for (key, value) in [("defined", 2), ("redefined", 1), ("pending", 1), ("materialized", 1), ("ir_generated", 1), ("expressions", 2), ("objects_linked", 3)] {
+    for (key, value) in [
+        ("defined", 2),
+        ("redefined", 1),
+        ("pending", 1),
+        ("materialized", 1),
+        ("ir_generated", 1),
+        ("expressions", 2),
+        ("objects_linked", 3),
+    ] {
         assert_eq!(stats[key], value, "{key}");
     }
     for key in ["code_bytes", "parse_ms", "compile_ms", "run_ms"] {
@@ -186,7 +198,8 @@ fn what_is_not_called_stays_pending() {
     assert_eq!(figures("f(1);"), [1, 1, 1]);
     assert_eq!(figures("f(1); f(0);"), [0, 2, 2]);
     assert_eq!(figures("f(1); f(0); f(1); f(0);"), [0, 2, 2]);
-    let linked = |calls: &str| stats(&["-e", program, "-e", calls])["objects_linked"].as_u64().expect("a number");
+    let linked =
+        |calls: &str| stats(&["-e", program, "-e", calls])["objects_linked"].as_u64().expect("a number");
     // An expression is an object too, so each call adds one of them and nothing else.
     assert_eq!(linked("f(0); f(0)") - linked("f(0)"), 1);
 }
@@ -194,7 +207,10 @@ fn what_is_not_called_stays_pending() {
 #[test]
 fn eagerly_everything_is_compiled() {
     let stats = stats(&["--eager", "-e", "def f(x) x; def g(x) f(x); def h(x) absent(x)"]);
-    assert_eq!(["pending", "materialized", "ir_generated"].map(|key| stats[key].as_u64()), [Some(0), Some(3), Some(3)]);
+    assert_eq!(
+        ["pending", "materialized", "ir_generated"].map(|key| stats[key].as_u64()),
+        [Some(0), Some(3), Some(3)]
+    );
 }
 
 #[test]
@@ -214,7 +230,11 @@ fn emit_tokens_and_trees() {
 fn emit_code() {
     let file = Scratch::new("emit-code", "def f(x) x + 1; def unary!(x) f(x) * 3; def g(x) !x;");
     let ir = run(&["emit", "ir", file.path()]);
-    assert!(printed(&ir).contains("define double @\"f$impl\"") && ir.out().contains("fadd double"), "{}", ir.out());
+    assert!(
+        printed(&ir).contains("define double @\"f$impl\"") && ir.out().contains("fadd double"),
+        "{}",
+        ir.out()
+    );
     assert!(ir.out().contains("unary!$impl"), "{}", ir.out());
     let asm = run(&["emit", "asm", "--fn", "f", file.path()]);
     assert!(printed(&asm).contains("f$impl") && asm.out().contains("addsd"), "{}", asm.out());
@@ -313,7 +333,8 @@ fn a_closed_output_ends_it_quietly() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let loops = "for i = 1, i < 100000 in printd(i);";
-    let ran = binary::finish(kal().args(["-e", loops, "-e", "1"]).stdout(writer.try_clone().expect("a pipe")));
+    let ran =
+        binary::finish(kal().args(["-e", loops, "-e", "1"]).stdout(writer.try_clone().expect("a pipe")));
     assert_eq!(ran.err(), "");
     assert_eq!(ran.code, Some(141));
     let file = Scratch::new("closed", "def f(x) x;".repeat(10_000));
@@ -348,7 +369,8 @@ fn examples_of_the_readme() {
         if !line.contains('\'') {
             continue;
         }
-        let arguments: Vec<&str> = line.split('\'').skip(1).step_by(2).flat_map(|text| ["-e", text]).collect();
+        let arguments: Vec<&str> =
+            line.split('\'').skip(1).step_by(2).flat_map(|text| ["-e", text]).collect();
         assert!(!printed(&run(&arguments)).is_empty(), "{line}");
         ran += 1;
     }

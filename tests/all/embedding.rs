@@ -60,10 +60,15 @@ fn eval_stops_at_the_first_error_and_keeps_what_came_before() {
 #[test]
 fn run_tells_what_became_of_every_item() {
     let mut told = Vec::new();
-    let source = kal::source::Source::new("test", "def f(x) x; def g(x) f(x); var a, b; 1 +; extern sin(x); def f() 0; 7; h()");
+    let source = kal::source::Source::new(
+        "test",
+        "def f(x) x; def g(x) f(x); var a, b; 1 +; extern sin(x); def f() 0; 7; h()",
+    );
     let _ = context().run(&source, &mut |_, outcome| {
         told.push(match outcome {
-            Ok(Outcome::Defined { name, redefined, warnings }) => format!("{name} {redefined} {}", warnings.len()),
+            Ok(Outcome::Defined { name, redefined, warnings }) => {
+                format!("{name} {redefined} {}", warnings.len())
+            }
             Ok(Outcome::Extern) => "extern".to_owned(),
             Ok(Outcome::Declared { names }) => names.join(" "),
             Ok(Outcome::Value(value)) => value.to_string(),
@@ -111,7 +116,10 @@ fn a_handle_that_no_longer_fits_says_so_and_works_again_later() {
     let error = f.call(&mut context, (5.0,)).unwrap_err();
     assert_eq!(error.diagnostics()[0].code, Code::StaleCall);
     assert_eq!(error.to_string(), "a call of `f` with 1, but it takes 2 arguments");
-    assert_eq!(context.function::<fn(f64, f64) -> f64>("f").unwrap().call(&mut context, (5.0, 3.0)).unwrap(), 15.0);
+    assert_eq!(
+        context.function::<fn(f64, f64) -> f64>("f").unwrap().call(&mut context, (5.0, 3.0)).unwrap(),
+        15.0
+    );
     context.eval("def f(x) -x").unwrap();
     assert_eq!(f.call(&mut context, (5.0,)).unwrap(), -5.0);
 }
@@ -169,7 +177,10 @@ fn calls_with_every_number_of_arguments() {
     }
     assert_eq!(context.call("f0", &[]).unwrap(), 7.0);
     assert_eq!(context.call("f9", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]).unwrap(), 123_456_789.0);
-    assert_eq!(context.call("f10", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 0.0]).unwrap(), 1_234_567_890.0);
+    assert_eq!(
+        context.call("f10", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 0.0]).unwrap(),
+        1_234_567_890.0
+    );
 }
 
 #[test]
@@ -201,9 +212,15 @@ fn host_functions_can_be_called_from_rust_too() {
 fn errors_are_types() {
     let mut context = context();
     context.eval("def f(x) x def g(x) missing(x)").unwrap();
-    assert!(matches!(context.eval("1 +"), Err(Error::Invalid(diagnostics)) if diagnostics[0].code == Code::UnexpectedEnd));
-    assert!(matches!(context.eval("g(1)"), Err(Error::Failed(diagnostic)) if diagnostic.code == Code::UndefinedFunction));
-    assert!(matches!(context.function::<fn() -> f64>("nobody"), Err(Error::NoFunction(name)) if name == "nobody"));
+    assert!(
+        matches!(context.eval("1 +"), Err(Error::Invalid(diagnostics)) if diagnostics[0].code == Code::UnexpectedEnd)
+    );
+    assert!(
+        matches!(context.eval("g(1)"), Err(Error::Failed(diagnostic)) if diagnostic.code == Code::UndefinedFunction)
+    );
+    assert!(
+        matches!(context.function::<fn() -> f64>("nobody"), Err(Error::NoFunction(name)) if name == "nobody")
+    );
     assert!(matches!(
         context.function::<fn() -> f64>("f"),
         Err(Error::Arity { name, takes: 1, asked: 0 }) if name == "f"
@@ -224,7 +241,11 @@ fn host_functions_of_the_program() {
         .host_function("mean", 3, |call| Ok(call.arguments.iter().sum::<f64>() / 3.0))
         .host_function("answer", 0, |_| Ok(42.0))
         .host_function("positive", 1, |call| {
-            if call.arguments[0] > 0.0 { Ok(call.arguments[0]) } else { Err(HostError("it is not positive".into())) }
+            if call.arguments[0] > 0.0 {
+                Ok(call.arguments[0])
+            } else {
+                Err(HostError("it is not positive".into()))
+            }
         })
         .host_function("boom", 1, |call| panic!("boom at {}", call.arguments[0]))
         .host_function("say", 2, |call| {
@@ -324,7 +345,10 @@ fn states() {
     context.eval("def f(x) x").unwrap();
     assert_eq!(context.state("f"), Some(State::Pending));
     context.eval("g(1)").unwrap();
-    assert_eq!((context.state("f"), context.state("g")), (Some(State::Materialized), Some(State::Materialized)));
+    assert_eq!(
+        (context.state("f"), context.state("g")),
+        (Some(State::Materialized), Some(State::Materialized))
+    );
     context.eval("def f(x) 2 * x").unwrap();
     assert_eq!((context.state("f"), context.state("g")), (Some(State::Pending), Some(State::Materialized)));
     context.prepare("f").unwrap();
@@ -340,7 +364,10 @@ fn eager_engines_compile_at_once() {
     let mut context = context_with(Config::new().mode(Mode::Eager).workers(2));
     context.eval("def f(x) x + 1 def g(x) f(x) * 2").unwrap();
     context.prepare_all().unwrap();
-    assert_eq!((context.state("f"), context.state("g")), (Some(State::Materialized), Some(State::Materialized)));
+    assert_eq!(
+        (context.state("f"), context.state("g")),
+        (Some(State::Materialized), Some(State::Materialized))
+    );
     assert_eq!(context.eval("g(1) def f(x) x + 2 g(1)").unwrap(), Some(6.0));
 }
 
@@ -403,7 +430,11 @@ fn preparing_races_with_redefinition() {
                 assert_eq!(code(context.eval("g(1)")), Code::StaleCall);
             }
             context.eval(&format!("def f(x) x - {round}")).unwrap();
-            assert_eq!(context.eval("g(1)").unwrap(), Some(f64::from(2 - round)), "{workers} workers, round {round}");
+            assert_eq!(
+                context.eval("g(1)").unwrap(),
+                Some(f64::from(2 - round)),
+                "{workers} workers, round {round}"
+            );
         }
     }
 }
@@ -424,7 +455,13 @@ fn redefinition_in_every_state_reaches_compiled_callers() {
 
 #[test]
 fn limits_are_errors_and_the_context_goes_on() {
-    let limits = Limits { stack: 1 << 20, max_nesting: 100, fuel: Some(10_000), max_definitions: 2, ..Limits::default() };
+    let limits = Limits {
+        stack: 1 << 20,
+        max_nesting: 100,
+        fuel: Some(10_000),
+        max_definitions: 2,
+        ..Limits::default()
+    };
     let mut context = context_with(Config::new().limits(limits));
     context.eval("def f(n) if n < 1 then 0 else 1 + f(n - 1) def g(n) 1 + g(n)").unwrap();
     assert_eq!(code(context.eval("def h(x) x")), Code::TooMany);
@@ -465,7 +502,8 @@ fn alone(name: &str, work: impl FnOnce()) {
         .env(VARIABLE, name)
         .output()
         .unwrap();
-    let told = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let told =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && told.contains("1 passed"), "{told}");
 }
 

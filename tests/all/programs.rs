@@ -142,7 +142,9 @@ impl Program {
         }
         match ran.code {
             Some(0) => {}
-            Some(code) => drop(writeln!(text, "#? {code}")),
+            Some(code) => {
+                let _ = writeln!(text, "#? {code}");
+            }
             None => text.push_str("#? killed by a signal\n"),
         }
         text
@@ -199,8 +201,10 @@ fn check(program: &Program) -> Result<(), String> {
             let (left, right) = (program.observed(first), program.observed(ran));
             if left != right || ran.stdout != first.stdout {
                 let difference = difference(&left, &right);
-                return Err(format!("{name}: {first_mode:?} and {mode:?} differ
-  {difference}"));
+                return Err(format!(
+                    "{name}: {first_mode:?} and {mode:?} differ
+  {difference}"
+                ));
             }
         }
     }

@@ -47,7 +47,9 @@ fn replay(path: &PathBuf) -> Result<(), String> {
     let mut replayed = format!("{title}\n\n");
     for (input, answer) in inputs.iter().zip(answers) {
         let _ = writeln!(replayed, "> {input}");
-        answer.iter().for_each(|line| drop(writeln!(replayed, "{line}")));
+        for line in answer {
+            let _ = writeln!(replayed, "{line}");
+        }
     }
     let _ = writeln!(replayed, "\nexit {}", code.map_or("by a signal".to_owned(), |code| code.to_string()));
     if replayed == text {
