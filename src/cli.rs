@@ -56,8 +56,11 @@ struct Options {
     #[arg(long, global = true, conflicts_with = "eager")]
     lazy: bool,
     /// Compile functions when they are defined, on all cores
-    #[arg(long, global = true)]
+    #[arg(long, global = true, conflicts_with = "interpret")]
     eager: bool,
+    /// Compile nothing: interpret
+    #[arg(long, global = true, conflicts_with = "lazy")]
+    interpret: bool,
     /// Optimisation level
     #[arg(short = 'O', value_name = "LEVEL", global = true, default_value = "2")]
     level: LevelArgument,
@@ -204,8 +207,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 impl Options {
     fn config(&self) -> Config {
         let tier_up = if self.no_tier_up { TierUp::Never } else { TierUp::After(self.tier_up_after) };
-        let mode = if self.eager { Mode::Eager } else { Mode::Lazy };
-        Config::new().mode(mode).level(self.level()).tier_up(tier_up).limits(Limits {
+        Config::new().mode(self.mode()).level(self.level()).tier_up(tier_up).limits(Limits {
             stack: (self.stack_size as usize) << 20,
             max_nesting: self.max_nesting,
             fuel: self.fuel,
@@ -215,6 +217,16 @@ impl Options {
 
     fn engine(&self) -> Result<Engine, crate::Error> {
         Engine::with_config(self.config())
+    }
+
+    fn mode(&self) -> Mode {
+        if self.eager {
+            Mode::Eager
+        } else if self.interpret {
+            Mode::Interpret
+        } else {
+            Mode::Lazy
+        }
     }
 
     fn level(&self) -> Level {

@@ -8,6 +8,7 @@
 mod lower;
 mod pipeline;
 
+use crate::llvm;
 use crate::name::Names;
 use crate::sema::checked::Function;
 use inkwell::OptimizationLevel;
@@ -269,5 +270,8 @@ impl Machine {
 /// when called from several threads.
 pub fn initialize() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(pipeline::initialize);
+    ONCE.call_once(|| {
+        llvm::start();
+        pipeline::initialize();
+    });
 }

@@ -16,6 +16,8 @@ pub enum Mode {
     Lazy,
     /// When they are defined, on all cores.
     Eager,
+    /// Never: programs are interpreted, and the compiler is not started.
+    Interpret,
 }
 
 /// How an engine is set up: mode, optimisation, limits, host functions.
@@ -33,7 +35,8 @@ pub struct Config {
     pub(crate) mode: Mode,
     pub(crate) level: Level,
     pub(crate) tier_up: TierUp,
-    pub(crate) workers: usize,
+    /// Nothing: one for each core, counted when they are needed.
+    pub(crate) workers: Option<usize>,
     pub(crate) limits: Limits,
     hosts: Vec<(String, u32, Closure)>,
 }
@@ -45,7 +48,7 @@ impl Config {
             mode: Mode::default(),
             level: Level::default(),
             tier_up: TierUp::default(),
-            workers: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            workers: None,
             limits: Limits::default(),
             hosts: Vec::new(),
         }
@@ -76,7 +79,7 @@ impl Config {
     /// How many threads may compile at once; at least 1.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = workers.max(1);
+        self.workers = Some(workers.max(1));
         self
     }
 

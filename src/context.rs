@@ -5,14 +5,14 @@ use crate::deadline::Deadline;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::engine::Engine;
 use crate::error::{Error, Teller};
+use crate::failure::{Failure, Stopped};
 use crate::function::{Function, Signature};
 use crate::host::{HostFunctions, Output};
 use crate::interrupt::InterruptHandle;
 use crate::jit::state::State;
-use crate::jit::{Failure, Instance, Stopped};
+use crate::machine::{Handle, Machine};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
-use crate::runtime::Slot;
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 /// ```
 pub struct Context {
     engine: Engine,
-    instance: Instance,
+    machine: Machine,
     operators: Operators,
     variables: BTreeSet<Name>,
     output: Box<dyn Output>,
@@ -75,11 +75,10 @@ pub enum Outcome {
 
 impl Context {
     pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
-        let instance = Instance::new(engine.jit()?, engine.config().limits.stack)
-            .map_err(|error| Error::Setup(error.to_string()))?;
+        let machine = Machine::new(engine)?;
         Ok(Self {
             engine: engine.clone(),
-            instance,
+            machine,
             operators: Operators::new(engine.names()),
             variables: BTreeSet::new(),
             output: Box::new(LineOutput::new(std::io::stdout())),
@@ -162,17 +161,17 @@ impl Context {
     fn limit(&mut self) -> Option<Deadline> {
         let limits = self.engine.config().limits;
         if let Some(fuel) = limits.fuel {
-            self.instance.set_fuel(fuel);
+            self.machine.set_fuel(fuel);
         }
         let own = limits.deadline.map(|duration| Instant::now() + duration);
         let earliest = own.into_iter().chain(self.deadline).min()?;
         // Without a thread there are no deadlines; runs still end.
-        self.engine.deadlines().set(earliest, self.instance.stopper()).ok()
+        self.engine.deadlines().set(earliest, self.machine.stopper()).ok()
     }
 
     /// Between items too, a request to stop is heard.
     fn not_stopped(&self) -> Result<(), Error> {
-        match self.instance.stopper().take() {
+        match self.machine.stopper().take() {
             Some(request) => Err(self.failed(&request.into())),
             None => Ok(()),
         }
@@ -186,13 +185,13 @@ impl Context {
 
     /// A handle that interrupts what runs here, from any thread.
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        InterruptHandle::new(self.instance.stopper())
+        InterruptHandle::new(self.machine.stopper())
     }
 
     /// How much of the fuel the last evaluation or call has left, if there is
     /// a limit of it.
     pub fn fuel(&self) -> Option<u64> {
-        self.engine.config().limits.fuel.map(|_| self.instance.fuel())
+        self.engine.config().limits.fuel.map(|_| self.machine.fuel())
     }
 
     /// Parses and checks the next item.
@@ -224,19 +223,19 @@ impl Context {
         fixity: Option<Fixity>,
     ) -> Result<Outcome, Error> {
         let most = self.engine.config().limits.max_definitions;
-        if self.instance.binding(function.name).is_none() && self.instance.definitions() >= most {
+        if self.machine.binding(function.name).is_none() && self.machine.definitions() >= most {
             let message = format!("no more than {most} definitions are allowed");
             let diagnostic = Diagnostic::error(Code::TooMany, &function.source, function.name_span, message);
             return Err(Error::Invalid(vec![diagnostic]));
         }
-        let defined = self.instance.define(function.clone());
+        let defined = self.machine.define(function.clone());
         if let Some(fixity) = fixity {
             self.operators.define(fixity, function.name);
         }
         let redefined = defined.before.is_some();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {
-            self.instance.prepare(function.name).map_err(|failure| self.failed(&failure))?;
+            self.machine.prepare(function.name).map_err(|failure| self.failed(&failure))?;
         }
         let functions = || self.functions();
         let teller = Teller { names: self.engine.names(), functions: &functions };
@@ -247,7 +246,7 @@ impl Context {
     }
 
     fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
-        let result = self.instance.run(expression, &mut *self.output);
+        let result = self.machine.run(expression, &mut *self.output);
         result.map_err(|stopped| self.stopped(&stopped))
     }
 
@@ -257,8 +256,8 @@ impl Context {
     /// [`Error::NoFunction`] if the name is neither bound nor a host
     /// function's, [`Error::Arity`] if it takes another number of arguments.
     pub fn function<F: Signature>(&self, name: &str) -> Result<Function<F>, Error> {
-        let (name, slot) = self.slot(name, F::ARITY)?;
-        Ok(Function::new(self.engine.clone(), name, slot))
+        let (name, handle) = self.handle(name, F::ARITY)?;
+        Ok(Function::new(self.engine.clone(), name, handle))
     }
 
     /// Calls a function by name.
@@ -267,27 +266,27 @@ impl Context {
     /// As [`function`](Self::function), and [`Error::Failed`] when the call
     /// does not run to its end.
     pub fn call(&mut self, name: &str, arguments: &[f64]) -> Result<f64, Error> {
-        let (_, slot) = self.slot(name, arguments.len() as u32)?;
-        self.call_slot(slot, arguments)
+        let (_, handle) = self.handle(name, arguments.len() as u32)?;
+        self.call_handle(handle, arguments)
     }
 
-    pub(crate) fn call_slot(&mut self, slot: Slot, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
+    pub(crate) fn call_handle(&mut self, handle: Handle, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
         let _limit = self.limit();
-        let result = self.instance.call(slot, arguments.as_ref(), &mut *self.output);
+        let result = self.machine.call(handle, arguments.as_ref(), &mut *self.output);
         result.map_err(|stopped| self.stopped(&stopped))
     }
 
-    fn slot(&self, text: &str, asked: u32) -> Result<(Name, Slot), Error> {
+    fn handle(&self, text: &str, asked: u32) -> Result<(Name, Handle), Error> {
         let missing = || Error::NoFunction(text.to_owned());
         let name = self.engine.names().get(text).ok_or_else(missing)?;
-        let bound = self.instance.binding(name).map(|(_, function)| function.arity());
+        let bound = self.machine.binding(name).map(|(_, function)| function.arity());
         let host = || self.engine.hosts().get(name).map(|host| host.arity);
         let takes = bound.or_else(host).ok_or_else(missing)?;
         if takes != asked {
             return Err(Error::Arity { name: text.to_owned(), takes, asked });
         }
-        let slot = self.instance.slot(name, asked).map_err(|failure| self.failed(&failure))?;
-        Ok((name, slot))
+        let handle = self.machine.handle(name, asked).map_err(|failure| self.failed(&failure))?;
+        Ok((name, handle))
     }
 
     /// Starts compiling a function ahead of its first call, on another
@@ -298,8 +297,8 @@ impl Context {
     pub fn prepare(&self, name: &str) -> Result<(), Error> {
         let missing = || Error::NoFunction(name.to_owned());
         let name = self.engine.names().get(name).ok_or_else(missing)?;
-        self.instance.binding(name).ok_or_else(missing)?;
-        self.instance.prepare(name).map_err(|failure| self.failed(&failure))
+        self.machine.binding(name).ok_or_else(missing)?;
+        self.machine.prepare(name).map_err(|failure| self.failed(&failure))
     }
 
     /// Compiles everything that is defined, on all cores, and waits for it.
@@ -307,13 +306,13 @@ impl Context {
     /// # Errors
     /// [`Error::Failed`] for the first definition that cannot be compiled.
     pub fn prepare_all(&self) -> Result<(), Error> {
-        self.instance.prepare_all().map_err(|failure| self.failed(&failure))
+        self.machine.prepare_all().map_err(|failure| self.failed(&failure))
     }
 
     /// How far the code of a function is; `None` if it is not defined.
     pub fn state(&self, name: &str) -> Option<State> {
         let name = self.engine.names().get(name)?;
-        self.instance.binding(name).map(|(state, _)| state)
+        self.machine.binding(name).map(|(state, _)| state)
     }
 
     /// The value of a variable.
@@ -322,7 +321,7 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn variable(&self, name: &str) -> Result<f64, Error> {
         let declared = self.declared(name)?;
-        self.instance.variable(declared).map_err(|failure| self.failed(&failure))
+        self.machine.variable(declared).map_err(|failure| self.failed(&failure))
     }
 
     /// Sets the value of a variable that the program has declared.
@@ -331,7 +330,7 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn set_variable(&mut self, name: &str, value: f64) -> Result<(), Error> {
         let declared = self.declared(name)?;
-        self.instance.set_variable(declared, value).map_err(|failure| self.failed(&failure))
+        self.machine.set_variable(declared, value).map_err(|failure| self.failed(&failure))
     }
 
     fn declared(&self, text: &str) -> Result<Name, Error> {
@@ -346,23 +345,10 @@ impl Context {
 
     /// Figures about this context and its engine.
     pub fn stats(&self) -> Stats {
-        let counters = self.instance.jit().counters();
-        let milliseconds = |nanoseconds: u64| nanoseconds as f64 / 1e6;
-        let (pending, materialized) =
-            (self.instance.count(State::Pending), self.instance.count(State::Materialized));
-        let materializing = self.instance.count(State::Materializing);
         Stats {
-            defined: (pending + materializing + materialized) as u64,
             redefined: self.redefined,
-            pending: (pending + materializing) as u64,
-            materialized: materialized as u64,
-            ir_generated: counters.ir_generated.get(),
-            expressions: counters.expressions.get(),
-            objects_linked: counters.objects_linked.get(),
-            code_bytes: self.instance.jit().code_bytes(),
             parse_ms: self.parse_time.as_secs_f64() * 1e3,
-            compile_ms: milliseconds(counters.compile_nanoseconds.get()),
-            run_ms: milliseconds(self.instance.run_nanoseconds()),
+            ..self.machine.stats()
         }
     }
 
@@ -389,7 +375,7 @@ impl Environment for Context {
     }
 
     fn function(&self, name: Name) -> Option<Arc<checked::Function>> {
-        self.instance.binding(name).map(|(_, function)| function)
+        self.machine.binding(name).map(|(_, function)| function)
     }
 
     fn has_variable(&self, name: Name) -> bool {
@@ -397,7 +383,7 @@ impl Environment for Context {
     }
 
     fn functions(&self) -> Vec<Name> {
-        let bound = self.instance.all().into_iter().map(|(_, function)| function.name);
+        let bound = self.machine.all().into_iter().map(|(_, function)| function.name);
         bound.chain(self.engine.hosts().names()).collect()
     }
 

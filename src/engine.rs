@@ -107,9 +107,9 @@ impl Engine {
             },
             tier_up: match shared.config.mode {
                 Mode::Lazy => shared.config.tier_up,
-                Mode::Eager => TierUp::Never,
+                Mode::Eager | Mode::Interpret => TierUp::Never,
             },
-            workers: shared.config.workers,
+            workers: shared.config.workers.unwrap_or_else(cores),
             max_code_bytes: shared.config.limits.max_code_bytes,
         };
         let jit = Jit::new(shared.names.clone(), shared.hosts.clone(), options)
@@ -124,6 +124,10 @@ impl Drop for Shared {
             jit.close();
         }
     }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 impl fmt::Debug for Engine {

@@ -17,24 +17,24 @@ mod code;
 mod code_map;
 mod definition;
 mod epoch;
-mod failure;
 mod instance;
 mod slots;
 pub mod state;
 mod tier;
 mod worker;
 
-pub use failure::{Calls, Failure, Stopped, Trace};
 pub use instance::Instance;
 pub use tier::TierUp;
 
 use crate::abi;
 use crate::codegen::{self, Thunk};
+use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
 use crate::name::{Name, Names};
 use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, TrampolinePool};
-use crate::runtime::{self, Stopper};
+use crate::runtime;
 use crate::sema::checked::Function;
+use crate::stop::Stopper;
 use code::{Linked, discard};
 use code_map::CodeMap;
 use definition::Definition;
@@ -208,7 +208,7 @@ impl Jit {
         stopper: &Stopper,
     ) -> Result<usize, Failure> {
         match callable {
-            Callable::Native(address) => return Ok(*address),
+            Callable::Native(function) => return Ok(function.address()),
             Callable::Closure(_) => {}
         }
         if let Some(body) = self.thunks.lock().get(&name) {

@@ -7,6 +7,7 @@
 
 pub mod checked;
 mod resolve;
+pub mod spans;
 
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};

@@ -50,7 +50,7 @@ fn sources(arguments: &RunArguments, context: &mut Context, reporter: &mut Repor
 
 /// Waits for code that is being compiled ahead of its use.
 fn settle(context: &Context, reporter: &mut Reporter) -> Exit {
-    if context.engine().mode() == crate::Mode::Lazy {
+    if context.engine().mode() != crate::Mode::Eager {
         return Exit::Fine;
     }
     match context.prepare_all() {

@@ -8,11 +8,11 @@
 //! last owner lets go of the definition, its code is given up.
 
 use super::code::{Code, Linked, discard};
-use super::failure::Failure;
 use super::tier::Plan;
 use super::worker::with_compiler;
 use super::{Counters, Jit};
 use crate::codegen;
+use crate::failure::Failure;
 use crate::name::Names;
 use crate::orc::{MaterializationUnit, Responsibility, SymbolFlags, Tracker};
 use crate::sema::checked::Function;

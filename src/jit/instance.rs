@@ -4,17 +4,17 @@ use super::bindings::{Bindings, Call};
 use super::code_map::Finder;
 use super::definition::Definition;
 use super::epoch::Activity;
-use super::failure::{Failure, Stopped, Trace};
 use super::slots::Target;
 use super::state::{Event, State};
 use super::tier::{Plan, Tier};
 use super::{Jit, nanoseconds};
 use crate::codegen;
-use crate::host::{self, Callable, Output};
+use crate::failure::{Defined, Failure, Stopped, Trace};
+use crate::host::{HostError, Output};
 use crate::name::Name;
-use crate::runtime::{self, Execution, ExecutionMemory, Left, Slot, Stop, Stopper, Surroundings};
+use crate::runtime::{self, Execution, ExecutionMemory, Left, Slot, Stop, Surroundings};
 use crate::sema::checked::Function;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::stop::Stopper;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,16 +26,6 @@ pub struct Instance {
     activity: Arc<Activity>,
     execution: Execution,
     run_nanoseconds: u64,
-}
-
-/// What became of a definition.
-#[derive(Clone, Debug)]
-pub struct Defined {
-    /// What the name was bound to before.
-    pub before: Option<Arc<Function>>,
-    /// The definitions that call the name with another number of arguments
-    /// than it takes now.
-    pub stale: Vec<Arc<Function>>,
 }
 
 impl Instance {
@@ -72,7 +62,7 @@ impl Instance {
 
     /// What asks runs of this context to stop, from any thread.
     pub fn stopper(&self) -> Stopper {
-        Stopper::new(self.bindings.memory())
+        Stopper::new(self.bindings.memory().clone())
     }
 
     /// Nanoseconds spent in compiled code, without waiting for compilers.
@@ -301,7 +291,7 @@ fn materialize(
         Some(body) => Ok(body),
         None => {
             let plan = bindings.plan(jit, definition.function(), None);
-            jit.body(definition, plan, &Stopper::new(bindings.memory()))
+            jit.body(definition, plan, &Stopper::new(bindings.memory().clone()))
         }
     };
     bindings.finished(jit, definition, body.as_ref().ok().copied());
@@ -319,7 +309,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn stopper(&self) -> Stopper {
-        Stopper::new(self.bindings.memory())
+        Stopper::new(self.bindings.memory().clone())
     }
 
     fn body_of(&mut self, trampoline: usize) -> Result<usize, Failure> {
@@ -370,18 +360,6 @@ impl Run<'_> {
         };
         self.jit.later(work).ok()
     }
-
-    fn closure(&mut self, name: Name, arguments: &[f64]) -> Result<f64, String> {
-        let Some(Callable::Closure(closure)) = self.jit.hosts.get(name).map(|host| &host.callable) else {
-            return Err("it is no closure".into());
-        };
-        let mut call = host::Call { arguments, output: &mut *self.output };
-        // A panic must not cross compiled frames.
-        match catch_unwind(AssertUnwindSafe(|| closure(&mut call))) {
-            Ok(result) => result.map_err(|error| error.0),
-            Err(panic) => Err(format!("it panicked: {}", message(&*panic))),
-        }
-    }
 }
 
 impl Surroundings for Run<'_> {
@@ -394,8 +372,8 @@ impl Surroundings for Run<'_> {
 
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64> {
         let callee = Name::from_index(closure as usize)?;
-        let result = self.closure(callee, arguments);
-        result.map_err(|message| self.failure = Some(Failure::Host { callee, message })).ok()
+        let result = self.jit.hosts.call_closure(callee, arguments, self.output);
+        result.map_err(|HostError(message)| self.failure = Some(Failure::Host { callee, message })).ok()
     }
 
     fn hot(&mut self, address: usize) {
@@ -411,9 +389,4 @@ impl Surroundings for Run<'_> {
             Stop::Requested(request) => request.into(),
         });
     }
-}
-
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into())
 }

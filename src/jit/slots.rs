@@ -6,8 +6,8 @@
 //! handed out when code that calls through them is linked, are the same in all
 //! contexts of an engine, and are never taken back.
 
-use super::failure::Failure;
 use crate::abi;
+use crate::failure::Failure;
 use crate::name::Name;
 use crate::orc::{Address, TrampolinePool};
 use crate::runtime::{ExecutionMemory, Slot, Variable};

@@ -139,6 +139,7 @@ mod tests {
             nodes: (0..callees.len() as u32).map(Node::Call).collect(),
             numbers: Box::default(),
             callees: callees.iter().map(callee).collect(),
+            spans: Box::default(),
             source: Source::new("", ""),
             span: Span::default(),
         })

@@ -12,8 +12,9 @@
 //! - `refuse` stands in for a body that cannot be called.
 #![allow(unsafe_code)]
 
-use super::{Execution, Request};
+use super::Execution;
 use crate::abi::{self, Header};
+use crate::stop::Request;
 use std::arch::naked_asm;
 use std::cell::Cell;
 use std::mem::offset_of;

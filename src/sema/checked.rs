@@ -6,6 +6,7 @@
 //! Nothing in it depends on the process it was made in, apart from the
 //! numbering of [`Name`]s.
 
+use super::spans::Spans;
 use crate::host::Intrinsic;
 use crate::name::Name;
 use crate::source::{Source, Span};
@@ -80,6 +81,8 @@ pub struct Function {
     pub locals: u32,
     /// The body in post-order.
     pub nodes: Box<[Node]>,
+    /// Where each node comes from: an operator's token, a callee's name.
+    pub spans: Spans,
     /// The numbers of the body.
     pub numbers: Box<[f64]>,
     /// What the body calls, each function and arity once.
