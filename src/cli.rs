@@ -13,6 +13,7 @@ mod stdin;
 
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
+use crate::repl::ReplArguments;
 use crate::{Level, Limits, TierUp, repl};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use exit::Exit;
@@ -36,6 +37,8 @@ struct Arguments {
     command: Option<Command>,
     #[command(flatten)]
     run: RunArguments,
+    #[command(flatten)]
+    repl: ReplArguments,
     #[command(flatten)]
     options: Options,
 }
@@ -115,8 +118,8 @@ enum Color {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Start the prompt
-    Repl,
+    /// Start the prompt; with input from a pipe, a prompt without editing
+    Repl(ReplArguments),
     /// Run a program (the same as without `run`)
     Run(RunArguments),
     /// Print a stage of the compiler for a program, without running it
@@ -150,18 +153,22 @@ fn execute(arguments: Arguments) -> Exit {
     let options = &arguments.options;
     let mut reporter = Reporter::new(options.color());
     match arguments.command {
-        Some(Command::Repl) => start(options, &mut reporter, repl::start),
-        Some(Command::Run(run)) => self::run(&run, options, &mut reporter),
+        Some(Command::Repl(repl)) => prompt(&repl, options, &mut reporter),
+        Some(Command::Run(run)) => self::run(&run, &ReplArguments::default(), options, &mut reporter),
         Some(Command::Emit(emit)) => emit::emit(&emit, options, &mut reporter),
         Some(Command::Check(check)) => check::check(&check, options, &mut reporter),
-        None => self::run(&arguments.run, options, &mut reporter),
+        None => self::run(&arguments.run, &arguments.repl, options, &mut reporter),
     }
 }
 
-fn run(arguments: &RunArguments, options: &Options, reporter: &mut Reporter) -> Exit {
+fn prompt(arguments: &ReplArguments, options: &Options, reporter: &mut Reporter) -> Exit {
+    start(options, reporter, |context, reporter| repl::start(arguments, context, reporter))
+}
+
+fn run(arguments: &RunArguments, repl: &ReplArguments, options: &Options, reporter: &mut Reporter) -> Exit {
     let at_prompt = arguments.file.is_none() && arguments.eval.is_empty() && std::io::stdin().is_terminal();
     if at_prompt {
-        return start(options, reporter, repl::start);
+        return prompt(repl, options, reporter);
     }
     start(options, reporter, |session, reporter| run::run(arguments, session, reporter))
 }

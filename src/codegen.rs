@@ -7,6 +7,7 @@
 
 mod lower;
 mod pipeline;
+mod size;
 
 use crate::llvm;
 use crate::name::Names;
@@ -16,6 +17,7 @@ use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
 use pipeline::Pipeline;
+pub use size::code_size;
 use std::sync::{Arc, Once};
 
 /// How much the compiler does for the speed of the code.
@@ -264,6 +266,12 @@ impl Machine {
         let pipeline = Pipeline::new(&machine, level)?;
         Ok(Self { pipeline, machine })
     }
+}
+
+/// The version of the LLVM this is linked with, as `22.1.0`.
+pub fn llvm_version() -> String {
+    let (major, minor, patch) = inkwell::support::get_llvm_version();
+    format!("{major}.{minor}.{patch}")
 }
 
 /// Registers this machine's target with LLVM; done once per process, also

@@ -1,5 +1,18 @@
 //! Contexts: what a program has defined so far, and running more of it.
 
+mod describe;
+mod formula;
+mod history;
+mod listing;
+mod script;
+mod trace;
+
+pub use describe::Description;
+pub use formula::Formula;
+pub use history::Change;
+pub use listing::Stage;
+pub use trace::{Trace, Transition};
+
 use crate::config::Mode;
 use crate::deadline::Deadline;
 use crate::diagnostic::{Code, Diagnostic};
@@ -19,6 +32,7 @@ use crate::stats::Stats;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser::{self, Parser, SyntaxErrors};
+use history::{History, Reading};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -41,12 +55,23 @@ use std::time::{Duration, Instant};
 pub struct Context {
     engine: Engine,
     machine: Machine,
-    operators: Operators,
+    operators: Arc<Operators>,
+    history: History,
     variables: BTreeSet<Name>,
     output: Box<dyn Output>,
     deadline: Option<Instant>,
     redefined: u64,
     parse_time: Duration,
+}
+
+/// Who is told what became of each item of a text, and says whether to go on.
+pub type Each<'a> = dyn FnMut(&mut Context, Result<Outcome, Error>) -> ControlFlow<()> + 'a;
+
+/// What to do about a definition that changes nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Keep,
+    Replace,
 }
 
 /// What became of one item of a program.
@@ -61,6 +86,12 @@ pub enum Outcome {
         redefined: bool,
         /// What no longer fits the new definition.
         warnings: Vec<Diagnostic>,
+    },
+    /// A function is defined already as the text says; only
+    /// [`Context::update`] looks.
+    Unchanged {
+        /// Its name.
+        name: String,
     },
     /// An `extern` was accepted.
     Extern,
@@ -79,7 +110,8 @@ impl Context {
         Ok(Self {
             engine: engine.clone(),
             machine,
-            operators: Operators::new(engine.names()),
+            operators: Arc::new(Operators::new(engine.names())),
+            history: History::default(),
             variables: BTreeSet::new(),
             output: Box::new(LineOutput::new(std::io::stdout())),
             deadline: None,
@@ -115,7 +147,12 @@ impl Context {
         let _ = self.run(&Source::new("<eval>", text), &mut |_, outcome| {
             match outcome {
                 Ok(Outcome::Value(value)) => result = Ok(Some(value)),
-                Ok(Outcome::Defined { .. } | Outcome::Extern | Outcome::Declared { .. }) => {}
+                Ok(
+                    Outcome::Defined { .. }
+                    | Outcome::Unchanged { .. }
+                    | Outcome::Extern
+                    | Outcome::Declared { .. },
+                ) => {}
                 Err(error) => result = Err(error),
             }
             if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -126,11 +163,21 @@ impl Context {
     /// Runs a text, item by item, and tells `each` what became of every item
     /// until it breaks. After an item that is refused or fails, the next one
     /// can still be run.
-    pub fn run(
-        &mut self,
-        source: &Source,
-        each: &mut dyn FnMut(&mut Self, Result<Outcome, Error>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    ///
+    /// What one call of this changes is one step of [`undo`](Self::undo).
+    pub fn run(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
+        self.items(source, Known::Replace, each)
+    }
+
+    /// The same, but a definition that means what its name is bound to already
+    /// is passed over: its code stays, and so does that of its callers. How it
+    /// is laid out and commented does not matter.
+    pub fn update(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
+        self.items(source, Known::Keep, each)
+    }
+
+    fn items(&mut self, source: &Source, known: Known, each: &mut Each<'_>) -> ControlFlow<()> {
+        self.history.begin();
         let engine = self.engine.clone();
         let limits = engine.config().limits;
         let mut pieces = match Pieces::new(source, engine.names(), limits.max_source_bytes) {
@@ -142,7 +189,7 @@ impl Context {
             let limits = parser::Limits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits);
             while let Some(item) = self.parsing(|context| context.next_item(&mut parser)) {
-                let outcome = self.not_stopped().and(item).and_then(|item| self.item(item));
+                let outcome = self.not_stopped().and(item).and_then(|item| self.item(item, known));
                 each(self, outcome)?;
             }
         }
@@ -203,9 +250,14 @@ impl Context {
         })
     }
 
-    fn item(&mut self, item: sema::Item) -> Result<Outcome, Error> {
+    fn item(&mut self, item: sema::Item, known: Known) -> Result<Outcome, Error> {
         match item {
-            sema::Item::Definition(function, fixity) => self.define(&function, fixity),
+            sema::Item::Definition(function, fixity) => match known {
+                Known::Keep if self.is_bound_to(&function, fixity) => {
+                    Ok(Outcome::Unchanged { name: self.engine.names().text(function.name).to_owned() })
+                }
+                Known::Keep | Known::Replace => self.define(&function, fixity),
+            },
             sema::Item::Extern => Ok(Outcome::Extern),
             sema::Item::Variables(function, names) => {
                 self.evaluate(&function)?;
@@ -228,21 +280,28 @@ impl Context {
             let diagnostic = Diagnostic::error(Code::TooMany, &function.source, function.name_span, message);
             return Err(Error::Invalid(vec![diagnostic]));
         }
+        let before = self.binding_of(function.name);
+        let reading = Reading { operators: self.operators.clone(), fixity };
         let defined = self.machine.define(function.clone());
         if let Some(fixity) = fixity {
-            self.operators.define(fixity, function.name);
+            Arc::make_mut(&mut self.operators).define(fixity, function.name);
         }
+        self.note_change(function.name, before, Some(reading));
         let redefined = defined.before.is_some();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {
             self.machine.prepare(function.name).map_err(|failure| self.failed(&failure))?;
         }
-        let functions = || self.functions();
-        let teller = Teller { names: self.engine.names(), functions: &functions };
-        let warnings =
-            defined.stale.iter().filter_map(|caller| teller.stale_caller(caller, function)).collect();
+        let warnings = self.warnings(&defined.stale, function);
         let name = self.engine.names().text(function.name).to_owned();
         Ok(Outcome::Defined { name, redefined, warnings })
+    }
+
+    /// What no longer fits a function.
+    fn warnings(&self, stale: &[Arc<checked::Function>], callee: &Arc<checked::Function>) -> Vec<Diagnostic> {
+        let functions = || self.functions();
+        let teller = Teller { names: self.engine.names(), functions: &functions };
+        stale.iter().filter_map(|caller| teller.stale_caller(caller, callee)).collect()
     }
 
     fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
@@ -333,9 +392,36 @@ impl Context {
         self.machine.set_variable(declared, value).map_err(|failure| self.failed(&failure))
     }
 
+    /// Declares a variable, as a top-level `var` does, and gives it a value.
+    ///
+    /// # Errors
+    /// [`Error::Setup`] if that is no identifier, [`Error::Failed`] if there
+    /// are too many variables.
+    pub fn declare(&mut self, name: &str, value: f64) -> Result<(), Error> {
+        if !crate::syntax::is_identifier(name) {
+            return Err(Error::Setup(format!("a variable cannot be called `{name}`")));
+        }
+        let name = self.engine.names().intern(name);
+        self.machine.set_variable(name, value).map_err(|failure| self.failed(&failure))?;
+        self.variables.insert(name);
+        Ok(())
+    }
+
+    /// The names of the variables, in the order of the alphabet.
+    pub fn variable_names(&self) -> Vec<String> {
+        let texts = self.variables.iter().map(|name| self.engine.names().text(*name).to_owned());
+        texts.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     fn declared(&self, text: &str) -> Result<Name, Error> {
         let name = self.engine.names().get(text).filter(|name| self.variables.contains(name));
         name.ok_or_else(|| Error::NoVariable(text.to_owned()))
+    }
+
+    /// Whether a text ends inside an item that more text could complete: a
+    /// prompt asks for another line then.
+    pub fn is_incomplete(&self, source: &Source) -> bool {
+        crate::syntax::parser::is_incomplete(source, self.engine.names(), &self.operators)
     }
 
     /// The operators in force.

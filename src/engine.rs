@@ -77,6 +77,17 @@ impl Engine {
         self.0.config.mode
     }
 
+    /// Starts the compiler on another thread, so that it is ready when it is
+    /// first needed.
+    pub fn warm_up() {
+        jit::warm_up();
+    }
+
+    /// The version of the LLVM that compiles, as `22.1.0`.
+    pub fn llvm_version() -> String {
+        codegen::llvm_version()
+    }
+
     pub(crate) fn config(&self) -> &Config {
         &self.0.config
     }

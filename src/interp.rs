@@ -187,10 +187,15 @@ impl Interpreter {
     ///
     /// # Errors
     /// Why it did not run to its end.
-    pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
+    pub fn run(
+        &mut self,
+        expression: &Arc<Function>,
+        arguments: &[f64],
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
         let entry = self.link(expression)?;
         self.expressions += 1;
-        let result = self.enter(entry, &[], output);
+        let result = self.enter(entry, arguments, output);
         self.code.remove(entry.code);
         result
     }

@@ -23,7 +23,8 @@ pub mod state;
 mod tier;
 mod worker;
 
-pub use instance::Instance;
+pub use bindings::{Happened, Observer};
+pub use instance::{Bound, Formula, Instance};
 pub use tier::TierUp;
 
 use crate::abi;
@@ -87,6 +88,15 @@ pub struct Options {
     pub max_code_bytes: u64,
     /// How many threads may compile at once.
     pub workers: usize,
+}
+
+/// A form in which compiled functions can be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listing {
+    /// Optimised LLVM IR.
+    Ir,
+    /// Assembly.
+    Assembly,
 }
 
 /// The JIT of one engine.
@@ -281,6 +291,33 @@ impl Jit {
                 return Err(request.into());
             }
         }
+    }
+
+    /// The optimisation level of all code.
+    pub fn level(&self) -> codegen::Level {
+        self.options.code.level
+    }
+
+    /// What the compiler makes of functions, each under its symbol, as text.
+    ///
+    /// # Errors
+    /// What the compiler said.
+    pub fn listing(
+        self: &Arc<Self>,
+        listing: Listing,
+        functions: Vec<(Arc<Function>, String)>,
+        stopper: &Stopper,
+    ) -> Result<String, Failure> {
+        let (names, options) = (self.names.clone(), self.options.code);
+        let text = self.wait_for(stopper, move || {
+            let functions: Vec<(&Function, String)> =
+                functions.iter().map(|(function, symbol)| (&**function, symbol.clone())).collect();
+            worker::with_compiler(|compiler| match listing {
+                Listing::Ir => compiler.ir(&functions, &names, options),
+                Listing::Assembly => compiler.assembly(&functions, &names, options),
+            })
+        })?;
+        text.map_err(|error| Failure::System(error.to_string()))
     }
 
     /// Keeps the session's table of names from growing for ever.

@@ -129,13 +129,13 @@ pub mod cli;
 
 pub use codegen::Level;
 pub use config::{Config, Mode};
-pub use context::{Context, Outcome};
+pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, Trace, Transition};
 pub use engine::Engine;
 pub use error::Error;
 pub use function::{Function, Signature};
 pub use interrupt::InterruptHandle;
 pub use jit::TierUp;
-pub use jit::state::State;
+pub use jit::state::{Event, State};
 pub use limits::Limits;
 pub use output::{LineOutput, format_number};
 pub use stats::Stats;

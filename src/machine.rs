@@ -4,14 +4,15 @@
 //! by a handle, variables. What they need for that is theirs; with tapes the
 //! compiler is never started.
 
+use crate::Level;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Defined, Failure, Stopped};
 use crate::host::Output;
 use crate::interp::{self, Interpreter};
-use crate::jit::Instance;
 use crate::jit::state::State;
+use crate::jit::{self, Instance, Listing, Observer};
 use crate::name::Name;
 use crate::runtime::Slot;
 use crate::sema::checked::Function;
@@ -36,6 +37,42 @@ pub(crate) enum Handle {
     Name(Name),
 }
 
+/// A definition that a name is, or was, bound to, with what has been made of
+/// it.
+#[derive(Clone)]
+pub(crate) enum Bound {
+    /// With its code.
+    Native(jit::Bound),
+    /// To be run on a tape.
+    Tape(Arc<Function>),
+}
+
+impl Bound {
+    /// The function.
+    pub(crate) fn function(&self) -> &Arc<Function> {
+        match self {
+            Self::Native(bound) => bound.function(),
+            Self::Tape(function) => function,
+        }
+    }
+
+    /// How many bytes of instructions its code has; 0 if it has none.
+    pub(crate) fn code_bytes(&self) -> u64 {
+        match self {
+            Self::Native(bound) => bound.code_bytes(),
+            Self::Tape(_) => 0,
+        }
+    }
+}
+
+/// A function without a name, kept to be run many times.
+pub(crate) enum Code {
+    /// Compiled.
+    Native(jit::Formula),
+    /// To be run on a tape.
+    Tape(Arc<Function>),
+}
+
 impl Machine {
     /// The machine for a new context.
     pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
@@ -57,6 +94,87 @@ impl Machine {
         match self {
             Self::Native(instance) => instance.define(function),
             Self::Tape(interpreter) => interpreter.define(&function),
+        }
+    }
+
+    /// Binds a name to an earlier definition of it.
+    pub(crate) fn rebind(&mut self, bound: &Bound) -> Defined {
+        match (self, bound) {
+            (Self::Native(instance), Bound::Native(bound)) => instance.rebind(bound),
+            (machine, bound) => machine.define(bound.function().clone()),
+        }
+    }
+
+    /// Binds a name to nothing.
+    pub(crate) fn drop_binding(&mut self, name: Name) {
+        match self {
+            Self::Native(instance) => drop(instance.drop_binding(name)),
+            Self::Tape(interpreter) => drop(interpreter.drop_binding(name)),
+        }
+    }
+
+    /// The definition that a name is bound to.
+    pub(crate) fn bound(&self, name: Name) -> Option<Bound> {
+        match self {
+            Self::Native(instance) => instance.bound(name).map(Bound::Native),
+            Self::Tape(interpreter) => {
+                interpreter.binding(name).map(|(_, function)| Bound::Tape(function.clone()))
+            }
+        }
+    }
+
+    /// Sets who is told of what happens to names. With tapes nothing happens
+    /// that is worth telling.
+    pub(crate) fn observe(&self, observer: Option<Observer>) {
+        match self {
+            Self::Native(instance) => instance.observe(observer),
+            Self::Tape(_) => {}
+        }
+    }
+
+    /// The optimisation level of code.
+    pub(crate) fn level(&self) -> Level {
+        match self {
+            Self::Native(instance) => instance.jit().level(),
+            Self::Tape(_) => Level::O0,
+        }
+    }
+
+    /// A listing of code for functions, each under its symbol.
+    pub(crate) fn listing(
+        &self,
+        listing: Listing,
+        functions: Vec<(Arc<Function>, String)>,
+    ) -> Result<String, Failure> {
+        match self {
+            Self::Native(instance) => instance.jit().listing(listing, functions, &instance.stopper()),
+            Self::Tape(_) => Err(Failure::System("nothing is compiled in this mode".into())),
+        }
+    }
+
+    /// Makes a function that no name is bound to ready to be run.
+    pub(crate) fn formula(&self, function: &Arc<Function>) -> Result<Code, Failure> {
+        match self {
+            Self::Native(instance) => instance.formula(function).map(Code::Native),
+            Self::Tape(_) => Ok(Code::Tape(function.clone())),
+        }
+    }
+
+    /// Runs such a function; the number of arguments must be its own.
+    pub(crate) fn run_formula(
+        &mut self,
+        code: &Code,
+        arguments: &[f64],
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        match (self, code) {
+            (Self::Native(instance), Code::Native(formula)) => {
+                instance.run_formula(formula, arguments, output)
+            }
+            (Self::Tape(interpreter), Code::Tape(function)) => interpreter.run(function, arguments, output),
+            (Self::Native(_), Code::Tape(_)) | (Self::Tape(_), Code::Native(_)) => {
+                Err(Failure::System("a formula of another engine".into()).into())
+            }
         }
     }
 
@@ -137,7 +255,7 @@ impl Machine {
     ) -> Result<f64, Stopped> {
         match self {
             Self::Native(instance) => instance.run(expression, output),
-            Self::Tape(interpreter) => interpreter.run(expression, output),
+            Self::Tape(interpreter) => interpreter.run(expression, &[], output),
         }
     }
 

@@ -150,7 +150,7 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
             warnings.iter().for_each(|warning| reporter.diagnostic(warning));
             Exit::Fine
         }
-        Ok(Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,
+        Ok(Outcome::Unchanged { .. } | Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,
         Err(error) => {
             // What was printed before the error is shown before it.
             if context.output().flush().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {

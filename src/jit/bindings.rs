@@ -16,11 +16,32 @@ use crate::sema::checked::Function;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Names, what they are bound to, and the memory whose slots follow.
 pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
     table: Mutex<Table>,
+    observer: Mutex<Option<Observer>>,
+}
+
+/// Is told of everything that happens to a name, in order, under the lock of
+/// the bindings: it must not come back to them.
+pub type Observer = Box<dyn FnMut(Happened) + Send>;
+
+/// Something that happened to a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Happened {
+    /// The name.
+    pub name: Name,
+    /// What happened.
+    pub event: Event,
+    /// The state of the binding before.
+    pub before: State,
+    /// The state of the binding after.
+    pub after: State,
+    /// How long it took from the first call to the code, when code is ready.
+    pub took: Option<Duration>,
 }
 
 #[derive(Default)]
@@ -44,7 +65,7 @@ impl Table {
                 None => calls.push((callee.arity, 1)),
             }
         }
-        let old = self.bindings.insert(name, Binding { state, definition });
+        let old = self.bindings.insert(name, Binding { state, definition, asked: None });
         old.map(|binding| self.released(binding))
     }
 
@@ -96,6 +117,8 @@ impl Table {
 struct Binding {
     state: State,
     definition: Arc<Definition>,
+    /// When its code was first asked for.
+    asked: Option<Instant>,
 }
 
 /// What a call has to do.
@@ -112,11 +135,27 @@ pub(super) enum Call {
 
 impl Bindings {
     pub(super) fn new(memory: Arc<ExecutionMemory>) -> Self {
-        Self { memory, table: Mutex::default() }
+        Self { memory, table: Mutex::default(), observer: Mutex::default() }
     }
 
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {
         &self.memory
+    }
+
+    /// Sets who is told of what happens from now on.
+    pub(super) fn observe(&self, observer: Option<Observer>) {
+        *self.observer.lock() = observer;
+    }
+
+    /// Tells the observer; what changes nothing is told only if it is news.
+    fn tell(&self, name: Name, event: Event, states: (State, State), took: Option<Duration>) {
+        let (before, after) = states;
+        if before == after && !matches!(event, Event::Define | Event::Failed | Event::Outdated) {
+            return;
+        }
+        if let Some(observer) = &mut *self.observer.lock() {
+            observer(Happened { name, event, before, after, took });
+        }
     }
 
     /// Binds a name to a definition of that name; gives back what it was
@@ -147,6 +186,7 @@ impl Bindings {
                 | Action::Report => {}
             }
         }
+        self.tell(name, event, (state, next), None);
         old
     }
 
@@ -154,10 +194,11 @@ impl Bindings {
     pub(super) fn unbind(&self, slots: &Slots, name: Name) -> Option<Arc<Definition>> {
         let mut table = self.table.lock();
         let state = table.bindings.get(&name)?.state;
-        let (_, actions) = transition(state, Event::Drop);
+        let (next, actions) = transition(state, Event::Drop);
         if actions.contains(&Action::Reset) {
             slots.reset(&self.memory, name);
         }
+        self.tell(name, Event::Drop, (state, next), None);
         table.unbind(name)
     }
 
@@ -169,7 +210,11 @@ impl Bindings {
             return Call::Stale(binding.definition.clone());
         }
         let (next, actions) = transition(binding.state, Event::Call);
+        self.tell(target.name, Event::Call, (binding.state, next), None);
         binding.state = next;
+        if actions.contains(&Action::Materialize) {
+            binding.asked = Some(Instant::now());
+        }
         if actions.contains(&Action::Wait) {
             return Call::Wait(binding.definition.clone());
         }
@@ -202,6 +247,9 @@ impl Bindings {
             None => Event::Failed,
         };
         let (next, actions) = transition(binding.state, event);
+        let took = (event == Event::Materialized).then(|| binding.asked.take()).flatten();
+        let took = took.map(|asked| asked.elapsed());
+        self.tell(function.name, event, (binding.state, next), took);
         binding.state = next;
         if let (true, Some(body)) = (actions.contains(&Action::Redirect), body) {
             let target = Target { name: function.name, arity: function.arity() };

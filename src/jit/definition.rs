@@ -14,10 +14,11 @@ use super::{Counters, Jit};
 use crate::codegen;
 use crate::failure::Failure;
 use crate::name::Names;
-use crate::orc::{MaterializationUnit, Responsibility, SymbolFlags, Tracker};
+use crate::orc::{MaterializationUnit, Responsibility, SymbolFlags};
 use crate::sema::checked::Function;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A checked function and its code.
 pub(super) struct Definition {
@@ -26,6 +27,8 @@ pub(super) struct Definition {
     generation: u32,
     progress: Mutex<Progress>,
     done: Condvar,
+    /// Bytes of instructions of its code.
+    code_bytes: Arc<AtomicU64>,
 }
 
 /// How far the code of a definition is.
@@ -50,12 +53,22 @@ enum Request {
 impl Definition {
     /// The definition of a name that `generation` others came before.
     pub(super) fn new(function: Arc<Function>, generation: u32) -> Arc<Self> {
-        let progress = Mutex::new(Progress::Idle);
-        Arc::new(Self { function, generation, progress, done: Condvar::new() })
+        Arc::new(Self {
+            function,
+            generation,
+            progress: Mutex::new(Progress::Idle),
+            done: Condvar::new(),
+            code_bytes: Arc::default(),
+        })
     }
 
     pub(super) fn function(&self) -> &Arc<Function> {
         &self.function
+    }
+
+    /// How many bytes of instructions the body has; 0 before it is made.
+    pub(super) fn code_bytes(&self) -> u64 {
+        self.code_bytes.load(Ordering::Relaxed)
     }
 
     /// The address of the body, if it is there.
@@ -129,7 +142,16 @@ impl Definition {
         let symbol = self.symbol(&jit.names) + suffix;
         let tracker = jit.dylib.create_tracker();
         let inlined = plan.inline.clone();
-        promise(jit, &tracker, function, &symbol, plan).map_err(fail)?;
+        let body = Body {
+            function: function.clone(),
+            symbol: symbol.clone(),
+            plan,
+            names: jit.names.clone(),
+            counters: jit.counters.clone(),
+            code_bytes: self.code_bytes.clone(),
+        };
+        let symbols = [(symbol.as_str(), SymbolFlags::FUNCTION)];
+        tracker.define(symbols, Box::new(body)).map_err(|error| fail(error.error.to_string()))?;
         match jit.session.lookup(&jit.dylib, &symbol) {
             Ok(address) => {
                 let linked = Linked::new(&jit.code, tracker, address.get() as usize, Some(function));
@@ -164,25 +186,6 @@ impl Definition {
     }
 }
 
-/// Promises `symbol` to the session.
-fn promise(
-    jit: &Jit,
-    tracker: &Tracker,
-    function: &Arc<Function>,
-    symbol: &str,
-    plan: Plan,
-) -> Result<(), String> {
-    let body = Body {
-        function: function.clone(),
-        symbol: symbol.to_owned(),
-        plan,
-        names: jit.names.clone(),
-        counters: jit.counters.clone(),
-    };
-    let symbols = [(symbol, SymbolFlags::FUNCTION)];
-    tracker.define(symbols, Box::new(body)).map_err(|error| error.error.to_string())
-}
-
 /// The promise of a body. It holds checked functions only, so the session,
 /// which holds it, keeps no definition alive.
 struct Body {
@@ -191,6 +194,7 @@ struct Body {
     plan: Plan,
     names: Arc<Names>,
     counters: Arc<Counters>,
+    code_bytes: Arc<AtomicU64>,
 }
 
 impl MaterializationUnit for Body {
@@ -204,6 +208,7 @@ impl MaterializationUnit for Body {
         match with_compiler(|compiler| compiler.object(body, &self.names, *options)) {
             Ok(object) => {
                 self.counters.objects_linked.add(1);
+                self.code_bytes.store(codegen::code_size(&object), Ordering::Relaxed);
                 responsibility.emit_object(&object);
             }
             Err(error) => responsibility.fail(error.to_string()),

@@ -1,6 +1,7 @@
 //! The JIT's side of one context: its bindings, and running code in it.
 
-use super::bindings::{Bindings, Call};
+use super::bindings::{Bindings, Call, Observer};
+use super::code::Linked;
 use super::code_map::Finder;
 use super::definition::Definition;
 use super::epoch::Activity;
@@ -27,6 +28,26 @@ pub struct Instance {
     execution: Execution,
     run_nanoseconds: u64,
 }
+
+/// A definition that a name is, or was, bound to, with its code if that has
+/// been made. Whoever holds one keeps the code.
+#[derive(Clone)]
+pub struct Bound(Arc<Definition>);
+
+impl Bound {
+    /// The function.
+    pub fn function(&self) -> &Arc<Function> {
+        self.0.function()
+    }
+
+    /// How many bytes of instructions its code has; 0 if it has none yet.
+    pub fn code_bytes(&self) -> u64 {
+        self.0.code_bytes()
+    }
+}
+
+/// Code without a name, kept to be run many times.
+pub struct Formula(Linked);
 
 impl Instance {
     /// A context without bindings, whose code runs on a stack of `stack` bytes.
@@ -72,9 +93,23 @@ impl Instance {
 
     /// Binds a function's name to it. Nothing is compiled.
     pub fn define(&mut self, function: Arc<Function>) -> Defined {
-        let jit = self.jit.clone();
-        let definition = jit.define(function.clone());
-        let before = self.bindings.bind(&jit.slots, Event::Define, definition);
+        let definition = self.jit.define(function);
+        self.bind(definition)
+    }
+
+    /// Binds a name to an earlier definition of it, whose code is still there
+    /// if it was ever made.
+    pub fn rebind(&mut self, bound: &Bound) -> Defined {
+        let defined = self.bind(bound.0.clone());
+        if let Some(body) = bound.0.body() {
+            self.bindings.finished(&self.jit, &bound.0, Some(body));
+        }
+        defined
+    }
+
+    fn bind(&mut self, definition: Arc<Definition>) -> Defined {
+        let function = definition.function().clone();
+        let before = self.bindings.bind(&self.jit.slots, Event::Define, definition);
         self.forget_inlined(function.name);
         if before.is_none() {
             self.replace_intrinsic(function.name);
@@ -84,10 +119,21 @@ impl Instance {
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
-    pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
+    pub fn drop_binding(&mut self, name: Name) -> Option<Bound> {
         let definition = self.bindings.unbind(&self.jit.slots, name)?;
         self.forget_inlined(name);
-        Some(definition.function().clone())
+        Some(Bound(definition))
+    }
+
+    /// The definition that a name is bound to.
+    pub fn bound(&self, name: Name) -> Option<Bound> {
+        self.bindings.get(name).map(|(_, definition)| Bound(definition))
+    }
+
+    /// Sets who is told of what happens to names from now on, on whatever
+    /// thread it happens.
+    pub fn observe(&self, observer: Option<Observer>) {
+        self.bindings.observe(observer);
     }
 
     /// What a name is bound to, and how far its code is.
@@ -159,6 +205,29 @@ impl Instance {
         let plan = Plan { options: codegen::Options { hot_after: None, ..plan.options }, ..plan };
         let code = self.jit.expression(expression, plan, &self.stopper())?;
         self.enter(|_| code.body(), &[], output)
+    }
+
+    /// Compiles a function that no name is bound to.
+    ///
+    /// # Errors
+    /// Why it could not be compiled.
+    pub fn formula(&self, function: &Arc<Function>) -> Result<Formula, Failure> {
+        // Nothing is inlined: it is to see what its callees mean later.
+        let plan = Plan { options: self.jit.options.code, inline: Vec::new() };
+        self.jit.expression(function, plan, &self.stopper()).map(Formula)
+    }
+
+    /// Runs such code; the number of arguments must be the function's.
+    ///
+    /// # Errors
+    /// Why it did not run to its end.
+    pub fn run_formula(
+        &mut self,
+        formula: &Formula,
+        arguments: &[f64],
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        self.enter(|_| formula.0.body(), arguments, output)
     }
 
     /// The slot for calls of a function from Rust.

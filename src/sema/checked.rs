@@ -104,6 +104,22 @@ impl Function {
         self.source.slice(self.span)
     }
 
+    /// Whether both mean the same, however they are laid out: the same
+    /// parameters, and the same body.
+    pub fn means_the_same_as(&self, other: &Self) -> bool {
+        let callees = |function: &Self| -> Vec<(Name, u32)> {
+            function.callees.iter().map(|callee| (callee.name, callee.arity)).collect()
+        };
+        let numbers = |function: &Self| -> Vec<u64> {
+            function.numbers.iter().map(|number| number.to_bits()).collect()
+        };
+        self.name == other.name
+            && self.parameters == other.parameters
+            && self.nodes == other.nodes
+            && numbers(self) == numbers(other)
+            && callees(self) == callees(other)
+    }
+
     /// Whether it uses the instruction for an exact host function.
     pub fn uses_intrinsic(&self, intrinsic: Intrinsic) -> bool {
         self.nodes.contains(&Node::Intrinsic(intrinsic))

@@ -6,5 +6,8 @@ mod embedding;
 mod grammar;
 mod limits;
 mod programs;
+mod prompt;
 mod sessions;
+mod terminal;
 mod tidy;
+mod transcripts;
