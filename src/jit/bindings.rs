@@ -317,9 +317,4 @@ impl Bindings {
     pub(super) fn len(&self) -> usize {
         self.table.lock().bindings.len()
     }
-
-    /// How many bindings are in `state`.
-    pub(super) fn count(&self, state: State) -> usize {
-        self.table.lock().bindings.values().filter(|binding| binding.state == state).count()
-    }
 }

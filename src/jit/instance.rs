@@ -152,11 +152,6 @@ impl Instance {
         self.bindings.len()
     }
 
-    /// How many bindings are in `state`.
-    pub fn count(&self, state: State) -> usize {
-        self.bindings.count(state)
-    }
-
     /// Has the code of a function made ahead of its first call, without
     /// waiting for it. Does nothing if the name is not bound.
     ///

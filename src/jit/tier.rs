@@ -139,7 +139,7 @@ mod tests {
             nodes: (0..callees.len() as u32).map(Node::Call).collect(),
             numbers: Box::default(),
             callees: callees.iter().map(callee).collect(),
-            spans: Box::default(),
+            spans: crate::sema::spans::Spans::default(),
             source: Source::new("", ""),
             span: Span::default(),
         })

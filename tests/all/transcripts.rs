@@ -115,7 +115,9 @@ fn rewritten(document: &str, mut answers: std::vec::IntoIter<Vec<String>>) -> St
         let mut new = String::new();
         for entry in entries(block.lines()) {
             let lines = entry.input.into_iter().chain(answers.next().unwrap_or_default());
-            lines.for_each(|line| drop(writeln!(new, "{line}")));
+            for line in lines {
+                let _ = writeln!(new, "{line}");
+            }
         }
         text = text.replacen(block, &new, 1);
     }
