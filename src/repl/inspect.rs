@@ -2,8 +2,8 @@
 
 use super::command::{self, COMMANDS, Trouble};
 use super::session::Session;
+use crate::State;
 use crate::context::{Description, Stage};
-use crate::jit::state::State;
 
 pub(super) fn help(session: &mut Session<'_>, topic: &str) -> Result<(), Trouble> {
     if topic.is_empty() {

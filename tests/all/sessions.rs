@@ -47,7 +47,7 @@ fn replay(path: &PathBuf) -> Result<(), String> {
     let mut replayed = format!("{title}\n\n");
     for (input, answer) in inputs.iter().zip(answers) {
         let _ = writeln!(replayed, "> {input}");
-        for line in answer {
+        for line in &answer {
             let _ = writeln!(replayed, "{line}");
         }
     }
