@@ -164,7 +164,7 @@ fn documentation(source: &Source, span: Span) -> Option<String> {
     if !indentation.trim().is_empty() {
         return None;
     }
-    let marked = above.lines().rev().map_while(|line| line.trim_start().strip_prefix("##"));
+    let marked = above.split('\n').rev().map_while(|line| line.trim_start().strip_prefix("##"));
     let mut lines: Vec<&str> = marked.map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end()).collect();
     lines.reverse();
     (!lines.is_empty()).then(|| lines.join("\n"))
