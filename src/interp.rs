@@ -45,6 +45,8 @@ pub struct Interpreter {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
     bindings: FxHashMap<Name, Binding>,
+    /// With which numbers of arguments definitions have called a name.
+    called: FxHashMap<Name, Vec<u32>>,
     code: Code,
     links: Links,
     variables: Vec<f64>,
@@ -107,6 +109,7 @@ impl Interpreter {
             names: names.clone(),
             hosts: hosts.clone(),
             bindings: FxHashMap::default(),
+            called: FxHashMap::default(),
             code: Code::new(),
             links: Links::default(),
             variables: Vec::new(),
@@ -154,6 +157,12 @@ impl Interpreter {
     pub fn define(&mut self, function: &Arc<Function>) -> Defined {
         let name = function.name;
         let binding = Binding { function: function.clone(), code: None };
+        for callee in &function.callees {
+            let arities = self.called.entry(callee.name).or_default();
+            if !arities.contains(&callee.arity) {
+                arities.push(callee.arity);
+            }
+        }
         let before = self.bindings.insert(name, binding);
         match &before {
             Some(Binding { code, .. }) => {
@@ -304,16 +313,19 @@ impl Interpreter {
     }
 
     /// The definitions that call `function` with a number of arguments it does
-    /// not take, if there is code that makes such calls.
+    /// not take. Found by looking at all, but only if one ever made such calls.
     fn stale_callers(&self, function: &Function) -> Vec<Arc<Function>> {
         let fits = |arity: u32| arity == function.arity();
-        if self.links.arities(function.name).all(fits) {
+        if self.called.get(&function.name).into_iter().flatten().copied().all(fits) {
             return Vec::new();
         }
         let calls_it_wrongly = |caller: &&Arc<Function>| {
             caller.callees.iter().any(|callee| callee.name == function.name && !fits(callee.arity))
         };
-        self.all().map(|(_, caller)| caller).filter(calls_it_wrongly).cloned().collect()
+        let callers = self.all().map(|(_, caller)| caller);
+        let mut stale: Vec<_> = callers.filter(calls_it_wrongly).cloned().collect();
+        stale.sort_by_key(|caller| caller.name.index());
+        stale
     }
 
     // --- running ------------------------------------------------------------
