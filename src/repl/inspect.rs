@@ -1,5 +1,8 @@
 //! The commands that show: help, definitions, stages of the compiler, figures.
 
+// Commands that cannot fail have the type of those that can.
+#![allow(clippy::unnecessary_wraps)]
+
 use super::command::{self, COMMANDS, Trouble};
 use super::session::Session;
 use crate::context::{Description, Stage};
@@ -35,9 +38,9 @@ fn overview() -> String {
     for command in COMMANDS {
         let head = head(command);
         if head.len() > width {
-            text.push_str(&format!("  {head}\n  {:width$}  {}\n", "", command.help));
+            text += &format!("  {head}\n  {:width$}  {}\n", "", command.help);
         } else {
-            text.push_str(&format!("  {head:width$}  {}\n", command.help));
+            text += &format!("  {head:width$}  {}\n", command.help);
         }
     }
     text.push_str("The beginning of a name will do. `ans` is the last value.");
@@ -53,20 +56,20 @@ fn described(session: &Session<'_>, name: &str) -> Option<String> {
     let known = session.context.describe(name)?;
     let mut text = known.signature.clone();
     for line in known.documentation.iter().flat_map(|documentation| documentation.lines()) {
-        text.push_str(&format!("\n    {line}"));
+        text += &format!("\n    {line}");
     }
     for line in known.text.lines() {
-        text.push_str(&format!("\n  {}", session.faint(line)));
+        text += &format!("\n  {}", session.faint(line));
     }
-    text.push_str(&format!("\n{:<10} {}", "state", state_of(&known)));
+    text += &format!("\n{:<10} {}", "state", state_of(&known));
     for (what, names) in [("calls", &known.callees), ("called by", &known.callers)] {
         if !names.is_empty() {
-            text.push_str(&format!("\n{what:<10} {}", names.join(", ")));
+            text += &format!("\n{what:<10} {}", names.join(", "));
         }
     }
     let (source, line) = &known.place;
     if !source.starts_with('<') {
-        text.push_str(&format!("\n{:<10} {source}:{line}", "from"));
+        text += &format!("\n{:<10} {source}:{line}", "from");
     }
     Some(text)
 }
