@@ -88,9 +88,12 @@ impl Llvm {
             println!("cargo:rustc-link-lib=dylib={library}");
         }
         println!("cargo:rustc-link-lib=dylib=stdc++");
-        let script = Path::new(&env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join(START_SCRIPT);
         println!("cargo:rerun-if-changed={START_SCRIPT}");
-        println!("cargo:rustc-link-arg-bins=-Wl,-T,{}", script.display());
+        // Where it matters; linkers are picky about unoptimised binaries.
+        if env::var("PROFILE").is_ok_and(|profile| profile == "release") {
+            let script = Path::new(&env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join(START_SCRIPT);
+            println!("cargo:rustc-link-arg-bins=-Wl,-T,{}", script.display());
+        }
     }
 
     /// The `-l` names that llvm-config answers with. What it gives a path for

@@ -190,10 +190,10 @@ fn start(
     interrupt::install(context.interrupt_handle());
     context.set_deadline(options.timeout.map(|timeout| Instant::now() + timeout));
     let exit = command(&mut context, reporter);
-    if options.stats {
-        if let Ok(stats) = serde_json::to_string(&context.stats()) {
-            reporter.line(&stats);
-        }
+    if options.stats
+        && let Ok(stats) = serde_json::to_string(&context.stats())
+    {
+        reporter.line(&stats);
     }
     exit::leave(exit)
 }

@@ -13,6 +13,8 @@
 mod code;
 mod execute;
 mod links;
+#[cfg(test)]
+mod tests;
 
 use crate::failure::{Defined, Failure, Stopped, Trace};
 use crate::host::{HostError, HostFunctions, Intrinsic, Output};
@@ -155,7 +157,7 @@ impl Interpreter {
         let before = self.bindings.insert(name, binding);
         match &before {
             Some(Binding { code, .. }) => {
-                code.iter().for_each(|code| self.code.remove(*code));
+                self.code.remove_if(*code);
                 self.links.reset(name);
             }
             None => self.meaning_changed(name),
@@ -167,7 +169,7 @@ impl Interpreter {
     /// Binds a name to nothing; gives back what it was bound to.
     pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
         let Binding { function, code } = self.bindings.remove(&name)?;
-        code.iter().for_each(|code| self.code.remove(*code));
+        self.code.remove_if(code);
         self.links.reset(name);
         self.meaning_changed(name);
         Some(function)
@@ -231,9 +233,14 @@ impl Interpreter {
 
     fn link(&mut self, function: &Arc<Function>) -> Result<Entry, Failure> {
         let tape = self.tape(function)?;
+        self.link_tape(&tape, function)
+    }
+
+    /// Links a tape, wherever it comes from.
+    fn link_tape(&mut self, tape: &Tape, function: &Arc<Function>) -> Result<Entry, Failure> {
         tape.validate()
             .map_err(|fault| Failure::Compile { function: function.clone(), message: fault.to_string() })?;
-        let words = self.links.relocate(&tape, &mut self.code, &self.hosts)?;
+        let words = self.links.relocate(tape, &mut self.code, &self.hosts)?;
         self.variables.resize(self.links.variables(), 0.0);
         let code = self.code.add(&words, function, tape.locals);
         Ok(Entry { code, link: tape.locals, frame: tape.frame })
@@ -290,7 +297,7 @@ impl Interpreter {
         };
         for (user, binding) in &mut self.bindings {
             if binding.code.is_some() && uses(&binding.function) {
-                binding.code.take().iter().for_each(|code| self.code.remove(*code));
+                self.code.remove_if(binding.code.take());
                 self.links.reset(*user);
             }
         }

@@ -25,7 +25,7 @@ pub(crate) enum Machine {
     /// Compiled code.
     Native(Instance),
     /// Tapes, interpreted.
-    Tape(Interpreter),
+    Tape(Box<Interpreter>),
 }
 
 /// What a function is called by from Rust, in every context of an engine.
@@ -84,7 +84,7 @@ impl Machine {
             }
             Mode::Interpret => {
                 let options = interp::Options { stack: limits.stack, counts_fuel: limits.fuel.is_some() };
-                Ok(Self::Tape(Interpreter::new(engine.names(), engine.hosts(), options)))
+                Ok(Self::Tape(Box::new(Interpreter::new(engine.names(), engine.hosts(), options))))
             }
         }
     }

@@ -199,7 +199,7 @@ fn compile(
     };
     let bytes = std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().stack_size(1 << 30).spawn_scoped(scope, work);
-        worker.map(|worker| worker.join())
+        worker.map(std::thread::ScopedJoinHandle::join)
     });
     match bytes {
         Ok(Ok(bytes)) => Ok(bytes?),

@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn cut(pieces: &[&'static str]) -> Vec<(String, (usize, usize))> {
-        let items = Items::new(Pieces(pieces.to_vec().into_iter()));
+        let items = Items::new(Pieces(Vec::from(pieces).into_iter()));
         let sources = items.map(|source| source.expect("these streams do not fail"));
         sources.map(|source| (source.text().to_owned(), source.position(0))).collect()
     }

@@ -69,6 +69,13 @@ impl Code {
         }
     }
 
+    /// Takes a function out, if there is one.
+    pub(super) fn remove_if(&mut self, code: Option<u32>) {
+        if let Some(code) = code {
+            self.remove(code);
+        }
+    }
+
     /// The function that an instruction belongs to.
     pub(super) fn function(&self, at: u32) -> Option<&Arc<Function>> {
         self.frame(at).map(|(function, _)| function)

@@ -4,6 +4,9 @@
 //! (linking a callee, a larger stack, a closure of the host) ends the loop
 //! with a [`Pause`]; the interpreter deals with it and resumes.
 
+// With NaN, `!(a < b)` is not `a >= b`; and programs compare exactly.
+#![allow(clippy::neg_cmp_op_on_partial_ord, clippy::float_cmp)]
+
 use super::code::Entry;
 use crate::host::{self, Native};
 use crate::tape::op::Op;
@@ -53,7 +56,7 @@ pub(super) struct Program<'a> {
 
 /// True is what is neither 0 nor NaN.
 pub(super) fn truth(value: f64) -> bool {
-    value < 0.0 || value > 0.0
+    value != 0.0 && !value.is_nan()
 }
 
 /// What a frame's link holds: where its caller goes on, and the caller's base.
@@ -105,7 +108,7 @@ pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
     }
     macro_rules! jump {
         ($place:expr) => {
-            at = at.wrapping_add_signed(word!($place) as i32 as isize)
+            at = at.wrapping_add_signed(word!($place).cast_signed() as isize)
         };
     }
     macro_rules! pause {
@@ -321,11 +324,11 @@ pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
             Call => call!(Call);
             CallA => {
                 slot!(index!(2)) = a;
-                call!(CallA)
+                call!(CallA);
             };
             CallS => {
                 slot!(index!(2)) = slot!(index!(3));
-                call!(CallS)
+                call!(CallS);
             };
             Host => {
                 let frame = base + first!();

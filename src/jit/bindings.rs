@@ -50,9 +50,47 @@ struct Table {
     /// For a name, whose code depends on its definition: it was inlined there,
     /// or is called by what was.
     inliners: FxHashMap<Name, Vec<Name>>,
+    /// For a name, with which numbers of arguments bound definitions call it,
+    /// and how many of them do.
+    calls: FxHashMap<Name, Vec<(u32, u32)>>,
 }
 
 impl Table {
+    /// Binds a name; gives back what it was bound to.
+    fn bind(&mut self, name: Name, state: State, definition: Arc<Definition>) -> Option<Arc<Definition>> {
+        for callee in &definition.function().callees {
+            let calls = self.calls.entry(callee.name).or_default();
+            match calls.iter_mut().find(|(arity, _)| *arity == callee.arity) {
+                Some((_, count)) => *count += 1,
+                None => calls.push((callee.arity, 1)),
+            }
+        }
+        let old = self.bindings.insert(name, Binding { state, definition, asked: None });
+        old.map(|binding| self.released(binding))
+    }
+
+    /// Binds a name to nothing; gives back what it was bound to.
+    fn unbind(&mut self, name: Name) -> Option<Arc<Definition>> {
+        let old = self.bindings.remove(&name);
+        old.map(|binding| self.released(binding))
+    }
+
+    fn released(&mut self, binding: Binding) -> Arc<Definition> {
+        for callee in &binding.definition.function().callees {
+            let Some(calls) = self.calls.get_mut(&callee.name) else { continue };
+            if let Some(at) = calls.iter().position(|(arity, _)| *arity == callee.arity) {
+                calls[at].1 -= 1;
+                if calls[at].1 == 0 {
+                    calls.swap_remove(at);
+                }
+            }
+            if calls.is_empty() {
+                self.calls.remove(&callee.name);
+            }
+        }
+        binding.definition
+    }
+
     /// Whether everything that was inlined is still what its name means.
     fn is_current(&self, inlined: &[Arc<Function>]) -> bool {
         inlined.iter().all(|function| {
@@ -137,8 +175,7 @@ impl Bindings {
         for action in actions {
             match action {
                 Action::Bind => {
-                    let bound = new.take().map(|definition| Binding { state: next, definition, asked: None });
-                    old = bound.and_then(|binding| table.bindings.insert(name, binding));
+                    old = new.take().and_then(|definition| table.bind(name, next, definition));
                 }
                 Action::Reset => slots.reset(&self.memory, name),
                 Action::Unbind
@@ -150,7 +187,7 @@ impl Bindings {
             }
         }
         self.tell(name, event, (state, next), None);
-        old.map(|binding| binding.definition)
+        old
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
@@ -162,7 +199,7 @@ impl Bindings {
             slots.reset(&self.memory, name);
         }
         self.tell(name, Event::Drop, (state, next), None);
-        table.bindings.remove(&name).map(|binding| binding.definition)
+        table.unbind(name)
     }
 
     /// A call came through a trampoline, or code is asked for ahead.
@@ -256,6 +293,13 @@ impl Bindings {
             (binding.state == State::Materialized).then(|| binding.definition.function().clone())
         };
         tier_up.plan(tier, function, code, &called)
+    }
+
+    /// Whether a bound definition calls `name` with another number of arguments
+    /// than `arity`.
+    pub(super) fn is_called_without(&self, name: Name, arity: u32) -> bool {
+        let table = self.table.lock();
+        table.calls.get(&name).is_some_and(|calls| calls.iter().any(|(passed, _)| *passed != arity))
     }
 
     /// What a name is bound to, and how far it is.

@@ -308,17 +308,20 @@ impl Instance {
     }
 
     /// The definitions that call `function` with a number of arguments it does
-    /// not take. Found by looking at all definitions, but only if there is
-    /// code that makes such calls.
+    /// not take. Found by looking at all definitions, but only if one of
+    /// them makes such calls.
     fn stale_callers(&self, function: &Function) -> Vec<Arc<Function>> {
         let fits = |arity: &u32| *arity == function.arity();
-        if self.jit.slots.arities(function.name).iter().all(fits) {
+        if !self.bindings.is_called_without(function.name, function.arity()) {
             return Vec::new();
         }
         let calls_it_wrongly = |caller: &Arc<Function>| {
             caller.callees.iter().any(|callee| callee.name == function.name && !fits(&callee.arity))
         };
-        self.all().into_iter().map(|(_, caller)| caller).filter(calls_it_wrongly).collect()
+        let callers = self.all().into_iter().map(|(_, caller)| caller);
+        let mut stale: Vec<_> = callers.filter(calls_it_wrongly).collect();
+        stale.sort_by_key(|caller| caller.name.index());
+        stale
     }
 
     /// When the program defines a name that code has used as an instruction,

@@ -121,12 +121,6 @@ impl Slots {
             memory.redirect(slot, address);
         }
     }
-
-    /// With which numbers of arguments compiled code calls `name`.
-    pub(super) fn arities(&self, name: Name) -> Vec<u32> {
-        let tables = self.tables.lock();
-        tables.by_name.get(&name).into_iter().flatten().map(|(arity, _)| *arity).collect()
-    }
 }
 
 fn find(slots: &[(u32, Slot)], arity: u32) -> Option<Slot> {

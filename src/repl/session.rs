@@ -1,8 +1,5 @@
 //! A session: one context, and the answers to what is typed.
 
-// Commands that cannot fail have the type of those that can.
-#![allow(clippy::unnecessary_wraps)]
-
 use super::command::{self, Trouble};
 use super::file::{self, write_atomically};
 use super::input;

@@ -4,7 +4,7 @@ use super::command::Trouble;
 use super::screen::Screen;
 use super::session::Session;
 use crate::context::{Trace, Transition};
-use crate::jit::state::{Event, State};
+use crate::{Event, State};
 use std::time::Instant;
 
 pub(super) fn trace(session: &mut Session<'_>, argument: &str) -> Result<(), Trouble> {

@@ -17,7 +17,7 @@ impl Spans {
     /// Adds a span.
     pub fn push(&mut self, span: Span) {
         let distance = i64::from(span.start) - i64::from(self.last);
-        self.number(((distance << 1) ^ (distance >> 63)) as u64);
+        self.number(((distance << 1) ^ (distance >> 63)).cast_unsigned());
         self.number(u64::from(span.end.saturating_sub(span.start)));
         self.last = span.start;
     }
@@ -33,7 +33,7 @@ impl Spans {
     /// The spans in the order they were added.
     pub fn iter(&self) -> impl Iterator<Item = Span> + '_ {
         let mut bytes = self.bytes.iter();
-        let mut last = 0i64;
+        let mut last = 0u32;
         let mut number = move || {
             let (mut number, mut shift) = (0u64, 0);
             loop {
@@ -47,8 +47,9 @@ impl Spans {
         };
         std::iter::from_fn(move || {
             let (distance, length) = (number()?, number()?);
-            last += (distance >> 1) as i64 ^ -((distance & 1) as i64);
-            Some(Span { start: last as u32, end: last as u32 + length as u32 })
+            let distance = (distance >> 1) ^ (distance & 1).wrapping_neg();
+            last = last.wrapping_add(distance as u32);
+            Some(Span { start: last, end: last.saturating_add(length as u32) })
         })
     }
 }

@@ -54,7 +54,10 @@ impl Tape {
         let mut text = instruction.op.template().to_owned();
         for (place, (kind, raw)) in instruction.operands().enumerate() {
             let operand = match kind {
-                Kind::Target => instruction.target(at).map_or_else(String::new, |target| target.to_string()),
+                Kind::Target => {
+                    let target = at.saturating_add_signed((raw as u32).cast_signed() as isize);
+                    target.to_string()
+                }
                 Kind::Number => number(f64::from_bits(raw)),
                 Kind::Slot | Kind::Link | Kind::Frame => self.slot(raw, function, names),
                 Kind::Callee => named(self.callees.get(raw as usize).map(|callee| callee.name), names),

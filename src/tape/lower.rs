@@ -398,8 +398,8 @@ impl<'a> Lowering<'a> {
             BinaryOp::Subtract => self.arithmetic(Op::SubtractAS),
             BinaryOp::Multiply => self.arithmetic(Op::MultiplyAS),
             BinaryOp::Divide => self.arithmetic(Op::DivideAS),
-            BinaryOp::Remainder => self.from_slot(Op::RemainderSA),
-            BinaryOp::Power => self.from_slot(Op::PowerSA),
+            BinaryOp::Remainder => self.slot_first(Op::RemainderSA),
+            BinaryOp::Power => self.slot_first(Op::PowerSA),
             BinaryOp::Less => self.compare(Test::Less, false, false),
             BinaryOp::Greater => self.compare(Test::Less, true, false),
             BinaryOp::LessEqual => self.compare(Test::LessEqual, false, false),
@@ -427,7 +427,7 @@ impl<'a> Lowering<'a> {
 
     /// An operation that takes its left side from a slot, its right side from
     /// the accumulator.
-    fn from_slot(&mut self, op: Op) {
+    fn slot_first(&mut self, op: Op) {
         let height = self.values.len().saturating_sub(2);
         let (left, right) = self.operands();
         let slot = match left {
@@ -790,7 +790,7 @@ impl<'a> Lowering<'a> {
             Intrinsic::Floor => self.apply(Op::Floor),
             Intrinsic::Ceil => self.apply(Op::Ceil),
             Intrinsic::Trunc => self.apply(Op::Trunc),
-            Intrinsic::Copysign => self.from_slot(Op::CopysignSA),
+            Intrinsic::Copysign => self.slot_first(Op::CopysignSA),
         }
     }
 }

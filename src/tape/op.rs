@@ -258,6 +258,11 @@ impl Op {
         Self::ALL.get(word as usize & 0xff).copied()
     }
 
+    /// Whether it ends a loop: it looks for requests to stop when it goes back.
+    pub fn is_loop(self) -> bool {
+        (Self::NextS as u8..=Self::LoopLessEqualKS as u8).contains(&(self as u8))
+    }
+
     /// How many words an instruction takes.
     pub const fn length(self) -> usize {
         let kinds = self.operands();
@@ -329,10 +334,10 @@ impl Instruction {
         self.op.operands().iter().copied().zip(self.operands)
     }
 
-    /// Where it goes on if it jumps, for an instruction at `offset`.
-    pub fn target(&self, offset: usize) -> Option<i64> {
+    /// How many words from its own start it goes on if it jumps.
+    pub fn distance(&self) -> Option<i32> {
         let (_, raw) = self.operands().find(|(kind, _)| *kind == Kind::Target)?;
-        Some(offset as i64 + i64::from(raw as u32 as i32))
+        Some((raw as u32).cast_signed())
     }
 }
 
@@ -345,7 +350,7 @@ mod tests {
         for &op in Op::ALL {
             let raw = |(place, kind): (usize, &Kind)| match kind {
                 Kind::Number => (0.1 + place as f64).to_bits(),
-                Kind::Target => Raw::from((-7 - place as i32) as u32),
+                Kind::Target => Raw::from((7 + place as u32).wrapping_neg()),
                 _ => 0xAB_CDE0 + place as Raw,
             };
             let operands: Vec<Raw> = op.operands().iter().enumerate().map(raw).collect();

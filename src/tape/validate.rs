@@ -3,8 +3,8 @@
 //! The interpreter runs instructions without looking at their operands, so
 //! whatever may have changed a tape since it was lowered, this is what it
 //! relies on: every index is inside its table or frame, every jump leads to
-//! an instruction, execution never runs past the end, and nothing but a call
-//! writes a link.
+//! an instruction, only loops that look for requests jump back, execution
+//! never runs past the end, and nothing but a call writes a link.
 
 use super::op::{Instruction, Kind, Op, Raw};
 use super::{Callee, Tape};
@@ -37,10 +37,17 @@ impl Tape {
             last = Some((at, instruction.op));
         }
         for (at, instruction) in self.instructions() {
-            let Some(target) = instruction.and_then(|instruction| instruction.target(at)) else { continue };
-            let is_start = usize::try_from(target).is_ok_and(|target| starts.get(target) == Some(&true));
-            if !is_start {
+            let Some((distance, op)) =
+                instruction.and_then(|instruction| Some((instruction.distance()?, instruction.op)))
+            else {
+                continue;
+            };
+            let target = at.checked_add_signed(distance as isize);
+            if target.and_then(|target| starts.get(target)) != Some(&true) {
                 return Err(Fault { what: "a jump to no instruction", at });
+            }
+            if distance <= 0 && !op.is_loop() {
+                return Err(Fault { what: "a jump back without a check", at });
             }
         }
         match last {

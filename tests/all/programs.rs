@@ -33,7 +33,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Modes that must agree.
-const MODES: [[&str; 2]; 8] = [
+const MODES: [[&str; 2]; 12] = [
     ["--lazy", "-O0"],
     ["--lazy", "-O1"],
     ["--lazy", "-O2"],
@@ -42,6 +42,10 @@ const MODES: [[&str; 2]; 8] = [
     ["--eager", "-O1"],
     ["--eager", "-O2"],
     ["--eager", "-O3"],
+    ["--no-tier-up", "-O2"],
+    ["--no-tier-up", "-O3"],
+    ["--tier-up-after=2", "-O2"],
+    ["--interpret", "-O2"],
 ];
 
 /// Codes that no program file can bring about, and why.
@@ -142,7 +146,9 @@ impl Program {
         }
         match ran.code {
             Some(0) => {}
-            Some(code) => drop(writeln!(text, "#? {code}")),
+            Some(code) => {
+                let _ = writeln!(text, "#? {code}");
+            }
             None => text.push_str("#? killed by a signal\n"),
         }
         text
