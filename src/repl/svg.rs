@@ -49,7 +49,7 @@ fn head(title: &str) -> String {
     let (left, top, right, bottom) = FRAME;
     let (width, height, middle) = (right - left, bottom - top, f64::midpoint(left, right));
     format!(
-        r#"<svgg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">
+        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">
 <title>{title}</title>
 <style>
 rect.page {{ fill: #ffffff }}
