@@ -159,7 +159,17 @@ impl Context {
     }
 
     /// Puts the limits of one evaluation or call in force, until it is dropped.
+    #[inline]
     fn limit(&mut self) -> Option<Deadline> {
+        let limits = &self.engine.config().limits;
+        if limits.fuel.is_none() && limits.deadline.is_none() && self.deadline.is_none() {
+            return None;
+        }
+        self.set_limits()
+    }
+
+    #[cold]
+    fn set_limits(&mut self) -> Option<Deadline> {
         let limits = self.engine.config().limits;
         if let Some(fuel) = limits.fuel {
             self.instance.set_fuel(fuel);

@@ -41,7 +41,7 @@ use slots::Slots;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
-use worker::{Urgency, Workers};
+use worker::{Announcement, Urgency, Workers};
 
 /// A number that many threads add to.
 #[derive(Debug, Default)]
@@ -242,7 +242,10 @@ impl Jit {
     /// Has a worker do something, without waiting for it.
     fn later(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
         let counters = self.counters.clone();
-        let job = Box::new(move || timed(&counters, work));
+        let job = Box::new(move || {
+            timed(&counters, work);
+            Box::new(|| ()) as Announcement
+        });
         self.workers.submit(Urgency::Later, job).map_err(|error| Failure::System(error.to_string()))
     }
 
@@ -257,7 +260,7 @@ impl Jit {
         let (counters, giver) = (self.counters.clone(), Giver(answer.clone()));
         let job = Box::new(move || {
             let value = timed(&counters, work);
-            giver.give(value);
+            Box::new(move || giver.give(value)) as Announcement
         });
         self.workers.submit(Urgency::Now, job).map_err(|error| Failure::System(error.to_string()))?;
         let mut value = answer.value.lock();

@@ -173,17 +173,25 @@ impl Execution {
         if header.way_out.load(Ordering::Relaxed) != 0 {
             return Ok(None);
         }
-        let stack = match &mut self.stack {
-            Some(stack) => stack,
-            empty => empty.insert(Memory::with_guard(self.stack_size)?),
-        };
+        if self.stack.is_none() {
+            self.set_up_stack()?;
+        }
+        // The limit is in force: whoever asks for a stop changes it, and the
+        // check that this makes fail restores it.
+        Ok(self.stack.as_ref().map(|stack| stack.address() + stack.size()))
+    }
+
+    #[cold]
+    fn set_up_stack(&mut self) -> std::io::Result<()> {
+        let header = self.memory.header();
+        let stack = self.stack.insert(Memory::with_guard(self.stack_size)?);
         let limit = stack.address() + RESERVE;
         header.stack_limit.store(limit, Ordering::Relaxed);
         header.limit.store(limit, Ordering::SeqCst);
         if header.requests.load(Ordering::SeqCst) != 0 {
             header.limit.store(usize::MAX, Ordering::SeqCst);
         }
-        Ok(Some(stack.address() + stack.size()))
+        Ok(())
     }
 
     /// Gives the memory of a stack that was used deeply back to the system.

@@ -7,7 +7,7 @@
 //! lock-freedom", 2004, section 5.2.3, with runs as critical regions.)
 
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Not running.
@@ -23,11 +23,18 @@ pub(super) struct Epochs<T> {
     now: AtomicU64,
     activities: Mutex<Vec<Weak<Activity>>>,
     garbage: Mutex<Vec<(u64, T)>>,
+    /// How much garbage there is, for those who need not know exactly.
+    waiting: AtomicUsize,
 }
 
 impl<T> Epochs<T> {
     pub(super) fn new() -> Self {
-        Self { now: AtomicU64::new(0), activities: Mutex::default(), garbage: Mutex::default() }
+        Self {
+            now: AtomicU64::new(0),
+            activities: Mutex::default(),
+            garbage: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+        }
     }
 
     /// Takes part from now on, idle at first.
@@ -50,9 +57,14 @@ impl<T> Epochs<T> {
         true
     }
 
-    /// Marks the end of a run that [`begin`](Self::begin) said true to.
+    /// Marks the end of a run that [`begin`](Self::begin) said true to, and
+    /// frees what waited for it. What another thread gives up at this very
+    /// moment may be left to the next end of a run.
     pub(super) fn end(&self, activity: &Activity) {
-        activity.0.store(IDLE, Ordering::SeqCst);
+        activity.0.store(IDLE, Ordering::Release);
+        if self.waiting.load(Ordering::Relaxed) != 0 {
+            self.collect();
+        }
     }
 
     /// Gives up something that no run can enter from now on.
@@ -60,12 +72,13 @@ impl<T> Epochs<T> {
         let mut waiting = self.garbage.lock();
         let epoch = self.now.fetch_add(1, Ordering::SeqCst);
         waiting.push((epoch, garbage));
+        self.waiting.store(waiting.len(), Ordering::Relaxed);
         drop(waiting);
         self.collect();
     }
 
     /// Frees what no run can still be in.
-    pub(super) fn collect(&self) {
+    fn collect(&self) {
         let oldest = self.oldest();
         let mut garbage = self.garbage.lock();
         if garbage.first().is_none_or(|(epoch, _)| *epoch >= oldest) {
@@ -73,6 +86,7 @@ impl<T> Epochs<T> {
         }
         let kept = garbage.partition_point(|(epoch, _)| *epoch < oldest);
         let freed: Vec<_> = garbage.drain(..kept).collect();
+        self.waiting.store(garbage.len(), Ordering::Relaxed);
         // Freeing takes locks of its own.
         drop(garbage);
         drop(freed);
@@ -114,7 +128,6 @@ mod tests {
         assert!(epochs.begin(&late));
         assert_eq!((freed.load(Ordering::SeqCst), epochs.waiting()), (0, 1));
         epochs.end(&early);
-        epochs.collect();
         assert_eq!((freed.load(Ordering::SeqCst), epochs.waiting()), (1, 0), "the late run began after it");
     }
 
@@ -128,7 +141,6 @@ mod tests {
         epochs.retire(Tally(freed.clone()));
         assert_eq!(freed.load(Ordering::SeqCst), 0);
         epochs.end(&activity);
-        epochs.collect();
         assert_eq!(freed.load(Ordering::SeqCst), 1);
     }
 

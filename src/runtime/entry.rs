@@ -85,7 +85,10 @@ impl Execution {
         let stack = self.prepare()?.unwrap_or(0);
         let header: *const Header = self.memory.header();
         let mut run = Run { surroundings };
-        let outer_run = self.memory.header().owner.swap((&raw mut run) as usize, Ordering::Relaxed);
+        // Only the thread that runs uses the owner.
+        let owner = &self.memory.header().owner;
+        let outer_run = owner.load(Ordering::Relaxed);
+        owner.store((&raw mut run) as usize, Ordering::Relaxed);
         let outer = CURRENT.replace(header);
         let mut few = [0.0; 8];
         let registers = if arguments.len() <= few.len() {
@@ -148,7 +151,11 @@ extern "C" fn on_stop(header: &Header, stack: usize) {
     header.limit.store(limit, Ordering::SeqCst);
     let requests = header.requests.load(Ordering::SeqCst);
     let stop = if let Some(request) = Request::first(requests) {
-        header.requests.fetch_and(!(request as u64), Ordering::SeqCst);
+        let bit = request as u64;
+        if header.requests.fetch_and(!bit, Ordering::SeqCst) != bit {
+            // The others are for the next run.
+            header.limit.store(usize::MAX, Ordering::SeqCst);
+        }
         Stop::Requested(request)
     } else if stack < limit {
         Stop::Overflow
