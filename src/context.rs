@@ -12,7 +12,7 @@ use crate::jit::state::State;
 use crate::jit::{Failure, Instance, Stopped};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
-use crate::runtime::Slot;
+use crate::runtime::{Arguments, Slot};
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
@@ -278,12 +278,13 @@ impl Context {
     /// does not run to its end.
     pub fn call(&mut self, name: &str, arguments: &[f64]) -> Result<f64, Error> {
         let (_, slot) = self.slot(name, arguments.len() as u32)?;
-        self.call_slot(slot, arguments)
+        self.call_slot(slot, Arguments::new(arguments, &mut [0.0; 8]))
     }
 
-    pub(crate) fn call_slot(&mut self, slot: Slot, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
+    #[inline]
+    pub(crate) fn call_slot(&mut self, slot: Slot, arguments: Arguments<'_>) -> Result<f64, Error> {
         let _limit = self.limit();
-        let result = self.instance.call(slot, arguments.as_ref(), &mut *self.output);
+        let result = self.instance.call(slot, arguments, &mut *self.output);
         result.map_err(|stopped| self.stopped(&stopped))
     }
 
@@ -376,6 +377,7 @@ impl Context {
         }
     }
 
+    #[cold]
     fn stopped(&self, stopped: &Stopped) -> Error {
         let functions = || self.functions();
         let teller = Teller { names: self.engine.names(), functions: &functions };

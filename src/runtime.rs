@@ -10,9 +10,11 @@
 //! How code comes into being is not known here.
 
 mod entry;
+mod fence;
 mod memory;
 
-pub use entry::{Left, Stop, Surroundings, enter_trampoline, is_entry, refuse, support};
+pub use entry::{Arguments, Left, Stop, Surroundings, enter_trampoline, is_entry, refuse, support};
+pub use fence::Fence;
 
 use crate::abi::{self, Header};
 use memory::Memory;
@@ -168,6 +170,7 @@ impl Execution {
 
     /// The top of the stack to switch to; `None` if code of this execution is
     /// already running, on that stack.
+    #[inline]
     fn prepare(&mut self) -> std::io::Result<Option<usize>> {
         let header = self.memory.header();
         if header.way_out.load(Ordering::Relaxed) != 0 {

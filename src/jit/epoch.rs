@@ -6,6 +6,7 @@
 //! began in *e* or before. (The scheme is that of K. Fraser, "Practical
 //! lock-freedom", 2004, section 5.2.3, with runs as critical regions.)
 
+use crate::runtime::Fence;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -25,6 +26,7 @@ pub(super) struct Epochs<T> {
     garbage: Mutex<Vec<(u64, T)>>,
     /// How much garbage there is, for those who need not know exactly.
     waiting: AtomicUsize,
+    fence: Fence,
 }
 
 impl<T> Epochs<T> {
@@ -34,6 +36,7 @@ impl<T> Epochs<T> {
             activities: Mutex::default(),
             garbage: Mutex::default(),
             waiting: AtomicUsize::new(0),
+            fence: Fence::new(),
         }
     }
 
@@ -49,17 +52,21 @@ impl<T> Epochs<T> {
     /// Marks the beginning of a run. Returns false, and changes nothing, if
     /// one is in progress already. What code the run enters must be looked up
     /// after this.
+    #[inline]
     pub(super) fn begin(&self, activity: &Activity) -> bool {
         if activity.0.load(Ordering::Relaxed) != IDLE {
             return false;
         }
-        activity.0.store(self.now.load(Ordering::SeqCst), Ordering::SeqCst);
+        activity.0.store(self.now.load(Ordering::SeqCst), Ordering::Relaxed);
+        // Before the code to enter is looked up.
+        self.fence.light();
         true
     }
 
     /// Marks the end of a run that [`begin`](Self::begin) said true to, and
     /// frees what waited for it. What another thread gives up at this very
     /// moment may be left to the next end of a run.
+    #[inline]
     pub(super) fn end(&self, activity: &Activity) {
         activity.0.store(IDLE, Ordering::Release);
         if self.waiting.load(Ordering::Relaxed) != 0 {
@@ -99,6 +106,8 @@ impl<T> Epochs<T> {
     }
 
     fn oldest(&self) -> u64 {
+        // After the last way into the garbage is gone.
+        self.fence.heavy();
         let activities = self.activities.lock();
         let begun =
             activities.iter().filter_map(|activity| Some(activity.upgrade()?.0.load(Ordering::SeqCst)));

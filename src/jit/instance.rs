@@ -10,7 +10,7 @@ use super::state::{Event, State};
 use super::{Jit, nanoseconds};
 use crate::host::{self, Callable, Output};
 use crate::name::Name;
-use crate::runtime::{self, Execution, ExecutionMemory, Left, Slot, Stop, Stopper, Surroundings};
+use crate::runtime::{self, Arguments, Execution, ExecutionMemory, Left, Slot, Stop, Stopper, Surroundings};
 use crate::sema::checked::Function;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -169,7 +169,7 @@ impl Instance {
     pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
         let code = self.jit.expression(expression, &self.stopper())?;
         let (start, waited) = (Instant::now(), self.waited);
-        let result = self.enter(|_| code.body, &[], output);
+        let result = self.enter(|_| code.body, Arguments::NONE, output);
         let waited = self.waited - waited;
         self.run_nanoseconds += nanoseconds(start.elapsed()).saturating_sub(waited);
         result
@@ -188,7 +188,13 @@ impl Instance {
     ///
     /// # Errors
     /// Why it did not run to its end.
-    pub fn call(&mut self, slot: Slot, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Stopped> {
+    #[inline]
+    pub fn call(
+        &mut self,
+        slot: Slot,
+        arguments: Arguments<'_>,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
         self.enter(|memory| memory.slot(slot), arguments, output)
     }
 
@@ -209,11 +215,12 @@ impl Instance {
         Ok(())
     }
 
+    #[inline]
     #[allow(unsafe_code)]
     fn enter(
         &mut self,
         body: impl FnOnce(&ExecutionMemory) -> usize,
-        arguments: &[f64],
+        arguments: Arguments<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
         let Self { jit, bindings, activity, execution, .. } = self;

@@ -64,6 +64,35 @@ thread_local! {
     static CURRENT: Cell<*const Header> = const { Cell::new(ptr::null()) };
 }
 
+/// The arguments of a call, in memory that has room for all the registers
+/// that arguments go to.
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments<'a>(&'a [f64]);
+
+/// How many arguments go to registers.
+pub const REGISTERS: usize = 8;
+
+impl<'a> Arguments<'a> {
+    /// No arguments.
+    pub const NONE: Self = Self(&[0.0; REGISTERS]);
+
+    /// Up to so many arguments; what is not one is ignored.
+    pub fn few(arguments: &'a [f64; REGISTERS]) -> Self {
+        Self(arguments)
+    }
+
+    /// Any number of arguments, copied to `room` if they are few.
+    pub fn new(arguments: &'a [f64], room: &'a mut [f64; REGISTERS]) -> Self {
+        match room.get_mut(..arguments.len()) {
+            Some(start) => {
+                start.copy_from_slice(arguments);
+                Self(room)
+            }
+            None => Self(arguments),
+        }
+    }
+}
+
 impl Execution {
     /// Calls compiled code.
     ///
@@ -76,10 +105,11 @@ impl Execution {
     /// that takes exactly these arguments, stays in memory during the call,
     /// and whose slots in this execution's memory all hold such addresses,
     /// trampolines whose landing is [`enter_trampoline`], or [`refuse`].
+    #[inline]
     pub unsafe fn call(
         &mut self,
         body: usize,
-        arguments: &[f64],
+        arguments: Arguments<'_>,
         surroundings: &mut dyn Surroundings,
     ) -> std::io::Result<Result<f64, Left>> {
         let stack = self.prepare()?.unwrap_or(0);
@@ -90,21 +120,15 @@ impl Execution {
         let outer_run = owner.load(Ordering::Relaxed);
         owner.store((&raw mut run) as usize, Ordering::Relaxed);
         let outer = CURRENT.replace(header);
-        let mut few = [0.0; 8];
-        let registers = if arguments.len() <= few.len() {
-            few[..arguments.len()].copy_from_slice(arguments);
-            few.as_ptr()
-        } else {
-            arguments.as_ptr()
-        };
         let mut result = 0.0;
-        let more = arguments.len().saturating_sub(few.len());
+        let Arguments(arguments) = arguments;
+        let more = arguments.len().saturating_sub(REGISTERS);
         // SAFETY: the header is that of this execution; `body` and the slots
-        // are as the caller promises; `registers` points to at least 8
-        // doubles and `more` beyond them; the stack is this execution's own,
+        // are as the caller promises; the arguments are at least 8 doubles
+        // (`Arguments`) and `more` beyond them; the stack is this execution's own,
         // or 0 when it is the one in use. The pointer to `run` is used only
         // by routines that `enter` calls, and is reset below.
-        let left = unsafe { enter(header, body, registers, more, stack, &raw mut result) };
+        let left = unsafe { enter(header, body, arguments.as_ptr(), more, stack, &raw mut result) };
         CURRENT.set(outer);
         let header = self.memory.header();
         header.owner.store(outer_run, Ordering::Relaxed);
