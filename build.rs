@@ -19,7 +19,7 @@ const INCOMPLETE: &str = "The static libraries of LLVM 22 are missing: apt-get i
 /// System libraries that only unused parts of LLVM need.
 const UNUSED: [&str; 1] = ["xml2"];
 /// The parts of LLVM that are linked.
-const COMPONENTS: [&str; 3] = ["orcjit", "passes", "x86"];
+const COMPONENTS: [&str; 4] = ["orcjit", "orcdebugging", "passes", "x86"];
 /// C++ sources of the crate; those that do not exist (yet) are left out.
 const SHIMS: [&str; 3] = ["src/orc/shim.cpp", "src/orc/slab.cpp", "src/codegen/pipeline.cpp"];
 /// What the command's linker is asked for, beside what Cargo asks for: no

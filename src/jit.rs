@@ -80,6 +80,10 @@ pub struct Options {
     pub max_code_bytes: u64,
     /// How many threads may compile at once.
     pub workers: usize,
+    /// Whether `perf` is told the names of functions.
+    pub perf_map: bool,
+    /// Whether debuggers are told of functions.
+    pub debug_objects: bool,
 }
 
 /// The JIT of one engine.
@@ -113,7 +117,11 @@ impl Jit {
         hosts: Arc<HostFunctions>,
         options: Options,
     ) -> Result<Arc<Self>, OrcError> {
-        let session = Session::new(&SessionOptions { code_limit: options.max_code_bytes })?;
+        let session = Session::new(&SessionOptions {
+            code_limit: options.max_code_bytes,
+            perf_map: options.perf_map,
+            debug_objects: options.debug_objects,
+        })?;
         let dylib = session.create_dylib("program")?;
         let refuse = Address::new(runtime::refuse() as u64);
         let enter =

@@ -26,6 +26,7 @@ pub struct Slot(pub u32);
 
 impl Slot {
     /// Its offset in an execution context.
+    #[inline]
     pub fn offset(self) -> usize {
         abi::SLOTS + self.0 as usize * 8
     }
@@ -37,6 +38,7 @@ pub struct Variable(pub u32);
 
 impl Variable {
     /// Its offset in an execution context.
+    #[inline]
     pub fn offset(self) -> usize {
         abi::VARIABLES + self.0 as usize * 8
     }
@@ -62,16 +64,19 @@ impl ExecutionMemory {
         Memory::new(abi::SIZE).map(Self)
     }
 
+    #[inline]
     fn header(&self) -> &Header {
         self.0.at(0)
     }
 
     /// Where a slot leads to.
+    #[inline]
     pub fn slot(&self, slot: Slot) -> usize {
         self.0.at::<AtomicUsize>(slot.offset()).load(Ordering::Acquire)
     }
 
     /// Makes a slot lead to `address`, from the next call on.
+    #[inline]
     pub fn redirect(&self, slot: Slot, address: usize) {
         self.0.at::<AtomicUsize>(slot.offset()).store(address, Ordering::Release);
     }

@@ -252,6 +252,8 @@ unsafe extern "C" fn enter(
         "test r8, r8",
         "cmovnz rsp, r8",
         // Arguments beyond the eighth go to the stack, 16-byte aligned.
+        "test rcx, rcx",
+        "jz 4f",
         "lea rax, [rcx * 8 + 15]",
         "and rax, -16",
         "sub rsp, rax",
@@ -264,6 +266,8 @@ unsafe extern "C" fn enter(
         "mov [rsp + rax * 8], r10",
         "inc rax",
         "jmp 2b",
+        "4:",
+        "and rsp, -16",
         "3:",
         "movsd xmm0, [rdx]",
         "movsd xmm1, [rdx + 8]",

@@ -8,3 +8,4 @@ mod limits;
 mod programs;
 mod sessions;
 mod tidy;
+mod instructions;
