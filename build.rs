@@ -21,7 +21,8 @@ const UNUSED: [&str; 1] = ["xml2"];
 /// The parts of LLVM that are linked.
 const COMPONENTS: [&str; 4] = ["orcjit", "orcdebugging", "passes", "x86"];
 /// C++ sources of the crate; those that do not exist (yet) are left out.
-const SHIMS: [&str; 3] = ["src/orc/shim.cpp", "src/orc/slab.cpp", "src/codegen/pipeline.cpp"];
+const SHIMS: [&str; 4] =
+    ["src/orc/shim.cpp", "src/orc/slab.cpp", "src/codegen/pipeline.cpp", "src/llvm/start.cpp"];
 /// What the command's linker is asked for, beside what Cargo asks for: no
 /// position independence, whose 50,000 relocations take a millisecond of every
 /// start, and the functions of a start side by side.
@@ -29,6 +30,8 @@ const BINARY_ARGUMENTS: [&str; 3] = ["-no-pie", "-static-libgcc", "-Wl,--no-warn
 /// The functions of LLVM that run when the command starts and compiles a small
 /// function: hashes of their symbols. `benches/start-order` writes it.
 const START_ORDER: &str = "src/cli/start.order";
+/// What the binary is linked with to start LLVM late.
+const START_SCRIPT: &str = "src/llvm/start.ld";
 /// Their headers, which they find beside themselves.
 const HEADERS: [&str; 1] = ["src/orc/slab.h"];
 
@@ -94,6 +97,12 @@ impl Llvm {
             println!("cargo:rustc-link-lib=dylib={library}");
         }
         println!("cargo:rustc-link-lib=dylib=stdc++");
+        println!("cargo:rerun-if-changed={START_SCRIPT}");
+        // Where it matters; linkers are picky about unoptimised binaries.
+        if env::var("PROFILE").is_ok_and(|profile| profile == "release") {
+            let script = Path::new(&env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join(START_SCRIPT);
+            println!("cargo:rustc-link-arg-bins=-Wl,-T,{}", script.display());
+        }
     }
 
     /// The `-l` names that llvm-config answers with. What it gives a path for

@@ -58,6 +58,10 @@ pub const SIZE: usize = VARIABLES + VARIABLE_COUNT * 8;
 /// `void kal$stop(context)`.
 pub const STOP: &str = "kal$stop";
 
+/// The routine that code calls when it has been called often:
+/// `void kal$hot(context)`.
+pub const HOT: &str = "kal$hot";
+
 /// The routine that a closure's thunk calls:
 /// `double kal$host(context, name, arguments, count)`.
 pub const HOST: &str = "kal$host";

@@ -3,6 +3,7 @@
 use crate::codegen::Level;
 use crate::error::Error;
 use crate::host::{Call, Callable, Closure, HostError, HostFunctions};
+use crate::jit::TierUp;
 use crate::limits::Limits;
 use crate::name::Names;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ pub enum Mode {
     Lazy,
     /// When they are defined, on all cores.
     Eager,
+    /// Never: programs are interpreted, and the compiler is not started.
+    Interpret,
 }
 
 /// How an engine is set up: mode, optimisation, limits, host functions.
@@ -31,7 +34,9 @@ pub enum Mode {
 pub struct Config {
     pub(crate) mode: Mode,
     pub(crate) level: Level,
-    pub(crate) workers: usize,
+    pub(crate) tier_up: TierUp,
+    /// Nothing: one for each core, counted when they are needed.
+    pub(crate) workers: Option<usize>,
     pub(crate) limits: Limits,
     pub(crate) perf_map: bool,
     pub(crate) debug_objects: bool,
@@ -44,7 +49,8 @@ impl Config {
         Self {
             mode: Mode::default(),
             level: Level::default(),
-            workers: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            tier_up: TierUp::default(),
+            workers: None,
             limits: Limits::default(),
             perf_map: false,
             debug_objects: false,
@@ -66,10 +72,18 @@ impl Config {
         self
     }
 
+    /// When functions that were compiled quickly are compiled again, at the
+    /// full level. Answers never depend on it.
+    #[must_use]
+    pub fn tier_up(mut self, tier_up: TierUp) -> Self {
+        self.tier_up = tier_up;
+        self
+    }
+
     /// How many threads may compile at once; at least 1.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = workers.max(1);
+        self.workers = Some(workers.max(1));
         self
     }
 

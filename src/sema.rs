@@ -7,6 +7,7 @@
 
 pub mod checked;
 mod resolve;
+pub mod spans;
 
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
@@ -72,6 +73,27 @@ pub fn check(item: &ast::Item, environment: &dyn Environment) -> Result<Item, Ve
     let mut checker = Checker { environment, source: &item.source, diagnostics: Vec::new() };
     let checked = checker.item(item);
     if checker.diagnostics.is_empty() { Ok(checked) } else { Err(checker.diagnostics) }
+}
+
+/// Checks an expression that has parameters, as a function without a name.
+///
+/// # Errors
+/// As [`check`]; also when the item is no expression.
+pub fn check_formula(
+    item: &ast::Item,
+    parameters: &[Name],
+    environment: &dyn Environment,
+) -> Result<Arc<Function>, Vec<Diagnostic>> {
+    let ItemKind::Expression(body) = &item.kind else {
+        let message = "an expression is wanted here, not a definition";
+        return Err(vec![Diagnostic::error(Code::UnexpectedToken, &item.source, item.span, message)]);
+    };
+    let mut checker = Checker { environment, source: &item.source, diagnostics: Vec::new() };
+    let spanned = |name| Spanned { name, span: item.span };
+    let nameless = spanned(environment.names().intern(checked::EXPRESSION));
+    let parameters: Vec<Spanned> = parameters.iter().copied().map(spanned).collect();
+    let function = Resolver::new(&mut checker, nameless, &parameters).body(body, item.span);
+    if checker.diagnostics.is_empty() { Ok(Arc::new(function)) } else { Err(checker.diagnostics) }
 }
 
 /// The check of one item: its surroundings and what was found so far.

@@ -23,6 +23,7 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/GVN.h"
 #include "llvm/Transforms/Scalar/Reassociate.h"
@@ -62,6 +63,7 @@ struct Passes {
   Error build(unsigned Level) {
     if (Level == 0)
       return Error::success();
+    MPM.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
     if (Level == 1) {
       // Not `parsePassPipeline`, which links every pass there is.
       FunctionPassManager FPM;

@@ -59,6 +59,7 @@ impl Session {
     /// # Errors
     /// [`OrcError::Session`] if the host refuses what it needs.
     pub fn new(options: &SessionOptions) -> Result<Self, OrcError> {
+        crate::llvm::start();
         let inner = SessionInner::new(options)?;
         inner.tell_tools(options)?;
         Ok(Self { inner: Arc::new(inner) })

@@ -12,8 +12,9 @@
 //! - `refuse` stands in for a body that cannot be called.
 #![allow(unsafe_code)]
 
-use super::{Execution, Request};
+use super::Execution;
 use crate::abi::{self, Header};
+use crate::stop::Request;
 use std::arch::naked_asm;
 use std::cell::Cell;
 use std::mem::offset_of;
@@ -32,6 +33,9 @@ pub trait Surroundings {
 
     /// A check stopped the code.
     fn stop(&mut self, stop: Stop);
+
+    /// The function that `address` lies in has been called often.
+    fn hot(&mut self, address: usize);
 }
 
 /// Why a check stopped the code.
@@ -67,29 +71,39 @@ thread_local! {
 /// The arguments of a call, in memory that has room for all the registers
 /// that arguments go to.
 #[derive(Clone, Copy, Debug)]
-pub struct Arguments<'a>(&'a [f64]);
+pub struct Arguments<'a> {
+    doubles: &'a [f64],
+    count: usize,
+}
 
 /// How many arguments go to registers.
 pub const REGISTERS: usize = 8;
 
 impl<'a> Arguments<'a> {
     /// No arguments.
-    pub const NONE: Self = Self(&[0.0; REGISTERS]);
+    pub const NONE: Self = Self { doubles: &[0.0; REGISTERS], count: 0 };
 
-    /// Up to so many arguments; what is not one is ignored.
-    pub fn few(arguments: &'a [f64; REGISTERS]) -> Self {
-        Self(arguments)
+    /// The first `count` of these.
+    #[inline]
+    pub fn few(registers: &'a [f64; REGISTERS], count: u32) -> Self {
+        Self { doubles: registers, count: REGISTERS.min(count as usize) }
     }
 
     /// Any number of arguments, copied to `room` if they are few.
     pub fn new(arguments: &'a [f64], room: &'a mut [f64; REGISTERS]) -> Self {
-        match room.get_mut(..arguments.len()) {
+        let count = arguments.len();
+        match room.get_mut(..count) {
             Some(start) => {
                 start.copy_from_slice(arguments);
-                Self(room)
+                Self { doubles: room, count }
             }
-            None => Self(arguments),
+            None => Self { doubles: arguments, count },
         }
+    }
+
+    /// The arguments alone.
+    pub fn as_slice(&self) -> &'a [f64] {
+        &self.doubles[..self.count]
     }
 }
 
@@ -121,14 +135,13 @@ impl Execution {
         owner.store((&raw mut run) as usize, Ordering::Relaxed);
         let outer = CURRENT.replace(header);
         let mut result = 0.0;
-        let Arguments(arguments) = arguments;
-        let more = arguments.len().saturating_sub(REGISTERS);
+        let more = arguments.count.saturating_sub(REGISTERS);
         // SAFETY: the header is that of this execution; `body` and the slots
         // are as the caller promises; the arguments are at least 8 doubles
         // (`Arguments`) and `more` beyond them; the stack is this execution's own,
         // or 0 when it is the one in use. The pointer to `run` is used only
         // by routines that `enter` calls, and is reset below.
-        let left = unsafe { enter(header, body, arguments.as_ptr(), more, stack, &raw mut result) };
+        let left = unsafe { enter(header, body, arguments.doubles.as_ptr(), more, stack, &raw mut result) };
         CURRENT.set(outer);
         let header = self.memory.header();
         header.owner.store(outer_run, Ordering::Relaxed);
@@ -195,6 +208,13 @@ extern "C" fn on_stop(header: &Header, stack: usize) {
     });
 }
 
+extern "C" fn on_hot(header: &Header, address: usize) {
+    with_run(header, |surroundings| {
+        surroundings.hot(address);
+        Some(())
+    });
+}
+
 /// # Safety
 /// Called by the `host` routine only: `arguments` points to `count` doubles.
 unsafe extern "C" fn on_host(header: &Header, closure: u64, arguments: *const f64, count: usize) -> f64 {
@@ -213,6 +233,7 @@ pub fn refuse() -> usize {
 pub fn support(symbol: &str) -> Option<usize> {
     match symbol {
         abi::STOP => Some(stop_routine as *const () as usize),
+        abi::HOT => Some(hot_routine as *const () as usize),
         abi::HOST => Some(host_routine as *const () as usize),
         _ => None,
     }
@@ -335,6 +356,12 @@ unsafe extern "C" fn stop_routine() {
         failed = const offset_of!(Header, failed),
         leave = sym leave_routine,
     )
+}
+
+/// `void kal$hot(context)`
+#[unsafe(naked)]
+unsafe extern "C" fn hot_routine() {
+    naked_asm!("mov rsi, [rsp]", "jmp {on_hot}", on_hot = sym on_hot)
 }
 
 /// `double kal$host(context, closure, arguments, count)`

@@ -3,9 +3,14 @@
 mod binary;
 mod cli;
 mod embedding;
+mod generated;
 mod grammar;
+mod instructions;
 mod limits;
 mod programs;
+mod prompt;
 mod sessions;
+mod tapes;
+mod terminal;
 mod tidy;
-mod instructions;
+mod transcripts;
