@@ -5,6 +5,7 @@ mod cli;
 mod embedding;
 mod generated;
 mod grammar;
+mod instructions;
 mod limits;
 mod programs;
 mod prompt;
