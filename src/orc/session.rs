@@ -167,8 +167,8 @@ unsafe impl Sync for SessionInner {}
 impl SessionInner {
     fn new(options: &SessionOptions) -> Result<Self, OrcError> {
         let mut shim = ptr::null_mut();
-        // SAFETY: on success the result is a session that we own.
         let (limit, anonymous) = (options.code_limit, options.perf_map);
+        // SAFETY: on success the result is a session that we own.
         let error = unsafe { ffi::orc_shim_session_create(limit, anonymous, &raw mut shim) };
         check(error, OrcError::Session)?;
         let shim = NonNull::new(shim).expect("success means a session");
