@@ -18,7 +18,7 @@ impl Report {
              start to end of the\nprocess, compilation included for Kal, node and luajit, not included for gcc \
              and clang unless\nthe row says so. The ratio is to Kal. Memory is the peak resident size.\n\n",
         );
-        let _ = writeln!(text, "{} interleaved runs of each (more of the short ones); medians.\n", rounds);
+        let _ = writeln!(text, "{rounds} interleaved runs of each (more of the short ones); medians.\n");
         for (what, line) in machine() {
             let _ = writeln!(text, "- {what}: {line}");
         }
