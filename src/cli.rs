@@ -77,6 +77,10 @@ struct Options {
     /// Stop each item after so many function entries and loop rounds
     #[arg(long, value_name = "COUNT", global = true)]
     fuel: Option<u64>,
+    /// Let the program declare and call this C function, of the process or of
+    /// the shared library at PATH; it can do anything, a crash included
+    #[arg(long, value_name = "NAME[=PATH]", global = true)]
+    allow_extern: Vec<String>,
     /// Colour in diagnostics
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     color: Color,
@@ -196,15 +200,22 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 impl Options {
+    #[allow(unsafe_code)]
     fn config(&self) -> Config {
-        Config::new().mode(if self.eager { Mode::Eager } else { Mode::Lazy }).level(self.level()).limits(
-            Limits {
-                stack: (self.stack_size as usize) << 20,
-                max_nesting: self.max_nesting,
-                fuel: self.fuel,
-                ..Limits::default()
-            },
-        )
+        let allowed = self.allow_extern.iter().fold(Config::new(), |config, allowed| {
+            let (name, path) = match allowed.split_once('=') {
+                Some((name, path)) => (name, Some(PathBuf::from(path))),
+                None => (allowed.as_str(), None),
+            };
+            // SAFETY: not ours to ensure: who gives the option vouches for it.
+            unsafe { config.allow_extern(name, path) }
+        });
+        allowed.mode(if self.eager { Mode::Eager } else { Mode::Lazy }).level(self.level()).limits(Limits {
+            stack: (self.stack_size as usize) << 20,
+            max_nesting: self.max_nesting,
+            fuel: self.fuel,
+            ..Limits::default()
+        })
     }
 
     fn engine(&self) -> Result<Engine, crate::Error> {

@@ -207,7 +207,10 @@ impl Context {
     fn item(&mut self, item: sema::Item) -> Result<Outcome, Error> {
         match item {
             sema::Item::Definition(function, fixity) => self.define(&function, fixity),
-            sema::Item::Extern => Ok(Outcome::Extern),
+            sema::Item::Extern(name, arity) => {
+                self.instance.declare(name, arity);
+                Ok(Outcome::Extern)
+            }
             sema::Item::Variables(function, names) => {
                 self.evaluate(&function)?;
                 self.variables.extend(&names);
@@ -282,7 +285,8 @@ impl Context {
         let name = self.engine.names().get(text).ok_or_else(missing)?;
         let bound = self.instance.binding(name).map(|(_, function)| function.arity());
         let host = || self.engine.hosts().get(name).map(|host| host.arity);
-        let takes = bound.or_else(host).ok_or_else(missing)?;
+        let declared = || self.instance.declared(name);
+        let takes = bound.or_else(host).or_else(declared).ok_or_else(missing)?;
         if takes != asked {
             return Err(Error::Arity { name: text.to_owned(), takes, asked });
         }
@@ -390,6 +394,10 @@ impl Environment for Context {
 
     fn function(&self, name: Name) -> Option<Arc<checked::Function>> {
         self.instance.binding(name).map(|(_, function)| function)
+    }
+
+    fn declared(&self, name: Name) -> Option<u32> {
+        self.instance.declared(name)
     }
 
     fn has_variable(&self, name: Name) -> bool {

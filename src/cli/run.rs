@@ -141,8 +141,12 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
         }
         Ok(Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,
         Err(error) => {
-            // What was printed before the error is shown before it.
-            let _ = context.output().flush();
+            // What was printed before the error is shown before it. If nobody
+            // reads it, that is why `printd` failed, and all there is to say.
+            match context.output().flush() {
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Exit::BrokenPipe,
+                Ok(()) | Err(_) => {}
+            }
             reporter.error(&error);
             match error.diagnostics().first().map(|diagnostic| diagnostic.code) {
                 Some(Code::Interrupted) => Exit::Interrupted,

@@ -12,6 +12,7 @@ use crate::host::{self, Callable, Output};
 use crate::name::Name;
 use crate::runtime::{self, Execution, ExecutionMemory, Left, Slot, Stop, Stopper, Surroundings};
 use crate::sema::checked::Function;
+use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,6 +24,8 @@ pub struct Instance {
     bindings: Arc<Bindings>,
     activity: Arc<Activity>,
     execution: Execution,
+    /// How many arguments the program says that foreign functions take.
+    declared: FxHashMap<Name, u32>,
     run_nanoseconds: u64,
 }
 
@@ -49,6 +52,7 @@ impl Instance {
             bindings: Arc::new(Bindings::new(memory.clone())),
             activity: jit.epochs.join(),
             execution: Execution::new(memory, stack),
+            declared: FxHashMap::default(),
             run_nanoseconds: 0,
         })
     }
@@ -94,6 +98,18 @@ impl Instance {
     pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
         let definition = self.bindings.unbind(&self.jit.slots, name)?;
         Some(definition.function().clone())
+    }
+
+    /// The program says how many arguments a foreign function takes.
+    pub fn declare(&mut self, name: Name, arity: u32) {
+        if self.jit.hosts.foreign(name).is_some() {
+            self.declared.insert(name, arity);
+        }
+    }
+
+    /// How many arguments the program says that a foreign function takes.
+    pub fn declared(&self, name: Name) -> Option<u32> {
+        self.declared.get(&name).copied()
     }
 
     /// What a name is bound to, and how far its code is.
@@ -211,7 +227,8 @@ impl Instance {
         let outermost = jit.epochs.begin(&self.activity);
         let body = body(self.bindings.memory());
         let start = Instant::now();
-        let mut run = Run { jit: &jit, bindings: &self.bindings, output, failure: None, waited: 0 };
+        let (bindings, declared) = (&self.bindings, &self.declared);
+        let mut run = Run { jit: &jit, bindings, declared, output, failure: None, waited: 0 };
         // SAFETY: the body is that of an expression without parameters, which
         // its caller keeps, or what a slot for this number of arguments leads
         // to. Slots lead to trampolines of the JIT's pool, or to bodies of
@@ -278,6 +295,7 @@ impl Instance {
 struct Run<'a> {
     jit: &'a Arc<Jit>,
     bindings: &'a Arc<Bindings>,
+    declared: &'a FxHashMap<Name, u32>,
     output: &'a mut dyn Output,
     failure: Option<Failure>,
     waited: u64,
@@ -319,7 +337,22 @@ impl Run<'_> {
             Some(host) => {
                 Err(Failure::HostArity { callee: name, wanted: host.arity, passed: arity, caller: None })
             }
-            None => Err(Failure::Undefined { callee: name, passed: arity, caller: None }),
+            None => self.foreign_body(target),
+        }
+    }
+
+    fn foreign_body(&mut self, target: Target) -> Result<usize, Failure> {
+        let Target { name, arity } = target;
+        let Some(foreign) = self.jit.hosts.foreign(name) else {
+            return Err(Failure::Undefined { callee: name, passed: arity, caller: None });
+        };
+        match self.declared.get(&name) {
+            Some(&declared) if declared == arity => {
+                self.jit.slots.redirect(self.bindings.memory(), target, foreign.address);
+                Ok(foreign.address)
+            }
+            Some(&wanted) => Err(Failure::HostArity { callee: name, wanted, passed: arity, caller: None }),
+            None => Err(Failure::Undeclared { callee: name, passed: arity, caller: None }),
         }
     }
 
