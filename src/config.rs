@@ -6,6 +6,7 @@ use crate::host::{Call, Callable, Closure, Foreign, HostError, HostFunctions};
 use crate::limits::Limits;
 use crate::name::Names;
 use libloading::os::unix::Library;
+use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -160,7 +161,10 @@ fn foreign(name: &str, path: Option<&Path>) -> Result<Foreign, Error> {
         // SAFETY: whoever allowed the function has promised that the library
         // may be loaded.
         Some(path) => unsafe { Library::new(path) }
-            .map_err(|error| Error::Setup(format!("`{}` cannot be loaded: {error}", path.display())))?,
+            .map_err(|error| {
+                let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+                Error::Setup(format!("`{}` cannot be loaded: {reason}", path.display()))
+            })?,
     };
     // SAFETY: only the address is taken here; what is at it is part of the
     // same promise.
