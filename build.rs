@@ -20,7 +20,10 @@ const UNUSED: [&str; 1] = ["xml2"];
 /// The parts of LLVM that are linked.
 const COMPONENTS: [&str; 3] = ["orcjit", "passes", "x86"];
 /// C++ sources of the crate; those that do not exist (yet) are left out.
-const SHIMS: [&str; 3] = ["src/orc/shim.cpp", "src/orc/slab.cpp", "src/codegen/pipeline.cpp"];
+const SHIMS: [&str; 4] =
+    ["src/orc/shim.cpp", "src/orc/slab.cpp", "src/codegen/pipeline.cpp", "src/llvm/start.cpp"];
+/// What the binary is linked with to start LLVM late.
+const START_SCRIPT: &str = "src/llvm/start.ld";
 /// Their headers, which they find beside themselves.
 const HEADERS: [&str; 1] = ["src/orc/slab.h"];
 
@@ -85,6 +88,12 @@ impl Llvm {
             println!("cargo:rustc-link-lib=dylib={library}");
         }
         println!("cargo:rustc-link-lib=dylib=stdc++");
+        println!("cargo:rerun-if-changed={START_SCRIPT}");
+        // Where it matters; linkers are picky about unoptimised binaries.
+        if env::var("PROFILE").is_ok_and(|profile| profile == "release") {
+            let script = Path::new(&env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join(START_SCRIPT);
+            println!("cargo:rustc-link-arg-bins=-Wl,-T,{}", script.display());
+        }
     }
 
     /// The `-l` names that llvm-config answers with. What it gives a path for

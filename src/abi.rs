@@ -67,6 +67,10 @@ pub const PROBE: &str = "kal$probe";
 /// is reserved below the stack limit.
 pub const SMALL_FRAME: &str = "32768";
 
+/// The routine that code calls when it has been called often:
+/// `void kal$hot(context)`.
+pub const HOT: &str = "kal$hot";
+
 /// The routine that a closure's thunk calls:
 /// `double kal$host(context, name, arguments, count)`.
 pub const HOST: &str = "kal$host";

@@ -13,7 +13,8 @@ mod stdin;
 
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
-use crate::{Level, Limits, repl};
+use crate::repl::ReplArguments;
+use crate::{Level, Limits, TierUp, repl};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use exit::Exit;
 use report::Reporter;
@@ -37,6 +38,8 @@ struct Arguments {
     #[command(flatten)]
     run: RunArguments,
     #[command(flatten)]
+    repl: ReplArguments,
+    #[command(flatten)]
     options: Options,
 }
 
@@ -56,11 +59,20 @@ struct Options {
     #[arg(long, global = true, conflicts_with = "eager")]
     lazy: bool,
     /// Compile functions when they are defined, on all cores
-    #[arg(long, global = true)]
+    #[arg(long, global = true, conflicts_with = "interpret")]
     eager: bool,
+    /// Compile nothing: interpret
+    #[arg(long, global = true, conflicts_with = "lazy")]
+    interpret: bool,
     /// Optimisation level
     #[arg(short = 'O', value_name = "LEVEL", global = true, default_value = "2")]
     level: LevelArgument,
+    /// Compile everything at the full level at once
+    #[arg(long, global = true)]
+    no_tier_up: bool,
+    /// Compile a function at the full level when it has been called so often
+    #[arg(long, value_name = "CALLS", global = true, default_value_t = 1000, conflicts_with = "no_tier_up")]
+    tier_up_after: u32,
     /// At the end, print figures as one JSON object on standard error
     #[arg(long, global = true)]
     stats: bool,
@@ -110,8 +122,8 @@ enum Color {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Start the prompt
-    Repl,
+    /// Start the prompt; with input from a pipe, a prompt without editing
+    Repl(ReplArguments),
     /// Run a program (the same as without `run`)
     Run(RunArguments),
     /// Print a stage of the compiler for a program, without running it
@@ -145,18 +157,22 @@ fn execute(arguments: Arguments) -> Exit {
     let options = &arguments.options;
     let mut reporter = Reporter::new(options.color());
     match arguments.command {
-        Some(Command::Repl) => start(options, &mut reporter, repl::start),
-        Some(Command::Run(run)) => self::run(&run, options, &mut reporter),
+        Some(Command::Repl(repl)) => prompt(&repl, options, &mut reporter),
+        Some(Command::Run(run)) => self::run(&run, &ReplArguments::default(), options, &mut reporter),
         Some(Command::Emit(emit)) => emit::emit(&emit, options, &mut reporter),
         Some(Command::Check(check)) => check::check(&check, options, &mut reporter),
-        None => self::run(&arguments.run, options, &mut reporter),
+        None => self::run(&arguments.run, &arguments.repl, options, &mut reporter),
     }
 }
 
-fn run(arguments: &RunArguments, options: &Options, reporter: &mut Reporter) -> Exit {
+fn prompt(arguments: &ReplArguments, options: &Options, reporter: &mut Reporter) -> Exit {
+    start(options, reporter, |context, reporter| repl::start(arguments, context, reporter))
+}
+
+fn run(arguments: &RunArguments, repl: &ReplArguments, options: &Options, reporter: &mut Reporter) -> Exit {
     let at_prompt = arguments.file.is_none() && arguments.eval.is_empty() && std::io::stdin().is_terminal();
     if at_prompt {
-        return start(options, reporter, repl::start);
+        return prompt(repl, options, reporter);
     }
     start(options, reporter, |session, reporter| run::run(arguments, session, reporter))
 }
@@ -178,10 +194,10 @@ fn start(
     interrupt::install(context.interrupt_handle());
     context.set_deadline(options.timeout.map(|timeout| Instant::now() + timeout));
     let exit = command(&mut context, reporter);
-    if options.stats {
-        if let Ok(stats) = serde_json::to_string(&context.stats()) {
-            reporter.line(&stats);
-        }
+    if options.stats
+        && let Ok(stats) = serde_json::to_string(&context.stats())
+    {
+        reporter.line(&stats);
     }
     exit::leave(exit)
 }
@@ -210,7 +226,8 @@ impl Options {
             // SAFETY: not ours to ensure: who gives the option vouches for it.
             unsafe { config.allow_extern(name, path) }
         });
-        allowed.mode(if self.eager { Mode::Eager } else { Mode::Lazy }).level(self.level()).limits(Limits {
+        let tier_up = if self.no_tier_up { TierUp::Never } else { TierUp::After(self.tier_up_after) };
+        allowed.mode(self.mode()).level(self.level()).tier_up(tier_up).limits(Limits {
             stack: (self.stack_size as usize) << 20,
             max_nesting: self.max_nesting,
             fuel: self.fuel,
@@ -220,6 +237,16 @@ impl Options {
 
     fn engine(&self) -> Result<Engine, crate::Error> {
         Engine::with_config(self.config())
+    }
+
+    fn mode(&self) -> Mode {
+        if self.eager {
+            Mode::Eager
+        } else if self.interpret {
+            Mode::Interpret
+        } else {
+            Mode::Lazy
+        }
     }
 
     fn level(&self) -> Level {

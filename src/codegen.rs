@@ -7,7 +7,10 @@
 
 mod lower;
 mod pipeline;
+mod size;
+mod types;
 
+use crate::llvm;
 use crate::name::Names;
 use crate::sema::checked::Function;
 use inkwell::OptimizationLevel;
@@ -15,7 +18,8 @@ use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
 use pipeline::Pipeline;
-use std::sync::Once;
+pub use size::code_size;
+use std::sync::{Arc, Once};
 
 /// How much the compiler does for the speed of the code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -52,6 +56,21 @@ pub struct Options {
     pub level: Level,
     /// Whether it counts function entries and loop rounds.
     pub counts_fuel: bool,
+    /// At which call a function says that it is hot, by calling
+    /// [`crate::abi::HOT`]; never if `None`.
+    pub hot_after: Option<u32>,
+}
+
+/// What is compiled into one object.
+#[derive(Clone, Copy, Debug)]
+pub struct Body<'a> {
+    /// The function.
+    pub function: &'a Function,
+    /// The symbol of its body.
+    pub symbol: &'a str,
+    /// Functions whose calls are replaced by their bodies. Each may call those
+    /// before it in the same way; all other calls go through slots.
+    pub inline: &'a [Arc<Function>],
 }
 
 /// Why something could not be compiled.
@@ -96,7 +115,8 @@ const LARGE: usize = 30_000;
 /// The same for functions that take or pass more arguments.
 const MANY_ARGUMENTS: u32 = 1024;
 
-fn is_large(function: &Function) -> bool {
+fn is_large(body: &Body<'_>) -> bool {
+    let function = body.function;
     let passed = function.callees.iter().map(|callee| callee.arity);
     function.nodes.len() > LARGE || passed.chain([function.arity()]).any(|arity| arity > MANY_ARGUMENTS)
 }
@@ -112,19 +132,19 @@ impl Compiler {
         Self { context: Context::create(), machines: [const { None }; 4], modules: 0 }
     }
 
-    /// Compiles a function into an object file that defines `symbol`.
+    /// Compiles a function into an object file that defines its symbol.
     ///
     /// # Errors
     /// When LLVM refuses; the compiler stays usable.
     pub fn object(
         &mut self,
-        function: &Function,
-        symbol: &str,
+        body: Body<'_>,
         names: &Names,
         options: Options,
     ) -> Result<Vec<u8>, CodegenError> {
-        let level = if is_large(function) { Level::O0 } else { options.level };
-        self.emit(level, |module| lower::function(module, function, symbol, names, options.counts_fuel))
+        let level = if is_large(&body) { Level::O0 } else { options.level };
+        let options = Options { level, ..options };
+        self.emit(level, |module| lower::body(module, body, names, options))
     }
 
     /// Compiles the thunk of a host closure into an object file that defines
@@ -199,7 +219,7 @@ impl Compiler {
     ) -> Result<T, CodegenError> {
         let lower = |module: &Module<'_>| {
             functions.iter().try_for_each(|(function, symbol)| {
-                lower::function(module, function, symbol, names, options.counts_fuel)
+                lower::body(module, Body { function, symbol, inline: &[] }, names, options)
             })
         };
         self.compile(options.level, lower, output)
@@ -261,9 +281,18 @@ impl Machine {
     }
 }
 
+/// The version of the LLVM this is linked with, as `22.1.0`.
+pub fn llvm_version() -> String {
+    let (major, minor, patch) = inkwell::support::get_llvm_version();
+    format!("{major}.{minor}.{patch}")
+}
+
 /// Registers this machine's target with LLVM; done once per process, also
 /// when called from several threads.
 pub fn initialize() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(pipeline::initialize);
+    ONCE.call_once(|| {
+        llvm::start();
+        pipeline::initialize();
+    });
 }

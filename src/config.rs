@@ -3,11 +3,10 @@
 use crate::codegen::Level;
 use crate::error::Error;
 use crate::host::{Call, Callable, Closure, Foreign, HostError, HostFunctions};
+use crate::jit::TierUp;
 use crate::limits::Limits;
 use crate::name::Names;
-use libloading::os::unix::Library;
-use std::error::Error as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// When functions are compiled. Answers never depend on it.
@@ -18,6 +17,8 @@ pub enum Mode {
     Lazy,
     /// When they are defined, on all cores.
     Eager,
+    /// Never: programs are interpreted, and the compiler is not started.
+    Interpret,
 }
 
 /// How an engine is set up: mode, optimisation, limits, host functions.
@@ -34,7 +35,9 @@ pub enum Mode {
 pub struct Config {
     pub(crate) mode: Mode,
     pub(crate) level: Level,
-    pub(crate) workers: usize,
+    pub(crate) tier_up: TierUp,
+    /// Nothing: one for each core, counted when they are needed.
+    pub(crate) workers: Option<usize>,
     pub(crate) limits: Limits,
     hosts: Vec<(String, u32, Closure)>,
     foreign: Vec<(String, Option<PathBuf>)>,
@@ -46,7 +49,8 @@ impl Config {
         Self {
             mode: Mode::default(),
             level: Level::default(),
-            workers: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            tier_up: TierUp::default(),
+            workers: None,
             limits: Limits::default(),
             hosts: Vec::new(),
             foreign: Vec::new(),
@@ -67,10 +71,18 @@ impl Config {
         self
     }
 
+    /// When functions that were compiled quickly are compiled again, at the
+    /// full level. Answers never depend on it.
+    #[must_use]
+    pub fn tier_up(mut self, tier_up: TierUp) -> Self {
+        self.tier_up = tier_up;
+        self
+    }
+
     /// How many threads may compile at once; at least 1.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = workers.max(1);
+        self.workers = Some(workers.max(1));
         self
     }
 
@@ -132,6 +144,7 @@ impl Config {
     }
 
     /// The table of host functions that this describes.
+    #[allow(unsafe_code)]
     pub(crate) fn hosts(&self, names: &Names) -> Result<HostFunctions, Error> {
         let mut table = HostFunctions::standard(names);
         for (name, arity, closure) in &self.hosts {
@@ -141,40 +154,19 @@ impl Config {
             table.insert(names.intern(name), *arity, Callable::Closure(closure.clone()));
         }
         for (name, library) in &self.foreign {
+            if !crate::syntax::is_identifier(name) {
+                return Err(Error::Setup(format!("no program can call a function `{name}`")));
+            }
             let is_standard = library.is_none() && table.get(names.intern(name)).is_some();
             if !is_standard {
-                table.insert_foreign(names.intern(name), foreign(name, library.as_deref())?);
+                // SAFETY: whoever allowed the function has promised it.
+                let found = unsafe { Foreign::find(name, library.as_deref()) };
+                let function = found.map_err(|error| Error::Setup(error.to_string()))?;
+                table.insert_foreign(names.intern(name), function);
             }
         }
         Ok(table)
     }
-}
-
-/// Finds a function that the user has allowed.
-#[allow(unsafe_code)]
-fn foreign(name: &str, path: Option<&Path>) -> Result<Foreign, Error> {
-    if !crate::syntax::is_identifier(name) {
-        return Err(Error::Setup(format!("no program can call a function `{name}`")));
-    }
-    let library = match path {
-        None => Library::this(),
-        // SAFETY: whoever allowed the function has promised that the library
-        // may be loaded.
-        Some(path) => unsafe { Library::new(path) }
-            .map_err(|error| {
-                let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-                Error::Setup(format!("`{}` cannot be loaded: {reason}", path.display()))
-            })?,
-    };
-    // SAFETY: only the address is taken here; what is at it is part of the
-    // same promise.
-    let symbol = unsafe { library.get::<*const ()>(name) };
-    let address = symbol.map(|symbol| symbol.as_raw_ptr() as usize).unwrap_or_default();
-    if address == 0 {
-        let place = path.map_or("this process".into(), |path| format!("`{}`", path.display()));
-        return Err(Error::Setup(format!("there is no function `{name}` in {place}")));
-    }
-    Ok(Foreign { address, library: Arc::new(library) })
 }
 
 impl Default for Config {

@@ -1,24 +1,38 @@
 //! Contexts: what a program has defined so far, and running more of it.
 
+mod describe;
+mod formula;
+mod history;
+mod listing;
+mod script;
+mod trace;
+
+pub use describe::Description;
+pub use formula::Formula;
+pub use history::Change;
+pub use listing::Stage;
+pub use trace::{Trace, Transition};
+
 use crate::config::Mode;
 use crate::deadline::Deadline;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::engine::Engine;
 use crate::error::{Error, Teller};
+use crate::failure::{Failure, Stopped};
 use crate::function::{Function, Signature};
 use crate::host::{HostFunctions, Output};
 use crate::interrupt::InterruptHandle;
 use crate::jit::state::State;
-use crate::jit::{Failure, Instance, Stopped};
+use crate::machine::{Handle, Machine};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
-use crate::runtime::Slot;
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser::{self, Parser, SyntaxErrors};
+use history::{History, Reading};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -40,13 +54,24 @@ use std::time::{Duration, Instant};
 /// ```
 pub struct Context {
     engine: Engine,
-    instance: Instance,
-    operators: Operators,
+    machine: Machine,
+    operators: Arc<Operators>,
+    history: History,
     variables: BTreeSet<Name>,
     output: Box<dyn Output>,
     deadline: Option<Instant>,
     redefined: u64,
     parse_time: Duration,
+}
+
+/// Who is told what became of each item of a text, and says whether to go on.
+pub type Each<'a> = dyn FnMut(&mut Context, Result<Outcome, Error>) -> ControlFlow<()> + 'a;
+
+/// What to do about a definition that changes nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Keep,
+    Replace,
 }
 
 /// What became of one item of a program.
@@ -62,6 +87,12 @@ pub enum Outcome {
         /// What no longer fits the new definition.
         warnings: Vec<Diagnostic>,
     },
+    /// A function is defined already as the text says; only
+    /// [`Context::update`] looks.
+    Unchanged {
+        /// Its name.
+        name: String,
+    },
     /// An `extern` was accepted.
     Extern,
     /// Variables were declared.
@@ -75,12 +106,12 @@ pub enum Outcome {
 
 impl Context {
     pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
-        let instance = Instance::new(engine.jit()?, engine.config().limits.stack)
-            .map_err(|error| Error::Setup(error.to_string()))?;
+        let machine = Machine::new(engine)?;
         Ok(Self {
             engine: engine.clone(),
-            instance,
-            operators: Operators::new(engine.names()),
+            machine,
+            operators: Arc::new(Operators::new(engine.names())),
+            history: History::default(),
             variables: BTreeSet::new(),
             output: Box::new(LineOutput::new(std::io::stdout())),
             deadline: None,
@@ -116,7 +147,12 @@ impl Context {
         let _ = self.run(&Source::new("<eval>", text), &mut |_, outcome| {
             match outcome {
                 Ok(Outcome::Value(value)) => result = Ok(Some(value)),
-                Ok(Outcome::Defined { .. } | Outcome::Extern | Outcome::Declared { .. }) => {}
+                Ok(
+                    Outcome::Defined { .. }
+                    | Outcome::Unchanged { .. }
+                    | Outcome::Extern
+                    | Outcome::Declared { .. },
+                ) => {}
                 Err(error) => result = Err(error),
             }
             if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -127,11 +163,21 @@ impl Context {
     /// Runs a text, item by item, and tells `each` what became of every item
     /// until it breaks. After an item that is refused or fails, the next one
     /// can still be run.
-    pub fn run(
-        &mut self,
-        source: &Source,
-        each: &mut dyn FnMut(&mut Self, Result<Outcome, Error>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    ///
+    /// What one call of this changes is one step of [`undo`](Self::undo).
+    pub fn run(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
+        self.items(source, Known::Replace, each)
+    }
+
+    /// The same, but a definition that means what its name is bound to already
+    /// is passed over: its code stays, and so does that of its callers. How it
+    /// is laid out and commented does not matter.
+    pub fn update(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
+        self.items(source, Known::Keep, each)
+    }
+
+    fn items(&mut self, source: &Source, known: Known, each: &mut Each<'_>) -> ControlFlow<()> {
+        self.history.begin();
         let engine = self.engine.clone();
         let limits = engine.config().limits;
         let mut pieces = match Pieces::new(source, engine.names(), limits.max_source_bytes) {
@@ -143,7 +189,7 @@ impl Context {
             let limits = parser::Limits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits);
             while let Some(item) = self.parsing(|context| context.next_item(&mut parser)) {
-                let outcome = self.not_stopped().and(item).and_then(|item| self.item(item));
+                let outcome = self.not_stopped().and(item).and_then(|item| self.item(item, known));
                 each(self, outcome)?;
             }
         }
@@ -162,17 +208,17 @@ impl Context {
     fn limit(&mut self) -> Option<Deadline> {
         let limits = self.engine.config().limits;
         if let Some(fuel) = limits.fuel {
-            self.instance.set_fuel(fuel);
+            self.machine.set_fuel(fuel);
         }
         let own = limits.deadline.map(|duration| Instant::now() + duration);
         let earliest = own.into_iter().chain(self.deadline).min()?;
         // Without a thread there are no deadlines; runs still end.
-        self.engine.deadlines().set(earliest, self.instance.stopper()).ok()
+        self.engine.deadlines().set(earliest, self.machine.stopper()).ok()
     }
 
     /// Between items too, a request to stop is heard.
     fn not_stopped(&self) -> Result<(), Error> {
-        match self.instance.stopper().take() {
+        match self.machine.stopper().take() {
             Some(request) => Err(self.failed(&request.into())),
             None => Ok(()),
         }
@@ -186,13 +232,13 @@ impl Context {
 
     /// A handle that interrupts what runs here, from any thread.
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        InterruptHandle::new(self.instance.stopper())
+        InterruptHandle::new(self.machine.stopper())
     }
 
     /// How much of the fuel the last evaluation or call has left, if there is
     /// a limit of it.
     pub fn fuel(&self) -> Option<u64> {
-        self.engine.config().limits.fuel.map(|_| self.instance.fuel())
+        self.engine.config().limits.fuel.map(|_| self.machine.fuel())
     }
 
     /// Parses and checks the next item.
@@ -204,13 +250,15 @@ impl Context {
         })
     }
 
-    fn item(&mut self, item: sema::Item) -> Result<Outcome, Error> {
+    fn item(&mut self, item: sema::Item, known: Known) -> Result<Outcome, Error> {
         match item {
-            sema::Item::Definition(function, fixity) => self.define(&function, fixity),
-            sema::Item::Extern(name, arity) => {
-                self.instance.declare(name, arity);
-                Ok(Outcome::Extern)
-            }
+            sema::Item::Definition(function, fixity) => match known {
+                Known::Keep if self.is_bound_to(&function, fixity) => {
+                    Ok(Outcome::Unchanged { name: self.engine.names().text(function.name).to_owned() })
+                }
+                Known::Keep | Known::Replace => self.define(&function, fixity),
+            },
+            sema::Item::Extern(extern_) => self.declare_extern(&extern_),
             sema::Item::Variables(function, names) => {
                 self.evaluate(&function)?;
                 self.variables.extend(&names);
@@ -221,36 +269,54 @@ impl Context {
         }
     }
 
+    fn declare_extern(&mut self, declared: &sema::Extern) -> Result<Outcome, Error> {
+        let sema::Extern { name, arity, ref place } = *declared;
+        if self.engine.hosts().foreign(name).is_some() && !self.machine.declare(name, arity) {
+            let text = self.engine.names().text(name);
+            let message = format!("`{text}` can be called by compiled code only");
+            let error = Diagnostic::error(Code::Unsupported, &place.source, place.span, message);
+            return Err(Error::Invalid(vec![error.with_help("run the program without --interpret")]));
+        }
+        Ok(Outcome::Extern)
+    }
+
     fn define(
         &mut self,
         function: &Arc<checked::Function>,
         fixity: Option<Fixity>,
     ) -> Result<Outcome, Error> {
         let most = self.engine.config().limits.max_definitions;
-        if self.instance.binding(function.name).is_none() && self.instance.definitions() >= most {
+        if self.machine.binding(function.name).is_none() && self.machine.definitions() >= most {
             let message = format!("no more than {most} definitions are allowed");
             let diagnostic = Diagnostic::error(Code::TooMany, &function.source, function.name_span, message);
             return Err(Error::Invalid(vec![diagnostic]));
         }
-        let defined = self.instance.define(function.clone());
+        let before = self.binding_of(function.name);
+        let reading = Reading { operators: self.operators.clone(), fixity };
+        let defined = self.machine.define(function.clone());
         if let Some(fixity) = fixity {
-            self.operators.define(fixity, function.name);
+            Arc::make_mut(&mut self.operators).define(fixity, function.name);
         }
+        self.note_change(function.name, before, Some(reading));
         let redefined = defined.before.is_some();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {
-            self.instance.prepare(function.name).map_err(|failure| self.failed(&failure))?;
+            self.machine.prepare(function.name).map_err(|failure| self.failed(&failure))?;
         }
-        let functions = || self.functions();
-        let teller = Teller { names: self.engine.names(), functions: &functions };
-        let warnings =
-            defined.stale.iter().filter_map(|caller| teller.stale_caller(caller, function)).collect();
+        let warnings = self.warnings(&defined.stale, function);
         let name = self.engine.names().text(function.name).to_owned();
         Ok(Outcome::Defined { name, redefined, warnings })
     }
 
+    /// What no longer fits a function.
+    fn warnings(&self, stale: &[Arc<checked::Function>], callee: &Arc<checked::Function>) -> Vec<Diagnostic> {
+        let functions = || self.functions();
+        let teller = Teller { names: self.engine.names(), functions: &functions };
+        stale.iter().filter_map(|caller| teller.stale_caller(caller, callee)).collect()
+    }
+
     fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
-        let result = self.instance.run(expression, &mut *self.output);
+        let result = self.machine.run(expression, &mut *self.output);
         result.map_err(|stopped| self.stopped(&stopped))
     }
 
@@ -260,8 +326,8 @@ impl Context {
     /// [`Error::NoFunction`] if the name is neither bound nor a host
     /// function's, [`Error::Arity`] if it takes another number of arguments.
     pub fn function<F: Signature>(&self, name: &str) -> Result<Function<F>, Error> {
-        let (name, slot) = self.slot(name, F::ARITY)?;
-        Ok(Function::new(self.engine.clone(), name, slot))
+        let (name, handle) = self.handle(name, F::ARITY)?;
+        Ok(Function::new(self.engine.clone(), name, handle))
     }
 
     /// Calls a function by name.
@@ -270,28 +336,28 @@ impl Context {
     /// As [`function`](Self::function), and [`Error::Failed`] when the call
     /// does not run to its end.
     pub fn call(&mut self, name: &str, arguments: &[f64]) -> Result<f64, Error> {
-        let (_, slot) = self.slot(name, arguments.len() as u32)?;
-        self.call_slot(slot, arguments)
+        let (_, handle) = self.handle(name, arguments.len() as u32)?;
+        self.call_handle(handle, arguments)
     }
 
-    pub(crate) fn call_slot(&mut self, slot: Slot, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
+    pub(crate) fn call_handle(&mut self, handle: Handle, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
         let _limit = self.limit();
-        let result = self.instance.call(slot, arguments.as_ref(), &mut *self.output);
+        let result = self.machine.call(handle, arguments.as_ref(), &mut *self.output);
         result.map_err(|stopped| self.stopped(&stopped))
     }
 
-    fn slot(&self, text: &str, asked: u32) -> Result<(Name, Slot), Error> {
+    fn handle(&self, text: &str, asked: u32) -> Result<(Name, Handle), Error> {
         let missing = || Error::NoFunction(text.to_owned());
         let name = self.engine.names().get(text).ok_or_else(missing)?;
-        let bound = self.instance.binding(name).map(|(_, function)| function.arity());
+        let bound = self.machine.binding(name).map(|(_, function)| function.arity());
         let host = || self.engine.hosts().get(name).map(|host| host.arity);
-        let declared = || self.instance.declared(name);
+        let declared = || self.machine.declared(name);
         let takes = bound.or_else(host).or_else(declared).ok_or_else(missing)?;
         if takes != asked {
             return Err(Error::Arity { name: text.to_owned(), takes, asked });
         }
-        let slot = self.instance.slot(name, asked).map_err(|failure| self.failed(&failure))?;
-        Ok((name, slot))
+        let handle = self.machine.handle(name, asked).map_err(|failure| self.failed(&failure))?;
+        Ok((name, handle))
     }
 
     /// Starts compiling a function ahead of its first call, on another
@@ -302,8 +368,8 @@ impl Context {
     pub fn prepare(&self, name: &str) -> Result<(), Error> {
         let missing = || Error::NoFunction(name.to_owned());
         let name = self.engine.names().get(name).ok_or_else(missing)?;
-        self.instance.binding(name).ok_or_else(missing)?;
-        self.instance.prepare(name).map_err(|failure| self.failed(&failure))
+        self.machine.binding(name).ok_or_else(missing)?;
+        self.machine.prepare(name).map_err(|failure| self.failed(&failure))
     }
 
     /// Compiles everything that is defined, on all cores, and waits for it.
@@ -311,13 +377,13 @@ impl Context {
     /// # Errors
     /// [`Error::Failed`] for the first definition that cannot be compiled.
     pub fn prepare_all(&self) -> Result<(), Error> {
-        self.instance.prepare_all().map_err(|failure| self.failed(&failure))
+        self.machine.prepare_all().map_err(|failure| self.failed(&failure))
     }
 
     /// How far the code of a function is; `None` if it is not defined.
     pub fn state(&self, name: &str) -> Option<State> {
         let name = self.engine.names().get(name)?;
-        self.instance.binding(name).map(|(state, _)| state)
+        self.machine.binding(name).map(|(state, _)| state)
     }
 
     /// The value of a variable.
@@ -326,7 +392,7 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn variable(&self, name: &str) -> Result<f64, Error> {
         let declared = self.declared(name)?;
-        self.instance.variable(declared).map_err(|failure| self.failed(&failure))
+        self.machine.variable(declared).map_err(|failure| self.failed(&failure))
     }
 
     /// Sets the value of a variable that the program has declared.
@@ -335,12 +401,39 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn set_variable(&mut self, name: &str, value: f64) -> Result<(), Error> {
         let declared = self.declared(name)?;
-        self.instance.set_variable(declared, value).map_err(|failure| self.failed(&failure))
+        self.machine.set_variable(declared, value).map_err(|failure| self.failed(&failure))
+    }
+
+    /// Declares a variable, as a top-level `var` does, and gives it a value.
+    ///
+    /// # Errors
+    /// [`Error::Setup`] if that is no identifier, [`Error::Failed`] if there
+    /// are too many variables.
+    pub fn declare(&mut self, name: &str, value: f64) -> Result<(), Error> {
+        if !crate::syntax::is_identifier(name) {
+            return Err(Error::Setup(format!("a variable cannot be called `{name}`")));
+        }
+        let name = self.engine.names().intern(name);
+        self.machine.set_variable(name, value).map_err(|failure| self.failed(&failure))?;
+        self.variables.insert(name);
+        Ok(())
+    }
+
+    /// The names of the variables, in the order of the alphabet.
+    pub fn variable_names(&self) -> Vec<String> {
+        let texts = self.variables.iter().map(|name| self.engine.names().text(*name).to_owned());
+        texts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn declared(&self, text: &str) -> Result<Name, Error> {
         let name = self.engine.names().get(text).filter(|name| self.variables.contains(name));
         name.ok_or_else(|| Error::NoVariable(text.to_owned()))
+    }
+
+    /// Whether a text ends inside an item that more text could complete: a
+    /// prompt asks for another line then.
+    pub fn is_incomplete(&self, source: &Source) -> bool {
+        crate::syntax::parser::is_incomplete(source, self.engine.names(), &self.operators)
     }
 
     /// The operators in force.
@@ -350,23 +443,10 @@ impl Context {
 
     /// Figures about this context and its engine.
     pub fn stats(&self) -> Stats {
-        let counters = self.instance.jit().counters();
-        let milliseconds = |nanoseconds: u64| nanoseconds as f64 / 1e6;
-        let (pending, materialized) =
-            (self.instance.count(State::Pending), self.instance.count(State::Materialized));
-        let materializing = self.instance.count(State::Materializing);
         Stats {
-            defined: (pending + materializing + materialized) as u64,
             redefined: self.redefined,
-            pending: (pending + materializing) as u64,
-            materialized: materialized as u64,
-            ir_generated: counters.ir_generated.get(),
-            expressions: counters.expressions.get(),
-            objects_linked: counters.objects_linked.get(),
-            code_bytes: self.instance.jit().code_bytes(),
             parse_ms: self.parse_time.as_secs_f64() * 1e3,
-            compile_ms: milliseconds(counters.compile_nanoseconds.get()),
-            run_ms: milliseconds(self.instance.run_nanoseconds()),
+            ..self.machine.stats()
         }
     }
 
@@ -393,11 +473,11 @@ impl Environment for Context {
     }
 
     fn function(&self, name: Name) -> Option<Arc<checked::Function>> {
-        self.instance.binding(name).map(|(_, function)| function)
+        self.machine.binding(name).map(|(_, function)| function)
     }
 
     fn declared(&self, name: Name) -> Option<u32> {
-        self.instance.declared(name)
+        self.machine.declared(name)
     }
 
     fn has_variable(&self, name: Name) -> bool {
@@ -405,7 +485,7 @@ impl Environment for Context {
     }
 
     fn functions(&self) -> Vec<Name> {
-        let bound = self.instance.all().into_iter().map(|(_, function)| function.name);
+        let bound = self.machine.all().into_iter().map(|(_, function)| function.name);
         bound.chain(self.engine.hosts().names()).collect()
     }
 

@@ -1,6 +1,6 @@
 //! Deadlines: one thread per engine that asks runs to stop in time.
 
-use crate::runtime::{Request, Stopper};
+use crate::stop::{Request, Stopper};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;

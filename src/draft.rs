@@ -92,8 +92,8 @@ impl<'a> Draft<'a> {
                     self.compiled.push(function);
                 }
                 Ok(sema::Item::Expression(function)) => self.compiled.push(function),
-                Ok(sema::Item::Extern(name, arity)) => {
-                    self.externs.insert(name, arity);
+                Ok(sema::Item::Extern(declared)) => {
+                    self.externs.insert(declared.name, declared.arity);
                 }
                 Err(diagnostics) => self.diagnostics.extend(diagnostics),
             }

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::deadline::Deadlines;
 use crate::error::Error;
 use crate::host::HostFunctions;
-use crate::jit::{self, Jit};
+use crate::jit::{self, Jit, TierUp};
 use crate::name::Names;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -77,6 +77,17 @@ impl Engine {
         self.0.config.mode
     }
 
+    /// Starts the compiler on another thread, so that it is ready when it is
+    /// first needed.
+    pub fn warm_up() {
+        jit::warm_up();
+    }
+
+    /// The version of the LLVM that compiles, as `22.1.0`.
+    pub fn llvm_version() -> String {
+        codegen::llvm_version()
+    }
+
     pub(crate) fn config(&self) -> &Config {
         &self.0.config
     }
@@ -103,8 +114,13 @@ impl Engine {
             code: codegen::Options {
                 level: shared.config.level,
                 counts_fuel: shared.config.limits.fuel.is_some(),
+                hot_after: None,
             },
-            workers: shared.config.workers,
+            tier_up: match shared.config.mode {
+                Mode::Lazy => shared.config.tier_up,
+                Mode::Eager | Mode::Interpret => TierUp::Never,
+            },
+            workers: shared.config.workers.unwrap_or_else(cores),
             max_code_bytes: shared.config.limits.max_code_bytes,
         };
         let jit = Jit::new(shared.names.clone(), shared.hosts.clone(), options)
@@ -119,6 +135,10 @@ impl Drop for Shared {
             jit.close();
         }
     }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 impl fmt::Debug for Engine {

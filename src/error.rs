@@ -2,7 +2,7 @@
 
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::jit::{Calls, Failure, Stopped, Trace};
+use crate::failure::{Calls, Failure, Stopped, Trace};
 use crate::name::{Name, Names};
 use crate::sema::arguments;
 use crate::sema::checked::{EXPRESSION, Function};

@@ -3,8 +3,8 @@
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::machine::Handle;
 use crate::name::Name;
-use crate::runtime::Slot;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -26,13 +26,13 @@ use std::marker::PhantomData;
 pub struct Function<F> {
     pub(crate) engine: Engine,
     pub(crate) name: Name,
-    pub(crate) slot: Slot,
+    pub(crate) handle: Handle,
     signature: PhantomData<fn() -> F>,
 }
 
 impl<F: Signature> Function<F> {
-    pub(crate) fn new(engine: Engine, name: Name, slot: Slot) -> Self {
-        Self { engine, name, slot, signature: PhantomData }
+    pub(crate) fn new(engine: Engine, name: Name, handle: Handle) -> Self {
+        Self { engine, name, handle, signature: PhantomData }
     }
 
     /// The name it stands for.
@@ -50,13 +50,13 @@ impl<F: Signature> Function<F> {
         if !context.engine().is(&self.engine) {
             return Err(Error::OtherEngine);
         }
-        context.call_slot(self.slot, F::as_slice(&arguments))
+        context.call_handle(self.handle, F::as_slice(&arguments))
     }
 }
 
 impl<F> Clone for Function<F> {
     fn clone(&self) -> Self {
-        Self { engine: self.engine.clone(), name: self.name, slot: self.slot, signature: PhantomData }
+        Self { engine: self.engine.clone(), name: self.name, handle: self.handle, signature: PhantomData }
     }
 }
 

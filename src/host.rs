@@ -7,9 +7,13 @@
 //! output and may fail, and *foreign* functions, which the user has allowed and
 //! whose arity is only known from the program's `extern`.
 
+mod foreign;
+
 use crate::name::{Name, Names};
+pub use foreign::Foreign;
 use rustc_hash::FxHashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What a closure of the host sees of the program that calls it.
@@ -58,17 +62,39 @@ pub type Closure = Arc<dyn Fn(&mut Call<'_>) -> Result<f64, HostError> + Send + 
 /// How a host function is called.
 #[derive(Clone)]
 pub enum Callable {
-    /// The address of a C function that takes as many doubles as the arity
-    /// says and returns a double.
-    Native(usize),
+    /// A C function over doubles.
+    Native(Native),
     /// A closure.
     Closure(Closure),
+}
+
+/// A C function that takes as many doubles as its variant says and returns a
+/// double.
+#[derive(Clone, Copy)]
+pub enum Native {
+    /// One double.
+    One(extern "C" fn(f64) -> f64),
+    /// Two doubles.
+    Two(extern "C" fn(f64, f64) -> f64),
+    /// Three doubles.
+    Three(extern "C" fn(f64, f64, f64) -> f64),
+}
+
+impl Native {
+    /// Where it is.
+    pub fn address(self) -> usize {
+        match self {
+            Self::One(function) => function as usize,
+            Self::Two(function) => function as usize,
+            Self::Three(function) => function as usize,
+        }
+    }
 }
 
 impl fmt::Debug for Callable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Native(address) => write!(f, "Native({address:#x})"),
+            Self::Native(function) => write!(f, "Native({:#x})", function.address()),
             Self::Closure(_) => f.write_str("Closure"),
         }
     }
@@ -136,34 +162,18 @@ pub struct HostFunctions {
     foreign: FxHashMap<Name, Foreign>,
 }
 
-/// A function of the process or of a shared library, which programs may call
-/// once they have declared how many arguments it takes.
-#[derive(Clone)]
-pub struct Foreign {
-    /// Its address.
-    pub address: usize,
-    /// What keeps it in memory.
-    pub library: Arc<dyn Send + Sync>,
-}
-
-impl fmt::Debug for Foreign {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Foreign({:#x})", self.address)
-    }
-}
-
 impl HostFunctions {
     /// The functions every program has: the mathematical library, `printd`
     /// and `putchard`.
     pub fn standard(names: &Names) -> Self {
         let mut table = Self::default();
         for &(name, function) in UNARY {
-            table.insert(names.intern(name), 1, Callable::Native(function as usize));
+            table.insert(names.intern(name), 1, Callable::Native(Native::One(function)));
         }
         for &(name, function) in BINARY {
-            table.insert(names.intern(name), 2, Callable::Native(function as usize));
+            table.insert(names.intern(name), 2, Callable::Native(Native::Two(function)));
         }
-        table.insert(names.intern("fma"), 3, Callable::Native(libm::fma as *const () as usize));
+        table.insert(names.intern("fma"), 3, Callable::Native(Native::Three(libm::fma)));
         for intrinsic in Intrinsic::ALL {
             if let Some(function) = table.functions.get_mut(&names.intern(intrinsic.text())) {
                 function.intrinsic = Some(intrinsic);
@@ -196,10 +206,36 @@ impl HostFunctions {
         self.functions.get(&name)
     }
 
+    /// Calls a closure. What it reports, and a panic in it, is an error.
+    ///
+    /// # Errors
+    /// What the closure says; also if the function is no closure.
+    pub fn call_closure(
+        &self,
+        name: Name,
+        arguments: &[f64],
+        output: &mut dyn Output,
+    ) -> Result<f64, HostError> {
+        let Some(Callable::Closure(closure)) = self.get(name).map(|host| &host.callable) else {
+            return Err(HostError("it is no closure".into()));
+        };
+        let mut call = Call { arguments, output };
+        // A panic must not cross frames of compiled code.
+        match catch_unwind(AssertUnwindSafe(|| closure(&mut call))) {
+            Ok(result) => result,
+            Err(panic) => Err(HostError(format!("it panicked: {}", message(&*panic)))),
+        }
+    }
+
     /// All names, in no particular order.
     pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
         self.functions.keys().chain(self.foreign.keys()).copied()
     }
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into())
 }
 
 fn printd(call: &mut Call<'_>) -> Result<f64, HostError> {

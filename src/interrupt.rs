@@ -1,6 +1,6 @@
 //! Interrupting a run from another thread.
 
-use crate::runtime::{Request, Stopper};
+use crate::stop::{Request, Stopper};
 
 /// Interrupts what runs in a context; for any thread. Cheap to clone.
 ///

@@ -13,27 +13,32 @@
 //! state is decided in [`state`], a pure module.
 
 mod bindings;
+mod code;
 mod code_map;
 mod definition;
 mod epoch;
-mod failure;
 mod instance;
 mod slots;
 pub mod state;
+mod tier;
 mod worker;
 
-pub use failure::{Calls, Failure, Stopped, Trace};
-pub use instance::Instance;
+pub use bindings::{Happened, Observer};
+pub use instance::{Bound, Formula, Instance};
+pub use tier::TierUp;
 
 use crate::abi;
 use crate::codegen::{self, Thunk};
+use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
 use crate::name::{Name, Names};
-use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
-use crate::runtime::{self, Stopper};
+use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, TrampolinePool};
+use crate::runtime;
 use crate::sema::checked::Function;
+use crate::stop::Stopper;
+use code::{Linked, discard};
 use code_map::CodeMap;
-use definition::{Definition, Expression};
+use definition::Definition;
 use epoch::Epochs;
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::FxHashMap;
@@ -41,6 +46,7 @@ use slots::Slots;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
+use tier::Plan;
 use worker::{Urgency, Workers};
 
 /// A number that many threads add to.
@@ -76,10 +82,21 @@ pub struct Counters {
 pub struct Options {
     /// How code is made.
     pub code: codegen::Options,
+    /// When quick code is compiled again.
+    pub tier_up: TierUp,
     /// How many bytes linked code may take.
     pub max_code_bytes: u64,
     /// How many threads may compile at once.
     pub workers: usize,
+}
+
+/// A form in which compiled functions can be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listing {
+    /// Optimised LLVM IR.
+    Ir,
+    /// Assembly.
+    Assembly,
 }
 
 /// The JIT of one engine.
@@ -92,9 +109,9 @@ pub struct Jit {
     expression: AtomicU64,
     removed_symbols: AtomicU64,
     thunks: Mutex<FxHashMap<Name, usize>>,
-    code: CodeMap,
+    code: Arc<CodeMap>,
     workers: Workers,
-    epochs: Epochs<Garbage>,
+    epochs: Epochs<Linked>,
     slots: Slots,
     dylib: Dylib,
     session: Session,
@@ -128,7 +145,7 @@ impl Jit {
             expression: AtomicU64::new(0),
             removed_symbols: AtomicU64::new(0),
             thunks: Mutex::default(),
-            code: CodeMap::default(),
+            code: Arc::default(),
             workers: Workers::new(options.workers),
             epochs: Epochs::new(),
             slots: Slots::new(trampolines),
@@ -158,33 +175,37 @@ impl Jit {
     }
 
     /// The definition that a function is; nothing is compiled.
-    fn define(self: &Arc<Self>, function: Arc<Function>) -> Arc<Definition> {
+    fn define(&self, function: Arc<Function>) -> Arc<Definition> {
         let mut generations = self.generations.lock();
         let next = generations.entry(function.name).or_insert(0);
         let generation = *next;
         *next = next.wrapping_add(1);
         drop(generations);
-        Definition::new(self, function, generation)
+        Definition::new(function, generation)
     }
 
     /// Compiles a top-level expression.
     fn expression(
         self: &Arc<Self>,
         function: &Arc<Function>,
+        plan: Plan,
         stopper: &Stopper,
-    ) -> Result<Expression, Failure> {
+    ) -> Result<Linked, Failure> {
         let number = self.expression.fetch_add(1, Ordering::Relaxed);
         let (jit, function) = (self.clone(), function.clone());
-        self.wait_for(stopper, move || Expression::new(&jit, &function, &format!("$expression${number}")))?
+        let symbol = format!("$expression${number}");
+        self.wait_for(stopper, move || definition::expression(&jit, &function, &symbol, &plan))?
     }
 
-    /// The body of a definition, made if need be.
-    fn body(self: &Arc<Self>, definition: &Arc<Definition>, stopper: &Stopper) -> Result<usize, Failure> {
-        if let Some(body) = definition.body() {
-            return Ok(body);
-        }
+    /// The body of a definition, made as planned if it is not there.
+    fn body(
+        self: &Arc<Self>,
+        definition: &Arc<Definition>,
+        plan: Plan,
+        stopper: &Stopper,
+    ) -> Result<usize, Failure> {
         let (jit, definition) = (self.clone(), definition.clone());
-        self.wait_for(stopper, move || definition.materialize(&jit))?
+        self.wait_for(stopper, move || definition.materialize(&jit, plan))?
     }
 
     /// The address that calls of a host function go to: its own, or for a
@@ -197,7 +218,7 @@ impl Jit {
         stopper: &Stopper,
     ) -> Result<usize, Failure> {
         match callable {
-            Callable::Native(address) => return Ok(*address),
+            Callable::Native(function) => return Ok(function.address()),
             Callable::Closure(_) => {}
         }
         if let Some(body) = self.thunks.lock().get(&name) {
@@ -216,24 +237,20 @@ impl Jit {
         let thunk = Thunk { closure: name.index() as u64, arity };
         let object = worker::with_compiler(|compiler| compiler.thunk(thunk, &symbol))
             .map_err(|error| Failure::System(error.to_string()))?;
-        let (tracker, body) = self.link(&object, &symbol).map_err(Failure::System)?;
-        // The thunk stays as long as the session does: letting go of a
-        // tracker leaves its code where it is.
-        drop(tracker);
-        self.code.insert(body, None);
+        let body = self.link(&object, &symbol, None).map_err(Failure::System)?.keep();
         thunks.insert(name, body);
         Ok(body)
     }
 
     /// Links an object and finds `symbol` in it. Called on workers.
-    fn link(&self, object: &[u8], symbol: &str) -> Result<(Tracker, usize), String> {
+    fn link(&self, object: &[u8], symbol: &str, owner: Option<&Arc<Function>>) -> Result<Linked, String> {
         let tracker = self.dylib.create_tracker();
         tracker.add_object(object).map_err(|error| error.to_string())?;
         self.counters.objects_linked.add(1);
         match self.session.lookup(&self.dylib, symbol) {
-            Ok(address) => Ok((tracker, address.get() as usize)),
+            Ok(address) => Ok(Linked::new(&self.code, tracker, address.get() as usize, owner)),
             Err(error) => {
-                drop(Garbage::new(tracker));
+                discard(tracker);
                 Err(error.to_string())
             }
         }
@@ -274,6 +291,33 @@ impl Jit {
                 return Err(request.into());
             }
         }
+    }
+
+    /// The optimisation level of all code.
+    pub fn level(&self) -> codegen::Level {
+        self.options.code.level
+    }
+
+    /// What the compiler makes of functions, each under its symbol, as text.
+    ///
+    /// # Errors
+    /// What the compiler said.
+    pub fn listing(
+        self: &Arc<Self>,
+        listing: Listing,
+        functions: Vec<(Arc<Function>, String)>,
+        stopper: &Stopper,
+    ) -> Result<String, Failure> {
+        let (names, options) = (self.names.clone(), self.options.code);
+        let text = self.wait_for(stopper, move || {
+            let functions: Vec<(&Function, String)> =
+                functions.iter().map(|(function, symbol)| (&**function, symbol.clone())).collect();
+            worker::with_compiler(|compiler| match listing {
+                Listing::Ir => compiler.ir(&functions, &names, options),
+                Listing::Assembly => compiler.assembly(&functions, &names, options),
+            })
+        })?;
+        text.map_err(|error| Failure::System(error.to_string()))
     }
 
     /// Keeps the session's table of names from growing for ever.
@@ -331,25 +375,6 @@ fn resolve(jit: &Weak<Jit>, symbol: &str) -> Option<Address> {
     }
     let address = runtime::support(symbol).or_else(|| host::support(symbol))?;
     Some(Address::new(address as u64))
-}
-
-/// Code that nothing leads to any more; dropping it frees it.
-struct Garbage(Option<Tracker>);
-
-impl Garbage {
-    fn new(tracker: Tracker) -> Self {
-        Self(Some(tracker))
-    }
-}
-
-impl Drop for Garbage {
-    fn drop(&mut self) {
-        if let Some(tracker) = self.0.take() {
-            // Fails only for code that is being materialized and then fails
-            // itself; what cannot be removed stays until the session ends.
-            let _ = tracker.remove();
-        }
-    }
 }
 
 /// Starts LLVM on another thread, so that it is ready when it is needed.

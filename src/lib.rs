@@ -53,6 +53,12 @@
 //! fails leaves to the point where it was entered, over frames of compiled
 //! code only, which own nothing. No signal handler is involved.
 //!
+//! **Programs run without the compiler, too.** A *tape* is the function as a
+//! row of instructions over an accumulator, without a single address in it; the
+//! interpreter links tapes into one row and gives all frames one stack. It has
+//! the same bindings, limits and errors, and LLVM is not even started. What a
+//! context's program runs on, code or tapes, is its `machine`.
+//!
 //! **Freeing waits for runs.** Code that nothing leads to any more is freed
 //! when no run is left that began before (`jit::epoch`).
 //!
@@ -62,20 +68,24 @@
 //!  text → tokens → syntax tree → checked function → LLVM IR → object → linked code → call
 //!         └─── syntax ───┘       └─── sema ───┘    └─── codegen ──┘   └─ orc ─┘    runtime
 //!                                                  └────────────── jit ───────────────┘
+//!                                             └→ tape → interpreter
+//!                                                └tape┘ └── interp ─┘
 //! ```
 //!
 //! A module uses only modules above it here; `tests/all/tidy.rs` sees to it.
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `abi` | texts and spans, interned names, diagnostics as data, the host functions, the layout that code relies on | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `stop`, `llvm`, `abi` | texts and spans, interned names, diagnostics as data, the host functions, requests to stop, starting LLVM, the layout that code relies on | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
+//! | 3 | `failure` | what comes of defining and running, for all back ends | knows one of them |
+//! | 3 | `tape`, `interp` | checked functions → instructions without addresses, and what runs them | knows LLVM, ORC or compiled code |
 //! | 3 | `codegen` | checked functions → LLVM IR → object bytes | knows ORC or a process |
 //! | 3 | [`orc`] | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `engine`, `context`, `function`, `interrupt`, `draft` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `engine`, `machine`, `context`, `function`, `interrupt`, `draft` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `repl`, [`cli`] | the prompt and the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
 //!
 //! # Words
@@ -92,6 +102,8 @@
 //! - *body*: the compiled code of a definition.
 //! - *host function*: a function of the process that a program may call;
 //!   *intrinsic*: one that is exact, so that an instruction stands in for it.
+//! - *tape*: the instructions that are interpreted, of one function; their
+//!   *slots* are values of a frame, not to be mixed up with dispatch slots.
 //! - *run*: from entering compiled code to leaving it.
 
 #![deny(unsafe_code)]
@@ -100,9 +112,14 @@ pub mod source;
 pub mod name;
 pub mod diagnostic;
 pub mod host;
+mod stop;
+mod llvm;
 mod abi;
 pub mod syntax;
 mod sema;
+mod failure;
+mod tape;
+mod interp;
 mod codegen;
 pub mod orc;
 mod runtime;
@@ -114,6 +131,7 @@ mod error;
 mod output;
 mod stats;
 mod engine;
+mod machine;
 mod context;
 mod function;
 mod interrupt;
@@ -123,12 +141,13 @@ pub mod cli;
 
 pub use codegen::Level;
 pub use config::{Config, Mode};
-pub use context::{Context, Outcome};
+pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, Trace, Transition};
 pub use engine::Engine;
 pub use error::Error;
 pub use function::{Function, Signature};
 pub use interrupt::InterruptHandle;
-pub use jit::state::State;
+pub use jit::TierUp;
+pub use jit::state::{Event, State};
 pub use limits::Limits;
 pub use output::{LineOutput, format_number};
 pub use stats::Stats;

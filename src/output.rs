@@ -34,14 +34,31 @@ impl<W: Write> LineOutput<W> {
     pub fn new(stream: W) -> Self {
         Self { stream: io::BufWriter::new(stream), in_line: false }
     }
+
+    /// Ends the line if bytes have been written to it.
+    pub(crate) fn end_line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.in_line) {
+            self.stream.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// Writes a text on a line of its own, which it need not end.
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.end_line()?;
+        self.in_line = !text.is_empty() && !text.ends_with('\n');
+        self.stream.write_all(text.as_bytes())
+    }
+
+    /// The stream; what was written may not be there yet.
+    pub(crate) fn stream_mut(&mut self) -> &mut W {
+        self.stream.get_mut()
+    }
 }
 
 impl<W: Write + Send> Output for LineOutput<W> {
     fn value(&mut self, value: f64) -> io::Result<()> {
-        if self.in_line {
-            self.stream.write_all(b"\n")?;
-            self.in_line = false;
-        }
+        self.end_line()?;
         writeln!(self.stream, "{}", format_number(value))
     }
 

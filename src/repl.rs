@@ -1,48 +1,82 @@
-//! The prompt.
+//! The prompt: what people type, what they are told.
+//!
+//! A [`Session`] takes complete inputs, program text or commands, and answers
+//! on a [`screen`]; it knows no terminal. Two loops feed it: [`editor`] reads
+//! from a terminal with rustyline, [`pipe`] reads lines from anything else,
+//! which makes sessions scriptable and testable. Both use the embedding API
+//! and nothing below it.
+
+mod bench;
+mod command;
+mod completer;
+mod curve;
+mod editor;
+mod file;
+mod highlighter;
+mod hinter;
+mod history_file;
+mod input;
+mod inspect;
+mod palette;
+mod pipe;
+mod places;
+mod plot;
+mod screen;
+mod session;
+mod svg;
+mod trace;
+mod watch;
 
 use crate::cli::Exit;
 use crate::cli::report::Reporter;
-use crate::cli::run::{AfterError, evaluate};
 use crate::context::Context;
-use crate::source::Source;
-use crate::syntax::parser::is_incomplete;
-use rustyline::error::ReadlineError;
-use rustyline::{Config, DefaultEditor};
+use crate::engine::Engine;
+use parking_lot::Mutex;
+use screen::Screen;
+use session::Session;
+use std::io::IsTerminal;
+use std::sync::mpsc;
 
 const PROMPT: &str = "kal> ";
 const CONTINUATION: &str = "...> ";
 
-/// Reads items from the terminal and runs them until Ctrl-D.
-pub(crate) fn start(context: &mut Context, reporter: &mut Reporter) -> Exit {
-    let mut editor = match DefaultEditor::with_config(Config::builder().auto_add_history(true).build()) {
-        Ok(editor) => editor,
-        Err(error) => {
-            reporter.problem(&format!("the terminal cannot be used: {error}"));
-            return Exit::Failed;
-        }
-    };
-    let mut text = String::new();
-    loop {
-        match editor.readline(if text.is_empty() { PROMPT } else { CONTINUATION }) {
-            Ok(line) => {
-                text.push_str(&line);
-                text.push('\n');
-                let source = Source::new("<input>", text.clone());
-                if is_incomplete(&source, context.engine().names(), context.operators()) {
-                    continue;
-                }
-                text.clear();
-                if evaluate(context, &source, AfterError::Continue, reporter) == Exit::BrokenPipe {
-                    return Exit::BrokenPipe;
-                }
-                let _ = context.output().flush();
-            }
-            Err(ReadlineError::Interrupted) => text.clear(),
-            Err(ReadlineError::Eof) => return Exit::Fine,
-            Err(error) => {
-                reporter.problem(&format!("the terminal cannot be read: {error}"));
-                return Exit::Failed;
-            }
-        }
+/// How the prompt behaves.
+#[derive(clap::Args, Debug, Clone, Default)]
+pub(crate) struct ReplArguments {
+    /// No banner at the prompt
+    #[arg(long, short)]
+    quiet: bool,
+    /// Do not run init.kal before the prompt
+    #[arg(long)]
+    no_init: bool,
+    /// With input from a pipe: print prompts, the input and the answers, as a
+    /// terminal would show them
+    #[arg(long)]
+    transcript: bool,
+}
+
+/// Reads inputs and answers them until there are no more.
+pub(crate) fn start(arguments: &ReplArguments, context: &mut Context, reporter: &mut Reporter) -> Exit {
+    Engine::warm_up();
+    let at_terminal = std::io::stdin().is_terminal();
+    let screen = Screen::stdout();
+    if arguments.transcript {
+        let screen = screen.clone();
+        reporter.redirect(Some(Box::new(move |text| screen.line(text))));
+    }
+    let (changes, changed) = mpsc::channel();
+    let mut session = Session::new(context, reporter, screen, changes);
+    if at_terminal && !arguments.quiet {
+        session.banner();
+    }
+    if !arguments.no_init {
+        session.run_init();
+    }
+    session.begin_history();
+    let session = Mutex::new(session);
+    if at_terminal {
+        editor::run(&session, changed)
+    } else {
+        pipe::run(&mut session.lock(), &changed, arguments.transcript)
     }
 }

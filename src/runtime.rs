@@ -15,6 +15,7 @@ mod memory;
 pub use entry::{Left, Stop, Surroundings, enter_trampoline, is_entry, refuse, support};
 
 use crate::abi::{self, Header};
+use crate::stop::Stoppable;
 use memory::Memory;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -85,56 +86,14 @@ impl ExecutionMemory {
     }
 }
 
-/// Asks the run in progress in some execution memory to stop; for any thread.
-#[derive(Clone)]
-pub struct Stopper(std::sync::Arc<ExecutionMemory>);
-
-/// Why a run is asked to stop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Request {
-    /// Somebody interrupts it.
-    Interrupt = 1,
-    /// Its time is over.
-    Deadline = 2,
-}
-
-impl Request {
-    /// The most urgent of some requests.
-    fn first(bits: u64) -> Option<Self> {
-        [Self::Interrupt, Self::Deadline].into_iter().find(|request| bits & *request as u64 != 0)
-    }
-}
-
-impl Stopper {
-    /// A stopper for what runs in `memory`.
-    pub fn new(memory: &std::sync::Arc<ExecutionMemory>) -> Self {
-        Self(memory.clone())
+impl Stoppable for ExecutionMemory {
+    fn requests(&self) -> &AtomicU64 {
+        &self.header().requests
     }
 
-    /// Makes the run in progress stop at its next check. The request stays
-    /// until a run has stopped for it, or it is withdrawn.
-    pub fn request(&self, request: Request) {
-        let header = self.0.header();
-        header.requests.fetch_or(request as u64, Ordering::SeqCst);
-        // Wakes the code: everything is below this limit.
-        header.limit.store(usize::MAX, Ordering::SeqCst);
-    }
-
-    /// Takes a request back.
-    pub fn withdraw(&self, request: Request) {
-        self.0.header().requests.fetch_and(!(request as u64), Ordering::SeqCst);
-    }
-
-    /// The request that a run would stop for now.
-    pub fn requested(&self) -> Option<Request> {
-        Request::first(self.0.header().requests.load(Ordering::SeqCst))
-    }
-
-    /// Takes the request back that a run stops for now.
-    pub fn take(&self) -> Option<Request> {
-        let request = self.requested()?;
-        self.withdraw(request);
-        Some(request)
+    fn wake(&self) {
+        // Everything is below this limit.
+        self.header().limit.store(usize::MAX, Ordering::SeqCst);
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod checked;
 mod resolve;
+pub mod spans;
 
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
@@ -58,14 +59,24 @@ pub trait Environment {
 pub enum Item {
     /// `def`: the definition, and how it is read if it is an operator.
     Definition(Arc<Function>, Option<Fixity>),
-    /// An `extern` whose host function exists: how many arguments the function
-    /// of that name takes.
-    Extern(Name, u32),
+    /// An `extern` whose host function exists.
+    Extern(Extern),
     /// A top-level `var`: a function without parameters that assigns the
     /// variables, and their names.
     Variables(Arc<Function>, Vec<Name>),
     /// A top-level expression as a function without parameters.
     Expression(Arc<Function>),
+}
+
+/// What an `extern` says.
+#[derive(Clone, Debug)]
+pub struct Extern {
+    /// The function.
+    pub name: Name,
+    /// How many arguments it takes.
+    pub arity: u32,
+    /// Where the name stands.
+    pub place: Place,
 }
 
 /// Checks an item against its surroundings.
@@ -76,6 +87,27 @@ pub fn check(item: &ast::Item, environment: &dyn Environment) -> Result<Item, Ve
     let mut checker = Checker { environment, source: &item.source, diagnostics: Vec::new() };
     let checked = checker.item(item);
     if checker.diagnostics.is_empty() { Ok(checked) } else { Err(checker.diagnostics) }
+}
+
+/// Checks an expression that has parameters, as a function without a name.
+///
+/// # Errors
+/// As [`check`]; also when the item is no expression.
+pub fn check_formula(
+    item: &ast::Item,
+    parameters: &[Name],
+    environment: &dyn Environment,
+) -> Result<Arc<Function>, Vec<Diagnostic>> {
+    let ItemKind::Expression(body) = &item.kind else {
+        let message = "an expression is wanted here, not a definition";
+        return Err(vec![Diagnostic::error(Code::UnexpectedToken, &item.source, item.span, message)]);
+    };
+    let mut checker = Checker { environment, source: &item.source, diagnostics: Vec::new() };
+    let spanned = |name| Spanned { name, span: item.span };
+    let nameless = spanned(environment.names().intern(checked::EXPRESSION));
+    let parameters: Vec<Spanned> = parameters.iter().copied().map(spanned).collect();
+    let function = Resolver::new(&mut checker, nameless, &parameters).body(body, item.span);
+    if checker.diagnostics.is_empty() { Ok(Arc::new(function)) } else { Err(checker.diagnostics) }
 }
 
 /// The check of one item: its surroundings and what was found so far.
@@ -100,7 +132,11 @@ impl Checker<'_> {
             ItemKind::Extern(prototype) => {
                 self.parameters(&prototype.parameters);
                 self.host_function(prototype);
-                Item::Extern(prototype.name.name, prototype.parameters.len() as u32)
+                Item::Extern(Extern {
+                    name: prototype.name.name,
+                    arity: prototype.parameters.len() as u32,
+                    place: Place { source: self.source.clone(), span: prototype.name.span },
+                })
             }
             ItemKind::Variables(initialisers) => {
                 let resolver = Resolver::new(self, nameless, &[]);

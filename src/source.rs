@@ -44,7 +44,8 @@ pub struct Source(Arc<Text>);
 struct Text {
     name: String,
     content: String,
-    first_line: usize,
+    /// Line and column of its beginning.
+    first: (usize, usize),
     /// How many line feeds stand before each block of the text; made when a
     /// position is first asked for.
     lines_before: OnceLock<Vec<usize>>,
@@ -56,14 +57,14 @@ const BLOCK: usize = 1 << 16;
 impl Source {
     /// A source called `name` that reads `text`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self::starting_at(name, text, 1)
+        Self::starting_at(name, text, (1, 1))
     }
 
-    /// A source that is a part of a longer text: its first line has the number
-    /// `first_line` there, counted from 1.
-    pub fn starting_at(name: impl Into<String>, text: impl Into<String>, first_line: usize) -> Self {
+    /// A source that is a part of a longer text: it begins there at this line
+    /// and column, both counted from 1.
+    pub fn starting_at(name: impl Into<String>, text: impl Into<String>, first: (usize, usize)) -> Self {
         let (name, content) = (name.into(), text.into());
-        Self(Arc::new(Text { name, content, first_line, lines_before: OnceLock::new() }))
+        Self(Arc::new(Text { name, content, first, lines_before: OnceLock::new() }))
     }
 
     /// The name it is shown under.
@@ -88,7 +89,8 @@ impl Source {
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let block = before.len() / BLOCK;
         let line = self.lines_before()[block] + line_feeds(&before.as_bytes()[block * BLOCK..]);
-        (line + self.0.first_line, before[line_start..].chars().count() + 1)
+        let first_column = if line_start == 0 { self.0.first.1 } else { 1 };
+        (line + self.0.first.0, before[line_start..].chars().count() + first_column)
     }
 
     fn lines_before(&self) -> &[usize] {

@@ -12,6 +12,7 @@ use crate::source::Source;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, parse_all};
 use crate::syntax::{ast, lexer, printer};
+use crate::tape::{self, Callee, Tape};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ enum Stage {
     Tokens,
     /// The syntax trees
     Ast,
+    /// Interpreted instructions, with the places they were made for
+    Tape,
     /// LLVM IR, optimised
     Ir,
     /// Assembly
@@ -83,7 +86,9 @@ fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) 
     match arguments.stage {
         Stage::Tokens => tokens(&source, &engine, reporter),
         Stage::Ast => trees(arguments, &source, &engine, reporter),
-        Stage::Ir | Stage::Asm | Stage::Obj => code(arguments, options, &source, &engine, reporter),
+        Stage::Tape | Stage::Ir | Stage::Asm | Stage::Obj => {
+            code(arguments, options, &source, &engine, reporter)
+        }
     }
 }
 
@@ -144,7 +149,32 @@ fn code(
             .ok_or_else(|| format!("{} defines no function `{name}`", source.name()))?;
         functions.retain(|(function, _)| std::ptr::eq(*function, &raw const **wanted));
     }
-    compile(arguments.stage, &functions, engine, options)
+    match arguments.stage {
+        Stage::Tape => tapes(&functions, &draft, engine, options),
+        stage => compile(stage, &functions, engine, options),
+    }
+}
+
+/// The tapes that the functions have at the end of the text.
+fn tapes(
+    functions: &[(&Function, String)],
+    draft: &Draft<'_>,
+    engine: &Engine,
+    options: &Options,
+) -> Result<Vec<u8>, Problem> {
+    let names = engine.names();
+    let is_host = |callee: Callee| {
+        let host = engine.hosts().get(callee.name);
+        host.is_some_and(|host| host.arity == callee.arity)
+            && draft.definition(names.text(callee.name)).is_none()
+    };
+    let environment = tape::Environment { is_host: &is_host, counts_fuel: options.fuel.is_some() };
+    let mut text = String::new();
+    for (function, symbol) in functions {
+        let tape = Tape::lower(function, environment).map_err(|error| error.to_string())?;
+        text += &tape.disassemble(symbol, function, names);
+    }
+    Ok(text.into_bytes())
 }
 
 fn compile(
@@ -157,18 +187,19 @@ fn compile(
     let work = || {
         let mut compiler = Compiler::new();
         let names = engine.names();
-        let options = codegen::Options { level: options.level(), counts_fuel: options.fuel.is_some() };
+        let options =
+            codegen::Options { level: options.level(), counts_fuel: options.fuel.is_some(), hot_after: None };
         match stage {
             Stage::Asm => compiler.assembly(functions, names, options).map(String::into_bytes),
             Stage::Obj => compiler.objects(functions, names, options),
-            Stage::Ir | Stage::Tokens | Stage::Ast => {
+            Stage::Ir | Stage::Tokens | Stage::Ast | Stage::Tape => {
                 compiler.ir(functions, names, options).map(String::into_bytes)
             }
         }
     };
     let bytes = std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().stack_size(1 << 30).spawn_scoped(scope, work);
-        worker.map(|worker| worker.join())
+        worker.map(std::thread::ScopedJoinHandle::join)
     });
     match bytes {
         Ok(Ok(bytes)) => Ok(bytes?),

@@ -7,16 +7,25 @@ use std::io::{self, Write};
 /// Writes diagnostics and messages to standard error.
 pub(crate) struct Reporter {
     color: bool,
+    elsewhere: Option<Sink>,
 }
+
+/// Takes texts instead of standard error.
+pub(crate) type Sink = Box<dyn FnMut(&str) + Send>;
 
 impl Reporter {
     pub(super) fn new(color: bool) -> Self {
-        Self { color }
+        Self { color, elsewhere: None }
     }
 
     /// Whether diagnostics are drawn with colour.
     pub(crate) fn color(&self) -> bool {
         self.color
+    }
+
+    /// Writes to `sink` from now on; gives where it wrote before.
+    pub(crate) fn redirect(&mut self, sink: Option<Sink>) -> Option<Sink> {
+        std::mem::replace(&mut self.elsewhere, sink)
     }
 
     /// Draws a diagnostic.
@@ -41,6 +50,9 @@ impl Reporter {
 
     /// Writes a line. Nothing can be done if standard error is gone.
     pub(crate) fn line(&mut self, line: &str) {
-        let _ = writeln!(io::stderr().lock(), "{line}");
+        match &mut self.elsewhere {
+            Some(sink) => sink(line),
+            None => _ = writeln!(io::stderr().lock(), "{line}"),
+        }
     }
 }

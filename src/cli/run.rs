@@ -50,7 +50,7 @@ fn sources(arguments: &RunArguments, context: &mut Context, reporter: &mut Repor
 
 /// Waits for code that is being compiled ahead of its use.
 fn settle(context: &Context, reporter: &mut Reporter) -> Exit {
-    if context.engine().mode() == crate::Mode::Lazy {
+    if context.engine().mode() != crate::Mode::Eager {
         return Exit::Fine;
     }
     match context.prepare_all() {
@@ -87,11 +87,18 @@ fn standard_input(context: &mut Context, reporter: &mut Reporter) -> Exit {
     let mut exit = Exit::Fine;
     for source in Items::new(io::stdin().lock()) {
         match source {
-            Ok(source) => match evaluate(context, &source, AfterError::Continue, reporter) {
-                Exit::Fine => {}
-                Exit::Failed => exit = Exit::Failed,
-                ended => return ended,
-            },
+            Ok(source) => {
+                match evaluate(context, &source, AfterError::Continue, reporter) {
+                    Exit::Fine => {}
+                    Exit::Failed => exit = Exit::Failed,
+                    ended => return ended,
+                }
+                // Whoever wrote the items may wait for the answers.
+                match context.output().flush() {
+                    Err(error) if error.kind() == ErrorKind::BrokenPipe => return Exit::BrokenPipe,
+                    Ok(()) | Err(_) => {}
+                }
+            }
             Err(error) => {
                 reporter.problem(&format!("standard input: {error}"));
                 return Exit::Failed;
@@ -136,16 +143,19 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
             Err(_) => Exit::Failed,
         },
         Ok(Outcome::Defined { warnings, .. }) => {
+            if !warnings.is_empty() {
+                // What was printed before is shown before.
+                let _ = context.output().flush();
+            }
             warnings.iter().for_each(|warning| reporter.diagnostic(warning));
             Exit::Fine
         }
-        Ok(Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,
+        Ok(Outcome::Unchanged { .. } | Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,
         Err(error) => {
             // What was printed before the error is shown before it. If nobody
             // reads it, that is why `printd` failed, and all there is to say.
-            match context.output().flush() {
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Exit::BrokenPipe,
-                Ok(()) | Err(_) => {}
+            if context.output().flush().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+                return Exit::BrokenPipe;
             }
             reporter.error(&error);
             match error.diagnostics().first().map(|diagnostic| diagnostic.code) {

@@ -13,14 +13,14 @@ pub(super) struct Items<R> {
     /// How much of `pending` has been looked at.
     scanned: usize,
     in_comment: bool,
-    /// The line that `pending` begins on, from 1.
-    line: usize,
+    /// Line and column that `pending` begins at, from 1.
+    place: (usize, usize),
     at_end: bool,
 }
 
 impl<R: Read> Items<R> {
     pub(super) fn new(stream: R) -> Self {
-        Self { stream, pending: Vec::new(), scanned: 0, in_comment: false, line: 1, at_end: false }
+        Self { stream, pending: Vec::new(), scanned: 0, in_comment: false, place: (1, 1), at_end: false }
     }
 
     /// One past the last `;` of what has arrived, if there is one.
@@ -45,8 +45,9 @@ impl<R: Read> Items<R> {
         let bytes = std::mem::replace(&mut self.pending, rest);
         self.scanned = self.pending.len();
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        let source = Source::starting_at("<stdin>", text, self.line);
-        self.line += bytes.iter().filter(|&&byte| byte == b'\n').count();
+        let end = text.len() as u32;
+        let source = Source::starting_at("<stdin>", text, self.place);
+        self.place = source.position(end);
         source
     }
 }
@@ -93,7 +94,7 @@ mod tests {
     }
 
     fn cut(pieces: &[&'static str]) -> Vec<(String, (usize, usize))> {
-        let items = Items::new(Pieces(pieces.to_vec().into_iter()));
+        let items = Items::new(Pieces(Vec::from(pieces).into_iter()));
         let sources = items.map(|source| source.expect("these streams do not fail"));
         sources.map(|source| (source.text().to_owned(), source.position(0))).collect()
     }
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn items_come_as_soon_as_they_end() {
         let texts = cut(&["1+", "1; 2;\n3", "\n; # no; not\n", "4"]);
-        let expected = [("1+1; 2;", (1, 1)), ("\n3\n;", (1, 1)), (" # no; not\n4", (3, 1))]
+        let expected = [("1+1; 2;", (1, 1)), ("\n3\n;", (1, 8)), (" # no; not\n4", (3, 2))]
             .map(|(text, at)| (text.to_owned(), at));
         assert_eq!(texts, expected);
     }

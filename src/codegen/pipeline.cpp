@@ -18,6 +18,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
 
 using namespace llvm;
 
@@ -52,6 +53,7 @@ struct Passes {
   Error build(unsigned Level) {
     if (Level == 0)
       return Error::success();
+    MPM.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
     if (Level == 1)
       return PB.parsePassPipeline(
           MPM, "function(sroa,instcombine<no-verify-fixpoint>,reassociate,gvn,"

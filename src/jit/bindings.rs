@@ -4,25 +4,121 @@
 //! this module carries out the [`Action`]s. Workers that finish ahead of a
 //! first call come in the same way as the context's own thread.
 
+use super::code::Code;
 use super::definition::Definition;
 use super::slots::{Slots, Target};
 use super::state::{Action, Event, State, transition};
+use super::tier::{Plan, Tier};
+use super::{Jit, Options};
 use crate::name::Name;
 use crate::runtime::ExecutionMemory;
+use crate::sema::checked::Function;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Names, what they are bound to, and the memory whose slots follow.
 pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
-    table: Mutex<FxHashMap<Name, Binding>>,
+    table: Mutex<Table>,
+    observer: Mutex<Option<Observer>>,
+}
+
+/// Is told of everything that happens to a name, in order, under the lock of
+/// the bindings: it must not come back to them.
+pub type Observer = Box<dyn FnMut(Happened) + Send>;
+
+/// Something that happened to a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Happened {
+    /// The name.
+    pub name: Name,
+    /// What happened.
+    pub event: Event,
+    /// The state of the binding before.
+    pub before: State,
+    /// The state of the binding after.
+    pub after: State,
+    /// How long it took from the first call to the code, when code is ready.
+    pub took: Option<Duration>,
+}
+
+#[derive(Default)]
+struct Table {
+    bindings: FxHashMap<Name, Binding>,
+    /// For a name, whose code depends on its definition: it was inlined there,
+    /// or is called by what was.
+    inliners: FxHashMap<Name, Vec<Name>>,
+    /// For a name, with which numbers of arguments bound definitions call it,
+    /// and how many of them do.
+    calls: FxHashMap<Name, Vec<(u32, u32)>>,
+}
+
+impl Table {
+    /// Binds a name; gives back what it was bound to.
+    fn bind(&mut self, name: Name, state: State, definition: Arc<Definition>) -> Option<Arc<Definition>> {
+        for callee in &definition.function().callees {
+            let calls = self.calls.entry(callee.name).or_default();
+            match calls.iter_mut().find(|(arity, _)| *arity == callee.arity) {
+                Some((_, count)) => *count += 1,
+                None => calls.push((callee.arity, 1)),
+            }
+        }
+        let old = self.bindings.insert(name, Binding { state, definition, asked: None });
+        old.map(|binding| self.released(binding))
+    }
+
+    /// Binds a name to nothing; gives back what it was bound to.
+    fn unbind(&mut self, name: Name) -> Option<Arc<Definition>> {
+        let old = self.bindings.remove(&name);
+        old.map(|binding| self.released(binding))
+    }
+
+    fn released(&mut self, binding: Binding) -> Arc<Definition> {
+        for callee in &binding.definition.function().callees {
+            let Some(calls) = self.calls.get_mut(&callee.name) else { continue };
+            if let Some(at) = calls.iter().position(|(arity, _)| *arity == callee.arity) {
+                calls[at].1 -= 1;
+                if calls[at].1 == 0 {
+                    calls.swap_remove(at);
+                }
+            }
+            if calls.is_empty() {
+                self.calls.remove(&callee.name);
+            }
+        }
+        binding.definition
+    }
+
+    /// Whether everything that was inlined is still what its name means.
+    fn is_current(&self, inlined: &[Arc<Function>]) -> bool {
+        inlined.iter().all(|function| {
+            let binding = self.bindings.get(&function.name);
+            binding.is_some_and(|binding| Arc::ptr_eq(binding.definition.function(), function))
+        })
+    }
+
+    /// Notes what the code of `inliner` depends on.
+    fn depends(&mut self, inliner: Name, inlined: &[Arc<Function>]) {
+        for function in inlined {
+            let callees = function.callees.iter().map(|callee| callee.name);
+            for name in callees.chain([function.name]).filter(|name| *name != inliner) {
+                let inliners = self.inliners.entry(name).or_default();
+                if !inliners.contains(&inliner) {
+                    inliners.push(inliner);
+                }
+            }
+        }
+    }
 }
 
 /// What a name is bound to.
 struct Binding {
     state: State,
     definition: Arc<Definition>,
+    /// When its code was first asked for.
+    asked: Option<Instant>,
 }
 
 /// What a call has to do.
@@ -39,11 +135,27 @@ pub(super) enum Call {
 
 impl Bindings {
     pub(super) fn new(memory: Arc<ExecutionMemory>) -> Self {
-        Self { memory, table: Mutex::default() }
+        Self { memory, table: Mutex::default(), observer: Mutex::default() }
     }
 
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {
         &self.memory
+    }
+
+    /// Sets who is told of what happens from now on.
+    pub(super) fn observe(&self, observer: Option<Observer>) {
+        *self.observer.lock() = observer;
+    }
+
+    /// Tells the observer; what changes nothing is told only if it is news.
+    fn tell(&self, name: Name, event: Event, states: (State, State), took: Option<Duration>) {
+        let (before, after) = states;
+        if before == after && !matches!(event, Event::Define | Event::Failed | Event::Outdated) {
+            return;
+        }
+        if let Some(observer) = &mut *self.observer.lock() {
+            observer(Happened { name, event, before, after, took });
+        }
     }
 
     /// Binds a name to a definition of that name; gives back what it was
@@ -56,15 +168,14 @@ impl Bindings {
     ) -> Option<Arc<Definition>> {
         let name = definition.function().name;
         let mut table = self.table.lock();
-        let state = table.get(&name).map_or(State::NotDefined, |binding| binding.state);
+        let state = table.bindings.get(&name).map_or(State::NotDefined, |binding| binding.state);
         let (next, actions) = transition(state, event);
         let mut new = Some(definition);
         let mut old = None;
         for action in actions {
             match action {
                 Action::Bind => {
-                    let bound = new.take().map(|definition| Binding { state: next, definition });
-                    old = bound.and_then(|binding| table.insert(name, binding));
+                    old = new.take().and_then(|definition| table.bind(name, next, definition));
                 }
                 Action::Reset => slots.reset(&self.memory, name),
                 Action::Unbind
@@ -75,29 +186,35 @@ impl Bindings {
                 | Action::Report => {}
             }
         }
-        old.map(|binding| binding.definition)
+        self.tell(name, event, (state, next), None);
+        old
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
     pub(super) fn unbind(&self, slots: &Slots, name: Name) -> Option<Arc<Definition>> {
         let mut table = self.table.lock();
-        let state = table.get(&name)?.state;
-        let (_, actions) = transition(state, Event::Drop);
+        let state = table.bindings.get(&name)?.state;
+        let (next, actions) = transition(state, Event::Drop);
         if actions.contains(&Action::Reset) {
             slots.reset(&self.memory, name);
         }
-        table.remove(&name).map(|binding| binding.definition)
+        self.tell(name, Event::Drop, (state, next), None);
+        table.unbind(name)
     }
 
     /// A call came through a trampoline, or code is asked for ahead.
     pub(super) fn call(&self, slots: &Slots, target: Target) -> Call {
         let mut table = self.table.lock();
-        let Some(binding) = table.get_mut(&target.name) else { return Call::Undefined };
+        let Some(binding) = table.bindings.get_mut(&target.name) else { return Call::Undefined };
         if binding.definition.function().arity() != target.arity {
             return Call::Stale(binding.definition.clone());
         }
         let (next, actions) = transition(binding.state, Event::Call);
+        self.tell(target.name, Event::Call, (binding.state, next), None);
         binding.state = next;
+        if actions.contains(&Action::Materialize) {
+            binding.asked = Some(Instant::now());
+        }
         if actions.contains(&Action::Wait) {
             return Call::Wait(binding.definition.clone());
         }
@@ -111,42 +228,93 @@ impl Bindings {
     }
 
     /// The code of a definition is ready, or its making has failed.
-    pub(super) fn finished(&self, slots: &Slots, definition: &Arc<Definition>, body: Option<usize>) {
+    pub(super) fn finished(&self, jit: &Jit, definition: &Arc<Definition>, body: Option<usize>) {
         let function = definition.function();
+        let inlined = definition.inlined();
         let mut table = self.table.lock();
-        let Some(binding) = table.get_mut(&function.name) else { return };
+        let is_current = table.is_current(&inlined);
+        let Some(binding) = table.bindings.get_mut(&function.name) else { return };
         let is_bound = Arc::ptr_eq(&binding.definition, definition);
+        if is_bound && body.is_some() && !is_current {
+            // It was made from what something meant before.
+            drop(table);
+            self.bind(&jit.slots, Event::CalleeChanged, jit.define(function.clone()));
+            return;
+        }
         let event = match body {
             _ if !is_bound => Event::Outdated,
             Some(_) => Event::Materialized,
             None => Event::Failed,
         };
         let (next, actions) = transition(binding.state, event);
+        let took = (event == Event::Materialized).then(|| binding.asked.take()).flatten();
+        let took = took.map(|asked| asked.elapsed());
+        self.tell(function.name, event, (binding.state, next), took);
         binding.state = next;
         if let (true, Some(body)) = (actions.contains(&Action::Redirect), body) {
             let target = Target { name: function.name, arity: function.arity() };
-            slots.redirect(&self.memory, target, body);
+            jit.slots.redirect(&self.memory, target, body);
+            table.depends(function.name, &inlined);
         }
+    }
+
+    /// Better code for a definition is ready: puts it to use if everything is
+    /// still as it was.
+    pub(super) fn improved(&self, jit: &Jit, definition: &Arc<Definition>, code: Code) {
+        let name = definition.function().name;
+        let mut table = self.table.lock();
+        let is_bound = |binding: &Binding| {
+            binding.state == State::Materialized && Arc::ptr_eq(&binding.definition, definition)
+        };
+        if !table.bindings.get(&name).is_some_and(is_bound) || !table.is_current(code.inlined()) {
+            return;
+        }
+        table.depends(name, code.inlined());
+        let target = Target { name, arity: definition.function().arity() };
+        jit.slots.redirect(&self.memory, target, code.body());
+        definition.replace(code);
+    }
+
+    /// Whose code depends on what `name` means; they no longer count as such.
+    pub(super) fn take_inliners(&self, name: Name) -> Vec<Arc<Function>> {
+        let mut table = self.table.lock();
+        let inliners = table.inliners.remove(&name).unwrap_or_default();
+        let function = |name: &Name| Some(table.bindings.get(name)?.definition.function().clone());
+        inliners.iter().filter_map(function).collect()
+    }
+
+    /// How to make the first code of a function, or with a `tier`, code of it.
+    pub(super) fn plan(&self, jit: &Jit, function: &Arc<Function>, tier: Option<Tier>) -> Plan {
+        let Options { code, tier_up, .. } = jit.options;
+        let tier = tier.unwrap_or_else(|| tier_up.first(function, code.level));
+        let table = self.table.lock();
+        let called = |name: Name| {
+            let binding = table.bindings.get(&name)?;
+            (binding.state == State::Materialized).then(|| binding.definition.function().clone())
+        };
+        tier_up.plan(tier, function, code, &called)
+    }
+
+    /// Whether a bound definition calls `name` with another number of arguments
+    /// than `arity`.
+    pub(super) fn is_called_without(&self, name: Name, arity: u32) -> bool {
+        let table = self.table.lock();
+        table.calls.get(&name).is_some_and(|calls| calls.iter().any(|(passed, _)| *passed != arity))
     }
 
     /// What a name is bound to, and how far it is.
     pub(super) fn get(&self, name: Name) -> Option<(State, Arc<Definition>)> {
-        self.table.lock().get(&name).map(|binding| (binding.state, binding.definition.clone()))
+        self.table.lock().bindings.get(&name).map(|binding| (binding.state, binding.definition.clone()))
     }
 
     /// All bindings, in no particular order.
     pub(super) fn all(&self) -> Vec<(State, Arc<Definition>)> {
         let table = self.table.lock();
-        table.values().map(|binding| (binding.state, binding.definition.clone())).collect()
+        table.bindings.values().map(|binding| (binding.state, binding.definition.clone())).collect()
     }
 
     /// How many names are bound.
     pub(super) fn len(&self) -> usize {
-        self.table.lock().len()
-    }
-
-    /// How many bindings are in `state`.
-    pub(super) fn count(&self, state: State) -> usize {
-        self.table.lock().values().filter(|binding| binding.state == state).count()
+        self.table.lock().bindings.len()
     }
 }

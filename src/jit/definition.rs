@@ -7,24 +7,28 @@
 //! each, and most definitions of a large program are never called.) When the
 //! last owner lets go of the definition, its code is given up.
 
-use super::failure::Failure;
+use super::code::{Code, Linked, discard};
+use super::tier::Plan;
 use super::worker::with_compiler;
-use super::{Counters, Garbage, Jit};
+use super::{Counters, Jit};
 use crate::codegen;
+use crate::failure::Failure;
 use crate::name::Names;
-use crate::orc::{MaterializationUnit, Responsibility, SymbolFlags, Tracker};
+use crate::orc::{MaterializationUnit, Responsibility, SymbolFlags};
 use crate::sema::checked::Function;
 use parking_lot::{Condvar, Mutex};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A checked function and its code.
 pub(super) struct Definition {
     function: Arc<Function>,
     /// How many definitions of the name came before.
     generation: u32,
-    jit: Weak<Jit>,
     progress: Mutex<Progress>,
     done: Condvar,
+    /// Bytes of instructions of its code.
+    code_bytes: Arc<AtomicU64>,
 }
 
 /// How far the code of a definition is.
@@ -33,8 +37,8 @@ enum Progress {
     Idle,
     /// A worker registers the unit and looks the symbol up.
     Busy,
-    /// The body is at this address; the tracker owns it.
-    Linked(Tracker, usize),
+    /// It is there.
+    Linked(Code),
     /// It could not be made; who asks next tries again.
     Failed(Box<Failure>),
 }
@@ -48,28 +52,56 @@ enum Request {
 
 impl Definition {
     /// The definition of a name that `generation` others came before.
-    pub(super) fn new(jit: &Arc<Jit>, function: Arc<Function>, generation: u32) -> Arc<Self> {
-        let progress = Mutex::new(Progress::Idle);
-        Arc::new(Self { function, generation, jit: Arc::downgrade(jit), progress, done: Condvar::new() })
+    pub(super) fn new(function: Arc<Function>, generation: u32) -> Arc<Self> {
+        Arc::new(Self {
+            function,
+            generation,
+            progress: Mutex::new(Progress::Idle),
+            done: Condvar::new(),
+            code_bytes: Arc::default(),
+        })
     }
 
     pub(super) fn function(&self) -> &Arc<Function> {
         &self.function
     }
 
+    /// How many bytes of instructions the body has; 0 before it is made.
+    pub(super) fn code_bytes(&self) -> u64 {
+        self.code_bytes.load(Ordering::Relaxed)
+    }
+
     /// The address of the body, if it is there.
     pub(super) fn body(&self) -> Option<usize> {
         match &*self.progress.lock() {
-            Progress::Linked(_, address) => Some(*address),
+            Progress::Linked(code) => Some(code.body()),
             Progress::Idle | Progress::Busy | Progress::Failed(_) => None,
         }
     }
 
-    /// The address of the body; makes it on this thread, which must be a
-    /// worker, or waits for the thread that does.
-    pub(super) fn materialize(&self, jit: &Jit) -> Result<usize, Failure> {
+    /// What was inlined into the code.
+    pub(super) fn inlined(&self) -> Vec<Arc<Function>> {
+        match &*self.progress.lock() {
+            Progress::Linked(code) => code.inlined().to_vec(),
+            Progress::Idle | Progress::Busy | Progress::Failed(_) => Vec::new(),
+        }
+    }
+
+    /// Puts other code in the place of the code that is there.
+    pub(super) fn replace(&self, code: Code) {
+        let old = match &mut *self.progress.lock() {
+            Progress::Linked(present) => std::mem::replace(present, code),
+            Progress::Idle | Progress::Busy | Progress::Failed(_) => code,
+        };
+        // Giving up takes locks of its own.
+        drop(old);
+    }
+
+    /// The address of the body; makes it as planned on this thread, which must
+    /// be a worker, or waits for the thread that does.
+    pub(super) fn materialize(&self, jit: &Arc<Jit>, plan: Plan) -> Result<usize, Failure> {
         match self.request() {
-            Request::Make => self.make(jit),
+            Request::Make => self.make(jit, plan),
             Request::Wait => self.wait(),
             Request::Ready(body) => Ok(body),
         }
@@ -83,36 +115,51 @@ impl Definition {
                 Request::Make
             }
             Progress::Busy => Request::Wait,
-            Progress::Linked(_, body) => Request::Ready(*body),
+            Progress::Linked(code) => Request::Ready(code.body()),
         }
     }
 
-    fn make(&self, jit: &Jit) -> Result<usize, Failure> {
-        let made = self.link(jit);
+    fn make(&self, jit: &Arc<Jit>, plan: Plan) -> Result<usize, Failure> {
+        jit.counters.ir_generated.add(1);
+        let made = self.link(jit, plan, "");
         let result = match &made {
-            Ok((_, body)) => Ok(*body),
+            Ok(code) => Ok(code.body()),
             Err(failure) => Err(failure.clone()),
         };
         *self.progress.lock() = match made {
-            Ok((tracker, body)) => Progress::Linked(tracker, body),
+            Ok(code) => Progress::Linked(code),
             Err(failure) => Progress::Failed(Box::new(failure)),
         };
         self.done.notify_all();
         result
     }
 
-    fn link(&self, jit: &Jit) -> Result<(Tracker, usize), Failure> {
-        let symbol = self.symbol(&jit.names);
-        let tracker = register(jit, &self.function, &symbol)?;
+    /// Makes code for the definition, without putting it to use; on a worker.
+    /// `suffix` distinguishes its symbol from that of other code for it.
+    pub(super) fn link(&self, jit: &Arc<Jit>, plan: Plan, suffix: &str) -> Result<Code, Failure> {
+        let function = &self.function;
+        let fail = |message: String| Failure::Compile { function: function.clone(), message };
+        let symbol = self.symbol(&jit.names) + suffix;
+        let tracker = jit.dylib.create_tracker();
+        let inlined = plan.inline.clone();
+        let body = Body {
+            function: function.clone(),
+            symbol: symbol.clone(),
+            plan,
+            names: jit.names.clone(),
+            counters: jit.counters.clone(),
+            code_bytes: self.code_bytes.clone(),
+        };
+        let symbols = [(symbol.as_str(), SymbolFlags::FUNCTION)];
+        tracker.define(symbols, Box::new(body)).map_err(|error| fail(error.error.to_string()))?;
         match jit.session.lookup(&jit.dylib, &symbol) {
             Ok(address) => {
-                let body = address.get() as usize;
-                jit.code.insert(body, Some(&self.function));
-                Ok((tracker, body))
+                let linked = Linked::new(&jit.code, tracker, address.get() as usize, Some(function));
+                Ok(Code::new(jit, linked, inlined))
             }
             Err(error) => {
-                drop(Garbage::new(tracker));
-                Err(Failure::Compile { function: self.function.clone(), message: error.to_string() })
+                discard(tracker);
+                Err(fail(error.to_string()))
             }
         }
     }
@@ -130,7 +177,7 @@ impl Definition {
         let mut progress = self.progress.lock();
         loop {
             match &*progress {
-                Progress::Linked(_, body) => return Ok(*body),
+                Progress::Linked(code) => return Ok(code.body()),
                 Progress::Failed(failure) => return Err(Failure::clone(failure)),
                 Progress::Idle => return Err(Failure::System("the compiler gave up".into())),
                 Progress::Busy => self.done.wait(&mut progress),
@@ -139,43 +186,15 @@ impl Definition {
     }
 }
 
-impl Drop for Definition {
-    fn drop(&mut self) {
-        let Progress::Linked(tracker, body) = std::mem::replace(self.progress.get_mut(), Progress::Idle)
-        else {
-            return;
-        };
-        let Some(jit) = self.jit.upgrade() else { return };
-        jit.code.remove(body);
-        jit.epochs.retire(Garbage::new(tracker));
-        jit.note_removed_symbol();
-    }
-}
-
-/// Promises `symbol` to the session.
-fn register(jit: &Jit, function: &Arc<Function>, symbol: &str) -> Result<Tracker, Failure> {
-    let tracker = jit.dylib.create_tracker();
-    let body = Body {
-        function: function.clone(),
-        symbol: symbol.to_owned(),
-        options: jit.options.code,
-        names: jit.names.clone(),
-        counters: jit.counters.clone(),
-    };
-    match tracker.define([(symbol, SymbolFlags::FUNCTION)], Box::new(body)) {
-        Ok(()) => Ok(tracker),
-        Err(error) => Err(Failure::Compile { function: function.clone(), message: error.error.to_string() }),
-    }
-}
-
-/// The promise of a definition's body. It holds the checked function only, so
-/// the session, which holds it, keeps no definition alive.
+/// The promise of a body. It holds checked functions only, so the session,
+/// which holds it, keeps no definition alive.
 struct Body {
     function: Arc<Function>,
     symbol: String,
-    options: codegen::Options,
+    plan: Plan,
     names: Arc<Names>,
     counters: Arc<Counters>,
+    code_bytes: Arc<AtomicU64>,
 }
 
 impl MaterializationUnit for Body {
@@ -184,13 +203,12 @@ impl MaterializationUnit for Body {
     }
 
     fn materialize(self: Box<Self>, responsibility: Responsibility) {
-        self.counters.ir_generated.add(1);
-        let object = with_compiler(|compiler| {
-            compiler.object(&self.function, &self.symbol, &self.names, self.options)
-        });
-        match object {
+        let Plan { options, inline } = &self.plan;
+        let body = codegen::Body { function: &self.function, symbol: &self.symbol, inline };
+        match with_compiler(|compiler| compiler.object(body, &self.names, *options)) {
             Ok(object) => {
                 self.counters.objects_linked.add(1);
+                self.code_bytes.store(codegen::code_size(&object), Ordering::Relaxed);
                 responsibility.emit_object(&object);
             }
             Err(error) => responsibility.fail(error.to_string()),
@@ -198,33 +216,19 @@ impl MaterializationUnit for Body {
     }
 }
 
-/// Code that runs once: a top-level expression, under a tracker that is
-/// removed when the run is over. Made on a worker.
-pub(super) struct Expression {
-    jit: Arc<Jit>,
-    tracker: Option<Tracker>,
-    pub(super) body: usize,
-}
-
-impl Expression {
-    pub(super) fn new(jit: &Arc<Jit>, function: &Arc<Function>, symbol: &str) -> Result<Self, Failure> {
-        let fail = |message: String| Failure::Compile { function: function.clone(), message };
-        let object =
-            with_compiler(|compiler| compiler.object(function, symbol, &jit.names, jit.options.code))
-                .map_err(|error| fail(error.to_string()))?;
-        let body = jit.link(&object, symbol).map_err(fail)?;
-        jit.counters.expressions.add(1);
-        jit.code.insert(body.1, Some(function));
-        Ok(Self { jit: jit.clone(), tracker: Some(body.0), body: body.1 })
-    }
-}
-
-impl Drop for Expression {
-    fn drop(&mut self) {
-        self.jit.code.remove(self.body);
-        if let Some(tracker) = self.tracker.take() {
-            drop(Garbage::new(tracker));
-        }
-        self.jit.note_removed_symbol();
-    }
+/// Makes a top-level expression's code; on a worker. It is freed when dropped.
+pub(super) fn expression(
+    jit: &Arc<Jit>,
+    function: &Arc<Function>,
+    symbol: &str,
+    plan: &Plan,
+) -> Result<Linked, Failure> {
+    let fail = |message: String| Failure::Compile { function: function.clone(), message };
+    let body = codegen::Body { function, symbol, inline: &plan.inline };
+    let object = with_compiler(|compiler| compiler.object(body, &jit.names, plan.options))
+        .map_err(|error| fail(error.to_string()))?;
+    let linked = jit.link(&object, symbol, Some(function)).map_err(fail)?;
+    jit.counters.expressions.add(1);
+    jit.note_removed_symbol();
+    Ok(linked)
 }

@@ -1,19 +1,22 @@
 //! The JIT's side of one context: its bindings, and running code in it.
 
-use super::bindings::{Bindings, Call};
+use super::bindings::{Bindings, Call, Observer};
+use super::code::Linked;
 use super::code_map::Finder;
 use super::definition::Definition;
 use super::epoch::Activity;
-use super::failure::{Failure, Stopped, Trace};
 use super::slots::Target;
 use super::state::{Event, State};
+use super::tier::{Plan, Tier};
 use super::{Jit, nanoseconds};
-use crate::host::{self, Callable, Output};
+use crate::codegen;
+use crate::failure::{Defined, Failure, Stopped, Trace};
+use crate::host::{HostError, Output};
 use crate::name::Name;
-use crate::runtime::{self, Execution, ExecutionMemory, Left, Slot, Stop, Stopper, Surroundings};
+use crate::runtime::{self, Execution, ExecutionMemory, Left, Slot, Stop, Surroundings};
 use crate::sema::checked::Function;
+use crate::stop::Stopper;
 use rustc_hash::FxHashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,15 +32,25 @@ pub struct Instance {
     run_nanoseconds: u64,
 }
 
-/// What became of a definition.
-#[derive(Clone, Debug)]
-pub struct Defined {
-    /// What the name was bound to before.
-    pub before: Option<Arc<Function>>,
-    /// The definitions that call the name with another number of arguments
-    /// than it takes now.
-    pub stale: Vec<Arc<Function>>,
+/// A definition that a name is, or was, bound to, with its code if that has
+/// been made. Whoever holds one keeps the code.
+#[derive(Clone)]
+pub struct Bound(Arc<Definition>);
+
+impl Bound {
+    /// The function.
+    pub fn function(&self) -> &Arc<Function> {
+        self.0.function()
+    }
+
+    /// How many bytes of instructions its code has; 0 if it has none yet.
+    pub fn code_bytes(&self) -> u64 {
+        self.0.code_bytes()
+    }
 }
+
+/// Code without a name, kept to be run many times.
+pub struct Formula(Linked);
 
 impl Instance {
     /// A context without bindings, whose code runs on a stack of `stack` bytes.
@@ -74,7 +87,7 @@ impl Instance {
 
     /// What asks runs of this context to stop, from any thread.
     pub fn stopper(&self) -> Stopper {
-        Stopper::new(self.bindings.memory())
+        Stopper::new(self.bindings.memory().clone())
     }
 
     /// Nanoseconds spent in compiled code, without waiting for compilers.
@@ -84,9 +97,24 @@ impl Instance {
 
     /// Binds a function's name to it. Nothing is compiled.
     pub fn define(&mut self, function: Arc<Function>) -> Defined {
-        let jit = self.jit.clone();
-        let definition = jit.define(function.clone());
-        let before = self.bindings.bind(&jit.slots, Event::Define, definition);
+        let definition = self.jit.define(function);
+        self.bind(definition)
+    }
+
+    /// Binds a name to an earlier definition of it, whose code is still there
+    /// if it was ever made.
+    pub fn rebind(&mut self, bound: &Bound) -> Defined {
+        let defined = self.bind(bound.0.clone());
+        if let Some(body) = bound.0.body() {
+            self.bindings.finished(&self.jit, &bound.0, Some(body));
+        }
+        defined
+    }
+
+    fn bind(&mut self, definition: Arc<Definition>) -> Defined {
+        let function = definition.function().clone();
+        let before = self.bindings.bind(&self.jit.slots, Event::Define, definition);
+        self.forget_inlined(function.name);
         if before.is_none() {
             self.replace_intrinsic(function.name);
         }
@@ -95,9 +123,21 @@ impl Instance {
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
-    pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
+    pub fn drop_binding(&mut self, name: Name) -> Option<Bound> {
         let definition = self.bindings.unbind(&self.jit.slots, name)?;
-        Some(definition.function().clone())
+        self.forget_inlined(name);
+        Some(Bound(definition))
+    }
+
+    /// The definition that a name is bound to.
+    pub fn bound(&self, name: Name) -> Option<Bound> {
+        self.bindings.get(name).map(|(_, definition)| Bound(definition))
+    }
+
+    /// Sets who is told of what happens to names from now on, on whatever
+    /// thread it happens.
+    pub fn observe(&self, observer: Option<Observer>) {
+        self.bindings.observe(observer);
     }
 
     /// The program says how many arguments a foreign function takes.
@@ -128,11 +168,6 @@ impl Instance {
         self.bindings.len()
     }
 
-    /// How many bindings are in `state`.
-    pub fn count(&self, state: State) -> usize {
-        self.bindings.count(state)
-    }
-
     /// Has the code of a function made ahead of its first call, without
     /// waiting for it. Does nothing if the name is not bound.
     ///
@@ -144,8 +179,9 @@ impl Instance {
         let Call::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
         let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
         self.jit.later(move || {
-            let body = definition.materialize(&jit).ok();
-            bindings.finished(&jit.slots, &definition, body);
+            let plan = bindings.plan(&jit, definition.function(), None);
+            let body = definition.materialize(&jit, plan).ok();
+            bindings.finished(&jit, &definition, body);
         })
     }
 
@@ -168,9 +204,7 @@ impl Instance {
 
     /// The body of a definition, made if need be; the binding follows.
     fn materialize(&self, definition: &Arc<Definition>) -> Result<usize, Failure> {
-        let body = self.jit.body(definition, &self.stopper());
-        self.bindings.finished(&self.jit.slots, definition, body.as_ref().ok().copied());
-        body
+        materialize(&self.jit, &self.bindings, definition)
     }
 
     /// Compiles a top-level expression, runs it and removes its code.
@@ -178,8 +212,33 @@ impl Instance {
     /// # Errors
     /// Why it could not be compiled or did not run to its end.
     pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
-        let code = self.jit.expression(expression, &self.stopper())?;
-        self.enter(|_| code.body, &[], output)
+        let plan = self.bindings.plan(&self.jit, expression, None);
+        let plan = Plan { options: codegen::Options { hot_after: None, ..plan.options }, ..plan };
+        let code = self.jit.expression(expression, plan, &self.stopper())?;
+        self.enter(|_| code.body(), &[], output)
+    }
+
+    /// Compiles a function that no name is bound to.
+    ///
+    /// # Errors
+    /// Why it could not be compiled.
+    pub fn formula(&self, function: &Arc<Function>) -> Result<Formula, Failure> {
+        // Nothing is inlined: it is to see what its callees mean later.
+        let plan = Plan { options: self.jit.options.code, inline: Vec::new() };
+        self.jit.expression(function, plan, &self.stopper()).map(Formula)
+    }
+
+    /// Runs such code; the number of arguments must be the function's.
+    ///
+    /// # Errors
+    /// Why it did not run to its end.
+    pub fn run_formula(
+        &mut self,
+        formula: &Formula,
+        arguments: &[f64],
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        self.enter(|_| formula.0.body(), arguments, output)
     }
 
     /// The slot for calls of a function from Rust.
@@ -266,17 +325,20 @@ impl Instance {
     }
 
     /// The definitions that call `function` with a number of arguments it does
-    /// not take. Found by looking at all definitions, but only if there is
-    /// code that makes such calls.
+    /// not take. Found by looking at all definitions, but only if one of
+    /// them makes such calls.
     fn stale_callers(&self, function: &Function) -> Vec<Arc<Function>> {
         let fits = |arity: &u32| *arity == function.arity();
-        if self.jit.slots.arities(function.name).iter().all(fits) {
+        if !self.bindings.is_called_without(function.name, function.arity()) {
             return Vec::new();
         }
         let calls_it_wrongly = |caller: &Arc<Function>| {
             caller.callees.iter().any(|callee| callee.name == function.name && !fits(&callee.arity))
         };
-        self.all().into_iter().map(|(_, caller)| caller).filter(calls_it_wrongly).collect()
+        let callers = self.all().into_iter().map(|(_, caller)| caller);
+        let mut stale: Vec<_> = callers.filter(calls_it_wrongly).collect();
+        stale.sort_by_key(|caller| caller.name.index());
+        stale
     }
 
     /// When the program defines a name that code has used as an instruction,
@@ -289,6 +351,32 @@ impl Instance {
             self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
         }
     }
+
+    /// When a name means something else, code that it was inlined into is
+    /// made anew.
+    fn forget_inlined(&self, name: Name) {
+        for inliner in self.bindings.take_inliners(name) {
+            let definition = self.jit.define(inliner);
+            self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
+        }
+    }
+}
+
+/// The body of a definition, made if need be; the binding follows.
+fn materialize(
+    jit: &Arc<Jit>,
+    bindings: &Arc<Bindings>,
+    definition: &Arc<Definition>,
+) -> Result<usize, Failure> {
+    let body = match definition.body() {
+        Some(body) => Ok(body),
+        None => {
+            let plan = bindings.plan(jit, definition.function(), None);
+            jit.body(definition, plan, &Stopper::new(bindings.memory().clone()))
+        }
+    };
+    bindings.finished(jit, definition, body.as_ref().ok().copied());
+    body
 }
 
 /// A run in progress: what it may ask for, and why it failed.
@@ -303,7 +391,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn stopper(&self) -> Stopper {
-        Stopper::new(self.bindings.memory())
+        Stopper::new(self.bindings.memory().clone())
     }
 
     fn body_of(&mut self, trampoline: usize) -> Result<usize, Failure> {
@@ -312,11 +400,7 @@ impl Run<'_> {
         };
         match self.bindings.call(&self.jit.slots, target) {
             Call::Ready(body) => Ok(body),
-            Call::Wait(definition) => {
-                let body = self.jit.body(&definition, &self.stopper());
-                self.bindings.finished(&self.jit.slots, &definition, body.as_ref().ok().copied());
-                body
-            }
+            Call::Wait(definition) => materialize(self.jit, self.bindings, &definition),
             Call::Stale(definition) => Err(Failure::Stale {
                 callee: definition.function().clone(),
                 passed: target.arity,
@@ -356,16 +440,22 @@ impl Run<'_> {
         }
     }
 
-    fn closure(&mut self, name: Name, arguments: &[f64]) -> Result<f64, String> {
-        let Some(Callable::Closure(closure)) = self.jit.hosts.get(name).map(|host| &host.callable) else {
-            return Err("it is no closure".into());
-        };
-        let mut call = host::Call { arguments, output: &mut *self.output };
-        // A panic must not cross compiled frames.
-        match catch_unwind(AssertUnwindSafe(|| closure(&mut call))) {
-            Ok(result) => result.map_err(|error| error.0),
-            Err(panic) => Err(format!("it panicked: {}", message(&*panic))),
+    /// Has a function that is called often compiled at the full level, in the
+    /// background.
+    fn improve(&self, function: &Arc<Function>) -> Option<()> {
+        let (_, definition) = self.bindings.get(function.name)?;
+        if !Arc::ptr_eq(definition.function(), function) {
+            return None;
         }
+        let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
+        let work = move || {
+            let plan = bindings.plan(&jit, definition.function(), Some(Tier::Full));
+            // Without better code, the present one stays in use.
+            if let Ok(code) = definition.link(&jit, plan, "$full") {
+                bindings.improved(&jit, &definition, code);
+            }
+        };
+        self.jit.later(work).ok()
     }
 }
 
@@ -379,8 +469,14 @@ impl Surroundings for Run<'_> {
 
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64> {
         let callee = Name::from_index(closure as usize)?;
-        let result = self.closure(callee, arguments);
-        result.map_err(|message| self.failure = Some(Failure::Host { callee, message })).ok()
+        let result = self.jit.hosts.call_closure(callee, arguments, self.output);
+        result.map_err(|HostError(message)| self.failure = Some(Failure::Host { callee, message })).ok()
+    }
+
+    fn hot(&mut self, address: usize) {
+        if let Some((_, Some(function))) = self.jit.code.find(address) {
+            let _ = self.improve(&function);
+        }
     }
 
     fn stop(&mut self, stop: Stop) {
@@ -390,9 +486,4 @@ impl Surroundings for Run<'_> {
             Stop::Requested(request) => request.into(),
         });
     }
-}
-
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into())
 }

@@ -6,8 +6,8 @@
 //! handed out when code that calls through them is linked, are the same in all
 //! contexts of an engine, and are never taken back.
 
-use super::failure::Failure;
 use crate::abi;
+use crate::failure::Failure;
 use crate::name::Name;
 use crate::orc::{Address, TrampolinePool};
 use crate::runtime::{ExecutionMemory, Slot, Variable};
@@ -120,12 +120,6 @@ impl Slots {
         if let Some(slot) = slots.and_then(|slots| find(slots, target.arity)) {
             memory.redirect(slot, address);
         }
-    }
-
-    /// With which numbers of arguments compiled code calls `name`.
-    pub(super) fn arities(&self, name: Name) -> Vec<u32> {
-        let tables = self.tables.lock();
-        tables.by_name.get(&name).into_iter().flatten().map(|(arity, _)| *arity).collect()
     }
 }
 

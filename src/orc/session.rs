@@ -53,6 +53,7 @@ impl Session {
     /// # Errors
     /// [`OrcError::Session`] if the host refuses what it needs.
     pub fn new(options: &SessionOptions) -> Result<Self, OrcError> {
+        crate::llvm::start();
         SessionInner::new(options).map(|inner| Self { inner: Arc::new(inner) })
     }
 

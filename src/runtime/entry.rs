@@ -12,8 +12,9 @@
 //! - `refuse` stands in for a body that cannot be called.
 #![allow(unsafe_code)]
 
-use super::{Execution, Request};
+use super::Execution;
 use crate::abi::{self, Header};
+use crate::stop::Request;
 use std::arch::naked_asm;
 use std::cell::Cell;
 use std::mem::offset_of;
@@ -32,6 +33,9 @@ pub trait Surroundings {
 
     /// A check stopped the code.
     fn stop(&mut self, stop: Stop);
+
+    /// The function that `address` lies in has been called often.
+    fn hot(&mut self, address: usize);
 }
 
 /// Why a check stopped the code.
@@ -175,6 +179,13 @@ extern "C" fn on_overflow(header: &Header) {
     });
 }
 
+extern "C" fn on_hot(header: &Header, address: usize) {
+    with_run(header, |surroundings| {
+        surroundings.hot(address);
+        Some(())
+    });
+}
+
 /// # Safety
 /// Called by the `host` routine only: `arguments` points to `count` doubles.
 unsafe extern "C" fn on_host(header: &Header, closure: u64, arguments: *const f64, count: usize) -> f64 {
@@ -194,6 +205,7 @@ pub fn support(symbol: &str) -> Option<usize> {
     match symbol {
         abi::STOP => Some(stop_routine as *const () as usize),
         abi::PROBE => Some(probe_routine as *const () as usize),
+        abi::HOT => Some(hot_routine as *const () as usize),
         abi::HOST => Some(host_routine as *const () as usize),
         _ => None,
     }
@@ -346,6 +358,12 @@ unsafe extern "C" fn probe_routine() {
         frame = const offset_of!(Header, frame),
         leave = sym leave_routine,
     )
+}
+
+/// `void kal$hot(context)`
+#[unsafe(naked)]
+unsafe extern "C" fn hot_routine() {
+    naked_asm!("mov rsi, [rsp]", "jmp {on_hot}", on_hot = sym on_hot)
 }
 
 /// `double kal$host(context, closure, arguments, count)`

@@ -6,6 +6,7 @@
 //! Nothing in it depends on the process it was made in, apart from the
 //! numbering of [`Name`]s.
 
+use super::spans::Spans;
 use crate::host::Intrinsic;
 use crate::name::Name;
 use crate::source::{Source, Span};
@@ -80,6 +81,8 @@ pub struct Function {
     pub locals: u32,
     /// The body in post-order.
     pub nodes: Box<[Node]>,
+    /// Where each node comes from: an operator's token, a callee's name.
+    pub spans: Spans,
     /// The numbers of the body.
     pub numbers: Box<[f64]>,
     /// What the body calls, each function and arity once.
@@ -99,6 +102,22 @@ impl Function {
     /// Its text.
     pub fn text(&self) -> &str {
         self.source.slice(self.span)
+    }
+
+    /// Whether both mean the same, however they are laid out: the same
+    /// parameters, and the same body.
+    pub fn means_the_same_as(&self, other: &Self) -> bool {
+        let callees = |function: &Self| -> Vec<(Name, u32)> {
+            function.callees.iter().map(|callee| (callee.name, callee.arity)).collect()
+        };
+        let numbers = |function: &Self| -> Vec<u64> {
+            function.numbers.iter().map(|number| number.to_bits()).collect()
+        };
+        self.name == other.name
+            && self.parameters == other.parameters
+            && self.nodes == other.nodes
+            && numbers(self) == numbers(other)
+            && callees(self) == callees(other)
     }
 
     /// Whether it uses the instruction for an exact host function.

@@ -4,6 +4,7 @@
 //! no recursion and each name costs one look-up, however deep the nesting.
 
 use super::checked::{Callee, Function, Node};
+use super::spans::Spans;
 use super::{Checker, arguments};
 use crate::diagnostic::Code;
 use crate::diagnostic::suggest::nearest;
@@ -19,6 +20,7 @@ pub(super) struct Resolver<'c, 'a> {
     parameters: Box<[Name]>,
     scope: Scope,
     nodes: Vec<Node>,
+    spans: Spans,
     numbers: Vec<f64>,
     callees: Vec<Callee>,
     callee_index: FxHashMap<(Name, u32), u32>,
@@ -36,6 +38,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             parameters: parameters.iter().map(|parameter| parameter.name).collect(),
             scope,
             nodes: Vec::new(),
+            spans: Spans::default(),
             numbers: Vec::new(),
             callees: Vec::new(),
             callee_index: FxHashMap::default(),
@@ -55,10 +58,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
         self.walk(initialisers);
         let variables: Vec<Name> = self.scope.names().collect();
         for (index, name) in variables.iter().enumerate() {
-            self.nodes.push(Node::Local(index as u32));
-            self.nodes.push(Node::SetVariable(*name));
+            self.push(Node::Local(index as u32), span);
+            self.push(Node::SetVariable(*name), span);
             if index + 1 < variables.len() {
-                self.nodes.push(Node::Bind(index as u32));
+                self.push(Node::Bind(index as u32), span);
             }
         }
         (self.finish(span), variables)
@@ -71,6 +74,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             parameters: self.parameters,
             locals: self.scope.most,
             nodes: self.nodes.into(),
+            spans: self.spans,
             numbers: self.numbers.into(),
             callees: self.callees.into(),
             source: self.checker.source.clone(),
@@ -78,11 +82,16 @@ impl<'c, 'a> Resolver<'c, 'a> {
         }
     }
 
+    fn push(&mut self, node: Node, span: Span) {
+        self.nodes.push(node);
+        self.spans.push(span);
+    }
+
     fn walk(&mut self, body: &Ast) {
         self.nodes.reserve(body.nodes.len());
         for (node, span) in body.nodes.iter().zip(&body.spans) {
             if let Some(node) = self.node(*node, *span) {
-                self.nodes.push(node);
+                self.push(node, *span);
             }
         }
     }

@@ -212,6 +212,16 @@ impl Operators {
         self.binary.get(&operator).copied()
     }
 
+    /// Gives the operator described by `fixity` its built-in meaning back, or
+    /// none if it has no built-in one.
+    pub fn forget(&mut self, fixity: Fixity, names: &Names) {
+        let built_in = Self::new(names);
+        match fixity {
+            Fixity::Unary { operator } => restore(&mut self.unary, operator, built_in.unary(operator)),
+            Fixity::Binary { operator, .. } => restore(&mut self.binary, operator, built_in.binary(operator)),
+        }
+    }
+
     /// Makes `function` the meaning of the operator described by `fixity`, for
     /// the text read from now on.
     pub fn define(&mut self, fixity: Fixity, function: Name) {
@@ -226,4 +236,11 @@ impl Operators {
             }
         }
     }
+}
+
+fn restore<M>(table: &mut FxHashMap<Name, M>, operator: Name, meaning: Option<M>) {
+    match meaning {
+        Some(meaning) => table.insert(operator, meaning),
+        None => table.remove(&operator),
+    };
 }

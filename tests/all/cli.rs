@@ -1,1 +1,402 @@
-//! To come.
+//! The command line: exit codes, commands, figures, what goes where.
+
+use crate::binary::{self, Ran, kal, run, run_with};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// A file of its own for one test; removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, bytes: impl AsRef<[u8]>) -> Self {
+        let path = std::env::temp_dir().join(format!("kal-test-{}-{name}", std::process::id()));
+        std::fs::write(&path, bytes).expect("the temporary directory can be written");
+        Self(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("the path is text")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn outcome(ran: &Ran) -> (Option<i32>, &str, Vec<String>) {
+    (ran.code, ran.out(), ran.said())
+}
+
+fn printed(ran: &Ran) -> &str {
+    assert_eq!((ran.code, ran.err()), (Some(0), ""));
+    ran.out()
+}
+
+/// The figures on the last line of standard error.
+fn stats(arguments: &[&str]) -> Value {
+    let ran = run(&[arguments, &["--stats"]].concat());
+    serde_json::from_str(ran.err().lines().last().expect("figures")).expect("JSON")
+}
+
+#[test]
+fn exit_codes() {
+    assert_eq!(run(&["-e", "1 + 1"]).code, Some(0));
+    assert_eq!(run(&["-e", "1 +"]).code, Some(1));
+    assert_eq!(run(&["-e", "missing()"]).code, Some(1));
+    assert_eq!(run(&["--no-such-option"]).code, Some(2));
+    assert_eq!(run(&["--version"]).code, Some(0));
+    assert_eq!(run(&["--help"]).code, Some(0));
+}
+
+#[test]
+fn wrong_usage_is_told_on_standard_error() {
+    for arguments in [
+        &["--lazy", "--eager"][..],
+        &["-O4"],
+        &["-O", "fast"],
+        &["-e"],
+        &["a.kal", "b.kal"],
+        &["emit"],
+        &["emit", "bytecode", "a.kal"],
+        &["emit", "ir"],
+        &["check"],
+        &["--stack-size", "0"],
+        &["--max-nesting", "-1"],
+        &["--color", "sometimes"],
+    ] {
+        let ran = run(arguments);
+        assert_eq!((ran.code, ran.out()), (Some(2), ""), "{arguments:?}");
+        assert!(ran.err().starts_with("error: "), "{arguments:?}: {}", ran.err());
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read() {
+    for command in [&[][..], &["run"], &["check"], &["emit", "ast"], &["emit", "ir"]] {
+        let ran = run(&[command, &["/no/such/file.kal"]].concat());
+        assert_eq!((ran.code, ran.out()), (Some(1), ""), "{command:?}");
+        assert!(ran.err().contains("/no/such/file.kal: No such file"), "{}", ran.err());
+    }
+    assert_eq!(run(&["/"]).code, Some(1));
+}
+
+#[test]
+fn a_file_that_is_not_text() {
+    let file = Scratch::new("latin1", b"1;\n# gr\xFC\xDFe\n2;\n");
+    for command in [&[][..], &["check"], &["emit", "tokens"]] {
+        let ran = run(&[command, &[file.path()]].concat());
+        assert_eq!((ran.code, ran.out()), (Some(1), ""));
+        assert!(ran.err().contains("line 2 is not UTF-8"), "{}", ran.err());
+    }
+    let ran = run_with(&["-"], b"1;\n\xFF;\n2;\n");
+    assert_eq!((ran.code, ran.out()), (Some(1), "1\n2\n"));
+}
+
+#[test]
+fn a_byte_order_mark_and_carriage_returns_are_white_space() {
+    let file = Scratch::new("windows", "\u{FEFF}def f(x)\r\n  x + 1\r\nf(1)\r\n");
+    assert_eq!(printed(&run(&[file.path()])), "2\n");
+}
+
+#[test]
+fn texts_come_before_the_file_and_in_order() {
+    let file = Scratch::new("order", "f(3); x = x + 1; x");
+    let arguments = ["-e", "def f(x) x * 2", "-e", "var x = 5", "-e", "f(x)", file.path()];
+    assert_eq!(printed(&run(&arguments)), "10\n6\n6\n6\n");
+    assert_eq!(printed(&run(&[file.path(), "-e", "def f(x) 1", "-e", "var x"])), "1\n1\n1\n");
+    assert_eq!(printed(&run_with(&["-e", "def f(x) x", "-"], b"f(7)")), "7\n");
+    assert_eq!(printed(&run_with(&["-e", "1"], b"2")), "1\n", "without `-` standard input is not read");
+}
+
+#[test]
+fn after_a_text_that_fails_nothing_runs() {
+    let file = Scratch::new("never", "printd(3)");
+    let ran = run(&["-e", "1; missing(); 2", "-e", "printd(4)", file.path()]);
+    assert_eq!(
+        outcome(&ran),
+        (
+            Some(1),
+            "1\n",
+            vec!["error[E0301] 1:4 this expression calls `missing`, which is not defined".into()]
+        )
+    );
+}
+
+#[test]
+fn standard_input() {
+    for arguments in [&[][..], &["-"], &["run"], &["run", "-"]] {
+        assert_eq!(printed(&run_with(arguments, b"def f(x) x+1; f(1); f(2)")), "2\n3\n", "{arguments:?}");
+    }
+    assert_eq!(printed(&run_with(&[], b"")), "");
+}
+
+#[test]
+fn values_are_printed_while_standard_input_is_open() {
+    use std::io::{BufRead, BufReader, Write};
+    let mut child =
+        kal().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    for (text, answer) in [("1 + 1;\n", "2"), ("def f(x)\n x * 3;", ""), ("f(5);\n", "15")] {
+        stdin.write_all(text.as_bytes()).expect("it reads");
+        if !answer.is_empty() {
+            assert_eq!(lines.next().expect("an answer").expect("text"), answer);
+        }
+    }
+    drop(stdin);
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn figures_have_all_keys() {
+    let stats = stats(&["-e", "def f(x) x; def g(x) x; def g(x) f(x); f(1); 2"]);
+    for (key, value) in [
+        ("defined", 2),
+        ("redefined", 1),
+        ("pending", 1),
+        ("materialized", 1),
+        ("ir_generated", 1),
+        ("expressions", 2),
+        ("objects_linked", 3),
+    ] {
+        assert_eq!(stats[key], value, "{key}");
+    }
+    for key in ["code_bytes", "parse_ms", "compile_ms", "run_ms"] {
+        assert!(stats[key].as_f64().is_some_and(|value| value >= 0.0), "{key}");
+    }
+    assert!(stats["code_bytes"].as_u64().is_some_and(|bytes| bytes > 0));
+}
+
+#[test]
+fn figures_come_last_also_after_an_error() {
+    let ran = run(&["-e", "missing()", "--stats"]);
+    assert_eq!(ran.code, Some(1));
+    let figures: Value = serde_json::from_str(ran.err().lines().last().expect("figures")).expect("JSON");
+    assert_eq!(figures["defined"], 0);
+}
+
+#[test]
+fn a_thousand_definitions_generate_nothing() {
+    let text: String = (0..1000).map(|i| format!("def f{i}(x) x + {i} ")).collect();
+    let stats = stats(&["-e", &text]);
+    let figures = ["defined", "pending", "materialized", "ir_generated", "objects_linked", "expressions"];
+    assert_eq!(figures.map(|key| stats[key].as_u64().expect("a number")), [1000, 1000, 0, 0, 0, 0]);
+    let stats = self::stats(&["-e", &text, "-e", "f500(1)"]);
+    assert_eq!(figures.map(|key| stats[key].as_u64().expect("a number")), [1000, 999, 1, 1, 2, 1]);
+}
+
+#[test]
+fn what_is_not_called_stays_pending() {
+    let program = "def g(x) x*2; def f(x) if x then 1 else g(x);";
+    let figures = |calls: &str| {
+        let stats = stats(&["-e", program, "-e", calls]);
+        ["pending", "materialized", "ir_generated"].map(|key| stats[key].as_u64().expect("a number"))
+    };
+    assert_eq!(figures("f(1);"), [1, 1, 1]);
+    assert_eq!(figures("f(1); f(0);"), [0, 2, 2]);
+    assert_eq!(figures("f(1); f(0); f(1); f(0);"), [0, 2, 2]);
+    let linked =
+        |calls: &str| stats(&["-e", program, "-e", calls])["objects_linked"].as_u64().expect("a number");
+    // An expression is an object too, so each call adds one of them and nothing else.
+    assert_eq!(linked("f(0); f(0)") - linked("f(0)"), 1);
+}
+
+#[test]
+fn eagerly_everything_is_compiled() {
+    let stats = stats(&["--eager", "-e", "def f(x) x; def g(x) f(x); def h(x) absent(x)"]);
+    assert_eq!(
+        ["pending", "materialized", "ir_generated"].map(|key| stats[key].as_u64()),
+        [Some(0), Some(3), Some(3)]
+    );
+}
+
+#[test]
+fn emit_tokens_and_trees() {
+    let file = Scratch::new("emit", "def f(x) x + 0x10; # ten\nf(2)");
+    let tokens = run(&["emit", "tokens", file.path()]);
+    assert!(printed(&tokens).starts_with("1:1 "), "{}", tokens.out());
+    assert!(tokens.out().contains("0x10") && !tokens.out().contains("ten"), "{}", tokens.out());
+    let tree = run(&["emit", "ast", file.path()]);
+    assert!(printed(&tree).contains("def") && tree.out().contains("f"), "{}", tree.out());
+    assert_eq!(printed(&run_with(&["emit", "ast", "-"], b"def f(x) x + 0x10; f(2)")), tree.out());
+    let only = run(&["emit", "ast", "--fn", "f", file.path()]);
+    assert!(tree.out().starts_with(printed(&only)), "{}", only.out());
+}
+
+#[test]
+fn emit_code() {
+    let file = Scratch::new("emit-code", "def f(x) x + 1; def unary!(x) f(x) * 3; def g(x) !x;");
+    let ir = run(&["emit", "ir", file.path()]);
+    assert!(
+        printed(&ir).contains("define double @\"f$impl\"") && ir.out().contains("fadd double"),
+        "{}",
+        ir.out()
+    );
+    assert!(ir.out().contains("unary!$impl"), "{}", ir.out());
+    let asm = run(&["emit", "asm", "--fn", "f", file.path()]);
+    assert!(printed(&asm).contains("f$impl") && asm.out().contains("addsd"), "{}", asm.out());
+    assert!(!asm.out().contains("mulsd"), "{}", asm.out());
+    assert!(printed(&run(&["emit", "asm", "--fn", "unary!", file.path()])).contains("mulsd"));
+    for level in ["-O0", "-O1", "-O2", "-O3"] {
+        assert!(printed(&run(&["emit", "ir", level, file.path()])).contains("define"));
+    }
+}
+
+#[test]
+fn emit_an_object_file() {
+    let file = Scratch::new("emit-object", "def f(x) x + 1; def g(x) f(x); g(2)");
+    let piped = run(&["emit", "obj", file.path()]);
+    assert_eq!((piped.code, &piped.stdout[..4]), (Some(0), &b"\x7FELF"[..]));
+    let output = Scratch::new("emit-object.o", "");
+    assert_eq!(printed(&run(&["emit", "obj", "-o", output.path(), file.path()])), "");
+    assert_eq!(std::fs::read(output.path()).expect("it was written"), piped.stdout);
+    let nowhere = run(&["emit", "obj", "-o", "/no/such/directory/x.o", file.path()]);
+    assert_eq!((nowhere.code, nowhere.out()), (Some(1), ""));
+    assert!(nowhere.err().contains("/no/such/directory/x.o"), "{}", nowhere.err());
+}
+
+#[test]
+fn emit_refuses_what_is_wrong_and_runs_nothing() {
+    let file = Scratch::new("emit-wrong", "def f(x) y;");
+    for stage in ["ir", "asm", "obj"] {
+        let ran = run(&["emit", stage, file.path()]);
+        assert_eq!(outcome(&ran), (Some(1), "", vec!["error[E0201] 1:10 unknown variable `y`".into()]));
+        let ran = run(&["emit", stage, "--fn", "h", "-e"]);
+        assert_eq!(ran.code, Some(2));
+    }
+    let good = Scratch::new("emit-good", "def f(x) x; printd(5)");
+    let ran = run(&["emit", "ir", "--fn", "h", good.path()]);
+    assert_eq!((ran.code, ran.out()), (Some(1), ""));
+    assert!(ran.err().contains("defines no function `h`"), "{}", ran.err());
+    assert!(!run(&["emit", "ir", good.path()]).out().starts_with('5'));
+}
+
+#[test]
+fn check_tells_everything_and_runs_nothing() {
+    let file = Scratch::new("check", "printd(1);\ndef f(x) y;\n1 +;\nf(1, 2);\ndef g(x) later(x);\n");
+    let ran = run(&["check", file.path()]);
+    assert_eq!(
+        outcome(&ran),
+        (
+            Some(1),
+            "",
+            vec![
+                "error[E0201] 2:10 unknown variable `y`".into(),
+                "error[E0103] 3:4 expected an expression, found `;`".into(),
+                "warning[E0301] 4:1 `f` is called but never defined".into(),
+                "warning[E0301] 5:10 `later` is called but never defined".into(),
+            ]
+        )
+    );
+    let fine = Scratch::new("check-fine", "def f(x) x; f(1); printd(2)");
+    assert_eq!(printed(&run(&["check", fine.path()])), "");
+}
+
+#[test]
+fn check_as_json() {
+    let file = Scratch::new("check-json", "1;\n  é + \"2\";\nbeta;\n");
+    let ran = run(&["check", "--json", file.path()]);
+    assert_eq!((ran.code, ran.err()), (Some(1), ""));
+    let found: Vec<Value> = ran.out().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(found.len() >= 2, "{}", ran.out());
+    for diagnostic in &found {
+        assert_eq!(diagnostic["file"], file.path());
+        assert_eq!(diagnostic["severity"], "error");
+    }
+    let last = found.last().expect("some");
+    assert_eq!((&last["code"], &last["line"], &last["column"]), (&"E0201".into(), &3.into(), &1.into()));
+    assert_eq!(printed(&run_with(&["check", "--json", "-"], b"1 + 1")), "");
+}
+
+#[test]
+fn colour_only_where_it_is_wanted() {
+    let colour = |arguments: &[&str], no_color: Option<&str>| {
+        let mut command = kal();
+        command.args(arguments).args(["-e", "x"]);
+        if let Some(value) = no_color {
+            command.env("NO_COLOR", value);
+        }
+        binary::finish(&mut command).err().contains('\x1b')
+    };
+    assert!(!colour(&[], None), "standard error is no terminal");
+    assert!(!colour(&[], Some("1")));
+    assert!(colour(&["--color", "always"], None));
+    assert!(colour(&["--color", "always"], Some("1")), "what is asked for goes before the environment");
+    assert!(!colour(&["--color", "never"], None));
+}
+
+#[test]
+fn a_closed_output_ends_it_quietly() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let loops = "for i = 1, i < 100000 in printd(i);";
+    let ran =
+        binary::finish(kal().args(["-e", loops, "-e", "1"]).stdout(writer.try_clone().expect("a pipe")));
+    assert_eq!(ran.err(), "");
+    assert_eq!(ran.code, Some(141));
+    let file = Scratch::new("closed", "def f(x) x;".repeat(10_000));
+    let ran = binary::finish(kal().args(["emit", "tokens", file.path()]).stdout(writer));
+    assert_eq!((ran.err(), ran.code), ("", Some(141)));
+}
+
+#[test]
+fn a_failure_while_code_is_being_compiled_ends_cleanly() {
+    let text: String = (0..50).map(|i| format!("def f{i}(x) x * {i} + f{}(x + 1);", i / 2)).collect();
+    for _ in 0..40 {
+        let ran = run(&["--eager", "-e", &text, "-e", ")"]);
+        assert_eq!((ran.code, ran.out()), (Some(1), ""), "{}", ran.err());
+    }
+}
+
+#[test]
+fn timeouts_and_fuel_end_a_run() {
+    let ran = run(&["--timeout", "50ms", "-e", "for i = 1, 1 in 0"]);
+    assert_eq!((ran.code, ran.out()), (Some(124), ""));
+    assert!(ran.err().starts_with("error[E0305]"), "{}", ran.err());
+    let ran = run(&["--fuel", "1000", "-e", "1 + 1; for i = 1, 1 in 0"]);
+    assert_eq!((ran.code, ran.out()), (Some(1), "2\n"));
+    assert!(ran.err().starts_with("error[E0308]"), "{}", ran.err());
+}
+
+#[test]
+fn examples_of_the_readme() {
+    let readme = std::fs::read_to_string(binary::directory("README.md")).expect("there is one");
+    let mut ran = 0;
+    for line in readme.lines().map(str::trim).filter(|line| line.starts_with("kal -e ")) {
+        if !line.contains('\'') {
+            continue;
+        }
+        let arguments: Vec<&str> =
+            line.split('\'').skip(1).step_by(2).flat_map(|text| ["-e", text]).collect();
+        assert!(!printed(&run(&arguments)).is_empty(), "{line}");
+        ran += 1;
+    }
+    assert!(ran > 0, "the README shows no command");
+    for named in readme.split(|c: char| c.is_whitespace() || "()[]`=".contains(c)) {
+        let is_path = ["examples/", "src/", "grammar/", "tests/"].iter().any(|root| named.starts_with(root));
+        assert!(!is_path || binary::directory(named).exists(), "the README names `{named}`");
+    }
+}
+
+#[test]
+fn the_session_of_the_readme() {
+    let readme = std::fs::read_to_string(binary::directory("README.md")).expect("there is one");
+    let session = readme.split("```text").find(|part| part.contains("kal> ")).expect("a session");
+    let session = session.split("```").next().expect("its end");
+    let (mut input, mut expected) = (String::new(), String::new());
+    for line in session.lines().skip(1) {
+        match line.strip_prefix("kal> ") {
+            Some(text) => input += &format!("{text};\n"),
+            None if line.starts_with("error[") || line.starts_with("$ ") || line.is_empty() => {}
+            None => expected += &format!("{line}\n"),
+        }
+    }
+    let ran = run_with(&[], input.as_bytes());
+    assert_eq!(ran.out(), expected);
+    for line in session.lines().filter(|line| line.starts_with("error[")) {
+        assert!(ran.err().contains(line), "{line}");
+    }
+}

@@ -3,8 +3,13 @@
 mod binary;
 mod cli;
 mod embedding;
+mod generated;
 mod grammar;
 mod limits;
 mod programs;
+mod prompt;
 mod sessions;
+mod tapes;
+mod terminal;
 mod tidy;
+mod transcripts;

@@ -1,1 +1,337 @@
-//! To come.
+//! The architecture, made executable.
+//!
+//! The tables below say which module may use which, where `unsafe` may stand,
+//! and how every file looks. They are read over the text of the files; there
+//! is no other place where these rules are kept.
+
+use crate::{binary, programs};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The modules of the crate, lowest layer first. A module uses modules of its
+/// own layer and of lower ones.
+const LAYERS: &[&[&str]] = &[
+    &["source", "name", "diagnostic", "host", "stop", "llvm", "abi"],
+    &["syntax"],
+    &["sema", "failure"],
+    &["tape", "interp", "codegen", "orc", "runtime"],
+    &["jit"],
+    &[
+        "limits",
+        "deadline",
+        "config",
+        "error",
+        "output",
+        "stats",
+        "engine",
+        "machine",
+        "context",
+        "function",
+        "interrupt",
+        "draft",
+    ],
+    &["repl", "cli"],
+];
+
+/// What a module must not use although its layer would allow it, and why.
+const NEVER: &[(&str, &[&str], &str)] = &[
+    ("tape", &["interp", "codegen", "orc", "runtime"], "what is done with it is not its business"),
+    ("interp", &["codegen", "orc", "runtime"], "it knows no machine code"),
+    ("codegen", &["tape", "interp", "orc", "runtime"], "code does not know the process it will run in"),
+    (
+        "orc",
+        &["codegen", "runtime", "source", "name", "diagnostic", "host", "abi", "syntax", "sema"],
+        "it is of use to other languages",
+    ),
+    ("runtime", &["codegen", "orc", "syntax", "sema"], "it runs code, however made"),
+    ("syntax", &["host", "abi"], "text means the same everywhere"),
+    ("repl", &["codegen", "orc", "jit", "runtime", "sema"], "it uses the embedding API"),
+    ("cli", &["orc", "jit", "runtime"], "it uses the embedding API; `emit` looks into the compiler"),
+    ("cli/run", &["codegen", "sema"], "only `emit` looks into the compiler"),
+    ("cli/check", &["codegen", "sema"], "only `emit` looks into the compiler"),
+    ("cli/stdin", &["codegen", "sema"], "only `emit` looks into the compiler"),
+];
+
+/// Words that a module's files must not contain outside comments, and why.
+const NEVER_SAYS: &[(&str, &[&str], &str)] = &[
+    ("source", &["std::fs", "std::io"], "reads files"),
+    ("name", &["std::fs", "std::io"], "reads files"),
+    ("diagnostic", &["std::fs", "std::io"], "writes"),
+    ("host", &["std::fs"], "reads files"),
+    ("syntax", &["std::fs", "std::io", "inkwell", "llvm_sys", "unsafe"], "knows LLVM or files"),
+    ("sema", &["std::fs", "std::io", "inkwell", "llvm_sys", "unsafe"], "knows LLVM or files"),
+    ("codegen", &["std::fs", "llvm_sys::orc2"], "knows ORC or files"),
+    ("runtime", &["inkwell", "llvm_sys", "std::fs"], "knows LLVM"),
+    ("orc", &["inkwell"], "uses more of LLVM than llvm-sys, but in its own tests"),
+    ("tape", &["inkwell", "llvm_sys", "std::fs", "unsafe"], "knows LLVM or files"),
+    ("interp", &["inkwell", "llvm_sys", "std::fs"], "knows LLVM or files"),
+    ("jit", &["std::fs", "inkwell", "llvm_sys"], "touches disk, or LLVM but through orc and codegen"),
+    ("context", &["stderr", "println!"], "touches the terminal"),
+    ("engine", &["stderr", "println!"], "touches the terminal"),
+];
+
+/// Where `unsafe` may stand.
+const UNSAFE: &[&str] = &[
+    "src/host.rs",
+    "src/host/foreign.rs",
+    "src/config.rs",
+    "src/cli.rs",
+    "src/orc.rs",
+    "src/orc/",
+    "src/runtime.rs",
+    "src/runtime/",
+    "src/codegen.rs",
+    "src/codegen/",
+    "src/jit/instance.rs",
+    "src/cli/exit.rs",
+    "src/llvm.rs",
+    "examples/orc.rs",
+];
+
+const LONGEST_FILE: usize = 800;
+
+struct File {
+    /// The path within the repository.
+    path: String,
+    text: String,
+}
+
+impl File {
+    /// `jit` for `src/jit.rs` and everything below `src/jit`.
+    fn module(&self) -> Option<&str> {
+        let inner = self.path.strip_prefix("src/")?;
+        inner.split(['/', '.']).next().filter(|module| !["lib", "main"].contains(module))
+    }
+
+    /// The lines that are no comments, without what follows `//`, and their
+    /// numbers.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim_start().starts_with("//"))
+            .map(|(number, line)| (number + 1, line.split(" // ").next().unwrap_or(line)))
+    }
+}
+
+fn rust_files() -> Vec<File> {
+    let mut paths = Vec::new();
+    for root in ["src", "tests", "examples", "benches", "fuzz/fuzz_targets"] {
+        let directory = binary::directory(root);
+        if directory.exists() {
+            paths.extend(binary::files(&directory, "rs"));
+        }
+    }
+    paths.push(binary::directory("build.rs"));
+    paths
+        .iter()
+        .map(|path| File { path: relative(path), text: std::fs::read_to_string(path).unwrap() })
+        .collect()
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(binary::directory("")).unwrap_or(path).display().to_string()
+}
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&module))
+}
+
+/// The top-level modules that a line names: `crate::jit::…`, `crate::{jit, …}`.
+fn used(line: &str) -> Vec<&str> {
+    let mut modules = Vec::new();
+    for rest in line.split("crate::").skip(1) {
+        let names = match rest.strip_prefix('{') {
+            Some(list) => list.split('}').next().unwrap_or(list).split(',').map(str::trim).collect(),
+            None => vec![rest],
+        };
+        for name in names {
+            let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+            modules.push(&name[..end]);
+        }
+    }
+    modules
+}
+
+fn assert_none(what: &str, found: &[String]) {
+    assert!(found.is_empty(), "{what}:\n{}", found.join("\n"));
+}
+
+#[test]
+fn every_module_has_a_layer() {
+    let files = rust_files();
+    let modules: BTreeSet<&str> = files.iter().filter_map(File::module).collect();
+    let known: BTreeSet<&str> = LAYERS.iter().flat_map(|layer| layer.iter().copied()).collect();
+    assert_eq!(modules, known);
+}
+
+#[test]
+fn modules_stand_in_the_order_of_their_layers() {
+    let lib = std::fs::read_to_string(binary::directory("src/lib.rs")).unwrap();
+    let declared = lib
+        .lines()
+        .filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'));
+    let layers: Vec<usize> =
+        declared.map(|module| layer(module).unwrap_or_else(|| panic!("{module}"))).collect();
+    assert!(layers.is_sorted(), "{layers:?}");
+}
+
+#[test]
+fn modules_use_no_layer_above_them() {
+    let mut found = Vec::new();
+    for file in rust_files() {
+        let Some(own) = file.module().and_then(layer) else { continue };
+        for (number, line) in file.code() {
+            for module in
+                used(line).into_iter().filter(|module| layer(module).is_some_and(|layer| layer > own))
+            {
+                found.push(format!("{}:{number} uses {module}", file.path));
+            }
+            // What is re-exported at the root belongs to the embedding API.
+            let root = |module: &&str| module.starts_with(char::is_uppercase);
+            if own + 2 < LAYERS.len() && used(line).iter().any(root) {
+                found.push(format!("{}:{number} uses what the crate exports", file.path));
+            }
+        }
+    }
+    assert_none("uses of a layer above", &found);
+}
+
+#[test]
+fn modules_keep_to_what_they_never_do() {
+    let mut found = Vec::new();
+    for file in rust_files() {
+        // Support for the tests of a module, not a part of it.
+        if file.path.ends_with("/testing.rs") {
+            continue;
+        }
+        let belongs = |module: &str| {
+            file.path == format!("src/{module}.rs") || file.path.starts_with(&format!("src/{module}/"))
+        };
+        for (module, never, why) in NEVER.iter().filter(|(module, ..)| belongs(module)) {
+            for (number, line) in file.code() {
+                for other in used(line).into_iter().filter(|other| never.contains(other)) {
+                    found.push(format!("{}:{number} {module} uses {other}, but {why}", file.path));
+                }
+            }
+        }
+        for (module, never, why) in NEVER_SAYS.iter().filter(|(module, ..)| belongs(module)) {
+            for (number, line) in file.code() {
+                for word in never.iter().filter(|word| line.contains(*word)) {
+                    found.push(format!("{}:{number} says `{word}`: {module} never {why}", file.path));
+                }
+            }
+        }
+    }
+    assert_none("what a module must not do", &found);
+}
+
+/// Whether a line of code has `unsafe` as a word outside a string.
+fn is_unsafe(line: &str) -> bool {
+    let outside: String = line.split('"').step_by(2).collect();
+    outside.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe")
+}
+
+#[test]
+fn unsafe_code_stands_in_few_places() {
+    let mut found = Vec::new();
+    for file in rust_files() {
+        let allowed = UNSAFE
+            .iter()
+            .any(|place| file.path == *place || (place.ends_with('/') && file.path.starts_with(place)));
+        for (number, line) in file.code().filter(|(_, line)| is_unsafe(line)) {
+            if !allowed {
+                found.push(format!("{}:{number} {}", file.path, line.trim()));
+            }
+        }
+    }
+    assert_none("`unsafe` where none is allowed", &found);
+}
+
+#[test]
+fn unsafe_code_is_justified() {
+    let mut found = Vec::new();
+    for file in rust_files() {
+        let lines: Vec<&str> = file.text.lines().collect();
+        for (number, line) in file.code().filter(|(_, line)| is_unsafe(line)) {
+            let above = || lines[..number - 1].iter().rev().map(|line| line.trim());
+            let mut comment = above().take_while(|line| line.starts_with("//") || line.starts_with('#'));
+            let justified = if line.contains("unsafe(") || is_pointer_type(line) {
+                true
+            } else if is_declaration(line) {
+                // A duty of whoever calls it; of private ones, this file.
+                !line.trim_start().starts_with("pub ") || comment.any(|line| line.contains("# Safety"))
+            } else {
+                let mut statement = above().take_while(|line| !line.is_empty()).take(STATEMENT);
+                line.contains("SAFETY:") || statement.any(|line| line.starts_with("// SAFETY:"))
+            };
+            if !justified {
+                found.push(format!("{}:{number} {}", file.path, line.trim()));
+            }
+        }
+    }
+    assert_none("`unsafe` without a word on why it is sound", &found);
+}
+
+/// In how many lines above a word `unsafe` its justification is looked for.
+const STATEMENT: usize = 12;
+
+/// A function or trait that is unsafe to use, or a block of foreign functions.
+fn is_declaration(line: &str) -> bool {
+    ["unsafe fn ", "unsafe extern ", "unsafe trait "].iter().any(|declaration| line.contains(declaration))
+}
+
+/// `unsafe extern "C" fn(…)` as a type.
+fn is_pointer_type(line: &str) -> bool {
+    line.contains("unsafe extern \"C\" fn(") || line.contains("unsafe extern \"C-unwind\" fn(")
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let found: Vec<String> = rust_files()
+        .iter()
+        .filter(|file| !file.text.starts_with("//! "))
+        .map(|file| file.path.clone())
+        .collect();
+    assert_none("files that do not begin with `//!`", &found);
+}
+
+#[test]
+fn no_file_is_too_long_or_called_after_nothing() {
+    let mut found = Vec::new();
+    for file in rust_files() {
+        let lines = file.text.lines().count();
+        if lines > LONGEST_FILE {
+            found.push(format!("{} has {lines} lines", file.path));
+        }
+        let name = file.path.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs");
+        if ["util", "utils", "helper", "helpers", "common", "manager", "misc"].contains(&name) {
+            found.push(format!("{} is called after nothing in particular", file.path));
+        }
+    }
+    assert_none("files", &found);
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // In pieces, so that this file does not find itself.
+    let words =
+        [["TO", "DO"], ["FIX", "ME"], ["XX", "X"], ["to", "do!"], ["unimple", "mented!"], ["db", "g!"]];
+    let mut found = Vec::new();
+    for file in rust_files() {
+        for (number, line) in file.text.lines().enumerate() {
+            if words.iter().any(|word| line.contains(&word.concat())) {
+                found.push(format!("{}:{} {}", file.path, number + 1, line.trim()));
+            }
+        }
+    }
+    assert_none("left for later", &found);
+}
+
+#[test]
+fn every_example_is_run() {
+    let run = programs::paths();
+    for example in binary::files(&binary::directory("examples"), "kal") {
+        assert!(run.contains(&example), "{}", example.display());
+    }
+}

@@ -1,10 +1,20 @@
-//! What can go wrong when code is made or run, as data.
+//! What comes of defining and running, as data that all back ends give.
 
 use crate::name::Name;
-use crate::runtime::Request;
 use crate::sema::checked::Function;
+use crate::stop::Request;
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// What became of a definition.
+#[derive(Clone, Debug)]
+pub struct Defined {
+    /// What the name was bound to before.
+    pub before: Option<Arc<Function>>,
+    /// The definitions that call the name with another number of arguments
+    /// than it takes now.
+    pub stale: Vec<Arc<Function>>,
+}
 
 /// A run that was left: why, and where.
 #[derive(Clone, Debug)]
@@ -46,7 +56,7 @@ const SHOWN: usize = 8;
 
 impl Trace {
     /// Adds the next call outwards.
-    pub(super) fn push(&mut self, function: &Arc<Function>) {
+    pub(crate) fn push(&mut self, function: &Arc<Function>) {
         if let Some(last) = self.outer.back_mut().or_else(|| self.inner.last_mut())
             && Arc::ptr_eq(&last.function, function)
         {
@@ -148,7 +158,7 @@ impl From<Request> for Failure {
 impl Failure {
     /// Fills in who made the call that failed.
     #[must_use]
-    pub(super) fn called_by(mut self, function: Option<Arc<Function>>) -> Self {
+    pub(crate) fn called_by(mut self, function: Option<Arc<Function>>) -> Self {
         match &mut self {
             Self::Undefined { caller, .. }
             | Self::Undeclared { caller, .. }
@@ -180,6 +190,7 @@ mod tests {
             parameters: Box::default(),
             locals: 0,
             nodes: Box::default(),
+            spans: crate::sema::spans::Spans::default(),
             numbers: Box::default(),
             callees: Box::default(),
             source: Source::new("", ""),

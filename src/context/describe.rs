@@ -1,0 +1,193 @@
+//! Descriptions: what there is to know about a function, as plain data.
+
+use super::Context;
+use crate::codegen::Level;
+use crate::host::Intrinsic;
+use crate::jit::state::State;
+use crate::name::Name;
+use crate::sema::checked::Function;
+use crate::source::{Source, Span};
+use crate::syntax::operator::Fixity;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// What there is to know about a function.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Description {
+    /// The name; `unary!` or `binary|` for an operator.
+    pub name: String,
+    /// The names of the parameters.
+    pub parameters: Vec<String>,
+    /// How it is called, as `fib(n)` or `binary | 5 (a b)`.
+    pub signature: String,
+    /// Its text.
+    pub text: String,
+    /// The lines that begin with `##` above it, without the marks.
+    pub documentation: Option<String>,
+    /// Where it was read: the text's name and its line there.
+    pub place: (String, usize),
+    /// How far its code is.
+    pub state: State,
+    /// The level its code is optimised at.
+    pub level: Level,
+    /// Bytes of instructions; 0 before they are made.
+    pub code_bytes: u64,
+    /// What it calls, in the order of the alphabet.
+    pub callees: Vec<String>,
+    /// What calls it, in the order of the alphabet.
+    pub callers: Vec<String>,
+}
+
+impl Context {
+    /// What there is to know about a definition; `None` if there is none.
+    pub fn describe(&self, name: &str) -> Option<Description> {
+        let name = self.engine.names().get(name)?;
+        let mut description = self.description(name)?;
+        description.callers = self.texts(self.callers_of(name));
+        Some(description)
+    }
+
+    /// All definitions, in the order of the alphabet.
+    pub fn definitions(&self) -> Vec<Description> {
+        let all = self.machine.all();
+        let mut callers: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
+        for (_, caller) in &all {
+            for callee in self.callees_of(caller) {
+                callers.entry(callee).or_default().push(caller.name);
+            }
+        }
+        let mut describe = |name: Name| {
+            let mut description = self.description(name)?;
+            description.callers = self.texts(callers.remove(&name).unwrap_or_default());
+            Some(description)
+        };
+        let mut all: Vec<_> =
+            all.iter().map(|(_, function)| function.name).filter_map(&mut describe).collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+
+    /// The names of the functions that a program can call now: its own, and
+    /// the host's.
+    pub fn function_names(&self) -> Vec<String> {
+        let bound = self.machine.all().into_iter().map(|(_, function)| function.name);
+        self.texts(bound.chain(self.engine.hosts().names()))
+    }
+
+    /// Whether a call of that name reaches something now.
+    pub fn is_function(&self, name: &str) -> bool {
+        let name = self.engine.names().get(name);
+        name.is_some_and(|name| {
+            self.machine.binding(name).is_some() || self.engine.hosts().get(name).is_some()
+        })
+    }
+
+    /// How a function is called, as `fib(n)` or `atan2(x y)`; `None` if there
+    /// is none of that name. The parameters of host functions have no names of
+    /// their own.
+    pub fn signature(&self, name: &str) -> Option<String> {
+        let name = self.engine.names().get(name)?;
+        if let Some((_, function)) = self.machine.binding(name) {
+            return Some(self.head(&function));
+        }
+        let arity = self.engine.hosts().get(name)?.arity as usize;
+        let parameters = match arity {
+            0..=3 => ["x", "y", "z"][..arity].join(" "),
+            more => (1..=more).map(|number| format!("x{number}")).collect::<Vec<_>>().join(" "),
+        };
+        Some(format!("{}({parameters})", self.engine.names().text(name)))
+    }
+
+    /// The functions that call one, in the order of the alphabet.
+    pub fn callers(&self, name: &str) -> Vec<String> {
+        self.engine.names().get(name).map_or_else(Vec::new, |name| self.texts(self.callers_of(name)))
+    }
+
+    fn description(&self, name: Name) -> Option<Description> {
+        let (state, function) = self.machine.binding(name)?;
+        let code_bytes = self.machine.bound(name).map_or(0, |bound| bound.code_bytes());
+        let text = |name: &Name| self.engine.names().text(*name).to_owned();
+        Some(Description {
+            name: text(&name),
+            parameters: function.parameters.iter().map(text).collect(),
+            signature: self.head(&function),
+            text: function.text().to_owned(),
+            documentation: documentation(&function.source, function.span),
+            place: (function.source.name().to_owned(), function.source.position(function.span.start).0),
+            state,
+            level: self.machine.level(),
+            code_bytes,
+            callees: self.texts(self.callees_of(&function)),
+            callers: Vec::new(),
+        })
+    }
+
+    fn head(&self, function: &Function) -> String {
+        let names = self.engine.names();
+        let parameters: Vec<&str> = function.parameters.iter().map(|name| names.text(*name)).collect();
+        let parameters = parameters.join(" ");
+        match self.reading(function.name).and_then(|reading| reading.fixity) {
+            None => format!("{}({parameters})", names.text(function.name)),
+            Some(Fixity::Unary { operator }) => format!("unary {} ({parameters})", names.text(operator)),
+            Some(Fixity::Binary { operator, precedence }) => {
+                format!("binary {} {precedence} ({parameters})", names.text(operator))
+            }
+        }
+    }
+
+    fn callers_of(&self, name: Name) -> impl Iterator<Item = Name> {
+        let all = self.machine.all().into_iter().map(|(_, caller)| caller);
+        let calls =
+            move |caller: &std::sync::Arc<Function>| caller.callees.iter().any(|callee| callee.name == name);
+        all.filter(calls).map(|caller| caller.name)
+    }
+
+    /// What a function calls, host functions that became instructions too.
+    fn callees_of(&self, function: &Function) -> Vec<Name> {
+        let named = function.callees.iter().map(|callee| callee.name);
+        let instructions = Intrinsic::ALL.into_iter().filter(|intrinsic| function.uses_intrinsic(*intrinsic));
+        let instructions = instructions.filter_map(|intrinsic| self.engine.names().get(intrinsic.text()));
+        named.chain(instructions).collect()
+    }
+
+    fn texts(&self, names: impl IntoIterator<Item = Name>) -> Vec<String> {
+        let texts: BTreeSet<&str> = names.into_iter().map(|name| self.engine.names().text(name)).collect();
+        texts.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// The `##` lines right above a definition that begins its line.
+fn documentation(source: &Source, span: Span) -> Option<String> {
+    let before = source.text().get(..span.start as usize)?;
+    let (above, indentation) = before.rsplit_once('\n')?;
+    if !indentation.trim().is_empty() {
+        return None;
+    }
+    let marked = above.split('\n').rev().map_while(|line| line.trim_start().strip_prefix("##"));
+    let mut lines: Vec<&str> = marked.map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end()).collect();
+    lines.reverse();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documentation_stands_right_above() {
+        let cases = [
+            ("## One.\n##  Two.\ndef f(x) x", Some("One.\n Two.")),
+            ("  ## One.\n  def f(x) x", Some("One.")),
+            ("# No.\ndef f(x) x", None),
+            ("## No.\n\ndef f(x) x", None),
+            ("## No.\n1; def f(x) x", None),
+            ("def f(x) x", None),
+        ];
+        for (text, expected) in cases {
+            let at = text.find("def").unwrap_or_default();
+            let found = documentation(&Source::new("test", text), Span::new(at, text.len()));
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+}

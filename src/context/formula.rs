@@ -1,0 +1,99 @@
+//! Formulas: expressions with parameters, compiled once and run many times.
+
+use super::Context;
+use crate::diagnostic::{Code as Mistake, Diagnostic};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::machine::Code;
+use crate::name::Name;
+use crate::sema;
+use crate::source::{Source, Span};
+use crate::syntax::ast::Item;
+use crate::syntax::lexer::lex;
+use crate::syntax::parser::{Limits, Parser};
+use std::fmt;
+
+/// An expression with parameters, compiled. It is bound to no name. What it
+/// calls it calls by name: a redefinition is seen at the next call.
+///
+/// ```
+/// let mut context = kal::Engine::new()?.context()?;
+/// let area = context.formula("w * h / 2", &["w", "h"])?;
+/// assert_eq!(area.call(&mut context, &[3.0, 4.0])?, 6.0);
+/// # Ok::<(), kal::Error>(())
+/// ```
+pub struct Formula {
+    engine: Engine,
+    code: Code,
+    arity: u32,
+}
+
+impl Formula {
+    /// Its value for such arguments.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] when it does not run to its end, [`Error::Arity`] for
+    /// another number of arguments than it has parameters,
+    /// [`Error::OtherEngine`] for a context of another engine.
+    pub fn call(&self, context: &mut Context, arguments: &[f64]) -> Result<f64, Error> {
+        let asked = arguments.len() as u32;
+        if !context.engine().is(&self.engine) {
+            return Err(Error::OtherEngine);
+        }
+        if asked != self.arity {
+            return Err(Error::Arity { name: "the formula".into(), takes: self.arity, asked });
+        }
+        let _limit = context.limit();
+        let result = context.machine.run_formula(&self.code, arguments, &mut *context.output);
+        result.map_err(|stopped| context.stopped(&stopped))
+    }
+}
+
+impl fmt::Debug for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Formula").field("arity", &self.arity).finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// Compiles an expression whose free names are `parameters`. It is read
+    /// with the operators and variables that there are now.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for what is not one expression, [`Error::Failed`] if
+    /// it cannot be compiled.
+    pub fn formula(&mut self, text: &str, parameters: &[&str]) -> Result<Formula, Error> {
+        let item = self.only_item(&Source::new("<formula>", text))?;
+        let parameters: Vec<Name> = parameters.iter().map(|text| self.engine.names().intern(text)).collect();
+        let function = sema::check_formula(&item, &parameters, self).map_err(Error::Invalid)?;
+        let code = self.machine.formula(&function).map_err(|failure| self.failed(&failure))?;
+        Ok(Formula { engine: self.engine.clone(), code, arity: function.arity() })
+    }
+
+    fn only_item(&self, source: &Source) -> Result<Item, Error> {
+        let mut items = self.parse(source)?;
+        let end = Span::new(source.text().len(), source.text().len());
+        match (items.pop(), items.pop()) {
+            (Some(item), None) => Ok(item),
+            (None, _) => Err(refused(source, end, "an expression is missing")),
+            (Some(second), Some(_)) => Err(refused(source, second.span, "only one expression is wanted")),
+        }
+    }
+
+    /// The items of a text, read with the operators in force now.
+    pub(super) fn parse(&self, source: &Source) -> Result<Vec<Item>, Error> {
+        let names = self.engine.names();
+        let tokens = lex(source, names).map_err(|diagnostic| Error::Invalid(vec![diagnostic]))?;
+        let limits = Limits { max_nesting: self.engine.config().limits.max_nesting };
+        let mut parser = Parser::new(&tokens, names, limits);
+        let mut items = Vec::new();
+        while let Some(item) = parser.next_item(&self.operators) {
+            items.push(item.map_err(|errors| Error::Invalid(errors.diagnostics))?);
+        }
+        Ok(items)
+    }
+}
+
+fn refused(source: &Source, span: Span, message: &str) -> Error {
+    Error::Invalid(vec![Diagnostic::error(Mistake::UnexpectedToken, source, span, message)])
+}

@@ -1,0 +1,225 @@
+//! Undo: going back to what names were bound to before.
+//!
+//! A definition never changes, so undoing one means binding its name to the
+//! earlier definition again, whose code is still there. The history holds
+//! those definitions, as many steps as it was asked to; none by default, so
+//! that a program which redefines for ever does not grow.
+
+use super::{Context, Error};
+use crate::diagnostic::Diagnostic;
+use crate::machine::Bound;
+use crate::name::Name;
+use crate::sema::checked::Function;
+use crate::syntax::operator::{BinaryAction, Fixity, Operators, UnaryMeaning};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// How a definition's text was read.
+#[derive(Clone)]
+pub(super) struct Reading {
+    /// The operators in force before it.
+    pub(super) operators: Arc<Operators>,
+    /// The operator it defines.
+    pub(super) fixity: Option<Fixity>,
+}
+
+/// What a name is bound to, and how that was read.
+#[derive(Clone)]
+pub(super) struct Binding {
+    pub(super) bound: Bound,
+    pub(super) reading: Reading,
+}
+
+/// The steps that can be undone and done again.
+#[derive(Default)]
+pub(super) struct History {
+    readings: FxHashMap<Name, Reading>,
+    depth: usize,
+    done: VecDeque<Step>,
+    undone: Vec<Step>,
+    /// Whether the next change begins a step.
+    at_beginning: bool,
+}
+
+type Step = Vec<Move>;
+
+/// One change of one binding, both ways.
+struct Move {
+    name: Name,
+    before: Moment,
+    after: Moment,
+}
+
+/// A binding and the operators around it at one time.
+pub(super) struct Moment {
+    binding: Option<Binding>,
+    operators: Arc<Operators>,
+}
+
+/// What undoing or doing again did to one name.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Change {
+    /// The name.
+    pub name: String,
+    /// Whether it is bound to a definition now.
+    pub is_defined: bool,
+    /// What does not fit what it is bound to now.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl History {
+    /// The next change begins a step.
+    pub(super) fn begin(&mut self) {
+        self.at_beginning = true;
+    }
+
+    fn push(&mut self, change: Move) {
+        self.undone.clear();
+        if self.depth == 0 {
+            return;
+        }
+        match self.done.back_mut() {
+            Some(step) if !self.at_beginning => step.push(change),
+            Some(_) | None => self.done.push_back(vec![change]),
+        }
+        self.at_beginning = false;
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        let excess = self.done.len().saturating_sub(self.depth);
+        self.done.drain(..excess);
+    }
+}
+
+impl Context {
+    /// Keeps so many steps for [`undo`](Self::undo), and with them the
+    /// definitions that they replaced; 0 at first.
+    pub fn keep_history(&mut self, steps: usize) {
+        self.history.depth = steps;
+        self.history.trim();
+    }
+
+    /// Takes back what the last text or [`drop_function`](Self::drop_function)
+    /// changed: names are bound to their earlier definitions, operators are
+    /// read as before. Nothing is compiled again. Variables keep their values.
+    /// Gives what changed; nothing if there is nothing to undo.
+    pub fn undo(&mut self) -> Vec<Change> {
+        let Some(step) = self.history.done.pop_back() else { return Vec::new() };
+        let mut changes: Vec<Change> =
+            step.iter().rev().map(|change| self.go_to(change.name, &change.before)).collect();
+        changes.reverse();
+        self.history.undone.push(step);
+        self.history.begin();
+        changes
+    }
+
+    /// Takes the last undo back.
+    pub fn redo(&mut self) -> Vec<Change> {
+        let Some(step) = self.history.undone.pop() else { return Vec::new() };
+        let changes = step.iter().map(|change| self.go_to(change.name, &change.after)).collect();
+        self.history.done.push_back(step);
+        self.history.begin();
+        changes
+    }
+
+    /// Binds a name to nothing. Who calls it then fails; an operator means
+    /// again what is built in.
+    ///
+    /// # Errors
+    /// [`Error::NoFunction`] if nothing of that name is defined.
+    pub fn drop_function(&mut self, name: &str) -> Result<(), Error> {
+        let known = self.engine.names().get(name);
+        let known = known.filter(|name| self.machine.binding(*name).is_some());
+        let name = known.ok_or_else(|| Error::NoFunction(name.to_owned()))?;
+        let before = self.binding_of(name);
+        self.machine.drop_binding(name);
+        if let Some(fixity) = self.history.readings.get(&name).and_then(|reading| reading.fixity) {
+            Arc::make_mut(&mut self.operators).forget(fixity, self.engine.names());
+        }
+        self.history.begin();
+        self.note_change(name, before, None);
+        Ok(())
+    }
+
+    /// Forgets everything: definitions, variables, operators, history.
+    pub fn reset(&mut self) {
+        for (_, function) in self.machine.all() {
+            self.machine.drop_binding(function.name);
+        }
+        for name in std::mem::take(&mut self.variables) {
+            // Its place exists, since it was declared.
+            let _ = self.machine.set_variable(name, 0.0);
+        }
+        self.operators = Arc::new(Operators::new(self.engine.names()));
+        self.history = History { depth: self.history.depth, ..History::default() };
+        self.redefined = 0;
+    }
+
+    /// How the definition that a name is bound to was read.
+    pub(super) fn reading(&self, name: Name) -> Option<&Reading> {
+        self.history.readings.get(&name)
+    }
+
+    /// What a name is bound to, for the history; `None` also if none is kept.
+    pub(super) fn binding_of(&self, name: Name) -> Option<Moment> {
+        (self.history.depth > 0)
+            .then(|| Moment { binding: self.current(name), operators: self.operators.clone() })
+    }
+
+    fn current(&self, name: Name) -> Option<Binding> {
+        let bound = self.machine.bound(name)?;
+        Some(Binding { bound, reading: self.reading(name)?.clone() })
+    }
+
+    /// Notes that a name was bound anew, or to nothing.
+    pub(super) fn note_change(&mut self, name: Name, before: Option<Moment>, reading: Option<Reading>) {
+        match reading {
+            Some(reading) => self.history.readings.insert(name, reading),
+            None => self.history.readings.remove(&name),
+        };
+        let Some(before) = before else { return };
+        let after = Moment { binding: self.current(name), operators: self.operators.clone() };
+        self.history.push(Move { name, before, after });
+    }
+
+    fn go_to(&mut self, name: Name, moment: &Moment) -> Change {
+        self.operators = moment.operators.clone();
+        let warnings = match &moment.binding {
+            Some(binding) => {
+                let defined = self.machine.rebind(&binding.bound);
+                self.history.readings.insert(name, binding.reading.clone());
+                self.warnings(&defined.stale, binding.bound.function())
+            }
+            None => {
+                self.machine.drop_binding(name);
+                self.history.readings.remove(&name);
+                Vec::new()
+            }
+        };
+        let is_defined = moment.binding.is_some();
+        Change { name: self.engine.names().text(name).to_owned(), is_defined, warnings }
+    }
+
+    /// Whether a name means already what a definition says.
+    pub(super) fn is_bound_to(&self, function: &Function, fixity: Option<Fixity>) -> bool {
+        let bound = self.machine.binding(function.name);
+        bound.is_some_and(|(_, bound)| bound.means_the_same_as(function))
+            && fixity.is_none_or(|fixity| self.reads_as(fixity, function.name))
+    }
+
+    fn reads_as(&self, fixity: Fixity, function: Name) -> bool {
+        match fixity {
+            Fixity::Unary { operator } => {
+                self.operators.unary(operator) == Some(UnaryMeaning::Function(function))
+            }
+            Fixity::Binary { operator, precedence } => {
+                self.operators.binary(operator).is_some_and(|meaning| {
+                    meaning.precedence == precedence && meaning.action == BinaryAction::Function(function)
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Listings: a text or a definition as one stage of the compiler sees it.
+
+use super::Context;
+use crate::error::Error;
+use crate::jit::Listing;
+use crate::sema::{self, checked};
+use crate::source::Source;
+use crate::syntax::lexer::lex;
+use crate::syntax::printer;
+use std::sync::Arc;
+
+/// A stage of the compiler.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Stage {
+    /// One token a line, with its place.
+    Tokens,
+    /// Syntax trees as S-expressions.
+    Ast,
+    /// LLVM IR, optimised.
+    Ir,
+    /// Assembly.
+    Assembly,
+}
+
+impl Context {
+    /// A definition, given by its name, or any other text, as a stage of the
+    /// compiler sees it. Nothing is run, nothing is defined.
+    ///
+    /// ```
+    /// let context = kal::Engine::new()?.context()?;
+    /// assert_eq!(context.listing(kal::Stage::Ast, "1 + 2 * x(3)")?, "(+ 1 (* 2 (x 3)))\n");
+    /// # Ok::<(), kal::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a text that is refused.
+    pub fn listing(&self, stage: Stage, text: &str) -> Result<String, Error> {
+        let bound = self.engine.names().get(text.trim()).and_then(|name| self.machine.bound(name));
+        match bound {
+            Some(bound) => self.list_definition(stage, bound.function()),
+            None => self.list_text(stage, &Source::new("<input>", text)),
+        }
+    }
+
+    fn list_definition(&self, stage: Stage, function: &Arc<checked::Function>) -> Result<String, Error> {
+        let source = Source::new(function.source.name(), function.text());
+        match stage {
+            Stage::Tokens => self.list_text(stage, &source),
+            Stage::Ast => Ok(self
+                .reread(function)
+                .map_or_else(String::new, |item| printer::symbolic(&item, self.engine.names()))),
+            Stage::Ir | Stage::Assembly => self.compiled(stage, vec![function.clone()]),
+        }
+    }
+
+    fn list_text(&self, stage: Stage, source: &Source) -> Result<String, Error> {
+        let names = self.engine.names();
+        match stage {
+            Stage::Tokens => {
+                let tokens = lex(source, names).map_err(|diagnostic| Error::Invalid(vec![diagnostic]))?;
+                Ok(printer::token_list(&tokens))
+            }
+            Stage::Ast => {
+                let items = self.parse(source)?;
+                Ok(items.iter().map(|item| printer::symbolic(item, names)).collect())
+            }
+            Stage::Ir | Stage::Assembly => {
+                let mut functions = Vec::new();
+                for item in self.parse(source)? {
+                    match sema::check(&item, self).map_err(Error::Invalid)? {
+                        sema::Item::Definition(function, _)
+                        | sema::Item::Variables(function, _)
+                        | sema::Item::Expression(function) => functions.push(function),
+                        sema::Item::Extern(_) => {}
+                    }
+                }
+                self.compiled(stage, functions)
+            }
+        }
+    }
+
+    fn compiled(&self, stage: Stage, functions: Vec<Arc<checked::Function>>) -> Result<String, Error> {
+        let listing = if stage == Stage::Ir { Listing::Ir } else { Listing::Assembly };
+        let symbol = |(number, function): (usize, Arc<checked::Function>)| {
+            let symbol = match self.engine.names().text(function.name) {
+                checked::EXPRESSION => format!("$expression${number}"),
+                name => format!("{name}$impl"),
+            };
+            (function, symbol)
+        };
+        let functions = functions.into_iter().enumerate().map(symbol).collect();
+        self.machine.listing(listing, functions).map_err(|failure| self.failed(&failure))
+    }
+}

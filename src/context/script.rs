@@ -1,0 +1,307 @@
+//! Scripts: what is defined now, as a text that defines it again.
+//!
+//! A text means what it means through the operators in force around it, and a
+//! session may have changed those in between. So definitions are put in an
+//! order in which each finds the operators it was read with: behind the
+//! definitions of the operators it uses, before those that hide a built-in one
+//! it uses. Where such an order does not exist an operator is introduced ahead
+//! of its definition. Text that would read differently all the same, because a
+//! precedence has changed, is written anew from its tree.
+
+use super::Context;
+use crate::name::{Name, Names};
+use crate::output::format_number;
+use crate::sema::checked::{Function, Node as Checked};
+use crate::source::Source;
+use crate::syntax::ast::{Item, ItemKind, Node};
+use crate::syntax::lexer::lex;
+use crate::syntax::operator::{Fixity, Operators};
+use crate::syntax::parser::{Limits, Parser};
+use crate::syntax::printer;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+impl Context {
+    /// A program that declares the variables with their present values and
+    /// defines what is defined now, callees first as far as possible. Run in a
+    /// new context it gives the same answers. The variables in `omit` are left
+    /// out if no definition uses them.
+    pub fn script(&self, omit: &[&str]) -> String {
+        let names = self.engine.names();
+        let parts = self.parts();
+        let mut script = String::new();
+        for name in self.variable_names() {
+            let is_used = || parts.iter().any(|part| part.uses_variable(names.get(&name)));
+            if !omit.contains(&name.as_str()) || is_used() {
+                let value = self.variable(&name).unwrap_or(f64::NAN);
+                script.push_str(&format!("var {name} = {};\n", literal(value)));
+            }
+        }
+        let mut writer = Writer { names, operators: Operators::new(names), script };
+        for step in Order::new(&parts).steps() {
+            match step {
+                Step::Define(part) => writer.define(self, &parts[part]),
+                Step::Introduce(part) => writer.introduce(&parts[part]),
+                Step::LeaveOut(part) => writer.leave_out(&parts[part]),
+            }
+        }
+        writer.script
+    }
+
+    /// The tree of a definition, read again as it was read first.
+    pub(super) fn reread(&self, function: &Function) -> Option<Item> {
+        let reading = self.reading(function.name)?;
+        let source = Source::new(function.source.name(), function.text());
+        self.only_definition(&source, &reading.operators)
+    }
+
+    fn only_definition(&self, source: &Source, operators: &Operators) -> Option<Item> {
+        let names = self.engine.names();
+        let tokens = lex(source, names).ok()?;
+        let limits = Limits { max_nesting: self.engine.config().limits.max_nesting };
+        Parser::new(&tokens, names, limits).next_item(operators)?.ok()
+    }
+
+    /// Every definition, in the order in which their names were first read.
+    fn parts(&self) -> Vec<Part> {
+        let mut all: Vec<Arc<Function>> = self.machine.all().into_iter().map(|(_, bound)| bound).collect();
+        all.sort_by_key(|function| function.name);
+        all.into_iter().filter_map(|function| self.part(function)).collect()
+    }
+
+    fn part(&self, function: Arc<Function>) -> Option<Part> {
+        let item = self.reread(&function)?;
+        let ItemKind::Definition(_, body) = &item.kind else { return None };
+        let names = self.engine.names();
+        let (mut operators, mut built_in) = (FxHashSet::default(), FxHashSet::default());
+        for node in &body.nodes {
+            match node {
+                Node::Operator { callee, .. } if *callee != function.name => _ = operators.insert(*callee),
+                Node::Unary(op) => _ = built_in.insert((1, names.intern(op.text()))),
+                Node::Binary(op) => _ = built_in.insert((2, names.intern(op.text()))),
+                _ => {}
+            }
+        }
+        let documentation = self.describe(names.text(function.name))?.documentation;
+        let fixity = self.reading(function.name)?.fixity;
+        Some(Part { function, item, fixity, documentation, operators, built_in })
+    }
+}
+
+/// One definition and what its place depends on.
+struct Part {
+    function: Arc<Function>,
+    item: Item,
+    fixity: Option<Fixity>,
+    documentation: Option<String>,
+    /// The operators of the program that its text uses, by their functions.
+    operators: FxHashSet<Name>,
+    /// The built-in operators that its text uses: operands and token.
+    built_in: FxHashSet<(u8, Name)>,
+}
+
+impl Part {
+    fn uses_variable(&self, name: Option<Name>) -> bool {
+        name.is_some_and(|name| {
+            let nodes = &self.function.nodes;
+            nodes.contains(&Checked::Variable(name)) || nodes.contains(&Checked::SetVariable(name))
+        })
+    }
+
+    /// The token that means this definition once it is in force.
+    fn token(&self) -> Option<(u8, Name)> {
+        self.fixity.map(|fixity| match fixity {
+            Fixity::Unary { operator } => (1, operator),
+            Fixity::Binary { operator, .. } => (2, operator),
+        })
+    }
+}
+
+/// What the script says next.
+#[derive(Clone, Copy)]
+enum Step {
+    /// The definition.
+    Define(usize),
+    /// How the operator is read; its definition follows later.
+    Introduce(usize),
+    /// Nothing: the definition uses an operator that there is no more.
+    LeaveOut(usize),
+}
+
+/// The search for an order.
+struct Order<'a> {
+    parts: &'a [Part],
+    index: FxHashMap<Name, usize>,
+    /// For a built-in operator that a part hides, the other parts that use it.
+    users: FxHashMap<(u8, Name), Vec<usize>>,
+    /// For a part, those that call it with a number of arguments it does not
+    /// take: that is accepted only before it is defined.
+    misfits: FxHashMap<usize, Vec<usize>>,
+    written: Vec<bool>,
+    introduced: Vec<bool>,
+}
+
+impl<'a> Order<'a> {
+    fn new(parts: &'a [Part]) -> Self {
+        let index: FxHashMap<Name, usize> =
+            parts.iter().enumerate().map(|(at, part)| (part.function.name, at)).collect();
+        let mut users: FxHashMap<(u8, Name), Vec<usize>> =
+            parts.iter().filter_map(|part| Some((part.token()?, Vec::new()))).collect();
+        let mut misfits: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+        for (at, part) in parts.iter().enumerate() {
+            for token in part.built_in.iter().filter(|token| part.token() != Some(**token)) {
+                if let Some(users) = users.get_mut(token) {
+                    users.push(at);
+                }
+            }
+            for callee in &part.function.callees {
+                let known = index.get(&callee.name).copied().filter(|known| *known != at);
+                if let Some(known) = known.filter(|known| parts[*known].function.arity() != callee.arity) {
+                    misfits.entry(known).or_default().push(at);
+                }
+            }
+        }
+        let none = vec![false; parts.len()];
+        Self { parts, index, users, misfits, written: none.clone(), introduced: none }
+    }
+
+    fn steps(mut self) -> Vec<Step> {
+        let mut waiting = self.callees_first();
+        let mut steps = Vec::new();
+        while let Some(&first) = waiting.first() {
+            if let Some(place) = waiting.iter().position(|part| self.can_be_written(*part)) {
+                let part = waiting.remove(place);
+                self.written[part] = true;
+                self.introduced[part] = true;
+                steps.push(Step::Define(part));
+            } else if let Some(&operator) = waiting.iter().find(|part| self.can_be_introduced(**part)) {
+                self.introduced[operator] = true;
+                steps.push(Step::Introduce(operator));
+            } else {
+                waiting.remove(0);
+                self.written[first] = true;
+                steps.push(Step::LeaveOut(first));
+            }
+        }
+        steps
+    }
+
+    fn can_be_written(&self, part: usize) -> bool {
+        let uses = &self.parts[part].operators;
+        let has_operators =
+            uses.iter().all(|name| self.index.get(name).is_some_and(|at| self.introduced[*at]));
+        let misfits = self.misfits.get(&part);
+        has_operators
+            && misfits.is_none_or(|callers| callers.iter().all(|caller| self.written[*caller]))
+            && (self.introduced[part] || self.hides_nothing(part))
+    }
+
+    fn can_be_introduced(&self, part: usize) -> bool {
+        self.parts[part].fixity.is_some() && !self.introduced[part] && self.hides_nothing(part)
+    }
+
+    /// Whether nobody needs the built-in operator any more that a part hides.
+    fn hides_nothing(&self, part: usize) -> bool {
+        let users = self.parts[part].token().and_then(|token| self.users.get(&token));
+        users.is_none_or(|users| users.iter().all(|user| *user == part || self.written[*user]))
+    }
+
+    /// All parts, callees before callers except in a circle.
+    fn callees_first(&self) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.parts.len());
+        let mut seen = vec![false; self.parts.len()];
+        for root in 0..self.parts.len() {
+            let mut open = vec![(root, 0)];
+            if std::mem::replace(&mut seen[root], true) {
+                continue;
+            }
+            while let Some((part, next)) = open.last_mut() {
+                match self.parts[*part].function.callees.get(*next) {
+                    Some(callee) => {
+                        *next += 1;
+                        if let Some(&callee) = self.index.get(&callee.name)
+                            && !std::mem::replace(&mut seen[callee], true)
+                        {
+                            open.push((callee, 0));
+                        }
+                    }
+                    None => {
+                        order.push(*part);
+                        open.pop();
+                    }
+                }
+            }
+        }
+        order
+    }
+}
+
+/// The script so far, and the operators in force at its end.
+struct Writer<'a> {
+    names: &'a Names,
+    operators: Operators,
+    script: String,
+}
+
+impl Writer<'_> {
+    fn define(&mut self, context: &Context, part: &Part) {
+        let text = part.function.text();
+        let source = Source::new("", text);
+        let again = context.only_definition(&source, &self.operators);
+        let reads_the_same = again.is_some_and(|again| again.kind == part.item.kind);
+        self.separate();
+        for line in part.documentation.iter().flat_map(|documentation| documentation.lines()) {
+            self.script.push_str(&format!("## {line}\n"));
+        }
+        if reads_the_same {
+            self.script.push_str(text);
+        } else {
+            self.script.push_str(&printer::source(&part.item, self.names, &self.operators));
+        }
+        self.script.push('\n');
+        self.enter(part);
+    }
+
+    /// Defines an operator for the time being.
+    fn introduce(&mut self, part: &Part) {
+        self.separate();
+        let head = match part.fixity {
+            None => return,
+            Some(Fixity::Unary { operator }) => format!("unary {} (x)", self.names.text(operator)),
+            Some(Fixity::Binary { operator, precedence }) => {
+                format!("binary {} {precedence} (x y)", self.names.text(operator))
+            }
+        };
+        self.script.push_str(&format!("# Its definition follows.\ndef {head} 0\n"));
+        self.enter(part);
+    }
+
+    fn leave_out(&mut self, part: &Part) {
+        let name = self.names.text(part.function.name);
+        self.separate();
+        self.script.push_str(&format!("# `{name}` is left out: it uses an operator that is not defined.\n"));
+    }
+
+    fn enter(&mut self, part: &Part) {
+        if let Some(fixity) = part.fixity {
+            self.operators.define(fixity, part.function.name);
+        }
+    }
+
+    fn separate(&mut self) {
+        if !self.script.is_empty() {
+            self.script.push('\n');
+        }
+    }
+}
+
+/// A number as an expression that reads back as the same number.
+fn literal(value: f64) -> String {
+    if value.is_nan() {
+        "0/0".into()
+    } else if value.is_infinite() {
+        if value > 0.0 { "1e999".into() } else { "-1e999".into() }
+    } else {
+        format_number(value)
+    }
+}

@@ -1,0 +1,110 @@
+//! The instructions of a program in one row, so that a place in it is a number.
+
+use crate::sema::checked::Function;
+use crate::tape::op::{Op, encode};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Where the outermost frame returns to.
+pub(super) const LEAVE: u32 = 0;
+
+/// A linked function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    /// Where its instructions begin.
+    pub(super) code: u32,
+    /// The slot of its frame that holds the link.
+    pub(super) link: u32,
+    /// How many slots its frame has.
+    pub(super) frame: u32,
+}
+
+/// All instructions that can be run.
+pub(super) struct Code {
+    words: Vec<u32>,
+    regions: BTreeMap<u32, Region>,
+    /// Regions that are not in use, by their length.
+    free: BTreeMap<u32, Vec<u32>>,
+}
+
+struct Region {
+    length: u32,
+    /// The slot of its frames that holds the link.
+    link: u32,
+    function: Arc<Function>,
+}
+
+impl Code {
+    pub(super) fn new() -> Self {
+        let mut words = Vec::new();
+        encode(&mut words, Op::Leave, &[]);
+        Self { words, regions: BTreeMap::new(), free: BTreeMap::new() }
+    }
+
+    pub(super) fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// Adds the instruction that stands for a callee that is not linked.
+    pub(super) fn add_stub(&mut self, callee: u32) -> u32 {
+        let code = self.words.len() as u32;
+        encode(&mut self.words, Op::FirstCall, &[callee.into()]);
+        code
+    }
+
+    /// Puts the instructions of a function in.
+    pub(super) fn add(&mut self, words: &[u32], function: &Arc<Function>, link: u32) -> u32 {
+        let length = words.len() as u32;
+        let code = self.place(length);
+        let start = code as usize;
+        self.words[start..start + words.len()].copy_from_slice(words);
+        self.regions.insert(code, Region { length, link, function: function.clone() });
+        code
+    }
+
+    /// Takes a function out. None of its frames may be left.
+    pub(super) fn remove(&mut self, code: u32) {
+        if let Some(region) = self.regions.remove(&code) {
+            self.free.entry(region.length).or_default().push(code);
+        }
+    }
+
+    /// Takes a function out, if there is one.
+    pub(super) fn remove_if(&mut self, code: Option<u32>) {
+        if let Some(code) = code {
+            self.remove(code);
+        }
+    }
+
+    /// The function that an instruction belongs to.
+    pub(super) fn function(&self, at: u32) -> Option<&Arc<Function>> {
+        self.frame(at).map(|(function, _)| function)
+    }
+
+    /// The function that an instruction belongs to, and the slot of its
+    /// frames that holds the link.
+    pub(super) fn frame(&self, at: u32) -> Option<(&Arc<Function>, u32)> {
+        let (start, region) = self.regions.range(..=at).next_back()?;
+        (at - start < region.length).then_some((&region.function, region.link))
+    }
+
+    /// Room for so many words.
+    fn place(&mut self, length: u32) -> u32 {
+        let fitting = self.free.range_mut(length..).next();
+        if let Some((&found, places)) = fitting {
+            let code = places.pop();
+            if places.is_empty() {
+                self.free.remove(&found);
+            }
+            if let Some(code) = code {
+                if found > length {
+                    self.free.entry(found - length).or_default().push(code + length);
+                }
+                return code;
+            }
+        }
+        let code = self.words.len() as u32;
+        self.words.resize(self.words.len() + length as usize, Op::Leave as u32);
+        code
+    }
+}

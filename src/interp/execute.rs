@@ -1,0 +1,364 @@
+//! The loop that executes instructions.
+//!
+//! It does only what every instruction does all the time. Whatever is rare
+//! (linking a callee, a larger stack, a closure of the host) ends the loop
+//! with a [`Pause`]; the interpreter deals with it and resumes.
+
+// With NaN, `!(a < b)` is not `a >= b`; and programs compare exactly.
+#![allow(clippy::neg_cmp_op_on_partial_ord, clippy::float_cmp)]
+
+use super::code::Entry;
+use crate::host::{self, Native};
+use crate::tape::op::Op;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where execution stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    /// The next instruction.
+    pub(super) at: usize,
+    /// Where the frame begins on the stack.
+    pub(super) base: usize,
+    pub(super) accumulator: f64,
+}
+
+/// Why the loop has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pause {
+    /// The outermost frame has returned.
+    Left,
+    /// The frame of a callee that is not linked has begun.
+    FirstCall,
+    /// A call needs the stack to have so many slots, or the run is to stop.
+    /// The instruction is to be executed again.
+    Limit(usize),
+    /// The fuel is used up.
+    Fuel,
+    /// A back-edge was taken and the run is to stop.
+    Stop,
+    /// The next instruction calls a closure of the host.
+    Closure,
+}
+
+/// What instructions refer to.
+pub(super) struct Program<'a> {
+    pub(super) words: &'a [u32],
+    pub(super) callees: &'a [Entry],
+    /// Nothing for a closure.
+    pub(super) hosts: &'a [Option<Native>],
+    pub(super) variables: &'a mut [f64],
+    pub(super) stack: &'a mut [f64],
+    /// How many function entries and loop rounds are left, where counted.
+    pub(super) fuel: &'a mut i64,
+    /// As many slots of the stack as calls may use; 0 to stop the run.
+    pub(super) limit: &'a AtomicUsize,
+}
+
+/// True is what is neither 0 nor NaN.
+pub(super) fn truth(value: f64) -> bool {
+    value != 0.0 && !value.is_nan()
+}
+
+/// What a frame's link holds: where its caller goes on, and the caller's base.
+pub(super) fn link(at: usize, base: usize) -> f64 {
+    f64::from_bits((at as u64) << 32 | base as u64)
+}
+
+pub(super) fn unlink(link: f64) -> (usize, usize) {
+    let bits = link.to_bits();
+    ((bits >> 32) as usize, bits as u32 as usize)
+}
+
+/// Executes instructions until there is a reason to pause.
+pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
+    let Program { words, callees, hosts, variables, stack, fuel, limit } = program;
+    let State { mut at, mut base, accumulator: mut a } = *state;
+
+    // A word of the instruction.
+    macro_rules! word {
+        ($place:expr) => {
+            words[at + $place]
+        };
+    }
+    // The operand in the first word.
+    macro_rules! first {
+        () => {
+            (word!(0) >> 8) as usize
+        };
+    }
+    macro_rules! index {
+        ($place:expr) => {
+            word!($place) as usize
+        };
+    }
+    macro_rules! number {
+        ($place:expr) => {
+            f64::from_bits(u64::from(word!($place)) | u64::from(word!($place + 1)) << 32)
+        };
+    }
+    macro_rules! slot {
+        ($index:expr) => {
+            stack[base + $index]
+        };
+    }
+    macro_rules! next {
+        ($op:ident) => {
+            at += const { Op::$op.length() }
+        };
+    }
+    macro_rules! jump {
+        ($place:expr) => {
+            at = at.wrapping_add_signed(word!($place).cast_signed() as isize)
+        };
+    }
+    macro_rules! pause {
+        ($pause:expr) => {{
+            *state = State { at, base, accumulator: a };
+            return $pause;
+        }};
+    }
+    macro_rules! give {
+        ($op:ident, $value:expr) => {{
+            a = $value;
+            next!($op);
+        }};
+    }
+    macro_rules! store {
+        ($op:ident, $value:expr, $slot:expr) => {{
+            a = $value;
+            slot!($slot) = a;
+            next!($op);
+        }};
+    }
+    macro_rules! branch {
+        ($op:ident, $condition:expr, $place:expr) => {{
+            if $condition {
+                jump!($place);
+            } else {
+                next!($op);
+            }
+        }};
+    }
+    macro_rules! back {
+        ($place:expr) => {{
+            jump!($place);
+            if limit.load(Ordering::Relaxed) == 0 {
+                pause!(Pause::Stop);
+            }
+        }};
+    }
+    macro_rules! loop_while {
+        ($op:ident, $condition:expr, $variable:expr) => {{
+            if $condition {
+                slot!(index!($variable)) += number!($variable + 1);
+                back!($variable + 3);
+            } else {
+                next!($op);
+            }
+        }};
+    }
+    macro_rules! call {
+        ($op:ident) => {{
+            let frame = base + first!();
+            let entry = callees[index!(1)];
+            let end = frame + entry.frame as usize;
+            if end > limit.load(Ordering::Relaxed) {
+                pause!(Pause::Limit(end));
+            }
+            next!($op);
+            stack[frame + entry.link as usize] = link(at, base);
+            base = frame;
+            at = entry.code as usize;
+        }};
+    }
+    macro_rules! leave {
+        ($value:expr) => {{
+            a = $value;
+            (at, base) = unlink(slot!(first!()));
+        }};
+    }
+    macro_rules! number_of {
+        ($condition:expr) => {
+            f64::from(u8::from($condition))
+        };
+    }
+
+    macro_rules! run {
+        (
+            arithmetic { $($sign:tt $as:ident $sa:ident $ak:ident $ka:ident $ss:ident $sk:ident $ks:ident
+                $as_to:ident $sa_to:ident $ak_to:ident $ka_to:ident $ss_to:ident $sk_to:ident $ks_to:ident;)+ }
+            comparisons { $($test:tt $vas:ident $vsa:ident $vak:ident $vka:ident $vss:ident $vsk:ident $vks:ident
+                $ias:ident $isa:ident $iak:ident $ika:ident $iss:ident $isk:ident $iks:ident
+                $uas:ident $usa:ident $uak:ident $uka:ident $uss:ident $usk:ident $uks:ident;)+ }
+            loops { $($while:tt $lss:ident $lsk:ident $lks:ident;)+ }
+            others { $($pattern:ident => $action:expr;)+ }
+        ) => {
+            loop {
+                let Some(op) = Op::of(word!(0)) else { pause!(Pause::Left) };
+                match op {
+                    $(
+                        Op::$as => give!($as, a $sign slot!(first!())),
+                        Op::$sa => give!($sa, slot!(first!()) $sign a),
+                        Op::$ak => give!($ak, a $sign number!(1)),
+                        Op::$ka => give!($ka, number!(1) $sign a),
+                        Op::$ss => give!($ss, slot!(first!()) $sign slot!(index!(1))),
+                        Op::$sk => give!($sk, slot!(first!()) $sign number!(1)),
+                        Op::$ks => give!($ks, number!(1) $sign slot!(first!())),
+                        Op::$as_to => store!($as_to, a $sign slot!(first!()), index!(1)),
+                        Op::$sa_to => store!($sa_to, slot!(first!()) $sign a, index!(1)),
+                        Op::$ak_to => store!($ak_to, a $sign number!(1), index!(3)),
+                        Op::$ka_to => store!($ka_to, number!(1) $sign a, index!(3)),
+                        Op::$ss_to => store!($ss_to, slot!(first!()) $sign slot!(index!(1)), index!(2)),
+                        Op::$sk_to => store!($sk_to, slot!(first!()) $sign number!(1), index!(3)),
+                        Op::$ks_to => store!($ks_to, number!(1) $sign slot!(first!()), index!(3)),
+                    )+
+                    $(
+                        Op::$vas => give!($vas, number_of!(a $test slot!(first!()))),
+                        Op::$vsa => give!($vsa, number_of!(slot!(first!()) $test a)),
+                        Op::$vak => give!($vak, number_of!(a $test number!(1))),
+                        Op::$vka => give!($vka, number_of!(number!(1) $test a)),
+                        Op::$vss => give!($vss, number_of!(slot!(first!()) $test slot!(index!(1)))),
+                        Op::$vsk => give!($vsk, number_of!(slot!(first!()) $test number!(1))),
+                        Op::$vks => give!($vks, number_of!(number!(1) $test slot!(first!()))),
+                        Op::$ias => branch!($ias, a $test slot!(first!()), 1),
+                        Op::$isa => branch!($isa, slot!(first!()) $test a, 1),
+                        Op::$iak => branch!($iak, a $test number!(1), 3),
+                        Op::$ika => branch!($ika, number!(1) $test a, 3),
+                        Op::$iss => branch!($iss, slot!(first!()) $test slot!(index!(1)), 2),
+                        Op::$isk => branch!($isk, slot!(first!()) $test number!(1), 3),
+                        Op::$iks => branch!($iks, number!(1) $test slot!(first!()), 3),
+                        Op::$uas => branch!($uas, !(a $test slot!(first!())), 1),
+                        Op::$usa => branch!($usa, !(slot!(first!()) $test a), 1),
+                        Op::$uak => branch!($uak, !(a $test number!(1)), 3),
+                        Op::$uka => branch!($uka, !(number!(1) $test a), 3),
+                        Op::$uss => branch!($uss, !(slot!(first!()) $test slot!(index!(1))), 2),
+                        Op::$usk => branch!($usk, !(slot!(first!()) $test number!(1)), 3),
+                        Op::$uks => branch!($uks, !(number!(1) $test slot!(first!())), 3),
+                    )+
+                    $(
+                        Op::$lss => loop_while!($lss, slot!(first!()) $while slot!(index!(1)), 2),
+                        Op::$lsk => loop_while!($lsk, slot!(first!()) $while number!(1), 3),
+                        Op::$lks => loop_while!($lks, number!(1) $while slot!(first!()), 3),
+                    )+
+                    $(Op::$pattern => $action,)+
+                }
+            }
+        };
+    }
+
+    run! {
+        arithmetic {
+            + AddAS AddSA AddAK AddKA AddSS AddSK AddKS
+                AddASTo AddSATo AddAKTo AddKATo AddSSTo AddSKTo AddKSTo;
+            - SubtractAS SubtractSA SubtractAK SubtractKA SubtractSS SubtractSK SubtractKS
+                SubtractASTo SubtractSATo SubtractAKTo SubtractKATo SubtractSSTo SubtractSKTo SubtractKSTo;
+            * MultiplyAS MultiplySA MultiplyAK MultiplyKA MultiplySS MultiplySK MultiplyKS
+                MultiplyASTo MultiplySATo MultiplyAKTo MultiplyKATo MultiplySSTo MultiplySKTo MultiplyKSTo;
+            / DivideAS DivideSA DivideAK DivideKA DivideSS DivideSK DivideKS
+                DivideASTo DivideSATo DivideAKTo DivideKATo DivideSSTo DivideSKTo DivideKSTo;
+        }
+        comparisons {
+            < LessAS LessSA LessAK LessKA LessSS LessSK LessKS
+                IfLessAS IfLessSA IfLessAK IfLessKA IfLessSS IfLessSK IfLessKS
+                UnlessLessAS UnlessLessSA UnlessLessAK UnlessLessKA UnlessLessSS UnlessLessSK UnlessLessKS;
+            <= LessEqualAS LessEqualSA LessEqualAK LessEqualKA LessEqualSS LessEqualSK LessEqualKS
+                IfLessEqualAS IfLessEqualSA IfLessEqualAK IfLessEqualKA
+                IfLessEqualSS IfLessEqualSK IfLessEqualKS
+                UnlessLessEqualAS UnlessLessEqualSA UnlessLessEqualAK UnlessLessEqualKA
+                UnlessLessEqualSS UnlessLessEqualSK UnlessLessEqualKS;
+            == EqualAS EqualSA EqualAK EqualKA EqualSS EqualSK EqualKS
+                IfEqualAS IfEqualSA IfEqualAK IfEqualKA IfEqualSS IfEqualSK IfEqualKS
+                UnlessEqualAS UnlessEqualSA UnlessEqualAK UnlessEqualKA UnlessEqualSS UnlessEqualSK UnlessEqualKS;
+        }
+        loops {
+            < LoopLessSS LoopLessSK LoopLessKS;
+            <= LoopLessEqualSS LoopLessEqualSK LoopLessEqualKS;
+        }
+        others {
+            Leave => pause!(Pause::Left);
+            FirstCall => pause!(Pause::FirstCall);
+
+            Number => give!(Number, number!(1));
+            Get => give!(Get, slot!(first!()));
+            Set => {
+                slot!(first!()) = a;
+                next!(Set);
+            };
+            Put => {
+                slot!(first!()) = number!(1);
+                next!(Put);
+            };
+            Copy => {
+                slot!(first!()) = slot!(index!(1));
+                next!(Copy);
+            };
+            GetVariable => give!(GetVariable, variables[first!()]);
+            SetVariable => {
+                variables[first!()] = a;
+                next!(SetVariable);
+            };
+
+            RemainderSA => give!(RemainderSA, slot!(first!()) % a);
+            PowerSA => give!(PowerSA, host::pow(slot!(first!()), a));
+            Negate => give!(Negate, -a);
+            Not => give!(Not, number_of!(!truth(a)));
+            Sqrt => give!(Sqrt, a.sqrt());
+            Fabs => give!(Fabs, a.abs());
+            Floor => give!(Floor, a.floor());
+            Ceil => give!(Ceil, a.ceil());
+            Trunc => give!(Trunc, a.trunc());
+            CopysignSA => give!(CopysignSA, slot!(first!()).copysign(a));
+
+            Jump => jump!(1);
+            If => branch!(If, truth(a), 1);
+            Unless => branch!(Unless, !truth(a), 1);
+            NextS => {
+                slot!(first!()) += slot!(index!(1));
+                back!(2);
+            };
+            NextK => {
+                slot!(first!()) += number!(1);
+                back!(3);
+            };
+
+            Call => call!(Call);
+            CallA => {
+                slot!(index!(2)) = a;
+                call!(CallA);
+            };
+            CallS => {
+                slot!(index!(2)) = slot!(index!(3));
+                call!(CallS);
+            };
+            Host => {
+                let frame = base + first!();
+                a = match hosts[index!(1)] {
+                    Some(Native::One(function)) => function(stack[frame]),
+                    Some(Native::Two(function)) => function(stack[frame], stack[frame + 1]),
+                    Some(Native::Three(function)) => {
+                        function(stack[frame], stack[frame + 1], stack[frame + 2])
+                    }
+                    None => pause!(Pause::Closure),
+                };
+                next!(Host);
+            };
+            HostA => {
+                a = match hosts[first!()] {
+                    Some(Native::One(function)) => function(a),
+                    Some(Native::Two(_) | Native::Three(_)) | None => pause!(Pause::Closure),
+                };
+                next!(HostA);
+            };
+            Burn => {
+                *fuel -= 1;
+                if *fuel < 0 {
+                    pause!(Pause::Fuel);
+                }
+                next!(Burn);
+            };
+            Return => leave!(a);
+            ReturnS => leave!(slot!(index!(1)));
+            ReturnK => leave!(number!(1));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The two levels of native code: what is compiled how.
+//!
+//! Straight-line code runs once or a few times as often as not, so its first
+//! call gets quick code, which counts its calls. A function that turns out to
+//! be hot is compiled again in the background, at the full level; so is code
+//! with loops or recursion, at once. At the full level, small callees are
+//! inlined, if they have been called: nothing is compiled for calls that never
+//! happen.
+
+use crate::codegen::{Level, Options};
+use crate::name::Name;
+use crate::sema::checked::{Function, Node};
+use std::sync::Arc;
+
+/// Which level something gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Tier {
+    /// Quick to compile.
+    Quick,
+    /// All that was asked for.
+    Full,
+}
+
+/// How something is to be compiled.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// How code is made.
+    pub(super) options: Options,
+    /// What is inlined.
+    pub(super) inline: Vec<Arc<Function>>,
+}
+
+/// When functions that were compiled quickly are compiled again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TierUp {
+    /// Never: all code gets the full level at once.
+    Never,
+    /// When they have been called so often.
+    After(u32),
+}
+
+impl Default for TierUp {
+    fn default() -> Self {
+        Self::After(1000)
+    }
+}
+
+impl TierUp {
+    /// The level of a function's first code.
+    pub(super) fn first(self, function: &Function, level: Level) -> Tier {
+        let repeats = |node: &Node| match node {
+            Node::For => true,
+            Node::Call(index) => function.callees[*index as usize].name == function.name,
+            _ => false,
+        };
+        match self {
+            Self::After(_) if level > Level::O0 && !function.nodes.iter().any(repeats) => Tier::Quick,
+            Self::After(_) | Self::Never => Tier::Full,
+        }
+    }
+
+    /// How to make the code of a function at a level; `called` gives the
+    /// definition of a name that has been called.
+    pub(super) fn plan(
+        self,
+        tier: Tier,
+        function: &Arc<Function>,
+        options: Options,
+        called: &dyn Fn(Name) -> Option<Arc<Function>>,
+    ) -> Plan {
+        match (tier, self) {
+            (Tier::Quick, Self::After(calls)) => {
+                let options = Options { level: Level::O0, hot_after: Some(calls), ..options };
+                Plan { options, inline: Vec::new() }
+            }
+            (_, Self::After(_)) if options.level >= Level::O2 => {
+                Plan { options, inline: inlinable(function, called) }
+            }
+            (Tier::Quick | Tier::Full, _) => Plan { options, inline: Vec::new() },
+        }
+    }
+}
+
+/// A larger function is not inlined; in nodes.
+const SMALL: usize = 60;
+
+/// So much is inlined into one function at most; in nodes.
+const BUDGET: usize = 1500;
+
+/// What to inline into `function`, each behind those it calls itself. `called`
+/// gives the definition of a name that has been called.
+fn inlinable(function: &Arc<Function>, called: &dyn Fn(Name) -> Option<Arc<Function>>) -> Vec<Arc<Function>> {
+    let mut selection = Selection { called, chosen: Vec::new(), visited: vec![function.name], size: 0 };
+    selection.callees(function);
+    selection.chosen
+}
+
+struct Selection<'a> {
+    called: &'a dyn Fn(Name) -> Option<Arc<Function>>,
+    chosen: Vec<Arc<Function>>,
+    visited: Vec<Name>,
+    size: usize,
+}
+
+impl Selection<'_> {
+    fn callees(&mut self, function: &Function) {
+        for callee in &function.callees {
+            if self.visited.contains(&callee.name) {
+                continue;
+            }
+            let found = (self.called)(callee.name);
+            let Some(found) = found.filter(|found| found.arity() == callee.arity) else { continue };
+            let size = self.size + found.nodes.len();
+            if found.nodes.len() > SMALL || size > BUDGET {
+                continue;
+            }
+            self.size = size;
+            self.visited.push(callee.name);
+            self.callees(&found);
+            self.chosen.push(found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Names;
+    use crate::sema::checked::Callee;
+    use crate::source::{Source, Span};
+
+    fn function(names: &Names, name: &str, callees: &[&str]) -> Arc<Function> {
+        let callee = |name: &&str| Callee { name: names.intern(name), arity: 0, span: Span::default() };
+        Arc::new(Function {
+            name: names.intern(name),
+            name_span: Span::default(),
+            parameters: Box::default(),
+            locals: 0,
+            nodes: (0..callees.len() as u32).map(Node::Call).collect(),
+            numbers: Box::default(),
+            callees: callees.iter().map(callee).collect(),
+            spans: crate::sema::spans::Spans::default(),
+            source: Source::new("", ""),
+            span: Span::default(),
+        })
+    }
+
+    #[test]
+    fn callees_come_before_callers_and_cycles_end() {
+        let names = Names::new();
+        let all = [
+            function(&names, "f", &["g", "h", "unknown"]),
+            function(&names, "g", &["h", "f"]),
+            function(&names, "h", &["g", "i"]),
+            function(&names, "i", &[]),
+        ];
+        let called = |name| all.iter().find(|function| function.name == name).cloned();
+        let chosen = inlinable(&all[0], &called);
+        let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
+        assert_eq!(order, ["i", "h", "g"]);
+    }
+
+    #[test]
+    fn loops_and_recursion_get_the_full_level_at_once() {
+        let names = Names::new();
+        let tiers = TierUp::After(10);
+        assert_eq!(tiers.first(&function(&names, "f", &["g"]), Level::O2), Tier::Quick);
+        assert_eq!(tiers.first(&function(&names, "f", &["f"]), Level::O2), Tier::Full);
+        assert_eq!(tiers.first(&function(&names, "f", &["g"]), Level::O0), Tier::Full);
+        assert_eq!(TierUp::Never.first(&function(&names, "f", &["g"]), Level::O2), Tier::Full);
+    }
+}

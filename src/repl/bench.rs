@@ -1,0 +1,119 @@
+//! `:time` and `:bench`: how long an expression takes.
+
+use super::command::Trouble;
+use super::session::{ANS, Session};
+use crate::context::Formula;
+use crate::host::Output;
+use std::time::{Duration, Instant};
+
+/// Runs an expression once, as if it had been typed, and shows the parts.
+pub(super) fn time(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+    let before = session.context.stats();
+    let value = session.context.eval(text)?;
+    let after = session.context.stats();
+    if let Some(value) = value {
+        let _ = session.screen.value(value);
+        session.context.declare(ANS, value)?;
+    }
+    let parts = [
+        ("parse", after.parse_ms - before.parse_ms),
+        ("compile", after.compile_ms - before.compile_ms),
+        ("run", after.run_ms - before.run_ms),
+    ];
+    for (what, time) in parts {
+        session.screen.line(&format!("{what:<8}{time:>10.3} ms"));
+    }
+    Ok(())
+}
+
+/// A batch of runs takes at least so long, so that the clock does not matter.
+const BATCH: Duration = Duration::from_micros(500);
+/// Batches are run for so long,
+const TOTAL: Duration = Duration::from_millis(600);
+/// but at least so many and at most so many times.
+const FEWEST: usize = 5;
+const MOST: usize = 1000;
+
+/// Runs an expression many times; its output is thrown away.
+pub(super) fn bench(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+    let text = as_expression(session, text);
+    let formula = session.context.formula(&text, &[])?;
+    let empty = session.context.formula("0", &[])?;
+    session.screen.discard();
+    let measured = measure(session, &empty, FEWEST, BATCH)
+        .and_then(|empty| Ok((empty, measure(session, &formula, MOST, TOTAL)?)));
+    let _ = session.screen.release();
+    let (empty, times) = measured?;
+    let line = format!(
+        "median {}, middle half {} to {}, {} batches of {}",
+        duration(times.at(2)),
+        duration(times.at(1)),
+        duration(times.at(3)),
+        times.batches.len(),
+        times.runs
+    );
+    session.screen.line(&line);
+    let note = format!("of it {} to enter and leave native code", duration(empty.at(2)));
+    session.screen.line(&session.faint(&note));
+    Ok(())
+}
+
+/// A definition without parameters can be given by its name.
+fn as_expression(session: &Session<'_>, text: &str) -> String {
+    match session.context.describe(text) {
+        Some(known) if known.parameters.is_empty() => format!("{text}()"),
+        Some(_) | None => text.to_owned(),
+    }
+}
+
+/// Seconds that one run took, averaged over batches, in ascending order.
+struct Times {
+    batches: Vec<f64>,
+    runs: u32,
+}
+
+impl Times {
+    /// A quartile: 2 is the median.
+    fn at(&self, quartile: usize) -> f64 {
+        self.batches[(self.batches.len() - 1) * quartile / 4]
+    }
+}
+
+fn measure(
+    session: &mut Session<'_>,
+    formula: &Formula,
+    most: usize,
+    total: Duration,
+) -> Result<Times, Trouble> {
+    // The first run compiles what it calls.
+    batch(session, formula, 1)?;
+    let mut runs = 1;
+    while runs < 1 << 24 && batch(session, formula, runs)? < BATCH {
+        runs *= 2;
+    }
+    let start = Instant::now();
+    let mut batches = Vec::new();
+    while batches.len() < FEWEST || (batches.len() < most && start.elapsed() < total) {
+        batches.push(batch(session, formula, runs)?.as_secs_f64() / f64::from(runs));
+    }
+    batches.sort_by(f64::total_cmp);
+    Ok(Times { batches, runs })
+}
+
+fn batch(session: &mut Session<'_>, formula: &Formula, runs: u32) -> Result<Duration, Trouble> {
+    let start = Instant::now();
+    for _ in 0..runs {
+        std::hint::black_box(formula.call(session.context, &[])?);
+    }
+    Ok(start.elapsed())
+}
+
+/// Seconds in the unit that fits.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        ..1e-6 => format!("{:.1} ns", seconds * 1e9),
+        ..1e-3 => format!("{:.2} µs", seconds * 1e6),
+        ..1.0 => format!("{:.2} ms", seconds * 1e3),
+        _ => format!("{seconds:.2} s"),
+    }
+}

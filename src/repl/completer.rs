@@ -1,0 +1,137 @@
+//! Completion: what the word before the cursor could become.
+
+use super::command::{self, Arguments, COMMANDS};
+use super::session::ANS;
+use crate::context::Context;
+use crate::syntax::token::KEYWORDS;
+use rustyline::completion::{FilenameCompleter, Pair};
+
+/// Finds candidates.
+pub(super) struct Completion {
+    files: FilenameCompleter,
+}
+
+impl Completion {
+    pub(super) fn new() -> Self {
+        Self { files: FilenameCompleter::new() }
+    }
+
+    /// Where the word before the cursor begins, and what it could become.
+    pub(super) fn candidates(
+        &self,
+        context: &Context,
+        line: &str,
+        pos: usize,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let before = &line[..pos];
+        let start = word_start(before);
+        let word = &before[start..];
+        let Some((name, rest)) = command_before(before) else {
+            let topic = before.trim_start().starts_with('?');
+            return Ok((start, if topic { topics(context, word) } else { words(context, word) }));
+        };
+        if rest.is_none() {
+            return Ok((before.len() - name.len(), commands(name)));
+        }
+        let Ok(command) = command::find(name) else { return Ok((pos, Vec::new())) };
+        Ok(match command.arguments {
+            Arguments::File => self.files.complete_path(line, pos)?,
+            Arguments::Code if before.contains("--svg ") => self.files.complete_path(line, pos)?,
+            Arguments::Code => (start, words(context, word)),
+            Arguments::Topic => (start, topics(context, word)),
+            Arguments::Name => (start, definitions(context, word)),
+            Arguments::Switch => (start, fixed(word, &["on", "off"])),
+            Arguments::Nothing => (pos, Vec::new()),
+        })
+    }
+}
+
+/// The command's name as far as it is typed, and what follows it if a blank
+/// does.
+fn command_before(before: &str) -> Option<(&str, Option<&str>)> {
+    let rest = before.trim_start().strip_prefix(':')?;
+    match rest.split_once(char::is_whitespace) {
+        Some((name, arguments)) => Some((name, Some(arguments))),
+        None => Some((rest, None)),
+    }
+}
+
+fn word_start(before: &str) -> usize {
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    before
+        .char_indices()
+        .rev()
+        .take_while(|(_, character)| is_part(*character))
+        .last()
+        .map_or(before.len(), |(at, _)| at)
+}
+
+fn pair(display: impl Into<String>, replacement: impl Into<String>) -> Pair {
+    Pair { display: display.into(), replacement: replacement.into() }
+}
+
+fn commands(typed: &str) -> Vec<Pair> {
+    let matching = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
+    let replacement = |command: &command::Command| match command.arguments {
+        Arguments::Nothing | Arguments::Topic => command.name.to_owned(),
+        _ => format!("{} ", command.name),
+    };
+    matching.map(|command| pair(format!(":{}", command.name), replacement(command))).collect()
+}
+
+/// Keywords, functions, variables; nothing for no word.
+fn words(context: &Context, word: &str) -> Vec<Pair> {
+    if word.is_empty() {
+        return Vec::new();
+    }
+    let keywords = KEYWORDS.iter().map(|(_, keyword)| *keyword);
+    let mut pairs: Vec<Pair> =
+        keywords.filter(|keyword| keyword.starts_with(word)).map(|keyword| pair(keyword, keyword)).collect();
+    let variables = context.variable_names().into_iter().filter(|name| name.starts_with(word));
+    pairs.extend(variables.filter(|name| name != ANS || word.len() > 1).map(|name| pair(&*name, &*name)));
+    pairs.extend(functions(context, word).map(|(name, signature)| {
+        let closed = if signature.ends_with("()") { "()" } else { "(" };
+        pair(signature, name + closed)
+    }));
+    pairs
+}
+
+fn topics(context: &Context, word: &str) -> Vec<Pair> {
+    let mut pairs: Vec<Pair> =
+        functions(context, word).map(|(name, signature)| pair(signature, name)).collect();
+    let commands = COMMANDS.iter().map(|command| command.name).filter(|name| name.starts_with(word));
+    pairs.extend(commands.map(|name| pair(format!(":{name}"), name)));
+    pairs
+}
+
+fn functions(context: &Context, word: &str) -> impl Iterator<Item = (String, String)> {
+    let names = context.function_names().into_iter();
+    let matching = names.filter(move |name| name.starts_with(word) && crate::syntax::is_identifier(name));
+    matching.filter_map(|name| Some((name.clone(), context.signature(&name)?)))
+}
+
+fn definitions(context: &Context, word: &str) -> Vec<Pair> {
+    let all = context.definitions().into_iter().filter(|known| known.name.starts_with(word));
+    all.map(|known| pair(known.signature, known.name)).collect()
+}
+
+fn fixed(word: &str, texts: &[&str]) -> Vec<Pair> {
+    texts.iter().filter(|text| text.starts_with(word)).map(|text| pair(*text, *text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_commands_are_found() {
+        assert_eq!(word_start("1 + fib"), 4);
+        assert_eq!(word_start("1 + "), 4);
+        assert_eq!(word_start("é"), 0);
+        assert_eq!(command_before(" :lo"), Some(("lo", None)));
+        assert_eq!(command_before(":load a b"), Some(("load", Some("a b"))));
+        assert_eq!(command_before("load"), None);
+        assert_eq!(commands("lo").len(), 1);
+        assert_eq!(commands("").len(), COMMANDS.len());
+    }
+}

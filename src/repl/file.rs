@@ -1,0 +1,73 @@
+//! Files that commands read and write.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The path that an argument means: `~/` is the home directory, and quotation
+/// marks and backslashes that completion has added are taken away.
+pub(super) fn path(argument: &str) -> PathBuf {
+    let argument = argument.trim();
+    let quoted = argument.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let text = match quoted {
+        Some(text) => text.to_owned(),
+        None => unescaped(argument),
+    };
+    match (text.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(text),
+    }
+}
+
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => plain.extend(characters.next()),
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// Writes a file so that readers see the old one or the new one, never a part.
+/// A link keeps leading to the file, and the file keeps its permissions.
+///
+/// # Errors
+/// What the system says; the old file is as it was.
+pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let Some(name) = target.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
+    let mut temporary_name = OsString::from(".");
+    temporary_name.push(name);
+    temporary_name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = target.with_file_name(temporary_name);
+    let permissions = match std::fs::metadata(&target) {
+        Ok(found) if found.permissions().readonly() => return Err(io::ErrorKind::PermissionDenied.into()),
+        Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(found) => Some(found.permissions()),
+        Err(_) => None,
+    };
+    let written = std::fs::write(&temporary, bytes)
+        .and_then(|()| permissions.map_or(Ok(()), |kept| std::fs::set_permissions(&temporary, kept)))
+        .and_then(|()| std::fs::rename(&temporary, &target));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_paths() {
+        let cases =
+            [("a.kal", "a.kal"), (" a\\ b.kal ", "a b.kal"), ("\"a b.kal\"", "a b.kal"), ("/a/b", "/a/b")];
+        for (argument, expected) in cases {
+            assert_eq!(path(argument), Path::new(expected), "{argument}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Colours for what is being typed, by the program's own lexer.
+
+use super::command;
+use super::palette::{
+    COMMAND, FAINT, KEYWORD, KNOWN, MATCH, MISMATCH, NEW, NUMBER, OPERATOR, UNKNOWN, paint,
+};
+use crate::syntax::token::Terminal;
+use logos::Logos;
+use rustyline::highlight::CmdKind;
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::ops::Range;
+
+/// Colours lines; remembers whether the line is still being edited.
+#[derive(Default)]
+pub(super) struct Highlight {
+    is_final: Cell<bool>,
+    /// The functions that the lines before this one begin to define.
+    begun: Vec<String>,
+}
+
+/// One piece of a line: where it stands and its colour.
+type Piece = (Range<usize>, Option<&'static str>);
+
+impl Highlight {
+    /// A longer line is not drawn anew at every key.
+    pub(super) const LONGEST_WHILE_TYPING: usize = 400;
+    /// A row that is longer on average has no colours.
+    const LONGEST_ROW: usize = 4000;
+
+    /// The lines before the one that will be edited.
+    pub(super) fn follow(&mut self, lines: &str) {
+        self.begun = defined(lines, &tokens(lines)).map(str::to_owned).collect();
+    }
+
+    /// The editor says why it will draw next.
+    pub(super) fn note(&self, kind: CmdKind) {
+        self.is_final.set(kind == CmdKind::ForcedRefresh);
+    }
+
+    /// The line with colours; `is_function` says which names can be called.
+    pub(super) fn line<'l>(
+        &self,
+        line: &'l str,
+        pos: usize,
+        is_function: impl Fn(&str) -> bool,
+    ) -> Cow<'l, str> {
+        if line.len() / (1 + line.matches('\n').count()) > Self::LONGEST_ROW {
+            return Cow::Borrowed(line);
+        }
+        let cursor = (!self.is_final.get()).then_some(pos);
+        let (head, code) = command_head(line);
+        let mut painted = head;
+        let tokens = tokens(&line[code..]);
+        let brackets = brackets(&tokens, cursor.and_then(|pos| pos.checked_sub(code)));
+        let own: Vec<&str> = defined(&line[code..], &tokens).collect();
+        let is_known = |name: &str| {
+            own.contains(&name) || self.begun.iter().any(|begun| begun == name) || is_function(name)
+        };
+        let pieces = pieces(&line[code..], &tokens, is_known);
+        for ((span, color), bracket) in pieces.into_iter().zip(brackets) {
+            let text = &line[code..][span];
+            match bracket.or(color) {
+                Some(color) => painted.push_str(&paint(color, text)),
+                None => painted.push_str(text),
+            }
+        }
+        Cow::Owned(painted)
+    }
+}
+
+/// The coloured beginning of a command, and where program text begins.
+fn command_head(line: &str) -> (String, usize) {
+    let trimmed = line.trim_start();
+    let Some((name, _)) = command::split(line).filter(|_| trimmed.starts_with(':')) else {
+        return (String::new(), 0);
+    };
+    let end = line.len() - trimmed.len() + 1 + name.len();
+    let known = command::find(name).ok();
+    let head = paint(if known.is_some() { COMMAND } else { UNKNOWN }, &line[..end]);
+    match known {
+        Some(known) if known.takes_code() => (head, end),
+        Some(_) | None => (head + &line[end..], line.len()),
+    }
+}
+
+/// The tokens of a text and, as `None`, what stands between them.
+fn tokens(text: &str) -> Vec<(Range<usize>, Option<Terminal>)> {
+    let mut tokens = Vec::new();
+    let mut end = 0;
+    for (terminal, span) in Terminal::lexer(text).spanned() {
+        if end < span.start {
+            tokens.push((end..span.start, None));
+        }
+        end = span.end;
+        tokens.push((span, Some(terminal.unwrap_or(Terminal::Unknown))));
+    }
+    if end < text.len() {
+        tokens.push((end..text.len(), None));
+    }
+    tokens
+}
+
+/// The names behind `def`.
+fn defined<'t>(text: &'t str, tokens: &[(Range<usize>, Option<Terminal>)]) -> impl Iterator<Item = &'t str> {
+    let words = tokens.iter().filter(|(_, terminal)| terminal.is_some());
+    let names = words.clone().skip(1).zip(words).filter(|(_, before)| before.1 == Some(Terminal::Def));
+    names.map(|(name, _)| &text[name.0.clone()])
+}
+
+/// Every piece with the colour of its kind.
+fn pieces(
+    text: &str,
+    tokens: &[(Range<usize>, Option<Terminal>)],
+    is_function: impl Fn(&str) -> bool,
+) -> Vec<Piece> {
+    let mut before = None;
+    let mut pieces = Vec::with_capacity(tokens.len());
+    for (index, (span, terminal)) in tokens.iter().enumerate() {
+        let color = match terminal {
+            None => text[span.clone()].contains('#').then_some(FAINT),
+            Some(Terminal::Identifier) => {
+                let rest = tokens[index + 1..].iter().find_map(|(_, terminal)| *terminal);
+                let is_call = rest == Some(Terminal::LeftParenthesis);
+                match before {
+                    Some(Terminal::Def | Terminal::Extern) => Some(NEW),
+                    _ if !is_call => None,
+                    _ if is_function(&text[span.clone()]) => Some(KNOWN),
+                    _ => Some(UNKNOWN),
+                }
+            }
+            Some(Terminal::Number) => Some(NUMBER),
+            Some(Terminal::Unknown) => Some(UNKNOWN),
+            Some(other) => match other.kind() {
+                "keyword" => Some(KEYWORD),
+                "operator" => Some(OPERATOR),
+                _ => None,
+            },
+        };
+        before = terminal.or(before);
+        pieces.push((span.clone(), color));
+    }
+    pieces
+}
+
+/// The colours of brackets: the one at the cursor and its partner, and those
+/// that close nothing.
+fn brackets(tokens: &[(Range<usize>, Option<Terminal>)], cursor: Option<usize>) -> Vec<Option<&'static str>> {
+    let mut colors = vec![None; tokens.len()];
+    let mut open: Vec<usize> = Vec::new();
+    let is_at = |token: usize| {
+        let span = &tokens[token].0;
+        cursor.is_some_and(|cursor| span.start == cursor || span.end == cursor)
+    };
+    for (index, (_, terminal)) in tokens.iter().enumerate() {
+        match terminal {
+            Some(Terminal::LeftParenthesis) => open.push(index),
+            Some(Terminal::RightParenthesis) => match open.pop() {
+                Some(partner) if is_at(partner) || is_at(index) => {
+                    colors[partner] = Some(MATCH);
+                    colors[index] = Some(MATCH);
+                }
+                Some(_) => {}
+                None => colors[index] = Some(MISMATCH),
+            },
+            _ => {}
+        }
+    }
+    colors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn painted(line: &str, pos: usize) -> String {
+        let highlight = Highlight::default();
+        highlight.line(line, pos, |name| name == "known").into_owned()
+    }
+
+    fn plain(text: &str) -> String {
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("\x1b[") {
+            plain.push_str(before);
+            rest = after.split_once('m').map_or("", |(_, rest)| rest);
+        }
+        plain + rest
+    }
+
+    #[test]
+    fn colours_change_no_character() {
+        for line in
+            ["", "1 + known(x) # c", ":time 1+1", ":nope x", "((1)", "1)", "é(\u{1})", ":", "def f(x", "# c"]
+        {
+            for pos in 0..=line.len() {
+                assert_eq!(plain(&painted(line, pos)), line);
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        assert!(painted("known(1)", 0).starts_with(KNOWN));
+        assert!(painted("other(1)", 0).starts_with(UNKNOWN));
+        assert!(painted("x", 0).starts_with('x'));
+        assert!(painted("def f(x) x", 0).contains(NEW));
+        assert_eq!(painted("(1)", 3).matches(MATCH).count(), 2);
+        assert!(painted("1)", 0).contains(MISMATCH));
+    }
+}

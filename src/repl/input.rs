@@ -1,0 +1,78 @@
+//! What was typed or pasted, and whether it is complete.
+
+use super::{CONTINUATION, PROMPT, command};
+use crate::context::Context;
+use crate::source::Source;
+
+/// The program text or command in what was typed: pasted transcripts lose
+/// their prompts and the answers between them.
+pub(super) fn without_prompts(text: &str) -> String {
+    if !text.trim_start().starts_with(PROMPT.trim_end()) {
+        return text.to_owned();
+    }
+    let mut inputs = Vec::new();
+    for line in text.lines().map(str::trim_start) {
+        let input = [PROMPT, CONTINUATION].iter().find_map(|prompt| {
+            let rest = line.strip_prefix(prompt.trim_end())?;
+            Some(rest.strip_prefix(' ').unwrap_or(rest))
+        });
+        inputs.extend(input);
+    }
+    inputs.join("\n")
+}
+
+/// Whether more has to be typed before the text can be run: the parser says
+/// so, and documentation waits for what it documents.
+pub(super) fn is_incomplete(context: &Context, text: &str) -> bool {
+    match command::split(text) {
+        Some((name, arguments)) => {
+            command::find(name).is_ok_and(super::command::Command::takes_code)
+                && !arguments.is_empty()
+                && context.is_incomplete(&Source::new("", arguments))
+        }
+        None => {
+            context.is_incomplete(&Source::new("", text))
+                || (text.trim_start().starts_with("##") && text.lines().all(is_comment))
+        }
+    }
+}
+
+fn is_comment(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with('#')
+}
+
+/// The commands and program texts that a pasted text consists of. A command
+/// begins on a line of its own where no program text is unfinished.
+pub(super) fn parts(context: &Context, text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let is_command = command::split(line).is_some();
+        match parts.last_mut() {
+            Some(last) if goes_on(context, last, is_command) => {
+                last.push('\n');
+                last.push_str(line);
+            }
+            Some(_) | None => parts.push(line.to_owned()),
+        }
+    }
+    parts
+}
+
+/// Whether a line behind `part` belongs to it.
+fn goes_on(context: &Context, part: &str, line_is_command: bool) -> bool {
+    let part_is_program = command::split(part).is_none();
+    (part_is_program && !line_is_command) || is_incomplete(context, part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transcripts_lose_prompts_and_answers() {
+        let transcript = "kal> def f(x)\n...>   x + 1\nf(x) defined\nkal> f(1)\n2\nkal> ";
+        assert_eq!(without_prompts(transcript), "def f(x)\n  x + 1\nf(1)\n");
+        assert_eq!(without_prompts("1 +\n2"), "1 +\n2");
+    }
+}

@@ -1,0 +1,19 @@
+//! Colours of the prompt: escape sequences, one name for each use.
+
+pub(super) const PROMPT: &str = "\x1b[1;32m";
+pub(super) const KEYWORD: &str = "\x1b[35m";
+pub(super) const NUMBER: &str = "\x1b[33m";
+pub(super) const OPERATOR: &str = "\x1b[2m";
+pub(super) const KNOWN: &str = "\x1b[36m";
+pub(super) const UNKNOWN: &str = "\x1b[31m";
+pub(super) const NEW: &str = "\x1b[1;36m";
+pub(super) const FAINT: &str = "\x1b[2m";
+pub(super) const MATCH: &str = "\x1b[1;4m";
+pub(super) const MISMATCH: &str = "\x1b[1;31m";
+pub(super) const COMMAND: &str = "\x1b[34m";
+const OFF: &str = "\x1b[0m";
+
+/// A text in a colour.
+pub(super) fn paint(color: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{color}{text}{OFF}") }
+}

@@ -1,0 +1,106 @@
+//! Where answers go: one stream for values, program output and messages, so
+//! that they keep their order.
+
+use crate::host::Output;
+use crate::output::LineOutput;
+use parking_lot::Mutex;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+
+/// The stream; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Screen {
+    lines: Arc<Mutex<LineOutput<Target>>>,
+    /// People are watching: every line is shown at once.
+    is_watched: bool,
+}
+
+/// What is behind the stream.
+enum Target {
+    Stdout(io::Stdout),
+    Captured(Vec<u8>),
+    Discarded,
+}
+
+impl Screen {
+    pub(super) fn stdout() -> Self {
+        let lines = LineOutput::new(Target::Stdout(io::stdout()));
+        Self { lines: Arc::new(Mutex::new(lines)), is_watched: io::stdout().is_terminal() }
+    }
+
+    /// Writes a line of its own.
+    pub(super) fn line(&self, text: &str) {
+        let mut lines = self.lines.lock();
+        // Whoever closed the stream is found out at the next flush.
+        let _ = lines.text(text);
+        if !text.ends_with('\n') {
+            let _ = lines.byte(b'\n');
+        }
+    }
+
+    /// Ends an unfinished line and hands everything to the system.
+    pub(super) fn settle(&self) -> io::Result<()> {
+        let mut lines = self.lines.lock();
+        lines.end_line()?;
+        lines.flush()
+    }
+
+    /// Keeps what is written from now on, until [`release`](Self::release).
+    pub(super) fn capture(&self) {
+        self.replace(Target::Captured(Vec::new()));
+    }
+
+    /// Throws away what is written from now on, until [`release`](Self::release).
+    pub(super) fn discard(&self) {
+        self.replace(Target::Discarded);
+    }
+
+    /// Writes to standard output again; gives what was captured.
+    pub(super) fn release(&self) -> String {
+        match self.replace(Target::Stdout(io::stdout())) {
+            Target::Captured(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Target::Stdout(_) | Target::Discarded => String::new(),
+        }
+    }
+
+    fn replace(&self, target: Target) -> Target {
+        let mut lines = self.lines.lock();
+        let _ = lines.end_line().and_then(|()| lines.flush());
+        std::mem::replace(lines.stream_mut(), target)
+    }
+}
+
+impl Output for Screen {
+    fn value(&mut self, value: f64) -> io::Result<()> {
+        let mut lines = self.lines.lock();
+        lines.value(value)?;
+        if self.is_watched { lines.flush() } else { Ok(()) }
+    }
+
+    fn byte(&mut self, byte: u8) -> io::Result<()> {
+        let mut lines = self.lines.lock();
+        lines.byte(byte)?;
+        if self.is_watched && byte == b'\n' { lines.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lines.lock().flush()
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::Captured(captured) => captured.write(bytes),
+            Self::Discarded => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(stdout) => stdout.flush(),
+            Self::Captured(_) | Self::Discarded => Ok(()),
+        }
+    }
+}

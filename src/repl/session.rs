@@ -1,0 +1,398 @@
+//! A session: one context, and the answers to what is typed.
+
+use super::command::{self, Trouble};
+use super::file::{self, write_atomically};
+use super::input;
+use super::palette::{FAINT, paint};
+use super::places;
+use super::screen::Screen;
+use super::watch::Watches;
+use crate::cli::report::Reporter;
+use crate::cli::run::read;
+use crate::context::{Change, Context, Outcome};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::source::Source;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::Sender;
+
+/// The variable that holds the last value.
+pub(super) const ANS: &str = "ans";
+
+/// How many steps can be undone.
+const HISTORY: usize = 1000;
+
+/// What happens next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Flow {
+    Continue,
+    Leave,
+    /// Nobody reads the answers any more.
+    BrokenPipe,
+}
+
+impl From<()> for Flow {
+    fn from((): ()) -> Self {
+        Self::Continue
+    }
+}
+
+/// One context and where its answers go.
+pub(super) struct Session<'c> {
+    pub(super) context: &'c mut Context,
+    pub(super) reporter: &'c mut Reporter,
+    pub(super) screen: Screen,
+    pub(super) watches: Watches,
+    /// Columns of the terminal.
+    pub(super) width: usize,
+    /// The file that `:reload` runs again.
+    loaded: Option<PathBuf>,
+    failed: bool,
+}
+
+/// What running a text came to.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Tally {
+    pub(super) defined: usize,
+    pub(super) redefined: usize,
+    pub(super) unchanged: usize,
+    pub(super) failed: usize,
+}
+
+/// What is said about definitions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Feedback {
+    /// A line for each.
+    Each,
+    /// Nothing: who asked counts them.
+    Count,
+}
+
+impl<'c> Session<'c> {
+    pub(super) fn new(
+        context: &'c mut Context,
+        reporter: &'c mut Reporter,
+        screen: Screen,
+        changes: Sender<PathBuf>,
+    ) -> Self {
+        context.set_output(Box::new(screen.clone()));
+        let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(80);
+        let watches = Watches::new(changes);
+        let mut session = Self { context, reporter, screen, watches, width, loaded: None, failed: false };
+        session.declare_ans();
+        session
+    }
+
+    /// Says what this is.
+    pub(super) fn banner(&self) {
+        let (version, llvm) = (env!("CARGO_PKG_VERSION"), Engine::llvm_version());
+        let line = format!("Kal {version} on LLVM {llvm}. :help shows the commands, Ctrl-D leaves.");
+        self.screen.line(&self.faint(&line));
+    }
+
+    /// Runs the user's own file, if there is one.
+    pub(super) fn run_init(&mut self) {
+        let Some(path) = places::init().filter(|path| path.exists()) else { return };
+        match read(&path) {
+            Ok(source) => _ = self.run(&source, Feedback::Count),
+            Err(message) => self.problem(&message),
+        }
+        let _ = self.screen.settle();
+    }
+
+    /// What is changed from now on can be undone.
+    pub(super) fn begin_history(&mut self) {
+        self.context.keep_history(HISTORY);
+    }
+
+    /// Whether more has to be typed before the text can be answered.
+    pub(super) fn is_incomplete(&self, text: &str) -> bool {
+        input::is_incomplete(self.context, text)
+    }
+
+    /// Answers a complete input.
+    pub(super) fn answer(&mut self, text: &str) -> Flow {
+        // An interrupt that came while nothing ran is not for this input.
+        self.context.interrupt_handle().clear();
+        for part in input::parts(self.context, text) {
+            let flow = match command::split(&part) {
+                Some((name, arguments)) => self.command(name, arguments),
+                None => self.program(&part),
+            };
+            let flow = if self.screen.settle().is_err() { Flow::BrokenPipe } else { flow };
+            if flow != Flow::Continue {
+                return flow;
+            }
+        }
+        Flow::Continue
+    }
+
+    /// Whether anything has failed so far.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    fn command(&mut self, name: &str, arguments: &str) -> Flow {
+        match command::run(self, name, arguments) {
+            Ok(flow) => flow,
+            Err(Trouble::Program(error)) => {
+                self.error(&error);
+                Flow::Continue
+            }
+            Err(other) => {
+                self.problem(&other.to_string());
+                Flow::Continue
+            }
+        }
+    }
+
+    fn program(&mut self, text: &str) -> Flow {
+        self.run(&Source::new("<input>", text), Feedback::Each);
+        Flow::Continue
+    }
+
+    /// Runs a text; with [`Feedback::Count`], what is defined already as the
+    /// text says stays as it is.
+    fn run(&mut self, source: &Source, feedback: Feedback) -> Tally {
+        let mut tally = Tally::default();
+        let (screen, reporter) = (self.screen.clone(), &mut *self.reporter);
+        let mut each = |context: &mut Context, outcome: Result<Outcome, Error>| {
+            match outcome {
+                Ok(outcome) => tell(context, &outcome, feedback, &screen, reporter, &mut tally),
+                Err(error) => {
+                    tally.failed += 1;
+                    // What was printed before the error is shown before it.
+                    let _ = screen.settle();
+                    reporter.error(&error);
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        let _ = match feedback {
+            Feedback::Each => self.context.run(source, &mut each),
+            Feedback::Count => self.context.update(source, &mut each),
+        };
+        self.failed |= tally.failed > 0;
+        tally
+    }
+
+    /// Runs a file and says what came of it.
+    pub(super) fn load(&mut self, path: &Path) -> Result<Tally, Trouble> {
+        let source = read(path)?;
+        let tally = self.run(&source, Feedback::Count);
+        self.screen.line(&format!("{}: {}", path.display(), tally.text()));
+        Ok(tally)
+    }
+
+    /// Tells a problem, after what was printed before it.
+    pub(super) fn problem(&mut self, message: &str) {
+        self.failed = true;
+        let _ = self.screen.settle();
+        self.reporter.problem(message);
+    }
+
+    fn error(&mut self, error: &Error) {
+        self.failed = true;
+        let _ = self.screen.settle();
+        self.reporter.error(error);
+    }
+
+    /// A text in a quiet colour.
+    pub(super) fn faint(&self, text: &str) -> String {
+        if self.reporter.color() { paint(FAINT, text) } else { text.to_owned() }
+    }
+
+    fn declare_ans(&mut self) {
+        // There is room for a first variable.
+        let _ = self.context.declare(ANS, 0.0);
+    }
+
+    fn changes(&mut self, changes: &[Change], nothing: &str) {
+        if changes.is_empty() {
+            self.screen.line(nothing);
+        }
+        for change in changes {
+            let signature = self.context.signature(&change.name);
+            match signature.filter(|_| change.is_defined) {
+                Some(signature) => self.screen.line(&format!("{signature} restored")),
+                None => self.screen.line(&format!("{} dropped", change.name)),
+            }
+            for warning in &change.warnings {
+                let _ = self.screen.settle();
+                self.reporter.diagnostic(warning);
+            }
+        }
+    }
+}
+
+impl Tally {
+    /// What there is to say, as `2 defined, 1 redefined`.
+    pub(super) fn text(self) -> String {
+        let counts = [
+            (self.defined, "defined"),
+            (self.redefined, "redefined"),
+            (self.unchanged, "unchanged"),
+            (self.failed, "failed"),
+        ];
+        let said = counts.iter().filter(|(count, _)| *count > 0);
+        let said: Vec<String> = said.map(|(count, what)| format!("{count} {what}")).collect();
+        if said.is_empty() { "loaded".into() } else { said.join(", ") }
+    }
+}
+
+/// Tells what became of one item.
+fn tell(
+    context: &mut Context,
+    outcome: &Outcome,
+    feedback: Feedback,
+    screen: &Screen,
+    reporter: &mut Reporter,
+    tally: &mut Tally,
+) {
+    match outcome {
+        Outcome::Value(value) => {
+            let _ = context.output().value(*value);
+            let _ = context.declare(ANS, *value);
+        }
+        Outcome::Defined { name, redefined, warnings } => {
+            *(if *redefined { &mut tally.redefined } else { &mut tally.defined }) += 1;
+            if feedback == Feedback::Each {
+                screen.line(&defined(context, name, *redefined));
+            }
+            for warning in warnings {
+                let _ = screen.settle();
+                reporter.diagnostic(warning);
+            }
+        }
+        Outcome::Unchanged { .. } => tally.unchanged += 1,
+        Outcome::Declared { names } => {
+            for name in names.iter().filter(|_| feedback == Feedback::Each) {
+                let value = context.variable(name).map(crate::output::format_number);
+                screen.line(&format!("{name} = {}", value.unwrap_or_default()));
+            }
+        }
+        Outcome::Extern => {
+            if feedback == Feedback::Each {
+                screen.line("declared");
+            }
+        }
+    }
+}
+
+/// `fib(n) defined`, `fib(n) redefined, 3 callers affected`.
+fn defined(context: &Context, name: &str, redefined: bool) -> String {
+    let signature = context.signature(name).unwrap_or_else(|| name.to_owned());
+    if !redefined {
+        return format!("{signature} defined");
+    }
+    let callers = context.callers(name).iter().filter(|caller| *caller != name).count();
+    match callers {
+        0 => format!("{signature} redefined"),
+        1 => format!("{signature} redefined, 1 caller affected"),
+        more => format!("{signature} redefined, {more} callers affected"),
+    }
+}
+
+pub(super) fn quit(_: &mut Session<'_>, _: &str) -> Result<Flow, Trouble> {
+    Ok(Flow::Leave)
+}
+
+pub(super) fn load(session: &mut Session<'_>, argument: &str) -> Result<(), Trouble> {
+    let path = file::path(argument);
+    session.load(&path)?;
+    session.loaded = Some(path);
+    Ok(())
+}
+
+pub(super) fn reload(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
+    let path = session.loaded.clone().ok_or_else(|| "no file has been loaded".to_owned())?;
+    session.load(&path).map(|_| ())
+}
+
+pub(super) fn save(session: &mut Session<'_>, argument: &str) -> Result<(), Trouble> {
+    let path = file::path(argument);
+    let script = session.context.script(&[ANS]);
+    match write_atomically(&path, script.as_bytes()) {
+        Ok(()) => {
+            let count = session.context.definitions().len();
+            let what = if count == 1 { "definition" } else { "definitions" };
+            session.screen.line(&format!("{}: {count} {what} saved", path.display()));
+            Ok(())
+        }
+        Err(error) => Err(Trouble::File { path, error }),
+    }
+}
+
+pub(super) fn edit(session: &mut Session<'_>, name: &str) -> Result<(), Trouble> {
+    let known = session.context.describe(name);
+    let before = match &known {
+        Some(known) => {
+            let lines = known.documentation.iter().flat_map(|documentation| documentation.lines());
+            let documentation: String = lines.map(|line| format!("## {line}\n")).collect();
+            documentation + &known.text + "\n"
+        }
+        None => format!("def {name}()\n"),
+    };
+    let after = in_editor(&before)?;
+    if after == before {
+        session.screen.line("unchanged");
+    } else {
+        session.run(&Source::new("<edit>", after), Feedback::Each);
+    }
+    Ok(())
+}
+
+/// Lets the user change a text in the editor of their choice.
+fn in_editor(text: &str) -> Result<String, Trouble> {
+    let path = std::env::temp_dir().join(format!("kal-edit-{}.kal", std::process::id()));
+    let result = edit_file(&path, text);
+    let _ = std::fs::remove_file(&path);
+    result
+}
+
+fn edit_file(path: &Path, text: &str) -> Result<String, Trouble> {
+    let wrong = |error| Trouble::File { path: path.to_owned(), error };
+    let variable = |name| std::env::var(name).ok().filter(|editor: &String| !editor.trim().is_empty());
+    let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".into());
+    std::fs::write(path, text).map_err(wrong)?;
+    // As git does it: the variable is a shell command, the file its argument.
+    let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path).status();
+    match status {
+        Ok(status) if status.success() => std::fs::read_to_string(path).map_err(wrong),
+        Ok(status) => Err(Trouble::Text(format!("the editor `{editor}` failed: {status}"))),
+        Err(error) => Err(Trouble::Text(format!("the editor `{editor}` cannot be started: {error}"))),
+    }
+}
+
+pub(super) fn undo(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
+    let changes = session.context.undo();
+    session.changes(&changes, "nothing to undo");
+    Ok(())
+}
+
+pub(super) fn redo(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
+    let changes = session.context.redo();
+    session.changes(&changes, "nothing to redo");
+    Ok(())
+}
+
+pub(super) fn drop(session: &mut Session<'_>, name: &str) -> Result<(), Trouble> {
+    session.context.drop_function(name)?;
+    let callers = session.context.callers(name);
+    match callers.as_slice() {
+        [] => session.screen.line(&format!("{name} dropped")),
+        callers => session.screen.line(&format!("{name} dropped; {} will fail", callers.join(", "))),
+    }
+    Ok(())
+}
+
+pub(super) fn reset(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
+    session.context.reset();
+    session.watches.clear();
+    session.loaded = None;
+    session.declare_ans();
+    session.screen.line("everything is forgotten");
+    Ok(())
+}

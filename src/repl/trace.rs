@@ -1,0 +1,42 @@
+//! `:trace`: what happens to definitions, as it happens.
+
+use super::command::Trouble;
+use super::screen::Screen;
+use super::session::Session;
+use crate::context::{Trace, Transition};
+use crate::{Event, State};
+use std::time::Instant;
+
+pub(super) fn trace(session: &mut Session<'_>, argument: &str) -> Result<(), Trouble> {
+    match argument {
+        "on" => session.context.set_trace(Some(tracer(session.screen.clone()))),
+        "off" => session.context.set_trace(None),
+        _ => return Err(Trouble::usage("trace")),
+    }
+    Ok(())
+}
+
+/// Writes a line for everything that happens, with the time since now.
+fn tracer(screen: Screen) -> Trace {
+    let start = Instant::now();
+    Box::new(move |transition: Transition<'_>| {
+        let time = start.elapsed().as_secs_f64() * 1e3;
+        screen.line(&format!("[{time:>10.3} ms] {} {}", transition.name, what(&transition)));
+    })
+}
+
+fn what(transition: &Transition<'_>) -> String {
+    let after = transition.after.text();
+    match transition.event {
+        Event::Define if transition.before != State::NotDefined => format!("redefined, {after}"),
+        Event::Define | Event::Call => after.into(),
+        Event::Materialized => match transition.took {
+            Some(took) => format!("{after} in {:.3} ms", took.as_secs_f64() * 1e3),
+            None => format!("{after} already"),
+        },
+        Event::Outdated => "earlier definition finished".into(),
+        Event::Failed => format!("failed, {after}"),
+        Event::CalleeChanged => format!("callee changed, {after}"),
+        Event::Drop => "dropped".into(),
+    }
+}

@@ -1,0 +1,119 @@
+//! `:watch`: files that are loaded again whenever they are saved.
+//!
+//! The system tells when something happens in a file's folder: many editors
+//! save by putting a new file in the place of the old one. Only then is the
+//! file looked at, and only a changed text is loaded.
+
+use super::command::Trouble;
+use super::file;
+use super::session::Session;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
+
+/// The files that are watched.
+pub(super) struct Watches {
+    /// `None` once the session is over.
+    changes: Option<Sender<PathBuf>>,
+    files: Vec<Watch>,
+}
+
+/// One file. Nothing is watched any more once it is dropped.
+struct Watch {
+    path: PathBuf,
+    /// The file's bytes when it was last loaded.
+    loaded: Vec<u8>,
+    _watcher: RecommendedWatcher,
+}
+
+impl Watches {
+    /// None so far. The paths of changed files are sent to `changes`.
+    pub(super) fn new(changes: Sender<PathBuf>) -> Self {
+        Self { changes: Some(changes), files: Vec::new() }
+    }
+
+    /// Watches nothing any more.
+    pub(super) fn clear(&mut self) {
+        self.files.clear();
+    }
+
+    /// The same for good: who waits for changes waits no longer.
+    pub(super) fn close(&mut self) {
+        self.changes = None;
+        self.clear();
+    }
+
+    fn add(&mut self, path: &Path) -> Result<(), notify::Error> {
+        let Some(changes) = self.changes.clone() else { return Ok(()) };
+        self.files.retain(|watch| watch.path != path);
+        let watched = path.to_owned();
+        let name = path.file_name().map(ToOwned::to_owned);
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            let concerns_it = event.is_ok_and(|event| {
+                !matches!(event.kind, EventKind::Access(_))
+                    && event.paths.iter().any(|path| path.file_name() == name.as_deref())
+            });
+            if concerns_it {
+                // Nobody listens any more when the session has ended.
+                let _ = changes.send(watched.clone());
+            }
+        })?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        watcher.watch(folder.unwrap_or(Path::new(".")), RecursiveMode::NonRecursive)?;
+        let loaded = std::fs::read(path).unwrap_or_default();
+        self.files.push(Watch { path: path.to_owned(), loaded, _watcher: watcher });
+        Ok(())
+    }
+
+    /// Whether a file differs from what was loaded last; it counts as loaded
+    /// from now on. A file that is gone has not changed: it may come back.
+    fn is_changed(&mut self, path: &Path) -> bool {
+        let Some(watch) = self.files.iter_mut().find(|watch| watch.path == path) else { return false };
+        match std::fs::read(path) {
+            Ok(bytes) if bytes != watch.loaded => {
+                watch.loaded = bytes;
+                true
+            }
+            Ok(_) | Err(_) => false,
+        }
+    }
+}
+
+pub(super) fn watch(session: &mut Session<'_>, argument: &str) -> Result<(), Trouble> {
+    let path = file::path(argument);
+    session.load(&path)?;
+    let watched = session.watches.add(&path);
+    watched.map_err(|error| Trouble::File { path, error: io::Error::other(error) })
+}
+
+/// Loads the files again that have changed, if any.
+pub(super) fn reload_changed(session: &mut Session<'_>, changed: &Receiver<PathBuf>) {
+    let paths: Vec<PathBuf> = changed.try_iter().collect();
+    reload(session, &paths);
+}
+
+/// Loads files again that may have changed.
+pub(super) fn reload(session: &mut Session<'_>, paths: &[PathBuf]) {
+    for path in paths {
+        if session.watches.is_changed(path)
+            && let Err(trouble) = session.load(path)
+        {
+            session.problem(&trouble.to_string());
+        }
+    }
+}
+
+/// Waits until files have changed and nothing has happened to them for a
+/// moment, since saving is several events; `None` when the session is over.
+pub(super) fn next_changes(changed: &Receiver<PathBuf>) -> Option<Vec<PathBuf>> {
+    const QUIET: Duration = Duration::from_millis(20);
+    let mut paths = vec![changed.recv().ok()?];
+    while let Ok(path) = changed.recv_timeout(QUIET) {
+        paths.push(path);
+    }
+    paths.sort();
+    paths.dedup();
+    Some(paths)
+}

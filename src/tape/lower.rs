@@ -1,0 +1,883 @@
+//! Lowering: one walk over a checked body that appends instructions.
+//!
+//! A stack of [`Value`]s stands for the expressions under construction. Reading
+//! a local or writing a number down costs no instruction: such values stay
+//! symbolic until something takes them, and become operands. At most one value
+//! is *unsettled*: it is in the accumulator, or is a condition that nobody has
+//! decided yet. Before anything else is appended it is settled into the slot
+//! that belongs to its height on the stack.
+//!
+//! A `for` stands in the text as condition, step, body and runs as body, step,
+//! condition; so the first two are lifted off and put back after the body.
+
+use super::flow::Flow;
+use super::op::{INDEX_END, Op, Raw, encode};
+use super::{Callee, Environment, Tape, TooMany};
+use crate::host::Intrinsic;
+use crate::name::Name;
+use crate::sema::checked::{Function, Node};
+use crate::syntax::operator::{BinaryOp, UnaryOp};
+use rustc_hash::FxHashMap;
+
+/// Lowers a function; see [`Tape::lower`].
+pub(super) fn lower(function: &Function, environment: Environment<'_>) -> Result<Tape, TooMany> {
+    let mut lowering = Lowering::new(function, environment);
+    lowering.burn();
+    for (at, node) in function.nodes.iter().enumerate() {
+        lowering.node = at;
+        lowering.lower(*node);
+    }
+    let value = lowering.pop();
+    lowering.return_value(value);
+    lowering.finish()
+}
+
+/// Where an operand comes from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Operand {
+    Accumulator,
+    Slot(u32),
+    Number(f64),
+}
+
+/// An expression whose instructions have been appended as far as needed.
+#[derive(Debug)]
+enum Value {
+    Plain(Operand),
+    /// A comparison that has not been made.
+    Condition(Condition),
+    /// The jumps to these places are taken if it is false; after the last
+    /// instruction it is true.
+    True(Vec<usize>),
+    /// The function has returned.
+    Returned,
+}
+
+/// A comparison, or with `Truth` the test of its left side alone.
+#[derive(Clone, Copy, Debug)]
+struct Condition {
+    test: Test,
+    left: Operand,
+    right: Operand,
+    negated: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Test {
+    Less,
+    LessEqual,
+    Equal,
+    Truth,
+}
+
+/// Instructions with the nodes they were made for.
+#[derive(Default)]
+struct Code {
+    words: Vec<u32>,
+    origins: Vec<u32>,
+    /// Where the last instruction begins, unless something may jump behind it.
+    last: Option<usize>,
+}
+
+/// A construct whose end has not been met yet.
+enum Open {
+    /// `&&`: the jumps taken if the left side is false.
+    And(Vec<usize>),
+    /// `||`: the jumps taken if the left side is true.
+    Or(Vec<usize>),
+    /// `if`, before its `else`: the jumps to there.
+    Then(Vec<usize>),
+    /// `if`, after its `else`: the jump to the end.
+    Else(Option<usize>),
+    Loop(Loop),
+}
+
+/// The parts of a `for`.
+struct Loop {
+    variable: u32,
+    /// Where what is being appended begins: condition, step, then body.
+    start: (usize, usize),
+    condition: Code,
+    exit: Exit,
+    step: Code,
+    increment: Operand,
+}
+
+/// How a loop is left.
+enum Exit {
+    /// By the jumps at these places of the condition.
+    Jumps(Vec<usize>),
+    /// When a condition that needs no instructions is false.
+    Condition(Condition),
+}
+
+struct Lowering<'a> {
+    function: &'a Function,
+    environment: Environment<'a>,
+    flow: Flow,
+    node: usize,
+    code: Code,
+    frame: u32,
+    values: Vec<Value>,
+    /// The height of the unsettled value.
+    unsettled: Option<usize>,
+    open: Vec<Open>,
+    callees: Table<Callee>,
+    hosts: Table<Callee>,
+    variables: Table<Name>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(function: &'a Function, environment: Environment<'a>) -> Self {
+        Self {
+            function,
+            environment,
+            flow: Flow::of(function),
+            node: 0,
+            code: Code::default(),
+            frame: function.locals + 1,
+            values: Vec::new(),
+            unsettled: None,
+            open: Vec::new(),
+            callees: Table::default(),
+            hosts: Table::default(),
+            variables: Table::default(),
+        }
+    }
+
+    fn finish(self) -> Result<Tape, TooMany> {
+        let fits = |count: usize, what| if count < INDEX_END as usize { Ok(()) } else { Err(TooMany(what)) };
+        fits(self.frame as usize, "values in a function")?;
+        fits(self.callees.entries.len(), "callees in a function")?;
+        fits(self.hosts.entries.len(), "host functions in a function")?;
+        fits(self.variables.entries.len(), "variables in a function")?;
+        if self.code.words.len() > i32::MAX as usize {
+            return Err(TooMany("instructions in a function"));
+        }
+        Ok(Tape {
+            locals: self.function.locals,
+            frame: self.frame,
+            words: self.code.words.into(),
+            callees: self.callees.entries.into(),
+            hosts: self.hosts.entries.into(),
+            variables: self.variables.entries.into(),
+            origins: self.code.origins.into(),
+        })
+    }
+
+    fn lower(&mut self, node: Node) {
+        match node {
+            Node::Number(index) => {
+                let number = self.function.numbers[index as usize];
+                self.push(Value::Plain(Operand::Number(number)));
+            }
+            Node::Local(local) => self.local(local),
+            Node::Variable(name) => {
+                let variable = self.variables.index(name);
+                self.settle(0);
+                self.emit(Op::GetVariable, &[variable]);
+                self.push(ACCUMULATOR);
+            }
+            Node::SetLocal(local) => self.set_local(local),
+            Node::SetVariable(name) => {
+                let variable = self.variables.index(name);
+                self.load_top();
+                self.emit(Op::SetVariable, &[variable]);
+                self.push(ACCUMULATOR);
+            }
+            Node::Unary(UnaryOp::Negate) => self.apply(Op::Negate),
+            Node::Unary(UnaryOp::Not) => self.not(),
+            Node::Binary(op) => self.binary(op),
+            Node::ShortCircuit(op) => self.short_circuit(op),
+            Node::Call(callee) => self.call(callee),
+            Node::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
+            Node::Then => {
+                let condition = self.take();
+                let jumps = self.unless(condition);
+                self.open.push(Open::Then(jumps));
+            }
+            Node::Else => self.otherwise(),
+            Node::If => self.end_if(),
+            Node::ForVariable(local) => self.begin_loop(local),
+            Node::ForCondition => self.loop_condition(),
+            Node::ForStep => self.loop_step(),
+            Node::For => self.end_loop(),
+            Node::Bind(local) => {
+                let value = self.take();
+                self.store(value, local);
+            }
+        }
+    }
+
+    // --- instructions -----------------------------------------------------
+
+    fn emit(&mut self, op: Op, operands: &[Raw]) {
+        self.code.last = Some(self.code.words.len());
+        encode(&mut self.code.words, op, operands);
+        self.code.origins.push(self.node as u32);
+    }
+
+    /// Appends a jump whose target is set later; gives the place to set it.
+    fn emit_jump(&mut self, op: Op, operands: &[Raw]) -> usize {
+        let start = self.code.words.len();
+        let mut all = [0; 5];
+        all[..operands.len()].copy_from_slice(operands);
+        self.emit(op, &all[..=operands.len()]);
+        let place = self.code.words.len() - 1;
+        self.code.words[place] = (place - start) as u32;
+        place
+    }
+
+    /// Takes fuel, if that is counted.
+    fn burn(&mut self) {
+        if self.environment.counts_fuel {
+            self.emit(Op::Burn, &[]);
+        }
+    }
+
+    /// Lets the jumps at these places lead to what is appended next.
+    fn lead_here(&mut self, jumps: &[usize]) {
+        self.code.last = None;
+        let here = self.code.words.len();
+        for &place in jumps {
+            // A jump holds the distance to its own target word until now.
+            let start = place - self.code.words[place] as usize;
+            self.code.words[place] = (here - start) as u32;
+        }
+    }
+
+    // --- values -----------------------------------------------------------
+
+    fn push(&mut self, value: Value) {
+        match value {
+            Value::Plain(Operand::Accumulator) | Value::Condition(_) | Value::True(_) => {
+                self.unsettled = Some(self.values.len());
+            }
+            Value::Plain(Operand::Slot(_) | Operand::Number(_)) | Value::Returned => {}
+        }
+        self.values.push(value);
+    }
+
+    fn pop(&mut self) -> Value {
+        let value = self.values.pop().unwrap_or(Value::Returned);
+        if self.unsettled == Some(self.values.len()) {
+            self.unsettled = None;
+        }
+        value
+    }
+
+    /// Pops a value, with everything below it settled.
+    fn take(&mut self) -> Value {
+        self.settle(1);
+        self.pop()
+    }
+
+    /// The slot of the value at that height.
+    fn home(&mut self, height: usize) -> u32 {
+        let slot = self.function.locals.saturating_add(1).saturating_add(height as u32);
+        self.frame = self.frame.max(slot.saturating_add(1));
+        slot
+    }
+
+    /// Puts the unsettled value into its slot, unless it is one of the top
+    /// `operands`.
+    fn settle(&mut self, operands: usize) {
+        let Some(height) = self.unsettled.filter(|height| height + operands < self.values.len()) else {
+            return;
+        };
+        self.unsettled = None;
+        let home = self.home(height);
+        let value = std::mem::replace(&mut self.values[height], Value::Plain(Operand::Slot(home)));
+        self.store(value, home);
+    }
+
+    /// Makes a value an operand; only a condition needs instructions.
+    fn operand(&mut self, value: Value) -> Operand {
+        match value {
+            Value::Plain(operand) => return operand,
+            Value::Condition(condition) => self.decide(condition),
+            Value::True(falses) => {
+                self.emit(Op::Number, &[1f64.to_bits()]);
+                let end = self.emit_jump(Op::Jump, &[]);
+                self.lead_here(&falses);
+                self.emit(Op::Number, &[0f64.to_bits()]);
+                self.lead_here(&[end]);
+            }
+            Value::Returned => {}
+        }
+        Operand::Accumulator
+    }
+
+    fn load(&mut self, value: Value) {
+        match self.operand(value) {
+            Operand::Accumulator => {}
+            Operand::Slot(slot) => self.emit(Op::Get, &[slot.into()]),
+            Operand::Number(number) => self.emit(Op::Number, &[number.to_bits()]),
+        }
+    }
+
+    /// Takes the top value into the accumulator.
+    fn load_top(&mut self) {
+        let value = self.take();
+        self.load(value);
+    }
+
+    /// Puts a value into a slot. The accumulator keeps what it holds if the
+    /// value is a number or in a slot.
+    fn store(&mut self, value: Value, slot: u32) {
+        match self.operand(value) {
+            Operand::Accumulator => self.store_accumulator(slot),
+            Operand::Slot(from) if from == slot => {}
+            Operand::Slot(from) => self.emit(Op::Copy, &[slot.into(), from.into()]),
+            Operand::Number(number) => self.emit(Op::Put, &[slot.into(), number.to_bits()]),
+        }
+    }
+
+    /// An operation that has just put its result into the accumulator can
+    /// store it as well.
+    fn store_accumulator(&mut self, slot: u32) {
+        if let Some((start, with_store)) = self.code.last.and_then(|start| {
+            let op = Op::of(self.code.words[start])?;
+            Some((start, storing(op)?))
+        }) {
+            self.code.words[start] = self.code.words[start] & !0xff | with_store as u32;
+            self.code.words.push(slot);
+            self.code.last = None;
+        } else {
+            self.emit(Op::Set, &[slot.into()]);
+        }
+    }
+
+    fn apply(&mut self, op: Op) {
+        self.load_top();
+        self.emit(op, &[]);
+        self.push(ACCUMULATOR);
+    }
+
+    fn local(&mut self, local: u32) {
+        if self.flow.keeps(self.node) {
+            self.push(Value::Plain(Operand::Slot(local)));
+        } else {
+            self.settle(0);
+            self.emit(Op::Get, &[local.into()]);
+            self.push(ACCUMULATOR);
+        }
+    }
+
+    fn set_local(&mut self, local: u32) {
+        let value = self.take();
+        match self.operand(value) {
+            Operand::Accumulator => {
+                self.store_accumulator(local);
+                self.push(ACCUMULATOR);
+            }
+            Operand::Number(number) => {
+                self.store(Value::Plain(Operand::Number(number)), local);
+                self.push(Value::Plain(Operand::Number(number)));
+            }
+            Operand::Slot(from) => {
+                self.store(Value::Plain(Operand::Slot(from)), local);
+                self.local(local);
+            }
+        }
+    }
+
+    /// The top two values as operands; at most one is the accumulator.
+    fn operands(&mut self) -> (Operand, Operand) {
+        self.settle(2);
+        let (right, left) = (self.pop(), self.pop());
+        let right = self.operand(right);
+        let left = self.operand(left);
+        (left, right)
+    }
+
+    fn binary(&mut self, op: BinaryOp) {
+        match op {
+            BinaryOp::And | BinaryOp::Or => self.end_short_circuit(),
+            BinaryOp::Add => self.arithmetic(Op::AddAS),
+            BinaryOp::Subtract => self.arithmetic(Op::SubtractAS),
+            BinaryOp::Multiply => self.arithmetic(Op::MultiplyAS),
+            BinaryOp::Divide => self.arithmetic(Op::DivideAS),
+            BinaryOp::Remainder => self.slot_first(Op::RemainderSA),
+            BinaryOp::Power => self.slot_first(Op::PowerSA),
+            BinaryOp::Less => self.compare(Test::Less, false, false),
+            BinaryOp::Greater => self.compare(Test::Less, true, false),
+            BinaryOp::LessEqual => self.compare(Test::LessEqual, false, false),
+            BinaryOp::GreaterEqual => self.compare(Test::LessEqual, true, false),
+            BinaryOp::Equal => self.compare(Test::Equal, false, false),
+            BinaryOp::NotEqual => self.compare(Test::Equal, false, true),
+        }
+    }
+
+    /// `family` is the first of an operation's seven forms.
+    fn arithmetic(&mut self, family: Op) {
+        let (left, right) = self.operands();
+        let (form, operands, count) = self.form(left, right);
+        self.emit(member(family, form), &operands[..count]);
+        self.push(ACCUMULATOR);
+    }
+
+    fn compare(&mut self, test: Test, swapped: bool, negated: bool) {
+        let (mut left, mut right) = self.operands();
+        if swapped {
+            (left, right) = (right, left);
+        }
+        self.push(Value::Condition(Condition { test, left, right, negated }));
+    }
+
+    /// An operation that takes its left side from a slot, its right side from
+    /// the accumulator.
+    fn slot_first(&mut self, op: Op) {
+        let height = self.values.len().saturating_sub(2);
+        let (left, right) = self.operands();
+        let slot = match left {
+            Operand::Slot(slot) => slot,
+            Operand::Accumulator | Operand::Number(_) => {
+                let home = self.home(height);
+                self.store(Value::Plain(left), home);
+                home
+            }
+        };
+        self.load(Value::Plain(right));
+        self.emit(op, &[slot.into()]);
+        self.push(ACCUMULATOR);
+    }
+
+    /// Which of the seven forms these operands need, and how they are encoded.
+    fn form(&mut self, left: Operand, right: Operand) -> (u8, [Raw; 2], usize) {
+        use Operand::{Accumulator, Number, Slot};
+        match (left, right) {
+            (Accumulator, Slot(slot)) => (0, [slot.into(), 0], 1),
+            (Slot(slot), Accumulator) => (1, [slot.into(), 0], 1),
+            (Accumulator, Number(number)) => (2, [number.to_bits(), 0], 1),
+            (Number(number), Accumulator) => (3, [number.to_bits(), 0], 1),
+            (Slot(left), Slot(right)) => (4, [left.into(), right.into()], 2),
+            (Slot(slot), Number(number)) => (5, [slot.into(), number.to_bits()], 2),
+            (Number(number), Slot(slot)) => (6, [slot.into(), number.to_bits()], 2),
+            (Number(_) | Accumulator, Number(_) | Accumulator) => {
+                // Nothing is in the accumulator: two values never are.
+                self.load(Value::Plain(left));
+                self.form(Accumulator, right)
+            }
+        }
+    }
+
+    // --- conditions -------------------------------------------------------
+
+    /// Puts a condition's truth into the accumulator as 0 or 1.
+    fn decide(&mut self, condition: Condition) {
+        let Condition { test, left, right, negated } = condition;
+        let negations = match test.value() {
+            None => {
+                self.load(Value::Plain(left));
+                2 - usize::from(negated)
+            }
+            Some(family) => {
+                let (form, operands, count) = self.form(left, right);
+                self.emit(member(family, form), &operands[..count]);
+                usize::from(negated)
+            }
+        };
+        for _ in 0..negations {
+            self.emit(Op::Not, &[]);
+        }
+    }
+
+    /// Jumps if the condition is `wanted`.
+    fn jump_if(&mut self, condition: Condition, wanted: bool) -> usize {
+        let Condition { test, left, right, negated } = condition;
+        match test.jump(wanted != negated) {
+            Jump::Accumulator(op) => {
+                self.load(Value::Plain(left));
+                self.emit_jump(op, &[])
+            }
+            Jump::Family(family) => {
+                let (form, operands, count) = self.form(left, right);
+                self.emit_jump(member(family, form), &operands[..count])
+            }
+        }
+    }
+
+    /// The jumps taken if the value is false.
+    fn unless(&mut self, value: Value) -> Vec<usize> {
+        match value {
+            Value::True(falses) => falses,
+            Value::Condition(condition) => vec![self.jump_if(condition, false)],
+            Value::Plain(operand) => vec![self.jump_if(truth(operand), false)],
+            Value::Returned => Vec::new(),
+        }
+    }
+
+    /// The jumps taken if the value is true.
+    fn when(&mut self, value: Value) -> Vec<usize> {
+        match value {
+            Value::True(falses) => {
+                let jump = self.emit_jump(Op::Jump, &[]);
+                self.lead_here(&falses);
+                vec![jump]
+            }
+            Value::Condition(condition) => vec![self.jump_if(condition, true)],
+            Value::Plain(operand) => vec![self.jump_if(truth(operand), true)],
+            Value::Returned => Vec::new(),
+        }
+    }
+
+    fn not(&mut self) {
+        let value = match self.take() {
+            Value::Plain(operand) => Value::Condition(Condition { negated: true, ..truth(operand) }),
+            Value::Condition(condition) => {
+                Value::Condition(Condition { negated: !condition.negated, ..condition })
+            }
+            value @ Value::True(_) => Value::True(self.when(value)),
+            Value::Returned => Value::Returned,
+        };
+        self.push(value);
+    }
+
+    fn short_circuit(&mut self, op: BinaryOp) {
+        let left = self.take();
+        let open = if op == BinaryOp::And { Open::And(self.unless(left)) } else { Open::Or(self.when(left)) };
+        self.open.push(open);
+    }
+
+    fn end_short_circuit(&mut self) {
+        let right = self.take();
+        let right = self.unless(right);
+        let falses = match self.open.pop() {
+            Some(Open::And(mut falses)) => {
+                falses.extend(right);
+                falses
+            }
+            Some(Open::Or(trues)) => {
+                self.lead_here(&trues);
+                right
+            }
+            Some(Open::Then(_) | Open::Else(_) | Open::Loop(_)) | None => right,
+        };
+        self.push(Value::True(falses));
+    }
+
+    // --- if ---------------------------------------------------------------
+
+    fn otherwise(&mut self) {
+        let value = self.take();
+        let end = if self.flow.returns(self.node) {
+            self.return_value(value);
+            None
+        } else {
+            self.load(value);
+            Some(self.emit_jump(Op::Jump, &[]))
+        };
+        if let Some(Open::Then(jumps)) = self.open.pop() {
+            self.lead_here(&jumps);
+        }
+        self.open.push(Open::Else(end));
+    }
+
+    fn end_if(&mut self) {
+        let value = self.take();
+        let Some(Open::Else(Some(end))) = self.open.pop() else {
+            self.return_value(value);
+            return self.push(Value::Returned);
+        };
+        self.load(value);
+        self.lead_here(&[end]);
+        self.push(ACCUMULATOR);
+    }
+
+    fn return_value(&mut self, value: Value) {
+        let link = Raw::from(self.function.locals);
+        if matches!(value, Value::Returned) {
+            return;
+        }
+        match self.operand(value) {
+            Operand::Accumulator => self.emit(Op::Return, &[link]),
+            Operand::Slot(slot) => self.emit(Op::ReturnS, &[link, slot.into()]),
+            Operand::Number(number) => self.emit(Op::ReturnK, &[link, number.to_bits()]),
+        }
+    }
+
+    // --- for --------------------------------------------------------------
+
+    fn here(&mut self) -> (usize, usize) {
+        self.code.last = None;
+        (self.code.words.len(), self.code.origins.len())
+    }
+
+    /// Lifts off everything appended since `start`.
+    fn lift(&mut self, start: (usize, usize)) -> Code {
+        self.code.last = None;
+        let words = self.code.words.split_off(start.0);
+        Code { words, origins: self.code.origins.split_off(start.1), last: None }
+    }
+
+    fn put_back(&mut self, mut code: Code) {
+        self.code.last = None;
+        self.code.words.append(&mut code.words);
+        self.code.origins.append(&mut code.origins);
+    }
+
+    fn begin_loop(&mut self, variable: u32) {
+        let start = self.take();
+        self.store(start, variable);
+        // The place of the step while the condition is evaluated.
+        let step = self.home(self.values.len());
+        self.push(Value::Plain(Operand::Slot(step)));
+        let start = self.here();
+        self.open.push(Open::Loop(Loop {
+            variable,
+            start,
+            condition: Code::default(),
+            exit: Exit::Jumps(Vec::new()),
+            step: Code::default(),
+            increment: Operand::Slot(step),
+        }));
+    }
+
+    fn innermost_loop(&mut self) -> Option<&mut Loop> {
+        match self.open.last_mut() {
+            Some(Open::Loop(innermost)) => Some(innermost),
+            Some(Open::And(_) | Open::Or(_) | Open::Then(_) | Open::Else(_)) | None => None,
+        }
+    }
+
+    fn loop_condition(&mut self) {
+        let condition = self.take();
+        let Some(start) = self.innermost_loop().map(|innermost| innermost.start) else { return };
+        let exit = match condition {
+            Value::Condition(condition) if start.0 == self.code.words.len() && condition.fits_loop() => {
+                Exit::Condition(condition)
+            }
+            condition => {
+                let jumps = self.unless(condition);
+                Exit::Jumps(jumps.iter().map(|place| place - start.0).collect())
+            }
+        };
+        let code = self.lift(start);
+        if let Some(innermost) = self.innermost_loop() {
+            innermost.condition = code;
+            innermost.exit = exit;
+        }
+    }
+
+    fn loop_step(&mut self) {
+        let step = self.take();
+        let Some(&mut Loop { start, increment: Operand::Slot(home), .. }) = self.innermost_loop() else {
+            return;
+        };
+        let increment = match step {
+            Value::Plain(Operand::Number(number)) => Operand::Number(number),
+            step => {
+                self.store(step, home);
+                Operand::Slot(home)
+            }
+        };
+        let code = self.lift(start);
+        if let Some(innermost) = self.innermost_loop() {
+            innermost.step = code;
+            innermost.increment = increment;
+        }
+    }
+
+    fn end_loop(&mut self) {
+        let body = self.take();
+        if let Value::True(falses) = body {
+            self.lead_here(&falses);
+        }
+        let Some(Open::Loop(Loop { variable, start, condition, exit, step, increment })) = self.open.pop()
+        else {
+            return;
+        };
+        self.burn();
+        self.put_back(step);
+        let base = self.code.words.len();
+        self.put_back(condition);
+        match (exit, increment) {
+            (Exit::Condition(condition), Operand::Number(number)) => {
+                self.fused_loop(condition, variable, number, start.0);
+            }
+            (Exit::Condition(condition), increment) => {
+                let exit = self.jump_if(condition, false);
+                self.next(variable, increment, start.0);
+                self.lead_here(&[exit]);
+            }
+            (Exit::Jumps(jumps), increment) => {
+                self.next(variable, increment, start.0);
+                let jumps: Vec<usize> = jumps.iter().map(|place| place + base).collect();
+                self.lead_here(&jumps);
+            }
+        }
+        self.pop();
+        self.push(Value::Plain(Operand::Number(0.0)));
+    }
+
+    /// Increments and goes back to the body.
+    fn next(&mut self, variable: u32, increment: Operand, body: usize) {
+        let back = self.back(body);
+        match increment {
+            Operand::Number(number) => self.emit(Op::NextK, &[variable.into(), number.to_bits(), back]),
+            Operand::Slot(slot) => self.emit(Op::NextS, &[variable.into(), slot.into(), back]),
+            Operand::Accumulator => {}
+        }
+    }
+
+    fn fused_loop(&mut self, condition: Condition, variable: u32, increment: f64, body: usize) {
+        let (form, operands, _) = self.form(condition.left, condition.right);
+        let back = self.back(body);
+        let family = if condition.test == Test::Less { Op::LoopLessSS } else { Op::LoopLessEqualSS };
+        let operands = [operands[0], operands[1], variable.into(), increment.to_bits(), back];
+        self.emit(member(family, form - FORM_SS), &operands);
+    }
+
+    /// The distance from the next instruction back to `body`.
+    fn back(&self, body: usize) -> Raw {
+        Raw::from((self.code.words.len() - body).wrapping_neg() as u32)
+    }
+
+    // --- calls ------------------------------------------------------------
+
+    fn call(&mut self, callee: u32) {
+        let callee = self.function.callees[callee as usize];
+        let callee = Callee { name: callee.name, arity: callee.arity };
+        let arity = callee.arity as usize;
+        let is_host = (self.environment.is_host)(callee);
+        if is_host && arity == 1 {
+            let host = self.hosts.index(callee);
+            self.load_top();
+            self.emit(Op::HostA, &[host]);
+            return self.push(ACCUMULATOR);
+        }
+        self.settle(if is_host { 0 } else { arity.min(1) });
+        let first = self.values.len().saturating_sub(arity);
+        let at = self.home(first);
+        let last = (!is_host && arity > 0).then(|| self.pop());
+        let last = last.map(|last| self.operand(last));
+        while self.values.len() > first {
+            let height = self.values.len() - 1;
+            let value = self.pop();
+            let home = self.home(height);
+            self.store(value, home);
+        }
+        if is_host {
+            let host = self.hosts.index(callee);
+            self.emit(Op::Host, &[at.into(), host]);
+        } else {
+            let callee = self.callees.index(callee);
+            self.call_with(last, at, callee, (first + arity).saturating_sub(1));
+        }
+        self.push(ACCUMULATOR);
+    }
+
+    /// Calls with the last argument, which belongs at that height.
+    fn call_with(&mut self, last: Option<Operand>, at: u32, callee: Raw, height: usize) {
+        let Some(last) = last else { return self.emit(Op::Call, &[at.into(), callee]) };
+        let home = self.home(height);
+        match last {
+            Operand::Accumulator => self.emit(Op::CallA, &[at.into(), callee, home.into()]),
+            Operand::Slot(slot) if slot == home => self.emit(Op::Call, &[at.into(), callee]),
+            Operand::Slot(slot) => self.emit(Op::CallS, &[at.into(), callee, home.into(), slot.into()]),
+            Operand::Number(number) => {
+                self.emit(Op::Put, &[home.into(), number.to_bits()]);
+                self.emit(Op::Call, &[at.into(), callee]);
+            }
+        }
+    }
+
+    fn intrinsic(&mut self, intrinsic: Intrinsic) {
+        match intrinsic {
+            Intrinsic::Sqrt => self.apply(Op::Sqrt),
+            Intrinsic::Fabs => self.apply(Op::Fabs),
+            Intrinsic::Floor => self.apply(Op::Floor),
+            Intrinsic::Ceil => self.apply(Op::Ceil),
+            Intrinsic::Trunc => self.apply(Op::Trunc),
+            Intrinsic::Copysign => self.slot_first(Op::CopysignSA),
+        }
+    }
+}
+
+const ACCUMULATOR: Value = Value::Plain(Operand::Accumulator);
+
+/// The place of the form with two slots among the seven.
+const FORM_SS: u8 = 4;
+
+fn truth(operand: Operand) -> Condition {
+    Condition { test: Test::Truth, left: operand, right: operand, negated: false }
+}
+
+/// The operation so many places after `first` in the table.
+fn member(first: Op, place: u8) -> Op {
+    Op::ALL[first as usize + place as usize]
+}
+
+/// The operation that also stores its result.
+fn storing(op: Op) -> Option<Op> {
+    let place = (op as u8).checked_sub(Op::AddAS as u8)?;
+    (op as u8 <= Op::DivideKS as u8).then(|| member(Op::AddASTo, place))
+}
+
+/// How a test is made to jump.
+enum Jump {
+    /// By an operation on the accumulator.
+    Accumulator(Op),
+    /// By one of seven operations, of which this is the first.
+    Family(Op),
+}
+
+impl Test {
+    /// The first of the operations that give the test's result as a number.
+    fn value(self) -> Option<Op> {
+        match self {
+            Self::Less => Some(Op::LessAS),
+            Self::LessEqual => Some(Op::LessEqualAS),
+            Self::Equal => Some(Op::EqualAS),
+            Self::Truth => None,
+        }
+    }
+
+    fn jump(self, wanted: bool) -> Jump {
+        match (self, wanted) {
+            (Self::Less, true) => Jump::Family(Op::IfLessAS),
+            (Self::Less, false) => Jump::Family(Op::UnlessLessAS),
+            (Self::LessEqual, true) => Jump::Family(Op::IfLessEqualAS),
+            (Self::LessEqual, false) => Jump::Family(Op::UnlessLessEqualAS),
+            (Self::Equal, true) => Jump::Family(Op::IfEqualAS),
+            (Self::Equal, false) => Jump::Family(Op::UnlessEqualAS),
+            (Self::Truth, true) => Jump::Accumulator(Op::If),
+            (Self::Truth, false) => Jump::Accumulator(Op::Unless),
+        }
+    }
+}
+
+impl Condition {
+    /// Whether there is an operation that makes the comparison, increments
+    /// and goes back.
+    fn fits_loop(&self) -> bool {
+        let compares = matches!(self.test, Test::Less | Test::LessEqual) && !self.negated;
+        let numbers = matches!((self.left, self.right), (Operand::Number(_), Operand::Number(_)));
+        let accumulator = [self.left, self.right].contains(&Operand::Accumulator);
+        compares && !numbers && !accumulator
+    }
+}
+
+/// Entries numbered in the order they are first met.
+struct Table<T> {
+    entries: Vec<T>,
+    index: FxHashMap<T, u32>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), index: FxHashMap::default() }
+    }
+}
+
+impl<T: Copy + Eq + std::hash::Hash> Table<T> {
+    fn index(&mut self, entry: T) -> Raw {
+        let entries = &mut self.entries;
+        let index = *self.index.entry(entry).or_insert_with(|| {
+            entries.push(entry);
+            entries.len() as u32 - 1
+        });
+        index.into()
+    }
+}

@@ -1,0 +1,108 @@
+//! The check that a tape is well formed.
+//!
+//! The interpreter runs instructions without looking at their operands, so
+//! whatever may have changed a tape since it was lowered, this is what it
+//! relies on: every index is inside its table or frame, every jump leads to
+//! an instruction, only loops that look for requests jump back, execution
+//! never runs past the end, and nothing but a call writes a link.
+
+use super::op::{Instruction, Kind, Op, Raw};
+use super::{Callee, Tape};
+
+/// What is wrong with a tape, and at which word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the tape is damaged at word {at}: {what}")]
+pub struct Fault {
+    /// What is wrong.
+    pub what: &'static str,
+    /// The offset of the instruction.
+    pub at: usize,
+}
+
+impl Tape {
+    /// Checks everything that running it relies on.
+    ///
+    /// # Errors
+    /// The first [`Fault`] found.
+    pub fn validate(&self) -> Result<(), Fault> {
+        if self.locals >= self.frame {
+            return Err(Fault { what: "the frame has no room for the link", at: 0 });
+        }
+        let mut starts = vec![false; self.words.len()];
+        let mut last = None;
+        for (at, instruction) in self.instructions() {
+            let instruction = instruction.ok_or(Fault { what: "no instruction", at })?;
+            self.operands(&instruction).map_err(|what| Fault { what, at })?;
+            starts[at] = true;
+            last = Some((at, instruction.op));
+        }
+        for (at, instruction) in self.instructions() {
+            let Some((distance, op)) =
+                instruction.and_then(|instruction| Some((instruction.distance()?, instruction.op)))
+            else {
+                continue;
+            };
+            let target = at.checked_add_signed(distance as isize);
+            if target.and_then(|target| starts.get(target)) != Some(&true) {
+                return Err(Fault { what: "a jump to no instruction", at });
+            }
+            if distance <= 0 && !op.is_loop() {
+                return Err(Fault { what: "a jump back without a check", at });
+            }
+        }
+        match last {
+            Some((_, Op::Return | Op::ReturnS | Op::ReturnK | Op::Jump)) => Ok(()),
+            Some((at, _)) => Err(Fault { what: "the end is not a return", at }),
+            None => Err(Fault { what: "there are no instructions", at: 0 }),
+        }
+    }
+
+    /// The instructions with their offsets; ends with `None` where there is none.
+    pub fn instructions(&self) -> impl Iterator<Item = (usize, Option<Instruction>)> + '_ {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let words = self.words.get(at..).filter(|words| !words.is_empty())?;
+            let (start, instruction) = (at, Instruction::decode(words));
+            at = instruction.map_or(self.words.len(), |instruction| at + instruction.op.length());
+            Some((start, instruction))
+        })
+    }
+
+    fn operands(&self, instruction: &Instruction) -> Result<(), &'static str> {
+        if matches!(instruction.op, Op::Leave | Op::FirstCall) {
+            return Err("an instruction of the interpreter's own");
+        }
+        let (locals, slots) = (Raw::from(self.locals), Raw::from(self.frame));
+        let mut frame = 0;
+        for (kind, raw) in instruction.operands() {
+            match kind {
+                Kind::Slot if raw >= slots || raw == locals => {
+                    return Err("a slot outside the frame");
+                }
+                Kind::Link if raw != locals => return Err("a return through another slot"),
+                Kind::Frame if raw <= locals || raw > slots => {
+                    return Err("a call that overwrites the frame");
+                }
+                Kind::Frame => frame = raw,
+                Kind::Callee => self.arguments(&self.callees, raw, frame)?,
+                Kind::Host => {
+                    self.arguments(&self.hosts, raw, frame)?;
+                    let takes_accumulator = instruction.op == Op::HostA;
+                    if takes_accumulator && self.hosts[raw as usize].arity != 1 {
+                        return Err("a host function that does not take one argument");
+                    }
+                }
+                Kind::Variable if raw >= self.variables.len() as Raw => return Err("no such variable"),
+                Kind::Slot | Kind::Link | Kind::Variable | Kind::Number | Kind::Target => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The arguments of a call lie in the frame, from `frame` on.
+    fn arguments(&self, table: &[Callee], index: Raw, frame: Raw) -> Result<(), &'static str> {
+        let Some(callee) = table.get(index as usize) else { return Err("no such callee") };
+        let end = frame + Raw::from(callee.arity);
+        if frame > 0 && end > self.frame.into() { Err("arguments outside the frame") } else { Ok(()) }
+    }
+}

@@ -1,0 +1,378 @@
+//! The prompt at a real terminal: a pseudo-terminal with the binary behind it.
+//!
+//! Tests type keys and wait for what must appear; they never wait for time to
+//! pass. What is looked for must not be part of what is typed, since the
+//! terminal shows that too.
+
+use crate::transcripts::Folder;
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+const UP: &str = "\x1b[A";
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const ENTER: &str = "\r";
+
+/// Nothing takes so long, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A terminal with a prompt.
+struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    keyboard: Box<dyn Write + Send>,
+    screen: Arc<Screen>,
+    /// How much of the output has been looked at.
+    seen: usize,
+    _master: Box<dyn MasterPty + Send>,
+}
+
+/// What has been written to the terminal.
+#[derive(Default)]
+struct Screen {
+    output: Mutex<Output>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Output {
+    bytes: Vec<u8>,
+    /// The same without escape sequences and carriage returns.
+    plain: Vec<u8>,
+    /// Where in an escape sequence the output stands.
+    escape: Escape,
+    has_ended: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Escape {
+    #[default]
+    Outside,
+    Begun,
+    Inside,
+}
+
+impl Output {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        for &byte in bytes {
+            self.escape = match (self.escape, byte) {
+                (Escape::Outside, 0x1b) => Escape::Begun,
+                (Escape::Outside, b'\r') => Escape::Outside,
+                (Escape::Begun, b'[') => Escape::Inside,
+                (Escape::Inside, 0x40..0x7f) | (Escape::Begun, _) => Escape::Outside,
+                (Escape::Inside, _) => Escape::Inside,
+                (Escape::Outside, plain) => {
+                    self.plain.push(plain);
+                    Escape::Outside
+                }
+            };
+        }
+    }
+}
+
+impl Terminal {
+    fn new(folder: &Folder) -> Self {
+        Self::with(folder, &["--quiet"], &[], 80)
+    }
+
+    fn with(folder: &Folder, arguments: &[&str], environment: &[(&str, &str)], columns: u16) -> Self {
+        let size = PtySize { rows: 40, cols: columns, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("there are pseudo-terminals");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kal"));
+        command.args(["repl", "--no-init"]);
+        command.args(arguments);
+        command.cwd(folder.path());
+        command.env("TERM", "xterm-256color");
+        command.env("XDG_STATE_HOME", folder.path());
+        command.env_remove("NO_COLOR");
+        environment.iter().for_each(|(name, value)| command.env(name, value));
+        let child = pair.slave.spawn_command(command).expect("the binary starts");
+        let mut reader = pair.master.try_clone_reader().expect("it can be read");
+        let keyboard = pair.master.take_writer().expect("it can be written");
+        let screen = Arc::<Screen>::default();
+        let shown = screen.clone();
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            loop {
+                let length = reader.read(&mut chunk).unwrap_or(0);
+                let mut output = shown.output.lock().expect("nobody panics");
+                output.push(&chunk[..length]);
+                output.has_ended = length == 0;
+                shown.changed.notify_all();
+                if length == 0 {
+                    return;
+                }
+            }
+        });
+        let mut terminal = Self { child, keyboard, screen, seen: 0, _master: pair.master };
+        terminal.wait_for("kal> ");
+        terminal
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).and_then(|()| self.keyboard.flush()).expect("it is read");
+    }
+
+    /// Types a line and waits for its answer and the next prompt.
+    fn answer(&mut self, line: &str, answer: &str) {
+        self.press(line);
+        self.press(ENTER);
+        self.wait_for(&format!("\n{answer}"));
+        self.wait_for("kal> ");
+    }
+
+    /// Waits until a text has appeared, not counting escape sequences; looks
+    /// only at what came after the text waited for last.
+    fn wait_for(&mut self, wanted: &str) {
+        assert!(self.appears(wanted, PATIENCE), "no {wanted:?} at the end of {:?}", self.shown());
+    }
+
+    fn appears(&mut self, wanted: &str, patience: Duration) -> bool {
+        let start = Instant::now();
+        let mut output = self.screen.output.lock().expect("nobody panics");
+        let mut from = self.seen;
+        loop {
+            let mut windows = output.plain[from..].windows(wanted.len());
+            if let Some(place) = windows.position(|window| window == wanted.as_bytes()) {
+                self.seen = from + place + wanted.len();
+                return true;
+            }
+            let left = patience.saturating_sub(start.elapsed());
+            if left.is_zero() || output.has_ended {
+                return false;
+            }
+            from = from.max((output.plain.len() + 1).saturating_sub(wanted.len()));
+            output = self.screen.changed.wait_timeout(output, left).expect("nobody panics").0;
+        }
+    }
+
+    fn shown(&self) -> String {
+        let output = self.screen.output.lock().expect("nobody panics");
+        String::from_utf8_lossy(&output.bytes).into_owned()
+    }
+
+    /// Waits for the end.
+    fn ends(&mut self) -> u32 {
+        self.child.wait().expect("it ends").exit_code()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A paste, as terminals mark it.
+fn pasted(text: &str) -> String {
+    format!("\x1b[200~{}\x1b[201~", text.replace('\n', "\r"))
+}
+
+#[test]
+fn input_goes_on_until_it_is_complete() {
+    let folder = Folder::new("multi-line");
+    let mut terminal = Terminal::new(&folder);
+    terminal.press("def add(x y)\r");
+    terminal.wait_for("...> ");
+    terminal.press("  x +\r");
+    terminal.wait_for("...> ");
+    terminal.press("  y\r");
+    terminal.wait_for("add(x y) defined");
+    terminal.wait_for("kal> ");
+    terminal.answer("add(40, 2)", "42");
+    terminal.answer("add(40)", "error[E0205]");
+    terminal.answer("?add", "add(x y)");
+}
+
+#[test]
+fn history_is_recalled_also_by_the_next_session() {
+    let folder = Folder::new("history");
+    let mut terminal = Terminal::new(&folder);
+    terminal.answer("40 + 2", "42");
+    terminal.press(UP);
+    terminal.press(ENTER);
+    terminal.wait_for("\n42");
+    terminal.wait_for("kal> ");
+    terminal.press("def f(x)\r");
+    terminal.wait_for("...> ");
+    terminal.press("x * 3\r");
+    terminal.wait_for("defined");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ends(), 0);
+    let mut next = Terminal::new(&folder);
+    next.press(UP);
+    next.wait_for("x * 3");
+    next.press(ENTER);
+    next.wait_for("f(x) defined");
+    next.wait_for("kal> ");
+    // The second leads to the entry's first line.
+    next.press(&UP.repeat(3));
+    next.press(ENTER);
+    next.wait_for("\n42");
+}
+
+#[test]
+fn names_commands_and_files_are_completed() {
+    let folder = Folder::new("completion");
+    std::fs::write(folder.path().join("program.kal"), "20 + 1").expect("it can be written");
+    let mut terminal = Terminal::new(&folder);
+    terminal.answer("def scaled(number) number * 21", "scaled(number) defined");
+    terminal.answer("scal\t2)", "42");
+    terminal.answer("def scalar(x) x", "scalar(x) defined");
+    terminal.press("scal\t\t");
+    terminal.wait_for("scaled(number)");
+    terminal.wait_for("kal> scal");
+    terminal.press(CTRL_C);
+    terminal.wait_for("\nkal> ");
+    terminal.answer(":loa\tprog\t", "21");
+    terminal.answer(":sta\tats", "error: unknown command");
+    terminal.answer(":und\t", "scalar dropped");
+}
+
+#[test]
+fn colour_is_refused_or_shown() {
+    let folder = Folder::new("colour");
+    let mut terminal = Terminal::new(&folder);
+    terminal.answer("def f(x) x", "f(x) defined");
+    assert!(terminal.shown().contains("\x1b[35mdef"), "{}", terminal.shown());
+    for (arguments, environment) in [(&[][..], &[("NO_COLOR", "1")][..]), (&["--color", "never"], &[])] {
+        let mut terminal = Terminal::with(&folder, arguments, environment, 80);
+        terminal.answer("def f(x) x", "f(x) defined");
+        terminal.answer("f(1, 2)", "error[E0205]");
+        let is_colour = |part: &str| {
+            let end = part.find(|character: char| !(character.is_ascii_digit() || character == ';'));
+            end.is_some_and(|end| part[end..].starts_with('m'))
+        };
+        let shown = terminal.shown();
+        assert!(!shown.split("\x1b[").skip(1).any(is_colour), "{shown:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_clears_and_ctrl_d_leaves() {
+    let folder = Folder::new("keys");
+    let mut terminal = Terminal::new(&folder);
+    terminal.press("1 + nonsense(");
+    terminal.wait_for("nonsense(");
+    terminal.press(CTRL_C);
+    terminal.wait_for("kal> ");
+    terminal.answer("6 * 7", "42");
+    terminal.press("1 +\r");
+    terminal.wait_for("...> ");
+    terminal.press(CTRL_C);
+    terminal.wait_for("kal> ");
+    terminal.answer("6 * 8", "48");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn ctrl_c_stops_what_runs() {
+    let folder = Folder::new("interrupt");
+    let mut terminal = Terminal::new(&folder);
+    terminal.press("for i = printd(17), 1 in i\r");
+    terminal.wait_for("\n17");
+    terminal.press(CTRL_C);
+    terminal.wait_for("error[E0304]");
+    terminal.wait_for("kal> ");
+    terminal.answer("6 * 7", "42");
+}
+
+#[test]
+fn long_pastes_and_long_lines_are_taken() {
+    let folder = Folder::new("paste");
+    let lines = (0..200).fold(String::new(), |mut text, number| {
+        let _ = writeln!(text, "def f{number}(x) x + {number}");
+        text
+    });
+    let mut terminal = Terminal::new(&folder);
+    terminal.press(&pasted(&lines));
+    terminal.press(ENTER);
+    terminal.wait_for("f199(x) defined");
+    terminal.wait_for("kal> ");
+    terminal.answer("f199(1) + f0(1)", "201");
+    // Without marks the lines are typed one after the other.
+    terminal.press(&lines.replace('\n', "\r"));
+    terminal.wait_for("f199(x) redefined");
+    terminal.wait_for("kal> ");
+    terminal.press(&pasted("kal> def g(x)\n...>   x * 2\ng(x) defined\nkal> g(21)\n(its answer)"));
+    terminal.press(ENTER);
+    terminal.wait_for("g(x) defined");
+    terminal.wait_for("\n42");
+    terminal.wait_for("kal> ");
+    terminal.press(&("1+".repeat(5000) + "1"));
+    terminal.press(ENTER);
+    terminal.wait_for("5001");
+}
+
+#[test]
+fn a_watched_file_is_loaded_when_it_is_saved() {
+    let folder = Folder::new("watch");
+    let path = folder.path().join("watched.kal");
+    let save = |number: u32| {
+        let text = (0..200).fold(String::new(), |mut text, index| {
+            let _ = writeln!(text, "def f{index}(x) x + {}", if index == 50 { number } else { index });
+            text
+        });
+        // As editors do it: a new file takes the place of the old one.
+        let new = folder.path().join("new");
+        std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &path)).expect("it can be saved");
+    };
+    save(50);
+    let mut terminal = Terminal::new(&folder);
+    terminal.answer(":watch watched.kal", "watched.kal: 200 defined");
+    terminal.answer("f50(0) + f51(0)", "101");
+    save(1000);
+    terminal.wait_for("watched.kal: 1 redefined, 199 unchanged");
+    terminal.answer("f50(0) + f51(0)", "1051");
+    terminal.press("6 * ");
+    std::fs::write(&path, "def f50(x) (").expect("it can be saved");
+    terminal.wait_for("watched.kal: 1 failed");
+    terminal.answer("7", "42");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn a_dumb_terminal_will_do() {
+    let folder = Folder::new("dumb");
+    let mut terminal = Terminal::with(&folder, &[], &[("TERM", "dumb")], 80);
+    terminal.press("6 *\n");
+    terminal.wait_for("...> ");
+    terminal.press("7\n");
+    terminal.wait_for("\n42");
+    terminal.wait_for("kal> ");
+    terminal.press(":quit\n");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn curves_are_as_wide_as_the_terminal() {
+    let folder = Folder::new("width");
+    for columns in [80, 120] {
+        let mut terminal = Terminal::with(&folder, &["--color", "never"], &[], columns);
+        terminal.answer(":plot sin 0..6.28", "  ");
+        let shown = terminal.shown();
+        let axis = shown.lines().find(|line| line.contains('└')).expect("there is an axis");
+        let width = axis.trim_end().chars().count();
+        assert!(width + 5 > usize::from(columns) && width <= usize::from(columns), "{shown}");
+    }
+}
+
+#[test]
+fn the_banner_is_one_line_with_versions() {
+    let folder = Folder::new("banner");
+    let shown = |arguments: &[&str]| {
+        let terminal = Terminal::with(&folder, arguments, &[], 80);
+        let shown = terminal.shown();
+        shown.split("kal> ").next().map(str::to_owned).expect("there is a prompt")
+    };
+    let banner = shown(&["--color", "never"]);
+    assert!(banner.contains(concat!("Kal ", env!("CARGO_PKG_VERSION"), " on LLVM 22.")), "{banner}");
+    assert_eq!(banner.matches('\n').count(), 1, "{banner}");
+    assert!(!shown(&["--quiet"]).contains("LLVM"));
+}
