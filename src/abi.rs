@@ -58,6 +58,15 @@ pub const SIZE: usize = VARIABLES + VARIABLE_COUNT * 8;
 /// `void kal$stop(context)`.
 pub const STOP: &str = "kal$stop";
 
+/// The routine that code calls before it makes a frame of [`SMALL_FRAME`] bytes
+/// or more, by LLVM's convention for stack probes: the size is in `rax`, and
+/// all registers are as they were for the function.
+pub const PROBE: &str = "kal$probe";
+
+/// Frames below this size, in bytes, are made without asking. Several fit what
+/// is reserved below the stack limit.
+pub const SMALL_FRAME: &str = "32768";
+
 /// The routine that code calls when it has been called often:
 /// `void kal$hot(context)`.
 pub const HOT: &str = "kal$hot";

@@ -96,6 +96,10 @@ struct Options {
     /// Let gdb know compiled functions by name
     #[arg(long, global = true)]
     gdb: bool,
+    /// Let the program declare and call this C function, of the process or of
+    /// the shared library at PATH; it can do anything, a crash included
+    #[arg(long, value_name = "NAME[=PATH]", global = true)]
+    allow_extern: Vec<String>,
     /// Colour in diagnostics
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     color: Color,
@@ -220,9 +224,18 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 impl Options {
+    #[allow(unsafe_code)]
     fn config(&self) -> Config {
+        let allowed = self.allow_extern.iter().fold(Config::new(), |config, allowed| {
+            let (name, path) = match allowed.split_once('=') {
+                Some((name, path)) => (name, Some(PathBuf::from(path))),
+                None => (allowed.as_str(), None),
+            };
+            // SAFETY: not ours to ensure: who gives the option vouches for it.
+            unsafe { config.allow_extern(name, path) }
+        });
         let tier_up = if self.no_tier_up { TierUp::Never } else { TierUp::After(self.tier_up_after) };
-        Config::new()
+        allowed
             .mode(self.mode())
             .level(self.level())
             .tier_up(tier_up)

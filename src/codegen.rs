@@ -8,6 +8,7 @@
 mod lower;
 mod pipeline;
 mod size;
+mod types;
 
 use crate::llvm;
 use crate::name::Names;
@@ -111,6 +112,15 @@ struct Machine {
 /// time that grows with the square of a block's length.
 const LARGE: usize = 30_000;
 
+/// The same for functions that take or pass more arguments.
+const MANY_ARGUMENTS: u32 = 1024;
+
+fn is_large(body: &Body<'_>) -> bool {
+    let function = body.function;
+    let passed = function.callees.iter().map(|callee| callee.arity);
+    function.nodes.len() > LARGE || passed.chain([function.arity()]).any(|arity| arity > MANY_ARGUMENTS)
+}
+
 /// An LLVM context never forgets a constant, so it is replaced after this
 /// many modules, and the pipelines with it.
 const MODULES_PER_CONTEXT: u32 = 512;
@@ -132,7 +142,7 @@ impl Compiler {
         names: &Names,
         options: Options,
     ) -> Result<Vec<u8>, CodegenError> {
-        let level = if body.function.nodes.len() > LARGE { Level::O0 } else { options.level };
+        let level = if is_large(&body) { Level::O0 } else { options.level };
         let options = Options { level, ..options };
         self.emit(level, |module| lower::body(module, body, names, options))
     }
@@ -232,6 +242,9 @@ impl Compiler {
         module.set_triple(&machine.machine.get_triple());
         module.set_data_layout(&machine.machine.get_target_data().get_data_layout());
         lower(&module)?;
+        // Always, not only in tests: it takes less than a hundredth of the time
+        // that compiling takes, and what LLVM would do otherwise is undefined.
+        module.verify().map_err(|error| CodegenError::Llvm(error.to_string()))?;
         machine.pipeline.optimize(&module);
         output(machine, &module)
     }

@@ -2,10 +2,11 @@
 
 use crate::codegen::Level;
 use crate::error::Error;
-use crate::host::{Call, Callable, Closure, HostError, HostFunctions};
+use crate::host::{Call, Callable, Closure, Foreign, HostError, HostFunctions};
 use crate::jit::TierUp;
 use crate::limits::Limits;
 use crate::name::Names;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// When functions are compiled. Answers never depend on it.
@@ -41,6 +42,7 @@ pub struct Config {
     pub(crate) perf_map: bool,
     pub(crate) debug_objects: bool,
     hosts: Vec<(String, u32, Closure)>,
+    foreign: Vec<(String, Option<PathBuf>)>,
 }
 
 impl Config {
@@ -55,6 +57,7 @@ impl Config {
             perf_map: false,
             debug_objects: false,
             hosts: Vec::new(),
+            foreign: Vec::new(),
         }
     }
 
@@ -124,7 +127,44 @@ impl Config {
         self
     }
 
+    /// Lets programs declare, with `extern`, and call a C function by its name:
+    /// one of the shared library at `library`, or of this process and what it
+    /// has loaded, unless programs may call a function of that name already.
+    /// The library is loaded, and its initialisers run, when the
+    /// engine is made; it stays until the engine is gone.
+    ///
+    /// ```
+    /// use kal::{Config, Engine};
+    ///
+    /// // SAFETY: `double j0(double)`, and the one program declares it so.
+    /// let config = unsafe { Config::new().allow_extern("j0", Some("libm.so.6".into())) };
+    /// let mut context = Engine::with_config(config)?.context()?;
+    /// assert_eq!(context.eval("extern j0(x); j0(0)")?, Some(1.0));
+    /// # Ok::<(), kal::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// Nothing is known of the function but its address, so all of this must
+    /// hold for every program that is run:
+    ///
+    /// - It takes doubles by value, as many as the programs' `extern`s say (a
+    ///   program may choose any number), and returns a double, in the C way.
+    /// - It returns: it neither unwinds nor jumps over its caller, and does not
+    ///   end the thread.
+    /// - It gets by with 128 KiB of stack, and does not call back into the
+    ///   context that called it.
+    /// - It may be called from every thread that uses a context of the engine,
+    ///   at the same time, and by every program in every order.
+    /// - The initialisers of the library may run in this process.
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub unsafe fn allow_extern(mut self, name: impl Into<String>, library: Option<PathBuf>) -> Self {
+        self.foreign.push((name.into(), library));
+        self
+    }
+
     /// The table of host functions that this describes.
+    #[allow(unsafe_code)]
     pub(crate) fn hosts(&self, names: &Names) -> Result<HostFunctions, Error> {
         let mut table = HostFunctions::standard(names);
         for (name, arity, closure) in &self.hosts {
@@ -132,6 +172,18 @@ impl Config {
                 return Err(Error::Setup(format!("a host function cannot be called `{name}`")));
             }
             table.insert(names.intern(name), *arity, Callable::Closure(closure.clone()));
+        }
+        for (name, library) in &self.foreign {
+            if !crate::syntax::is_identifier(name) {
+                return Err(Error::Setup(format!("no program can call a function `{name}`")));
+            }
+            let is_standard = library.is_none() && table.get(names.intern(name)).is_some();
+            if !is_standard {
+                // SAFETY: whoever allowed the function has promised it.
+                let found = unsafe { Foreign::find(name, library.as_deref()) };
+                let function = found.map_err(|error| Error::Setup(error.to_string()))?;
+                table.insert_foreign(names.intern(name), function);
+            }
         }
         Ok(table)
     }

@@ -269,7 +269,7 @@ impl Context {
                 }
                 Known::Keep | Known::Replace => self.define(&function, fixity),
             },
-            sema::Item::Extern => Ok(Outcome::Extern),
+            sema::Item::Extern(extern_) => self.declare_extern(&extern_),
             sema::Item::Variables(function, names) => {
                 self.evaluate(&function)?;
                 self.variables.extend(&names);
@@ -278,6 +278,17 @@ impl Context {
             }
             sema::Item::Expression(function) => self.evaluate(&function).map(Outcome::Value),
         }
+    }
+
+    fn declare_extern(&mut self, declared: &sema::Extern) -> Result<Outcome, Error> {
+        let sema::Extern { name, arity, ref place } = *declared;
+        if self.engine.hosts().foreign(name).is_some() && !self.machine.declare(name, arity) {
+            let text = self.engine.names().text(name);
+            let message = format!("`{text}` can be called by compiled code only");
+            let error = Diagnostic::error(Code::Unsupported, &place.source, place.span, message);
+            return Err(Error::Invalid(vec![error.with_help("run the program without --interpret")]));
+        }
+        Ok(Outcome::Extern)
     }
 
     fn define(
@@ -352,7 +363,8 @@ impl Context {
         let name = self.engine.names().get(text).ok_or_else(missing)?;
         let bound = self.machine.binding(name).map(|(_, function)| function.arity());
         let host = || self.engine.hosts().get(name).map(|host| host.arity);
-        let takes = bound.or_else(host).ok_or_else(missing)?;
+        let declared = || self.machine.declared(name);
+        let takes = bound.or_else(host).or_else(declared).ok_or_else(missing)?;
         if takes != asked {
             return Err(Error::Arity { name: text.to_owned(), takes, asked });
         }
@@ -475,6 +487,10 @@ impl Environment for Context {
 
     fn function(&self, name: Name) -> Option<Arc<checked::Function>> {
         self.machine.binding(name).map(|(_, function)| function)
+    }
+
+    fn declared(&self, name: Name) -> Option<u32> {
+        self.machine.declared(name)
     }
 
     fn has_variable(&self, name: Name) -> bool {

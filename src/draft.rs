@@ -23,6 +23,7 @@ pub(crate) struct Draft<'a> {
     hosts: &'a HostFunctions,
     functions: FxHashMap<Name, Arc<Function>>,
     variables: BTreeSet<Name>,
+    externs: FxHashMap<Name, u32>,
     /// What would be compiled: definitions and expressions, in the order of
     /// the text, also those that a later definition replaces.
     pub(crate) compiled: Vec<Arc<Function>>,
@@ -38,6 +39,7 @@ impl<'a> Draft<'a> {
             hosts,
             functions: FxHashMap::default(),
             variables: BTreeSet::new(),
+            externs: FxHashMap::default(),
             compiled: Vec::new(),
             diagnostics: Vec::new(),
         };
@@ -90,7 +92,9 @@ impl<'a> Draft<'a> {
                     self.compiled.push(function);
                 }
                 Ok(sema::Item::Expression(function)) => self.compiled.push(function),
-                Ok(sema::Item::Extern) => {}
+                Ok(sema::Item::Extern(declared)) => {
+                    self.externs.insert(declared.name, declared.arity);
+                }
                 Err(diagnostics) => self.diagnostics.extend(diagnostics),
             }
         }
@@ -124,6 +128,7 @@ impl<'a> Draft<'a> {
                 ))
             }
             None if self.hosts.get(callee.name).is_some() => None,
+            None if self.externs.contains_key(&callee.name) => None,
             None => warning(Code::UndefinedFunction, format!("`{text}` is called but never defined")),
         }
     }
@@ -140,6 +145,10 @@ impl Environment for Draft<'_> {
 
     fn function(&self, name: Name) -> Option<Arc<Function>> {
         self.functions.get(&name).cloned()
+    }
+
+    fn declared(&self, name: Name) -> Option<u32> {
+        self.externs.get(&name).copied()
     }
 
     fn has_variable(&self, name: Name) -> bool {

@@ -114,6 +114,9 @@ impl Teller<'_> {
             Failure::Undefined { callee, passed, caller } => {
                 self.undefined(*callee, *passed, caller.as_ref())
             }
+            Failure::Undeclared { callee, passed, caller } => {
+                self.undeclared(*callee, *passed, caller.as_ref())
+            }
             Failure::Stale { callee, passed, caller } => self.stale(callee, *passed, caller.as_ref()),
             Failure::HostArity { callee, wanted, passed, caller } => {
                 let text = self.names.text(*callee);
@@ -165,6 +168,14 @@ impl Teller<'_> {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
             None => diagnostic,
         }
+    }
+
+    fn undeclared(&self, callee: Name, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
+        let text = self.names.text(callee);
+        let problem = format!("`{text}`, which is not declared");
+        let parameters: Vec<_> = ["x", "y", "z", "u", "v", "w"].into_iter().take(passed as usize).collect();
+        self.call(Code::UndefinedFunction, callee, passed, caller, &problem)
+            .with_help(format!("say how many arguments it takes: `extern {text}({})`", parameters.join(" ")))
     }
 
     fn stale(&self, callee: &Arc<Function>, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {

@@ -89,6 +89,15 @@ pub enum Failure {
         /// Who called it; `None` for a call from Rust.
         caller: Option<Arc<Function>>,
     },
+    /// A foreign function was called that the program has not declared.
+    Undeclared {
+        /// Its name.
+        callee: Name,
+        /// How many arguments were passed.
+        passed: u32,
+        /// Who called it; `None` for a call from Rust.
+        caller: Option<Arc<Function>>,
+    },
     /// A function was called that takes another number of arguments by now.
     Stale {
         /// Its present definition.
@@ -151,9 +160,10 @@ impl Failure {
     #[must_use]
     pub(crate) fn called_by(mut self, function: Option<Arc<Function>>) -> Self {
         match &mut self {
-            Self::Undefined { caller, .. } | Self::Stale { caller, .. } | Self::HostArity { caller, .. } => {
-                *caller = function;
-            }
+            Self::Undefined { caller, .. }
+            | Self::Undeclared { caller, .. }
+            | Self::Stale { caller, .. }
+            | Self::HostArity { caller, .. } => *caller = function,
             Self::StackOverflow
             | Self::OutOfFuel
             | Self::Interrupted

@@ -1,12 +1,16 @@
 //! The table of host functions: what a program may reach outside itself.
 //!
 //! It is an allow-list. A name that is not in it cannot be called, whatever
-//! the process exports. Two kinds of entries exist: *native* functions, which
-//! take and return doubles in the C way (the mathematical library), and
-//! *closures* of the embedding program, which see their arguments as a slice,
-//! may write output and may fail.
+//! the process exports. Three kinds of entries exist: *native* functions, which
+//! take and return doubles in the C way (the mathematical library), *closures*
+//! of the embedding program, which see their arguments as a slice, may write
+//! output and may fail, and *foreign* functions, which the user has allowed and
+//! whose arity is only known from the program's `extern`.
+
+mod foreign;
 
 use crate::name::{Name, Names};
+pub use foreign::Foreign;
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -153,7 +157,10 @@ pub struct HostFunction {
 /// The host functions that programs may call, by name. Fixed once an engine
 /// is made.
 #[derive(Clone, Debug, Default)]
-pub struct HostFunctions(FxHashMap<Name, HostFunction>);
+pub struct HostFunctions {
+    functions: FxHashMap<Name, HostFunction>,
+    foreign: FxHashMap<Name, Foreign>,
+}
 
 impl HostFunctions {
     /// The functions every program has: the mathematical library, `printd`
@@ -168,7 +175,7 @@ impl HostFunctions {
         }
         table.insert(names.intern("fma"), 3, Callable::Native(Native::Three(libm::fma)));
         for intrinsic in Intrinsic::ALL {
-            if let Some(function) = table.0.get_mut(&names.intern(intrinsic.text())) {
+            if let Some(function) = table.functions.get_mut(&names.intern(intrinsic.text())) {
                 function.intrinsic = Some(intrinsic);
             }
         }
@@ -179,12 +186,24 @@ impl HostFunctions {
 
     /// Adds a function, or replaces the one of that name.
     pub fn insert(&mut self, name: Name, arity: u32, callable: Callable) {
-        self.0.insert(name, HostFunction { arity, callable, intrinsic: None });
+        self.functions.insert(name, HostFunction { arity, callable, intrinsic: None });
+    }
+
+    /// Lets programs declare and call a function at an address. A function of
+    /// that name with a known arity is replaced.
+    pub fn insert_foreign(&mut self, name: Name, function: Foreign) {
+        self.functions.remove(&name);
+        self.foreign.insert(name, function);
+    }
+
+    /// The function of that name that programs may declare.
+    pub fn foreign(&self, name: Name) -> Option<&Foreign> {
+        self.foreign.get(&name)
     }
 
     /// The function of that name.
     pub fn get(&self, name: Name) -> Option<&HostFunction> {
-        self.0.get(&name)
+        self.functions.get(&name)
     }
 
     /// Calls a closure. What it reports, and a panic in it, is an error.
@@ -210,7 +229,7 @@ impl HostFunctions {
 
     /// All names, in no particular order.
     pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
-        self.0.keys().copied()
+        self.functions.keys().chain(self.foreign.keys()).copied()
     }
 }
 

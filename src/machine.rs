@@ -113,6 +113,24 @@ impl Machine {
         }
     }
 
+    /// The program says how many arguments a foreign function takes. Whether it
+    /// can be called: only compiled code can pass any number of arguments.
+    pub(crate) fn declare(&mut self, name: Name, arity: u32) -> bool {
+        match self {
+            Self::Native(instance) => instance.declare(name, arity),
+            Self::Tape(_) => return false,
+        }
+        true
+    }
+
+    /// How many arguments the program says that a foreign function takes.
+    pub(crate) fn declared(&self, name: Name) -> Option<u32> {
+        match self {
+            Self::Native(instance) => instance.declared(name),
+            Self::Tape(_) => None,
+        }
+    }
+
     /// The definition that a name is bound to.
     pub(crate) fn bound(&self, name: Name) -> Option<Bound> {
         match self {

@@ -161,6 +161,13 @@ impl Execution {
         Ok(())
     }
 
+    /// How many bytes of arguments a call may take to the stack. An inner call
+    /// begins somewhere on it, so it may take no more than fits the reserve.
+    fn room(&self) -> usize {
+        let is_inner = self.memory.header().way_out.load(Ordering::Relaxed) != 0;
+        if is_inner { RESERVE / 4 } else { self.stack_size - 2 * RESERVE }
+    }
+
     /// Gives the memory of a stack that was used deeply back to the system.
     pub fn release_stack(&self) {
         if let Some(stack) = &self.stack {

@@ -43,6 +43,9 @@ pub trait Environment {
     /// The definition a name is bound to at present.
     fn function(&self, name: Name) -> Option<Arc<Function>>;
 
+    /// How many arguments the program has declared a foreign function to take.
+    fn declared(&self, name: Name) -> Option<u32>;
+
     /// Whether a variable of that name has been declared.
     fn has_variable(&self, name: Name) -> bool;
 
@@ -58,13 +61,24 @@ pub trait Environment {
 pub enum Item {
     /// `def`: the definition, and how it is read if it is an operator.
     Definition(Arc<Function>, Option<Fixity>),
-    /// An `extern` whose host function exists: nothing is left to do.
-    Extern,
+    /// An `extern` whose host function exists.
+    Extern(Extern),
     /// A top-level `var`: a function without parameters that assigns the
     /// variables, and their names.
     Variables(Arc<Function>, Vec<Name>),
     /// A top-level expression as a function without parameters.
     Expression(Arc<Function>),
+}
+
+/// What an `extern` says.
+#[derive(Clone, Debug)]
+pub struct Extern {
+    /// The function.
+    pub name: Name,
+    /// How many arguments it takes.
+    pub arity: u32,
+    /// Where the name stands.
+    pub place: Place,
 }
 
 /// Checks an item against its surroundings.
@@ -120,7 +134,11 @@ impl Checker<'_> {
             ItemKind::Extern(prototype) => {
                 self.parameters(&prototype.parameters);
                 self.host_function(prototype);
-                Item::Extern
+                Item::Extern(Extern {
+                    name: prototype.name.name,
+                    arity: prototype.parameters.len() as u32,
+                    place: Place { source: self.source.clone(), span: prototype.name.span },
+                })
             }
             ItemKind::Variables(initialisers) => {
                 let resolver = Resolver::new(self, nameless, &[]);
@@ -170,10 +188,26 @@ impl Checker<'_> {
         }
     }
 
+    /// The first declaration of a foreign function says what it takes.
+    fn foreign_function(&mut self, text: &str, name: Name, span: Span, declared: u32) {
+        if let Some(before) = self.environment.declared(name).filter(|before| *before != declared) {
+            let message = format!(
+                "the host function `{text}` is declared to take {} already, not {declared}",
+                arguments(before as usize)
+            );
+            let error = self.error(Code::ExternArity, span, message);
+            error.labels[0].message = format!("declared here with {declared}");
+        }
+    }
+
     fn host_function(&mut self, prototype: &Prototype) {
         let Spanned { name, span } = prototype.name;
         let declared = prototype.parameters.len() as u32;
         let text = self.text(name).to_owned();
+        if self.environment.hosts().foreign(name).is_some() {
+            self.foreign_function(&text, name, span, declared);
+            return;
+        }
         match self.environment.hosts().get(name) {
             Some(host) if host.arity == declared => {}
             Some(host) => {

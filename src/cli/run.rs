@@ -152,7 +152,8 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
         }
         Ok(Outcome::Unchanged { .. } | Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,
         Err(error) => {
-            // What was printed before the error is shown before it.
+            // What was printed before the error is shown before it. If nobody
+            // reads it, that is why `printd` failed, and all there is to say.
             if context.output().flush().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
                 return Exit::BrokenPipe;
             }

@@ -72,7 +72,7 @@ impl Context {
                         sema::Item::Definition(function, _)
                         | sema::Item::Variables(function, _)
                         | sema::Item::Expression(function) => functions.push(function),
-                        sema::Item::Extern => {}
+                        sema::Item::Extern(_) => {}
                     }
                 }
                 self.compiled(stage, functions)

@@ -83,7 +83,7 @@ impl Session {
                     self.interpreter.define(&function);
                     fixity.into_iter().for_each(|fixity| self.operators.define(fixity, function.name));
                 }
-                Item::Extern => {}
+                Item::Extern(_) => {}
                 Item::Variables(function, names) => {
                     self.interpreter.run(&function, &[], &mut Nowhere).expect("initialisers run");
                     self.variables.extend(names);

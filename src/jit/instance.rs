@@ -16,6 +16,7 @@ use crate::name::Name;
 use crate::runtime::{self, Arguments, Execution, ExecutionMemory, Left, Slot, Stop, Surroundings};
 use crate::sema::checked::Function;
 use crate::stop::Stopper;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,6 +27,8 @@ pub struct Instance {
     bindings: Arc<Bindings>,
     activity: Arc<Activity>,
     execution: Execution,
+    /// How many arguments the program says that foreign functions take.
+    declared: FxHashMap<Name, u32>,
     run_nanoseconds: u64,
     /// Nanoseconds that runs have waited for compilers.
     waited: u64,
@@ -64,6 +67,7 @@ impl Instance {
             bindings: Arc::new(Bindings::new(memory.clone())),
             activity: jit.epochs.join(),
             execution: Execution::new(memory, stack),
+            declared: FxHashMap::default(),
             run_nanoseconds: 0,
             waited: 0,
         })
@@ -139,6 +143,18 @@ impl Instance {
     /// thread it happens.
     pub fn observe(&self, observer: Option<Observer>) {
         self.bindings.observe(observer);
+    }
+
+    /// The program says how many arguments a foreign function takes.
+    pub fn declare(&mut self, name: Name, arity: u32) {
+        if self.jit.hosts.foreign(name).is_some() {
+            self.declared.insert(name, arity);
+        }
+    }
+
+    /// How many arguments the program says that a foreign function takes.
+    pub fn declared(&self, name: Name) -> Option<u32> {
+        self.declared.get(&name).copied()
     }
 
     /// What a name is bound to, and how far its code is.
@@ -283,10 +299,10 @@ impl Instance {
         arguments: Arguments<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
-        let Self { jit, bindings, activity, execution, .. } = self;
+        let Self { jit, bindings, activity, execution, declared, .. } = self;
         let outermost = jit.epochs.begin(activity);
         let body = body(bindings.memory());
-        let mut run = Run { jit, bindings, output, failure: None, waited: 0 };
+        let mut run = Run { jit, bindings, declared, output, failure: None, waited: 0 };
         // SAFETY: the body is that of an expression without parameters, which
         // its caller keeps, or what a slot for this number of arguments leads
         // to. Slots lead to trampolines of the JIT's pool, or to bodies of
@@ -385,6 +401,7 @@ fn materialize(
 struct Run<'a> {
     jit: &'a Arc<Jit>,
     bindings: &'a Arc<Bindings>,
+    declared: &'a FxHashMap<Name, u32>,
     output: &'a mut dyn Output,
     failure: Option<Failure>,
     waited: u64,
@@ -422,7 +439,22 @@ impl Run<'_> {
             Some(host) => {
                 Err(Failure::HostArity { callee: name, wanted: host.arity, passed: arity, caller: None })
             }
-            None => Err(Failure::Undefined { callee: name, passed: arity, caller: None }),
+            None => self.foreign_body(target),
+        }
+    }
+
+    fn foreign_body(&mut self, target: Target) -> Result<usize, Failure> {
+        let Target { name, arity } = target;
+        let Some(foreign) = self.jit.hosts.foreign(name) else {
+            return Err(Failure::Undefined { callee: name, passed: arity, caller: None });
+        };
+        match self.declared.get(&name) {
+            Some(&declared) if declared == arity => {
+                self.jit.slots.redirect(self.bindings.memory(), target, foreign.address);
+                Ok(foreign.address)
+            }
+            Some(&wanted) => Err(Failure::HostArity { callee: name, wanted, passed: arity, caller: None }),
+            None => Err(Failure::Undeclared { callee: name, passed: arity, caller: None }),
         }
     }
 

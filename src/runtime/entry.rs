@@ -7,7 +7,7 @@
 //!   stack pointer as the *way out*, switches to the execution's stack, loads
 //!   the arguments and calls the body.
 //! - `leave` takes the way out: it is jumped to, never called.
-//! - `stop` and `host` are called by compiled code. They call Rust, and when
+//! - `stop`, `probe` and `host` are called by compiled code. They call Rust, and when
 //!   that has returned, go back or leave.
 //! - `refuse` stands in for a body that cannot be called.
 #![allow(unsafe_code)]
@@ -127,6 +127,10 @@ impl Execution {
         surroundings: &mut dyn Surroundings,
     ) -> std::io::Result<Result<f64, Left>> {
         let stack = self.prepare()?.unwrap_or(0);
+        if size_of_val(arguments) > self.room() {
+            surroundings.stop(Stop::Overflow);
+            return Ok(Err(Left { fault: 0, frame: 0 }));
+        }
         let header: *const Header = self.memory.header();
         let mut run = Run { surroundings };
         // Only the thread that runs uses the owner.
@@ -208,6 +212,13 @@ extern "C" fn on_stop(header: &Header, stack: usize) {
     });
 }
 
+extern "C" fn on_overflow(header: &Header) {
+    with_run(header, |surroundings| -> Option<()> {
+        surroundings.stop(Stop::Overflow);
+        None
+    });
+}
+
 extern "C" fn on_hot(header: &Header, address: usize) {
     with_run(header, |surroundings| {
         surroundings.hot(address);
@@ -233,6 +244,7 @@ pub fn refuse() -> usize {
 pub fn support(symbol: &str) -> Option<usize> {
     match symbol {
         abi::STOP => Some(stop_routine as *const () as usize),
+        abi::PROBE => Some(probe_routine as *const () as usize),
         abi::HOT => Some(hot_routine as *const () as usize),
         abi::HOST => Some(host_routine as *const () as usize),
         _ => None,
@@ -354,6 +366,40 @@ unsafe extern "C" fn stop_routine() {
         fault = const offset_of!(Header, fault),
         frame = const offset_of!(Header, frame),
         failed = const offset_of!(Header, failed),
+        leave = sym leave_routine,
+    )
+}
+
+/// `kal$probe`: goes back if a frame of `rax` bytes below the return address
+/// ends above the stack limit, with all registers but flags as they were; else
+/// stops the run. Requests to stop wait for the next check.
+#[unsafe(naked)]
+unsafe extern "C" fn probe_routine() {
+    naked_asm!(
+        "push r11",
+        "mov r11, rsp",
+        "sub r11, rax",
+        "jb 2f",
+        "cmp r11, [rdi + {stack_limit}]",
+        "jb 2f",
+        "pop r11",
+        "ret",
+        "2:",
+        "pop r11",
+        "mov rax, [rsp]",
+        "mov [rdi + {fault}], rax",
+        "mov [rdi + {frame}], rbp",
+        "mov rbx, rdi",
+        // The stack is as the function's caller left it, plus what the
+        // function has saved: its alignment is unknown.
+        "and rsp, -16",
+        "call {on_overflow}",
+        "mov rdi, rbx",
+        "jmp {leave}",
+        on_overflow = sym on_overflow,
+        stack_limit = const offset_of!(Header, stack_limit),
+        fault = const offset_of!(Header, fault),
+        frame = const offset_of!(Header, frame),
         leave = sym leave_routine,
     )
 }

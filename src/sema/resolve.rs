@@ -165,6 +165,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
             if let Some(intrinsic) = host.intrinsic {
                 return Node::Intrinsic(intrinsic);
             }
+        } else if let Some(declared) = environment.declared(callee) {
+            self.fits(callee, arity, span, declared, None);
         }
         self.callee(callee, arity, span)
     }

@@ -1,0 +1,152 @@
+//! The types and signatures of compiled functions.
+//!
+//! Every function takes the execution context and then doubles, the C way. How
+//! many doubles there are decides how the signature is told to LLVM, which
+//! must make no difference in the machine code.
+#![allow(unsafe_code)]
+
+use super::CodegenError;
+use super::lower::Result;
+use crate::abi;
+use inkwell::AddressSpace;
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::builder::Builder;
+use inkwell::context::ContextRef;
+use inkwell::module::{Linkage, Module};
+use inkwell::types::{AnyType, BasicMetadataTypeEnum, FloatType, FunctionType, PointerType};
+use inkwell::values::{BasicValueEnum, CallSiteValue, FloatValue, FunctionValue, PointerValue};
+
+/// Something that the order of the nodes promises is not there.
+pub(super) fn missing() -> CodegenError {
+    CodegenError::Llvm("a value is missing".into())
+}
+
+/// A parameter that is a double.
+pub(super) fn parameter(function: FunctionValue<'_>, index: u32) -> Result<FloatValue<'_>> {
+    match function.get_nth_param(index) {
+        Some(BasicValueEnum::FloatValue(value)) => Ok(value),
+        _ => Err(missing()),
+    }
+}
+
+/// What a call returns.
+pub(super) fn result(call: CallSiteValue<'_>) -> Result<FloatValue<'_>> {
+    match call.try_as_basic_value().basic() {
+        Some(BasicValueEnum::FloatValue(value)) => Ok(value),
+        _ => Err(missing()),
+    }
+}
+
+/// The few types there are.
+pub(super) struct Types<'c> {
+    pub(super) context: ContextRef<'c>,
+    pub(super) double: FloatType<'c>,
+    pub(super) pointer: PointerType<'c>,
+}
+
+impl<'c> Types<'c> {
+    pub(super) fn new(module: &Module<'c>) -> Self {
+        let context = module.get_context();
+        Self { context, double: context.f64_type(), pointer: context.ptr_type(AddressSpace::default()) }
+    }
+
+    /// `double (ptr context, double …)`; with a [`Wide`] tail, `double (ptr
+    /// context, double, … double, ptr byval tail)`.
+    pub(super) fn signature(&self, arity: u32) -> FunctionType<'c> {
+        let mut parameters: Vec<BasicMetadataTypeEnum<'c>> = vec![self.pointer.into()];
+        match Wide::of(arity) {
+            None => parameters.resize(arity as usize + 1, self.double.into()),
+            Some(_) => {
+                parameters.resize(REGISTERS as usize + 1, self.double.into());
+                parameters.push(self.pointer.into());
+            }
+        }
+        self.double.fn_type(&parameters, false)
+    }
+
+    /// What marks the tail of a wide signature as memory that is passed by
+    /// value, and which parameter that is.
+    pub(super) fn tail(&self, arity: u32) -> Option<(AttributeLoc, Attribute)> {
+        let Wide { tail } = Wide::of(arity)?;
+        let array = self.double.array_type(tail).as_any_type_enum();
+        let kind = Attribute::get_named_enum_kind_id("byval");
+        Some((AttributeLoc::Param(REGISTERS + 1), self.context.create_type_attribute(kind, array)))
+    }
+
+    /// A private copy of a function, to be inlined wherever it is called.
+    pub(super) fn define_copy(&self, module: &Module<'c>, arity: u32) -> FunctionValue<'c> {
+        let function = self.define(module, "inline", arity);
+        function.set_linkage(Linkage::Internal);
+        function.add_attribute(AttributeLoc::Function, self.attribute("alwaysinline"));
+        function
+    }
+
+    pub(super) fn define(&self, module: &Module<'c>, symbol: &str, arity: u32) -> FunctionValue<'c> {
+        let function = module.add_function(symbol, self.signature(arity), None);
+        function.add_attribute(AttributeLoc::Function, self.attribute("nounwind"));
+        function.add_attribute(AttributeLoc::Param(0), self.attribute("noundef"));
+        if let Some((place, tail)) = self.tail(arity) {
+            function.add_attribute(place, tail);
+        }
+        // A frame that may not fit what is reserved below the stack limit is
+        // not made before the runtime has agreed.
+        for (name, value) in [("probe-stack", abi::PROBE), ("stack-probe-size", abi::SMALL_FRAME)] {
+            let attribute = self.context.create_string_attribute(name, value);
+            function.add_attribute(AttributeLoc::Function, attribute);
+        }
+        // Errors walk the frames of those who called.
+        let frame = self.context.create_string_attribute("frame-pointer", "non-leaf");
+        function.add_attribute(AttributeLoc::Function, frame);
+        function
+    }
+
+    /// Where a function finds one of its arguments.
+    pub(super) fn passed(
+        &self,
+        builder: &Builder<'c>,
+        function: FunctionValue<'c>,
+        arity: u32,
+        index: u32,
+    ) -> Result<Passed<'c>> {
+        if Wide::of(arity).is_none() || index < REGISTERS {
+            return parameter(function, index + 1).map(Passed::Register);
+        }
+        let Some(BasicValueEnum::PointerValue(tail)) = function.get_nth_param(REGISTERS + 1) else {
+            return Err(missing());
+        };
+        let offset = self.context.i64_type().const_int(u64::from(index - REGISTERS), false);
+        // SAFETY: the tail has `arity - REGISTERS` elements, and the index is
+        // that of an argument.
+        let place = unsafe { builder.build_in_bounds_gep(self.double, tail, &[offset], "")? };
+        Ok(Passed::Memory(place))
+    }
+
+    pub(super) fn attribute(&self, name: &str) -> Attribute {
+        self.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0)
+    }
+}
+
+/// Where an argument arrives.
+pub(super) enum Passed<'c> {
+    Register(FloatValue<'c>),
+    Memory(PointerValue<'c>),
+}
+
+/// How many doubles are passed in registers.
+pub(super) const REGISTERS: u32 = 8;
+
+/// From so many arguments on, those beyond the registers are handed to LLVM as
+/// one array that is passed by value: the same bytes in the same places, but
+/// for LLVM one thing instead of thousands, on which it spends quadratic time.
+const WIDE: u32 = 256;
+
+/// A signature whose last arguments are one array.
+pub(super) struct Wide {
+    pub(super) tail: u32,
+}
+
+impl Wide {
+    pub(super) fn of(arity: u32) -> Option<Self> {
+        (arity >= WIDE).then(|| Self { tail: arity - REGISTERS })
+    }
+}
