@@ -5,7 +5,6 @@ mod cli;
 mod embedding;
 mod generated;
 mod grammar;
-mod instructions;
 mod limits;
 mod programs;
 mod prompt;
