@@ -37,8 +37,8 @@ fn reading(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(source.text().len() as u64)).sample_size(30);
     group.bench_function("lex", |bencher| {
         bencher.iter(|| {
-            let mut pieces = Pieces::new(&source, &names, u32::MAX).expect("it is short");
-            while let Some(tokens) = pieces.next() {
+            let pieces = Pieces::new(&source, &names, u32::MAX).expect("it is short");
+            for tokens in pieces {
                 black_box(&tokens);
             }
         });
@@ -46,8 +46,8 @@ fn reading(criterion: &mut Criterion) {
     let operators = Operators::new(&names);
     group.bench_function("lex and parse", |bencher| {
         bencher.iter(|| {
-            let mut pieces = Pieces::new(&source, &names, u32::MAX).expect("it is short");
-            while let Some(tokens) = pieces.next() {
+            let pieces = Pieces::new(&source, &names, u32::MAX).expect("it is short");
+            for tokens in pieces {
                 let mut parser = Parser::new(&tokens, &names, Limits::default());
                 while let Some(item) = parser.next_item(&operators) {
                     black_box(item.is_ok());
