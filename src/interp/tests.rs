@@ -49,6 +49,10 @@ impl Surroundings for Session {
         self.interpreter.binding(name).map(|(_, function)| function.clone())
     }
 
+    fn declared(&self, _: Name) -> Option<u32> {
+        None
+    }
+
     fn has_variable(&self, name: Name) -> bool {
         self.variables.contains(&name)
     }

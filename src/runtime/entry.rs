@@ -127,7 +127,7 @@ impl Execution {
         surroundings: &mut dyn Surroundings,
     ) -> std::io::Result<Result<f64, Left>> {
         let stack = self.prepare()?.unwrap_or(0);
-        if size_of_val(arguments) > self.room() {
+        if size_of_val(arguments.as_slice()) > self.room() {
             surroundings.stop(Stop::Overflow);
             return Ok(Err(Left { fault: 0, frame: 0 }));
         }
