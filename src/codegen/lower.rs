@@ -216,7 +216,13 @@ struct Lowering<'m, 'c> {
     numbers: Option<PointerValue<'c>>,
     values: Vec<FloatValue<'c>>,
     open: Vec<Open<'c>>,
+    /// How many calls have been made since a block was last cut.
+    calls: u32,
 }
+
+/// A block with more calls is cut: the register allocator for quick code goes
+/// through the block again for calls.
+const MANY_CALLS: u32 = 256;
 
 /// Functions with more numbers have them in one array: LLVM goes through all
 /// constants of a function to find one.
@@ -249,6 +255,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             numbers: (source.numbers.len() > MANY_NUMBERS).then(|| numbers(module, &source.numbers)),
             values,
             open,
+            calls: 0,
         })
     }
 
@@ -527,6 +534,12 @@ impl<'m, 'c> Lowering<'m, 'c> {
             call.add_attribute(place, tail);
         }
         self.values.push(result(call)?);
+        self.calls += 1;
+        if self.calls.is_multiple_of(MANY_CALLS) {
+            let next = self.types.context.append_basic_block(self.function, "");
+            self.builder.build_unconditional_branch(next)?;
+            self.builder.position_at_end(next);
+        }
         Ok(())
     }
 

@@ -13,3 +13,4 @@ mod tapes;
 mod terminal;
 mod tidy;
 mod transcripts;
+mod valgrind;
