@@ -4,23 +4,30 @@ use crate::diagnostic::{Diagnostic, draw};
 use crate::error::Error;
 use std::io::{self, Write};
 
+/// Which streams are written to with colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Colors {
+    pub(crate) stdout: bool,
+    pub(crate) stderr: bool,
+}
+
 /// Writes diagnostics and messages to standard error.
 pub(crate) struct Reporter {
-    color: bool,
+    colors: Colors,
     elsewhere: Option<Sink>,
 }
 
-/// Takes texts instead of standard error.
+/// Takes texts instead of standard error, to show them on standard output.
 pub(crate) type Sink = Box<dyn FnMut(&str) + Send>;
 
 impl Reporter {
-    pub(super) fn new(color: bool) -> Self {
-        Self { color, elsewhere: None }
+    pub(super) fn new(colors: Colors) -> Self {
+        Self { colors, elsewhere: None }
     }
 
-    /// Whether diagnostics are drawn with colour.
-    pub(crate) fn color(&self) -> bool {
-        self.color
+    /// Which streams are written to with colour.
+    pub(crate) fn colors(&self) -> Colors {
+        self.colors
     }
 
     /// Writes to `sink` from now on; gives where it wrote before.
@@ -30,7 +37,9 @@ impl Reporter {
 
     /// Draws a diagnostic.
     pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
-        self.line(draw::draw(diagnostic, self.color).trim_end());
+        let Colors { stdout, stderr } = self.colors;
+        let color = if self.elsewhere.is_some() { stdout } else { stderr };
+        self.line(draw::draw(diagnostic, color).trim_end());
     }
 
     /// Tells an error: its diagnostics, or its one line.

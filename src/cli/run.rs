@@ -7,7 +7,7 @@ use crate::context::{Context, Outcome};
 use crate::diagnostic::Code;
 use crate::error::Error;
 use crate::source::Source;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -144,17 +144,16 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
         },
         Ok(Outcome::Defined { warnings, .. }) => {
             if !warnings.is_empty() {
-                // What was printed before is shown before.
-                let _ = context.output().flush();
+                let _ = make_way(context);
             }
             warnings.iter().for_each(|warning| reporter.diagnostic(warning));
             Exit::Fine
         }
         Ok(Outcome::Unchanged { .. } | Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,
         Err(error) => {
-            // What was printed before the error is shown before it. If nobody
-            // reads it, that is why `printd` failed, and all there is to say.
-            if context.output().flush().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+            // If nobody reads what was printed, that is why `printd` failed, and
+            // all there is to say.
+            if make_way(context).is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
                 return Exit::BrokenPipe;
             }
             reporter.error(&error);
@@ -165,4 +164,14 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
             }
         }
     }
+}
+
+/// Shows what the program has printed before a diagnostic is shown. Where both
+/// go to a terminal, an unfinished line is ended; other readers get nothing
+/// that the program has not printed.
+fn make_way(context: &mut Context) -> io::Result<()> {
+    if io::stdout().is_terminal() && io::stderr().is_terminal() {
+        context.output().end_line()?;
+    }
+    context.output().flush()
 }

@@ -83,6 +83,10 @@ impl Output for Screen {
         if self.is_watched && byte == b'\n' { lines.flush() } else { Ok(()) }
     }
 
+    fn end_line(&mut self) -> io::Result<()> {
+        self.lines.lock().end_line()
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         self.lines.lock().flush()
     }
