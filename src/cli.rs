@@ -119,7 +119,7 @@ enum LevelArgument {
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum Color {
-    /// On a terminal, unless `NO_COLOR` is set
+    /// On a terminal that is not dumb, unless `NO_COLOR` is set
     Auto,
     /// Always
     Always,
@@ -274,7 +274,10 @@ impl Options {
 
     fn colors(&self) -> Colors {
         let both = |color| Colors { stdout: color, stderr: color };
-        let refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let refused = || {
+            std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+                || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
+        };
         match self.color {
             Color::Always => both(true),
             Color::Never => both(false),

@@ -66,6 +66,11 @@ impl Error {
             | Self::Setup(_) => &[],
         }
     }
+
+    /// Whether somebody interrupted the program.
+    pub fn is_interrupt(&self) -> bool {
+        self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == Code::Interrupted)
+    }
 }
 
 fn first(diagnostics: &[Diagnostic]) -> &str {

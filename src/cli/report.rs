@@ -1,8 +1,10 @@
 //! Telling people what is wrong, on standard error.
 
-use crate::diagnostic::{Diagnostic, draw};
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::draw::{self, Style};
 use crate::error::Error;
 use std::io::{self, Write};
+use terminal_size::{Width, terminal_size_of};
 
 /// Which streams are written to with colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,8 +40,12 @@ impl Reporter {
     /// Draws a diagnostic.
     pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
         let Colors { stdout, stderr } = self.colors;
-        let color = if self.elsewhere.is_some() { stdout } else { stderr };
-        self.line(draw::draw(diagnostic, color).trim_end());
+        let (colour, size) = match self.elsewhere {
+            Some(_) => (stdout, terminal_size_of(io::stdout())),
+            None => (stderr, terminal_size_of(io::stderr())),
+        };
+        let columns = size.map(|(Width(columns), _)| usize::from(columns));
+        self.line(draw::draw(diagnostic, Style { colour, columns }).trim_end());
     }
 
     /// Tells an error: its diagnostics, or its one line.

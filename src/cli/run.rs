@@ -144,7 +144,7 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
         },
         Ok(Outcome::Defined { warnings, .. }) => {
             if !warnings.is_empty() {
-                let _ = make_way(context);
+                let _ = make_way(context, None);
             }
             warnings.iter().for_each(|warning| reporter.diagnostic(warning));
             Exit::Fine
@@ -153,7 +153,7 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
         Err(error) => {
             // If nobody reads what was printed, that is why `printd` failed, and
             // all there is to say.
-            if make_way(context).is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+            if make_way(context, Some(&error)).is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
                 return Exit::BrokenPipe;
             }
             reporter.error(&error);
@@ -169,9 +169,13 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
 /// Shows what the program has printed before a diagnostic is shown. Where both
 /// go to a terminal, an unfinished line is ended; other readers get nothing
 /// that the program has not printed.
-fn make_way(context: &mut Context) -> io::Result<()> {
+fn make_way(context: &mut Context, error: Option<&Error>) -> io::Result<()> {
     if io::stdout().is_terminal() && io::stderr().is_terminal() {
-        context.output().end_line()?;
+        match error {
+            // The terminal has shown `^C`.
+            Some(error) if error.is_interrupt() => context.output().byte(b'\n')?,
+            Some(_) | None => context.output().end_line()?,
+        }
     }
     context.output().flush()
 }

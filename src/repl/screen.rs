@@ -1,6 +1,7 @@
 //! Where answers go: one stream for values, program output and messages, so
 //! that they keep their order.
 
+use crate::error::Error;
 use crate::host::Output;
 use crate::output::LineOutput;
 use parking_lot::Mutex;
@@ -43,6 +44,15 @@ impl Screen {
         let mut lines = self.lines.lock();
         lines.end_line()?;
         lines.flush()
+    }
+
+    /// Shows what was printed before an error, and has the error begin a line.
+    pub(super) fn make_way(&self, error: &Error) {
+        if self.is_watched && error.is_interrupt() {
+            // The terminal has shown `^C`.
+            let _ = self.lines.lock().byte(b'\n');
+        }
+        let _ = self.settle();
     }
 
     /// Keeps what is written from now on, until [`release`](Self::release).

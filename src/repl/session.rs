@@ -164,8 +164,7 @@ impl<'c> Session<'c> {
                 Ok(outcome) => tell(context, &outcome, feedback, &screen, reporter, &mut tally),
                 Err(error) => {
                     tally.failed += 1;
-                    // What was printed before the error is shown before it.
-                    let _ = screen.settle();
+                    screen.make_way(&error);
                     reporter.error(&error);
                 }
             }
@@ -196,7 +195,7 @@ impl<'c> Session<'c> {
 
     fn error(&mut self, error: &Error) {
         self.failed = true;
-        let _ = self.screen.settle();
+        self.screen.make_way(error);
         self.reporter.error(error);
     }
 

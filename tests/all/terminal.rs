@@ -384,9 +384,22 @@ fn ctrl_c_stops_what_runs() {
     terminal.press("for i = printd(17), 1 in i\r");
     terminal.wait_for("\n17");
     terminal.press(CTRL_C);
-    terminal.wait_for("error[E0304]");
+    terminal.wait_for("^C\nerror[E0304]");
     terminal.wait_for("kal> ");
     terminal.answer("6 * 7", "42");
+}
+
+#[test]
+fn long_lines_are_cut_to_the_terminal() {
+    let folder = Folder::new("narrow");
+    let mut terminal = Terminal::with(&folder, &["--color", "never"], &[], 60);
+    let sum = "1 + ".repeat(40);
+    terminal.press(&format!("{sum}nothing + {sum}1\r"));
+    terminal.wait_for("error[E0201]");
+    terminal.wait_for("kal> ");
+    let shown = terminal.shown();
+    let source = shown.lines().find(|line| line.starts_with(" 1 |")).expect("the source line");
+    assert!(source.contains("nothing") && source.trim_end().chars().count() <= 60, "{shown}");
 }
 
 #[test]
