@@ -2,14 +2,26 @@
 
 mod binary;
 mod cli;
+mod differential;
 mod embedding;
 mod generated;
 mod grammar;
 mod limits;
+mod program;
 mod programs;
+mod robustness;
 mod prompt;
 mod sessions;
+mod soak;
 mod tapes;
+mod signals;
 mod terminal;
 mod tidy;
 mod transcripts;
+
+/// How much of something a test does: what the environment variable says, or
+/// what is enough for every run of the suite.
+fn scale(variable: &str, usual: u64) -> u64 {
+    let chosen = std::env::var(variable).ok();
+    chosen.map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
+}
