@@ -1,6 +1,7 @@
 # make run            set up, build, open the prompt (or run the tour)
 # make run FILE=x.kal set up, build, run a program
 # make test           set up, run every check
+# make bench          compare with peers, write benches/RESULTS.md
 # make setup          install what the build needs (Debian packages)
 
 SHELL := /bin/bash
@@ -8,7 +9,7 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := target/release/kal
 
-.PHONY: run test setup build format lint docs unit clean
+.PHONY: run test bench peers setup build format lint docs unit clean
 
 run: build
 ifdef FILE
@@ -36,11 +37,11 @@ unit:
 
 # Debian's packages for LLVM 22 with its static libraries, a C++ compiler for
 # the shims, and Rust's formatter and linter. Does nothing when all is there.
-PACKAGES := llvm-22-dev zlib1g-dev libzstd-dev g++
+PACKAGES := llvm-22-dev zlib1g-dev libzstd-dev g++ valgrind
 
 setup:
-	@if ! $(PREFIX)/bin/llvm-config --link-static --libs orcjit passes x86 >/dev/null 2>&1 \
-	    || ! command -v c++ >/dev/null \
+	@if ! $(PREFIX)/bin/llvm-config --link-static --libs orcjit orcdebugging passes x86 >/dev/null 2>&1 \
+	    || ! command -v c++ >/dev/null || ! command -v valgrind >/dev/null \
 	    || ! [ -e /usr/include/zlib.h ] || ! [ -e /usr/include/zstd.h ]; then \
 	  command -v apt-get >/dev/null || { echo "Install LLVM 22 with its static libraries, zlib, zstd and a C++ compiler."; exit 1; }; \
 	  root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
@@ -50,6 +51,20 @@ setup:
 	@command -v $(CARGO) >/dev/null || { echo "Install Rust first: https://rustup.rs"; exit 1; }
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 \
 	  || rustup component add rustfmt clippy
+
+# Peers that cannot be installed are left out, with the reason in the results.
+PEERS := luajit:luajit clang-22:clang-22 gcc:gcc node:nodejs
+
+bench: build peers
+	$(CARGO) bench --locked --bench peers -- $(ARGS)
+	$(CARGO) bench --locked --bench micro
+
+peers:
+	@for peer in $(PEERS); do \
+	  command -v $${peer%%:*} >/dev/null && continue; \
+	  root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  DEBIAN_FRONTEND=noninteractive $$root apt-get install -y -qq --no-install-recommends $${peer##*:} || true; \
+	done
 
 clean:
 	$(CARGO) clean

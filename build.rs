@@ -3,6 +3,7 @@
 //! Cargo runs this before it compiles the crate, so that a missing LLVM ends
 //! in one message that says what to install.
 
+use std::collections::{BTreeSet, HashSet};
 use std::env;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,10 +19,17 @@ const INCOMPLETE: &str = "The static libraries of LLVM 22 are missing: apt-get i
 /// System libraries that only unused parts of LLVM need.
 const UNUSED: [&str; 1] = ["xml2"];
 /// The parts of LLVM that are linked.
-const COMPONENTS: [&str; 3] = ["orcjit", "passes", "x86"];
+const COMPONENTS: [&str; 4] = ["orcjit", "orcdebugging", "passes", "x86"];
 /// C++ sources of the crate; those that do not exist (yet) are left out.
 const SHIMS: [&str; 4] =
     ["src/orc/shim.cpp", "src/orc/slab.cpp", "src/codegen/pipeline.cpp", "src/llvm/start.cpp"];
+/// What the command's linker is asked for, beside what Cargo asks for: no
+/// position independence, whose 50,000 relocations take a millisecond of every
+/// start, and the functions of a start side by side.
+const BINARY_ARGUMENTS: [&str; 3] = ["-no-pie", "-static-libgcc", "-Wl,--no-warn-symbol-ordering"];
+/// The functions of LLVM that run when the command starts and compiles a small
+/// function: hashes of their symbols. `benches/start-order` writes it.
+const START_ORDER: &str = "src/cli/start.order";
 /// What the binary is linked with to start LLVM late.
 const START_SCRIPT: &str = "src/llvm/start.ld";
 /// Their headers, which they find beside themselves.
@@ -34,6 +42,7 @@ fn main() {
     let llvm = Llvm::find();
     compile_shims(&llvm);
     llvm.link();
+    arrange_command(&llvm);
     println!("cargo:rustc-env=KAL_BUILD_ID={}", build_id(&llvm));
 }
 
@@ -182,6 +191,82 @@ fn compile(llvm: &Llvm, sources: &[&str]) {
         .opt_level(2)
         .warnings(true)
         .compile("kal_shims");
+}
+
+/// Makes the command start quickly, see `docs/performance.md`. Only the
+/// command: programs that embed the library link as they like. A linker that
+/// does not take these options gets none of them.
+fn arrange_command(llvm: &Llvm) {
+    println!("cargo:rerun-if-changed={START_ORDER}");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let libraries = static_libraries(&out);
+    let mut arguments: Vec<String> = BINARY_ARGUMENTS.map(str::to_owned).to_vec();
+    arguments.push(format!("-L{}", libraries.display()));
+    arguments.push(format!("-Wl,--symbol-ordering-file={}", start_order(llvm, &out).display()));
+    if accepts(&arguments, &out) {
+        arguments.iter().for_each(|argument| println!("cargo:rustc-link-arg-bins={argument}"));
+    }
+}
+
+/// A folder with the static forms of the C++ library and of what LLVM needs:
+/// found first, they spare each start the search for thousands of symbols.
+fn static_libraries(out: &Path) -> PathBuf {
+    let folder = out.join("static");
+    fs::create_dir_all(&folder).expect("the output folder is writable");
+    let compiler = cc::Build::new().cpp(true).cargo_metadata(false).get_compiler();
+    for library in ["libstdc++.a", "libz.a", "libzstd.a"] {
+        let question = format!("-print-file-name={library}");
+        let path = first_line(compiler.to_command().arg(question)).map(PathBuf::from);
+        let link = folder.join(library);
+        if let Some(path) = path.filter(|path| path.is_absolute() && !link.exists()) {
+            let _ = std::os::unix::fs::symlink(path, link);
+        }
+    }
+    folder
+}
+
+/// Writes the names of the functions of a start, in the order of their hashes.
+/// Without `llvm-nm` there are none.
+fn start_order(llvm: &Llvm, out: &Path) -> PathBuf {
+    let order = out.join("start.order");
+    let hashes = fs::read_to_string(START_ORDER).unwrap_or_default();
+    let hashes: HashSet<&str> = hashes.split_ascii_whitespace().collect();
+    let directory = ask(&llvm.config, "--libdir").unwrap_or_default();
+    let archives = llvm.libraries("--libs").into_iter().map(|name| format!("{directory}/lib{name}.a"));
+    let symbols = Command::new(llvm.config.with_file_name("llvm-nm"))
+        .args(["--defined-only", "--format=just-symbols"])
+        .args(archives)
+        .arg(out.join("static/libstdc++.a"))
+        .output();
+    let symbols = symbols.map(|output| output.stdout).unwrap_or_default();
+    let symbols = String::from_utf8_lossy(&symbols);
+    let names: BTreeSet<&str> =
+        symbols.lines().filter(|name| hashes.contains(symbol_hash(name).as_str())).collect();
+    let text: String = names.into_iter().flat_map(|name| [name, "\n"]).collect();
+    fs::write(&order, text).expect("the output folder is writable");
+    order
+}
+
+/// FNV-1a, 32 bits.
+fn symbol_hash(symbol: &str) -> String {
+    let step = |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    format!("{:08x}", symbol.bytes().fold(0x811c_9dc5, step))
+}
+
+/// Whether the linker takes these arguments.
+fn accepts(arguments: &[String], out: &Path) -> bool {
+    let source = out.join("probe.rs");
+    fs::write(&source, "fn main() {}").expect("the output folder is writable");
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let linker = env::var("RUSTC_LINKER").map(|linker| format!("-Clinker={linker}"));
+    Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+        .args(flags.split('\x1f').filter(|flag| !flag.is_empty()))
+        .args(linker)
+        .args(["--crate-name", "probe", "-o"])
+        .args([&out.join("probe"), &source])
+        .args(arguments.iter().map(|argument| format!("-Clink-arg={argument}")))
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
 /// Names everything that machine code in a cache or an image depends on:

@@ -3,6 +3,7 @@
 //! Everything here goes through the embedding API, except that `emit` looks
 //! into the stages of the compiler.
 
+mod allocation;
 mod check;
 mod emit;
 mod exit;
@@ -89,6 +90,12 @@ struct Options {
     /// Stop each item after so many function entries and loop rounds
     #[arg(long, value_name = "COUNT", global = true)]
     fuel: Option<u64>,
+    /// Let `perf report` know compiled functions by name
+    #[arg(long, global = true)]
+    perf: bool,
+    /// Let gdb know compiled functions by name
+    #[arg(long, global = true)]
+    gdb: bool,
     /// Let the program declare and call this C function, of the process or of
     /// the shared library at PATH; it can do anything, a crash included
     #[arg(long, value_name = "NAME[=PATH]", global = true)]
@@ -137,6 +144,7 @@ const BUG: u8 = 70;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    allocation::tune();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -227,12 +235,18 @@ impl Options {
             unsafe { config.allow_extern(name, path) }
         });
         let tier_up = if self.no_tier_up { TierUp::Never } else { TierUp::After(self.tier_up_after) };
-        allowed.mode(self.mode()).level(self.level()).tier_up(tier_up).limits(Limits {
-            stack: (self.stack_size as usize) << 20,
-            max_nesting: self.max_nesting,
-            fuel: self.fuel,
-            ..Limits::default()
-        })
+        allowed
+            .mode(self.mode())
+            .level(self.level())
+            .tier_up(tier_up)
+            .perf_map(self.perf)
+            .debug_objects(self.gdb)
+            .limits(Limits {
+                stack: (self.stack_size as usize) << 20,
+                max_nesting: self.max_nesting,
+                fuel: self.fuel,
+                ..Limits::default()
+            })
     }
 
     fn engine(&self) -> Result<Engine, crate::Error> {

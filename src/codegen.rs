@@ -267,9 +267,10 @@ impl Machine {
     fn new(level: Level) -> Result<Self, CodegenError> {
         let triple = TargetMachine::get_default_triple();
         let target = Target::from_triple(&triple).map_err(|error| CodegenError::Target(error.to_string()))?;
+        let cpu = TargetMachine::get_host_cpu_name();
         let options = TargetMachineOptions::new()
-            .set_cpu(TargetMachine::get_host_cpu_name().to_str().unwrap_or("generic"))
-            .set_features(TargetMachine::get_host_cpu_features().to_str().unwrap_or(""))
+            .set_cpu(cpu.to_str().unwrap_or("generic"))
+            .set_features(&pipeline::features(&triple, &cpu))
             .set_level(level.machine())
             .set_reloc_mode(RelocMode::PIC)
             .set_code_model(CodeModel::Small);

@@ -39,6 +39,8 @@ pub struct Config {
     /// Nothing: one for each core, counted when they are needed.
     pub(crate) workers: Option<usize>,
     pub(crate) limits: Limits,
+    pub(crate) perf_map: bool,
+    pub(crate) debug_objects: bool,
     hosts: Vec<(String, u32, Closure)>,
     foreign: Vec<(String, Option<PathBuf>)>,
 }
@@ -52,6 +54,8 @@ impl Config {
             tier_up: TierUp::default(),
             workers: None,
             limits: Limits::default(),
+            perf_map: false,
+            debug_objects: false,
             hosts: Vec::new(),
             foreign: Vec::new(),
         }
@@ -90,6 +94,22 @@ impl Config {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Whether the names of compiled functions are written to
+    /// `/tmp/perf-PID.map`, so that `perf report` shows them.
+    #[must_use]
+    pub fn perf_map(mut self, on: bool) -> Self {
+        self.perf_map = on;
+        self
+    }
+
+    /// Whether debuggers are told of compiled functions, through GDB's JIT
+    /// interface. Linking takes longer then.
+    #[must_use]
+    pub fn debug_objects(mut self, on: bool) -> Self {
+        self.debug_objects = on;
         self
     }
 

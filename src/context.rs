@@ -26,6 +26,7 @@ use crate::jit::state::State;
 use crate::machine::{Handle, Machine};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
+use crate::runtime::Arguments;
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
@@ -205,7 +206,17 @@ impl Context {
     }
 
     /// Puts the limits of one evaluation or call in force, until it is dropped.
+    #[inline]
     fn limit(&mut self) -> Option<Deadline> {
+        let limits = &self.engine.config().limits;
+        if limits.fuel.is_none() && limits.deadline.is_none() && self.deadline.is_none() {
+            return None;
+        }
+        self.set_limits()
+    }
+
+    #[cold]
+    fn set_limits(&mut self) -> Option<Deadline> {
         let limits = self.engine.config().limits;
         if let Some(fuel) = limits.fuel {
             self.machine.set_fuel(fuel);
@@ -337,12 +348,13 @@ impl Context {
     /// does not run to its end.
     pub fn call(&mut self, name: &str, arguments: &[f64]) -> Result<f64, Error> {
         let (_, handle) = self.handle(name, arguments.len() as u32)?;
-        self.call_handle(handle, arguments)
+        self.call_handle(handle, Arguments::new(arguments, &mut [0.0; 8]))
     }
 
-    pub(crate) fn call_handle(&mut self, handle: Handle, arguments: impl AsRef<[f64]>) -> Result<f64, Error> {
+    #[inline]
+    pub(crate) fn call_handle(&mut self, handle: Handle, arguments: Arguments<'_>) -> Result<f64, Error> {
         let _limit = self.limit();
-        let result = self.machine.call(handle, arguments.as_ref(), &mut *self.output);
+        let result = self.machine.call(handle, arguments, &mut *self.output);
         result.map_err(|stopped| self.stopped(&stopped))
     }
 
@@ -450,6 +462,7 @@ impl Context {
         }
     }
 
+    #[cold]
     fn stopped(&self, stopped: &Stopped) -> Error {
         let functions = || self.functions();
         let teller = Teller { names: self.engine.names(), functions: &functions };

@@ -122,6 +122,8 @@ impl Engine {
             },
             workers: shared.config.workers.unwrap_or_else(cores),
             max_code_bytes: shared.config.limits.max_code_bytes,
+            perf_map: shared.config.perf_map,
+            debug_objects: shared.config.debug_objects,
         };
         let jit = Jit::new(shared.names.clone(), shared.hosts.clone(), options)
             .map_err(|error| Error::Setup(error.to_string()))?;

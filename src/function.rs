@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::machine::Handle;
 use crate::name::Name;
+use crate::runtime::Arguments;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -46,11 +47,13 @@ impl<F: Signature> Function<F> {
     /// [`Error::Failed`] when the call does not run to its end, also because
     /// the name is not bound any more or takes another number of arguments;
     /// [`Error::OtherEngine`] for a context of another engine.
+    #[inline]
     pub fn call(&self, context: &mut Context, arguments: F::Arguments) -> Result<f64, Error> {
         if !context.engine().is(&self.engine) {
             return Err(Error::OtherEngine);
         }
-        context.call_handle(self.handle, F::as_slice(&arguments))
+        let registers = F::registers(&arguments);
+        context.call_handle(self.handle, Arguments::few(&registers, F::ARITY))
     }
 }
 
@@ -75,7 +78,7 @@ pub trait Signature: sealed::Sealed {
     const ARITY: u32;
 
     #[doc(hidden)]
-    fn as_slice(arguments: &Self::Arguments) -> impl AsRef<[f64]>;
+    fn registers(arguments: &Self::Arguments) -> [f64; 8];
 }
 
 mod sealed {
@@ -91,9 +94,11 @@ macro_rules! signatures {
                 type Arguments = ($($number,)*);
                 const ARITY: u32 = $arity;
 
-                fn as_slice(arguments: &Self::Arguments) -> impl AsRef<[f64]> {
+                #[inline]
+                fn registers(arguments: &Self::Arguments) -> [f64; 8] {
                     let ($($argument,)*) = *arguments;
-                    [$($argument),*] as [f64; $arity]
+                    let given: [f64; $arity] = [$($argument),*];
+                    std::array::from_fn(|index| given.get(index).copied().unwrap_or(0.0))
                 }
             }
         )+

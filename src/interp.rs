@@ -19,6 +19,7 @@ mod tests;
 use crate::failure::{Defined, Failure, Stopped, Trace};
 use crate::host::{HostError, HostFunctions, Intrinsic, Output};
 use crate::name::{Name, Names};
+use crate::sema::Calls;
 use crate::sema::checked::Function;
 use crate::stop::{Stoppable, Stopper};
 use crate::tape::op::Op;
@@ -45,6 +46,8 @@ pub struct Interpreter {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
     bindings: FxHashMap<Name, Binding>,
+    /// How the bound definitions call each other.
+    calls: Calls,
     code: Code,
     links: Links,
     variables: Vec<f64>,
@@ -107,6 +110,7 @@ impl Interpreter {
             names: names.clone(),
             hosts: hosts.clone(),
             bindings: FxHashMap::default(),
+            calls: Calls::default(),
             code: Code::new(),
             links: Links::default(),
             variables: Vec::new(),
@@ -155,8 +159,10 @@ impl Interpreter {
         let name = function.name;
         let binding = Binding { function: function.clone(), code: None };
         let before = self.bindings.insert(name, binding);
+        self.calls.add(function);
         match &before {
-            Some(Binding { code, .. }) => {
+            Some(Binding { code, function: replaced }) => {
+                self.calls.remove(replaced);
                 self.code.remove_if(*code);
                 self.links.reset(name);
             }
@@ -169,6 +175,7 @@ impl Interpreter {
     /// Binds a name to nothing; gives back what it was bound to.
     pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
         let Binding { function, code } = self.bindings.remove(&name)?;
+        self.calls.remove(&function);
         self.code.remove_if(code);
         self.links.reset(name);
         self.meaning_changed(name);
@@ -304,16 +311,27 @@ impl Interpreter {
     }
 
     /// The definitions that call `function` with a number of arguments it does
-    /// not take, if there is code that makes such calls.
+    /// not take.
     fn stale_callers(&self, function: &Function) -> Vec<Arc<Function>> {
-        let fits = |arity: u32| arity == function.arity();
-        if self.links.arities(function.name).all(fits) {
+        let (name, arity) = (function.name, function.arity());
+        let host = self.hosts.get(name).and_then(|host| host.intrinsic);
+        let intrinsic = host.filter(|intrinsic| intrinsic.arity() != arity);
+        if intrinsic.is_none() && !self.calls.misfit(name, arity) {
             return Vec::new();
         }
-        let calls_it_wrongly = |caller: &&Arc<Function>| {
-            caller.callees.iter().any(|callee| callee.name == function.name && !fits(callee.arity))
+        let calls_it_wrongly = |caller: &Function| {
+            caller.callees.iter().any(|callee| callee.name == name && callee.arity != arity)
         };
-        self.all().map(|(_, caller)| caller).filter(calls_it_wrongly).cloned().collect()
+        let stale = |caller: &Arc<Function>| match intrinsic {
+            // What was an instruction is a call from now on.
+            Some(intrinsic) if caller.uses_intrinsic(intrinsic) => {
+                Some(Arc::new(caller.without_intrinsic(intrinsic, name)))
+            }
+            Some(_) | None => calls_it_wrongly(caller).then(|| caller.clone()),
+        };
+        let mut stale: Vec<_> = self.all().filter_map(|(_, caller)| stale(caller)).collect();
+        stale.sort_by_key(|caller| caller.name.index());
+        stale
     }
 
     // --- running ------------------------------------------------------------

@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tier::Plan;
-use worker::{Urgency, Workers};
+use worker::{Announcement, Urgency, Workers};
 
 /// A number that many threads add to.
 #[derive(Debug, Default)]
@@ -88,6 +88,10 @@ pub struct Options {
     pub max_code_bytes: u64,
     /// How many threads may compile at once.
     pub workers: usize,
+    /// Whether `perf` is told the names of functions.
+    pub perf_map: bool,
+    /// Whether debuggers are told of functions.
+    pub debug_objects: bool,
 }
 
 /// A form in which compiled functions can be read.
@@ -130,7 +134,11 @@ impl Jit {
         hosts: Arc<HostFunctions>,
         options: Options,
     ) -> Result<Arc<Self>, OrcError> {
-        let session = Session::new(&SessionOptions { code_limit: options.max_code_bytes })?;
+        let session = Session::new(&SessionOptions {
+            code_limit: options.max_code_bytes,
+            perf_map: options.perf_map,
+            debug_objects: options.debug_objects,
+        })?;
         let dylib = session.create_dylib("program")?;
         let refuse = Address::new(runtime::refuse() as u64);
         let enter =
@@ -259,7 +267,10 @@ impl Jit {
     /// Has a worker do something, without waiting for it.
     fn later(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
         let counters = self.counters.clone();
-        let job = Box::new(move || timed(&counters, work));
+        let job = Box::new(move || {
+            timed(&counters, work);
+            Box::new(|| ()) as Announcement
+        });
         self.workers.submit(Urgency::Later, job).map_err(|error| Failure::System(error.to_string()))
     }
 
@@ -274,7 +285,7 @@ impl Jit {
         let (counters, giver) = (self.counters.clone(), Giver(answer.clone()));
         let job = Box::new(move || {
             let value = timed(&counters, work);
-            giver.give(value);
+            Box::new(move || giver.give(value)) as Announcement
         });
         self.workers.submit(Urgency::Now, job).map_err(|error| Failure::System(error.to_string()))?;
         let mut value = answer.value.lock();

@@ -14,7 +14,7 @@ use crate::interp::{self, Interpreter};
 use crate::jit::state::State;
 use crate::jit::{self, Instance, Listing, Observer};
 use crate::name::Name;
-use crate::runtime::Slot;
+use crate::runtime::{Arguments, Slot};
 use crate::sema::checked::Function;
 use crate::stats::Stats;
 use crate::stop::Stopper;
@@ -286,15 +286,18 @@ impl Machine {
     }
 
     /// Calls a function. The handle must be for that number of arguments.
+    #[inline]
     pub(crate) fn call(
         &mut self,
         handle: Handle,
-        arguments: &[f64],
+        arguments: Arguments<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
         match (self, handle) {
             (Self::Native(instance), Handle::Slot(slot)) => instance.call(slot, arguments, output),
-            (Self::Tape(interpreter), Handle::Name(name)) => interpreter.call(name, arguments, output),
+            (Self::Tape(interpreter), Handle::Name(name)) => {
+                interpreter.call(name, arguments.as_slice(), output)
+            }
             (Self::Native(_), Handle::Name(_)) | (Self::Tape(_), Handle::Slot(_)) => {
                 Err(Failure::System("a handle of another engine".into()).into())
             }

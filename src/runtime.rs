@@ -10,9 +10,11 @@
 //! How code comes into being is not known here.
 
 mod entry;
+mod fence;
 mod memory;
 
-pub use entry::{Left, Stop, Surroundings, enter_trampoline, is_entry, refuse, support};
+pub use entry::{Arguments, Left, Stop, Surroundings, enter_trampoline, is_entry, refuse, support};
+pub use fence::Fence;
 
 use crate::abi::{self, Header};
 use crate::stop::Stoppable;
@@ -25,6 +27,7 @@ pub struct Slot(pub u32);
 
 impl Slot {
     /// Its offset in an execution context.
+    #[inline]
     pub fn offset(self) -> usize {
         abi::SLOTS + self.0 as usize * 8
     }
@@ -36,6 +39,7 @@ pub struct Variable(pub u32);
 
 impl Variable {
     /// Its offset in an execution context.
+    #[inline]
     pub fn offset(self) -> usize {
         abi::VARIABLES + self.0 as usize * 8
     }
@@ -61,16 +65,19 @@ impl ExecutionMemory {
         Memory::new(abi::SIZE).map(Self)
     }
 
+    #[inline]
     fn header(&self) -> &Header {
         self.0.at(0)
     }
 
     /// Where a slot leads to.
+    #[inline]
     pub fn slot(&self, slot: Slot) -> usize {
         self.0.at::<AtomicUsize>(slot.offset()).load(Ordering::Acquire)
     }
 
     /// Makes a slot lead to `address`, from the next call on.
+    #[inline]
     pub fn redirect(&self, slot: Slot, address: usize) {
         self.0.at::<AtomicUsize>(slot.offset()).store(address, Ordering::Release);
     }
@@ -127,22 +134,31 @@ impl Execution {
 
     /// The top of the stack to switch to; `None` if code of this execution is
     /// already running, on that stack.
+    #[inline]
     fn prepare(&mut self) -> std::io::Result<Option<usize>> {
         let header = self.memory.header();
         if header.way_out.load(Ordering::Relaxed) != 0 {
             return Ok(None);
         }
-        let stack = match &mut self.stack {
-            Some(stack) => stack,
-            empty => empty.insert(Memory::with_guard(self.stack_size)?),
-        };
+        if self.stack.is_none() {
+            self.set_up_stack()?;
+        }
+        // The limit is in force: whoever asks for a stop changes it, and the
+        // check that this makes fail restores it.
+        Ok(self.stack.as_ref().map(|stack| stack.address() + stack.size()))
+    }
+
+    #[cold]
+    fn set_up_stack(&mut self) -> std::io::Result<()> {
+        let header = self.memory.header();
+        let stack = self.stack.insert(Memory::with_guard(self.stack_size)?);
         let limit = stack.address() + RESERVE;
         header.stack_limit.store(limit, Ordering::Relaxed);
         header.limit.store(limit, Ordering::SeqCst);
         if header.requests.load(Ordering::SeqCst) != 0 {
             header.limit.store(usize::MAX, Ordering::SeqCst);
         }
-        Ok(Some(stack.address() + stack.size()))
+        Ok(())
     }
 
     /// How many bytes of arguments a call may take to the stack. An inner call

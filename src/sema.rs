@@ -5,6 +5,7 @@
 //! of a known function fits. What a text means depends on what is defined
 //! around it; the check asks an [`Environment`] for that and keeps no state.
 
+mod calls;
 pub mod checked;
 mod resolve;
 pub mod spans;
@@ -16,6 +17,7 @@ use crate::name::{Name, Names};
 use crate::source::{Source, Span};
 use crate::syntax::ast::{self, ItemKind, Prototype, Spanned};
 use crate::syntax::operator::Fixity;
+pub use calls::Calls;
 use checked::Function;
 use resolve::Resolver;
 use rustc_hash::FxHashMap;

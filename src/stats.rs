@@ -23,6 +23,7 @@ pub struct Stats {
     pub parse_ms: f64,
     /// Time that compile workers were busy, all together.
     pub compile_ms: f64,
-    /// Time in compiled code, without waiting for compilers.
+    /// Time in top-level expressions, without waiting for compilers. Calls from
+    /// Rust are not timed.
     pub run_ms: f64,
 }

@@ -18,8 +18,10 @@
 //! right there, so nothing is copied to make them its parameters.
 
 pub mod disassembly;
+mod condition;
 mod flow;
 mod lower;
+mod numbering;
 pub mod op;
 mod validate;
 

@@ -14,11 +14,21 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/Reassociate.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 using namespace llvm;
 
@@ -54,10 +64,17 @@ struct Passes {
     if (Level == 0)
       return Error::success();
     MPM.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
-    if (Level == 1)
-      return PB.parsePassPipeline(
-          MPM, "function(sroa,instcombine<no-verify-fixpoint>,reassociate,gvn,"
-               "simplifycfg)");
+    if (Level == 1) {
+      // Not `parsePassPipeline`, which links every pass there is.
+      FunctionPassManager FPM;
+      FPM.addPass(SROAPass(SROAOptions::ModifyCFG));
+      FPM.addPass(InstCombinePass());
+      FPM.addPass(ReassociatePass());
+      FPM.addPass(GVNPass());
+      FPM.addPass(SimplifyCFGPass());
+      MPM.addPass(createModuleToFunctionPassAdaptor(std::move(FPM)));
+      return Error::success();
+    }
     auto L = Level == 2 ? OptimizationLevel::O2 : OptimizationLevel::O3;
     MPM.addPass(createModuleToFunctionPassAdaptor(
         PB.buildFunctionSimplificationPipeline(L, ThinOrFullLTOPhase::None)));
@@ -83,6 +100,30 @@ struct Pipeline {
   explicit Pipeline(TargetMachine *TM) : IR(TM) {}
 };
 
+/// In what this machine differs from the processor that its name stands for:
+/// as a rule in nothing or a few features that a hypervisor hides. All of its
+/// features would mean the same; but LLVM takes such a list apart whenever it
+/// sets up for a target, and hashes it for every function.
+std::string unusualFeatures(const Triple &Host, StringRef CPU) {
+  SubtargetFeatures Unusual;
+  std::string Message;
+  const Target *T = TargetRegistry::lookupTarget(Host, Message);
+  std::unique_ptr<MCSubtargetInfo> Usual(
+      T ? T->createMCSubtargetInfo(Host, CPU, "") : nullptr);
+  for (auto &[Feature, Present] : sys::getHostCPUFeatures()) {
+    bool Known = false, Expected = false;
+    if (Usual)
+      for (auto &Each : Usual->getAllProcessorFeatures())
+        if (Feature == Each.Key) {
+          Known = true;
+          Expected = Usual->getFeatureBits().test(Each.Value);
+        }
+    if (!Usual || (Known && Expected != Present))
+      Unusual.AddFeature(Feature, Present);
+  }
+  return Unusual.getString();
+}
+
 Pipeline *pipeline(void *P) { return static_cast<Pipeline *>(P); }
 
 } // namespace
@@ -94,6 +135,13 @@ extern "C" {
 void kal_pipeline_initialize() {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
+}
+
+/// The features to compile for on this machine, beside those that its
+/// processor's name implies; to be freed by LLVMDisposeMessage. The target
+/// must be registered.
+char *kal_pipeline_features(const char *Host, const char *CPU) {
+  return LLVMCreateMessage(unusualFeatures(Triple(Host), CPU).c_str());
 }
 
 /// Builds a pipeline for a target machine, which must outlive it: the IR

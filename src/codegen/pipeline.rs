@@ -7,7 +7,7 @@
 
 use super::{CodegenError, Level};
 use inkwell::module::Module;
-use inkwell::targets::TargetMachine;
+use inkwell::targets::{TargetMachine, TargetTriple};
 use llvm_sys::core::LLVMDisposeMessage;
 use llvm_sys::prelude::LLVMModuleRef;
 use llvm_sys::target_machine::LLVMTargetMachineRef;
@@ -18,6 +18,7 @@ use std::ptr::{self, NonNull};
 // very signatures.
 unsafe extern "C" {
     fn kal_pipeline_initialize();
+    fn kal_pipeline_features(host: *const c_char, cpu: *const c_char) -> *mut c_char;
     fn kal_pipeline_create(
         machine: LLVMTargetMachineRef,
         level: c_uint,
@@ -38,6 +39,19 @@ pub(super) fn initialize() {
     // SAFETY: it has no preconditions; the caller sees to it that no other
     // thread uses LLVM's table of targets meanwhile.
     unsafe { kal_pipeline_initialize() }
+}
+
+/// The features to compile for on this machine, beside those that the name of
+/// its processor implies.
+pub(super) fn features(host: &TargetTriple, cpu: &CStr) -> String {
+    // SAFETY: both texts end with a NUL; the result does, and is ours to
+    // dispose of.
+    unsafe {
+        let features = kal_pipeline_features(host.as_str().as_ptr(), cpu.as_ptr());
+        let text = CStr::from_ptr(features).to_string_lossy().into_owned();
+        LLVMDisposeMessage(features);
+        text
+    }
 }
 
 /// IR passes and object emission, built once, run for many modules.

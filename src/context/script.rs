@@ -34,7 +34,7 @@ impl Context {
             let is_used = || parts.iter().any(|part| part.uses_variable(names.get(&name)));
             if !omit.contains(&name.as_str()) || is_used() {
                 let value = self.variable(&name).unwrap_or(f64::NAN);
-                script.push_str(&format!("var {name} = {};\n", literal(value)));
+                script += &format!("var {name} = {};\n", literal(value));
             }
         }
         let mut writer = Writer { names, operators: Operators::new(names), script };
@@ -251,7 +251,7 @@ impl Writer<'_> {
         let reads_the_same = again.is_some_and(|again| again.kind == part.item.kind);
         self.separate();
         for line in part.documentation.iter().flat_map(|documentation| documentation.lines()) {
-            self.script.push_str(&format!("## {line}\n"));
+            self.script += &format!("## {line}\n");
         }
         if reads_the_same {
             self.script.push_str(text);
@@ -272,14 +272,14 @@ impl Writer<'_> {
                 format!("binary {} {precedence} (x y)", self.names.text(operator))
             }
         };
-        self.script.push_str(&format!("# Its definition follows.\ndef {head} 0\n"));
+        self.script += &format!("# Its definition follows.\ndef {head} 0\n");
         self.enter(part);
     }
 
     fn leave_out(&mut self, part: &Part) {
         let name = self.names.text(part.function.name);
         self.separate();
-        self.script.push_str(&format!("# `{name}` is left out: it uses an operator that is not defined.\n"));
+        self.script += &format!("# `{name}` is left out: it uses an operator that is not defined.\n");
     }
 
     fn enter(&mut self, part: &Part) {

@@ -136,13 +136,6 @@ impl Links {
             self.entries[index] = unlinked(self.stubs[index], self.callees[index]);
         }
     }
-
-    /// With which numbers of arguments a name is called, also as the host's.
-    pub(super) fn arities(&self, name: Name) -> impl Iterator<Item = u32> + '_ {
-        let numbers = self.by_name.get(&name).into_iter().flatten();
-        let host = self.host_numbers.get(&name).map(|number| self.hosts[*number as usize].arity);
-        numbers.map(|number| self.callees[*number as usize].arity).chain(host)
-    }
 }
 
 fn unlinked(stub: u32, callee: Callee) -> Entry {

@@ -12,6 +12,7 @@ use super::tier::{Plan, Tier};
 use super::{Jit, Options};
 use crate::name::Name;
 use crate::runtime::ExecutionMemory;
+use crate::sema::Calls;
 use crate::sema::checked::Function;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -50,21 +51,14 @@ struct Table {
     /// For a name, whose code depends on its definition: it was inlined there,
     /// or is called by what was.
     inliners: FxHashMap<Name, Vec<Name>>,
-    /// For a name, with which numbers of arguments bound definitions call it,
-    /// and how many of them do.
-    calls: FxHashMap<Name, Vec<(u32, u32)>>,
+    /// How the bound definitions call each other.
+    calls: Calls,
 }
 
 impl Table {
     /// Binds a name; gives back what it was bound to.
     fn bind(&mut self, name: Name, state: State, definition: Arc<Definition>) -> Option<Arc<Definition>> {
-        for callee in &definition.function().callees {
-            let calls = self.calls.entry(callee.name).or_default();
-            match calls.iter_mut().find(|(arity, _)| *arity == callee.arity) {
-                Some((_, count)) => *count += 1,
-                None => calls.push((callee.arity, 1)),
-            }
-        }
+        self.calls.add(definition.function());
         let old = self.bindings.insert(name, Binding { state, definition, asked: None });
         old.map(|binding| self.released(binding))
     }
@@ -76,18 +70,7 @@ impl Table {
     }
 
     fn released(&mut self, binding: Binding) -> Arc<Definition> {
-        for callee in &binding.definition.function().callees {
-            let Some(calls) = self.calls.get_mut(&callee.name) else { continue };
-            if let Some(at) = calls.iter().position(|(arity, _)| *arity == callee.arity) {
-                calls[at].1 -= 1;
-                if calls[at].1 == 0 {
-                    calls.swap_remove(at);
-                }
-            }
-            if calls.is_empty() {
-                self.calls.remove(&callee.name);
-            }
-        }
+        self.calls.remove(binding.definition.function());
         binding.definition
     }
 
@@ -298,8 +281,7 @@ impl Bindings {
     /// Whether a bound definition calls `name` with another number of arguments
     /// than `arity`.
     pub(super) fn is_called_without(&self, name: Name, arity: u32) -> bool {
-        let table = self.table.lock();
-        table.calls.get(&name).is_some_and(|calls| calls.iter().any(|(passed, _)| *passed != arity))
+        self.table.lock().calls.misfit(name, arity)
     }
 
     /// What a name is bound to, and how far it is.

@@ -6,8 +6,9 @@
 //! began in *e* or before. (The scheme is that of K. Fraser, "Practical
 //! lock-freedom", 2004, section 5.2.3, with runs as critical regions.)
 
+use crate::runtime::Fence;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Not running.
@@ -23,11 +24,20 @@ pub(super) struct Epochs<T> {
     now: AtomicU64,
     activities: Mutex<Vec<Weak<Activity>>>,
     garbage: Mutex<Vec<(u64, T)>>,
+    /// How much garbage there is, for those who need not know exactly.
+    waiting: AtomicUsize,
+    fence: Fence,
 }
 
 impl<T> Epochs<T> {
     pub(super) fn new() -> Self {
-        Self { now: AtomicU64::new(0), activities: Mutex::default(), garbage: Mutex::default() }
+        Self {
+            now: AtomicU64::new(0),
+            activities: Mutex::default(),
+            garbage: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            fence: Fence::new(),
+        }
     }
 
     /// Takes part from now on, idle at first.
@@ -42,17 +52,26 @@ impl<T> Epochs<T> {
     /// Marks the beginning of a run. Returns false, and changes nothing, if
     /// one is in progress already. What code the run enters must be looked up
     /// after this.
+    #[inline]
     pub(super) fn begin(&self, activity: &Activity) -> bool {
         if activity.0.load(Ordering::Relaxed) != IDLE {
             return false;
         }
-        activity.0.store(self.now.load(Ordering::SeqCst), Ordering::SeqCst);
+        activity.0.store(self.now.load(Ordering::SeqCst), Ordering::Relaxed);
+        // Before the code to enter is looked up.
+        self.fence.light();
         true
     }
 
-    /// Marks the end of a run that [`begin`](Self::begin) said true to.
+    /// Marks the end of a run that [`begin`](Self::begin) said true to, and
+    /// frees what waited for it. What another thread gives up at this very
+    /// moment may be left to the next end of a run.
+    #[inline]
     pub(super) fn end(&self, activity: &Activity) {
-        activity.0.store(IDLE, Ordering::SeqCst);
+        activity.0.store(IDLE, Ordering::Release);
+        if self.waiting.load(Ordering::Relaxed) != 0 {
+            self.collect();
+        }
     }
 
     /// Gives up something that no run can enter from now on.
@@ -60,12 +79,13 @@ impl<T> Epochs<T> {
         let mut waiting = self.garbage.lock();
         let epoch = self.now.fetch_add(1, Ordering::SeqCst);
         waiting.push((epoch, garbage));
+        self.waiting.store(waiting.len(), Ordering::Relaxed);
         drop(waiting);
         self.collect();
     }
 
     /// Frees what no run can still be in.
-    pub(super) fn collect(&self) {
+    fn collect(&self) {
         let oldest = self.oldest();
         let mut garbage = self.garbage.lock();
         if garbage.first().is_none_or(|(epoch, _)| *epoch >= oldest) {
@@ -73,6 +93,7 @@ impl<T> Epochs<T> {
         }
         let kept = garbage.partition_point(|(epoch, _)| *epoch < oldest);
         let freed: Vec<_> = garbage.drain(..kept).collect();
+        self.waiting.store(garbage.len(), Ordering::Relaxed);
         // Freeing takes locks of its own.
         drop(garbage);
         drop(freed);
@@ -85,6 +106,8 @@ impl<T> Epochs<T> {
     }
 
     fn oldest(&self) -> u64 {
+        // After the last way into the garbage is gone.
+        self.fence.heavy();
         let activities = self.activities.lock();
         let begun =
             activities.iter().filter_map(|activity| Some(activity.upgrade()?.0.load(Ordering::SeqCst)));
@@ -114,7 +137,6 @@ mod tests {
         assert!(epochs.begin(&late));
         assert_eq!((freed.load(Ordering::SeqCst), epochs.waiting()), (0, 1));
         epochs.end(&early);
-        epochs.collect();
         assert_eq!((freed.load(Ordering::SeqCst), epochs.waiting()), (1, 0), "the late run began after it");
     }
 
@@ -128,7 +150,6 @@ mod tests {
         epochs.retire(Tally(freed.clone()));
         assert_eq!(freed.load(Ordering::SeqCst), 0);
         epochs.end(&activity);
-        epochs.collect();
         assert_eq!(freed.load(Ordering::SeqCst), 1);
     }
 

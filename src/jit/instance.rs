@@ -13,7 +13,7 @@ use crate::codegen;
 use crate::failure::{Defined, Failure, Stopped, Trace};
 use crate::host::{HostError, Output};
 use crate::name::Name;
-use crate::runtime::{self, Execution, ExecutionMemory, Left, Slot, Stop, Surroundings};
+use crate::runtime::{self, Arguments, Execution, ExecutionMemory, Left, Slot, Stop, Surroundings};
 use crate::sema::checked::Function;
 use crate::stop::Stopper;
 use rustc_hash::FxHashMap;
@@ -30,6 +30,8 @@ pub struct Instance {
     /// How many arguments the program says that foreign functions take.
     declared: FxHashMap<Name, u32>,
     run_nanoseconds: u64,
+    /// Nanoseconds that runs have waited for compilers.
+    waited: u64,
 }
 
 /// A definition that a name is, or was, bound to, with its code if that has
@@ -67,6 +69,7 @@ impl Instance {
             execution: Execution::new(memory, stack),
             declared: FxHashMap::default(),
             run_nanoseconds: 0,
+            waited: 0,
         })
     }
 
@@ -90,7 +93,9 @@ impl Instance {
         Stopper::new(self.bindings.memory().clone())
     }
 
-    /// Nanoseconds spent in compiled code, without waiting for compilers.
+    /// Nanoseconds spent in top-level expressions, without waiting for
+    /// compilers. Calls from Rust are not timed, which would take longer than
+    /// many of them.
     pub fn run_nanoseconds(&self) -> u64 {
         self.run_nanoseconds
     }
@@ -215,7 +220,11 @@ impl Instance {
         let plan = self.bindings.plan(&self.jit, expression, None);
         let plan = Plan { options: codegen::Options { hot_after: None, ..plan.options }, ..plan };
         let code = self.jit.expression(expression, plan, &self.stopper())?;
-        self.enter(|_| code.body(), &[], output)
+        let (start, waited) = (Instant::now(), self.waited);
+        let result = self.enter(|_| code.body(), Arguments::NONE, output);
+        let waited = self.waited - waited;
+        self.run_nanoseconds += nanoseconds(start.elapsed()).saturating_sub(waited);
+        result
     }
 
     /// Compiles a function that no name is bound to.
@@ -238,7 +247,8 @@ impl Instance {
         arguments: &[f64],
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
-        self.enter(|_| formula.0.body(), arguments, output)
+        let mut room = [0.0; 8];
+        self.enter(|_| formula.0.body(), Arguments::new(arguments, &mut room), output)
     }
 
     /// The slot for calls of a function from Rust.
@@ -254,7 +264,13 @@ impl Instance {
     ///
     /// # Errors
     /// Why it did not run to its end.
-    pub fn call(&mut self, slot: Slot, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Stopped> {
+    #[inline]
+    pub fn call(
+        &mut self,
+        slot: Slot,
+        arguments: Arguments<'_>,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
         self.enter(|memory| memory.slot(slot), arguments, output)
     }
 
@@ -275,41 +291,43 @@ impl Instance {
         Ok(())
     }
 
+    #[inline]
     #[allow(unsafe_code)]
     fn enter(
         &mut self,
         body: impl FnOnce(&ExecutionMemory) -> usize,
-        arguments: &[f64],
+        arguments: Arguments<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
-        let jit = self.jit.clone();
-        let outermost = jit.epochs.begin(&self.activity);
-        let body = body(self.bindings.memory());
-        let start = Instant::now();
-        let (bindings, declared) = (&self.bindings, &self.declared);
-        let mut run = Run { jit: &jit, bindings, declared, output, failure: None, waited: 0 };
+        let Self { jit, bindings, activity, execution, declared, .. } = self;
+        let outermost = jit.epochs.begin(activity);
+        let body = body(bindings.memory());
+        let mut run = Run { jit, bindings, declared, output, failure: None, waited: 0 };
         // SAFETY: the body is that of an expression without parameters, which
         // its caller keeps, or what a slot for this number of arguments leads
         // to. Slots lead to trampolines of the JIT's pool, or to bodies of
         // that number of arguments, which the epoch begun above keeps.
-        let result = unsafe { self.execution.call(body, arguments, &mut run) };
+        let result = unsafe { execution.call(body, arguments, &mut run) };
         let Run { failure, waited, .. } = run;
-        self.run_nanoseconds += nanoseconds(start.elapsed()).saturating_sub(waited);
+        self.waited += waited;
         if outermost {
-            jit.epochs.end(&self.activity);
-            jit.epochs.collect();
+            jit.epochs.end(activity);
         }
-        match result.map_err(|error| Failure::System(error.to_string()))? {
-            Ok(value) => Ok(value),
-            Err(left) => {
-                let (caller, trace) = self.trace(left);
-                let failure = failure.unwrap_or(Failure::Interrupted).called_by(caller);
-                if outermost && matches!(failure, Failure::StackOverflow) {
-                    self.execution.release_stack();
-                }
-                Err(Stopped { failure, trace })
-            }
+        match result {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(left)) => Err(self.failed(left, failure, outermost)),
+            Err(error) => Err(Failure::System(error.to_string()).into()),
         }
+    }
+
+    #[cold]
+    fn failed(&self, left: Left, failure: Option<Failure>, outermost: bool) -> Stopped {
+        let (caller, trace) = self.trace(left);
+        let failure = failure.unwrap_or(Failure::Interrupted).called_by(caller);
+        if outermost && matches!(failure, Failure::StackOverflow) {
+            self.execution.release_stack();
+        }
+        Stopped { failure, trace }
     }
 
     /// Who was running where a run was left, and the calls in progress.

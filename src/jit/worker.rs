@@ -15,8 +15,12 @@ use std::thread::{self, JoinHandle};
 /// Reserved, and taken from the system only as far as it is used.
 const STACK: usize = 1 << 30;
 
-/// Something to be done by a worker.
-pub(super) type Job = Box<dyn FnOnce() + Send>;
+/// Something to be done by a worker. It gives back how to tell of its end:
+/// whoever is told may submit the next job at once, to the same worker.
+pub(super) type Job = Box<dyn FnOnce() -> Announcement + Send>;
+
+/// Tells whoever waits for a job that it is done.
+pub(super) type Announcement = Box<dyn FnOnce()>;
 
 /// How soon a job is to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +49,7 @@ struct Queue {
 struct Jobs {
     now: VecDeque<Job>,
     later: VecDeque<Job>,
+    /// Threads that wait for a job, or have finished one.
     idle: usize,
     closed: bool,
 }
@@ -121,23 +126,31 @@ impl Workers {
 
 impl Queue {
     fn work(&self) {
-        while let Some(job) = self.next() {
-            job();
+        let mut finished: Option<Announcement> = None;
+        while let Some(job) = self.next(finished.take()) {
+            finished = Some(job());
         }
     }
 
-    fn next(&self) -> Option<Job> {
+    /// The next job; before that, this thread being free for it again, the end
+    /// of the last one is announced.
+    fn next(&self, finished: Option<Announcement>) -> Option<Job> {
         let mut jobs = self.jobs.lock();
+        jobs.idle += 1;
+        if let Some(announce) = finished {
+            drop(jobs);
+            announce();
+            jobs = self.jobs.lock();
+        }
         loop {
             if let Some(job) = jobs.now.pop_front().or_else(|| jobs.later.pop_front()) {
+                jobs.idle -= 1;
                 return Some(job);
             }
             if jobs.closed {
                 return None;
             }
-            jobs.idle += 1;
             self.wake.wait(&mut jobs);
-            jobs.idle -= 1;
         }
     }
 }

@@ -28,7 +28,16 @@ pub(super) struct OrcShimTrampolines {
 pub(super) type LandingFunction = extern "C" fn(context: *mut c_void, trampoline: u64) -> u64;
 
 unsafe extern "C" {
-    pub(super) fn orc_shim_session_create(code_limit: u64, result: *mut *mut OrcShimSession) -> LLVMErrorRef;
+    pub(super) fn orc_shim_session_create(
+        code_limit: u64,
+        anonymous: bool,
+        result: *mut *mut OrcShimSession,
+    ) -> LLVMErrorRef;
+    pub(super) fn orc_shim_session_perf_map(
+        session: *mut OrcShimSession,
+        path: *const c_char,
+    ) -> LLVMErrorRef;
+    pub(super) fn orc_shim_session_debug_objects(session: *mut OrcShimSession) -> LLVMErrorRef;
     pub(super) fn orc_shim_session_end(session: *mut OrcShimSession) -> LLVMErrorRef;
     pub(super) fn orc_shim_session_destroy(session: *mut OrcShimSession);
     pub(super) fn orc_shim_session_execution_session(

@@ -29,11 +29,17 @@ pub struct SessionOptions {
     /// Twice as many addresses are reserved, or fewer if the process is not
     /// allowed so many; memory is occupied only as it is used.
     pub code_limit: u64,
+    /// Whether the names of what is linked are written to `/tmp/perf-PID.map`,
+    /// where `perf report` looks for them.
+    pub perf_map: bool,
+    /// Whether debuggers are told of what is linked, through GDB's JIT
+    /// interface.
+    pub debug_objects: bool,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { code_limit: 1 << 30 }
+        Self { code_limit: 1 << 30, perf_map: false, debug_objects: false }
     }
 }
 
@@ -54,7 +60,9 @@ impl Session {
     /// [`OrcError::Session`] if the host refuses what it needs.
     pub fn new(options: &SessionOptions) -> Result<Self, OrcError> {
         crate::llvm::start();
-        SessionInner::new(options).map(|inner| Self { inner: Arc::new(inner) })
+        let inner = SessionInner::new(options)?;
+        inner.tell_tools(options)?;
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Adds an empty dylib. It lives as long as the session.
@@ -159,8 +167,9 @@ unsafe impl Sync for SessionInner {}
 impl SessionInner {
     fn new(options: &SessionOptions) -> Result<Self, OrcError> {
         let mut shim = ptr::null_mut();
+        let (limit, anonymous) = (options.code_limit, options.perf_map);
         // SAFETY: on success the result is a session that we own.
-        let error = unsafe { ffi::orc_shim_session_create(options.code_limit, &raw mut shim) };
+        let error = unsafe { ffi::orc_shim_session_create(limit, anonymous, &raw mut shim) };
         check(error, OrcError::Session)?;
         let shim = NonNull::new(shim).expect("success means a session");
         let reports = Box::<Reports>::default();
@@ -179,6 +188,23 @@ impl SessionInner {
             creating_dylib: Mutex::default(),
             dropped_trackers: Mutex::default(),
         })
+    }
+
+    /// Has profilers and debuggers told, as far as the options say.
+    fn tell_tools(&self, options: &SessionOptions) -> Result<(), OrcError> {
+        if options.perf_map {
+            let path = CString::new(format!("/tmp/perf-{}.map", std::process::id())).unwrap_or_default();
+            // SAFETY: the session is alive and links nothing yet; the path ends
+            // with a NUL and is read during the call.
+            let error = unsafe { ffi::orc_shim_session_perf_map(self.shim(), path.as_ptr()) };
+            check(error, OrcError::Session)?;
+        }
+        if options.debug_objects {
+            // SAFETY: the session is alive and links nothing yet.
+            let error = unsafe { ffi::orc_shim_session_debug_objects(self.shim()) };
+            check(error, OrcError::Session)?;
+        }
+        Ok(())
     }
 
     pub(super) fn shim(&self) -> *mut ffi::OrcShimSession {

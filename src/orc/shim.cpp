@@ -12,13 +12,19 @@
 #include "llvm-c/Orc.h"
 #include "llvm/ExecutionEngine/JITLink/JITLink.h"
 #include "llvm/ExecutionEngine/Orc/Core.h"
+#include "llvm/ExecutionEngine/Orc/Debugging/ELFDebugObjectPlugin.h"
 #include "llvm/ExecutionEngine/Orc/IndirectionUtils.h"
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
 #include "llvm/ExecutionEngine/Orc/OrcABISupport.h"
 #include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
+#include "llvm/ExecutionEngine/Orc/TargetProcess/JITLoaderGDB.h"
 #include "llvm/Support/CBindingWrapping.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
 
+#include <cstdio>
 #include <memory>
+#include <string>
 #include <utility>
 
 using namespace llvm;
@@ -55,8 +61,9 @@ struct Session {
   std::unique_ptr<ObjectLinkingLayer> Layer;
 };
 
-Expected<std::unique_ptr<Session>> createSession(uint64_t CodeLimit) {
-  auto Memory = createSlab(CodeLimit);
+Expected<std::unique_ptr<Session>> createSession(uint64_t CodeLimit,
+                                                 bool Anonymous) {
+  auto Memory = createSlab(CodeLimit, Anonymous);
   if (!Memory)
     return Memory.takeError();
   auto S = std::make_unique<Session>();
@@ -88,6 +95,52 @@ void keepPrivate(jitlink::LinkGraph &G, const SymbolFlagsMap &Promised) {
   for (auto *Sym : G.absolute_symbols())
     Demote(*Sym);
 }
+
+//===----------------------------------------------------------------------===//
+// Profilers and debuggers
+//===----------------------------------------------------------------------===//
+
+/// Appends what is linked to the file in which perf(1) looks for names:
+/// `START SIZE NAME` in each line, the numbers hexadecimal. (Linux,
+/// tools/perf/Documentation/jit-interface.txt)
+class PerfMap final : public ObjectLinkingLayer::Plugin {
+public:
+  explicit PerfMap(std::FILE *File) : File(File) {}
+  ~PerfMap() override { std::fclose(File); }
+
+  void modifyPassConfig(MaterializationResponsibility &, jitlink::LinkGraph &,
+                        jitlink::PassConfiguration &Config) override {
+    Config.PostFixupPasses.push_back([this](jitlink::LinkGraph &G) {
+      write(G);
+      return Error::success();
+    });
+  }
+
+  Error notifyFailed(MaterializationResponsibility &) override {
+    return Error::success();
+  }
+  Error notifyRemovingResources(JITDylib &, ResourceKey) override {
+    return Error::success();
+  }
+  void notifyTransferringResources(JITDylib &, ResourceKey,
+                                   ResourceKey) override {}
+
+private:
+  void write(jitlink::LinkGraph &G) {
+    std::string Lines;
+    raw_string_ostream Stream(Lines);
+    for (auto *Sym : G.defined_symbols())
+      if (Sym->hasName() && Sym->isCallable())
+        Stream << formatv("{0:x-} {1:x-} {2}\n", Sym->getAddress().getValue(),
+                          Sym->getSize(), *Sym->getName());
+    // In one piece, since several threads link, and at once, since the process
+    // may end without a farewell.
+    std::fwrite(Lines.data(), 1, Lines.size(), File);
+    std::fflush(File);
+  }
+
+  std::FILE *File;
+};
 
 //===----------------------------------------------------------------------===//
 // Units
@@ -187,13 +240,36 @@ static TrampolinePool *unwrapTrampolines(OrcShimTrampolines *T) {
   return reinterpret_cast<TrampolinePool *>(T);
 }
 
-/// Creates a session that the caller must end, then destroy.
-LLVMErrorRef orc_shim_session_create(uint64_t CodeLimit,
+/// Creates a session that the caller must end, then destroy; its code is in
+/// Anonymous memory or in that of a file.
+LLVMErrorRef orc_shim_session_create(uint64_t CodeLimit, bool Anonymous,
                                      OrcShimSession **Result) {
-  auto S = createSession(CodeLimit);
+  auto S = createSession(CodeLimit, Anonymous);
   if (!S)
     return wrap(S.takeError());
   *Result = reinterpret_cast<OrcShimSession *>(S->release());
+  return LLVMErrorSuccess;
+}
+
+/// From now on appends the names of what is linked to the file Path.
+LLVMErrorRef orc_shim_session_perf_map(OrcShimSession *S, const char *Path) {
+  std::FILE *File = std::fopen(Path, "a");
+  if (!File)
+    return wrap(errorCodeToError(errnoAsErrorCode()));
+  unwrapSession(S)->Layer->addPlugin(std::make_shared<PerfMap>(File));
+  return LLVMErrorSuccess;
+}
+
+/// From now on tells a debugger that is attached, or will be, what is linked.
+LLVMErrorRef orc_shim_session_debug_objects(OrcShimSession *S) {
+  auto &Owner = *unwrapSession(S);
+  Error Err = Error::success();
+  auto Plugin = std::make_shared<ELFDebugObjectPlugin>(
+      *Owner.ES, /*RequireDebugSections=*/false, /*AutoRegisterCode=*/true,
+      Err);
+  if (Err)
+    return wrap(std::move(Err));
+  Owner.Layer->addPlugin(std::move(Plugin));
   return LLVMErrorSuccess;
 }
 

@@ -420,9 +420,38 @@ bool mapViews(char *Base, uint64_t Limit, int File) {
          Map(Base + Limit, PROT_READ | PROT_WRITE);
 }
 
+/// Makes a file, and the two views of it; null, or the call that failed. The
+/// views keep the file.
+const char *mapFile(char *Base, uint64_t Limit) {
+  int File = createFile();
+  if (File < 0)
+    return "memfd_create";
+  const char *Refused = ::ftruncate(File, Limit)       ? "ftruncate"
+                        : !mapViews(Base, Limit, File) ? "mmap"
+                                                       : nullptr;
+  ::close(File);
+  return Refused;
+}
+
+/// The same for memory of no file. All of it is charged to the process where
+/// the system does not overcommit.
+const char *mapAnonymous(char *Base, uint64_t Limit) {
+  void *Writable =
+      ::mmap(Base + Limit, Limit, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (Writable == MAP_FAILED)
+    return "mmap";
+  // A shared mapping of size 0 moves nothing and is mapped once more.
+  if (::mremap(Writable, 0, Limit, MREMAP_MAYMOVE | MREMAP_FIXED, Base) ==
+      MAP_FAILED)
+    return "mremap";
+  return ::mprotect(Base, Limit, PROT_READ | PROT_EXEC) ? "mprotect" : nullptr;
+}
+
 } // namespace
 
-Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit) {
+Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit,
+                                                 bool Anonymous) {
   Limit = alignTo(std::clamp(Limit, SmallestSlab, LargestSlab), SmallestSlab);
   char *Base = reserve(Limit);
   while (!Base && Limit / 2 >= SmallestSlab)
@@ -430,16 +459,9 @@ Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit) {
   if (!Base)
     return systemFailure("mmap");
   auto Result = std::make_unique<Slab>(Base, Limit);
-  int File = createFile();
-  if (File < 0)
-    return systemFailure("memfd_create");
-  const char *Refused = ::ftruncate(File, Limit) ? "ftruncate"
-                        : mapViews(Base, Limit, File) ? nullptr
-                                                      : "mmap";
-  Error Err = Refused ? systemFailure(Refused) : Error::success();
-  // The views keep the file.
-  ::close(File);
-  if (Err)
-    return Err;
+  const char *Refused =
+      Anonymous ? mapAnonymous(Base, Limit) : mapFile(Base, Limit);
+  if (Refused)
+    return systemFailure(Refused);
   return Result;
 }

@@ -15,7 +15,9 @@ public:
 };
 
 /// Code memory for up to Limit bytes; for less, if the process has no room for
-/// so many addresses.
-llvm::Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit);
+/// so many addresses. In Anonymous memory perf(1) looks names up, which it
+/// does not in that of a file.
+llvm::Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit,
+                                                       bool Anonymous);
 
 #endif

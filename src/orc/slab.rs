@@ -83,7 +83,7 @@ fn data_is_read_written_and_zeroed() {
 
 #[test]
 fn a_full_memory_is_an_error_until_some_is_freed() {
-    let session = Session::new(&SessionOptions { code_limit: 1 << 20 }).unwrap();
+    let session = Session::new(&SessionOptions { code_limit: 1 << 20, ..SessionOptions::default() }).unwrap();
     let dylib = session.create_dylib("main").unwrap();
     let (first, _) = link(&session, &dylib, "first", large("first", 600_000));
     for round in 0..3 {
@@ -108,7 +108,7 @@ fn a_full_memory_is_an_error_until_some_is_freed() {
 #[test]
 fn limits_are_bounded() {
     for code_limit in [0, u64::MAX] {
-        let session = Session::new(&SessionOptions { code_limit }).unwrap();
+        let session = Session::new(&SessionOptions { code_limit, ..SessionOptions::default() }).unwrap();
         let dylib = session.create_dylib("main").unwrap();
         assert_eq!(call(link(&session, &dylib, "f", constant("f", 1)).1), 1);
     }

@@ -83,7 +83,7 @@ pub(super) fn draw(curve: &Curve, width: usize) -> Option<String> {
     for line in 0..rows {
         let label = labels.iter().find(|(at, _)| *at == line).map_or("", |(_, label)| label);
         let axis = if label.is_empty() { '│' } else { '┤' };
-        picture.push_str(&format!("{label:>margin$} {axis}"));
+        picture += &format!("{label:>margin$} {axis}");
         picture.push_str(&canvas.line(line, if zero == Some(line) { '┈' } else { ' ' }));
         picture.truncate(picture.trim_end().len());
         picture.push('\n');

@@ -26,7 +26,7 @@ pub(super) fn without_prompts(text: &str) -> String {
 pub(super) fn is_incomplete(context: &Context, text: &str) -> bool {
     match command::split(text) {
         Some((name, arguments)) => {
-            command::find(name).is_ok_and(super::command::Command::takes_code)
+            command::find(name).is_ok_and(command::Command::takes_code)
                 && !arguments.is_empty()
                 && context.is_incomplete(&Source::new("", arguments))
         }

@@ -3,6 +3,7 @@
 use super::command::{self, COMMANDS, Trouble};
 use super::session::Session;
 use crate::State;
+use crate::config::Mode;
 use crate::context::{Description, Stage};
 
 pub(super) fn help(session: &mut Session<'_>, topic: &str) -> Result<(), Trouble> {
@@ -35,9 +36,9 @@ fn overview() -> String {
     for command in COMMANDS {
         let head = head(command);
         if head.len() > width {
-            text.push_str(&format!("  {head}\n  {:width$}  {}\n", "", command.help));
+            text += &format!("  {head}\n  {:width$}  {}\n", "", command.help);
         } else {
-            text.push_str(&format!("  {head:width$}  {}\n", command.help));
+            text += &format!("  {head:width$}  {}\n", command.help);
         }
     }
     text.push_str("The beginning of a name will do. `ans` is the last value.");
@@ -53,20 +54,20 @@ fn described(session: &Session<'_>, name: &str) -> Option<String> {
     let known = session.context.describe(name)?;
     let mut text = known.signature.clone();
     for line in known.documentation.iter().flat_map(|documentation| documentation.lines()) {
-        text.push_str(&format!("\n    {line}"));
+        text += &format!("\n    {line}");
     }
     for line in known.text.lines() {
-        text.push_str(&format!("\n  {}", session.faint(line)));
+        text += &format!("\n  {}", session.faint(line));
     }
-    text.push_str(&format!("\n{:<10} {}", "state", state_of(&known)));
+    text += &format!("\n{:<10} {}", "state", state_of(session, &known));
     for (what, names) in [("calls", &known.callees), ("called by", &known.callers)] {
         if !names.is_empty() {
-            text.push_str(&format!("\n{what:<10} {}", names.join(", ")));
+            text += &format!("\n{what:<10} {}", names.join(", "));
         }
     }
     let (source, line) = &known.place;
     if !source.starts_with('<') {
-        text.push_str(&format!("\n{:<10} {source}:{line}", "from"));
+        text += &format!("\n{:<10} {source}:{line}", "from");
     }
     Some(text)
 }
@@ -76,15 +77,14 @@ fn host_function(session: &Session<'_>, name: &str) -> Option<String> {
     Some(format!("{signature}\n    a function of the host"))
 }
 
-fn state_of(known: &Description) -> String {
+fn state_of(session: &Session<'_>, known: &Description) -> String {
     match known.state {
-        State::Materialized => format!("materialized, {}, {}", tier(known), bytes(known.code_bytes)),
+        State::Materialized if session.context.engine().mode() == Mode::Interpret => "interpreted".into(),
+        State::Materialized => {
+            format!("materialized, native {:?}, {}", known.level, bytes(known.code_bytes))
+        }
         other => other.text().to_owned(),
     }
-}
-
-fn tier(known: &Description) -> String {
-    format!("native {:?}", known.level)
 }
 
 fn bytes(count: u64) -> String {
@@ -99,7 +99,7 @@ pub(super) fn list(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
     }
     let width = all.iter().map(|known| known.signature.chars().count()).max().unwrap_or_default();
     for known in &all {
-        session.screen.line(&format!("{:width$}  {}", known.signature, state_of(known)));
+        session.screen.line(&format!("{:width$}  {}", known.signature, state_of(session, known)));
     }
     let ready = all.iter().filter(|known| known.state == State::Materialized);
     let (materialized, size) = (ready.clone().count(), ready.map(|known| known.code_bytes).sum());
@@ -110,7 +110,7 @@ pub(super) fn list(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
 
 pub(super) fn state(session: &mut Session<'_>, name: &str) -> Result<(), Trouble> {
     match session.context.describe(name) {
-        Some(known) => session.screen.line(&format!("{} {}", known.signature, state_of(&known))),
+        Some(known) => session.screen.line(&format!("{} {}", known.signature, state_of(session, &known))),
         None if session.context.is_function(name) => {
             session.screen.line(&format!("{name} is a function of the host"));
         }

@@ -49,7 +49,7 @@ fn head(title: &str) -> String {
     let (left, top, right, bottom) = FRAME;
     let (width, height, middle) = (right - left, bottom - top, f64::midpoint(left, right));
     format!(
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">
+        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">
 <title>{title}</title>
 <style>
 rect.page {{ fill: #ffffff }}
@@ -71,7 +71,7 @@ path.curve {{ stroke: #5aa9ff }}
 <clipPath id="frame"><rect x="{left}" y="{top}" width="{width}" height="{height}"/></clipPath>
 <rect class="page" width="{WIDTH}" height="{HEIGHT}"/>
 <text x="{middle}" y="30" text-anchor="middle" class="title">{title}</text>
-"##
+"#
     )
 }
 

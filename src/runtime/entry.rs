@@ -68,6 +68,45 @@ thread_local! {
     static CURRENT: Cell<*const Header> = const { Cell::new(ptr::null()) };
 }
 
+/// The arguments of a call, in memory that has room for all the registers
+/// that arguments go to.
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments<'a> {
+    doubles: &'a [f64],
+    count: usize,
+}
+
+/// How many arguments go to registers.
+pub const REGISTERS: usize = 8;
+
+impl<'a> Arguments<'a> {
+    /// No arguments.
+    pub const NONE: Self = Self { doubles: &[0.0; REGISTERS], count: 0 };
+
+    /// The first `count` of these.
+    #[inline]
+    pub fn few(registers: &'a [f64; REGISTERS], count: u32) -> Self {
+        Self { doubles: registers, count: REGISTERS.min(count as usize) }
+    }
+
+    /// Any number of arguments, copied to `room` if they are few.
+    pub fn new(arguments: &'a [f64], room: &'a mut [f64; REGISTERS]) -> Self {
+        let count = arguments.len();
+        match room.get_mut(..count) {
+            Some(start) => {
+                start.copy_from_slice(arguments);
+                Self { doubles: room, count }
+            }
+            None => Self { doubles: arguments, count },
+        }
+    }
+
+    /// The arguments alone.
+    pub fn as_slice(&self) -> &'a [f64] {
+        &self.doubles[..self.count]
+    }
+}
+
 impl Execution {
     /// Calls compiled code.
     ///
@@ -80,36 +119,33 @@ impl Execution {
     /// that takes exactly these arguments, stays in memory during the call,
     /// and whose slots in this execution's memory all hold such addresses,
     /// trampolines whose landing is [`enter_trampoline`], or [`refuse`].
+    #[inline]
     pub unsafe fn call(
         &mut self,
         body: usize,
-        arguments: &[f64],
+        arguments: Arguments<'_>,
         surroundings: &mut dyn Surroundings,
     ) -> std::io::Result<Result<f64, Left>> {
         let stack = self.prepare()?.unwrap_or(0);
-        if size_of_val(arguments) > self.room() {
+        if size_of_val(arguments.as_slice()) > self.room() {
             surroundings.stop(Stop::Overflow);
             return Ok(Err(Left { fault: 0, frame: 0 }));
         }
         let header: *const Header = self.memory.header();
         let mut run = Run { surroundings };
-        let outer_run = self.memory.header().owner.swap((&raw mut run) as usize, Ordering::Relaxed);
+        // Only the thread that runs uses the owner.
+        let owner = &self.memory.header().owner;
+        let outer_run = owner.load(Ordering::Relaxed);
+        owner.store((&raw mut run) as usize, Ordering::Relaxed);
         let outer = CURRENT.replace(header);
-        let mut few = [0.0; 8];
-        let registers = if arguments.len() <= few.len() {
-            few[..arguments.len()].copy_from_slice(arguments);
-            few.as_ptr()
-        } else {
-            arguments.as_ptr()
-        };
         let mut result = 0.0;
-        let more = arguments.len().saturating_sub(few.len());
+        let more = arguments.count.saturating_sub(REGISTERS);
         // SAFETY: the header is that of this execution; `body` and the slots
-        // are as the caller promises; `registers` points to at least 8
-        // doubles and `more` beyond them; the stack is this execution's own,
+        // are as the caller promises; the arguments are at least 8 doubles
+        // (`Arguments`) and `more` beyond them; the stack is this execution's own,
         // or 0 when it is the one in use. The pointer to `run` is used only
         // by routines that `enter` calls, and is reset below.
-        let left = unsafe { enter(header, body, registers, more, stack, &raw mut result) };
+        let left = unsafe { enter(header, body, arguments.doubles.as_ptr(), more, stack, &raw mut result) };
         CURRENT.set(outer);
         let header = self.memory.header();
         header.owner.store(outer_run, Ordering::Relaxed);
@@ -156,7 +192,11 @@ extern "C" fn on_stop(header: &Header, stack: usize) {
     header.limit.store(limit, Ordering::SeqCst);
     let requests = header.requests.load(Ordering::SeqCst);
     let stop = if let Some(request) = Request::first(requests) {
-        header.requests.fetch_and(!(request as u64), Ordering::SeqCst);
+        let bit = request as u64;
+        if header.requests.fetch_and(!bit, Ordering::SeqCst) != bit {
+            // The others are for the next run.
+            header.limit.store(usize::MAX, Ordering::SeqCst);
+        }
         Stop::Requested(request)
     } else if stack < limit {
         Stop::Overflow
@@ -245,6 +285,8 @@ unsafe extern "C" fn enter(
         "test r8, r8",
         "cmovnz rsp, r8",
         // Arguments beyond the eighth go to the stack, 16-byte aligned.
+        "test rcx, rcx",
+        "jz 4f",
         "lea rax, [rcx * 8 + 15]",
         "and rax, -16",
         "sub rsp, rax",
@@ -257,6 +299,8 @@ unsafe extern "C" fn enter(
         "mov [rsp + rax * 8], r10",
         "inc rax",
         "jmp 2b",
+        "4:",
+        "and rsp, -16",
         "3:",
         "movsd xmm0, [rdx]",
         "movsd xmm1, [rdx + 8]",

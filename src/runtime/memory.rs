@@ -57,11 +57,13 @@ impl Memory {
     }
 
     /// The lowest address.
+    #[inline]
     pub(super) fn address(&self) -> usize {
         self.start.as_ptr() as usize
     }
 
     /// How many bytes there are.
+    #[inline]
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -81,6 +83,7 @@ impl Memory {
     }
 
     /// What stands at `offset`, which must be aligned for it and in range.
+    #[inline]
     pub(super) fn at<T: Shared>(&self, offset: usize) -> &T {
         assert!(offset.is_multiple_of(align_of::<T>()) && offset + size_of::<T>() <= self.size);
         // SAFETY: in range and aligned as just checked (the start is aligned

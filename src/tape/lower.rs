@@ -10,14 +10,15 @@
 //! A `for` stands in the text as condition, step, body and runs as body, step,
 //! condition; so the first two are lifted off and put back after the body.
 
+use super::condition::{Condition, Jump, Operand, Test};
 use super::flow::Flow;
+use super::numbering::Table;
 use super::op::{INDEX_END, Op, Raw, encode};
 use super::{Callee, Environment, Tape, TooMany};
 use crate::host::Intrinsic;
 use crate::name::Name;
 use crate::sema::checked::{Function, Node};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
-use rustc_hash::FxHashMap;
 
 /// Lowers a function; see [`Tape::lower`].
 pub(super) fn lower(function: &Function, environment: Environment<'_>) -> Result<Tape, TooMany> {
@@ -32,14 +33,6 @@ pub(super) fn lower(function: &Function, environment: Environment<'_>) -> Result
     lowering.finish()
 }
 
-/// Where an operand comes from.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Operand {
-    Accumulator,
-    Slot(u32),
-    Number(f64),
-}
-
 /// An expression whose instructions have been appended as far as needed.
 #[derive(Debug)]
 enum Value {
@@ -51,23 +44,6 @@ enum Value {
     True(Vec<usize>),
     /// The function has returned.
     Returned,
-}
-
-/// A comparison, or with `Truth` the test of its left side alone.
-#[derive(Clone, Copy, Debug)]
-struct Condition {
-    test: Test,
-    left: Operand,
-    right: Operand,
-    negated: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Test {
-    Less,
-    LessEqual,
-    Equal,
-    Truth,
 }
 
 /// Instructions with the nodes they were made for.
@@ -813,71 +789,4 @@ fn member(first: Op, place: u8) -> Op {
 fn storing(op: Op) -> Option<Op> {
     let place = (op as u8).checked_sub(Op::AddAS as u8)?;
     (op as u8 <= Op::DivideKS as u8).then(|| member(Op::AddASTo, place))
-}
-
-/// How a test is made to jump.
-enum Jump {
-    /// By an operation on the accumulator.
-    Accumulator(Op),
-    /// By one of seven operations, of which this is the first.
-    Family(Op),
-}
-
-impl Test {
-    /// The first of the operations that give the test's result as a number.
-    fn value(self) -> Option<Op> {
-        match self {
-            Self::Less => Some(Op::LessAS),
-            Self::LessEqual => Some(Op::LessEqualAS),
-            Self::Equal => Some(Op::EqualAS),
-            Self::Truth => None,
-        }
-    }
-
-    fn jump(self, wanted: bool) -> Jump {
-        match (self, wanted) {
-            (Self::Less, true) => Jump::Family(Op::IfLessAS),
-            (Self::Less, false) => Jump::Family(Op::UnlessLessAS),
-            (Self::LessEqual, true) => Jump::Family(Op::IfLessEqualAS),
-            (Self::LessEqual, false) => Jump::Family(Op::UnlessLessEqualAS),
-            (Self::Equal, true) => Jump::Family(Op::IfEqualAS),
-            (Self::Equal, false) => Jump::Family(Op::UnlessEqualAS),
-            (Self::Truth, true) => Jump::Accumulator(Op::If),
-            (Self::Truth, false) => Jump::Accumulator(Op::Unless),
-        }
-    }
-}
-
-impl Condition {
-    /// Whether there is an operation that makes the comparison, increments
-    /// and goes back.
-    fn fits_loop(&self) -> bool {
-        let compares = matches!(self.test, Test::Less | Test::LessEqual) && !self.negated;
-        let numbers = matches!((self.left, self.right), (Operand::Number(_), Operand::Number(_)));
-        let accumulator = [self.left, self.right].contains(&Operand::Accumulator);
-        compares && !numbers && !accumulator
-    }
-}
-
-/// Entries numbered in the order they are first met.
-struct Table<T> {
-    entries: Vec<T>,
-    index: FxHashMap<T, u32>,
-}
-
-impl<T> Default for Table<T> {
-    fn default() -> Self {
-        Self { entries: Vec::new(), index: FxHashMap::default() }
-    }
-}
-
-impl<T: Copy + Eq + std::hash::Hash> Table<T> {
-    fn index(&mut self, entry: T) -> Raw {
-        let entries = &mut self.entries;
-        let index = *self.index.entry(entry).or_insert_with(|| {
-            entries.push(entry);
-            entries.len() as u32 - 1
-        });
-        index.into()
-    }
 }

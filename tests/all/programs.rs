@@ -163,7 +163,10 @@ impl Program {
         if self.places_differ {
             for line in &mut lines {
                 if let Some((code, rest)) = line.split_once("] ") {
-                    let message = rest.split_once(' ').map_or(rest, |(_, message)| message);
+                    let message = match rest.split_once(' ') {
+                        Some((place, message)) if is_place(place) => message,
+                        Some(_) | None => rest,
+                    };
                     *line = format!("{code}] {message}");
                 }
             }
@@ -176,6 +179,12 @@ impl Program {
         let drawn = if self.calls_differ || self.places_differ { "" } else { ran.err() };
         self.expectation(ran) + drawn
     }
+}
+
+/// Whether a word is a line and a column: `3:14`.
+fn is_place(word: &str) -> bool {
+    word.split_once(':')
+        .is_some_and(|(line, column)| line.parse::<u32>().is_ok() && column.parse::<u32>().is_ok())
 }
 
 /// The first lines in which two texts differ.

@@ -1,0 +1,90 @@
+//! Programs too large to keep, written anew for each run.
+
+use std::fmt::Write as _;
+
+/// So many definitions, ten of them called.
+pub fn definitions(count: usize, language: Language) -> String {
+    let mut text = String::new();
+    for index in 0..count {
+        let next = (index + 1) % count;
+        let _ = match language {
+            Language::Kal => writeln!(
+                text,
+                "def f{index}(x y) if x < y then x * {index} + y * 2.5 - 1 else (if x == 1e9 then f{next}(y, x) else x / 3.25)"
+            ),
+            Language::JavaScript => writeln!(
+                text,
+                "function f{index}(x, y) {{ return x < y ? x * {index} + y * 2.5 - 1 : (x == 1e9 ? f{next}(y, x) : x / 3.25) }}"
+            ),
+            Language::Lua => writeln!(
+                text,
+                "function f{index}(x, y) if x < y then return x * {index} + y * 2.5 - 1 elseif x == 1e9 then return f{next}(y, x) else return x / 3.25 end end"
+            ),
+        };
+    }
+    let calls: Vec<String> = (0..10).map(|index| format!("f{}({index}, 5)", index * (count / 10))).collect();
+    let sum = calls.join(" + ");
+    let _ = match language {
+        Language::Kal => writeln!(text, "{sum}"),
+        Language::JavaScript => writeln!(text, "console.log({sum})"),
+        Language::Lua => writeln!(text, "print({sum})"),
+    };
+    text
+}
+
+#[derive(Clone, Copy)]
+pub enum Language {
+    Kal,
+    JavaScript,
+    Lua,
+}
+
+/// How many functions one function calls below.
+const CALLS: usize = 100;
+
+/// So many functions, each called once.
+pub fn functions(count: usize) -> String {
+    let mut text = String::new();
+    for index in 0..count {
+        let (a, b) = (index % 13, index % 7 + 1);
+        let _ = writeln!(
+            text,
+            "def f{index}(x y) if x < y then x * {index} + y * 2.5 else (x - y) * {a} + x / {b}"
+        );
+    }
+    for group in 0..count / CALLS {
+        let calls: Vec<_> = (0..CALLS).map(|call| format!("f{}(z, {call})", group * CALLS + call)).collect();
+        let _ = writeln!(text, "def group{group}(z) {}", calls.join(" + "));
+    }
+    let groups: Vec<_> = (0..count / CALLS).map(|group| format!("group{group}(50)")).collect();
+    let _ = writeln!(text, "{}", groups.join(" + "));
+    text
+}
+
+/// The same functions in C, each of which may be replaced (it has external
+/// linkage).
+pub fn functions_in_c(count: usize) -> String {
+    let mut text = String::new();
+    for index in 0..count {
+        let (a, b) = (index % 13, index % 7 + 1);
+        let _ = writeln!(
+            text,
+            "double f{index}(double x, double y) {{ return x < y ? x * {index} + y * 2.5 : (x - y) * {a} + x / {b}; }}"
+        );
+    }
+    for group in 0..count / CALLS {
+        let calls: Vec<_> = (0..CALLS).map(|call| format!("f{}(z, {call})", group * CALLS + call)).collect();
+        let _ = writeln!(text, "double group{group}(double z) {{ return {}; }}", calls.join(" + "));
+    }
+    text
+}
+
+/// So many expressions.
+pub fn expressions(count: usize) -> String {
+    (0..count).map(|index| format!("{index} * 2 + {};\n", index % 7)).collect()
+}
+
+/// A definition and a call, so many times.
+pub fn redefinitions(count: usize) -> String {
+    (0..count).map(|index| format!("def f(x) x * {index} + 1;\nf({});\n", index % 5)).collect()
+}

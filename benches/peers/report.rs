@@ -1,0 +1,118 @@
+//! The results as a page of Markdown.
+
+use crate::contestant::Contestant;
+use crate::rows::{Limit, Row, Target};
+use std::fmt::Write as _;
+use std::process::Command;
+
+/// What is written to `benches/RESULTS.md`.
+pub struct Report {
+    text: String,
+    verdicts: String,
+}
+
+impl Report {
+    pub fn new(rounds: usize) -> Self {
+        let mut text = String::from(
+            "# Kal beside its peers\n\nWritten by `make bench`; one run on one machine. Times are seconds from \
+             start to end of the\nprocess, compilation included for Kal, node and luajit, not included for gcc \
+             and clang unless\nthe row says so. The ratio is to Kal. Memory is the peak resident size.\n\n",
+        );
+        let _ = writeln!(text, "{rounds} interleaved runs of each (more of the short ones); medians.\n");
+        for (what, line) in machine() {
+            let _ = writeln!(text, "- {what}: {line}");
+        }
+        Self { text, verdicts: String::new() }
+    }
+
+    pub fn add(&mut self, row: &Row) {
+        let _ = writeln!(self.text, "\n## {}\n", row.name);
+        let _ =
+            writeln!(self.text, "| | median | best | CPU | ratio | MB | |\n|---|---|---|---|---|---|---|");
+        let kal = row.contestants[0].wall();
+        for contestant in &row.contestants {
+            let line = line(contestant, kal, &row.contestants[0].answer);
+            let _ = writeln!(self.text, "| {} | {line} |", contestant.name);
+        }
+        for target in &row.targets {
+            let verdict = verdict(row, target);
+            let _ = writeln!(self.verdicts, "| {} | {verdict} |", row.name);
+        }
+    }
+
+    pub fn add_call(&mut self, nanoseconds: f64) {
+        let verdict = if nanoseconds <= 10.0 { "reached" } else { "**missed**" };
+        let _ = writeln!(
+            self.verdicts,
+            "| a call of a compiled function from Rust | 10 ns | {nanoseconds:.1} ns | {verdict} |"
+        );
+    }
+
+    pub fn text(&self) -> String {
+        format!("{}\n## Targets\n\n| | target | is | |\n|---|---|---|---|\n{}", self.text, self.verdicts)
+    }
+}
+
+fn line(contestant: &Contestant, kal: Option<f64>, answer: &str) -> String {
+    if let Err(reason) = contestant.command() {
+        return format!("– | – | – | – | – | {reason}");
+    }
+    let number = |value: Option<f64>, digits| value.map_or("–".into(), |value| format!("{value:.digits$}"));
+    let ratio = contestant.wall().zip(kal).map(|(wall, kal)| wall / kal);
+    let note = if agree(&contestant.answer, answer) { "" } else { "another answer!" };
+    let times =
+        [contestant.wall(), contestant.best(), contestant.cpu()].map(|time| number(time, 4)).join(" | ");
+    format!("{times} | {} | {} | {note}", number(ratio, 2), number(contestant.megabytes(), 1))
+}
+
+/// Whether two answers are the same number, or one has none.
+fn agree(one: &str, other: &str) -> bool {
+    match (one.parse::<f64>(), other.parse::<f64>()) {
+        (Ok(one), Ok(other)) => (one - other).abs() <= other.abs() * 1e-9,
+        _ => true,
+    }
+}
+
+fn verdict(row: &Row, target: &Target) -> String {
+    let find = |name| row.contestants.iter().find(|contestant| contestant.name == name);
+    let subject = find(target.contestant);
+    let (aim, is, limit) = match target.limit {
+        Limit::Ratio(limit, peer) => {
+            let is = subject.and_then(Contestant::wall).zip(find(peer).and_then(Contestant::wall));
+            (format!("{limit} × {peer}"), is.map(|(is, peer)| is / peer), limit)
+        }
+        Limit::Seconds(limit) => (format!("{limit} s"), subject.and_then(Contestant::wall), limit),
+        Limit::Megabytes(limit) => (format!("{limit} MB"), subject.and_then(Contestant::megabytes), limit),
+    };
+    let who = if target.contestant == "kal" { String::new() } else { format!("{}: ", target.contestant) };
+    match is {
+        None => format!("{who}{aim} | – | not measured"),
+        Some(is) if is <= limit => format!("{who}{aim} | {is:.2} | reached"),
+        Some(is) => format!("{who}{aim} | {is:.2} | **missed**"),
+    }
+}
+
+/// What the results were measured on and with.
+fn machine() -> Vec<(&'static str, String)> {
+    let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = processor.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let version = |program: &str, argument: &str| {
+        let output = Command::new(program).arg(argument).output();
+        let output = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        output
+            .ok()
+            .and_then(|text| text.lines().next().map(str::to_owned))
+            .unwrap_or_else(|| "missing".into())
+    };
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    vec![
+        ("processor", format!("{}, {cores} cores", model.trim_start_matches(['\t', ' ', ':']))),
+        ("load when it began", load.split(' ').next().unwrap_or_default().to_owned()),
+        ("kal", version(env!("CARGO_BIN_EXE_kal"), "--version")),
+        ("gcc (`-O2`)", version("gcc", "--version")),
+        ("clang (`-O3`; no fast-math, no `-march`)", version("clang-22", "--version")),
+        ("luajit", version("luajit", "-v")),
+        ("node", version("node", "--version")),
+    ]
+}

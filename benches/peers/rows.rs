@@ -1,0 +1,234 @@
+//! The workloads, the programs that do them, and what is aimed at.
+
+use crate::contestant::Contestant;
+use crate::generated::{self, Language};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// A workload.
+pub struct Row {
+    pub name: &'static str,
+    pub contestants: Vec<Contestant>,
+    pub targets: Vec<Target>,
+    /// Short ones are run more often.
+    pub rounds_factor: usize,
+}
+
+/// What is aimed at: a part of what a peer takes, or a number.
+pub struct Target {
+    pub contestant: &'static str,
+    pub limit: Limit,
+}
+
+pub enum Limit {
+    /// At most so many times what this peer takes.
+    Ratio(f64, &'static str),
+    Seconds(f64),
+    Megabytes(f64),
+}
+
+const KAL: &str = "kal";
+const HOME: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Every row; programs are written and compiled to `folder`.
+pub fn all(folder: &Path) -> Vec<Row> {
+    vec![
+        start(folder),
+        steady("fib", "fib(40), recursive", "gcc -O2", 1.0, folder),
+        steady("mandelbrot", "Mandelbrot, 1000 x 1000 x 255", "clang -O3", 1.05, folder),
+        steady("sum", "sum of 1/i² to 5·10⁸", "clang -O3", 1.02, folder),
+        steady("chain", "ten tiny functions, called 10⁸ times", "clang -O3", 1.3, folder),
+        definitions(folder),
+        functions(folder),
+        pipe("10,000 expressions from a pipe", 1.5, &generated::expressions(10_000), folder),
+        pipe("10,000 times redefined and called", 1.8, &generated::redefinitions(10_000), folder),
+    ]
+}
+
+impl Row {
+    /// The row that is measured inside this process, last.
+    pub fn calling() -> Self {
+        Self { name: "a call from Rust", contestants: Vec::new(), targets: Vec::new(), rounds_factor: 1 }
+    }
+}
+
+fn start(folder: &Path) -> Row {
+    Row {
+        name: "start: print 1+1",
+        contestants: vec![
+            Contestant::new(KAL, kal(&["-e", "1+1"])),
+            Contestant::new("LLVM toy, static", toy(folder, true)),
+            Contestant::new("LLVM toy, dynamic", toy(folder, false)),
+            Contestant::new("luajit", tool(&["luajit", "-e", "print(1+1)"])),
+            Contestant::new("node", tool(&["node", "-p", "1+1"])),
+            Contestant::new("python", tool(&["python3", "-c", "print(1+1)"])),
+        ],
+        targets: vec![
+            Target { contestant: KAL, limit: Limit::Ratio(0.75, "LLVM toy, static") },
+            Target { contestant: KAL, limit: Limit::Megabytes(30.0) },
+        ],
+        rounds_factor: 8,
+    }
+}
+
+fn steady(file: &'static str, name: &'static str, peer: &'static str, ratio: f64, folder: &Path) -> Row {
+    let source = |extension: &str| workload(&format!("{file}.{extension}"));
+    let c = source("c");
+    Row {
+        name,
+        contestants: vec![
+            Contestant::new(KAL, kal(&[&source("kal")])),
+            Contestant::new("gcc -O2", compiled("gcc", "-O2", &c, folder)),
+            Contestant::new("clang -O3", compiled("clang-22", "-O3", &c, folder)),
+            Contestant::new("luajit", tool(&["luajit", &source("lua")])),
+            Contestant::new("node", tool(&["node", &source("js")])),
+        ],
+        targets: vec![Target { contestant: KAL, limit: Limit::Ratio(ratio, peer) }],
+        rounds_factor: 1,
+    }
+}
+
+fn definitions(folder: &Path) -> Row {
+    const COUNT: usize = 100_000;
+    let file = |name: &str, language| write(folder, name, &generated::definitions(COUNT, language));
+    let (kal_file, js) =
+        (file("definitions.kal", Language::Kal), file("definitions.js", Language::JavaScript));
+    let lua = file("definitions.lua", Language::Lua);
+    Row {
+        name: "100,000 definitions, 10 called",
+        contestants: vec![
+            Contestant::new(KAL, kal(&[&kal_file])),
+            Contestant::new("node", tool(&["node", &js])),
+            Contestant::new("luajit, in chunks", tool(&["luajit", &workload("chunks.lua"), &lua])),
+        ],
+        targets: vec![
+            Target { contestant: KAL, limit: Limit::Ratio(0.8, "node") },
+            Target { contestant: KAL, limit: Limit::Megabytes(130.0) },
+        ],
+        rounds_factor: 1,
+    }
+}
+
+fn functions(folder: &Path) -> Row {
+    const COUNT: usize = 10_000;
+    let program = write(folder, "functions.kal", &generated::functions(COUNT));
+    let c = write(folder, "functions.c", &generated::functions_in_c(COUNT));
+    let clang = |level: &str| {
+        let object = folder.join("functions.o");
+        tool(&["clang-22", level, "-fPIC", "-c", &c, "-o", &object.to_string_lossy()])
+    };
+    Row {
+        name: "10,000 functions, each called once",
+        contestants: vec![
+            Contestant::new(KAL, kal(&[&program])),
+            Contestant::new("kal --eager -O0", kal(&["--eager", "-O0", &program])),
+            Contestant::new("kal --eager -O2", kal(&["--eager", "-O2", &program])),
+            Contestant::new("clang -O0, compile only", clang("-O0")),
+            Contestant::new("clang -O2, compile only", clang("-O2")),
+        ],
+        targets: vec![
+            Target { contestant: KAL, limit: Limit::Seconds(2.5) },
+            Target { contestant: "kal --eager -O0", limit: Limit::Ratio(0.6, "clang -O0, compile only") },
+            Target { contestant: "kal --eager -O2", limit: Limit::Ratio(0.3, "clang -O2, compile only") },
+        ],
+        rounds_factor: 1,
+    }
+}
+
+fn pipe(name: &'static str, seconds: f64, text: &str, folder: &Path) -> Row {
+    let input = PathBuf::from(write(folder, &format!("pipe{}.kal", text.len()), text));
+    Row {
+        name,
+        contestants: vec![
+            Contestant::new(KAL, kal(&["-"])).with_input(&input),
+            Contestant::new("kal -O0", kal(&["-O0", "-"])).with_input(&input),
+        ],
+        targets: vec![Target { contestant: KAL, limit: Limit::Seconds(seconds) }],
+        rounds_factor: 1,
+    }
+}
+
+/// Nanoseconds that a call of a compiled function takes; the median of many
+/// measurements.
+pub fn call_nanoseconds() -> f64 {
+    const CALLS: u32 = 100_000;
+    let mut context = kal::Engine::new().and_then(|engine| engine.context()).expect("a context");
+    context.eval("def one(x) x + 1").expect("it is right");
+    let one = context.function::<fn(f64) -> f64>("one").expect("it is defined");
+    let mut times: Vec<f64> = (0..51)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..CALLS {
+                std::hint::black_box(one.call(&mut context, (std::hint::black_box(2.0),)).is_ok());
+            }
+            start.elapsed().as_nanos() as f64 / f64::from(CALLS)
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn workload(file: &str) -> String {
+    format!("{HOME}/benches/workloads/{file}")
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).expect("the folder is ours");
+    path.to_string_lossy().into_owned()
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as the others")]
+fn kal(arguments: &[&str]) -> Result<Vec<String>, String> {
+    Ok([env!("CARGO_BIN_EXE_kal")].iter().chain(arguments).map(|&word| word.to_owned()).collect())
+}
+
+fn tool(words: &[&str]) -> Result<Vec<String>, String> {
+    installed(words[0])?;
+    Ok(words.iter().map(|&word| word.to_owned()).collect())
+}
+
+fn installed(program: &str) -> Result<(), String> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let there = std::env::split_paths(&paths).any(|folder| folder.join(program).is_file());
+    if there { Ok(()) } else { Err(format!("{program} is not installed")) }
+}
+
+fn compiled(compiler: &str, level: &str, source: &str, folder: &Path) -> Result<Vec<String>, String> {
+    let stem = Path::new(source).file_stem().unwrap_or_default().to_string_lossy();
+    let program = folder.join(format!("{stem}-{compiler}")).to_string_lossy().into_owned();
+    build(compiler, &[level, source, "-o", &program, "-lm"])?;
+    Ok(vec![program])
+}
+
+fn toy(folder: &Path, is_static: bool) -> Result<Vec<String>, String> {
+    let prefix = std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".into());
+    let program = folder.join(if is_static { "toy-static" } else { "toy-dynamic" });
+    let mut words: Vec<String> =
+        ["-O2", "-std=c++17", "-fno-rtti", "-ffunction-sections", "-Wl,--gc-sections"]
+            .map(str::to_owned)
+            .to_vec();
+    words.push(format!("-I{prefix}/include"));
+    words.extend([workload("toy.cpp"), "-o".into(), program.to_string_lossy().into_owned()]);
+    words.push(format!("-L{prefix}/lib"));
+    if is_static {
+        let libraries = Command::new(format!("{prefix}/bin/llvm-config"))
+            .args(["--link-static", "--libs", "orcjit", "passes", "x86"])
+            .output()
+            .map_err(|error| format!("llvm-config: {error}"))?;
+        let libraries = String::from_utf8_lossy(&libraries.stdout).into_owned();
+        words.extend(libraries.split_whitespace().map(str::to_owned));
+        words.extend(["-lz", "-lzstd", "-lpthread", "-ldl"].map(str::to_owned));
+    } else {
+        words.push("-lLLVM-22".into());
+    }
+    build("c++", &words.iter().map(String::as_str).collect::<Vec<_>>())?;
+    Ok(vec![program.to_string_lossy().into_owned()])
+}
+
+fn build(compiler: &str, arguments: &[&str]) -> Result<(), String> {
+    installed(compiler)?;
+    let output = Command::new(compiler).args(arguments).output().map_err(|error| error.to_string())?;
+    if output.status.success() { Ok(()) } else { Err(format!("{compiler} refuses it")) }
+}

@@ -1,0 +1,27 @@
+//! Numbering: entries get numbers in the order they are first met.
+
+use super::op::Raw;
+use rustc_hash::FxHashMap;
+
+/// Entries numbered in the order they are first met.
+pub(super) struct Table<T> {
+    pub(super) entries: Vec<T>,
+    pub(super) index: FxHashMap<T, u32>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), index: FxHashMap::default() }
+    }
+}
+
+impl<T: Copy + Eq + std::hash::Hash> Table<T> {
+    pub(super) fn index(&mut self, entry: T) -> Raw {
+        let entries = &mut self.entries;
+        let index = *self.index.entry(entry).or_insert_with(|| {
+            entries.push(entry);
+            entries.len() as u32 - 1
+        });
+        index.into()
+    }
+}
