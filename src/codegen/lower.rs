@@ -186,8 +186,11 @@ impl Job<'_, '_> {
         let nodes = &self.source.nodes;
         let mut lowering = Lowering::new(self)?;
         lowering.prologue(checks, is_main)?;
-        for node in nodes {
+        for (index, node) in nodes.iter().enumerate() {
             lowering.node(*node)?;
+            if lowering.is_quick() && (index + 1).is_multiple_of(LONGEST_BLOCK) {
+                lowering.begin_block()?;
+            }
         }
         let value = lowering.pop()?;
         // Tests need code that LLVM refuses: here, a block that does not end.
@@ -217,6 +220,10 @@ struct Lowering<'m, 'c> {
     values: Vec<FloatValue<'c>>,
     open: Vec<Open<'c>>,
 }
+
+/// Without optimisation a block has so many nodes at most: the time that
+/// registers take to allocate grows with the square of its length.
+const LONGEST_BLOCK: usize = 1024;
 
 /// Functions with more numbers have them in one array: LLVM goes through all
 /// constants of a function to find one.
@@ -318,6 +325,14 @@ impl<'m, 'c> Lowering<'m, 'c> {
         self.builder.build_call(routine, &[self.context.into()], "")?;
         self.jump(go_on)?;
         self.builder.position_at_end(go_on);
+        Ok(())
+    }
+
+    /// Goes on in a block of its own.
+    fn begin_block(&self) -> Result<()> {
+        let next = self.block("next");
+        self.jump(next)?;
+        self.builder.position_at_end(next);
         Ok(())
     }
 

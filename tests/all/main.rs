@@ -1,20 +1,26 @@
 //! The one integration test binary: each would link LLVM again.
 
 mod binary;
+mod choices;
 mod cli;
 mod differential;
 mod embedding;
-mod generated;
 mod grammar;
 mod limits;
+mod model;
+mod modes;
 mod program;
 mod programs;
-mod robustness;
 mod prompt;
+mod reading;
+mod robustness;
+mod seeds;
 mod sessions;
+mod shrink;
+mod signals;
 mod soak;
 mod tapes;
-mod signals;
+mod targets;
 mod terminal;
 mod tidy;
 mod transcripts;

@@ -1,5 +1,5 @@
-//! Random programs as trees: made from a stream of choices, written as text,
-//! and made smaller while they keep a property.
+//! Random programs: made from a stream of choices, as trees, and written as
+//! text.
 //!
 //! Every program is well formed and ends: functions call functions with lower
 //! numbers only, or themselves with a counter that is bounded; loops count a
@@ -8,35 +8,8 @@
 //! must follow. The fuzz targets use this file too, with their bytes as
 //! choices.
 
+use crate::choices::Choices;
 use std::fmt::Write;
-
-/// Where choices come from.
-pub trait Choices {
-    /// A number below `end`, which is not 0.
-    fn below(&mut self, end: usize) -> usize;
-}
-
-/// Numbers that look arbitrary (xorshift64*).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        let mut random = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        for _ in 0..4 {
-            random.below(2);
-        }
-        random
-    }
-}
-
-impl Choices for Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % end
-    }
-}
 
 /// A program: its items in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -340,6 +313,12 @@ impl Program {
 }
 
 impl Item {
+    /// An expression that calls a function with numbers.
+    pub fn call(name: &str, arguments: &[f64]) -> Self {
+        let arguments = arguments.iter().map(|number| Expr::Leaf(format!("{number}"))).collect();
+        Self::Evaluate(Expr::Call(name.to_owned(), arguments))
+    }
+
     fn text(&self) -> String {
         match self {
             Self::Variables(bindings) => format!("var {};", joined(bindings)),
@@ -376,122 +355,4 @@ impl Expr {
             }
         }
     }
-
-    fn parts(&self) -> Vec<&Expr> {
-        match self {
-            Self::Leaf(_) => Vec::new(),
-            Self::Assign(_, value) | Self::Unary(_, value) | Self::For(_, value) => vec![value],
-            Self::Binary(_, sides) => sides.iter().collect(),
-            Self::If(parts) => parts.iter().collect(),
-            Self::Var(bindings, body) => bindings.iter().map(|(_, value)| value).chain([&**body]).collect(),
-            Self::Call(_, arguments) => arguments.iter().collect(),
-        }
-    }
-
-    fn parts_mut(&mut self) -> Vec<&mut Expr> {
-        match self {
-            Self::Leaf(_) => Vec::new(),
-            Self::Assign(_, value) | Self::Unary(_, value) | Self::For(_, value) => vec![value],
-            Self::Binary(_, sides) => sides.iter_mut().collect(),
-            Self::If(parts) => parts.iter_mut().collect(),
-            Self::Var(bindings, body) => {
-                bindings.iter_mut().map(|(_, value)| value).chain([&mut **body]).collect()
-            }
-            Self::Call(_, arguments) => arguments.iter_mut().collect(),
-        }
-    }
-
-    /// What could stand in its place: a number, or one of its parts.
-    fn smaller(&self) -> Vec<Expr> {
-        let numbers = ["1", "0"].map(|text| Expr::Leaf(text.to_owned()));
-        match self {
-            Self::Leaf(text) if text == "1" => Vec::new(),
-            Self::Leaf(text) if text == "0" => numbers[..1].to_vec(),
-            _ => self.parts().into_iter().cloned().chain(numbers).collect(),
-        }
-    }
-
-    /// The expression at a place of the walk from the root.
-    fn at(&mut self, place: &mut usize) -> Option<&mut Expr> {
-        if *place == 0 {
-            return Some(self);
-        }
-        *place -= 1;
-        self.parts_mut().into_iter().find_map(|part| part.at(place))
-    }
-
-    fn size(&self) -> usize {
-        1 + self.parts().into_iter().map(Expr::size).sum::<usize>()
-    }
-}
-
-// --- shrinking ----------------------------------------------------------------
-
-/// The smallest program to be found by leaving things out that still `fails`.
-pub fn shrink(program: &Program, fails: &mut dyn FnMut(&Program) -> bool) -> Program {
-    let mut best = program.clone();
-    loop {
-        let before = best.clone();
-        without_items(&mut best, fails);
-        with_smaller_expressions(&mut best, fails);
-        if best == before {
-            return best;
-        }
-    }
-}
-
-fn without_items(best: &mut Program, fails: &mut dyn FnMut(&Program) -> bool) {
-    for index in (0..best.0.len()).rev() {
-        let mut candidate = best.clone();
-        candidate.0.remove(index);
-        if fails(&candidate) {
-            *best = candidate;
-        }
-    }
-}
-
-fn with_smaller_expressions(best: &mut Program, fails: &mut dyn FnMut(&Program) -> bool) {
-    for item in 0..best.0.len() {
-        let mut place = 0;
-        while place < best.0[item].expressions().iter().map(|expression| expression.size()).sum() {
-            let smaller = best.expression(item, place).map(|found| found.smaller()).unwrap_or_default();
-            let replaced = smaller.into_iter().find_map(|replacement| {
-                let mut candidate = best.clone();
-                *candidate.expression(item, place)? = replacement;
-                fails(&candidate).then_some(candidate)
-            });
-            match replaced {
-                Some(candidate) => *best = candidate,
-                None => place += 1,
-            }
-        }
-    }
-}
-
-impl Item {
-    fn expressions(&self) -> Vec<&Expr> {
-        match self {
-            Self::Variables(bindings) => bindings.iter().map(|(_, value)| value).collect(),
-            Self::Define { body, .. } | Self::Evaluate(body) => vec![body],
-        }
-    }
-}
-
-impl Program {
-    fn expression(&mut self, item: usize, mut place: usize) -> Option<&mut Expr> {
-        match &mut self.0[item] {
-            Item::Variables(bindings) => bindings.iter_mut().find_map(|(_, value)| value.at(&mut place)),
-            Item::Define { body, .. } | Item::Evaluate(body) => body.at(&mut place),
-        }
-    }
-}
-
-#[test]
-fn shrinking_finds_the_one_thing_that_matters() {
-    let found =
-        (0..).map(|seed| program(&mut Random::new(seed))).find(|program| program.text().contains("fma("));
-    let program = found.expect("programs never end");
-    let small = shrink(&program, &mut |program| program.text().contains("fma("));
-    assert_eq!(small.text().lines().count(), 1, "{}", small.text());
-    assert!(small.text().len() < 40, "{}", small.text());
 }

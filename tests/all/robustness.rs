@@ -242,7 +242,9 @@ fn exported(library: &str) -> Vec<String> {
     let name = |line: &str| {
         line.split_whitespace().last().map(|name| name.split('@').next().unwrap_or(name).to_owned())
     };
-    names.lines().filter_map(name).collect()
+    // What is no identifier is the name of a version.
+    let is_identifier = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    names.lines().filter_map(name).filter(is_identifier).collect()
 }
 
 #[test]
@@ -316,7 +318,7 @@ fn a_closed_pipe_ends_quietly() {
 #[test]
 fn control_characters_are_passed_on_but_not_told() {
     let written = run(&["-e", "putchard(27); putchard(7); putchard(10)"]);
-    assert_eq!(written.stdout, b"\x1b\x07\n0\n0\n0\n".to_vec().as_slice(), "{:?}", written.stdout);
+    assert_eq!(written.stdout, b"\x1b\n0\n\x07\n0\n\n0\n", "as they are, values on lines of their own");
     let folder = std::env::temp_dir().join(format!("kal-robustness-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("it can be made");
     let path = folder.join("na\x1b[2Jme.kal");
@@ -445,7 +447,7 @@ fn huge_programs_give_a_result_or_a_diagnostic() {
         ("nested parentheses", Some(1), format!("{}1{};", "(".repeat(parentheses), ")".repeat(parentheses))),
         ("a long line of blanks", Some(0), format!("{}1;", " ".repeat(size * 1000))),
         ("a long comment", Some(0), format!("# {}\n1;", "x".repeat(size * 1000))),
-        ("a long sum on a line", None, line),
+        ("a long sum on a line", Some(1), line),
         ("a long line of items", Some(0), format!("{}1;", "def f(x) x + 1; ".repeat(size * 60))),
         ("functions", Some(0), functions),
         ("arguments", Some(0), arguments),

@@ -1,7 +1,7 @@
 //! Ctrl-C at a pseudo-terminal, in whatever state the session is: the answer
 //! comes soon, and the session is as it was.
 
-use crate::program::{Choices, Random};
+use crate::choices::{Choices, Random};
 use crate::scale;
 use crate::terminal::Terminal;
 use crate::transcripts::Folder;
@@ -41,11 +41,15 @@ fn prepare(terminal: &mut Terminal) {
     define(terminal, "def spread(n) n * n", "spread(n) defined");
 }
 
-/// A function that takes seconds to compile.
-fn long(round: u64) -> String {
-    let terms: Vec<String> =
-        (0..900).map(|index| format!("sin(x*{})*pow(x,{index})", round + index)).collect();
-    format!("def long(x) {}", terms.join("+"))
+/// Defines a function that takes seconds to compile: from a file, since the
+/// prompt draws anew at each key.
+fn define_long(terminal: &mut Terminal, folder: &Folder, round: u64) {
+    let terms: Vec<String> = (0..40_000).map(|index| format!("sin(x*{})*pow(x,{index})", round + index)).collect();
+    let path = folder.path().join(format!("long{round}.kal"));
+    std::fs::write(&path, format!("def long(x) {}", terms.join("+"))).expect("it can be written");
+    terminal.press(&format!(":load {}\r", path.display()));
+    terminal.wait_for("defined");
+    terminal.wait_for("kal> ");
 }
 
 /// Interrupts something once; how long the answer took.
@@ -70,10 +74,7 @@ fn rounds(arguments: &[&str], count: u64, seed: u64) -> Vec<(&'static str, Durat
     for round in 0..count {
         let (what, text) = ENDLESS[round as usize % ENDLESS.len()];
         if what == "compiling" {
-            terminal.press(&long(round));
-            terminal.press(ENTER);
-            terminal.wait_for("long(x)");
-            terminal.wait_for("kal> ");
+            define_long(&mut terminal, &folder, round);
         }
         let wait = Duration::from_micros(random.below(40_000) as u64);
         answers.push((what, interrupt(&mut terminal, text, wait)));
