@@ -3,6 +3,7 @@
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::failure::{Calls, Failure, Stopped, Trace};
+use crate::host::Intrinsic;
 use crate::name::{Name, Names};
 use crate::sema::arguments;
 use crate::sema::checked::{EXPRESSION, Function};
@@ -201,7 +202,11 @@ impl Teller<'_> {
         let Some(caller) = caller else { return nowhere(code, format!("a call of {problem}")) };
         let mut calls = caller.callees.iter();
         let call = calls.find(|call| call.name == callee && call.arity == passed);
-        let span = call.map_or(caller.name_span, |call| call.span);
+        let intrinsic = || {
+            let called = Intrinsic::ALL.into_iter().find(|known| known.text() == self.names.text(callee))?;
+            caller.intrinsic_span(called)
+        };
+        let span = call.map(|call| call.span).or_else(intrinsic).unwrap_or(caller.name_span);
         let message = format!("{} calls {problem}", self.describe(caller));
         Diagnostic::error(code, &caller.source, span, message).with_note("called here")
     }

@@ -52,7 +52,8 @@ impl Reporter {
     pub(crate) fn line(&mut self, line: &str) {
         match &mut self.elsewhere {
             Some(sink) => sink(line),
-            None => _ = writeln!(io::stderr().lock(), "{line}"),
+            // At one go, in one piece.
+            None => _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes()),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::report::Reporter;
 use super::stdin::Items;
 use super::{Exit, RunArguments};
 use crate::context::{Context, Outcome};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::error::Error;
 use crate::source::Source;
 use std::io::{self, ErrorKind};
@@ -116,9 +116,10 @@ pub(crate) fn evaluate(
     reporter: &mut Reporter,
 ) -> Exit {
     let mut exit = Exit::Fine;
+    let mut misread = Vec::new();
     let _ = context.run(source, &mut |context, outcome| {
-        if exit != Exit::Fine && after_error == AfterError::Stop {
-            return ControlFlow::Break(());
+        if after_error == AfterError::Stop {
+            misread = outcome.as_ref().err().map(syntax_errors).unwrap_or_default();
         }
         let next = one(context, outcome, reporter);
         if next != Exit::Fine {
@@ -131,7 +132,17 @@ pub(crate) fn evaluate(
         };
         if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
+    if !misread.is_empty() {
+        let mut rest = context.syntax_errors(source);
+        rest.retain(|diagnostic| !misread.contains(diagnostic));
+        rest.iter().for_each(|diagnostic| reporter.diagnostic(diagnostic));
+    }
     exit
+}
+
+fn syntax_errors(error: &Error) -> Vec<Diagnostic> {
+    let diagnostics = error.diagnostics().iter();
+    diagnostics.filter(|diagnostic| diagnostic.code.is_syntax()).cloned().collect()
 }
 
 /// Tells what became of one item.

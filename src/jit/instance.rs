@@ -310,14 +310,16 @@ impl Instance {
         let result = unsafe { execution.call(body, arguments, &mut run) };
         let Run { failure, waited, .. } = run;
         self.waited += waited;
-        if outermost {
-            jit.epochs.end(activity);
-        }
-        match result {
+        let result = match result {
             Ok(Ok(value)) => Ok(value),
+            // Code that was left is known only until the epoch ends.
             Ok(Err(left)) => Err(self.failed(left, failure, outermost)),
             Err(error) => Err(Failure::System(error.to_string()).into()),
+        };
+        if outermost {
+            self.jit.epochs.end(&self.activity);
         }
+        result
     }
 
     #[cold]

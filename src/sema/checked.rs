@@ -125,11 +125,18 @@ impl Function {
         self.nodes.contains(&Node::Intrinsic(intrinsic))
     }
 
+    /// Where it first uses the instruction for an exact host function.
+    pub fn intrinsic_span(&self, intrinsic: Intrinsic) -> Option<Span> {
+        let mut nodes = self.nodes.iter().zip(self.spans.iter());
+        nodes.find(|(node, _)| **node == Node::Intrinsic(intrinsic)).map(|(_, span)| span)
+    }
+
     /// The same function with calls of `name` instead of the instruction: what
     /// it means once the program defines a function of that name itself.
     #[must_use]
     pub fn without_intrinsic(&self, intrinsic: Intrinsic, name: Name) -> Self {
-        let callee = Callee { name, arity: intrinsic.arity(), span: self.name_span };
+        let span = self.intrinsic_span(intrinsic).unwrap_or(self.name_span);
+        let callee = Callee { name, arity: intrinsic.arity(), span };
         let mut callees = self.callees.to_vec();
         let place = callees
             .iter()
