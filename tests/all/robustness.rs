@@ -111,7 +111,7 @@ fn endless_recursions_on_four_threads() {
 fn the_whole_stack_overflows_and_is_given_back() {
     alone("robustness::the_whole_stack_overflows_and_is_given_back", || {
         let mut context = context(Config::new());
-        recur(&mut context, 3);
+        recur(&mut context, 12);
         let before = resident();
         recur(&mut context, 12);
         assert!(resident() - before < 1 << 20);

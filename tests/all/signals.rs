@@ -1,11 +1,13 @@
 //! Ctrl-C at a pseudo-terminal, in whatever state the session is: the answer
 //! comes soon, and the session is as it was.
 
+use crate::binary::{in_parallel, kal};
 use crate::choices::{Choices, Random};
 use crate::scale;
 use crate::terminal::Terminal;
 use crate::transcripts::Folder;
-use std::process::Command;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const CTRL_C: &str = "\x03";
@@ -122,4 +124,45 @@ fn a_second_interrupt_ends_a_process_that_hangs() {
     terminal.press(CTRL_C);
     assert_eq!(terminal.ends(), 130);
     println!("the second interrupt took {:?}", start.elapsed());
+}
+
+/// Programs without an end.
+const ENDLESS_PROGRAMS: [&str; 3] = [
+    "def f(x) if x < 2 then 1 else f(x - 1) + f(x - 2); f(90)",
+    "def f(n) for i = n, 1, 1 in i; f(1)",
+    "def even(n) if n < 1 then 1 else odd(n - 1); def odd(n) even(n - 1); for i = 1, 1 in even(1000)",
+];
+
+/// How a program may be run, as arguments.
+const WAYS: [&str; 7] =
+    ["--interpret", "-O0", "-O2", "-O3", "--no-tier-up", "--tier-up-after=2", "--eager"];
+
+/// Ends a command that runs a program without an end; its code, or the number
+/// of the signal that ended it, negative.
+fn ended(way: &str, program: &str, by: &str) -> i32 {
+    let limit = if by == "timeout" { "150ms" } else { "60s" };
+    let mut command = kal();
+    command.args([way, "--timeout", limit, "-e", program]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the binary starts");
+    if by != "timeout" {
+        std::thread::sleep(2 * UNDER_WAY);
+        let sent = Command::new("kill").args([by, &child.id().to_string()]).status();
+        assert!(sent.expect("every system has it").success());
+    }
+    let status = child.wait().expect("it is our child");
+    status.code().unwrap_or_else(|| -status.signal().unwrap_or(0))
+}
+
+#[test]
+fn every_way_to_stop_a_command_stops_it() {
+    // Before the handler is there, an interrupt ends the process itself.
+    let expected: [(&str, &[i32]); 4] =
+        [("-INT", &[130, -2]), ("-TERM", &[-15]), ("-HUP", &[-1]), ("timeout", &[124])];
+    let programs = ENDLESS_PROGRAMS.iter().flat_map(|program| WAYS.map(|way| (way, *program)));
+    let cases: Vec<_> = programs.flat_map(|(way, program)| expected.map(|by| (way, program, by))).collect();
+    let complaints = in_parallel(&cases, |(way, program, (by, codes))| {
+        let code = ended(way, program, by);
+        if codes.contains(&code) { Ok(()) } else { Err(format!("{way} {by} gave {code}: {program}")) }
+    });
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
