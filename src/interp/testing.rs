@@ -193,5 +193,6 @@ pub fn damaged_tapes(bytes: &[u8]) {
         while rest.len() > 0 {
             workshop.run_damaged(&mut |end| usize::from(*rest.next().unwrap_or(&0)) % end);
         }
+        assert!(workshop.works(), "a damaged tape has done damage");
     });
 }
