@@ -135,7 +135,7 @@ pub(crate) fn evaluate(
     if !misread.is_empty() {
         let mut rest = context.syntax_errors(source);
         rest.retain(|diagnostic| !misread.contains(diagnostic));
-        rest.iter().for_each(|diagnostic| reporter.diagnostic(diagnostic));
+        reporter.diagnostics(&rest);
     }
     exit
 }
@@ -158,7 +158,7 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
                 // What was printed before is shown before.
                 let _ = context.output().flush();
             }
-            warnings.iter().for_each(|warning| reporter.diagnostic(warning));
+            reporter.diagnostics(&warnings);
             Exit::Fine
         }
         Ok(Outcome::Unchanged { .. } | Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,

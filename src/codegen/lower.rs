@@ -186,11 +186,8 @@ impl Job<'_, '_> {
         let nodes = &self.source.nodes;
         let mut lowering = Lowering::new(self)?;
         lowering.prologue(checks, is_main)?;
-        for (index, node) in nodes.iter().enumerate() {
+        for node in nodes {
             lowering.node(*node)?;
-            if lowering.is_quick() && (index + 1).is_multiple_of(LONGEST_BLOCK) {
-                lowering.begin_block()?;
-            }
         }
         let value = lowering.pop()?;
         // Tests need code that LLVM refuses: here, a block that does not end.
@@ -219,11 +216,13 @@ struct Lowering<'m, 'c> {
     numbers: Option<PointerValue<'c>>,
     values: Vec<FloatValue<'c>>,
     open: Vec<Open<'c>>,
+    /// How many calls have been made since a block was last cut.
+    calls: u32,
 }
 
-/// Without optimisation a block has so many nodes at most: the time that
-/// registers take to allocate grows with the square of its length.
-const LONGEST_BLOCK: usize = 1024;
+/// A block with more calls is cut: the register allocator for quick code goes
+/// through the block again for calls.
+const MANY_CALLS: u32 = 256;
 
 /// Functions with more numbers have them in one array: LLVM goes through all
 /// constants of a function to find one.
@@ -256,6 +255,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             numbers: (source.numbers.len() > MANY_NUMBERS).then(|| numbers(module, &source.numbers)),
             values,
             open,
+            calls: 0,
         })
     }
 
@@ -325,14 +325,6 @@ impl<'m, 'c> Lowering<'m, 'c> {
         self.builder.build_call(routine, &[self.context.into()], "")?;
         self.jump(go_on)?;
         self.builder.position_at_end(go_on);
-        Ok(())
-    }
-
-    /// Goes on in a block of its own.
-    fn begin_block(&self) -> Result<()> {
-        let next = self.block("next");
-        self.jump(next)?;
-        self.builder.position_at_end(next);
         Ok(())
     }
 
@@ -542,6 +534,12 @@ impl<'m, 'c> Lowering<'m, 'c> {
             call.add_attribute(place, tail);
         }
         self.values.push(result(call)?);
+        self.calls += 1;
+        if self.calls.is_multiple_of(MANY_CALLS) {
+            let next = self.types.context.append_basic_block(self.function, "");
+            self.builder.build_unconditional_branch(next)?;
+            self.builder.position_at_end(next);
+        }
         Ok(())
     }
 

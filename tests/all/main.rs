@@ -24,6 +24,7 @@ mod targets;
 mod terminal;
 mod tidy;
 mod transcripts;
+mod valgrind;
 
 /// How much of something a test does: what the environment variable says, or
 /// what is enough for every run of the suite.
