@@ -13,6 +13,8 @@
 mod code;
 mod execute;
 mod links;
+#[cfg(any(test, fuzzing))]
+mod testing;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +33,9 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
+
+#[cfg(fuzzing)]
+pub use testing::damaged_tapes;
 
 /// How many slots the stack has at first.
 const FIRST_STACK: usize = 1 << 12;
@@ -86,7 +91,7 @@ struct Limit {
 impl Limit {
     /// Lets calls use so many slots, unless a request waits.
     fn allow(&self, slots: usize) {
-        self.slots.store(slots, Ordering::SeqCst);
+        self.slots.swap(slots, Ordering::SeqCst);
         if self.requests.load(Ordering::SeqCst) != 0 {
             self.wake();
         }
@@ -99,7 +104,7 @@ impl Stoppable for Limit {
     }
 
     fn wake(&self) {
-        self.slots.store(0, Ordering::SeqCst);
+        self.slots.swap(0, Ordering::SeqCst);
     }
 }
 

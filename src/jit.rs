@@ -299,6 +299,7 @@ impl Jit {
             }
             if let (None, Some(request)) = (&*value, stopper.requested()) {
                 stopper.withdraw(request);
+                self.workers.substitute();
                 return Err(request.into());
             }
         }

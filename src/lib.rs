@@ -151,3 +151,8 @@ pub use jit::{Tier, TierUp};
 pub use limits::Limits;
 pub use output::{LineOutput, format_number};
 pub use stats::Stats;
+
+/// For `fuzz/`, which reaches tapes from outside.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use interp::damaged_tapes;

@@ -100,7 +100,7 @@ impl Stoppable for ExecutionMemory {
 
     fn wake(&self) {
         // Everything is below this limit.
-        self.header().limit.store(usize::MAX, Ordering::SeqCst);
+        self.header().limit.swap(usize::MAX, Ordering::SeqCst);
     }
 }
 
@@ -154,9 +154,9 @@ impl Execution {
         let stack = self.stack.insert(Memory::with_guard(self.stack_size)?);
         let limit = stack.address() + RESERVE;
         header.stack_limit.store(limit, Ordering::Relaxed);
-        header.limit.store(limit, Ordering::SeqCst);
+        header.limit.swap(limit, Ordering::SeqCst);
         if header.requests.load(Ordering::SeqCst) != 0 {
-            header.limit.store(usize::MAX, Ordering::SeqCst);
+            header.limit.swap(usize::MAX, Ordering::SeqCst);
         }
         Ok(())
     }
