@@ -76,7 +76,7 @@
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `stop`, `llvm`, `abi` | texts and spans, interned names, diagnostics as data, the host functions, requests to stop, starting LLVM, the layout that code relies on | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `llvm`, `abi` | texts and spans, interned names, diagnostics as data, the host functions, requests to stop, starting LLVM, the layout that code relies on | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
 //! | 3 | `failure` | what comes of defining and running, for all back ends | knows one of them |
@@ -85,7 +85,7 @@
 //! | 3 | [`orc`] | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `engine`, `machine`, `context`, `function`, `interrupt`, `draft` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `engine`, `machine`, `context`, `function`, `interrupt`, `draft`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `repl`, [`cli`] | the prompt and the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
 //!
 //! # Words
@@ -112,6 +112,7 @@ pub mod source;
 pub mod name;
 pub mod diagnostic;
 pub mod host;
+mod bytes;
 mod stop;
 mod llvm;
 mod abi;
@@ -136,6 +137,7 @@ mod context;
 mod function;
 mod interrupt;
 mod draft;
+mod program;
 mod repl;
 pub mod cli;
 
@@ -148,6 +150,8 @@ pub use function::{Function, Signature};
 pub use interrupt::InterruptHandle;
 pub use jit::TierUp;
 pub use jit::state::{Event, State};
+pub use bytes::Damage;
 pub use limits::Limits;
 pub use output::{LineOutput, format_number};
+pub use program::Program;
 pub use stats::Stats;

@@ -20,6 +20,7 @@ use crate::runtime::{Arguments, ExecutionMemory, Slot, Variable};
 use crate::sema::checked::Function;
 use crate::stats::Stats;
 use crate::stop::Stopper;
+use crate::tape::Tape;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tapes::Tapes;
@@ -95,6 +96,14 @@ impl Machine {
         match self {
             Self::Native(instance) => instance.define(function),
             Self::Tape(tapes) => tapes.define(&function),
+        }
+    }
+
+    /// Has a tape that was made before used for a function, where tapes are run.
+    pub(crate) fn supply(&mut self, function: &Arc<Function>, tape: &Arc<Tape>) {
+        match self {
+            Self::Native(_) => {}
+            Self::Tape(tapes) => tapes.interpreter.supply(function, tape),
         }
     }
 

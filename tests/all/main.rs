@@ -12,4 +12,5 @@ mod sessions;
 mod tapes;
 mod terminal;
 mod tidy;
+mod tiers;
 mod transcripts;
