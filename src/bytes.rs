@@ -138,7 +138,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads so many things as are announced.
-    pub fn many<T>(&mut self, mut one: impl FnMut(&mut Self) -> Result<T, Damage>) -> Result<Box<[T]>, Damage> {
+    pub fn many<T>(
+        &mut self,
+        mut one: impl FnMut(&mut Self) -> Result<T, Damage>,
+    ) -> Result<Box<[T]>, Damage> {
         let count = self.count()?;
         (0..count).map(|_| one(self)).collect()
     }

@@ -36,7 +36,7 @@ use execute::{Pause, Program, State, execute, link, unlink};
 use links::Links;
 pub use native::{Natives, Progress, Spot};
 use rustc_hash::FxHashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -72,8 +72,26 @@ pub struct Interpreter {
     max_stack: usize,
     counts_fuel: bool,
     hot_after: Option<u32>,
+    room: Arc<Room>,
+    /// How much of the room this one has taken.
+    charged: u64,
     expressions: u64,
     run_nanoseconds: u64,
+}
+
+/// How much room there is for instructions, in bytes: in all contexts of an
+/// engine together.
+#[derive(Debug)]
+pub struct Room {
+    most: u64,
+    taken: AtomicU64,
+}
+
+impl Room {
+    /// Room for so many bytes.
+    pub fn new(most: u64) -> Self {
+        Self { most, taken: AtomicU64::new(0) }
+    }
 }
 
 /// What a name is bound to.
@@ -106,6 +124,7 @@ impl Interpreter {
         hosts: &Arc<HostFunctions>,
         variables: &Arc<Variables>,
         memory: Arc<dyn Memory>,
+        room: &Arc<Room>,
         options: Options,
     ) -> Self {
         Self {
@@ -125,6 +144,8 @@ impl Interpreter {
             max_stack: (options.stack / SLOT).clamp(FIRST_STACK, u32::MAX as usize),
             counts_fuel: options.counts_fuel,
             hot_after: options.hot_after,
+            room: room.clone(),
+            charged: 0,
             expressions: 0,
             run_nanoseconds: 0,
         }
@@ -242,7 +263,7 @@ impl Interpreter {
 
     /// How many bytes the instructions take that can be run.
     pub fn code_bytes(&self) -> u64 {
-        size_of_val(self.code.words()) as u64
+        self.code.bytes()
     }
 
     // --- linking ------------------------------------------------------------
@@ -285,7 +306,16 @@ impl Interpreter {
         let surroundings = (&*self.hosts, &*self.variables);
         let counter = self.hot_after.unwrap_or(0).max(1);
         let words = self.links.relocate(tape, &mut self.code, surroundings, counter)?;
+        let before = self.code.bytes();
+        let more = self.code.lacks(words.len()) as u64 * size_of::<u32>() as u64;
+        if more > 0 && self.room.taken.load(Ordering::Relaxed) + more > self.room.most {
+            let message = "there is no room for its tape".to_owned();
+            return Err(Failure::Compile { function: function.clone(), message });
+        }
         let code = self.code.add(&words, function, tape.locals, &tape.loops);
+        let taken = self.code.bytes() - before;
+        self.charged += taken;
+        self.room.taken.fetch_add(taken, Ordering::Relaxed);
         Ok(Entry { code, link: tape.locals, frame: tape.frame })
     }
 
@@ -658,5 +688,11 @@ impl Interpreter {
             state = State { at: at.saturating_sub(1), base, ..state };
         }
         trace
+    }
+}
+
+impl Drop for Interpreter {
+    fn drop(&mut self) {
+        self.room.taken.fetch_sub(self.charged, Ordering::Relaxed);
     }
 }

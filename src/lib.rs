@@ -141,6 +141,7 @@ mod program;
 mod repl;
 pub mod cli;
 
+pub use bytes::Damage;
 pub use codegen::Level;
 pub use config::{Config, Mode};
 pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, Trace, Transition};
@@ -150,7 +151,6 @@ pub use function::{Function, Signature};
 pub use interrupt::InterruptHandle;
 pub use jit::TierUp;
 pub use jit::state::{Event, State};
-pub use bytes::Damage;
 pub use limits::Limits;
 pub use output::{LineOutput, format_number};
 pub use program::Program;

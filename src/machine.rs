@@ -353,6 +353,7 @@ impl Machine {
         match self {
             Self::Native(_) => stats,
             Self::Tape(tapes) => Stats {
+                code_bytes: stats.code_bytes + tapes.interpreter.code_bytes(),
                 expressions: stats.expressions + tapes.interpreter.expressions(),
                 run_ms: stats.run_ms + milliseconds(tapes.interpreter.run_nanoseconds()),
                 ..stats

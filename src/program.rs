@@ -131,23 +131,6 @@ impl Program {
         let parts = body(&mut reader, engine.names())?;
         Ok(Self { engine: engine.clone(), parts })
     }
-
-    /// The tapes as text, each under its name. With `only`, those of that
-    /// function.
-    #[doc(hidden)]
-    pub fn disassemble(&self, only: Option<&str>) -> String {
-        let names = self.engine.names();
-        let mut text = String::new();
-        for part in &self.parts {
-            let (Some(function), Some(tape)) = (part.function(), &part.tape) else { continue };
-            let name = names.text(function.name);
-            if only.is_none_or(|only| only == name) {
-                let title = if name == EXPRESSION { "this expression" } else { name };
-                text += &tape.disassemble(title, function, names);
-            }
-        }
-        text
-    }
 }
 
 impl fmt::Debug for Program {
@@ -320,7 +303,10 @@ fn part(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Part,
         5 => {
             let (name, arity, source) = (tables.name(reader)?, reader.number()?, tables.source(reader)?);
             let span = read_span(reader, &source)?;
-            return Ok(Part { item: Item::Extern(Extern { name, arity, place: Place { source, span } }), tape: None });
+            return Ok(Part {
+                item: Item::Extern(Extern { name, arity, place: Place { source, span } }),
+                tape: None,
+            });
         }
         _ => return Err(reader.damage("an item that does not exist")),
     };

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::types::{Passed, REGISTERS, Types, Wide, missing, result};
-use super::{Body, CodegenError, Level, Options, Round, Thunk};
+use super::{Body, CodegenError, Level, Options, Round};
 use crate::abi::{self, Symbol};
 use crate::host::Intrinsic;
 use crate::name::{Name, Names};
@@ -49,7 +49,8 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
         calls |= callee.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
         let copy = types.define_copy(module, callee.arity());
         direct.extend(itself);
-        let job = Job { module, source: callee, function: copy, round: None, direct: &direct, names, options };
+        let job =
+            Job { module, source: callee, function: copy, round: None, direct: &direct, names, options };
         job.lower(options.counts_fuel, false)?;
         direct.remove(&(root.name, root.arity()));
         direct.insert((callee.name, callee.arity()), copy);
@@ -106,37 +107,6 @@ fn recursion_levels(function: &Function, level: Level) -> u32 {
         levels += 1;
     }
     levels
-}
-
-/// Adds the thunk of a host closure to the module under `symbol`.
-pub(super) fn thunk(module: &Module<'_>, thunk: Thunk, symbol: &str) -> Result<()> {
-    let types = Types::new(module);
-    let function = types.define(module, symbol, thunk.arity);
-    let builder = types.context.create_builder();
-    builder.position_at_end(types.context.append_basic_block(function, ""));
-    let i64 = types.context.i64_type();
-    let count = i64.const_int(u64::from(thunk.arity), false);
-    let array = builder.build_array_alloca(types.double, count, "")?;
-    for index in 0..thunk.arity {
-        let value = match types.passed(&builder, function, thunk.arity, index)? {
-            Passed::Register(value) => value,
-            Passed::Memory(place) => builder.build_load(types.double, place, "")?.into_float_value(),
-        };
-        let offset = i64.const_int(u64::from(index), false);
-        // SAFETY: the array has `arity` elements and the index is below that.
-        let element = unsafe { builder.build_in_bounds_gep(types.double, array, &[offset], "")? };
-        builder.build_store(element, value)?;
-    }
-    let signature =
-        types.double.fn_type(&[types.pointer.into(), i64.into(), types.pointer.into(), i64.into()], false);
-    let host = module.add_function(abi::HOST, signature, None);
-    let closure = i64.const_int(thunk.closure, false);
-    let context = function.get_first_param().ok_or_else(missing)?;
-    let arguments: [BasicMetadataValueEnum<'_>; 4] =
-        [context.into(), closure.into(), array.into(), count.into()];
-    let call = builder.build_call(host, &arguments, "")?;
-    builder.build_return(Some(&result(call)?))?;
-    Ok(())
 }
 
 /// Adds numbers to the module as one constant.

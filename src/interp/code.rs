@@ -55,6 +55,16 @@ impl Code {
         &mut self.words
     }
 
+    /// How many bytes the instructions take.
+    pub(super) fn bytes(&self) -> u64 {
+        size_of_val(&*self.words) as u64
+    }
+
+    /// By how many words the row must grow for a function of so many.
+    pub(super) fn lacks(&self, length: usize) -> usize {
+        if self.free.range(length as u32..).next().is_some() { 0 } else { length }
+    }
+
     /// Adds the instruction that stands for a callee that is not linked.
     pub(super) fn add_stub(&mut self, callee: u32) -> u32 {
         let code = self.words.len() as u32;

@@ -150,7 +150,14 @@ impl Session {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(HostFunctions::standard(&names));
         let (numbers, memory) = (Arc::new(Variables::default()), Arc::new(Alone::default()));
-        let interpreter = Interpreter::new(&names, &hosts, &numbers, memory.clone(), options);
+        let interpreter = Interpreter::new(
+            &names,
+            &hosts,
+            &numbers,
+            memory.clone(),
+            &Arc::new(Room::new(1 << 30)),
+            options,
+        );
         let operators = Operators::new(&names);
         Self { operators, names, hosts, variables: Vec::new(), numbers, memory, interpreter }
     }

@@ -64,7 +64,7 @@ impl Tapes {
             hot_after: hot_after(engine),
         };
         let (names, hosts, variables) = (engine.names(), engine.hosts(), engine.variables());
-        let interpreter = Interpreter::new(names, hosts, variables, memory.clone(), options);
+        let interpreter = Interpreter::new(names, hosts, variables, memory.clone(), engine.room(), options);
         let native = Native {
             engine: engine.clone(),
             memory,

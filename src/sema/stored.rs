@@ -178,12 +178,16 @@ type Shaped = Result<(), &'static str>;
 impl Shape<'_> {
     fn node(&mut self, node: Node) -> Shaped {
         match node {
-            Node::Number(number) => self.index(number, self.function.numbers.len()).and_then(|()| self.takes(0, 1)),
+            Node::Number(number) => {
+                self.index(number, self.function.numbers.len()).and_then(|()| self.takes(0, 1))
+            }
             Node::Local(local) => self.known(local).and_then(|()| self.takes(0, 1)),
             Node::Variable(_) => self.takes(0, 1),
             Node::SetLocal(local) => self.known(local).and_then(|()| self.takes(1, 1)),
             Node::SetVariable(_) | Node::Unary(_) => self.takes(1, 1),
-            Node::Binary(op) if op.short_circuits() => self.end(Part::Right(op)).and_then(|()| self.takes(0, 1)),
+            Node::Binary(op) if op.short_circuits() => {
+                self.end(Part::Right(op)).and_then(|()| self.takes(0, 1))
+            }
             Node::Binary(_) => self.takes(2, 1),
             Node::ShortCircuit(op) if !op.short_circuits() => Err("an operator that does not short-circuit"),
             Node::ShortCircuit(op) => self.begin(Part::Right(op)),

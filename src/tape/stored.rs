@@ -35,9 +35,8 @@ impl Tape {
     /// When the bytes are no tape of it that can be run.
     pub fn read(reader: &mut Reader<'_>, tables: &Tables, function: &Function) -> Result<Self, Damage> {
         let (locals, frame) = (reader.number()?, reader.number()?);
-        let mut callees = || {
-            reader.many(|reader| Ok(Callee { name: tables.name(reader)?, arity: reader.number()? }))
-        };
+        let mut callees =
+            || reader.many(|reader| Ok(Callee { name: tables.name(reader)?, arity: reader.number()? }));
         let (callees, hosts) = (callees()?, callees()?);
         let variables = reader.many(|reader| tables.name(reader))?;
         let words = reader.many(Reader::word)?;

@@ -10,6 +10,7 @@ mod programs;
 mod prompt;
 mod sessions;
 mod tapes;
+mod stored;
 mod terminal;
 mod tidy;
 mod tiers;

@@ -162,7 +162,8 @@ fn a_program_is_improved_while_it_runs() {
 
 #[test]
 fn a_trace_shows_calls_of_both_kinds() {
-    let text = "def inner(n) if n < 5 then 0 else nope(n); def middle(n) inner(n) + 1; def outer(n) middle(n) + 2";
+    let text =
+        "def inner(n) if n < 5 then 0 else nope(n); def middle(n) inner(n) + 1; def outer(n) middle(n) + 2";
     // `middle` is on its tape when `inner` is compiled, and the other way round.
     for hot in ["inner(1)", "middle(1)"] {
         let mut context = context(tiered(6).level(Level::O0));

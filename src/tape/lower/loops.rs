@@ -4,10 +4,10 @@
 //! condition; so the first two are lifted off and put back after the body.
 
 use super::{Code, FORM_SS, Lowering, Open, Value, member};
+use crate::tape;
 use crate::tape::condition::{Condition, Operand, Test};
 use crate::tape::op::{Op, Raw};
 use crate::tape::{Counts, Waiting};
-use crate::tape;
 
 /// The parts of a `for`.
 pub(super) struct Loop {
@@ -135,7 +135,9 @@ impl Lowering<'_> {
         if self.environment.counts == Counts::Nothing {
             return;
         }
-        let loops = || self.open.iter().filter_map(|open| if let Open::Loop(open) = open { Some(open) } else { None });
+        let loops = || {
+            self.open.iter().filter_map(|open| if let Open::Loop(open) = open { Some(open) } else { None })
+        };
         let Some(node) = loops().last().map(|innermost| innermost.node) else { return };
         if loops().any(|open| open.part == Part::Condition) {
             return;
@@ -144,10 +146,14 @@ impl Lowering<'_> {
         let waiting = |value: &Value| match value {
             Value::Plain(Operand::Slot(slot)) => Some(Waiting::Slot(*slot)),
             Value::Plain(Operand::Number(number)) => Some(Waiting::Number(number.to_bits())),
-            Value::Plain(Operand::Accumulator) | Value::Condition(_) | Value::True(_) | Value::Returned => None,
+            Value::Plain(Operand::Accumulator) | Value::Condition(_) | Value::True(_) | Value::Returned => {
+                None
+            }
         };
         let values = self.values.iter().enumerate().filter(|(height, _)| !is_step(*height));
-        let Some(values) = values.map(|(_, value)| waiting(value)).collect::<Option<Box<[_]>>>() else { return };
+        let Some(values) = values.map(|(_, value)| waiting(value)).collect::<Option<Box<[_]>>>() else {
+            return;
+        };
         self.counted.push(tape::Loop { node: node as u32, values });
         let site = self.counted.len() as Raw;
         self.emit(Op::Count, &[site, 0]);
@@ -158,7 +164,8 @@ impl Lowering<'_> {
         if let Value::True(falses) = body {
             self.lead_here(&falses);
         }
-        let Some(Open::Loop(Loop { variable, start, condition, exit, step, increment, .. })) = self.open.pop()
+        let Some(Open::Loop(Loop { variable, start, condition, exit, step, increment, .. })) =
+            self.open.pop()
         else {
             return;
         };
