@@ -11,11 +11,13 @@ pub use describe::Description;
 pub use formula::Formula;
 pub use history::Change;
 pub use listing::Stage;
+pub(crate) use script::literal;
 pub use trace::{Trace, Transition};
 
 use crate::config::Mode;
 use crate::deadline::Deadline;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::draft::Draft;
 use crate::engine::Engine;
 use crate::error::{Error, Teller};
 use crate::failure::{Failure, Stopped};
@@ -280,6 +282,15 @@ impl Context {
             Ok(item) => sema::check(&item, self).map_err(Error::Invalid),
             Err(SyntaxErrors { diagnostics, .. }) => Err(Error::Invalid(diagnostics)),
         })
+    }
+
+    /// What does not follow the grammar in a text, none of which is run: in
+    /// the order of the text.
+    pub(crate) fn syntax_errors(&self, source: &Source) -> Vec<Diagnostic> {
+        let limits = parser::Limits { max_nesting: self.engine.config().limits.max_nesting };
+        let (names, hosts) = (self.engine.names(), self.engine.hosts());
+        let draft = Draft::within(source, names, hosts, limits, Operators::clone(&self.operators));
+        draft.diagnostics.into_iter().filter(|diagnostic| diagnostic.code.is_syntax()).collect()
     }
 
     fn item(&mut self, item: sema::Item, known: Known) -> Result<Outcome, Error> {

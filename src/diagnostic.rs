@@ -27,6 +27,11 @@ macro_rules! codes {
                 match self { $(Code::$name => $number),+ }
             }
 
+            /// Whether the text does not follow the grammar.
+            pub fn is_syntax(self) -> bool {
+                self.number() < 200
+            }
+
             /// What the code means, in one or more lines.
             pub fn meaning(self) -> &'static str {
                 match self { $(Code::$name => concat!($($doc, "\n"),+).trim_ascii()),+ }

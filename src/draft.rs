@@ -36,6 +36,17 @@ pub(crate) struct Draft<'a> {
 impl<'a> Draft<'a> {
     /// The draft of `source`.
     pub(crate) fn new(source: &Source, names: &'a Names, hosts: &'a HostFunctions, limits: Limits) -> Self {
+        Self::within(source, names, hosts, limits, Operators::new(names))
+    }
+
+    /// The draft of `source` where `operators` are in force before it.
+    pub(crate) fn within(
+        source: &Source,
+        names: &'a Names,
+        hosts: &'a HostFunctions,
+        limits: Limits,
+        operators: Operators,
+    ) -> Self {
         let mut draft = Self {
             names,
             hosts,
@@ -47,7 +58,7 @@ impl<'a> Draft<'a> {
             diagnostics: Vec::new(),
         };
         match lex(source, names) {
-            Ok(tokens) => draft.items(Parser::new(&tokens, names, limits)),
+            Ok(tokens) => draft.items(Parser::new(&tokens, names, limits), operators),
             Err(diagnostic) => draft.diagnostics.push(diagnostic),
         }
         draft.calls();
@@ -78,8 +89,7 @@ impl<'a> Draft<'a> {
         self.compiled.iter().map(|function| &**function).zip(symbols).collect()
     }
 
-    fn items(&mut self, mut parser: Parser<'_>) {
-        let mut operators = Operators::new(self.names);
+    fn items(&mut self, mut parser: Parser<'_>, mut operators: Operators) {
         while let Some(item) = parser.next_item(&operators) {
             let checked = item.map_err(|errors| errors.diagnostics).and_then(|item| sema::check(&item, self));
             self.items.extend(checked.as_ref().ok().cloned());

@@ -4,6 +4,7 @@ use crate::bytes::Damage;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::failure::{Calls, Failure, Stopped, Trace};
+use crate::host::Intrinsic;
 use crate::name::{Name, Names};
 use crate::sema::arguments;
 use crate::sema::checked::{EXPRESSION, Function};
@@ -37,6 +38,14 @@ pub enum Error {
     /// No variable of that name is declared.
     #[error("no variable `{0}` is declared")]
     NoVariable(String),
+    /// A variable cannot be dropped, since definitions use it.
+    #[error("`{name}` is used by {}", .users.join(", "))]
+    VariableInUse {
+        /// The variable.
+        name: String,
+        /// The definitions that read or assign it.
+        users: Vec<String>,
+    },
     /// A handle or source was used with a context of another engine.
     #[error("this function belongs to another engine")]
     OtherEngine,
@@ -57,10 +66,16 @@ impl Error {
             Self::NoFunction(_)
             | Self::Arity { .. }
             | Self::NoVariable(_)
+            | Self::VariableInUse { .. }
             | Self::OtherEngine
             | Self::Damaged(_)
             | Self::Setup(_) => &[],
         }
+    }
+
+    /// Whether somebody interrupted the program.
+    pub fn is_interrupt(&self) -> bool {
+        self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == Code::Interrupted)
     }
 }
 
@@ -206,7 +221,11 @@ impl Teller<'_> {
         let Some(caller) = caller else { return nowhere(code, format!("a call of {problem}")) };
         let mut calls = caller.callees.iter();
         let call = calls.find(|call| call.name == callee && call.arity == passed);
-        let span = call.map_or(caller.name_span, |call| call.span);
+        let intrinsic = || {
+            let called = Intrinsic::ALL.into_iter().find(|known| known.text() == self.names.text(callee))?;
+            caller.intrinsic_span(called)
+        };
+        let span = call.map(|call| call.span).or_else(intrinsic).unwrap_or(caller.name_span);
         let message = format!("{} calls {problem}", self.describe(caller));
         Diagnostic::error(code, &caller.source, span, message).with_note("called here")
     }

@@ -24,7 +24,7 @@ mod tests;
 
 use crate::abi::{Memory, Variables};
 use crate::failure::{Defined, Failure, Stopped, Trace};
-use crate::host::{HostError, HostFunctions, Intrinsic, Output};
+use crate::host::{HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
 use crate::sema::Calls;
 use crate::sema::checked::{EXPRESSION, Function};
@@ -334,14 +334,7 @@ impl Interpreter {
     /// The function as it is to be read now: with calls of what the program
     /// defines itself, where it was read with an instruction.
     pub fn present(&self, function: &Arc<Function>) -> Arc<Function> {
-        let mut plain = function.clone();
-        for intrinsic in Intrinsic::ALL {
-            let name = self.names.get(intrinsic.text()).filter(|name| self.bindings.contains_key(name));
-            if let Some(name) = name.filter(|_| plain.uses_intrinsic(intrinsic)) {
-                plain = Arc::new(plain.without_intrinsic(intrinsic, name));
-            }
-        }
-        plain
+        function.without_bound_intrinsics(&self.names, |name| self.bindings.contains_key(&name))
     }
 
     /// The tape of a function, as long as no name changes between being bound

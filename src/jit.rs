@@ -27,7 +27,7 @@ mod worker;
 pub use bindings::{Happened, Observer};
 pub use continuation::Continuation;
 pub use instance::{Bound, Formula, Instance, NoTapes, Tapes};
-pub use tier::TierUp;
+pub use tier::{Tier, TierUp};
 
 use crate::abi::{self, Variables};
 use crate::codegen::{self, Thunk};
@@ -305,11 +305,6 @@ impl Jit {
                 return Err(request.into());
             }
         }
-    }
-
-    /// The optimisation level of all code.
-    pub fn level(&self) -> codegen::Level {
-        self.options.code.level
     }
 
     /// What the compiler makes of functions, each under its symbol, as text.

@@ -59,6 +59,22 @@
 //! the same bindings, limits and errors, and LLVM is not even started. What a
 //! context's program runs on, code or tapes, is its `machine`.
 //!
+//! **Tapes and code call each other.** They work on the same memory: variables,
+//! fuel, requests to stop. Code calls a function on a tape through its slot,
+//! which leads to the trampoline as if it had never been called; that goes on
+//! in one routine of the runtime, which keeps the arguments and has the tape
+//! run. A tape calls code by leaving the loop that executes it. Errors pass
+//! through both, and add their calls to one trace.
+//!
+//! **What is hot goes over to code.** A tiered program counts calls and rounds
+//! of loops in the instructions of its tapes. At the end of a count a worker
+//! makes code at the full level; the next call goes there. A loop that is still
+//! running is left at the beginning of a round for a *continuation*: code for
+//! the rest of the function, entered right there, which gets the locals and the
+//! values that wait for the loop as its arguments. (The other way, to replace
+//! the frame in place, needs maps from one layout to the other; here the layout
+//! is that of a call. The code is made for one loop, and mostly runs once.)
+//!
 //! **Freeing waits for runs.** Code that nothing leads to any more is freed
 //! when no run is left that began before (`jit::epoch`).
 //!
@@ -68,7 +84,7 @@
 //!  text → tokens → syntax tree → checked function → LLVM IR → object → linked code → call
 //!         └─── syntax ───┘       └─── sema ───┘    └─── codegen ──┘   └─ orc ─┘    runtime
 //!                                                  └────────────── jit ───────────────┘
-//!                                             └→ tape → interpreter
+//!                                             └→ tape → interpreter ⇄ call
 //!                                                └tape┘ └── interp ─┘
 //! ```
 //!
@@ -102,6 +118,7 @@
 //! - *body*: the compiled code of a definition.
 //! - *host function*: a function of the process that a program may call;
 //!   *intrinsic*: one that is exact, so that an instruction stands in for it.
+//! - *continuation*: code for the rest of a function from a round of a loop on.
 //! - *tape*: the instructions that are interpreted, of one function; their
 //!   *slots* are values of a frame, not to be mixed up with dispatch slots.
 //! - *run*: from entering compiled code to leaving it.
@@ -149,8 +166,8 @@ pub use engine::Engine;
 pub use error::Error;
 pub use function::{Function, Signature};
 pub use interrupt::InterruptHandle;
-pub use jit::TierUp;
 pub use jit::state::{Event, State};
+pub use jit::{Tier, TierUp};
 pub use limits::Limits;
 pub use output::{LineOutput, format_number};
 pub use program::Program;

@@ -6,7 +6,6 @@
 
 mod tapes;
 
-use crate::Level;
 use crate::abi::Memory;
 use crate::config::Mode;
 use crate::engine::Engine;
@@ -14,7 +13,7 @@ use crate::error::Error;
 use crate::failure::{Defined, Failure, Stopped};
 use crate::host::Output;
 use crate::jit::state::State;
-use crate::jit::{self, Instance, Listing, NoTapes, Observer};
+use crate::jit::{self, Instance, NoTapes, Observer, Tier};
 use crate::name::Name;
 use crate::runtime::{Arguments, ExecutionMemory, Slot, Variable};
 use crate::sema::checked::Function;
@@ -58,6 +57,14 @@ impl Bound {
         match self {
             Self::Native(bound) => bound.function(),
             Self::Tape(function) => function,
+        }
+    }
+
+    /// The level of its compiled code, if it has any.
+    pub(crate) fn tier(&self) -> Option<Tier> {
+        match self {
+            Self::Native(bound) => bound.tier(),
+            Self::Tape(_) => None,
         }
     }
 
@@ -167,29 +174,6 @@ impl Machine {
                 }
             }
         }
-    }
-
-    /// The optimisation level of code.
-    pub(crate) fn level(&self) -> Level {
-        match self {
-            Self::Native(instance) => instance.jit().level(),
-            Self::Tape(tapes) => tapes.compiled().map_or(Level::O0, |instance| instance.jit().level()),
-        }
-    }
-
-    /// A listing of code for functions, each under its symbol.
-    pub(crate) fn listing(
-        &self,
-        listing: Listing,
-        functions: Vec<(Arc<Function>, String)>,
-    ) -> Result<String, Failure> {
-        let instance = match self {
-            Self::Native(instance) => Some(instance),
-            Self::Tape(tapes) => tapes.compiler(),
-        };
-        let nothing = || Failure::System("nothing is compiled in this mode".into());
-        let instance = instance.ok_or_else(nothing)?;
-        instance.jit().listing(listing, functions, &instance.stopper())
     }
 
     /// Makes a function that no name is bound to ready to be run.
@@ -380,6 +364,7 @@ fn compiled(stats: Stats, instance: &Instance) -> Stats {
         objects_linked: counters.objects_linked.get(),
         code_bytes: instance.jit().code_bytes(),
         compile_ms: milliseconds(counters.compile_nanoseconds.get()),
+        wait_ms: milliseconds(instance.waited_nanoseconds()),
         run_ms: milliseconds(instance.run_nanoseconds()),
         ..stats
     }

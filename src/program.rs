@@ -10,7 +10,7 @@ use crate::diagnostic::Severity;
 use crate::draft::Draft;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::host::{HostFunctions, Intrinsic};
+use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{EXPRESSION, Function};
 use crate::sema::stored::{Places, Tables, read_span, write_span};
@@ -195,14 +195,11 @@ impl Part {
     /// were instructions when the program was read.
     pub(crate) fn in_context(&self, context: &dyn sema::Environment) -> Self {
         let Some(function) = self.function() else { return self.clone() };
-        let mut present = function.clone();
-        for intrinsic in Intrinsic::ALL.into_iter().filter(|intrinsic| function.uses_intrinsic(*intrinsic)) {
-            let name = context.names().intern(intrinsic.text());
-            let host = context.hosts().get(name).and_then(|host| host.intrinsic);
-            if host != Some(intrinsic) || context.function(name).is_some() {
-                present = Arc::new(present.without_intrinsic(intrinsic, name));
-            }
-        }
+        let is_called = |name| {
+            let host = context.hosts().get(name);
+            context.function(name).is_some() || host.is_none_or(|host| host.intrinsic.is_none())
+        };
+        let present = function.without_bound_intrinsics(context.names(), is_called);
         if Arc::ptr_eq(&present, function) {
             return self.clone();
         }

@@ -117,7 +117,7 @@ fn trees(
     let mut operators = Operators::new(engine.names());
     let (items, diagnostics) = parse_all(source, engine.names(), &mut operators);
     if !diagnostics.is_empty() {
-        diagnostics.iter().for_each(|diagnostic| reporter.diagnostic(diagnostic));
+        reporter.diagnostics(&diagnostics);
         return Err(Problem::Told);
     }
     let wanted = |item: &&ast::Item| match (&arguments.function, &item.kind) {
@@ -145,7 +145,7 @@ fn code(
     let draft = Draft::new(source, engine.names(), engine.hosts(), limits);
     let mut errors = draft.diagnostics.iter().filter(|found| found.severity == Severity::Error).peekable();
     if errors.peek().is_some() {
-        errors.for_each(|diagnostic| reporter.diagnostic(diagnostic));
+        reporter.diagnostics(errors);
         return Err(Problem::Told);
     }
     let mut functions = draft.symbols();

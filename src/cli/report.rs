@@ -1,26 +1,38 @@
 //! Telling people what is wrong, on standard error.
 
-use crate::diagnostic::{Diagnostic, draw};
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::draw::{self, Style};
 use crate::error::Error;
 use std::io::{self, Write};
+use terminal_size::{Width, terminal_size_of};
+
+/// Which streams are written to with colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Colors {
+    pub(crate) stdout: bool,
+    pub(crate) stderr: bool,
+}
 
 /// Writes diagnostics and messages to standard error.
 pub(crate) struct Reporter {
-    color: bool,
+    colors: Colors,
     elsewhere: Option<Sink>,
 }
 
-/// Takes texts instead of standard error.
+/// So many mistakes of one text are drawn; nobody reads more.
+const SHOWN: usize = 100;
+
+/// Takes texts instead of standard error, to show them on standard output.
 pub(crate) type Sink = Box<dyn FnMut(&str) + Send>;
 
 impl Reporter {
-    pub(super) fn new(color: bool) -> Self {
-        Self { color, elsewhere: None }
+    pub(super) fn new(colors: Colors) -> Self {
+        Self { colors, elsewhere: None }
     }
 
-    /// Whether diagnostics are drawn with colour.
-    pub(crate) fn color(&self) -> bool {
-        self.color
+    /// Which streams are written to with colour.
+    pub(crate) fn colors(&self) -> Colors {
+        self.colors
     }
 
     /// Writes to `sink` from now on; gives where it wrote before.
@@ -30,14 +42,29 @@ impl Reporter {
 
     /// Draws a diagnostic.
     pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
-        self.line(draw::draw(diagnostic, self.color).trim_end());
+        let Colors { stdout, stderr } = self.colors;
+        let (colour, size) = match self.elsewhere {
+            Some(_) => (stdout, terminal_size_of(io::stdout())),
+            None => (stderr, terminal_size_of(io::stderr())),
+        };
+        let columns = size.map(|(Width(columns), _)| usize::from(columns));
+        self.line(draw::draw(diagnostic, Style { colour, columns }).trim_end());
+    }
+
+    /// Draws the first [`SHOWN`] diagnostics, and says how many there are more.
+    pub(crate) fn diagnostics<'a>(&mut self, diagnostics: impl IntoIterator<Item = &'a Diagnostic>) {
+        let mut diagnostics = diagnostics.into_iter();
+        diagnostics.by_ref().take(SHOWN).for_each(|diagnostic| self.diagnostic(diagnostic));
+        match diagnostics.count() {
+            0 => {}
+            1 => self.line("One more mistake is not shown."),
+            more => self.line(&format!("{more} more mistakes are not shown.")),
+        }
     }
 
     /// Tells an error: its diagnostics, or its one line.
     pub(crate) fn error(&mut self, error: &Error) {
-        for diagnostic in error.diagnostics() {
-            self.diagnostic(diagnostic);
-        }
+        self.diagnostics(error.diagnostics());
         if error.diagnostics().is_empty() {
             self.problem(&error.to_string());
         }
@@ -52,7 +79,8 @@ impl Reporter {
     pub(crate) fn line(&mut self, line: &str) {
         match &mut self.elsewhere {
             Some(sink) => sink(line),
-            None => _ = writeln!(io::stderr().lock(), "{line}"),
+            // At one go, in one piece.
+            None => _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes()),
         }
     }
 }

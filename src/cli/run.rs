@@ -4,11 +4,11 @@ use super::report::Reporter;
 use super::stdin::Items;
 use super::{Exit, RunArguments};
 use crate::context::{Context, Each, Outcome};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::error::Error;
 use crate::program::Program;
 use crate::source::Source;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -68,7 +68,7 @@ fn file(path: &Path, context: &mut Context, reporter: &mut Reporter) -> Exit {
         if Program::is_stored(&bytes) {
             let program = Program::from_bytes(context.engine(), &bytes);
             let program = program.map_err(|error| format!("{}: {error}", path.display()))?;
-            return Ok(each_item(context, AfterError::Stop, reporter, |context, each| {
+            return Ok(each_item(context, None, AfterError::Stop, reporter, |context, each| {
                 context.run_program(&program, each)
             }));
         }
@@ -133,20 +133,23 @@ pub(crate) fn evaluate(
     after_error: AfterError,
     reporter: &mut Reporter,
 ) -> Exit {
-    each_item(context, after_error, reporter, |context, each| context.run(source, each))
+    each_item(context, Some(source), after_error, reporter, |context, each| context.run(source, each))
 }
 
-/// Has items run, and prints the values of expressions.
+/// Has items run, and prints the values of expressions; of a text, the rest of
+/// its syntax errors too.
 fn each_item(
     context: &mut Context,
+    text: Option<&Source>,
     after_error: AfterError,
     reporter: &mut Reporter,
     run: impl FnOnce(&mut Context, &mut Each<'_>) -> ControlFlow<()>,
 ) -> Exit {
     let mut exit = Exit::Fine;
+    let mut misread = Vec::new();
     let _ = run(context, &mut |context, outcome| {
-        if exit != Exit::Fine && after_error == AfterError::Stop {
-            return ControlFlow::Break(());
+        if after_error == AfterError::Stop {
+            misread = outcome.as_ref().err().map(syntax_errors).unwrap_or_default();
         }
         let next = one(context, outcome, reporter);
         if next != Exit::Fine {
@@ -159,7 +162,17 @@ fn each_item(
         };
         if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
+    if let Some(source) = text.filter(|_| !misread.is_empty()) {
+        let mut rest = context.syntax_errors(source);
+        rest.retain(|diagnostic| !misread.contains(diagnostic));
+        reporter.diagnostics(&rest);
+    }
     exit
+}
+
+fn syntax_errors(error: &Error) -> Vec<Diagnostic> {
+    let diagnostics = error.diagnostics().iter();
+    diagnostics.filter(|diagnostic| diagnostic.code.is_syntax()).cloned().collect()
 }
 
 /// Tells what became of one item.
@@ -172,17 +185,16 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
         },
         Ok(Outcome::Defined { warnings, .. }) => {
             if !warnings.is_empty() {
-                // What was printed before is shown before.
-                let _ = context.output().flush();
+                let _ = make_way(context, None);
             }
-            warnings.iter().for_each(|warning| reporter.diagnostic(warning));
+            reporter.diagnostics(&warnings);
             Exit::Fine
         }
         Ok(Outcome::Unchanged { .. } | Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,
         Err(error) => {
-            // What was printed before the error is shown before it. If nobody
-            // reads it, that is why `printd` failed, and all there is to say.
-            if context.output().flush().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+            // If nobody reads what was printed, that is why `printd` failed, and
+            // all there is to say.
+            if make_way(context, Some(&error)).is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
                 return Exit::BrokenPipe;
             }
             reporter.error(&error);
@@ -193,4 +205,18 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
             }
         }
     }
+}
+
+/// Shows what the program has printed before a diagnostic is shown. Where both
+/// go to a terminal, an unfinished line is ended; other readers get nothing
+/// that the program has not printed.
+fn make_way(context: &mut Context, error: Option<&Error>) -> io::Result<()> {
+    if io::stdout().is_terminal() && io::stderr().is_terminal() {
+        match error {
+            // The terminal has shown `^C`.
+            Some(error) if error.is_interrupt() => context.output().byte(b'\n')?,
+            Some(_) | None => context.output().end_line()?,
+        }
+    }
+    context.output().flush()
 }

@@ -196,6 +196,8 @@ struct Lowering<'m, 'c> {
     numbers: Option<PointerValue<'c>>,
     values: Vec<FloatValue<'c>>,
     open: Vec<Open<'c>>,
+    /// How many calls have been made since a block was last cut.
+    calls: u32,
     /// The node that is being lowered.
     at: u32,
     round: Option<Entrance<'c>>,
@@ -208,6 +210,10 @@ struct Entrance<'c> {
     block: BasicBlock<'c>,
     waiting: Vec<PointerValue<'c>>,
 }
+
+/// A block with more calls is cut: the register allocator for quick code goes
+/// through the block again for calls.
+const MANY_CALLS: u32 = 256;
 
 /// Functions with more numbers have them in one array: LLVM goes through all
 /// constants of a function to find one.
@@ -243,6 +249,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             open,
             at: 0,
             round: round.map(|round| Entrance { round, block, waiting: Vec::new() }),
+            calls: 0,
         })
     }
 
@@ -530,6 +537,12 @@ impl<'m, 'c> Lowering<'m, 'c> {
             call.add_attribute(place, tail);
         }
         self.values.push(result(call)?);
+        self.calls += 1;
+        if self.calls.is_multiple_of(MANY_CALLS) {
+            let next = self.types.context.append_basic_block(self.function, "");
+            self.builder.build_unconditional_branch(next)?;
+            self.builder.position_at_end(next);
+        }
         Ok(())
     }
 

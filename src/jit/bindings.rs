@@ -8,12 +8,12 @@ use super::code::Code;
 use super::definition::Definition;
 use super::slots::{Slots, Target};
 use super::state::{Action, Event, State, transition};
-use super::tier::{Plan, Tier};
+use super::tier::{Callees, Plan, Tier};
 use super::{Jit, Options};
 use crate::name::Name;
 use crate::runtime::ExecutionMemory;
 use crate::sema::Calls;
-use crate::sema::checked::Function;
+use crate::sema::checked::{Callee, Function};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -289,7 +289,11 @@ impl Bindings {
             let is_called = binding.state == State::Materialized || ran(name);
             is_called.then(|| binding.definition.function().clone())
         };
-        tier_up.plan(tier, function, code, &called)
+        let fits = |callee: &Callee| match table.bindings.get(&callee.name) {
+            Some(binding) => binding.definition.function().arity() == callee.arity,
+            None => jit.hosts.get(callee.name).is_some() || jit.hosts.foreign(callee.name).is_some(),
+        };
+        tier_up.plan(tier, function, code, &Callees { called: &called, fits: &fits })
     }
 
     /// Whether a bound definition calls `name` with another number of arguments

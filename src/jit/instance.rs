@@ -74,6 +74,11 @@ impl Bound {
         self.0.function()
     }
 
+    /// The level of its code, if it has any yet.
+    pub fn tier(&self) -> Option<Tier> {
+        self.0.tier()
+    }
+
     /// How many bytes of instructions its code has; 0 if it has none yet.
     pub fn code_bytes(&self) -> u64 {
         self.0.code_bytes()
@@ -119,6 +124,12 @@ impl Instance {
     /// many of them.
     pub fn run_nanoseconds(&self) -> u64 {
         self.run_nanoseconds.get()
+    }
+
+    /// Nanoseconds that top-level expressions and runs have waited for
+    /// compilers.
+    pub fn waited_nanoseconds(&self) -> u64 {
+        self.waited.get()
     }
 
     /// Binds a function's name to it. Nothing is compiled.
@@ -240,7 +251,10 @@ impl Instance {
     pub fn run(&self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
         let plan = self.bindings.plan(&self.jit, expression, None);
         let plan = Plan { options: codegen::Options { hot_after: None, ..plan.options }, ..plan };
-        let code = self.jit.expression(expression, plan, &self.stopper())?;
+        let start = Instant::now();
+        let code = self.jit.expression(expression, plan, &self.stopper());
+        self.waited.set(self.waited.get() + nanoseconds(start.elapsed()));
+        let code = code?;
         let (start, waited) = (Instant::now(), self.waited.get());
         let result = self.enter(|_| code.body(), Arguments::NONE, output, &mut NoTapes);
         let waited = self.waited.get() - waited;
@@ -255,7 +269,7 @@ impl Instance {
     /// Why it could not be compiled.
     pub fn formula(&self, function: &Arc<Function>) -> Result<Formula, Failure> {
         // Nothing is inlined: it is to see what its callees mean later.
-        let plan = Plan { options: self.jit.options.code, inline: Vec::new() };
+        let plan = Plan { tier: Tier::Full, options: self.jit.options.code, inline: Vec::new() };
         self.jit.expression(function, plan, &self.stopper()).map(Formula)
     }
 
@@ -398,14 +412,16 @@ impl Instance {
         let result = unsafe { execution.call(body, arguments, &mut run) };
         let Run { failure, waited, .. } = run;
         self.waited.set(self.waited.get() + waited);
-        if outermost {
-            jit.epochs.end(activity);
-        }
-        match result {
+        let result = match result {
             Ok(Ok(value)) => Ok(value),
+            // Code that was left is known only until the epoch ends.
             Ok(Err(left)) => Err(self.failed(left, failure, outermost)),
             Err(error) => Err(Failure::System(error.to_string()).into()),
+        };
+        if outermost {
+            self.jit.epochs.end(&self.activity);
         }
+        result
     }
 
     #[cold]

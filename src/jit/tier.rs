@@ -9,13 +9,13 @@
 
 use crate::codegen::{Level, Options};
 use crate::name::Name;
-use crate::sema::checked::{Function, Node};
+use crate::sema::checked::{Callee, Function, Node};
 use std::sync::Arc;
 
 /// Which level something gets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Tier {
-    /// Quick to compile.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Tier {
+    /// Quick to compile; counts its calls.
     Quick,
     /// All that was asked for.
     Full,
@@ -24,10 +24,20 @@ pub(super) enum Tier {
 /// How something is to be compiled.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
+    /// The level.
+    pub(super) tier: Tier,
     /// How code is made.
     pub(super) options: Options,
     /// What is inlined.
     pub(super) inline: Vec<Arc<Function>>,
+}
+
+/// What is known of the functions around the one that is compiled.
+pub(super) struct Callees<'a> {
+    /// The definition of a name that has been called.
+    pub(super) called: &'a dyn Fn(Name) -> Option<Arc<Function>>,
+    /// Whether a call would find a function that takes so many arguments.
+    pub(super) fits: &'a dyn Fn(&Callee) -> bool,
 }
 
 /// When functions that were compiled quickly are compiled again.
@@ -59,24 +69,23 @@ impl TierUp {
         }
     }
 
-    /// How to make the code of a function at a level; `called` gives the
-    /// definition of a name that has been called.
+    /// How to make the code of a function at a level.
     pub(super) fn plan(
         self,
         tier: Tier,
         function: &Arc<Function>,
         options: Options,
-        called: &dyn Fn(Name) -> Option<Arc<Function>>,
+        known: &Callees<'_>,
     ) -> Plan {
         match (tier, self) {
             (Tier::Quick, Self::After(calls)) => {
                 let options = Options { level: Level::O0, hot_after: Some(calls), ..options };
-                Plan { options, inline: Vec::new() }
+                Plan { tier, options, inline: Vec::new() }
             }
             (_, Self::After(_)) if options.level >= Level::O2 => {
-                Plan { options, inline: inlinable(function, called) }
+                Plan { tier, options, inline: inlinable(function, known) }
             }
-            (Tier::Quick | Tier::Full, _) => Plan { options, inline: Vec::new() },
+            (Tier::Quick | Tier::Full, _) => Plan { tier, options, inline: Vec::new() },
         }
     }
 }
@@ -87,16 +96,16 @@ const SMALL: usize = 60;
 /// So much is inlined into one function at most; in nodes.
 const BUDGET: usize = 1500;
 
-/// What to inline into `function`, each behind those it calls itself. `called`
-/// gives the definition of a name that has been called.
-fn inlinable(function: &Arc<Function>, called: &dyn Fn(Name) -> Option<Arc<Function>>) -> Vec<Arc<Function>> {
-    let mut selection = Selection { called, chosen: Vec::new(), visited: vec![function.name], size: 0 };
+/// What to inline into `function`, each behind those it calls itself. A callee
+/// whose own calls would fail is left out, so that the failure names it.
+fn inlinable(function: &Arc<Function>, known: &Callees<'_>) -> Vec<Arc<Function>> {
+    let mut selection = Selection { known, chosen: Vec::new(), visited: vec![function.name], size: 0 };
     selection.callees(function);
     selection.chosen
 }
 
 struct Selection<'a> {
-    called: &'a dyn Fn(Name) -> Option<Arc<Function>>,
+    known: &'a Callees<'a>,
     chosen: Vec<Arc<Function>>,
     visited: Vec<Name>,
     size: usize,
@@ -108,10 +117,11 @@ impl Selection<'_> {
             if self.visited.contains(&callee.name) {
                 continue;
             }
-            let found = (self.called)(callee.name);
+            let found = (self.known.called)(callee.name);
             let Some(found) = found.filter(|found| found.arity() == callee.arity) else { continue };
             let size = self.size + found.nodes.len();
-            if found.nodes.len() > SMALL || size > BUDGET {
+            let fits = || found.callees.iter().all(self.known.fits);
+            if found.nodes.len() > SMALL || size > BUDGET || !fits() {
                 continue;
             }
             self.size = size;
@@ -126,7 +136,6 @@ impl Selection<'_> {
 mod tests {
     use super::*;
     use crate::name::Names;
-    use crate::sema::checked::Callee;
     use crate::source::{Source, Span};
 
     fn function(names: &Names, name: &str, callees: &[&str]) -> Arc<Function> {
@@ -146,16 +155,18 @@ mod tests {
     }
 
     #[test]
-    fn callees_come_before_callers_and_cycles_end() {
+    fn callees_come_before_callers_cycles_end_and_failures_stay_outside() {
         let names = Names::new();
         let all = [
-            function(&names, "f", &["g", "h", "unknown"]),
+            function(&names, "f", &["g", "h", "unknown", "j"]),
             function(&names, "g", &["h", "f"]),
             function(&names, "h", &["g", "i"]),
             function(&names, "i", &[]),
+            function(&names, "j", &["unknown"]),
         ];
         let called = |name| all.iter().find(|function| function.name == name).cloned();
-        let chosen = inlinable(&all[0], &called);
+        let fits = |callee: &Callee| called(callee.name).is_some();
+        let chosen = inlinable(&all[0], &Callees { called: &called, fits: &fits });
         let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
         assert_eq!(order, ["i", "h", "g"]);
     }

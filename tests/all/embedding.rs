@@ -2,7 +2,7 @@
 
 use kal::diagnostic::Code;
 use kal::host::{HostError, Output};
-use kal::{Config, Context, Engine, Error, Level, Limits, Mode, Outcome, State};
+use kal::{Config, Context, Engine, Error, Level, Limits, Mode, Outcome, State, TierUp};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Barrier, Mutex};
@@ -550,4 +550,19 @@ fn redefining_and_calling_leaves_memory_flat() {
         assert!(each < 64, "{each} bytes for each");
         assert_eq!(code_after, code, "bytes of code");
     });
+}
+
+#[test]
+fn code_that_is_replaced_while_it_runs_is_named_when_it_fails() {
+    let fresh: String = (0..40).map(|i| format!("def fresh{i}(x) x + {i}\n")).collect();
+    let calls: String = (0..40).map(|i| format!("fresh{i}(x) + ")).collect();
+    for round in 0..20 {
+        let mut context = context_with(Config::new().workers(1).tier_up(TierUp::After(1)));
+        // Between the code of two fresh functions, the only worker makes
+        // better code for `hot`.
+        context.eval(&format!("{fresh} def hot(x) {calls} missing(x)")).unwrap();
+        let error = context.eval("hot(1)").unwrap_err();
+        assert!(error.to_string().contains("missing"), "{error}");
+        assert_eq!(error.diagnostics()[0].trace, ["hot(x)", "this expression"], "round {round}");
+    }
 }

@@ -291,7 +291,7 @@ fn arbitrary_texts_are_read_and_their_mistakes_drawn() {
         let (_, diagnostics) =
             parse_all(&Source::new("test", text.as_str()), &names, &mut Operators::new(&names));
         for diagnostic in diagnostics {
-            let drawn = draw::draw(&diagnostic, false);
+            let drawn = draw::draw(&diagnostic, draw::Style::default());
             assert!(drawn.starts_with(&format!("error[{}]: ", diagnostic.code)), "{text:?}\n{drawn}");
             assert!(drawn.contains('^'), "{text:?}\n{drawn}");
             assert!(drawn.chars().all(|character| character == '\n' || !character.is_control()), "{drawn:?}");

@@ -15,3 +15,4 @@ mod terminal;
 mod tidy;
 mod tiers;
 mod transcripts;
+mod valgrind;

@@ -46,12 +46,12 @@ fn observed(
         let (line, flow) = match outcome {
             Ok(Outcome::Value(value)) => (format!("{value:?}"), ControlFlow::Continue(())),
             Ok(Outcome::Defined { name, warnings, .. }) => {
-                let drawn = warnings.iter().map(|warning| draw::draw(warning, false));
+                let drawn = warnings.iter().map(|warning| draw::draw(warning, draw::Style::default()));
                 (format!("{name} {}", drawn.collect::<String>()), ControlFlow::Continue(()))
             }
             Ok(_) => (String::new(), ControlFlow::Continue(())),
             Err(error) => {
-                let drawn = error.diagnostics().iter().map(|diagnostic| draw::draw(diagnostic, false));
+                let drawn = error.diagnostics().iter().map(|diagnostic| draw::draw(diagnostic, draw::Style::default()));
                 (drawn.collect(), ControlFlow::Break(()))
             }
         };
