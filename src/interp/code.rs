@@ -1,6 +1,8 @@
 //! The instructions of a program in one row, so that a place in it is a number.
 
+use super::native::Spot;
 use crate::sema::checked::Function;
+use crate::tape::Loop;
 use crate::tape::op::{Op, encode};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +27,8 @@ pub(super) struct Code {
     regions: BTreeMap<u32, Region>,
     /// Regions that are not in use, by their length.
     free: BTreeMap<u32, Vec<u32>>,
+    /// The instructions whose count is over and that wait for compiled code.
+    waiting: Vec<u32>,
 }
 
 struct Region {
@@ -32,17 +36,33 @@ struct Region {
     /// The slot of its frames that holds the link.
     link: u32,
     function: Arc<Function>,
+    loops: Box<[Loop]>,
 }
 
 impl Code {
     pub(super) fn new() -> Self {
         let mut words = Vec::new();
         encode(&mut words, Op::Leave, &[]);
-        Self { words, regions: BTreeMap::new(), free: BTreeMap::new() }
+        Self { words, regions: BTreeMap::new(), free: BTreeMap::new(), waiting: Vec::new() }
     }
 
     pub(super) fn words(&self) -> &[u32] {
         &self.words
+    }
+
+    /// The instructions, to be run: they count.
+    pub(super) fn running(&mut self) -> &mut [u32] {
+        &mut self.words
+    }
+
+    /// How many bytes the instructions take.
+    pub(super) fn bytes(&self) -> u64 {
+        size_of_val(&*self.words) as u64
+    }
+
+    /// By how many words the row must grow for a function of so many.
+    pub(super) fn lacks(&self, length: usize) -> usize {
+        if self.free.range(length as u32..).next().is_some() { 0 } else { length }
     }
 
     /// Adds the instruction that stands for a callee that is not linked.
@@ -53,12 +73,12 @@ impl Code {
     }
 
     /// Puts the instructions of a function in.
-    pub(super) fn add(&mut self, words: &[u32], function: &Arc<Function>, link: u32) -> u32 {
+    pub(super) fn add(&mut self, words: &[u32], function: &Arc<Function>, link: u32, loops: &[Loop]) -> u32 {
         let length = words.len() as u32;
         let code = self.place(length);
         let start = code as usize;
         self.words[start..start + words.len()].copy_from_slice(words);
-        self.regions.insert(code, Region { length, link, function: function.clone() });
+        self.regions.insert(code, Region { length, link, function: function.clone(), loops: loops.into() });
         code
     }
 
@@ -66,7 +86,31 @@ impl Code {
     pub(super) fn remove(&mut self, code: u32) {
         if let Some(region) = self.regions.remove(&code) {
             self.free.entry(region.length).or_default().push(code);
+            self.waiting.retain(|at| !(code..code + region.length).contains(at));
         }
+    }
+
+    /// What is counted by the instruction there.
+    pub(super) fn spot(&self, at: u32) -> Option<Spot> {
+        let (_, region) = self.regions.range(..=at).next_back()?;
+        let site = self.words[at as usize] >> 8;
+        let counted = site.checked_sub(1).and_then(|index| region.loops.get(index as usize));
+        Some(Spot { function: region.function.clone(), counted: counted.cloned() })
+    }
+
+    /// The count of that instruction is over; it waits for compiled code.
+    pub(super) fn wait(&mut self, at: u32) {
+        self.waiting.push(at);
+    }
+
+    /// The instructions that wait for compiled code; they no longer do.
+    pub(super) fn take_waiting(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Has the count of that instruction end when it is executed next.
+    pub(super) fn end_count(&mut self, at: u32) {
+        self.words[at as usize + 1] = 1;
     }
 
     /// Takes a function out, if there is one.

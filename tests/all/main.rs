@@ -20,9 +20,11 @@ mod shrink;
 mod signals;
 mod soak;
 mod tapes;
+mod stored;
 mod targets;
 mod terminal;
 mod tidy;
+mod tiers;
 mod transcripts;
 mod valgrind;
 

@@ -22,11 +22,18 @@ pub const MODES: &[(&str, Configure)] = &[
     ("--lazy -O2 --tier-up-after 2", |config| config.level(Level::O2).tier_up(TierUp::After(2))),
     ("--lazy -O3 --tier-up-after 5", |config| config.level(Level::O3).tier_up(TierUp::After(5))),
     ("--lazy", |config| config),
+    ("--tiered -O0 --tier-up-after 1", |config| tiered(config, Level::O0, 1)),
+    ("--tiered -O2 --tier-up-after 3", |config| tiered(config, Level::O2, 3)),
     ("--eager -O0", |config| config.mode(Mode::Eager).level(Level::O0)),
     ("--eager -O1", |config| config.mode(Mode::Eager).level(Level::O1)),
     ("--eager -O2", |config| config.mode(Mode::Eager).level(Level::O2)),
     ("--eager -O3", |config| config.mode(Mode::Eager).level(Level::O3)),
 ];
+
+/// Tapes go over to code at the very call or round.
+fn tiered(config: Config, level: Level, after: u32) -> Config {
+    config.mode(Mode::Tiered).level(level).tier_up(TierUp::After(after)).wait_for_code(true)
+}
 
 /// An engine for a mode, with a host function of the test's own.
 pub fn engine(mode: usize, limits: Limits) -> Engine {
