@@ -30,8 +30,8 @@ mod watch;
 
 use crate::cli::Exit;
 use crate::cli::report::Reporter;
-use crate::context::Context;
 use crate::config::Mode;
+use crate::context::Context;
 use crate::engine::Engine;
 use parking_lot::Mutex;
 use screen::Screen;

@@ -51,7 +51,10 @@ fn observed(
             }
             Ok(_) => (String::new(), ControlFlow::Continue(())),
             Err(error) => {
-                let drawn = error.diagnostics().iter().map(|diagnostic| draw::draw(diagnostic, draw::Style::default()));
+                let drawn = error
+                    .diagnostics()
+                    .iter()
+                    .map(|diagnostic| draw::draw(diagnostic, draw::Style::default()));
                 (drawn.collect(), ControlFlow::Break(()))
             }
         };

@@ -242,7 +242,8 @@ fn tapes_take_no_more_room_than_code_may() {
     let mut context = context(Config::new().mode(Mode::Interpret).limits(limits));
     let mut called = 0_u64;
     let error = loop {
-        let text = format!("def f{called}(x) x * {called} + x / 3 - sin(x) * cos(x + {called}); f{called}(1)");
+        let text =
+            format!("def f{called}(x) x * {called} + x / 3 - sin(x) * cos(x + {called}); f{called}(1)");
         match context.eval(&text) {
             Ok(_) => called += 1,
             Err(error) => break error,
