@@ -18,9 +18,9 @@
 mod code;
 mod execute;
 mod links;
+mod native;
 #[cfg(any(test, fuzzing))]
 mod testing;
-mod native;
 #[cfg(test)]
 mod tests;
 
@@ -522,9 +522,9 @@ impl Interpreter {
     /// Lets calls use the stack, unless there is something to look at.
     fn allow(&self) {
         let memory = &self.memory;
-        memory.reach().store(self.stack.len(), Ordering::SeqCst);
+        memory.reach().swap(self.stack.len(), Ordering::SeqCst);
         if memory.requests().load(Ordering::SeqCst) != 0 || memory.news().load(Ordering::SeqCst) != 0 {
-            memory.reach().store(0, Ordering::SeqCst);
+            memory.reach().swap(0, Ordering::SeqCst);
         }
     }
 

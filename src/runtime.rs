@@ -92,8 +92,8 @@ impl ExecutionMemory {
 
     /// Has tapes look for code that has been made for them.
     pub fn tell_tapes(&self) {
-        self.header().news.store(1, Ordering::SeqCst);
-        self.header().reach.store(0, Ordering::SeqCst);
+        self.header().news.swap(1, Ordering::SeqCst);
+        self.header().reach.swap(0, Ordering::SeqCst);
     }
 
     /// Sets the value of a variable.

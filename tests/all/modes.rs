@@ -22,15 +22,17 @@ pub const MODES: &[(&str, Configure)] = &[
     ("--lazy -O2 --tier-up-after 2", |config| config.level(Level::O2).tier_up(TierUp::After(2))),
     ("--lazy -O3 --tier-up-after 5", |config| config.level(Level::O3).tier_up(TierUp::After(5))),
     ("--lazy", |config| config),
-    ("--tiered -O0 --tier-up-after 1", |config| tiered(config, Level::O0, 1)),
-    ("--tiered -O2 --tier-up-after 3", |config| tiered(config, Level::O2, 3)),
     ("--eager -O0", |config| config.mode(Mode::Eager).level(Level::O0)),
     ("--eager -O1", |config| config.mode(Mode::Eager).level(Level::O1)),
     ("--eager -O2", |config| config.mode(Mode::Eager).level(Level::O2)),
     ("--eager -O3", |config| config.mode(Mode::Eager).level(Level::O3)),
+    ("--tiered", |config| config.mode(Mode::Tiered)),
+    ("--tiered -O0 --tier-up-after 1", |config| tiered(config, Level::O0, 1)),
+    ("--tiered -O1 --tier-up-after 2", |config| tiered(config, Level::O1, 2)),
+    ("--tiered -O2 --tier-up-after 4", |config| tiered(config, Level::O2, 4)),
 ];
 
-/// Tapes go over to code at the very call or round.
+/// Goes over to compiled code after so many calls or rounds, waiting for it.
 fn tiered(config: Config, level: Level, after: u32) -> Config {
     config.mode(Mode::Tiered).level(level).tier_up(TierUp::After(after)).wait_for_code(true)
 }
