@@ -415,7 +415,7 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn variable(&self, name: &str) -> Result<f64, Error> {
         let declared = self.declared(name)?;
-        self.machine.variable(declared).map_err(|failure| self.failed(&failure))
+        self.machine.variable(&self.engine, declared).map_err(|failure| self.failed(&failure))
     }
 
     /// Sets the value of a variable that the program has declared.
@@ -424,7 +424,7 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn set_variable(&mut self, name: &str, value: f64) -> Result<(), Error> {
         let declared = self.declared(name)?;
-        self.machine.set_variable(declared, value).map_err(|failure| self.failed(&failure))
+        self.machine.set_variable(&self.engine, declared, value).map_err(|failure| self.failed(&failure))
     }
 
     /// Declares a variable, as a top-level `var` does, and gives it a value.
@@ -437,7 +437,7 @@ impl Context {
             return Err(Error::Setup(format!("a variable cannot be called `{name}`")));
         }
         let name = self.engine.names().intern(name);
-        self.machine.set_variable(name, value).map_err(|failure| self.failed(&failure))?;
+        self.machine.set_variable(&self.engine, name, value).map_err(|failure| self.failed(&failure))?;
         self.variables.insert(name);
         Ok(())
     }

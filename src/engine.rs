@@ -1,5 +1,6 @@
 //! Engines: what contexts share.
 
+use crate::abi::Variables;
 use crate::codegen::{self, Level};
 use crate::config::{Config, Mode};
 use crate::context::Context;
@@ -30,6 +31,7 @@ struct Shared {
     config: Config,
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
+    variables: Arc<Variables>,
     jit: OnceLock<Arc<Jit>>,
     deadlines: Deadlines,
 }
@@ -54,6 +56,7 @@ impl Engine {
             config,
             names,
             hosts,
+            variables: Arc::default(),
             jit: OnceLock::new(),
             deadlines: Deadlines::default(),
         })))
@@ -105,6 +108,10 @@ impl Engine {
         &self.0.hosts
     }
 
+    pub(crate) fn variables(&self) -> &Arc<Variables> {
+        &self.0.variables
+    }
+
     pub(crate) fn deadlines(&self) -> &Deadlines {
         &self.0.deadlines
     }
@@ -122,7 +129,7 @@ impl Engine {
                 hot_after: None,
             },
             tier_up: match shared.config.mode {
-                Mode::Lazy => shared.config.tier_up,
+                Mode::Lazy | Mode::Tiered => shared.config.tier_up,
                 Mode::Eager | Mode::Interpret => TierUp::Never,
             },
             workers: shared.config.workers.unwrap_or_else(cores),
@@ -130,7 +137,7 @@ impl Engine {
             perf_map: shared.config.perf_map,
             debug_objects: shared.config.debug_objects,
         };
-        let jit = Jit::new(shared.names.clone(), shared.hosts.clone(), options)
+        let jit = Jit::new(shared.names.clone(), shared.hosts.clone(), shared.variables.clone(), options)
             .map_err(|error| Error::Setup(error.to_string()))?;
         Ok(shared.jit.get_or_init(|| jit))
     }

@@ -15,6 +15,7 @@
 mod bindings;
 mod code;
 mod code_map;
+mod continuation;
 mod definition;
 mod epoch;
 mod instance;
@@ -24,10 +25,11 @@ mod tier;
 mod worker;
 
 pub use bindings::{Happened, Observer};
-pub use instance::{Bound, Formula, Instance};
+pub use continuation::Continuation;
+pub use instance::{Bound, Formula, Instance, NoTapes, Tapes};
 pub use tier::{Tier, TierUp};
 
-use crate::abi;
+use crate::abi::{self, Variables};
 use crate::codegen::{self, Thunk};
 use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
@@ -132,6 +134,7 @@ impl Jit {
     pub fn new(
         names: Arc<Names>,
         hosts: Arc<HostFunctions>,
+        variables: Arc<Variables>,
         options: Options,
     ) -> Result<Arc<Self>, OrcError> {
         let session = Session::new(&SessionOptions {
@@ -156,7 +159,7 @@ impl Jit {
             code: Arc::default(),
             workers: Workers::new(options.workers),
             epochs: Epochs::new(),
-            slots: Slots::new(trampolines),
+            slots: Slots::new(trampolines, variables),
             dylib,
             session,
         });

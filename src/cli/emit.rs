@@ -12,7 +12,7 @@ use crate::source::Source;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, parse_all};
 use crate::syntax::{ast, lexer, printer};
-use crate::tape::{self, Callee, Tape};
+use crate::tape::{self, Callee, Counts, Tape};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -168,7 +168,8 @@ fn tapes(
         host.is_some_and(|host| host.arity == callee.arity)
             && draft.definition(names.text(callee.name)).is_none()
     };
-    let environment = tape::Environment { is_host: &is_host, counts_fuel: options.fuel.is_some() };
+    let counts_fuel = options.fuel.is_some();
+    let environment = tape::Environment { is_host: &is_host, counts_fuel, counts: Counts::Nothing };
     let mut text = String::new();
     for (function, symbol) in functions {
         let tape = Tape::lower(function, environment).map_err(|error| error.to_string())?;

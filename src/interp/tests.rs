@@ -3,12 +3,51 @@
 use super::*;
 use crate::sema::{self, Environment as Surroundings, Item};
 use crate::source::Source;
-use crate::stop::Request;
+use crate::stop::{Request, Stoppable, Stopper};
 use crate::syntax::lexer::lex;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, Parser};
 use std::io;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 use std::time::Duration;
+
+/// Memory of its own, for a few variables.
+#[derive(Default)]
+struct Alone {
+    requests: AtomicU64,
+    variables: [AtomicU64; 16],
+    fuel: AtomicI64,
+    reach: AtomicUsize,
+    news: AtomicUsize,
+}
+
+impl Stoppable for Alone {
+    fn requests(&self) -> &AtomicU64 {
+        &self.requests
+    }
+
+    fn wake(&self) {
+        self.reach.store(0, Ordering::SeqCst);
+    }
+}
+
+impl Memory for Alone {
+    fn variables(&self) -> &[AtomicU64] {
+        &self.variables
+    }
+
+    fn fuel(&self) -> &AtomicI64 {
+        &self.fuel
+    }
+
+    fn reach(&self) -> &AtomicUsize {
+        &self.reach
+    }
+
+    fn news(&self) -> &AtomicUsize {
+        &self.news
+    }
+}
 
 /// Output that nobody reads.
 struct Nowhere;
@@ -27,12 +66,52 @@ impl Output for Nowhere {
     }
 }
 
+/// No compiled code at all.
+struct NoNatives;
+
+impl Natives for NoNatives {
+    fn takes(&mut self, _: Callee) -> bool {
+        false
+    }
+
+    fn call(
+        &mut self,
+        _: &mut Interpreter,
+        callee: Callee,
+        arguments: &[f64],
+        _: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        let passed = arguments.len() as u32;
+        Err(Failure::Undefined { callee: callee.name, passed, caller: None }.into())
+    }
+
+    fn heat(&mut self, _: &Interpreter, _: &Spot) -> Progress {
+        Progress::Never
+    }
+
+    fn progress(&mut self, _: &Spot) -> Progress {
+        Progress::Never
+    }
+
+    fn go_on(
+        &mut self,
+        _: &mut Interpreter,
+        _: &Spot,
+        _: &[f64],
+        _: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        Err(Failure::System("no compiled code".into()).into())
+    }
+}
+
 /// A program in progress: an interpreter and what its text may refer to.
 struct Session {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
     operators: Operators,
     variables: Vec<Name>,
+    numbers: Arc<Variables>,
+    memory: Arc<Alone>,
     interpreter: Interpreter,
 }
 
@@ -70,8 +149,20 @@ impl Session {
     fn new(options: Options) -> Self {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(HostFunctions::standard(&names));
-        let interpreter = Interpreter::new(&names, &hosts, options);
-        Self { operators: Operators::new(&names), names, hosts, variables: Vec::new(), interpreter }
+        let (numbers, memory) = (Arc::new(Variables::default()), Arc::new(Alone::default()));
+        let interpreter = Interpreter::new(&names, &hosts, &numbers, memory.clone(), options);
+        let operators = Operators::new(&names);
+        Self { operators, names, hosts, variables: Vec::new(), numbers, memory, interpreter }
+    }
+
+    fn stopper(&self) -> Stopper {
+        Stopper::new(self.memory.clone())
+    }
+
+    /// The place of a variable.
+    fn variable(&self, name: &str) -> &AtomicU64 {
+        let number = self.numbers.number(self.names.intern(name)).expect("there are few");
+        &self.memory.variables[number as usize]
     }
 
     /// Runs a text; the results of its expressions.
@@ -89,11 +180,11 @@ impl Session {
                 }
                 Item::Extern(_) => {}
                 Item::Variables(function, names) => {
-                    self.interpreter.run(&function, &[], &mut Nowhere).expect("initialisers run");
+                    self.interpreter.run(&function, &mut NoNatives, &mut Nowhere).expect("initialisers run");
                     self.variables.extend(names);
                 }
                 Item::Expression(function) => {
-                    let result = self.interpreter.run(&function, &[], &mut Nowhere);
+                    let result = self.interpreter.run(&function, &mut NoNatives, &mut Nowhere);
                     results.push(result.map_err(|stopped| stopped.failure));
                 }
             }
@@ -109,7 +200,7 @@ impl Session {
 }
 
 fn session() -> Session {
-    Session::new(Options { stack: 1 << 20, counts_fuel: false })
+    Session::new(Options { stack: 1 << 20, counts_fuel: false, hot_after: None })
 }
 
 #[test]
@@ -162,9 +253,8 @@ fn variables_keep_their_values() {
         session.value("var total = 1, more = total + 1; def add(x) total = total + x; add(5) * more"),
         12.0
     );
-    let name = session.names.intern("total");
-    assert_eq!(session.interpreter.variable(name), 6.0);
-    session.interpreter.set_variable(name, 0.5).expect("there is room");
+    assert_eq!(f64::from_bits(session.variable("total").load(Ordering::SeqCst)), 6.0);
+    session.variable("total").store(0.5f64.to_bits(), Ordering::SeqCst);
     assert_eq!(session.value("add(1)"), 1.5);
 }
 
@@ -193,7 +283,7 @@ fn a_recursion_without_end_uses_up_the_stack_and_nothing_else() {
 fn runs_stop_when_they_are_asked_to() {
     let mut session = session();
     for text in ["for i = 0, 1 in i", "def f(n) f(n) + 1; f(1)", "for i = 0, 1, i in i"] {
-        let stopper = session.interpreter.stopper();
+        let stopper = session.stopper();
         let other = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(5));
             stopper.request(Request::Interrupt);
@@ -203,21 +293,21 @@ fn runs_stop_when_they_are_asked_to() {
         // A recursion may come first.
         let is_stopped = matches!(result, Some(Err(Failure::Interrupted | Failure::StackOverflow)));
         assert!(is_stopped, "{text}: {result:?}");
-        session.interpreter.stopper().take();
+        session.stopper().take();
         assert_eq!(session.value("1 + 1"), 2.0);
     }
 }
 
 #[test]
 fn fuel_is_taken_by_entries_and_rounds() {
-    let mut session = Session::new(Options { stack: 1 << 20, counts_fuel: true });
-    session.interpreter.set_fuel(100);
+    let mut session = Session::new(Options { stack: 1 << 20, counts_fuel: true, hot_after: None });
+    session.memory.fuel.store(100, Ordering::SeqCst);
     assert_eq!(session.value("def f(x) x; f(1) + f(2)"), 3.0);
-    assert_eq!(session.interpreter.fuel(), 97);
+    assert_eq!(session.memory.fuel.load(Ordering::SeqCst), 97);
     assert_eq!(session.value("for i = 1, i < 10 in f(i)"), 0.0);
-    assert_eq!(session.interpreter.fuel(), 76);
+    assert_eq!(session.memory.fuel.load(Ordering::SeqCst), 76);
     assert!(matches!(session.run("for i = 1, 1 in i").pop(), Some(Err(Failure::OutOfFuel))));
-    assert_eq!(session.interpreter.fuel(), 0);
+    assert_eq!(session.memory.fuel.load(Ordering::SeqCst), -1);
 }
 
 /// A generator of numbers that look arbitrary (xorshift64*).
@@ -253,7 +343,7 @@ fn damaged(tape: &Tape, other: &Tape, random: &mut Random) -> Tape {
 
 #[test]
 fn damaged_tapes_are_refused_or_end() {
-    let mut session = Session::new(Options { stack: 1 << 16, counts_fuel: false });
+    let mut session = Session::new(Options { stack: 1 << 16, counts_fuel: false, hot_after: None });
     session.run(
         "def f(x y) if x < y && y then f(x + 1, y) * 2 else for i = x, i < y, y in sin(i) + fma(x, y, i);
          def g(x) var a = x, b = a * 2 in (for i = 0, i < 10 in a = a + b / (i + 1)) + f(a, b) ^ 2 % 3",
@@ -261,7 +351,7 @@ fn damaged_tapes_are_refused_or_end() {
     let names = ["f", "g"].map(|name| session.names.intern(name));
     let functions = names.map(|name| session.function(name).expect("it is defined"));
     let tapes = functions.each_ref().map(|function| session.interpreter.tape(function).expect("it fits"));
-    let stopper = session.interpreter.stopper();
+    let stopper = session.stopper();
     let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let is_done = done.clone();
     let watch = std::thread::spawn(move || {
@@ -281,12 +371,12 @@ fn damaged_tapes_are_refused_or_end() {
         };
         ran += 1;
         let arguments = vec![1.0; (tape.locals as usize).min(2)];
-        let _ = session.interpreter.enter(entry, &arguments, &mut Nowhere);
+        let _ = session.interpreter.enter(entry, &arguments, &mut NoNatives, &mut Nowhere);
         session.interpreter.code.remove(entry.code);
     }
     done.store(true, Ordering::SeqCst);
     watch.join().expect("it only asks");
     assert!(refused > 1000 && ran > 1000, "{refused} refused, {ran} ran");
-    session.interpreter.stopper().take();
+    session.stopper().take();
     assert_eq!(session.value("1 + 1"), 2.0);
 }

@@ -14,7 +14,7 @@ use super::condition::{Condition, Jump, Operand, Test};
 use super::flow::Flow;
 use super::numbering::Table;
 use super::op::{INDEX_END, Op, Raw, encode};
-use super::{Callee, Environment, Tape, TooMany};
+use super::{Callee, Counts, Environment, Tape, TooMany, Waiting};
 use crate::host::Intrinsic;
 use crate::name::Name;
 use crate::sema::checked::{Function, Node};
@@ -23,6 +23,10 @@ use crate::syntax::operator::{BinaryOp, UnaryOp};
 /// Lowers a function; see [`Tape::lower`].
 pub(super) fn lower(function: &Function, environment: Environment<'_>) -> Result<Tape, TooMany> {
     let mut lowering = Lowering::new(function, environment);
+    // What goes on elsewhere takes fuel there.
+    if environment.counts == Counts::RoundsAndCalls {
+        lowering.emit(Op::Count, &[0, 0]);
+    }
     lowering.burn();
     for (at, node) in function.nodes.iter().enumerate() {
         lowering.node = at;
@@ -70,13 +74,26 @@ enum Open {
 
 /// The parts of a `for`.
 struct Loop {
+    /// The node where it began.
+    node: usize,
     variable: u32,
+    /// The height of the place of the step.
+    height: usize,
+    part: Part,
     /// Where what is being appended begins: condition, step, then body.
     start: (usize, usize),
     condition: Code,
     exit: Exit,
     step: Code,
     increment: Operand,
+}
+
+/// The part of a `for` that is being appended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Condition,
+    Step,
+    Body,
 }
 
 /// How a loop is left.
@@ -101,6 +118,7 @@ struct Lowering<'a> {
     callees: Table<Callee>,
     hosts: Table<Callee>,
     variables: Table<Name>,
+    counted: Vec<super::Loop>,
 }
 
 impl<'a> Lowering<'a> {
@@ -118,6 +136,7 @@ impl<'a> Lowering<'a> {
             callees: Table::default(),
             hosts: Table::default(),
             variables: Table::default(),
+            counted: Vec::new(),
         }
     }
 
@@ -127,6 +146,7 @@ impl<'a> Lowering<'a> {
         fits(self.callees.entries.len(), "callees in a function")?;
         fits(self.hosts.entries.len(), "host functions in a function")?;
         fits(self.variables.entries.len(), "variables in a function")?;
+        fits(self.counted.len() + 1, "loops in a function")?;
         if self.code.words.len() > i32::MAX as usize {
             return Err(TooMany("instructions in a function"));
         }
@@ -138,6 +158,7 @@ impl<'a> Lowering<'a> {
             hosts: self.hosts.entries.into(),
             variables: self.variables.entries.into(),
             origins: self.code.origins.into(),
+            loops: self.counted.into(),
         })
     }
 
@@ -597,11 +618,15 @@ impl<'a> Lowering<'a> {
         let start = self.take();
         self.store(start, variable);
         // The place of the step while the condition is evaluated.
-        let step = self.home(self.values.len());
+        let height = self.values.len();
+        let step = self.home(height);
         self.push(Value::Plain(Operand::Slot(step)));
         let start = self.here();
         self.open.push(Open::Loop(Loop {
+            node: self.node,
             variable,
+            height,
+            part: Part::Condition,
             start,
             condition: Code::default(),
             exit: Exit::Jumps(Vec::new()),
@@ -631,6 +656,7 @@ impl<'a> Lowering<'a> {
         };
         let code = self.lift(start);
         if let Some(innermost) = self.innermost_loop() {
+            innermost.part = Part::Step;
             innermost.condition = code;
             innermost.exit = exit;
         }
@@ -650,9 +676,41 @@ impl<'a> Lowering<'a> {
         };
         let code = self.lift(start);
         if let Some(innermost) = self.innermost_loop() {
+            innermost.part = Part::Body;
             innermost.step = code;
             innermost.increment = increment;
         }
+        self.count_round();
+    }
+
+    /// Counts the round of a loop that begins. Not inside the condition of
+    /// another loop, whose step waits at that time and is nobody's value.
+    fn count_round(&mut self) {
+        if self.environment.counts == Counts::Nothing {
+            return;
+        }
+        let loops = || {
+            self.open.iter().filter_map(|open| if let Open::Loop(open) = open { Some(open) } else { None })
+        };
+        let Some(node) = loops().last().map(|innermost| innermost.node) else { return };
+        if loops().any(|open| open.part == Part::Condition) {
+            return;
+        }
+        let is_step = |height: usize| loops().any(|open| open.height == height);
+        let waiting = |value: &Value| match value {
+            Value::Plain(Operand::Slot(slot)) => Some(Waiting::Slot(*slot)),
+            Value::Plain(Operand::Number(number)) => Some(Waiting::Number(number.to_bits())),
+            Value::Plain(Operand::Accumulator) | Value::Condition(_) | Value::True(_) | Value::Returned => {
+                None
+            }
+        };
+        let values = self.values.iter().enumerate().filter(|(height, _)| !is_step(*height));
+        let Some(values) = values.map(|(_, value)| waiting(value)).collect::<Option<Box<[_]>>>() else {
+            return;
+        };
+        self.counted.push(super::Loop { node: node as u32, values });
+        let site = self.counted.len() as Raw;
+        self.emit(Op::Count, &[site, 0]);
     }
 
     fn end_loop(&mut self) {
@@ -660,7 +718,8 @@ impl<'a> Lowering<'a> {
         if let Value::True(falses) = body {
             self.lead_here(&falses);
         }
-        let Some(Open::Loop(Loop { variable, start, condition, exit, step, increment })) = self.open.pop()
+        let Some(Open::Loop(Loop { variable, start, condition, exit, step, increment, .. })) =
+            self.open.pop()
         else {
             return;
         };
