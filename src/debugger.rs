@@ -17,7 +17,8 @@ use crate::error::Teller;
 use crate::failure::{Failure, Stopped};
 use crate::interp::inspect::{self, Frame, Go, Inspector, Stop};
 use crate::name::{Name, Names};
-use crate::sema::checked::Function;
+use crate::output::format_number;
+use crate::sema::checked::{EXPRESSION, Function};
 use crate::syntax::operator::Operators;
 use crate::tape::Tape;
 use breakpoint::Breakpoints;
@@ -38,7 +39,7 @@ pub trait Console: Send {
 }
 
 /// With which operators and variables expressions are read.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Scope {
     pub(crate) operators: Arc<Operators>,
     pub(crate) variables: BTreeSet<Name>,
@@ -58,6 +59,8 @@ struct Inner {
     scope: Scope,
     /// Whether the next run begins with a stop.
     stops_at_first: bool,
+    /// Whether steps lead from one run to the next.
+    follows: bool,
     plan: Plan,
     /// Where the plan was made.
     start: Option<Moment>,
@@ -68,15 +71,16 @@ struct Inner {
 
 impl Debugger {
     /// A debugger without breakpoints.
-    pub(crate) fn new(names: &Arc<Names>, console: Box<dyn Console>) -> Self {
+    pub(crate) fn new(names: &Arc<Names>, scope: Scope, console: Box<dyn Console>) -> Self {
         Self(Arc::new(Mutex::new(Inner {
             names: names.clone(),
             console,
             breakpoints: Breakpoints::default(),
             breaks_on_error: false,
             watches: Vec::new(),
-            scope: Scope::default(),
+            scope,
             stops_at_first: false,
+            follows: false,
             plan: Plan::Continue,
             start: None,
             last: String::new(),
@@ -84,9 +88,20 @@ impl Debugger {
         })))
     }
 
-    /// Sets with what expressions are read from now on.
-    pub(crate) fn set_scope(&self, scope: Scope) {
-        self.0.lock().scope = scope;
+    /// An expression is about to run; what is typed at a stop is read in its
+    /// scope.
+    pub(crate) fn begin(&self, scope: Scope) {
+        let mut inner = self.0.lock();
+        inner.scope = scope;
+        if !inner.follows {
+            inner.plan = Plan::Continue;
+            inner.start = None;
+        }
+    }
+
+    /// A step from the end of a run leads to the beginning of the next one.
+    pub(crate) fn follow(&self) {
+        self.0.lock().follows = true;
     }
 
     /// Whether the next run begins with a stop.
@@ -102,12 +117,6 @@ impl Debugger {
     /// A function has been defined.
     pub(crate) fn note(&self, function: &Arc<Function>) {
         self.0.lock().breakpoints.note(function);
-    }
-
-    /// Whether a function that has no name is to run on its tape.
-    pub(crate) fn wants(&self, function: &Function) -> bool {
-        let inner = self.0.lock();
-        inner.stops_at_first || inner.breakpoints.covers(function)
     }
 
     /// The functions that breakpoints stand in.
@@ -139,8 +148,13 @@ impl Inspector for Debugger {
         self.0.lock().breakpoints.holds(name)
     }
 
+    fn wants(&self, function: &Function) -> bool {
+        let inner = self.0.lock();
+        inner.stops_at_first() || inner.breakpoints.covers(function)
+    }
+
     fn stops_at_first(&self) -> bool {
-        self.0.lock().stops_at_first
+        self.0.lock().stops_at_first()
     }
 
     fn stopped(&mut self, stop: &mut Stop<'_>) -> Go {
@@ -168,14 +182,23 @@ enum Then {
 }
 
 impl Inner {
+    fn stops_at_first(&self) -> bool {
+        self.stops_at_first || (self.follows && self.start.is_some() && self.plan != Plan::Continue)
+    }
+
     fn stopped(&mut self, stop: &mut Stop<'_>) -> Go {
         let Some(frame) = stop.frames.first().cloned() else { return Go::On };
         let Some(tape) = stop.tape(&frame.function) else { return Go::On };
-        let now = moment(&frame, &tape);
-        let is_first = std::mem::take(&mut self.stops_at_first);
+        let Some(now) = moment(&frame, &tape) else { return Go::On };
+        let is_nameless = self.names.text(frame.function.name) == EXPRESSION;
+        let is_first = now.offset == 0 && is_nameless && self.stops_at_first();
+        self.stops_at_first = false;
         let has_arrived = self.start.is_some_and(|start| self.plan.has_arrived(start, now));
         if !is_first && !has_arrived && !self.is_at_breakpoint(stop, &frame, &tape) {
             return self.start.map_or(Go::On, |start| self.plan.go(start));
+        }
+        if has_arrived && self.plan == Plan::Finish {
+            self.console.say(&format!("returned {}", format_number(stop.accumulator())));
         }
         self.show(stop, 0);
         match self.ask(stop, true) {
@@ -206,7 +229,7 @@ impl Inner {
     fn is_at_breakpoint(&mut self, stop: &mut Stop<'_>, frame: &Frame, tape: &Tape) -> bool {
         let here = self.breakpoints.offsets(&frame.function, tape);
         let conditions: Vec<Option<String>> = here
-            .filter(|(_, offset)| *offset == frame.offset)
+            .filter(|(_, offset)| Some(*offset) == frame.offset)
             .map(|(breakpoint, _)| breakpoint.condition.clone())
             .collect();
         conditions.into_iter().any(|condition| {
@@ -225,7 +248,9 @@ impl Inner {
     fn ask(&mut self, stop: &mut Stop<'_>, can_go_on: bool) -> Then {
         let mut selected = 0;
         loop {
-            let Some(line) = self.console.read(&format!("{}|debug> ", selected + 1)) else { return Then::Quit };
+            let Some(line) = self.console.read(&format!("{}|debug> ", selected + 1)) else {
+                return Then::Quit;
+            };
             let line = if line.trim().is_empty() { self.last.clone() } else { line };
             self.last.clone_from(&line);
             if line.trim().is_empty() {
@@ -346,8 +371,9 @@ impl Inner {
     }
 }
 
-fn moment(frame: &Frame, tape: &Tape) -> Moment {
-    let line = Places::of(&frame.function, tape).at(frame.offset).map_or(0, |place| place.line);
-    let is_call = inspect::called(tape, frame.offset).is_some();
-    Moment { base: frame.base, offset: frame.offset, line, is_call }
+fn moment(frame: &Frame, tape: &Tape) -> Option<Moment> {
+    let offset = frame.offset?;
+    let places = Places::of(&frame.function, tape);
+    let (line, node) = places.at(offset).map_or((0, 0), |place| (place.line, place.node));
+    Some(Moment { base: frame.base, offset, node, line, is_call: inspect::calls(tape, offset) })
 }

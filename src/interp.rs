@@ -34,7 +34,7 @@ use crate::tape::op::Op;
 use crate::tape::{self, Callee, Counts, Environment, Tape, Waiting};
 use code::{Code, Entry, LEAVE};
 use execute::{Pause, Program, State, execute, link, unlink};
-use inspect::{Inspector, Walk};
+use inspect::{CallSite, Inspector, Outer, Walk};
 use links::Links;
 pub use native::{Natives, Progress, Spot};
 use rustc_hash::FxHashMap;
@@ -82,7 +82,7 @@ pub struct Interpreter {
     /// The functions that run on their tapes because they were stepped into.
     stepped: Vec<Name>,
     /// Where the runs stand that wait for one inside them.
-    outer: Vec<State>,
+    outer: Vec<Outer>,
 }
 
 /// What a name is bound to.
@@ -251,6 +251,24 @@ impl Interpreter {
         let callee = Callee { name, arity: arguments.len() as u32 };
         let number = self.links.callee(&mut self.code, callee)?;
         self.enter(self.links.entry(number), arguments, natives, output)
+    }
+
+    /// The same for compiled code, which calls from there.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub fn call_from(
+        &mut self,
+        site: CallSite,
+        name: Name,
+        arguments: &[f64],
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        self.outer.push(Outer::Code(site));
+        let result = self.call(name, arguments, natives, output);
+        self.outer.pop();
+        result
     }
 
     // --- linking ------------------------------------------------------------
@@ -566,7 +584,7 @@ impl Interpreter {
     ) -> Result<(), Stopped> {
         let (at, base) = unlink(self.stack[state.base + link as usize]);
         let top = std::mem::replace(&mut self.top, state.base);
-        self.outer.push(State { at, base, accumulator: 0.0 });
+        self.outer.push(Outer::Tapes(State { at, base, accumulator: 0.0 }));
         let (walk, stops) = (std::mem::replace(&mut self.walk, Walk::Run), self.stops);
         let result = work(self);
         if self.stops == stops {

@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Defined, Failure, Stopped};
 use crate::host::Output;
+use crate::interp::inspect::Inspector;
 use crate::jit::state::State;
 use crate::jit::{self, Instance, NoTapes, Observer, Tier};
 use crate::name::Name;
@@ -97,6 +98,28 @@ impl Machine {
         }
     }
 
+    /// Lets runs stop, and asks `inspector` there how they go on.
+    pub(crate) fn attach(&mut self, engine: &Engine, inspector: Box<dyn Inspector>) -> Result<(), Error> {
+        if let Self::Native(_) = self {
+            let fresh = Self::Tape(Box::new(Tapes::new(engine)?));
+            if let Self::Native(instance) = std::mem::replace(self, fresh) {
+                *self = Self::Tape(Box::new(Tapes::beside(engine, instance)));
+            }
+        }
+        if let Self::Tape(tapes) = self {
+            tapes.interpreter.set_inspector(Some(inspector));
+        }
+        Ok(())
+    }
+
+    /// Has functions run on their tapes from now on, where runs are to stop.
+    pub(crate) fn recall(&mut self, names: &[Name]) {
+        match self {
+            Self::Native(_) => {}
+            Self::Tape(tapes) => tapes.recall(names),
+        }
+    }
+
     /// Binds a function's name to it.
     pub(crate) fn define(&mut self, function: Arc<Function>) -> Defined {
         match self {
@@ -171,7 +194,10 @@ impl Machine {
     pub(crate) fn formula(&self, function: &Arc<Function>) -> Result<Code, Failure> {
         match self {
             Self::Native(instance) => instance.formula(function).map(Code::Native),
-            Self::Tape(_) => Ok(Code::Tape(tapes::Formula::new(function.clone()))),
+            Self::Tape(tapes) => match tapes.compiled_first() {
+                Some(instance) => instance.formula(function).map(Code::Native),
+                None => Ok(Code::Tape(tapes::Formula::new(function.clone()))),
+            },
         }
     }
 
@@ -187,7 +213,8 @@ impl Machine {
                 instance.run_formula(formula, arguments, output, &mut NoTapes)
             }
             (Self::Tape(tapes), Code::Tape(formula)) => tapes.run_formula(formula, arguments, output),
-            (Self::Native(_), Code::Tape(_)) | (Self::Tape(_), Code::Native(_)) => {
+            (Self::Tape(tapes), Code::Native(formula)) => tapes.run_compiled(formula, arguments, output),
+            (Self::Native(_), Code::Tape(_)) => {
                 Err(Failure::System("a formula of another engine".into()).into())
             }
         }
@@ -264,7 +291,7 @@ impl Machine {
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
         match self {
-            Self::Native(instance) => instance.run(expression, output),
+            Self::Native(instance) => instance.run(expression, output, &mut NoTapes),
             Self::Tape(tapes) => tapes.run(expression, output),
         }
     }
@@ -290,7 +317,8 @@ impl Machine {
                 instance.call(slot, arguments, output, &mut NoTapes)
             }
             (Self::Tape(tapes), Handle::Name(name)) => tapes.call(name, arguments.as_slice(), output),
-            (Self::Native(_), Handle::Name(_)) | (Self::Tape(_), Handle::Slot(_)) => {
+            (Self::Tape(tapes), Handle::Slot(slot)) => tapes.call_slot(slot, arguments, output),
+            (Self::Native(_), Handle::Name(_)) => {
                 Err(Failure::System("a handle of another engine".into()).into())
             }
         }

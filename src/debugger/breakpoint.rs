@@ -181,9 +181,11 @@ impl Spot {
         let of_line = || places.all().filter(|place| place.line == line);
         let found = match column {
             None => of_line().next(),
-            Some(column) => of_line()
-                .find(|place| (place.column..place.end_column).contains(&column))
-                .or_else(|| of_line().filter(|place| place.column >= column).min_by_key(|place| place.column)),
+            Some(column) => {
+                of_line().find(|place| (place.column..place.end_column).contains(&column)).or_else(|| {
+                    of_line().filter(|place| place.column >= column).min_by_key(|place| place.column)
+                })
+            }
         };
         found.map(|place| place.offset)
     }
@@ -207,8 +209,12 @@ mod tests {
         let f = names.intern("f");
         assert_eq!(table.add("f", &names).unwrap().spot, Spot::Function(f));
         let conditional = table.add("f if n == 3", &names).unwrap();
-        assert_eq!((conditional.spot.clone(), conditional.condition.as_deref()), (Spot::Function(f), Some("n == 3")));
-        let line = |file: Option<&str>, line, column| Spot::Line { file: file.map(str::to_owned), line, column };
+        assert_eq!(
+            (conditional.spot.clone(), conditional.condition.as_deref()),
+            (Spot::Function(f), Some("n == 3"))
+        );
+        let line =
+            |file: Option<&str>, line, column| Spot::Line { file: file.map(str::to_owned), line, column };
         assert_eq!(table.add("12", &names).unwrap().spot, line(None, 12, None));
         assert_eq!(table.add("12:7", &names).unwrap().spot, line(None, 12, Some(7)));
         assert_eq!(table.add("a.kal:12", &names).unwrap().spot, line(Some("a.kal"), 12, None));

@@ -5,6 +5,7 @@ use crate::name::{Name, Names};
 use crate::sema::checked::{Function, Node};
 use crate::syntax::operator::BinaryOp;
 use crate::tape::Tape;
+use crate::tape::op::Op;
 
 /// Where an instruction comes from; lines and columns from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,15 +24,30 @@ pub(super) struct Places(Vec<Place>);
 impl Places {
     pub(super) fn of(function: &Function, tape: &Tape) -> Self {
         let spans: Vec<_> = function.spans.iter().collect();
-        let origins = tape.instructions().zip(tape.origins.iter());
-        let place = |((offset, _), node): ((usize, _), &u32)| {
-            let span = spans.get(*node as usize)?;
-            let (line, column) = function.source.position(span.start);
-            let (end_line, end) = function.source.position(span.end);
-            let end_column = if end_line == line { end.max(column + 1) } else { column + 1 };
-            Some(Place { offset: offset as u32, line, column, end_column, node: *node as usize })
-        };
-        Self(origins.filter_map(place).collect())
+        let mut places: Vec<Place> = Vec::new();
+        let mut waiting: Vec<u32> = Vec::new();
+        for ((offset, instruction), node) in tape.instructions().zip(tape.origins.iter()) {
+            // The end of a condition stands for the jump that it decides.
+            let is_decided = function.nodes.get(*node as usize) == Some(&Node::Then);
+            let (offset, node) = (offset as u32, *node as usize - usize::from(is_decided));
+            let is_own = instruction
+                .is_some_and(|instruction| !matches!(instruction.op, Op::Burn | Op::Count))
+                && !function.nodes.get(node).is_none_or(is_mark);
+            match (spans.get(node).filter(|_| is_own), places.last()) {
+                (Some(span), _) => {
+                    let (line, column) = function.source.position(span.start);
+                    let (end_line, end) = function.source.position(span.end);
+                    let end_column = if end_line == line { end.max(column + 1) } else { column + 1 };
+                    let place = Place { offset, line, column, end_column, node };
+                    places.extend(waiting.drain(..).map(|offset| Place { offset, ..place }));
+                    places.push(place);
+                }
+                // What only leads elsewhere belongs to what was done before.
+                (None, Some(before)) => places.push(Place { offset, ..*before }),
+                (None, None) => waiting.push(offset),
+            }
+        }
+        Self(places)
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Place> {
@@ -42,6 +58,11 @@ impl Places {
     pub(super) fn at(&self, offset: u32) -> Option<&Place> {
         self.0.iter().find(|place| place.offset == offset)
     }
+}
+
+/// Whether a node only says how a construct goes on.
+fn is_mark(node: &Node) -> bool {
+    matches!(node, Node::Else | Node::If | Node::ForCondition | Node::ForStep)
 }
 
 /// The variables that can be seen at a node, with their locals, outer ones

@@ -10,6 +10,8 @@ pub(super) struct Moment {
     pub(super) base: usize,
     /// The offset of the next instruction.
     pub(super) offset: u32,
+    /// The node of the body that it was made for.
+    pub(super) node: usize,
     pub(super) line: usize,
     /// Whether the next instruction calls a function of the program.
     pub(super) is_call: bool,
@@ -48,14 +50,14 @@ impl Plan {
     pub(super) fn has_arrived(self, start: Moment, now: Moment) -> bool {
         let is_elsewhere = now.base != start.base;
         let has_returned = now.base < start.base;
+        // What prepares a call is the same place as the call.
+        let is_same = now.node == start.node && now.offset > start.offset && !start.is_call;
+        let is_new = now.line != start.line || (now.is_call && !is_same);
         match self {
             Self::Token => true,
-            Self::Step | Self::Next => is_elsewhere || now.is_call || now.line != start.line,
+            Self::Step | Self::Next => is_elsewhere || is_new,
             Self::Finish => has_returned,
-            Self::Until(None) => {
-                let is_later = now.offset > start.offset && (now.is_call || now.line != start.line);
-                has_returned || (!is_elsewhere && is_later)
-            }
+            Self::Until(None) => has_returned || (!is_elsewhere && now.offset > start.offset && is_new),
             Self::Until(Some(line)) => has_returned || (!is_elsewhere && now.line >= line),
             Self::Continue => false,
         }
@@ -66,16 +68,16 @@ impl Plan {
 mod tests {
     use super::*;
 
-    const START: Moment = Moment { base: 10, offset: 5, line: 2, is_call: false };
+    const START: Moment = Moment { base: 10, offset: 5, node: 3, line: 2, is_call: false };
 
     #[test]
     fn plans_arrive_where_they_should() {
-        let call = Moment { offset: 9, is_call: true, ..START };
+        let call = Moment { offset: 9, node: 6, is_call: true, ..START };
         let line = Moment { offset: 9, line: 3, ..START };
         let back = Moment { offset: 1, line: 1, ..START };
-        let inner = Moment { base: 20, offset: 0, line: 1, is_call: false };
-        let outer = Moment { base: 4, offset: 7, line: 9, is_call: false };
-        let same = Moment { offset: 6, ..START };
+        let inner = Moment { base: 20, offset: 0, ..START };
+        let outer = Moment { base: 4, offset: 7, ..START };
+        let same = Moment { offset: 6, is_call: true, ..START };
         let cases = [
             (Plan::Token, [true; 6]),
             (Plan::Step, [true, true, true, true, true, false]),

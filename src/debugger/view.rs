@@ -37,8 +37,10 @@ impl Inner {
             }
         };
         match place {
-            Some(place) => format!("{signature} at {}:{}:{}", function.source.name(), place.line, place.column),
-            None => signature,
+            Some(place) => {
+                format!("{signature} at {}:{}:{}", function.source.name(), place.line, place.column)
+            }
+            None => format!("{signature}, compiled"),
         }
     }
 
@@ -49,15 +51,11 @@ impl Inner {
             let mark = if number == selected { '>' } else { ' ' };
             let head = self.head(frame, place_of(stop, frame).as_ref());
             lines.push(format!("{mark}{:>3} {head}", number + 1));
-            let parameters = frame.function.parameters.iter().zip(0u32..);
-            let values: Vec<String> = parameters
-                .map(|(name, local)| self.value(*name, stop.local(frame, local)))
-                .collect();
+            let parameters = frame.function.parameters.iter().zip(0u32..).filter(|_| frame.offset.is_some());
+            let values: Vec<String> =
+                parameters.map(|(name, local)| self.value(*name, stop.local(frame, local))).collect();
             if !values.is_empty() {
                 lines.push(format!("       {}", values.join(", ")));
-            }
-            if frame.is_called_by_code {
-                lines.push("       called by compiled code".to_owned());
             }
         }
         self.console.say(&lines.join("\n"));
@@ -77,10 +75,16 @@ impl Inner {
 
     /// The variables that can be seen where a call stands.
     pub(super) fn visible(&self, stop: &Stop<'_>, frame: &Frame) -> Vec<(Name, u32)> {
-        let node = place_of(stop, frame).map_or(0, |place| place.node);
-        // At the very beginning there are only the parameters.
-        let node = if frame.offset == 0 { 0 } else { node };
-        place::visible(&frame.function, node, &self.names)
+        match frame.offset {
+            // Where the values of compiled code are, nobody knows.
+            None => Vec::new(),
+            // At the very beginning there are only the parameters.
+            Some(0) => place::visible(&frame.function, 0, &self.names),
+            Some(_) => {
+                let node = place_of(stop, frame).map_or(0, |place| place.node);
+                place::visible(&frame.function, node, &self.names)
+            }
+        }
     }
 
     pub(super) fn print(&mut self, stop: &mut Stop<'_>, selected: usize, text: &str) {
@@ -106,8 +110,8 @@ impl Inner {
 }
 
 fn place_of(stop: &Stop<'_>, frame: &Frame) -> Option<Place> {
-    let tape = stop.tape(&frame.function)?;
-    Places::of(&frame.function, &tape).at(frame.offset).copied()
+    let (offset, tape) = (frame.offset?, stop.tape(&frame.function)?);
+    Places::of(&frame.function, &tape).at(offset).copied()
 }
 
 /// The lines around a place, as far as they belong to the function.

@@ -2,8 +2,8 @@
 
 use super::native::Spot;
 use crate::sema::checked::Function;
-use crate::tape::{Loop, Tape};
 use crate::tape::op::{Op, encode};
+use crate::tape::{Loop, Tape};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,7 +47,13 @@ impl Code {
     pub(super) fn new() -> Self {
         let mut words = Vec::new();
         encode(&mut words, Op::Leave, &[]);
-        Self { words, regions: BTreeMap::new(), free: BTreeMap::new(), waiting: Vec::new(), breaks: BTreeMap::new() }
+        Self {
+            words,
+            regions: BTreeMap::new(),
+            free: BTreeMap::new(),
+            waiting: Vec::new(),
+            breaks: BTreeMap::new(),
+        }
     }
 
     pub(super) fn words(&self) -> &[u32] {

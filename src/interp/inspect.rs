@@ -6,14 +6,14 @@
 //! [`Inspector`] is asked how it goes on; meanwhile it can look at the frames,
 //! change their values and run expressions.
 
-use super::execute::{State, unlink};
+use super::execute::{Pause, State, unlink};
 use super::{Interpreter, Natives};
 use crate::failure::{Failure, Stopped};
 use crate::host::{HostFunctions, Output};
-use crate::name::{Name, Names};
+use crate::name::Name;
 use crate::sema::checked::Function;
-use crate::tape::op::{Instruction, Op};
-use crate::tape::{Callee, Tape};
+use crate::tape::Tape;
+use crate::tape::op::Op;
 use std::sync::Arc;
 
 /// Who is asked when a run stops.
@@ -25,6 +25,9 @@ pub trait Inspector: Send {
     /// Whether calls of a function are to be run on its tape, although there is
     /// compiled code.
     fn holds(&self, name: Name) -> bool;
+
+    /// Whether a function without a name is to run on its tape.
+    fn wants(&self, function: &Function) -> bool;
 
     /// Whether runs begin with a stop.
     fn stops_at_first(&self) -> bool;
@@ -64,12 +67,28 @@ pub struct Frame {
     /// The function.
     pub function: Arc<Function>,
     /// The offset of the next instruction in its tape; for a frame that waits
-    /// for a call, of that call.
-    pub offset: u32,
+    /// for a call, of that call; nothing for compiled code.
+    pub offset: Option<u32>,
     /// Where the frame begins.
     pub base: usize,
-    /// Whether code that was compiled has made the call.
-    pub is_called_by_code: bool,
+}
+
+/// Where compiled code has called a function that runs on a tape.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallSite {
+    /// An address in the code.
+    pub address: usize,
+    /// Its frame pointer.
+    pub frame: usize,
+}
+
+/// What waits for the run in progress.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outer {
+    /// A run on tapes that stands there.
+    Tapes(State),
+    /// Compiled code.
+    Code(CallSite),
 }
 
 /// A run that stands still.
@@ -83,11 +102,6 @@ pub struct Stop<'a> {
 }
 
 impl Stop<'_> {
-    /// The names of the program.
-    pub fn names(&self) -> &Names {
-        &self.interpreter.names
-    }
-
     /// What the program may call of the host.
     pub fn hosts(&self) -> &HostFunctions {
         &self.interpreter.hosts
@@ -110,7 +124,8 @@ impl Stop<'_> {
 
     /// The value of a local.
     pub fn local(&self, frame: &Frame, local: u32) -> f64 {
-        self.interpreter.stack.get(frame.base + local as usize).copied().unwrap_or(f64::NAN)
+        let slot = self.interpreter.stack.get(frame.base + local as usize);
+        slot.copied().unwrap_or(f64::NAN)
     }
 
     /// Sets the value of a local.
@@ -120,7 +135,7 @@ impl Stop<'_> {
         }
     }
 
-    /// What was computed last.
+    /// What was computed last: behind a call, what that has returned.
     pub fn accumulator(&self) -> f64 {
         self.state.accumulator
     }
@@ -171,9 +186,9 @@ impl Interpreter {
         self.inspector.as_ref().is_some_and(|inspector| into || inspector.holds(name))
     }
 
-    /// Whether the next run is to be walked through from its beginning.
-    pub fn stops_at_first(&self) -> bool {
-        self.inspector.as_ref().is_some_and(|inspector| inspector.stops_at_first())
+    /// Whether a function without a name is to run on its tape.
+    pub fn wants(&self, function: &Arc<Function>) -> bool {
+        self.inspector.as_ref().is_some_and(|inspector| inspector.wants(function))
     }
 
     /// Puts breaks where the inspector wants them.
@@ -182,7 +197,7 @@ impl Interpreter {
         let Some(inspector) = &self.inspector else { return };
         let mut places = Vec::new();
         for (start, function) in self.code.functions() {
-            if inspector.holds(function.name)
+            if (inspector.holds(function.name) || inspector.wants(function))
                 && let Ok(tape) = self.tape(function)
             {
                 places.extend(inspector.breaks(function, &tape).iter().map(|offset| start + offset));
@@ -210,7 +225,7 @@ impl Interpreter {
             return Ok(());
         }
         self.walk = Walk::Run;
-        if self.stops_at_first() {
+        if self.inspector.as_ref().is_some_and(|inspector| inspector.stops_at_first()) {
             self.inspect(state, natives, output)?;
         }
         Ok(())
@@ -263,7 +278,7 @@ impl Interpreter {
         };
         self.stops += 1;
         self.walk = Walk::Run;
-        let frames = self.frames(state);
+        let frames = self.frames(state, true, natives);
         let go = inspector.stopped(&mut Stop { interpreter: self, state, natives, output, frames });
         let changes = inspector.changes();
         self.inspector = Some(inspector);
@@ -292,7 +307,7 @@ impl Interpreter {
     ) {
         let Some(mut inspector) = self.inspector.take() else { return };
         self.walk = Walk::Run;
-        let frames = self.frames(state);
+        let frames = self.frames(state, false, natives);
         inspector.failed(&mut Stop { interpreter: self, state, natives, output, frames }, failure);
         self.inspector = Some(inspector);
     }
@@ -306,30 +321,42 @@ impl Interpreter {
         }
     }
 
-    /// The calls in progress, innermost first.
-    fn frames(&self, state: State) -> Vec<Frame> {
+    /// The calls in progress, innermost first; `is_whole` says that the
+    /// innermost stands before an instruction, not within the one that failed.
+    fn frames(&self, state: State, is_whole: bool, natives: &mut dyn Natives) -> Vec<Frame> {
         let mut frames = Vec::new();
-        let mut runs = self.outer.iter().rev();
-        let mut next = Some((state, true));
-        while let Some((State { at, base, .. }, is_first)) = next.take() {
-            let at = at as u32;
-            let (Some((function, link)), Some(start)) = (self.code.frame(at), self.code.start(at)) else {
-                // The run has ended here; the one around it goes on.
-                let Some(outer) = runs.next() else { break };
-                if let Some(frame) = frames.last_mut() {
-                    let frame: &mut Frame = frame;
-                    frame.is_called_by_code = true;
+        let state = if is_whole { state } else { State { at: state.at + 1, ..state } };
+        self.frames_of_run(state, is_whole, &mut frames);
+        for outer in self.outer.iter().rev() {
+            match outer {
+                Outer::Tapes(state) => self.frames_of_run(*state, false, &mut frames),
+                Outer::Code(site) => {
+                    frames.extend(natives.callers(*site).into_iter().map(|function| Frame {
+                        function,
+                        offset: None,
+                        base: 0,
+                    }))
                 }
-                next = Some((*outer, false));
-                continue;
-            };
-            let offset = if is_first { at - start } else { self.instruction_before(function, at - start) };
-            frames.push(Frame { function: function.clone(), offset, base, is_called_by_code: false });
-            let Some(saved) = self.stack.get(base + link as usize) else { break };
-            let (at, base) = unlink(*saved);
-            next = Some((State { at, base, accumulator: 0.0 }, false));
+            }
         }
         frames
+    }
+
+    /// The frames of one run that is, or is not, the innermost.
+    fn frames_of_run(&self, mut state: State, is_innermost: bool, frames: &mut Vec<Frame>) {
+        let mut is_first = is_innermost;
+        loop {
+            let at = state.at as u32;
+            let (Some((function, link)), Some(start)) = (self.code.frame(at), self.code.start(at)) else {
+                return;
+            };
+            let offset = if is_first { at - start } else { self.instruction_before(function, at - start) };
+            frames.push(Frame { function: function.clone(), offset: Some(offset), base: state.base });
+            let Some(saved) = self.stack.get(state.base + link as usize) else { return };
+            let (at, base) = unlink(*saved);
+            state = State { at, base, accumulator: 0.0 };
+            is_first = false;
+        }
     }
 
     /// The offset of the instruction that ends at `offset`.
@@ -346,14 +373,8 @@ impl Interpreter {
     }
 }
 
-/// The function that an instruction calls, if it calls one of the program.
-pub fn called(tape: &Tape, offset: u32) -> Option<(Callee, u32)> {
-    let words = tape.words.get(offset as usize..)?;
-    let instruction = Instruction::decode(words)?;
-    if !matches!(instruction.op, Op::Call | Op::CallA | Op::CallS) {
-        return None;
-    }
-    let mut operands = instruction.operands().map(|(_, raw)| raw as u32);
-    let (frame, callee) = (operands.next()?, operands.next()?);
-    tape.callees.get(callee as usize).map(|callee| (*callee, frame))
+/// Whether the instruction at an offset calls a function of the program.
+pub fn calls(tape: &Tape, offset: u32) -> bool {
+    let op = tape.words.get(offset as usize).and_then(|word| Op::of(*word));
+    matches!(op, Some(Op::Call | Op::CallA | Op::CallS))
 }

@@ -1,6 +1,7 @@
 //! What tapes know of compiled code: that somebody makes it and calls it.
 
 use super::Interpreter;
+use super::inspect::CallSite;
 use crate::failure::Stopped;
 use crate::host::Output;
 use crate::name::Name;
@@ -50,6 +51,10 @@ pub trait Natives {
     /// Compiled code is to call that function through the bindings again, and
     /// so to ask whether it runs on its tape.
     fn recall(&mut self, name: Name);
+
+    /// The calls of compiled code in progress, from a call of a tape outwards to
+    /// where the code was entered.
+    fn callers(&mut self, site: CallSite) -> Vec<Arc<Function>>;
 
     /// Something is hot: has its code made, if nobody has.
     fn heat(&mut self, interpreter: &Interpreter, spot: &Spot) -> Progress;

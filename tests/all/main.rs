@@ -2,6 +2,7 @@
 
 mod binary;
 mod cli;
+mod debugger;
 mod embedding;
 mod generated;
 mod grammar;
