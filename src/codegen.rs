@@ -8,6 +8,7 @@
 mod lower;
 mod pipeline;
 mod size;
+mod thunk;
 mod types;
 
 use crate::llvm;
@@ -165,7 +166,7 @@ impl Compiler {
     /// # Errors
     /// When LLVM refuses; the compiler stays usable.
     pub fn thunk(&mut self, thunk: Thunk, symbol: &str) -> Result<Vec<u8>, CodegenError> {
-        self.emit(Level::O0, |module| lower::thunk(module, thunk, symbol))
+        self.emit(Level::O0, |module| thunk::define(module, thunk, symbol))
     }
 
     /// The LLVM IR of functions as text, optimised at `level`, each under its

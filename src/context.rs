@@ -30,6 +30,7 @@ use crate::jit::state::State;
 use crate::machine::{Handle, Machine};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
+use crate::program::Program;
 use crate::runtime::Arguments;
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
@@ -199,6 +200,26 @@ impl Context {
                 let outcome = self.not_stopped().and(item).and_then(|item| self.item(item, known));
                 each(self, outcome)?;
             }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Runs a program that was read before, item by item, and tells `each` what
+    /// became of every item until it breaks; as [`run`](Self::run) does with
+    /// its text.
+    pub fn run_program(&mut self, program: &Program, each: &mut Each<'_>) -> ControlFlow<()> {
+        if !program.engine.is(&self.engine) {
+            return each(self, Err(Error::OtherEngine));
+        }
+        self.history.begin();
+        let _limit = self.limit();
+        for part in &program.parts {
+            let part = part.in_context(self);
+            if let (Some(function), Some(tape)) = (part.function(), &part.tape) {
+                self.machine.supply(function, tape);
+            }
+            let outcome = self.not_stopped().and_then(|()| self.item(part.item, Known::Replace));
+            each(self, outcome)?;
         }
         ControlFlow::Continue(())
     }

@@ -119,11 +119,6 @@ impl Debugger {
         self.0.lock().breakpoints.note(function);
     }
 
-    /// The functions that breakpoints stand in.
-    pub(crate) fn held(&self) -> Vec<Name> {
-        self.0.lock().breakpoints.held()
-    }
-
     /// Carries out what stands behind `bp`; the answer, or what is wrong.
     /// `functions` are all that are defined.
     pub(crate) fn breakpoints<'f>(
@@ -148,6 +143,10 @@ impl Inspector for Debugger {
         self.0.lock().breakpoints.holds(name)
     }
 
+    fn held(&self) -> Vec<Name> {
+        self.0.lock().breakpoints.held()
+    }
+
     fn wants(&self, function: &Function) -> bool {
         let inner = self.0.lock();
         inner.stops_at_first() || inner.breakpoints.covers(function)
@@ -165,9 +164,8 @@ impl Inspector for Debugger {
         self.0.lock().failed(stop, failure);
     }
 
-    fn changes(&mut self) -> Option<Vec<Name>> {
-        let mut inner = self.0.lock();
-        std::mem::take(&mut inner.has_changed).then(|| inner.breakpoints.held())
+    fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.0.lock().has_changed)
     }
 }
 

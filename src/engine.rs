@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::deadline::Deadlines;
 use crate::error::Error;
 use crate::host::HostFunctions;
+use crate::interp::Room;
 use crate::jit::{self, Jit, TierUp};
 use crate::name::Names;
 use std::fmt;
@@ -32,6 +33,7 @@ struct Shared {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
     variables: Arc<Variables>,
+    room: Arc<Room>,
     jit: OnceLock<Arc<Jit>>,
     deadlines: Deadlines,
 }
@@ -53,6 +55,7 @@ impl Engine {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(config.hosts(&names)?);
         Ok(Self(Arc::new(Shared {
+            room: Arc::new(Room::new(config.limits.max_code_bytes)),
             config,
             names,
             hosts,
@@ -110,6 +113,11 @@ impl Engine {
 
     pub(crate) fn variables(&self) -> &Arc<Variables> {
         &self.0.variables
+    }
+
+    /// The room for tapes.
+    pub(crate) fn room(&self) -> &Arc<Room> {
+        &self.0.room
     }
 
     pub(crate) fn deadlines(&self) -> &Deadlines {

@@ -38,7 +38,7 @@ use inspect::{CallSite, Inspector, Outer, Walk};
 use links::Links;
 pub use native::{Natives, Progress, Spot};
 use rustc_hash::FxHashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -64,6 +64,8 @@ pub struct Interpreter {
     links: Links,
     /// Functions without a name that are linked for good.
     kept: Kept,
+    /// Tapes that were made before, by the address of their functions.
+    supplied: FxHashMap<usize, (Weak<Function>, Arc<Tape>)>,
     stack: Vec<f64>,
     /// Where on the stack the next run begins.
     top: usize,
@@ -72,6 +74,9 @@ pub struct Interpreter {
     max_stack: usize,
     counts_fuel: bool,
     hot_after: Option<u32>,
+    room: Arc<Room>,
+    /// How much of the room this one has taken.
+    charged: u64,
     expressions: u64,
     run_nanoseconds: u64,
     /// Who is asked when a run stops; not there while it is.
@@ -83,6 +88,21 @@ pub struct Interpreter {
     stepped: Vec<Name>,
     /// Where the runs stand that wait for one inside them.
     outer: Vec<Outer>,
+}
+
+/// How much room there is for instructions, in bytes: in all contexts of an
+/// engine together.
+#[derive(Debug)]
+pub struct Room {
+    most: u64,
+    taken: AtomicU64,
+}
+
+impl Room {
+    /// Room for so many bytes.
+    pub fn new(most: u64) -> Self {
+        Self { most, taken: AtomicU64::new(0) }
+    }
 }
 
 /// What a name is bound to.
@@ -115,6 +135,7 @@ impl Interpreter {
         hosts: &Arc<HostFunctions>,
         variables: &Arc<Variables>,
         memory: Arc<dyn Memory>,
+        room: &Arc<Room>,
         options: Options,
     ) -> Self {
         Self {
@@ -127,12 +148,15 @@ impl Interpreter {
             code: Code::new(),
             links: Links::default(),
             kept: Kept::default(),
+            supplied: FxHashMap::default(),
             stack: vec![0.0; FIRST_STACK],
             top: 0,
             depth: 0,
             max_stack: (options.stack / SLOT).clamp(FIRST_STACK, u32::MAX as usize),
             counts_fuel: options.counts_fuel,
             hot_after: options.hot_after,
+            room: room.clone(),
+            charged: 0,
             expressions: 0,
             run_nanoseconds: 0,
             inspector: None,
@@ -271,11 +295,42 @@ impl Interpreter {
         result
     }
 
+    /// How many bytes the instructions take that can be run.
+    pub fn code_bytes(&self) -> u64 {
+        self.code.bytes()
+    }
+
     // --- linking ------------------------------------------------------------
 
     fn link(&mut self, function: &Arc<Function>) -> Result<Entry, Failure> {
+        if let Some(tape) = self.supplied(function) {
+            return self.link_tape(&tape, function);
+        }
         let tape = self.tape(function)?;
         self.link_tape(&tape, function)
+    }
+
+    /// Has a tape that was made before used for a function, if it fits what
+    /// names mean when the function is first called.
+    pub fn supply(&mut self, function: &Arc<Function>, tape: &Arc<Tape>) {
+        let supplied = (Arc::downgrade(function), tape.clone());
+        self.supplied.insert(Arc::as_ptr(function) as usize, supplied);
+    }
+
+    /// The tape that was supplied for a function, if it is the one that would
+    /// be made now.
+    fn supplied(&mut self, function: &Arc<Function>) -> Option<Arc<Tape>> {
+        let (_, tape) = self.supplied.remove(&(Arc::as_ptr(function) as usize))?;
+        let plain = !self.counts_fuel && self.hot_after.is_none();
+        let is_same = Arc::ptr_eq(&self.present(function), function);
+        let fits = tape.callees.iter().all(|callee| !self.is_host(*callee))
+            && tape.hosts.iter().all(|host| self.is_host(*host));
+        (plain && is_same && fits).then_some(tape)
+    }
+
+    fn is_host(&self, callee: Callee) -> bool {
+        let host = self.hosts.get(callee.name);
+        host.is_some_and(|host| host.arity == callee.arity) && !self.bindings.contains_key(&callee.name)
     }
 
     /// Links a tape, wherever it comes from.
@@ -285,7 +340,16 @@ impl Interpreter {
         let surroundings = (&*self.hosts, &*self.variables);
         let counter = self.hot_after.unwrap_or(0).max(1);
         let words = self.links.relocate(tape, &mut self.code, surroundings, counter)?;
+        let before = self.code.bytes();
+        let more = self.code.lacks(words.len()) as u64 * size_of::<u32>() as u64;
+        if more > 0 && self.room.taken.load(Ordering::Relaxed) + more > self.room.most {
+            let message = "there is no room for its tape".to_owned();
+            return Err(Failure::Compile { function: function.clone(), message });
+        }
         let code = self.code.add(&words, function, tape);
+        let taken = self.code.bytes() - before;
+        self.charged += taken;
+        self.room.taken.fetch_add(taken, Ordering::Relaxed);
         self.place_breaks_of(function, tape, code);
         Ok(Entry { code, link: tape.locals, frame: tape.frame })
     }
@@ -312,10 +376,7 @@ impl Interpreter {
     /// and being the host's.
     fn tape(&self, function: &Arc<Function>) -> Result<Tape, Failure> {
         let plain = self.present(function);
-        let is_host = |callee: Callee| {
-            let host = self.hosts.get(callee.name);
-            host.is_some_and(|host| host.arity == callee.arity) && !self.bindings.contains_key(&callee.name)
-        };
+        let is_host = |callee: Callee| self.is_host(callee);
         let counts = match self.hot_after {
             None => Counts::Nothing,
             Some(_) if self.names.text(function.name) == EXPRESSION => Counts::Rounds,
@@ -620,6 +681,11 @@ impl Interpreter {
             state.at += Op::Count.length();
             return Ok(());
         };
+        if self.is_looked_at(&spot.function) {
+            self.code.count_again(at, self.hot_after.unwrap_or(0).max(1));
+            state.at += Op::Count.length();
+            return Ok(());
+        }
         match natives.heat(self, &spot) {
             Progress::Ready => {
                 self.code.end_count(at);
@@ -701,5 +767,11 @@ impl Interpreter {
             state = State { at: at.saturating_sub(1), base, ..state };
         }
         trace
+    }
+}
+
+impl Drop for Interpreter {
+    fn drop(&mut self) {
+        self.room.taken.fetch_sub(self.charged, Ordering::Relaxed);
     }
 }

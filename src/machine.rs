@@ -20,6 +20,7 @@ use crate::runtime::{Arguments, ExecutionMemory, Slot, Variable};
 use crate::sema::checked::Function;
 use crate::stats::Stats;
 use crate::stop::Stopper;
+use crate::tape::Tape;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tapes::Tapes;
@@ -113,10 +114,10 @@ impl Machine {
     }
 
     /// Has functions run on their tapes from now on, where runs are to stop.
-    pub(crate) fn recall(&mut self, names: &[Name]) {
+    pub(crate) fn recall(&mut self) {
         match self {
             Self::Native(_) => {}
-            Self::Tape(tapes) => tapes.recall(names),
+            Self::Tape(tapes) => tapes.recall(),
         }
     }
 
@@ -125,6 +126,14 @@ impl Machine {
         match self {
             Self::Native(instance) => instance.define(function),
             Self::Tape(tapes) => tapes.define(&function),
+        }
+    }
+
+    /// Has a tape that was made before used for a function, where tapes are run.
+    pub(crate) fn supply(&mut self, function: &Arc<Function>, tape: &Arc<Tape>) {
+        match self {
+            Self::Native(_) => {}
+            Self::Tape(tapes) => tapes.interpreter.supply(function, tape),
         }
     }
 
@@ -272,7 +281,7 @@ impl Machine {
     pub(crate) fn prepare(&self, name: Name) -> Result<(), Failure> {
         match self {
             Self::Native(instance) => instance.prepare(name),
-            Self::Tape(tapes) => tapes.compiler().map_or(Ok(()), |instance| instance.prepare(name)),
+            Self::Tape(tapes) => tapes.prepare(Some(name)),
         }
     }
 
@@ -280,7 +289,7 @@ impl Machine {
     pub(crate) fn prepare_all(&self) -> Result<(), Failure> {
         match self {
             Self::Native(instance) => instance.prepare_all(),
-            Self::Tape(tapes) => tapes.compiler().map_or(Ok(()), Instance::prepare_all),
+            Self::Tape(tapes) => tapes.prepare(None),
         }
     }
 
@@ -356,6 +365,7 @@ impl Machine {
         match self {
             Self::Native(_) => stats,
             Self::Tape(tapes) => Stats {
+                code_bytes: stats.code_bytes + tapes.interpreter.code_bytes(),
                 expressions: stats.expressions + tapes.interpreter.expressions(),
                 run_ms: stats.run_ms + milliseconds(tapes.interpreter.run_nanoseconds()),
                 ..stats

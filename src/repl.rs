@@ -32,6 +32,7 @@ mod watch;
 
 use crate::cli::Exit;
 use crate::cli::report::Reporter;
+use crate::config::Mode;
 use crate::context::Context;
 use crate::engine::Engine;
 use parking_lot::Mutex;
@@ -60,7 +61,10 @@ pub(crate) struct ReplArguments {
 
 /// Reads inputs and answers them until there are no more.
 pub(crate) fn start(arguments: &ReplArguments, context: &mut Context, reporter: &mut Reporter) -> Exit {
-    Engine::warm_up();
+    match context.engine().mode() {
+        Mode::Lazy | Mode::Eager => Engine::warm_up(),
+        Mode::Interpret | Mode::Tiered => {}
+    }
     let at_terminal = std::io::stdin().is_terminal();
     let screen = Screen::stdout();
     if arguments.transcript {

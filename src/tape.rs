@@ -23,6 +23,7 @@ mod flow;
 mod lower;
 mod numbering;
 pub mod op;
+mod stored;
 mod validate;
 
 use crate::name::Name;

@@ -3,7 +3,7 @@
 use super::report::Reporter;
 use super::run::read;
 use super::{Exit, Options};
-use crate::diagnostic::{Severity, draw};
+use crate::diagnostic::{Diagnostic, Severity, draw};
 use crate::draft::Draft;
 use crate::source::Source;
 use crate::syntax::parser::Limits;
@@ -33,21 +33,20 @@ pub(super) fn check(arguments: &CheckArguments, options: &Options, reporter: &mu
     };
     let limits = Limits { max_nesting: options.max_nesting };
     let draft = Draft::new(&source, engine.names(), engine.hosts(), limits);
-    for diagnostic in &draft.diagnostics {
-        if arguments.json {
-            if let Err(error) = writeln!(io::stdout().lock(), "{}", draw::json(diagnostic)) {
-                return if error.kind() == io::ErrorKind::BrokenPipe {
-                    Exit::BrokenPipe
-                } else {
-                    Exit::Failed
-                };
-            }
-        } else {
-            reporter.diagnostic(diagnostic);
-        }
+    if !arguments.json {
+        reporter.diagnostics(&draft.diagnostics);
+    } else if let Err(error) = print(&draft.diagnostics) {
+        return if error.kind() == io::ErrorKind::BrokenPipe { Exit::BrokenPipe } else { Exit::Failed };
     }
     let failed = draft.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
     if failed { Exit::Failed } else { Exit::Fine }
+}
+
+/// Prints JSON, an object a line.
+fn print(diagnostics: &[Diagnostic]) -> io::Result<()> {
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    diagnostics.iter().try_for_each(|diagnostic| writeln!(output, "{}", draw::json(diagnostic)))?;
+    output.flush()
 }
 
 /// Reads a file, or standard input for `-`.

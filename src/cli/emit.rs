@@ -7,6 +7,7 @@ use crate::codegen::{self, CodegenError, Compiler};
 use crate::diagnostic::Severity;
 use crate::draft::Draft;
 use crate::engine::Engine;
+use crate::program::Program;
 use crate::sema::checked::Function;
 use crate::source::Source;
 use crate::syntax::operator::Operators;
@@ -37,7 +38,8 @@ enum Stage {
     Tokens,
     /// The syntax trees
     Ast,
-    /// Interpreted instructions, with the places they were made for
+    /// Interpreted instructions, with the places they were made for; with -o,
+    /// a stored program that `kal` runs
     Tape,
     /// LLVM IR, optimised
     Ir,
@@ -81,11 +83,15 @@ impl From<CodegenError> for Problem {
 }
 
 fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
+    if arguments.stage == Stage::Tape && arguments.output.is_some() && arguments.function.is_some() {
+        return Err("a whole program is stored with -o; leave --fn out".to_owned().into());
+    }
     let source = open(&arguments.file)?;
     let engine = options.engine().map_err(|error| error.to_string())?;
     match arguments.stage {
         Stage::Tokens => tokens(&source, &engine, reporter),
         Stage::Ast => trees(arguments, &source, &engine, reporter),
+        Stage::Tape if arguments.output.is_some() => stored(&source, &engine, reporter),
         Stage::Tape | Stage::Ir | Stage::Asm | Stage::Obj => {
             code(arguments, options, &source, &engine, reporter)
         }
@@ -111,7 +117,7 @@ fn trees(
     let mut operators = Operators::new(engine.names());
     let (items, diagnostics) = parse_all(source, engine.names(), &mut operators);
     if !diagnostics.is_empty() {
-        diagnostics.iter().for_each(|diagnostic| reporter.diagnostic(diagnostic));
+        reporter.diagnostics(&diagnostics);
         return Err(Problem::Told);
     }
     let wanted = |item: &&ast::Item| match (&arguments.function, &item.kind) {
@@ -139,7 +145,7 @@ fn code(
     let draft = Draft::new(source, engine.names(), engine.hosts(), limits);
     let mut errors = draft.diagnostics.iter().filter(|found| found.severity == Severity::Error).peekable();
     if errors.peek().is_some() {
-        errors.for_each(|diagnostic| reporter.diagnostic(diagnostic));
+        reporter.diagnostics(errors);
         return Err(Problem::Told);
     }
     let mut functions = draft.symbols();
@@ -153,6 +159,14 @@ fn code(
         Stage::Tape => tapes(&functions, &draft, engine, options),
         stage => compile(stage, &functions, engine, options),
     }
+}
+
+/// The program as it is stored.
+fn stored(source: &Source, engine: &Engine, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
+    Program::new(engine, source).map(|program| program.to_bytes()).map_err(|error| {
+        reporter.error(&error);
+        Problem::Told
+    })
 }
 
 /// The tapes that the functions have at the end of the text.

@@ -19,6 +19,9 @@ pub(crate) struct Reporter {
     elsewhere: Option<Sink>,
 }
 
+/// So many mistakes of one text are drawn; nobody reads more.
+const SHOWN: usize = 100;
+
 /// Takes texts instead of standard error, to show them on standard output.
 pub(crate) type Sink = Box<dyn FnMut(&str) + Send>;
 
@@ -48,11 +51,20 @@ impl Reporter {
         self.line(draw::draw(diagnostic, Style { colour, columns }).trim_end());
     }
 
+    /// Draws the first [`SHOWN`] diagnostics, and says how many there are more.
+    pub(crate) fn diagnostics<'a>(&mut self, diagnostics: impl IntoIterator<Item = &'a Diagnostic>) {
+        let mut diagnostics = diagnostics.into_iter();
+        diagnostics.by_ref().take(SHOWN).for_each(|diagnostic| self.diagnostic(diagnostic));
+        match diagnostics.count() {
+            0 => {}
+            1 => self.line("One more mistake is not shown."),
+            more => self.line(&format!("{more} more mistakes are not shown.")),
+        }
+    }
+
     /// Tells an error: its diagnostics, or its one line.
     pub(crate) fn error(&mut self, error: &Error) {
-        for diagnostic in error.diagnostics() {
-            self.diagnostic(diagnostic);
-        }
+        self.diagnostics(error.diagnostics());
         if error.diagnostics().is_empty() {
             self.problem(&error.to_string());
         }

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::types::{Passed, REGISTERS, Types, Wide, missing, result};
-use super::{Body, CodegenError, Level, Options, Round, Thunk};
+use super::{Body, CodegenError, Level, Options, Round};
 use crate::abi::{self, Symbol};
 use crate::host::Intrinsic;
 use crate::name::{Name, Names};
@@ -109,37 +109,6 @@ fn recursion_levels(function: &Function, level: Level) -> u32 {
     levels
 }
 
-/// Adds the thunk of a host closure to the module under `symbol`.
-pub(super) fn thunk(module: &Module<'_>, thunk: Thunk, symbol: &str) -> Result<()> {
-    let types = Types::new(module);
-    let function = types.define(module, symbol, thunk.arity);
-    let builder = types.context.create_builder();
-    builder.position_at_end(types.context.append_basic_block(function, ""));
-    let i64 = types.context.i64_type();
-    let count = i64.const_int(u64::from(thunk.arity), false);
-    let array = builder.build_array_alloca(types.double, count, "")?;
-    for index in 0..thunk.arity {
-        let value = match types.passed(&builder, function, thunk.arity, index)? {
-            Passed::Register(value) => value,
-            Passed::Memory(place) => builder.build_load(types.double, place, "")?.into_float_value(),
-        };
-        let offset = i64.const_int(u64::from(index), false);
-        // SAFETY: the array has `arity` elements and the index is below that.
-        let element = unsafe { builder.build_in_bounds_gep(types.double, array, &[offset], "")? };
-        builder.build_store(element, value)?;
-    }
-    let signature =
-        types.double.fn_type(&[types.pointer.into(), i64.into(), types.pointer.into(), i64.into()], false);
-    let host = module.add_function(abi::HOST, signature, None);
-    let closure = i64.const_int(thunk.closure, false);
-    let context = function.get_first_param().ok_or_else(missing)?;
-    let arguments: [BasicMetadataValueEnum<'_>; 4] =
-        [context.into(), closure.into(), array.into(), count.into()];
-    let call = builder.build_call(host, &arguments, "")?;
-    builder.build_return(Some(&result(call)?))?;
-    Ok(())
-}
-
 /// Adds numbers to the module as one constant.
 fn numbers<'c>(module: &Module<'c>, numbers: &[f64]) -> PointerValue<'c> {
     let double = module.get_context().f64_type();
@@ -227,6 +196,8 @@ struct Lowering<'m, 'c> {
     numbers: Option<PointerValue<'c>>,
     values: Vec<FloatValue<'c>>,
     open: Vec<Open<'c>>,
+    /// How many calls have been made since a block was last cut.
+    calls: u32,
     /// The node that is being lowered.
     at: u32,
     round: Option<Entrance<'c>>,
@@ -239,6 +210,10 @@ struct Entrance<'c> {
     block: BasicBlock<'c>,
     waiting: Vec<PointerValue<'c>>,
 }
+
+/// A block with more calls is cut: the register allocator for quick code goes
+/// through the block again for calls.
+const MANY_CALLS: u32 = 256;
 
 /// Functions with more numbers have them in one array: LLVM goes through all
 /// constants of a function to find one.
@@ -274,6 +249,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             open,
             at: 0,
             round: round.map(|round| Entrance { round, block, waiting: Vec::new() }),
+            calls: 0,
         })
     }
 
@@ -561,6 +537,12 @@ impl<'m, 'c> Lowering<'m, 'c> {
             call.add_attribute(place, tail);
         }
         self.values.push(result(call)?);
+        self.calls += 1;
+        if self.calls.is_multiple_of(MANY_CALLS) {
+            let next = self.types.context.append_basic_block(self.function, "");
+            self.builder.build_unconditional_branch(next)?;
+            self.builder.position_at_end(next);
+        }
         Ok(())
     }
 

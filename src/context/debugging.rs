@@ -37,7 +37,7 @@ impl Context {
         let debugger = self.debugger.clone().ok_or_else(nobody)?;
         let functions: Vec<_> = self.machine.all().into_iter().map(|(_, function)| function).collect();
         let said = debugger.breakpoints(text.trim(), functions.iter()).map_err(Error::Setup)?;
-        self.machine.recall(&debugger.held());
+        self.machine.recall();
         Ok(said)
     }
 

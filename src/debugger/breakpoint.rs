@@ -181,11 +181,9 @@ impl Spot {
         let of_line = || places.all().filter(|place| place.line == line);
         let found = match column {
             None => of_line().next(),
-            Some(column) => {
-                of_line().find(|place| (place.column..place.end_column).contains(&column)).or_else(|| {
-                    of_line().filter(|place| place.column >= column).min_by_key(|place| place.column)
-                })
-            }
+            Some(column) => of_line()
+                .find(|place| (place.column..place.end_column).contains(&column))
+                .or_else(|| of_line().min_by_key(|place| place.column.abs_diff(column))),
         };
         found.map(|place| place.offset)
     }

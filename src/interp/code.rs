@@ -65,6 +65,16 @@ impl Code {
         &mut self.words
     }
 
+    /// How many bytes the instructions take.
+    pub(super) fn bytes(&self) -> u64 {
+        size_of_val(&*self.words) as u64
+    }
+
+    /// By how many words the row must grow for a function of so many.
+    pub(super) fn lacks(&self, length: usize) -> usize {
+        if self.free.range(length as u32..).next().is_some() { 0 } else { length }
+    }
+
     /// Adds the instruction that stands for a callee that is not linked.
     pub(super) fn add_stub(&mut self, callee: u32) -> u32 {
         let code = self.words.len() as u32;
@@ -160,6 +170,11 @@ impl Code {
     /// The instructions that wait for compiled code; they no longer do.
     pub(super) fn take_waiting(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.waiting)
+    }
+
+    /// Begins the count of that instruction again.
+    pub(super) fn count_again(&mut self, at: u32, count: u32) {
+        self.words[at as usize + 1] = count;
     }
 
     /// Has the count of that instruction end when it is executed next.

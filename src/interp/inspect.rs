@@ -26,6 +26,9 @@ pub trait Inspector: Send {
     /// compiled code.
     fn holds(&self, name: Name) -> bool;
 
+    /// Those functions.
+    fn held(&self) -> Vec<Name>;
+
     /// Whether a function without a name is to run on its tape.
     fn wants(&self, function: &Function) -> bool;
 
@@ -38,9 +41,8 @@ pub trait Inspector: Send {
     /// A run has failed. Its frames are still there.
     fn failed(&mut self, stop: &mut Stop<'_>, failure: &Failure);
 
-    /// The functions that it [`holds`](Self::holds), if there are others than
-    /// before or the breaks are others; asked after each stop.
-    fn changes(&mut self) -> Option<Vec<Name>>;
+    /// Whether the breaks are others than before; asked after each stop.
+    fn has_changed(&mut self) -> bool;
 }
 
 /// How a run goes on.
@@ -191,6 +193,16 @@ impl Interpreter {
         self.inspector.as_ref().is_some_and(|inspector| inspector.wants(function))
     }
 
+    /// The functions that are held.
+    pub fn held(&self) -> Vec<Name> {
+        self.inspector.as_ref().map_or_else(Vec::new, |inspector| inspector.held())
+    }
+
+    /// Whether a function is to stay on its tape, however hot it is.
+    pub(super) fn is_looked_at(&self, function: &Arc<Function>) -> bool {
+        self.walk != Walk::Run || self.holds(function.name) || self.wants(function)
+    }
+
     /// Puts breaks where the inspector wants them.
     pub fn place_breaks(&mut self) {
         self.code.remove_breaks();
@@ -280,11 +292,11 @@ impl Interpreter {
         self.walk = Walk::Run;
         let frames = self.frames(state, true, natives);
         let go = inspector.stopped(&mut Stop { interpreter: self, state, natives, output, frames });
-        let changes = inspector.changes();
+        let has_changed = inspector.has_changed();
         self.inspector = Some(inspector);
-        if let Some(held) = changes {
+        if has_changed {
             self.place_breaks();
-            held.into_iter().for_each(|name| natives.recall(name));
+            self.held().into_iter().for_each(|name| natives.recall(name));
         }
         self.walk = match go {
             Go::On => Walk::Past,
@@ -331,11 +343,8 @@ impl Interpreter {
             match outer {
                 Outer::Tapes(state) => self.frames_of_run(*state, false, &mut frames),
                 Outer::Code(site) => {
-                    frames.extend(natives.callers(*site).into_iter().map(|function| Frame {
-                        function,
-                        offset: None,
-                        base: 0,
-                    }))
+                    let callers = natives.callers(*site).into_iter();
+                    frames.extend(callers.map(|function| Frame { function, offset: None, base: 0 }));
                 }
             }
         }

@@ -70,6 +70,12 @@ impl Output for Nowhere {
 struct NoNatives;
 
 impl Natives for NoNatives {
+    fn recall(&mut self, _: Name) {}
+
+    fn callers(&mut self, _: super::inspect::CallSite) -> Vec<Arc<Function>> {
+        Vec::new()
+    }
+
     fn takes(&mut self, _: Callee) -> bool {
         false
     }
@@ -150,7 +156,14 @@ impl Session {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(HostFunctions::standard(&names));
         let (numbers, memory) = (Arc::new(Variables::default()), Arc::new(Alone::default()));
-        let interpreter = Interpreter::new(&names, &hosts, &numbers, memory.clone(), options);
+        let interpreter = Interpreter::new(
+            &names,
+            &hosts,
+            &numbers,
+            memory.clone(),
+            &Arc::new(Room::new(1 << 30)),
+            options,
+        );
         let operators = Operators::new(&names);
         Self { operators, names, hosts, variables: Vec::new(), numbers, memory, interpreter }
     }

@@ -90,10 +90,22 @@ impl Tapes {
     }
 
     /// Has functions run on their tapes that somebody wants to stop.
-    pub(super) fn recall(&mut self, names: &[Name]) {
+    pub(super) fn recall(&mut self) {
         self.interpreter.place_breaks();
-        let mut natives = &self.native;
-        names.iter().for_each(|name| natives.recall(*name));
+        self.native.recall_held(&self.interpreter);
+    }
+
+    /// Has code made for a function, or for all, unless it is to stay on its
+    /// tape.
+    pub(super) fn prepare(&self, name: Option<Name>) -> Result<(), Failure> {
+        let Some(instance) = self.compiler() else { return Ok(()) };
+        let prepared = match name {
+            Some(name) if self.interpreter.holds(name) => Ok(()),
+            Some(name) => instance.prepare(name),
+            None => instance.prepare_all(),
+        };
+        self.native.recall_held(&self.interpreter);
+        prepared
     }
 
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {
@@ -124,6 +136,7 @@ impl Tapes {
         if let Some(instance) = self.native.instance() {
             instance.rebind(bound);
         }
+        self.native.recall_held(&self.interpreter);
         defined
     }
 
@@ -239,7 +252,7 @@ fn interpreter(engine: &Engine, memory: &Arc<ExecutionMemory>) -> Interpreter {
         hot_after: hot_after(engine),
     };
     let (names, hosts, variables) = (engine.names(), engine.hosts(), engine.variables());
-    Interpreter::new(names, hosts, variables, memory.clone(), options)
+    Interpreter::new(names, hosts, variables, memory.clone(), engine.room(), options)
 }
 
 /// After how many calls or rounds compiled code is made; never if `None`.
@@ -277,6 +290,13 @@ impl Native {
         match self.engine.mode() {
             Mode::Lazy | Mode::Eager => true,
             Mode::Interpret | Mode::Tiered => false,
+        }
+    }
+
+    /// Has code call functions through the bindings that are to run on tapes.
+    fn recall_held(&self, interpreter: &Interpreter) {
+        if let Some(instance) = self.instance() {
+            interpreter.held().into_iter().for_each(|name| instance.recall(name));
         }
     }
 
@@ -322,7 +342,7 @@ impl Native {
     /// Has code made for a spot.
     fn make(&self, interpreter: &Interpreter, spot: &Spot) -> Option<()> {
         let instance = self.attach(interpreter)?;
-        let ran = |name: Name| interpreter.has_called(name);
+        let ran = |name: Name| interpreter.has_called(name) && !interpreter.holds(name);
         let Some(counted) = &spot.counted else {
             return instance.heat(spot.function.name, self.waits(), &ran).ok();
         };

@@ -19,7 +19,7 @@ impl LineConsole {
         Self { screen, is_transcript, history: Vec::new() }
     }
 
-    fn from_terminal(&mut self, prompt: &str) -> Option<String> {
+    fn read_terminal(&mut self, prompt: &str) -> Option<String> {
         let mut editor = DefaultEditor::new().ok()?;
         for entry in &self.history {
             let _ = editor.add_history_entry(entry);
@@ -29,7 +29,7 @@ impl LineConsole {
         Some(line)
     }
 
-    fn from_pipe(&mut self, prompt: &str) -> Option<String> {
+    fn read_pipe(&mut self, prompt: &str) -> Option<String> {
         let mut line = Vec::new();
         let length = io::stdin().lock().read_until(b'\n', &mut line).ok()?;
         let line = String::from_utf8_lossy(&line).trim_end().to_owned();
@@ -43,7 +43,7 @@ impl LineConsole {
 impl Console for LineConsole {
     fn read(&mut self, prompt: &str) -> Option<String> {
         let _ = self.screen.settle();
-        if io::stdin().is_terminal() { self.from_terminal(prompt) } else { self.from_pipe(prompt) }
+        if io::stdin().is_terminal() { self.read_terminal(prompt) } else { self.read_pipe(prompt) }
     }
 
     fn say(&mut self, text: &str) {

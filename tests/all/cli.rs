@@ -42,6 +42,17 @@ fn stats(arguments: &[&str]) -> Value {
 }
 
 #[test]
+fn of_many_mistakes_a_hundred_are_drawn_and_the_others_counted() {
+    let text = "+;\n".repeat(150);
+    let ran = binary::run_with(&["check", "-"], text.as_bytes());
+    let lines = ran.said();
+    let drawn = lines.iter().filter(|line| line.starts_with("error[E0103]"));
+    assert_eq!((drawn.count(), lines.last().unwrap().as_str()), (100, "50 more mistakes are not shown."));
+    let ran = binary::run_with(&["check", "--json", "-"], text.as_bytes());
+    assert_eq!((ran.out().lines().count(), ran.code), (150, Some(1)));
+}
+
+#[test]
 fn exit_codes() {
     assert_eq!(run(&["-e", "1 + 1"]).code, Some(0));
     assert_eq!(run(&["-e", "1 +"]).code, Some(1));

@@ -17,6 +17,8 @@ sum(4)
 fib(3)
 ";
 
+const MODES: [&str; 4] = ["--lazy", "--eager", "--interpret", "--tiered"];
+
 /// What the debugger answers to commands for a program.
 fn debug(name: &str, program: &str, arguments: &[&str], commands: &str) -> Ran {
     let folder = Folder::new(name);
@@ -34,7 +36,7 @@ fn places(name: &str, arguments: &[&str], commands: &str) -> Vec<String> {
 
 #[test]
 fn steps_go_over_into_and_out_of_calls() {
-    for mode in ["--lazy", "--interpret", "--tiered"] {
+    for mode in MODES {
         let found = places(&format!("steps{mode}"), &[mode], "s\nn\nn\ns\nso\nu\nn\nc\n");
         let expected = [
             "this expression at p.kal:9:1",
@@ -59,7 +61,7 @@ fn an_empty_line_repeats_and_steps_lead_to_the_next_expression() {
 
 #[test]
 fn breakpoints_stand_in_functions_on_lines_and_at_columns() {
-    for mode in ["--lazy", "--interpret", "--tiered"] {
+    for mode in MODES {
         let at = |place: &str| places(&format!("at{mode}"), &[mode, "-b", place], "bp rm 1\nc\n");
         assert_eq!(at("square"), ["square(x) at p.kal:1:17"], "{mode}");
         assert_eq!(at("8"), ["sum(n) at p.kal:8:15"], "{mode}");
@@ -72,7 +74,7 @@ fn breakpoints_stand_in_functions_on_lines_and_at_columns() {
 
 #[test]
 fn conditions_decide_and_breakpoints_are_switched() {
-    for mode in ["--lazy", "--interpret", "--tiered"] {
+    for mode in MODES {
         let ran = debug(
             &format!("conditions{mode}"),
             PROGRAM,
@@ -135,7 +137,7 @@ fn calls_are_shown_across_compiled_code() {
     let program =
         "def inner(x) x + 1\ndef middle(x) inner(x) * 2\ndef outer(x) middle(x + 1) + 1\nouter(1)\n";
     let ran = debug("across", program, &["-b", "outer", "-b", "inner"], "c\nbt\np x = 9\nc\n");
-    let calls: Vec<&str> = ran.out().lines().skip_while(|line| !line.starts_with(">  1")).collect();
+    let calls: Vec<&str> = ran.out().lines().skip_while(|line| !line.starts_with(">  1 inner")).collect();
     let expected = [
         ">  1 inner(x) at p.kal:1:16",
         "       x = 2",
@@ -211,4 +213,43 @@ fn one_breakpoint_among_many_definitions() {
     ];
     assert_eq!(said[..7], expected);
     assert_eq!(said.last(), Some(&&*(3 * (1 + 77_777 + 99_999) + 18).to_string()));
+}
+
+#[test]
+fn one_token_is_one_instruction() {
+    let ran = debug("token", "def f(x) x * x + 1\nf(3)\n", &["--interpret", "-b", "f"], "si\nsi\nsi\nc\n");
+    let places: Vec<&str> = ran.out().lines().filter(|line| line.contains(" at ")).collect();
+    let expected =
+        ["f(x) at p.kal:1:12", "f(x) at p.kal:1:16", "f(x) at p.kal:1:16", "this expression at p.kal:2:1"];
+    assert_eq!(places, expected);
+}
+
+#[test]
+fn hot_functions_and_loops_stop_all_the_same() {
+    let program = "def f(x) if x == 5000 then -x else x\n\
+                   def g(n) var s = 0 in (for i = 1, i < n in s = s + f(i)) + s\ng(10000)\n";
+    for mode in MODES {
+        let ran = debug(
+            &format!("hot{mode}"),
+            program,
+            &[mode, "-b", "f if x == 4999", "--tier-up-after", "100"],
+            "p x\nbp rm 1\nbp g if 0\nbp f if x == 9999\nc\np x\nc\n",
+        );
+        let said: Vec<&str> = ran.out().lines().filter(|line| line.parse::<f64>().is_ok()).collect();
+        assert_eq!(said, ["4999", "9999", "49995000"], "{mode}");
+    }
+}
+
+#[test]
+fn what_is_bound_anew_keeps_its_breakpoints() {
+    let typed = "def f(x) x + 1\ndef g(x) f(x) * 2\ng(1)\n:bp f\ndef f(x) x + 2\ng(1)\nl\nc\n:undo\ng(2)\nl\nc\n\
+                 :bp rm 1\ng(3)\n:debug g(4)\ns\ns\np x = 10\nc\n";
+    for mode in MODES {
+        let ran = feed(kal().args(["repl", "--no-init", mode]), typed.as_bytes());
+        let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains(['|', 'd'])).collect();
+        let expected = ["4", "f(x) at <input>:1:12", "x = 1", "6", "f(x) at <input>:1:12", "x = 2", "6"];
+        assert_eq!(said[..7], expected, "{mode}: {}", ran.out());
+        assert_eq!(ran.out().lines().last(), Some("22"), "{mode}");
+        assert_eq!(ran.err(), "");
+    }
 }

@@ -6,7 +6,7 @@
 //! go to earlier functions only, so every program ends. A complaint quotes the
 //! program; `KAL_SEED` runs other ones.
 
-use kal::{Config, Engine, Level, Mode};
+use kal::{Config, Engine, Level, Mode, TierUp};
 use std::fmt::Write;
 
 const PROGRAMS: u64 = 200;
@@ -240,5 +240,9 @@ fn compiled_and_interpreted_programs_agree() {
         let level = [Level::O0, Level::O2][number as usize % 2];
         let compiled = values(Config::new().level(level), &text);
         assert_eq!(interpreted, compiled, "program {number} at {level:?}:\n{text}");
+        let after = number as u32 % 3 + 1;
+        let tiered = Config::new().mode(Mode::Tiered).level(Level::O0).tier_up(TierUp::After(after));
+        let tiered = values(tiered.wait_for_code(true), &text);
+        assert_eq!(interpreted, tiered, "program {number}, tiered after {after}:\n{text}");
     }
 }
