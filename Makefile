@@ -2,6 +2,11 @@
 # make run FILE=x.kal set up, build, run a program
 # make test           set up, run every check
 # make bench          compare with peers, write benches/RESULTS.md
+# make robustness     the tests of docs/robustness.md at full size
+# make soak TIME=60   half an hour (or so many seconds) of random use
+# make loom           the lock-free parts, in every order of events
+# make fuzz TIME=60   each fuzz target for ten minutes (or so many seconds)
+# make check-costs    what the checks in compiled code cost
 # make setup          install what the build needs (Debian packages)
 
 SHELL := /bin/bash
@@ -9,7 +14,7 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := target/release/kal
 
-.PHONY: run test bench peers setup build format lint docs unit clean
+.PHONY: run test bench peers robustness soak loom fuzz check-costs setup build format lint docs unit clean
 
 run: build
 ifdef FILE
@@ -65,6 +70,41 @@ peers:
 	  root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	  DEBIAN_FRONTEND=noninteractive $$root apt-get install -y -qq --no-install-recommends $${peer##*:} || true; \
 	done
+
+# The suite's own tests, with more of everything. Times are as promised on a
+# machine that does nothing else.
+robustness:
+	KAL_PROGRAMS=20000 KAL_RECURSIONS=10000 KAL_REDEFINITIONS=100000 KAL_HUGE=100000 \
+	  KAL_HUGE_SECONDS=10 KAL_INTERRUPTS=200 KAL_INTERRUPT_MS=200 \
+	  $(CARGO) test --release --locked --test all -- --nocapture --test-threads 1 \
+	  differential:: robustness:: signals::
+
+soak:
+	KAL_SOAK=$(or $(TIME),1800) $(CARGO) test --release --locked --test all -- --nocapture soak::
+
+# Every order in which threads may see what the lock-free parts do.
+loom:
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release --manifest-path tests/loom/Cargo.toml
+
+# Any toolchain does: the sanitizer's flags are let through.
+FUZZ := RUSTC_BOOTSTRAP=1 $(CARGO) fuzz
+TARGETS := text programs redefinitions api tapes
+TEXTS := tests/programs tests/sessions examples benches/workloads
+
+fuzz:
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
+	$(FUZZ) build
+	@for target in $(TARGETS); do \
+	  mkdir -p fuzz/corpus/$$target; \
+	  texts=$$([ $$target != text ] || echo $(TEXTS)); \
+	  $(FUZZ) run $$target fuzz/corpus/$$target fuzz/seeds/$$target $$texts -- \
+	    -max_total_time=$(or $(TIME),600) -timeout=30 -rss_limit_mb=4096 -print_final_stats=1 || exit 1; \
+	done
+
+check-costs:
+	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked --features unchecked --target-dir target/unchecked
+	$(CARGO) bench --locked --bench checks -- $(KAL) target/unchecked/release/kal
 
 clean:
 	$(CARGO) clean

@@ -95,7 +95,14 @@ pub enum CodegenError {
     /// LLVM refused to build or emit the code.
     #[error("LLVM cannot compile it: {0}")]
     Llvm(String),
+    /// The function has more nodes than [`LARGEST`].
+    #[error("it is too large, with {0} operations of {LARGEST} at most; `--interpret` runs it")]
+    TooLarge(usize),
 }
+
+/// How many nodes a function may have to be compiled: what takes a few seconds
+/// and some hundred megabytes.
+pub const LARGEST: usize = 1 << 20;
 
 /// The code that lets compiled code call a closure of the host: a function of
 /// doubles that puts them into memory and calls [`crate::abi::HOST`].
@@ -155,6 +162,9 @@ impl Compiler {
         names: &Names,
         options: Options,
     ) -> Result<Vec<u8>, CodegenError> {
+        if body.function.nodes.len() > LARGEST {
+            return Err(CodegenError::TooLarge(body.function.nodes.len()));
+        }
         let level = if is_large(&body) { Level::O0 } else { options.level };
         let options = Options { level, ..options };
         self.emit(level, |module| lower::body(module, body, names, options))

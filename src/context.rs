@@ -6,6 +6,8 @@ mod formula;
 mod history;
 mod listing;
 mod script;
+#[cfg(test)]
+mod tests;
 mod trace;
 
 pub use describe::Description;

@@ -57,7 +57,7 @@ codes! {
     BadPrecedence = 107;
     /// An operator that cannot be defined, such as `=`.
     ReservedOperator = 108;
-    /// A text longer than the limit.
+    /// A text, or an item of one, longer than the limit.
     SourceTooLong = 109;
     /// An item of the grammar that this context cannot run.
     Unsupported = 110;

@@ -20,6 +20,8 @@ mod execute;
 pub mod inspect;
 mod links;
 mod native;
+#[cfg(any(test, fuzzing))]
+mod testing;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +43,9 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
+
+#[cfg(fuzzing)]
+pub use testing::damaged_tapes;
 
 /// How many slots the stack has at first.
 const FIRST_STACK: usize = 1 << 12;
@@ -592,9 +597,9 @@ impl Interpreter {
     /// Lets calls use the stack, unless there is something to look at.
     fn allow(&self) {
         let memory = &self.memory;
-        memory.reach().store(self.stack.len(), Ordering::SeqCst);
+        memory.reach().swap(self.stack.len(), Ordering::SeqCst);
         if memory.requests().load(Ordering::SeqCst) != 0 || memory.news().load(Ordering::SeqCst) != 0 {
-            memory.reach().store(0, Ordering::SeqCst);
+            memory.reach().swap(0, Ordering::SeqCst);
         }
     }
 

@@ -302,6 +302,7 @@ impl Jit {
             }
             if let (None, Some(request)) = (&*value, stopper.requested()) {
                 stopper.withdraw(request);
+                self.workers.substitute();
                 return Err(request.into());
             }
         }

@@ -174,3 +174,8 @@ pub use limits::Limits;
 pub use output::{LineOutput, format_number};
 pub use program::Program;
 pub use stats::Stats;
+
+/// For `fuzz/`, which reaches tapes from outside.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use interp::damaged_tapes;

@@ -99,8 +99,8 @@ impl ExecutionMemory {
 
     /// Has tapes look for code that has been made for them.
     pub fn tell_tapes(&self) {
-        self.header().news.store(1, Ordering::SeqCst);
-        self.header().reach.store(0, Ordering::SeqCst);
+        self.header().news.swap(1, Ordering::SeqCst);
+        self.header().reach.swap(0, Ordering::SeqCst);
     }
 
     /// Sets the value of a variable.
@@ -116,8 +116,8 @@ impl Stoppable for ExecutionMemory {
 
     fn wake(&self) {
         // Everything is below this limit.
-        self.header().limit.store(usize::MAX, Ordering::SeqCst);
-        self.header().reach.store(0, Ordering::SeqCst);
+        self.header().limit.swap(usize::MAX, Ordering::SeqCst);
+        self.header().reach.swap(0, Ordering::SeqCst);
     }
 }
 
@@ -180,9 +180,9 @@ impl Execution {
         let stack = self.stack.get_or_init(|| made);
         let limit = stack.address() + RESERVE;
         header.stack_limit.store(limit, Ordering::Relaxed);
-        header.limit.store(limit, Ordering::SeqCst);
+        header.limit.swap(limit, Ordering::SeqCst);
         if header.requests.load(Ordering::SeqCst) != 0 {
-            header.limit.store(usize::MAX, Ordering::SeqCst);
+            header.limit.swap(usize::MAX, Ordering::SeqCst);
         }
         Ok(stack)
     }

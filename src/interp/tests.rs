@@ -1,216 +1,9 @@
 //! The interpreter against what programs mean, and against damaged tapes.
 
+use super::testing::{Session, Workshop, damaged_tapes};
 use super::*;
-use crate::sema::{self, Environment as Surroundings, Item};
-use crate::source::Source;
-use crate::stop::{Request, Stoppable, Stopper};
-use crate::syntax::lexer::lex;
-use crate::syntax::operator::Operators;
-use crate::syntax::parser::{Limits, Parser};
-use std::io;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
+use crate::stop::Request;
 use std::time::Duration;
-
-/// Memory of its own, for a few variables.
-#[derive(Default)]
-struct Alone {
-    requests: AtomicU64,
-    variables: [AtomicU64; 16],
-    fuel: AtomicI64,
-    reach: AtomicUsize,
-    news: AtomicUsize,
-}
-
-impl Stoppable for Alone {
-    fn requests(&self) -> &AtomicU64 {
-        &self.requests
-    }
-
-    fn wake(&self) {
-        self.reach.store(0, Ordering::SeqCst);
-    }
-}
-
-impl Memory for Alone {
-    fn variables(&self) -> &[AtomicU64] {
-        &self.variables
-    }
-
-    fn fuel(&self) -> &AtomicI64 {
-        &self.fuel
-    }
-
-    fn reach(&self) -> &AtomicUsize {
-        &self.reach
-    }
-
-    fn news(&self) -> &AtomicUsize {
-        &self.news
-    }
-}
-
-/// Output that nobody reads.
-struct Nowhere;
-
-impl Output for Nowhere {
-    fn value(&mut self, _: f64) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn byte(&mut self, _: u8) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// No compiled code at all.
-struct NoNatives;
-
-impl Natives for NoNatives {
-    fn recall(&mut self, _: Name) {}
-
-    fn callers(&mut self, _: super::inspect::CallSite) -> Vec<Arc<Function>> {
-        Vec::new()
-    }
-
-    fn takes(&mut self, _: Callee) -> bool {
-        false
-    }
-
-    fn call(
-        &mut self,
-        _: &mut Interpreter,
-        callee: Callee,
-        arguments: &[f64],
-        _: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
-        let passed = arguments.len() as u32;
-        Err(Failure::Undefined { callee: callee.name, passed, caller: None }.into())
-    }
-
-    fn heat(&mut self, _: &Interpreter, _: &Spot) -> Progress {
-        Progress::Never
-    }
-
-    fn progress(&mut self, _: &Spot) -> Progress {
-        Progress::Never
-    }
-
-    fn go_on(
-        &mut self,
-        _: &mut Interpreter,
-        _: &Spot,
-        _: &[f64],
-        _: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
-        Err(Failure::System("no compiled code".into()).into())
-    }
-}
-
-/// A program in progress: an interpreter and what its text may refer to.
-struct Session {
-    names: Arc<Names>,
-    hosts: Arc<HostFunctions>,
-    operators: Operators,
-    variables: Vec<Name>,
-    numbers: Arc<Variables>,
-    memory: Arc<Alone>,
-    interpreter: Interpreter,
-}
-
-impl Surroundings for Session {
-    fn names(&self) -> &Names {
-        &self.names
-    }
-
-    fn hosts(&self) -> &HostFunctions {
-        &self.hosts
-    }
-
-    fn function(&self, name: Name) -> Option<Arc<Function>> {
-        self.interpreter.binding(name).map(|(_, function)| function.clone())
-    }
-
-    fn declared(&self, _: Name) -> Option<u32> {
-        None
-    }
-
-    fn has_variable(&self, name: Name) -> bool {
-        self.variables.contains(&name)
-    }
-
-    fn functions(&self) -> Vec<Name> {
-        Vec::new()
-    }
-
-    fn variables(&self) -> Vec<Name> {
-        self.variables.clone()
-    }
-}
-
-impl Session {
-    fn new(options: Options) -> Self {
-        let names = Arc::new(Names::new());
-        let hosts = Arc::new(HostFunctions::standard(&names));
-        let (numbers, memory) = (Arc::new(Variables::default()), Arc::new(Alone::default()));
-        let interpreter = Interpreter::new(
-            &names,
-            &hosts,
-            &numbers,
-            memory.clone(),
-            &Arc::new(Room::new(1 << 30)),
-            options,
-        );
-        let operators = Operators::new(&names);
-        Self { operators, names, hosts, variables: Vec::new(), numbers, memory, interpreter }
-    }
-
-    fn stopper(&self) -> Stopper {
-        Stopper::new(self.memory.clone())
-    }
-
-    /// The place of a variable.
-    fn variable(&self, name: &str) -> &AtomicU64 {
-        let number = self.numbers.number(self.names.intern(name)).expect("there are few");
-        &self.memory.variables[number as usize]
-    }
-
-    /// Runs a text; the results of its expressions.
-    fn run(&mut self, text: &str) -> Vec<Result<f64, Failure>> {
-        let names = self.names.clone();
-        let tokens = lex(&Source::new("test", text), &names).expect("the text has tokens");
-        let mut parser = Parser::new(&tokens, &names, Limits::default());
-        let mut results = Vec::new();
-        while let Some(item) = parser.next_item(&self.operators) {
-            let item = item.unwrap_or_else(|_| panic!("{text} can be read"));
-            match sema::check(&item, self).unwrap_or_else(|found| panic!("{text}: {found:?}")) {
-                Item::Definition(function, fixity) => {
-                    self.interpreter.define(&function);
-                    fixity.into_iter().for_each(|fixity| self.operators.define(fixity, function.name));
-                }
-                Item::Extern(_) => {}
-                Item::Variables(function, names) => {
-                    self.interpreter.run(&function, &mut NoNatives, &mut Nowhere).expect("initialisers run");
-                    self.variables.extend(names);
-                }
-                Item::Expression(function) => {
-                    let result = self.interpreter.run(&function, &mut NoNatives, &mut Nowhere);
-                    results.push(result.map_err(|stopped| stopped.failure));
-                }
-            }
-        }
-        results
-    }
-
-    /// The value of a text's last expression.
-    fn value(&mut self, text: &str) -> f64 {
-        let last = self.run(text).pop().expect("there is an expression");
-        last.unwrap_or_else(|failure| panic!("{text}: {failure:?}"))
-    }
-}
 
 fn session() -> Session {
     Session::new(Options { stack: 1 << 20, counts_fuel: false, hot_after: None })
@@ -323,73 +116,33 @@ fn fuel_is_taken_by_entries_and_rounds() {
     assert_eq!(session.memory.fuel.load(Ordering::SeqCst), -1);
 }
 
-/// A generator of numbers that look arbitrary (xorshift64*).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % end
+/// Choices that look arbitrary (xorshift64*).
+fn random(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed;
+    move |end| {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % end
     }
-}
-
-/// A tape with some words changed, missing, or from elsewhere.
-fn damaged(tape: &Tape, other: &Tape, random: &mut Random) -> Tape {
-    let mut words = tape.words.to_vec();
-    let mut tape = tape.clone();
-    for _ in 0..=random.below(2) {
-        let at = random.below(words.len().max(1));
-        match random.below(6) {
-            0 => words.truncate(at),
-            1 => words.extend_from_slice(&other.words[random.below(other.words.len())..]),
-            2 => tape.frame = random.below(8) as u32,
-            3 => tape.locals = random.below(8) as u32,
-            _ if words.is_empty() => {}
-            4 => words[at] ^= 1 << random.below(32),
-            _ => words[at] = words[at] & !0xff | random.below(256) as u32,
-        }
-    }
-    Tape { words: words.into(), ..tape }
 }
 
 #[test]
 fn damaged_tapes_are_refused_or_end() {
-    let mut session = Session::new(Options { stack: 1 << 16, counts_fuel: false, hot_after: None });
-    session.run(
-        "def f(x y) if x < y && y then f(x + 1, y) * 2 else for i = x, i < y, y in sin(i) + fma(x, y, i);
-         def g(x) var a = x, b = a * 2 in (for i = 0, i < 10 in a = a + b / (i + 1)) + f(a, b) ^ 2 % 3",
-    );
-    let names = ["f", "g"].map(|name| session.names.intern(name));
-    let functions = names.map(|name| session.function(name).expect("it is defined"));
-    let tapes = functions.each_ref().map(|function| session.interpreter.tape(function).expect("it fits"));
-    let stopper = session.stopper();
-    let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let is_done = done.clone();
-    let watch = std::thread::spawn(move || {
-        while !is_done.load(Ordering::SeqCst) {
-            std::thread::sleep(Duration::from_millis(1));
-            stopper.request(Request::Deadline);
-        }
-    });
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
-    let (mut refused, mut ran) = (0, 0);
-    for round in 0..20_000 {
-        let which = round % 2;
-        let tape = damaged(&tapes[which], &tapes[1 - which], &mut random);
-        let Ok(entry) = session.interpreter.link_tape(&tape, &functions[which]) else {
-            refused += 1;
-            continue;
-        };
-        ran += 1;
-        let arguments = vec![1.0; (tape.locals as usize).min(2)];
-        let _ = session.interpreter.enter(entry, &arguments, &mut NoNatives, &mut Nowhere);
-        session.interpreter.code.remove(entry.code);
+    let mut workshop = Workshop::new();
+    let mut choices = random(0x9E37_79B9_7F4A_7C15);
+    let ran = (0..20_000).filter(|_| workshop.run_damaged(&mut choices)).count();
+    assert!((1_000..19_000).contains(&ran), "{ran} ran");
+    assert!(workshop.works());
+}
+
+#[test]
+fn seeds_of_damage_are_refused_or_end() {
+    let seeds = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/tapes"));
+    let seeds: Vec<_> =
+        seeds.expect("there are seeds").map(|seed| seed.expect("it can be read").path()).collect();
+    assert!(!seeds.is_empty());
+    for seed in seeds {
+        damaged_tapes(&std::fs::read(seed).expect("it is a file"));
     }
-    done.store(true, Ordering::SeqCst);
-    watch.join().expect("it only asks");
-    assert!(refused > 1000 && ran > 1000, "{refused} refused, {ran} ran");
-    session.stopper().take();
-    assert_eq!(session.value("1 + 1"), 2.0);
 }

@@ -6,10 +6,16 @@
 //! began in *e* or before. (The scheme is that of K. Fraser, "Practical
 //! lock-freedom", 2004, section 5.2.3, with runs as critical regions.)
 
-use crate::runtime::Fence;
-use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+#[cfg(loom)]
+use crate::model::{AtomicU64, AtomicUsize, Fence, Mutex};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+#[cfg(not(loom))]
+use {
+    crate::runtime::Fence,
+    parking_lot::Mutex,
+    std::sync::atomic::{AtomicU64, AtomicUsize},
+};
 
 /// Not running.
 const IDLE: u64 = u64::MAX;
@@ -115,7 +121,7 @@ impl<T> Epochs<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

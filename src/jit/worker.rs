@@ -10,6 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
 /// Reserved, and taken from the system only as far as it is used.
@@ -36,8 +37,12 @@ pub(super) enum Urgency {
 pub(super) struct Workers {
     queue: Arc<Queue>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    most: usize,
+    usual: usize,
+    most: AtomicUsize,
 }
+
+/// How many threads may take the place of such as are busy for nobody.
+const SUBSTITUTES: usize = 8;
 
 #[derive(Default)]
 struct Queue {
@@ -70,7 +75,15 @@ pub(super) fn with_compiler<T>(work: impl FnOnce(&mut Compiler) -> T) -> T {
 impl Workers {
     /// At most `most` threads; none is started yet.
     pub(super) fn new(most: usize) -> Self {
-        Self { queue: Arc::default(), threads: Mutex::default(), most: most.max(1) }
+        let usual = most.max(1);
+        Self { queue: Arc::default(), threads: Mutex::default(), usual, most: AtomicUsize::new(usual) }
+    }
+
+    /// Nobody waits any more for a job that may keep its thread busy for long:
+    /// lets another thread take that one's place.
+    pub(super) fn substitute(&self) {
+        let more = |most| (most < self.usual + SUBSTITUTES).then_some(most + 1);
+        let _ = self.most.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 
     /// Has a job done.
@@ -109,7 +122,7 @@ impl Workers {
 
     fn start_another(&self) -> std::io::Result<()> {
         let mut threads = self.threads.lock();
-        if threads.len() == self.most {
+        if threads.len() >= self.most.load(Ordering::Relaxed) {
             return Ok(());
         }
         let queue = self.queue.clone();

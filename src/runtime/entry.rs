@@ -211,14 +211,14 @@ fn with_run<T>(header: &Header, ask: impl FnOnce(&mut dyn Surroundings) -> Optio
 extern "C" fn on_stop(header: &Header, stack: usize) {
     let limit = header.stack_limit.load(Ordering::Relaxed);
     // First the limit, then the requests: who asks does it the other way
-    // round, so no request is missed.
-    header.limit.store(limit, Ordering::SeqCst);
+    // round, and the swaps order who asks, so no request is missed.
+    header.limit.swap(limit, Ordering::SeqCst);
     let requests = header.requests.load(Ordering::SeqCst);
     let stop = if let Some(request) = Request::first(requests) {
         let bit = request as u64;
         if header.requests.fetch_and(!bit, Ordering::SeqCst) != bit {
             // The others are for the next run.
-            header.limit.store(usize::MAX, Ordering::SeqCst);
+            header.limit.swap(usize::MAX, Ordering::SeqCst);
         }
         Stop::Requested(request)
     } else if stack < limit {

@@ -38,6 +38,9 @@ pub fn lex_within(source: &Source, names: &Names, longest: u32) -> Result<Tokens
     Ok(pieces.next().unwrap_or_else(|| pieces.collector.empty()))
 }
 
+/// An item may have so many tokens, and a few more.
+pub const LONGEST_ITEM: usize = 1 << 22;
+
 /// A piece has at least so many tokens, if the text does.
 const PIECE: usize = 1 << 15;
 
@@ -70,6 +73,13 @@ impl<'s> Pieces<'s> {
     }
 }
 
+impl Pieces<'_> {
+    /// Whether the item that is being read has no end in sight.
+    fn is_too_long(&self) -> bool {
+        self.collector.tokens.len() >= self.size.saturating_add(LONGEST_ITEM)
+    }
+}
+
 impl Iterator for Pieces<'_> {
     type Item = Tokens;
 
@@ -82,11 +92,18 @@ impl Iterator for Pieces<'_> {
         }
         while let Some(terminal) = self.lexer.next() {
             let span = Span::new(self.lexer.span().start, self.lexer.span().end);
+            let is_full = self.collector.tokens.len() >= self.size;
             let Ok(terminal) = terminal else {
-                self.collector.push_unknown(span);
+                if !self.is_too_long() {
+                    self.collector.push_unknown(span);
+                }
                 continue;
             };
-            let is_full = self.collector.tokens.len() >= self.size;
+            let ends = is_full && (terminal == Terminal::Semicolon || terminal.begins_item());
+            if !ends && self.is_too_long() {
+                self.collector.push_too_long(span);
+                continue;
+            }
             self.collector.push(terminal, span, self.lexer.slice());
             if is_full && terminal.begins_item() {
                 self.carried = Some((terminal, span));
@@ -166,6 +183,14 @@ impl<'s> Collector<'s> {
         }
         self.push_fault(FaultKind::UnknownCharacter);
         self.push_raw(Terminal::Unknown, span, 0);
+    }
+
+    /// Gives up on an item: once, however much of it follows.
+    fn push_too_long(&mut self, span: Span) {
+        if self.tokens.faults.last().is_none_or(|last| last.kind != FaultKind::TooLong) {
+            self.push_fault(FaultKind::TooLong);
+            self.push_raw(Terminal::Unknown, span, 0);
+        }
     }
 
     fn push_fault(&mut self, kind: FaultKind) {
@@ -337,5 +362,18 @@ mod tests {
             (refused.code, refused.message.as_str()),
             (Code::SourceTooLong, "the text is longer than 4 bytes")
         );
+    }
+
+    #[test]
+    fn an_item_without_an_end_is_given_up() {
+        let names = Names::new();
+        let long = "1+".repeat(LONGEST_ITEM);
+        let source = Source::new("test", format!("2; {long} 1; 3; def f(x) {long} x def g(x) x"));
+        let pieces: Vec<Tokens> = Pieces::new(&source, &names, LONGEST_SOURCE).unwrap().collect();
+        assert!(pieces.iter().all(|piece| piece.len() <= PIECE + LONGEST_ITEM + 4));
+        let found: Vec<_> = pieces.iter().flat_map(|piece| piece.diagnostics(0..piece.len())).collect();
+        let codes: Vec<_> = found.iter().map(|found| found.code).collect();
+        assert_eq!(codes, [Code::SourceTooLong; 2]);
+        assert_eq!(found[0].message, "an item of more than 4194304 tokens");
     }
 }

@@ -4,6 +4,7 @@
 //! enum, the lexer's patterns, and the lists that the grammar files are tested
 //! against all come from it.
 
+use super::lexer::LONGEST_ITEM;
 use crate::diagnostic::visible::is_invisible;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::name::Name;
@@ -126,6 +127,8 @@ pub(super) struct Fault {
 pub(super) enum FaultKind {
     UnknownCharacter,
     MalformedNumber(super::number::Malformed),
+    /// Here the lexer gave up on an item.
+    TooLong,
 }
 
 /// The tokens of one text, as parallel arrays.
@@ -201,6 +204,11 @@ impl Tokens {
         let token = fault.token as usize;
         match fault.kind {
             FaultKind::UnknownCharacter => self.unknown_characters(token),
+            FaultKind::TooLong => {
+                let message = format!("an item of more than {LONGEST_ITEM} tokens");
+                Diagnostic::error(Code::SourceTooLong, &self.source, self.span(token), message)
+                    .with_help("divide it into functions, or pass the data in another way")
+            }
             FaultKind::MalformedNumber(malformed) => {
                 let message = format!("`{}` is not a well-formed number", shortened(self.text(token)));
                 Diagnostic::error(Code::MalformedNumber, &self.source, self.span(token), message)

@@ -9,18 +9,18 @@ mod ebnf;
 mod recogniser;
 mod sentences;
 
+use crate::choices::{Choices, Random};
+use crate::reading;
 use ebnf::{Expression, Grammar};
-use kal::diagnostic::{Code, Diagnostic, draw};
+use kal::diagnostic::{Code, Diagnostic};
 use kal::name::Names;
 use kal::source::Source;
-use kal::syntax::ast::{Ast, Item, ItemKind};
 use kal::syntax::lexer;
 use kal::syntax::operator::Operators;
-use kal::syntax::parser::{Limits, Parser, parse_all};
-use kal::syntax::printer;
+use kal::syntax::parser::parse_all;
 use kal::syntax::token::{COMPOUND_OPERATORS, KEYWORDS, PUNCTUATION, Terminal};
 use recogniser::Recogniser;
-use sentences::{Generator, Random};
+use sentences::Generator;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -170,47 +170,9 @@ fn printed_source_reads_back_as_the_same_tree() {
             program.push(Terminal::Semicolon);
         }
         let text = sentences::text(&program, &mut generator.random);
-        items += check_round_trips(&text);
+        items += reading::round_trips(&text);
     }
     assert!(items > SENTENCES, "only {items} items");
-}
-
-/// Prints and reads back every item of a text; gives how many.
-fn check_round_trips(text: &str) -> usize {
-    let names = Names::new();
-    let mut operators = Operators::new(&names);
-    let tokens = lexer::lex(&Source::new("test", text), &names).unwrap();
-    let mut parser = Parser::new(&tokens, &names, Limits::default());
-    let mut count = 0;
-    while let Some(result) = parser.next_item(&operators) {
-        let Ok(item) = result else { continue };
-        let printed = printer::source(&item, &names, &operators);
-        let (again, diagnostics) =
-            parse_all(&Source::new("printed", printed.as_str()), &names, &mut operators.clone());
-        assert!(diagnostics.is_empty() && again.len() == 1, "{text}\n{printed}\n{diagnostics:?}");
-        assert_eq!(shape(&again[0]), shape(&item), "{text}\n{printed}");
-        count += 1;
-        if let ItemKind::Definition(prototype, _) = &item.kind
-            && let Some(fixity) = prototype.fixity
-        {
-            operators.define(fixity, prototype.name.name);
-        }
-    }
-    count
-}
-
-/// An item without its places.
-fn shape(item: &Item) -> String {
-    let nodes = |ast: &Ast| format!("{:?}", ast.nodes);
-    match &item.kind {
-        ItemKind::Expression(ast) => nodes(ast),
-        ItemKind::Variables(ast) => format!("variables {}", nodes(ast)),
-        ItemKind::Extern(prototype) | ItemKind::Definition(prototype, _) => {
-            let parameters: Vec<_> = prototype.parameters.iter().map(|parameter| parameter.name).collect();
-            let body = if let ItemKind::Definition(_, ast) = &item.kind { nodes(ast) } else { String::new() };
-            format!("{:?} {parameters:?} {:?} {body}", prototype.name.name, prototype.fixity)
-        }
-    }
 }
 
 #[test]
@@ -287,16 +249,6 @@ fn arbitrary_texts_are_read_and_their_mistakes_drawn() {
     for _ in 0..SENTENCES {
         let text: String = (0..random.below(24)).map(|_| PIECES[random.below(PIECES.len())]).collect();
         check_agreement(&recogniser, &text);
-        let names = Names::new();
-        let (_, diagnostics) =
-            parse_all(&Source::new("test", text.as_str()), &names, &mut Operators::new(&names));
-        for diagnostic in diagnostics {
-            let drawn = draw::draw(&diagnostic, draw::Style::default());
-            assert!(drawn.starts_with(&format!("error[{}]: ", diagnostic.code)), "{text:?}\n{drawn}");
-            assert!(drawn.contains('^'), "{text:?}\n{drawn}");
-            assert!(drawn.chars().all(|character| character == '\n' || !character.is_control()), "{drawn:?}");
-            let json: serde_json::Value = serde_json::from_str(&draw::json(&diagnostic)).unwrap();
-            assert_eq!(json["code"], diagnostic.code.to_string());
-        }
+        reading::mistakes_are_drawn(&text);
     }
 }

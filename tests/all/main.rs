@@ -1,19 +1,37 @@
 //! The one integration test binary: each would link LLVM again.
 
 mod binary;
+mod choices;
 mod cli;
 mod debugger;
+mod differential;
 mod embedding;
-mod generated;
 mod grammar;
 mod limits;
+mod model;
+mod modes;
+mod program;
 mod programs;
 mod prompt;
+mod reading;
+mod robustness;
+mod seeds;
 mod sessions;
+mod shrink;
+mod signals;
+mod soak;
 mod tapes;
 mod stored;
+mod targets;
 mod terminal;
 mod tidy;
 mod tiers;
 mod transcripts;
 mod valgrind;
+
+/// How much of something a test does: what the environment variable says, or
+/// what is enough for every run of the suite.
+fn scale(variable: &str, usual: u64) -> u64 {
+    let chosen = std::env::var(variable).ok();
+    chosen.map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
+}

@@ -20,7 +20,7 @@ const ENTER: &str = "\r";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A terminal with a prompt.
-struct Terminal {
+pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     keyboard: Box<dyn Write + Send>,
     screen: Arc<Screen>,
@@ -74,11 +74,11 @@ impl Output {
 }
 
 impl Terminal {
-    fn new(folder: &Folder) -> Self {
+    pub fn new(folder: &Folder) -> Self {
         Self::with(folder, &["--quiet"], &[], 80)
     }
 
-    fn with(folder: &Folder, arguments: &[&str], environment: &[(&str, &str)], columns: u16) -> Self {
+    pub fn with(folder: &Folder, arguments: &[&str], environment: &[(&str, &str)], columns: u16) -> Self {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kal"));
         command.args(["repl", "--no-init"]);
         command.args(arguments);
@@ -132,12 +132,12 @@ impl Terminal {
         terminal.shown()
     }
 
-    fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).and_then(|()| self.keyboard.flush()).expect("it is read");
     }
 
     /// Types a line and waits for its answer and the next prompt.
-    fn answer(&mut self, line: &str, answer: &str) {
+    pub fn answer(&mut self, line: &str, answer: &str) {
         self.press(line);
         self.press(ENTER);
         self.wait_for(&format!("\n{answer}"));
@@ -146,11 +146,11 @@ impl Terminal {
 
     /// Waits until a text has appeared, not counting escape sequences; looks
     /// only at what came after the text waited for last.
-    fn wait_for(&mut self, wanted: &str) {
+    pub fn wait_for(&mut self, wanted: &str) {
         assert!(self.appears(wanted, PATIENCE), "no {wanted:?} at the end of {:?}", self.shown());
     }
 
-    fn appears(&mut self, wanted: &str, patience: Duration) -> bool {
+    pub fn appears(&mut self, wanted: &str, patience: Duration) -> bool {
         let start = Instant::now();
         let mut output = self.screen.output.lock().expect("nobody panics");
         let mut from = self.seen;
@@ -169,13 +169,13 @@ impl Terminal {
         }
     }
 
-    fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let output = self.screen.output.lock().expect("nobody panics");
         String::from_utf8_lossy(&output.bytes).into_owned()
     }
 
     /// Waits for the end.
-    fn ends(&mut self) -> u32 {
+    pub fn ends(&mut self) -> u32 {
         self.child.wait().expect("it ends").exit_code()
     }
 }

@@ -2,27 +2,8 @@
 
 use super::ebnf::{Expression, Grammar};
 use super::recogniser::{class, fixed};
+use crate::choices::{Choices, Random};
 use kal::syntax::token::{COMPOUND_OPERATORS, Terminal};
-
-/// A small generator of random numbers (Marsaglia's xorshift64*, 2003).
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % limit
-    }
-
-    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
-    }
-}
 
 pub(super) struct Generator<'g> {
     grammar: &'g Grammar,

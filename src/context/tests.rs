@@ -1,0 +1,39 @@
+//! A session with a function that the compiler refuses.
+
+use crate::diagnostic::Code;
+use crate::{Config, Engine, Level, Mode, State};
+
+/// The code generator spoils functions of this name, in tests, so that LLVM's
+/// verifier refuses them.
+const REFUSED: &str = "def refused(x) x + 1";
+
+#[test]
+fn a_function_that_cannot_be_compiled_stays_pending() {
+    for level in Level::ALL {
+        let engine = Engine::with_config(Config::new().level(level)).expect("an engine starts");
+        let mut context = engine.context().expect("a context starts");
+        context.eval(&format!("{REFUSED}; def caller(x) refused(x) * 2")).expect("nothing is compiled yet");
+        for text in ["caller(1)", "refused(1)", "1 + caller(2)"] {
+            let error = context.eval(text).expect_err("LLVM refuses it");
+            assert_eq!(error.diagnostics()[0].code, Code::CompileFailure);
+            assert!(error.to_string().starts_with("`refused` cannot be compiled: "), "{error}");
+            assert_eq!(context.state("refused"), Some(State::Pending));
+        }
+        assert_eq!(context.eval("2 + 3").expect("the session goes on"), Some(5.0));
+        context.eval("def refused(x) x").expect("it is defined anew");
+        assert!(context.eval("caller(1)").is_err(), "refused again");
+        context.drop_function("refused").expect("it is defined");
+        context.eval("def caller(x) x * 2").expect("it is defined");
+        assert_eq!(context.eval("caller(4)").expect("it runs"), Some(8.0));
+    }
+}
+
+#[test]
+fn a_refused_function_is_told_of_when_it_is_compiled_ahead() {
+    let engine = Engine::with_config(Config::new().mode(Mode::Eager)).expect("an engine starts");
+    let mut context = engine.context().expect("a context starts");
+    context.eval(REFUSED).expect("it is compiled later");
+    let error = context.prepare_all().expect_err("LLVM refuses it");
+    assert!(error.to_string().starts_with("`refused` cannot be compiled: "), "{error}");
+    assert_eq!(context.eval("1 + 1").expect("the session goes on"), Some(2.0));
+}

@@ -1,0 +1,302 @@
+//! Support for testing the interpreter: programs without the embedding API,
+//! and tapes that have been damaged.
+
+use super::*;
+use crate::sema::{self, Environment as Surroundings, Item};
+use crate::source::Source;
+use crate::stop::{Request, Stoppable, Stopper};
+use crate::syntax::lexer::lex;
+use crate::syntax::operator::Operators;
+use crate::syntax::parser::{Limits, Parser};
+use std::cell::RefCell;
+use std::io;
+use std::sync::atomic::{AtomicI64, AtomicUsize};
+use std::time::Duration;
+
+/// Memory of its own, for a few variables.
+#[derive(Default)]
+pub(super) struct Alone {
+    requests: AtomicU64,
+    variables: [AtomicU64; 16],
+    pub(super) fuel: AtomicI64,
+    reach: AtomicUsize,
+    news: AtomicUsize,
+}
+
+impl Stoppable for Alone {
+    fn requests(&self) -> &AtomicU64 {
+        &self.requests
+    }
+
+    fn wake(&self) {
+        self.reach.store(0, Ordering::SeqCst);
+    }
+}
+
+impl Memory for Alone {
+    fn variables(&self) -> &[AtomicU64] {
+        &self.variables
+    }
+
+    fn fuel(&self) -> &AtomicI64 {
+        &self.fuel
+    }
+
+    fn reach(&self) -> &AtomicUsize {
+        &self.reach
+    }
+
+    fn news(&self) -> &AtomicUsize {
+        &self.news
+    }
+}
+
+/// Output that nobody reads.
+struct Nowhere;
+
+impl Output for Nowhere {
+    fn value(&mut self, _: f64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn byte(&mut self, _: u8) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// No compiled code at all.
+pub(super) struct NoNatives;
+
+impl Natives for NoNatives {
+    fn recall(&mut self, _: Name) {}
+
+    fn callers(&mut self, _: super::inspect::CallSite) -> Vec<Arc<Function>> {
+        Vec::new()
+    }
+
+    fn takes(&mut self, _: Callee) -> bool {
+        false
+    }
+
+    fn call(
+        &mut self,
+        _: &mut Interpreter,
+        callee: Callee,
+        arguments: &[f64],
+        _: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        let passed = arguments.len() as u32;
+        Err(Failure::Undefined { callee: callee.name, passed, caller: None }.into())
+    }
+
+    fn heat(&mut self, _: &Interpreter, _: &Spot) -> Progress {
+        Progress::Never
+    }
+
+    fn progress(&mut self, _: &Spot) -> Progress {
+        Progress::Never
+    }
+
+    fn go_on(
+        &mut self,
+        _: &mut Interpreter,
+        _: &Spot,
+        _: &[f64],
+        _: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        Err(Failure::System("no compiled code".into()).into())
+    }
+}
+
+/// A program in progress: an interpreter and what its text may refer to.
+pub(super) struct Session {
+    pub(super) names: Arc<Names>,
+    hosts: Arc<HostFunctions>,
+    operators: Operators,
+    variables: Vec<Name>,
+    numbers: Arc<Variables>,
+    pub(super) memory: Arc<Alone>,
+    pub(super) interpreter: Interpreter,
+}
+
+impl Surroundings for Session {
+    fn names(&self) -> &Names {
+        &self.names
+    }
+
+    fn hosts(&self) -> &HostFunctions {
+        &self.hosts
+    }
+
+    fn function(&self, name: Name) -> Option<Arc<Function>> {
+        self.interpreter.binding(name).map(|(_, function)| function.clone())
+    }
+
+    fn declared(&self, _: Name) -> Option<u32> {
+        None
+    }
+
+    fn has_variable(&self, name: Name) -> bool {
+        self.variables.contains(&name)
+    }
+
+    fn functions(&self) -> Vec<Name> {
+        Vec::new()
+    }
+
+    fn variables(&self) -> Vec<Name> {
+        self.variables.clone()
+    }
+}
+
+impl Session {
+    pub(super) fn new(options: Options) -> Self {
+        let names = Arc::new(Names::new());
+        let hosts = Arc::new(HostFunctions::standard(&names));
+        let (numbers, memory) = (Arc::new(Variables::default()), Arc::new(Alone::default()));
+        let interpreter = Interpreter::new(
+            &names,
+            &hosts,
+            &numbers,
+            memory.clone(),
+            &Arc::new(Room::new(1 << 30)),
+            options,
+        );
+        let operators = Operators::new(&names);
+        Self { operators, names, hosts, variables: Vec::new(), numbers, memory, interpreter }
+    }
+
+    pub(super) fn stopper(&self) -> Stopper {
+        Stopper::new(self.memory.clone())
+    }
+
+    /// The place of a variable.
+    pub(super) fn variable(&self, name: &str) -> &AtomicU64 {
+        let number = self.numbers.number(self.names.intern(name)).expect("there are few");
+        &self.memory.variables[number as usize]
+    }
+
+    /// Runs a text; the results of its expressions.
+    pub(super) fn run(&mut self, text: &str) -> Vec<Result<f64, Failure>> {
+        let names = self.names.clone();
+        let tokens = lex(&Source::new("test", text), &names).expect("the text has tokens");
+        let mut parser = Parser::new(&tokens, &names, Limits::default());
+        let mut results = Vec::new();
+        while let Some(item) = parser.next_item(&self.operators) {
+            let item = item.unwrap_or_else(|_| panic!("{text} can be read"));
+            match sema::check(&item, self).unwrap_or_else(|found| panic!("{text}: {found:?}")) {
+                Item::Definition(function, fixity) => {
+                    self.interpreter.define(&function);
+                    fixity.into_iter().for_each(|fixity| self.operators.define(fixity, function.name));
+                }
+                Item::Extern(_) => {}
+                Item::Variables(function, names) => {
+                    self.interpreter.run(&function, &mut NoNatives, &mut Nowhere).expect("initialisers run");
+                    self.variables.extend(names);
+                }
+                Item::Expression(function) => {
+                    let result = self.interpreter.run(&function, &mut NoNatives, &mut Nowhere);
+                    results.push(result.map_err(|stopped| stopped.failure));
+                }
+            }
+        }
+        results
+    }
+
+    /// The value of a text's last expression.
+    pub(super) fn value(&mut self, text: &str) -> f64 {
+        let last = self.run(text).pop().expect("there is an expression");
+        last.unwrap_or_else(|failure| panic!("{text}: {failure:?}"))
+    }
+}
+
+/// A number below the one given.
+type Choices<'a> = &'a mut dyn FnMut(usize) -> usize;
+
+/// A tape with some words changed, missing, or from elsewhere.
+fn damaged(tape: &Tape, other: &Tape, below: Choices<'_>) -> Tape {
+    let mut words = tape.words.to_vec();
+    let mut tape = tape.clone();
+    for _ in 0..=below(2) {
+        let at = below(words.len().max(1));
+        match below(6) {
+            0 => words.truncate(at),
+            1 => words.extend_from_slice(&other.words[below(other.words.len())..]),
+            2 => tape.frame = below(8) as u32,
+            3 => tape.locals = below(8) as u32,
+            _ if words.is_empty() => {}
+            4 => words[at] ^= 1 << below(32),
+            _ => words[at] = words[at] & !0xff | below(256) as u32,
+        }
+    }
+    Tape { words: words.into(), ..tape }
+}
+
+/// Where tapes are damaged and run.
+pub(super) struct Workshop {
+    session: Session,
+    functions: [Arc<Function>; 2],
+    tapes: [Tape; 2],
+    /// What `g(1)` is.
+    answer: f64,
+}
+
+impl Workshop {
+    pub(super) fn new() -> Self {
+        let mut session = Session::new(Options { stack: 1 << 16, counts_fuel: false, hot_after: None });
+        session.run(
+            "def f(x y) if x < y && y then f(x + 1, y) * 2 else for i = x, i < y, y in sin(i) + fma(x, y, i);
+             def g(x) var a = x, b = a * 2 in (for i = 0, i < 10 in a = a + b / (i + 1)) + f(a, b) ^ 2 % 3",
+        );
+        let names = ["f", "g"].map(|name| session.names.intern(name));
+        let functions = names.map(|name| session.function(name).expect("it is defined"));
+        let tapes = functions.each_ref().map(|function| session.interpreter.tape(function).expect("it fits"));
+        let answer = session.value("g(1)");
+        // Damage can make a loop endless, but not deaf.
+        let stopper = session.stopper();
+        let asking = Arc::downgrade(&session.names);
+        std::thread::spawn(move || {
+            while asking.strong_count() > 0 {
+                std::thread::sleep(Duration::from_millis(1));
+                stopper.request(Request::Deadline);
+            }
+        });
+        Self { session, functions, tapes, answer }
+    }
+
+    /// Damages a tape and runs it, unless it is refused; says which. What ran
+    /// before and after is not changed by it.
+    pub(super) fn run_damaged(&mut self, below: Choices<'_>) -> bool {
+        let which = below(2);
+        let tape = damaged(&self.tapes[which], &self.tapes[1 - which], below);
+        let interpreter = &mut self.session.interpreter;
+        let Ok(entry) = interpreter.link_tape(&tape, &self.functions[which]) else { return false };
+        let arguments = vec![1.0; (tape.locals as usize).min(2)];
+        let _ = interpreter.enter(entry, &arguments, &mut NoNatives, &mut Nowhere);
+        interpreter.code.remove(entry.code);
+        true
+    }
+
+    /// Whether programs run as ever; some runs end early, being asked to.
+    pub(super) fn works(&mut self) -> bool {
+        (0..1000).any(|_| matches!(self.session.run("g(1)")[..], [Ok(value)] if value == self.answer))
+    }
+}
+
+/// Damages tapes as the bytes say, and runs what is not refused.
+pub fn damaged_tapes(bytes: &[u8]) {
+    thread_local! {
+        static WORKSHOP: RefCell<Workshop> = RefCell::new(Workshop::new());
+    }
+    let mut rest = bytes.iter();
+    WORKSHOP.with_borrow_mut(|workshop| {
+        while rest.len() > 0 {
+            workshop.run_damaged(&mut |end| usize::from(*rest.next().unwrap_or(&0)) % end);
+        }
+        assert!(workshop.works(), "a damaged tape has done damage");
+    });
+}

@@ -1,0 +1,92 @@
+//! Every way to run a program, and what can be seen of a run.
+
+use crate::program::Program;
+use kal::host::Output;
+use kal::source::Source;
+use kal::{Config, Engine, Level, Limits, Mode, Outcome, TierUp};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+/// Sets a mode.
+type Configure = fn(Config) -> Config;
+
+/// Every way to run a program. The first is what the others are compared with.
+pub const MODES: &[(&str, Configure)] = &[
+    ("--interpret", |config| config.mode(Mode::Interpret)),
+    ("--lazy -O0", |config| config.level(Level::O0)),
+    ("--lazy -O1", |config| config.level(Level::O1).tier_up(TierUp::Never)),
+    ("--lazy -O2", |config| config.level(Level::O2).tier_up(TierUp::Never)),
+    ("--lazy -O3", |config| config.level(Level::O3).tier_up(TierUp::Never)),
+    ("--lazy -O1 --tier-up-after 1", |config| config.level(Level::O1).tier_up(TierUp::After(1))),
+    ("--lazy -O2 --tier-up-after 2", |config| config.level(Level::O2).tier_up(TierUp::After(2))),
+    ("--lazy -O3 --tier-up-after 5", |config| config.level(Level::O3).tier_up(TierUp::After(5))),
+    ("--lazy", |config| config),
+    ("--eager -O0", |config| config.mode(Mode::Eager).level(Level::O0)),
+    ("--eager -O1", |config| config.mode(Mode::Eager).level(Level::O1)),
+    ("--eager -O2", |config| config.mode(Mode::Eager).level(Level::O2)),
+    ("--eager -O3", |config| config.mode(Mode::Eager).level(Level::O3)),
+    ("--tiered", |config| config.mode(Mode::Tiered)),
+    ("--tiered -O0 --tier-up-after 1", |config| tiered(config, Level::O0, 1)),
+    ("--tiered -O1 --tier-up-after 2", |config| tiered(config, Level::O1, 2)),
+    ("--tiered -O2 --tier-up-after 4", |config| tiered(config, Level::O2, 4)),
+];
+
+/// Goes over to compiled code after so many calls or rounds, waiting for it.
+fn tiered(config: Config, level: Level, after: u32) -> Config {
+    config.mode(Mode::Tiered).level(level).tier_up(TierUp::After(after)).wait_for_code(true)
+}
+
+/// An engine for a mode, with a host function of the test's own.
+pub fn engine(mode: usize, limits: Limits) -> Engine {
+    let config = Config::new().workers(1).limits(limits).host_function("mix", 3, |call| {
+        let [x, y, z] = call.arguments else { return Ok(f64::NAN) };
+        call.output.byte(b'#')?;
+        Ok(x.mul_add(0.25, *y) - z)
+    });
+    Engine::with_config(MODES[mode].1(config)).expect("an engine starts")
+}
+
+/// What a program writes, in order.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<String>>);
+
+impl Output for Written {
+    fn value(&mut self, value: f64) -> io::Result<()> {
+        self.0.lock().expect("nobody panics").push_str(&bits(value));
+        Ok(())
+    }
+
+    fn byte(&mut self, byte: u8) -> io::Result<()> {
+        self.0.lock().expect("nobody panics").push(char::from(byte));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Which NaN it is cannot be seen by a program.
+fn bits(value: f64) -> String {
+    if value.is_nan() { "[nan]".into() } else { format!("[{value:?} {:x}]", value.to_bits()) }
+}
+
+/// Everything that can be observed of a run, item by item.
+pub fn observe(engine: &Engine, program: &Program) -> Vec<String> {
+    let mut context = engine.context().expect("a context starts");
+    let written = Written::default();
+    context.set_output(Box::new(written.clone()));
+    let mut seen = Vec::new();
+    let _ = context.run(&Source::new("random", program.text()), &mut |_, outcome| {
+        let outcome = match outcome {
+            Ok(Outcome::Value(value)) => bits(value),
+            Ok(_) => "done".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let printed = std::mem::take(&mut *written.0.lock().expect("nobody panics"));
+        seen.push(format!("{printed} {outcome}"));
+        ControlFlow::Continue(())
+    });
+    seen
+}

@@ -1,0 +1,168 @@
+//! Ctrl-C at a pseudo-terminal, in whatever state the session is: the answer
+//! comes soon, and the session is as it was.
+
+use crate::binary::{in_parallel, kal};
+use crate::choices::{Choices, Random};
+use crate::scale;
+use crate::terminal::Terminal;
+use crate::transcripts::Folder;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const CTRL_C: &str = "\x03";
+const ENTER: &str = "\r";
+
+/// Things that do not end soon, and what each is about.
+const ENDLESS: [(&str, &str); 9] = [
+    ("a tight loop", "for i = 0, 1 in i"),
+    ("a loop over nothing", "var a = 1 in for i = 0, a in for j = 0, j < 10 in a"),
+    ("deep recursion", "fib(90)"),
+    ("a chain of calls", "ping(1e15)"),
+    ("a loop in a function", "spin(1)"),
+    ("library calls", "for i = 0, 1 in spread(sin(i))"),
+    ("printing", "for i = 0, 1 in printd(i)"),
+    ("writing bytes", "for i = 0, 1 in putchard(46)"),
+    ("compiling", "long(1)"),
+];
+
+/// Nothing is so slow that the program is not running by then.
+const UNDER_WAY: Duration = Duration::from_millis(80);
+
+fn prepare(terminal: &mut Terminal) {
+    let define = |terminal: &mut Terminal, text: &str, told: &str| {
+        terminal.press(text);
+        terminal.press(ENTER);
+        terminal.wait_for(told);
+        terminal.wait_for("kal> ");
+    };
+    define(terminal, "def fib(n) if n < 2 then n else fib(n - 1) + fib(n - 2)", "fib(n) defined");
+    define(terminal, "def pong(n) if n < 1 then 0 else ping(n - 1)", "pong(n) defined");
+    define(terminal, "def ping(n) if n < 1 then 0 else ping(0) * pong(0) + fib(50)", "ping(n) defined");
+    define(terminal, "def spin(n) for i = n, i > 0, 0 in n", "spin(n) defined");
+    define(terminal, "def spread(n) n * n", "spread(n) defined");
+}
+
+/// Defines a function that takes seconds to compile: from a file, since the
+/// prompt draws anew at each key.
+fn define_long(terminal: &mut Terminal, folder: &Folder, round: u64) {
+    let terms: Vec<String> =
+        (0..40_000).map(|index| format!("sin(x*{})*pow(x,{index})", round + index)).collect();
+    let path = folder.path().join(format!("long{round}.kal"));
+    std::fs::write(&path, format!("def long(x) {}", terms.join("+"))).expect("it can be written");
+    terminal.press(&format!(":load {}\r", path.display()));
+    terminal.wait_for("defined");
+    terminal.wait_for("kal> ");
+}
+
+/// Interrupts something once; how long the answer took.
+fn interrupt(terminal: &mut Terminal, text: &str, wait: Duration) -> Duration {
+    terminal.press(text);
+    terminal.press(ENTER);
+    std::thread::sleep(UNDER_WAY + wait);
+    let start = Instant::now();
+    terminal.press(CTRL_C);
+    terminal.wait_for("E0304");
+    let took = start.elapsed();
+    terminal.wait_for("kal> ");
+    took
+}
+
+fn rounds(arguments: &[&str], count: u64, seed: u64) -> Vec<(&'static str, Duration)> {
+    let folder = Folder::new(&format!("signals-{seed}"));
+    let mut random = Random::new(seed);
+    let mut terminal = Terminal::with(&folder, &[&["--quiet"], arguments].concat(), &[], 80);
+    prepare(&mut terminal);
+    let mut answers = Vec::new();
+    for round in 0..count {
+        let (what, text) = ENDLESS[round as usize % ENDLESS.len()];
+        if what == "compiling" {
+            define_long(&mut terminal, &folder, round);
+        }
+        let wait = Duration::from_micros(random.below(40_000) as u64);
+        answers.push((what, interrupt(&mut terminal, text, wait)));
+        terminal.answer(&format!("fib(15) + {round}"), &format!("{}", 610 + round));
+    }
+    answers
+}
+
+#[test]
+fn an_interrupt_is_answered_in_every_state() {
+    let count = scale("KAL_INTERRUPTS", 18);
+    let mut answers = rounds(&["-O3"], count / 2, 1);
+    answers.extend(rounds(&[], count - count / 2, 2));
+    answers.sort_by_key(|(_, took)| *took);
+    let (median, worst) = (answers[answers.len() / 2].1, answers[answers.len() - 1]);
+    println!("{} interrupts: median {median:?}, worst {:?} ({})", answers.len(), worst.1, worst.0);
+    for (what, _) in ENDLESS {
+        let worst = answers.iter().filter(|(state, _)| *state == what).map(|(_, took)| *took).max();
+        println!("  {what}: at worst {worst:?}");
+    }
+    // The suite may share the machine with others.
+    let limit = Duration::from_millis(scale("KAL_INTERRUPT_MS", 5_000));
+    assert!(worst.1 <= limit, "{worst:?}");
+}
+
+#[test]
+fn a_second_interrupt_ends_a_process_that_hangs() {
+    let folder = Folder::new("signals-hang");
+    let (source, library) = (folder.path().join("hang.c"), folder.path().join("hang.so"));
+    std::fs::write(&source, "double hang(double x) { for (;;) __asm__ volatile(\"pause\"); return x; }")
+        .expect("it can be written");
+    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+    assert!(compiled.expect("rustc needs a C compiler to link, so there is one").success());
+    let allowed = format!("hang={}", library.display());
+    let mut terminal = Terminal::with(&folder, &["--quiet", "--allow-extern", &allowed], &[], 80);
+    terminal.press("extern hang(x)");
+    terminal.press(ENTER);
+    terminal.wait_for("kal> ");
+    terminal.press("hang(1)");
+    terminal.press(ENTER);
+    std::thread::sleep(Duration::from_millis(300));
+    terminal.press(CTRL_C);
+    std::thread::sleep(Duration::from_millis(100));
+    let start = Instant::now();
+    terminal.press(CTRL_C);
+    assert_eq!(terminal.ends(), 130);
+    println!("the second interrupt took {:?}", start.elapsed());
+}
+
+/// Programs without an end.
+const ENDLESS_PROGRAMS: [&str; 3] = [
+    "def f(x) if x < 2 then 1 else f(x - 1) + f(x - 2); f(90)",
+    "def f(n) for i = n, 1, 1 in i; f(1)",
+    "def even(n) if n < 1 then 1 else odd(n - 1); def odd(n) even(n - 1); for i = 1, 1 in even(1000)",
+];
+
+/// How a program may be run, as arguments.
+const WAYS: [&str; 7] = ["--interpret", "-O0", "-O2", "-O3", "--no-tier-up", "--tier-up-after=2", "--eager"];
+
+/// Ends a command that runs a program without an end; its code, or the number
+/// of the signal that ended it, negative.
+fn ended(way: &str, program: &str, by: &str) -> i32 {
+    let limit = if by == "timeout" { "150ms" } else { "60s" };
+    let mut command = kal();
+    command.args([way, "--timeout", limit, "-e", program]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the binary starts");
+    if by != "timeout" {
+        std::thread::sleep(2 * UNDER_WAY);
+        let sent = Command::new("kill").args([by, &child.id().to_string()]).status();
+        assert!(sent.expect("every system has it").success());
+    }
+    let status = child.wait().expect("it is our child");
+    status.code().unwrap_or_else(|| -status.signal().unwrap_or(0))
+}
+
+#[test]
+fn every_way_to_stop_a_command_stops_it() {
+    // Before the handler is there, an interrupt ends the process itself.
+    let expected: [(&str, &[i32]); 4] =
+        [("-INT", &[130, -2]), ("-TERM", &[-15]), ("-HUP", &[-1]), ("timeout", &[124])];
+    let programs = ENDLESS_PROGRAMS.iter().flat_map(|program| WAYS.map(|way| (way, *program)));
+    let cases: Vec<_> = programs.flat_map(|(way, program)| expected.map(|by| (way, program, by))).collect();
+    let complaints = in_parallel(&cases, |(way, program, (by, codes))| {
+        let code = ended(way, program, by);
+        if codes.contains(&code) { Ok(()) } else { Err(format!("{way} {by} gave {code}: {program}")) }
+    });
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}

@@ -1,0 +1,69 @@
+//! The lock-free parts of Kal in every order in which threads may see them:
+//! `make loom`.
+//!
+//! `src/jit/epoch.rs` is compiled here over loom's atomics. Slots are what
+//! they are in an execution context: one word, stored with release, loaded
+//! with acquire. The fence between frequent and rare (`src/runtime/fence.rs`)
+//! is a full one on both sides, which is what the system call makes of the
+//! light side.
+#![cfg(loom)]
+
+#[path = "../../../src/jit/epoch.rs"]
+#[allow(dead_code, reason = "the model uses what runs use")]
+mod epoch;
+mod model;
+mod requests;
+
+use epoch::Epochs;
+use loom::sync::atomic::AtomicUsize;
+use loom::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Code that says when it has been freed.
+struct Code(Arc<AtomicBool>);
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Enters code through a slot while another thread redirects the slot and
+/// gives the code up. With `fence`, it is never freed under the run.
+fn redirect_while_running(fence: bool) {
+    loom::model(move || {
+        model::FENCED.store(fence, Ordering::Relaxed);
+        let epochs = Arc::new(Epochs::new());
+        let activity = epochs.join();
+        let slot = Arc::new(AtomicUsize::new(0));
+        let freed: [Arc<AtomicBool>; 2] = Default::default();
+        let runner = {
+            let (epochs, slot, freed) = (epochs.clone(), slot.clone(), freed.clone());
+            thread::spawn(move || {
+                assert!(epochs.begin(&activity));
+                let code = slot.load(Ordering::Acquire);
+                thread::yield_now();
+                assert!(!freed[code].load(Ordering::Relaxed), "freed under a run");
+                epochs.end(&activity);
+            })
+        };
+        slot.store(1, Ordering::Release);
+        epochs.retire(Code(freed[0].clone()));
+        runner.join().expect("the runner is well");
+        epochs.retire(Code(Arc::default()));
+        assert!(freed[0].load(Ordering::Relaxed), "never freed");
+        assert!(!freed[1].load(Ordering::Relaxed));
+    });
+}
+
+#[test]
+fn code_is_not_freed_under_a_run() {
+    redirect_while_running(true);
+}
+
+#[test]
+#[should_panic(expected = "freed under a run")]
+fn without_the_fence_it_would_be() {
+    redirect_while_running(false);
+}
