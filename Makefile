@@ -12,7 +12,7 @@
 SHELL := /bin/bash
 CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
-KAL := target/release/kal
+KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
 .PHONY: run test bench peers robustness soak loom fuzz check-costs setup build format lint docs unit clean
 

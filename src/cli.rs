@@ -19,6 +19,7 @@ use crate::repl::ReplArguments;
 use crate::{Level, Limits, TierUp, repl};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use exit::Exit;
+use interrupt::Idle;
 use report::{Colors, Reporter};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -178,7 +179,7 @@ fn execute(arguments: Arguments) -> Exit {
         Some(Command::Repl(repl)) => prompt(&repl, options, &mut reporter),
         Some(Command::Run(run)) => self::run(&run, &ReplArguments::default(), options, &mut reporter),
         Some(Command::Debug(debug)) => {
-            start(options, &mut reporter, |context, reporter| debug::debug(&debug, context, reporter))
+            start(options, &mut reporter, |context, reporter, _| debug::debug(&debug, context, reporter))
         }
         Some(Command::Emit(emit)) => emit::emit(&emit, options, &mut reporter),
         Some(Command::Check(check)) => check::check(&check, options, &mut reporter),
@@ -187,7 +188,7 @@ fn execute(arguments: Arguments) -> Exit {
 }
 
 fn prompt(arguments: &ReplArguments, options: &Options, reporter: &mut Reporter) -> Exit {
-    start(options, reporter, |context, reporter| repl::start(arguments, context, reporter))
+    start(options, reporter, |context, reporter, _| repl::start(arguments, context, reporter))
 }
 
 fn run(arguments: &RunArguments, repl: &ReplArguments, options: &Options, reporter: &mut Reporter) -> Exit {
@@ -195,14 +196,14 @@ fn run(arguments: &RunArguments, repl: &ReplArguments, options: &Options, report
     if at_prompt {
         return prompt(repl, options, reporter);
     }
-    start(options, reporter, |session, reporter| run::run(arguments, session, reporter))
+    start(options, reporter, |session, reporter, idle| run::run(arguments, session, reporter, idle))
 }
 
 /// Makes a context, gives it to `command`, prints the figures.
 fn start(
     options: &Options,
     reporter: &mut Reporter,
-    command: impl FnOnce(&mut crate::Context, &mut Reporter) -> Exit,
+    command: impl FnOnce(&mut crate::Context, &mut Reporter, &Idle) -> Exit,
 ) -> Exit {
     let context = options.engine().and_then(|engine| engine.context());
     let mut context = match context {
@@ -212,9 +213,9 @@ fn start(
             return Exit::Failed;
         }
     };
-    interrupt::install(context.interrupt_handle());
+    let idle = interrupt::install(context.interrupt_handle());
     context.set_deadline(options.timeout.map(|timeout| Instant::now() + timeout));
-    let exit = command(&mut context, reporter);
+    let exit = command(&mut context, reporter, &idle);
     if options.stats
         && let Ok(stats) = serde_json::to_string(&context.stats())
     {

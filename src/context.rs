@@ -199,6 +199,7 @@ impl Context {
             let limits = parser::Limits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits);
             while let Some(item) = self.parsing(|context| context.next_item(&mut parser)) {
+                self.refuel();
                 let outcome = self.not_stopped().and(item).and_then(|item| self.item(item, known));
                 each(self, outcome)?;
             }
@@ -244,12 +245,17 @@ impl Context {
         self.set_limits()
     }
 
+    /// Every item begins with all of the fuel.
+    fn refuel(&mut self) {
+        if let Some(fuel) = self.engine.config().limits.fuel {
+            self.machine.set_fuel(fuel);
+        }
+    }
+
     #[cold]
     fn set_limits(&mut self) -> Option<Deadline> {
         let limits = self.engine.config().limits;
-        if let Some(fuel) = limits.fuel {
-            self.machine.set_fuel(fuel);
-        }
+        self.refuel();
         let own = limits.deadline.map(|duration| Instant::now() + duration);
         let earliest = own.into_iter().chain(self.deadline).min()?;
         // Without a thread there are no deadlines; runs still end.

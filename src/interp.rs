@@ -278,6 +278,10 @@ impl Interpreter {
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
         let callee = Callee { name, arity: arguments.len() as u32 };
+        if self.is_host(callee) {
+            let result = self.hosts.call(name, arguments, output);
+            return Ok(result.map_err(|HostError(message)| Failure::Host { callee: name, message })?);
+        }
         let number = self.links.callee(&mut self.code, callee)?;
         self.enter(self.links.entry(number), arguments, natives, output)
     }

@@ -20,8 +20,8 @@ use std::time::Duration;
 pub struct Limits {
     /// How long each evaluation or call from Rust may take.
     pub deadline: Option<Duration>,
-    /// How many function entries and loop rounds each evaluation or call from
-    /// Rust may do. The same fuel stops a program at the same point every
+    /// How many function entries and loop rounds each item of a text, and each
+    /// call from Rust, may do. The same fuel stops a program at the same point every
     /// time. Code that counts is slower; without a limit nothing is counted.
     pub fuel: Option<u64>,
     /// The size of the stack that programs run on, in bytes; at least 1 MiB.

@@ -9,7 +9,7 @@ use crate::draft::Draft;
 use crate::engine::Engine;
 use crate::program::Program;
 use crate::sema::checked::Function;
-use crate::source::Source;
+use crate::source::{Source, Span};
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, parse_all};
 use crate::syntax::{ast, lexer, printer};
@@ -89,7 +89,7 @@ fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) 
     let source = open(&arguments.file)?;
     let engine = options.engine().map_err(|error| error.to_string())?;
     match arguments.stage {
-        Stage::Tokens => tokens(&source, &engine, reporter),
+        Stage::Tokens => tokens(arguments, &source, &engine, reporter),
         Stage::Ast => trees(arguments, &source, &engine, reporter),
         Stage::Tape if arguments.output.is_some() => stored(&source, &engine, reporter),
         Stage::Tape | Stage::Ir | Stage::Asm | Stage::Obj => {
@@ -98,13 +98,36 @@ fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) 
     }
 }
 
-fn tokens(source: &Source, engine: &Engine, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
-    match lexer::lex(source, engine.names()) {
-        Ok(tokens) => Ok(printer::token_list(&tokens).into_bytes()),
-        Err(diagnostic) => {
-            reporter.diagnostic(&diagnostic);
-            Err(Problem::Told)
-        }
+fn tokens(
+    arguments: &EmitArguments,
+    source: &Source,
+    engine: &Engine,
+    reporter: &mut Reporter,
+) -> Result<Vec<u8>, Problem> {
+    let tokens = lexer::lex(source, engine.names()).map_err(|diagnostic| {
+        reporter.diagnostic(&diagnostic);
+        Problem::Told
+    })?;
+    let Some(name) = &arguments.function else {
+        return Ok(printer::token_list(&tokens, |_| true).into_bytes());
+    };
+    // What does not parse has no definitions to choose from, but what does has.
+    let (items, _) = parse_all(source, engine.names(), &mut Operators::new(engine.names()));
+    let wanted: Vec<Span> =
+        items.iter().filter(|item| defines(item, name, engine)).map(|item| item.span).collect();
+    if wanted.is_empty() {
+        return Err(format!("{} defines no function `{name}`", source.name()).into());
+    }
+    let is_wanted =
+        |token: Span| wanted.iter().any(|item| item.start <= token.start && token.end <= item.end);
+    Ok(printer::token_list(&tokens, is_wanted).into_bytes())
+}
+
+/// Whether an item is a definition of a function.
+fn defines(item: &ast::Item, name: &str, engine: &Engine) -> bool {
+    match &item.kind {
+        ast::ItemKind::Definition(prototype, _) => engine.names().text(prototype.name.name) == name,
+        ast::ItemKind::Extern(_) | ast::ItemKind::Variables(_) | ast::ItemKind::Expression(_) => false,
     }
 }
 
@@ -120,12 +143,9 @@ fn trees(
         reporter.diagnostics(&diagnostics);
         return Err(Problem::Told);
     }
-    let wanted = |item: &&ast::Item| match (&arguments.function, &item.kind) {
-        (None, _) => true,
-        (Some(name), ast::ItemKind::Definition(prototype, _)) => {
-            engine.names().text(prototype.name.name) == name
-        }
-        (Some(_), _) => false,
+    let wanted = |item: &&ast::Item| match &arguments.function {
+        None => true,
+        Some(name) => defines(item, name, engine),
     };
     let items: Vec<&ast::Item> = items.iter().filter(wanted).collect();
     if let (Some(name), true) = (&arguments.function, items.is_empty()) {

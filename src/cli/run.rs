@@ -1,5 +1,6 @@
 //! `kal FILE`, `kal -e TEXT`, and programs from standard input.
 
+use super::interrupt::Idle;
 use super::report::Reporter;
 use super::stdin::Items;
 use super::{Exit, RunArguments};
@@ -8,7 +9,9 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::error::Error;
 use crate::program::Program;
 use crate::source::Source;
-use std::io::{self, ErrorKind, IsTerminal};
+use crate::syntax::lexer::LONGEST_SOURCE;
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -22,8 +25,13 @@ pub(crate) enum AfterError {
 }
 
 /// Runs what the arguments name.
-pub(super) fn run(arguments: &RunArguments, context: &mut Context, reporter: &mut Reporter) -> Exit {
-    let exit = sources(arguments, context, reporter);
+pub(super) fn run(
+    arguments: &RunArguments,
+    context: &mut Context,
+    reporter: &mut Reporter,
+    idle: &Idle,
+) -> Exit {
+    let exit = sources(arguments, context, reporter, idle);
     let exit = if exit == Exit::Fine { settle(context, reporter) } else { exit };
     match context.output().flush() {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::BrokenPipe,
@@ -35,7 +43,7 @@ pub(super) fn run(arguments: &RunArguments, context: &mut Context, reporter: &mu
     }
 }
 
-fn sources(arguments: &RunArguments, context: &mut Context, reporter: &mut Reporter) -> Exit {
+fn sources(arguments: &RunArguments, context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {
     for text in &arguments.eval {
         let exit = evaluate(context, &Source::new("<eval>", text), AfterError::Stop, reporter);
         if exit != Exit::Fine {
@@ -45,7 +53,7 @@ fn sources(arguments: &RunArguments, context: &mut Context, reporter: &mut Repor
     match &arguments.file {
         Some(path) if path.as_os_str() != "-" => file(path, context, reporter),
         None if !arguments.eval.is_empty() => Exit::Fine,
-        Some(_) | None => standard_input(context, reporter),
+        Some(_) | None => standard_input(context, reporter, idle),
     }
 }
 
@@ -75,13 +83,21 @@ fn file(path: &Path, context: &mut Context, reporter: &mut Reporter) -> Exit {
         Ok(evaluate(context, &text(path, bytes)?, AfterError::Stop, reporter))
     });
     result.unwrap_or_else(|message| {
+        // What was printed before is shown before.
+        let _ = context.output().flush();
         reporter.problem(&message);
         Exit::Failed
     })
 }
 
 fn load(path: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+    let told = |error: io::Error| format!("{}: {error}", path.display());
+    let file = File::open(path).map_err(told)?;
+    let mut bytes = Vec::new();
+    // A device may have no end.
+    let limit = u64::from(LONGEST_SOURCE) + 1;
+    file.take(limit).read_to_end(&mut bytes).map_err(told)?;
+    Ok(bytes)
 }
 
 /// Reads a file into a source; the error is a sentence for people.
@@ -101,9 +117,10 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, String> {
     Ok(Source::new(path.display().to_string(), text))
 }
 
-fn standard_input(context: &mut Context, reporter: &mut Reporter) -> Exit {
+fn standard_input(context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {
     let mut exit = Exit::Fine;
-    for source in Items::new(io::stdin().lock()) {
+    let mut items = Items::new(io::stdin().lock());
+    while let Some(source) = idle.during(|| items.next()) {
         match source {
             Ok(source) => {
                 match evaluate(context, &source, AfterError::Continue, reporter) {

@@ -556,9 +556,21 @@ impl<'m, 'c> Lowering<'m, 'c> {
             Intrinsic::Copysign => "llvm.copysign",
         };
         let first = self.values.len().checked_sub(intrinsic.arity() as usize).ok_or_else(missing)?;
+        if intrinsic == Intrinsic::Copysign {
+            self.positive_nan()?;
+        }
         let arguments: Vec<BasicMetadataValueEnum<'c>> = self.values.drain(first..).map(Into::into).collect();
         let callee = self.declare(name, &[self.types.double.into()])?;
         self.values.push(result(self.builder.build_call(callee, &arguments, "")?)?);
+        Ok(())
+    }
+
+    /// As a sign, a NaN counts as positive; see [`crate::host::copysign`].
+    fn positive_nan(&mut self) -> Result<()> {
+        let sign = self.values.pop().ok_or_else(missing)?;
+        let is_nan = self.builder.build_float_compare(FloatPredicate::UNO, sign, sign, "")?;
+        let zero = self.types.double.const_zero();
+        self.values.push(self.builder.build_select(is_nan, zero, sign, "")?.into_float_value());
         Ok(())
     }
 

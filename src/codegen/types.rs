@@ -94,6 +94,9 @@ impl<'c> Types<'c> {
             let attribute = self.context.create_string_attribute(name, value);
             function.add_attribute(AttributeLoc::Function, attribute);
         }
+        // Endless recursion is an error at every level, and depth means the same.
+        let no_tail_calls = self.context.create_string_attribute("disable-tail-calls", "true");
+        function.add_attribute(AttributeLoc::Function, no_tail_calls);
         // Errors walk the frames of those who called.
         let frame = self.context.create_string_attribute("frame-pointer", "non-leaf");
         function.add_attribute(AttributeLoc::Function, frame);

@@ -9,6 +9,7 @@ use crate::name::Name;
 use crate::sema;
 use crate::source::{Source, Span};
 use crate::syntax::ast::Item;
+use crate::syntax::is_identifier_in;
 use crate::syntax::lexer::lex;
 use crate::syntax::parser::{Limits, Parser};
 use std::fmt;
@@ -64,10 +65,32 @@ impl Context {
     /// it cannot be compiled.
     pub fn formula(&mut self, text: &str, parameters: &[&str]) -> Result<Formula, Error> {
         let item = self.only_item(&Source::new("<formula>", text))?;
+        self.check_parameters(parameters)?;
         let parameters: Vec<Name> = parameters.iter().map(|text| self.engine.names().intern(text)).collect();
         let function = sema::check_formula(&item, &parameters, self).map_err(Error::Invalid)?;
         let code = self.machine.formula(&function).map_err(|failure| self.failed(&failure))?;
         Ok(Formula { engine: self.engine.clone(), code, arity: function.arity() })
+    }
+
+    /// Parameters must be names, each another one.
+    fn check_parameters(&self, parameters: &[&str]) -> Result<(), Error> {
+        for (index, parameter) in parameters.iter().enumerate() {
+            let source = Source::new("<parameter>", *parameter);
+            let whole = Span::new(0, parameter.len());
+            if !is_identifier_in(parameter, self.engine.names()) {
+                return Err(refused(&source, whole, "a parameter must be a name"));
+            }
+            if parameters[..index].contains(parameter) {
+                let message = format!("two parameters are called `{parameter}`");
+                return Err(Error::Invalid(vec![Diagnostic::error(
+                    Mistake::DuplicateParameter,
+                    &source,
+                    whole,
+                    message,
+                )]));
+            }
+        }
+        Ok(())
     }
 
     fn only_item(&self, source: &Source) -> Result<Item, Error> {

@@ -65,7 +65,7 @@ impl Context {
         match stage {
             Stage::Tokens => {
                 let tokens = lex(source, names).map_err(|diagnostic| Error::Invalid(vec![diagnostic]))?;
-                Ok(printer::token_list(&tokens))
+                Ok(printer::token_list(&tokens, |_| true))
             }
             Stage::Ast => {
                 let items = self.parse(source)?;

@@ -319,7 +319,7 @@ pub(super) fn execute<const ONCE: bool>(state: &mut State, program: Program<'_>)
             Floor => give!(Floor, a.floor());
             Ceil => give!(Ceil, a.ceil());
             Trunc => give!(Trunc, a.trunc());
-            CopysignSA => give!(CopysignSA, slot!(first!()).copysign(a));
+            CopysignSA => give!(CopysignSA, host::copysign(slot!(first!()), a));
 
             Jump => jump!(1);
             If => branch!(If, truth(a), 1);

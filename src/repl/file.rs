@@ -1,7 +1,7 @@
 //! Files that commands read and write.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The path that an argument means: `~/` is the home directory, and quotation
@@ -32,7 +32,8 @@ fn unescaped(text: &str) -> String {
 }
 
 /// Writes a file so that readers see the old one or the new one, never a part.
-/// A link keeps leading to the file, and the file keeps its permissions.
+/// A link keeps leading to the file, and the file keeps its permissions. What
+/// is no regular file, such as a pipe or a device, is written to.
 ///
 /// # Errors
 /// What the system says; the old file is as it was.
@@ -46,6 +47,9 @@ pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let permissions = match std::fs::metadata(&target) {
         Ok(found) if found.permissions().readonly() => return Err(io::ErrorKind::PermissionDenied.into()),
         Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => {
+            return std::fs::OpenOptions::new().write(true).open(&target)?.write_all(bytes);
+        }
         Ok(found) => Some(found.permissions()),
         Err(_) => None,
     };

@@ -181,7 +181,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
             };
             let parameters = if operands == 1 { "(x)" } else { " 30 (x y)" };
             let message = format!("no {kind} operator `{symbol}` is defined");
-            let help = format!("define it first: `def {kind}{symbol}{parameters} …`");
+            let help = match symbol {
+                "=" => "a definition has no `=`: write `def f(x) x + 1`; to compare, write `==`".into(),
+                _ => format!("define it first: `def {kind}{symbol}{parameters} …`"),
+            };
             self.checker.error(Code::UnknownOperator, span, message).help = Some(help);
         }
         self.callee(callee, u32::from(operands), span)

@@ -14,6 +14,7 @@ pub(super) enum Malformed {
     NoExponent,
     NoHexDigits,
     BadHexDigit,
+    HexPoint,
     StrayUnderscore,
     StrayLetter,
 }
@@ -25,6 +26,7 @@ impl Malformed {
             Self::NoExponent => "the exponent has no digits",
             Self::NoHexDigits => "no digits after `0x`",
             Self::BadHexDigit => "not a hexadecimal digit",
+            Self::HexPoint => "a decimal point in a hexadecimal number",
             Self::StrayUnderscore => "an underscore that is not between two digits",
             Self::StrayLetter => "a letter in a number",
         }
@@ -34,6 +36,7 @@ impl Malformed {
         match self {
             Self::SecondPoint => "a number has at most one decimal point",
             Self::NoExponent => "write an exponent as in `1e5` or `1e-3`",
+            Self::HexPoint => "hexadecimal numbers are whole numbers",
             Self::NoHexDigits | Self::BadHexDigit => "write a hexadecimal number as in `0x1F`",
             Self::StrayUnderscore => "write `1_000`: one underscore, and digits on both sides of it",
             Self::StrayLetter => {
@@ -98,7 +101,7 @@ fn hexadecimal(digits: &str) -> Result<f64, Malformed> {
     let (mut top, mut rest, mut exponent) = (0_u64, false, 0_u32);
     for character in digits.chars().filter(|&character| character != '_') {
         let digit = character.to_digit(16).ok_or(match character {
-            '.' => Malformed::SecondPoint,
+            '.' => Malformed::HexPoint,
             _ => Malformed::BadHexDigit,
         })?;
         if top >> 60 == 0 {

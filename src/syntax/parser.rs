@@ -113,18 +113,28 @@ impl<'t> Parser<'t> {
     }
 
     /// Where to go on after a mistake at token `at` of the item that began at
-    /// `start`: behind the next `;` or before a keyword that begins an item.
+    /// `start`: behind the next `;`, before a keyword that begins an item, or
+    /// before an operand that begins a line.
     fn recover(&self, start: usize, at: usize) -> usize {
         let from = at.max(start + 1);
         let terminals = self.tokens.terminals();
-        let found = terminals
-            .iter()
-            .skip(from)
-            .position(|terminal| *terminal == Terminal::Semicolon || terminal.begins_item());
+        let found = terminals.iter().skip(from).zip(from..).position(|(terminal, at)| {
+            *terminal == Terminal::Semicolon || terminal.begins_item() || self.begins_line(at)
+        });
         found.map_or(terminals.len(), |distance| {
             let stop = from + distance;
             if terminals[stop] == Terminal::Semicolon { stop + 1 } else { stop }
         })
+    }
+
+    /// Whether a token is an operand that stands at the very start of a line.
+    fn begins_line(&self, at: usize) -> bool {
+        let is_operand = matches!(
+            self.tokens.terminals()[at],
+            Terminal::Number | Terminal::Identifier | Terminal::If | Terminal::For | Terminal::Var
+        );
+        let start = self.tokens.span(at).start as usize;
+        is_operand && self.tokens.source().text()[..start].ends_with('\n')
     }
 
     /// All that is wrong with the item from token `start` to the position.

@@ -12,10 +12,11 @@ pub use symbolic::symbolic;
 
 use super::token::Tokens;
 use crate::diagnostic::visible::visible;
+use crate::source::Span;
 use std::fmt::Write;
 
-/// One line per token: `line:column kind text`.
-pub fn token_list(tokens: &Tokens) -> String {
+/// One line for each token in a wanted place: `line:column kind text`.
+pub fn token_list(tokens: &Tokens, is_wanted: impl Fn(Span) -> bool) -> String {
     let text = tokens.source().text();
     let mut list = String::new();
     let (mut offset, mut line, mut column) = (0, 1, 1);
@@ -25,6 +26,9 @@ pub fn token_list(tokens: &Tokens) -> String {
             (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
         }
         offset = start;
+        if !is_wanted(tokens.span(token)) {
+            continue;
+        }
         let kind = tokens.terminals()[token].kind();
         let _ = write!(list, "{line}:{column} {kind} ");
         list.extend(tokens.text(token).chars().map(visible));
@@ -137,7 +141,7 @@ mod tests {
     fn tokens_with_places() {
         let names = Names::new();
         let source = Source::new("test", "def é(x)\n  x<=1.5 # c\n\t\u{1}");
-        let list = token_list(&lexer::lex(&source, &names).unwrap());
+        let list = token_list(&lexer::lex(&source, &names).unwrap(), |_| true);
         let expected = "\
 1:1 keyword def
 1:5 identifier é

@@ -34,7 +34,7 @@ macro_rules! terminals {
             Number,
             /// An operator other than `=`.
             $(#[token($compound)])+
-            #[regex(r"[[:punct:]\p{S}&&[^(),;#_=\p{XID_Start}]]")]
+            #[regex(r"[[:punct:]\p{S}&&[^(),;#_=\u{FFFD}\p{XID_Start}]]")]
             Operator,
             /// A run of characters that no token starts with.
             Unknown,

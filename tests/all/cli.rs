@@ -42,6 +42,33 @@ fn stats(arguments: &[&str]) -> Value {
 }
 
 #[test]
+fn tokens_of_one_function() {
+    let program = Scratch::new("tokens.kal", "1; def f(x) x; 2; def g(x) 3; def f(x) 4;");
+    let ran = run(&["emit", "tokens", "--fn", "f", program.path()]);
+    let words = ran.out().lines().map(|line| line.rsplit_once(' ').unwrap().1);
+    assert_eq!(words.collect::<Vec<_>>().join(" "), "def f ( x ) x def f ( x ) 4");
+    let ran = run(&["emit", "tokens", "--fn", "h", program.path()]);
+    assert_eq!(
+        (ran.code, ran.said()),
+        (Some(1), vec![format!("error: {} defines no function `h`", program.path())])
+    );
+}
+
+#[test]
+fn what_was_printed_stands_before_a_file_that_cannot_be_read() {
+    let folder = std::env::temp_dir();
+    let path = folder.join("kal-there-is-no-such-file.kal");
+    let both = std::fs::File::create(folder.join(format!("kal-both-{}", std::process::id()))).unwrap();
+    let streams = || Stdio::from(both.try_clone().unwrap());
+    let status = kal().args(["-e", "7;"]).arg(&path).stdout(streams()).stderr(streams()).status().unwrap();
+    let name = folder.join(format!("kal-both-{}", std::process::id()));
+    let text = std::fs::read_to_string(&name).unwrap();
+    std::fs::remove_file(name).unwrap();
+    assert_eq!(status.code(), Some(1));
+    assert!(text.starts_with("7\nerror: "), "{text}");
+}
+
+#[test]
 fn of_many_mistakes_a_hundred_are_drawn_and_the_others_counted() {
     let text = "+;\n".repeat(150);
     let ran = binary::run_with(&["check", "-"], text.as_bytes());

@@ -200,12 +200,28 @@ fn a_call_with_a_hundred_arguments() {
 
 #[test]
 fn host_functions_can_be_called_from_rust_too() {
-    let mut context = context();
-    assert_eq!(context.call("hypot", &[3.0, 4.0]).unwrap(), 5.0);
-    let sqrt = context.function::<fn(f64) -> f64>("sqrt").unwrap();
-    assert_eq!(sqrt.call(&mut context, (9.0,)).unwrap(), 3.0);
-    context.eval("def sqrt(x) x").unwrap();
-    assert_eq!(sqrt.call(&mut context, (9.0,)).unwrap(), 9.0);
+    for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret, Mode::Tiered] {
+        let config = Config::new().mode(mode).host_function("twice", 1, |call| Ok(2.0 * call.arguments[0]));
+        let mut context = context_with(config);
+        assert_eq!(context.call("hypot", &[3.0, 4.0]).unwrap(), 5.0, "{mode:?}");
+        assert_eq!(context.call("fma", &[3.0, 4.0, 5.0]).unwrap(), 17.0, "{mode:?}");
+        assert_eq!(context.call("twice", &[3.0]).unwrap(), 6.0, "{mode:?}");
+        let sqrt = context.function::<fn(f64) -> f64>("sqrt").unwrap();
+        assert_eq!(sqrt.call(&mut context, (9.0,)).unwrap(), 3.0, "{mode:?}");
+        context.eval("def sqrt(x) x").unwrap();
+        assert_eq!(sqrt.call(&mut context, (9.0,)).unwrap(), 9.0, "{mode:?}");
+    }
+}
+
+#[test]
+fn every_item_has_all_of_the_fuel() {
+    for mode in [Mode::Lazy, Mode::Interpret] {
+        let limits = Limits { fuel: Some(10), ..Limits::default() };
+        let mut context = context_with(Config::new().mode(mode).limits(limits));
+        let items = "for i = 1, i < 5 in i;".repeat(20);
+        assert_eq!(context.eval(&items).unwrap(), Some(0.0), "{mode:?}");
+        assert_eq!(code(context.eval("for i = 1, i < 50 in i")), Code::OutOfFuel, "{mode:?}");
+    }
 }
 
 #[test]
