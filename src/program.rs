@@ -263,7 +263,7 @@ fn body(reader: &mut Reader<'_>, names: &Names) -> Result<Vec<Part>, Damage> {
             || is_identifier_in(text, names)
             || is_operator_in(operator.unwrap_or(text), names)
     };
-    reader.expect(texts.iter().all(|text| allowed(&text)), "a name that cannot be written")?;
+    reader.expect(texts.iter().all(allowed), "a name that cannot be written")?;
     let sources = reader.many(|reader| {
         let (name, text) = (reader.text()?, reader.text()?);
         let first = (reader.number()? as usize, reader.number()? as usize);

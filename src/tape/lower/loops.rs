@@ -138,7 +138,7 @@ impl Lowering<'_> {
         let loops = || {
             self.open.iter().filter_map(|open| if let Open::Loop(open) = open { Some(open) } else { None })
         };
-        let Some(node) = loops().last().map(|innermost| innermost.node) else { return };
+        let Some(node) = loops().next_back().map(|innermost| innermost.node) else { return };
         if loops().any(|open| open.part == Part::Condition) {
             return;
         }
