@@ -5,6 +5,7 @@
 
 mod allocation;
 mod check;
+mod debug;
 mod emit;
 mod exit;
 mod interrupt;
@@ -140,6 +141,8 @@ enum Command {
     Repl(ReplArguments),
     /// Run a program (the same as without `run`)
     Run(RunArguments),
+    /// Run a program that stops at breakpoints, step by step
+    Debug(debug::DebugArguments),
     /// Print a stage of the compiler for a program, without running it
     Emit(emit::EmitArguments),
     /// Print everything wrong with a program, without running it
@@ -174,6 +177,9 @@ fn execute(arguments: Arguments) -> Exit {
     match arguments.command {
         Some(Command::Repl(repl)) => prompt(&repl, options, &mut reporter),
         Some(Command::Run(run)) => self::run(&run, &ReplArguments::default(), options, &mut reporter),
+        Some(Command::Debug(debug)) => {
+            start(options, &mut reporter, |context, reporter| debug::debug(&debug, context, reporter))
+        }
         Some(Command::Emit(emit)) => emit::emit(&emit, options, &mut reporter),
         Some(Command::Check(check)) => check::check(&check, options, &mut reporter),
         None => self::run(&arguments.run, &arguments.repl, options, &mut reporter),

@@ -1,5 +1,6 @@
 //! Contexts: what a program has defined so far, and running more of it.
 
+mod debugging;
 mod describe;
 mod formula;
 mod history;
@@ -18,6 +19,7 @@ pub use trace::{Trace, Transition};
 
 use crate::config::Mode;
 use crate::deadline::Deadline;
+use crate::debugger::Debugger;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::draft::Draft;
 use crate::engine::Engine;
@@ -66,6 +68,7 @@ pub struct Context {
     variables: BTreeSet<Name>,
     output: Box<dyn Output>,
     deadline: Option<Instant>,
+    debugger: Option<Debugger>,
     redefined: u64,
     parse_time: Duration,
 }
@@ -121,6 +124,7 @@ impl Context {
             variables: BTreeSet::new(),
             output: Box::new(LineOutput::new(std::io::stdout())),
             deadline: None,
+            debugger: None,
             redefined: 0,
             parse_time: Duration::ZERO,
         })
@@ -338,6 +342,9 @@ impl Context {
         }
         let before = self.binding_of(function.name);
         let reading = Reading { operators: self.operators.clone(), fixity };
+        if let Some(debugger) = &self.debugger {
+            debugger.note(function);
+        }
         let defined = self.machine.define(function.clone());
         if let Some(fixity) = fixity {
             Arc::make_mut(&mut self.operators).define(fixity, function.name);
@@ -361,6 +368,9 @@ impl Context {
     }
 
     fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
+        if let Some(debugger) = &self.debugger {
+            debugger.begin(self.scope());
+        }
         let result = self.machine.run(expression, &mut *self.output);
         result.map_err(|stopped| self.stopped(&stopped))
     }

@@ -17,6 +17,7 @@
 
 mod code;
 mod execute;
+pub mod inspect;
 mod links;
 mod native;
 #[cfg(any(test, fuzzing))]
@@ -35,6 +36,7 @@ use crate::tape::op::Op;
 use crate::tape::{self, Callee, Counts, Environment, Tape, Waiting};
 use code::{Code, Entry, LEAVE};
 use execute::{Pause, Program, State, execute, link, unlink};
+use inspect::{CallSite, Inspector, Outer, Walk};
 use links::Links;
 pub use native::{Natives, Progress, Spot};
 use rustc_hash::FxHashMap;
@@ -82,6 +84,15 @@ pub struct Interpreter {
     charged: u64,
     expressions: u64,
     run_nanoseconds: u64,
+    /// Who is asked when a run stops; not there while it is.
+    inspector: Option<Box<dyn Inspector>>,
+    walk: Walk,
+    /// How often somebody has been asked how a run goes on.
+    stops: u64,
+    /// The functions that run on their tapes because they were stepped into.
+    stepped: Vec<Name>,
+    /// Where the runs stand that wait for one inside them.
+    outer: Vec<Outer>,
 }
 
 /// How much room there is for instructions, in bytes: in all contexts of an
@@ -153,6 +164,11 @@ impl Interpreter {
             charged: 0,
             expressions: 0,
             run_nanoseconds: 0,
+            inspector: None,
+            walk: Walk::Run,
+            stops: 0,
+            stepped: Vec::new(),
+            outer: Vec::new(),
         }
     }
 
@@ -266,6 +282,24 @@ impl Interpreter {
         self.enter(self.links.entry(number), arguments, natives, output)
     }
 
+    /// The same for compiled code, which calls from there.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub fn call_from(
+        &mut self,
+        site: CallSite,
+        name: Name,
+        arguments: &[f64],
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        self.outer.push(Outer::Code(site));
+        let result = self.call(name, arguments, natives, output);
+        self.outer.pop();
+        result
+    }
+
     /// How many bytes the instructions take that can be run.
     pub fn code_bytes(&self) -> u64 {
         self.code.bytes()
@@ -317,10 +351,11 @@ impl Interpreter {
             let message = "there is no room for its tape".to_owned();
             return Err(Failure::Compile { function: function.clone(), message });
         }
-        let code = self.code.add(&words, function, tape.locals, &tape.loops);
+        let code = self.code.add(&words, function, tape);
         let taken = self.code.bytes() - before;
         self.charged += taken;
         self.room.taken.fetch_add(taken, Ordering::Relaxed);
+        self.place_breaks_of(function, tape, code);
         Ok(Entry { code, link: tape.locals, frame: tape.frame })
     }
 
@@ -359,7 +394,7 @@ impl Interpreter {
     /// Links what a callee stands for.
     fn link_callee(&mut self, number: u32) -> Result<Entry, Failure> {
         let Callee { name, arity } = self.links.target(number);
-        let Some(Binding { function, code: _ }) = self.bindings.get(&name) else {
+        let Some(Binding { function, code }) = self.bindings.get(&name) else {
             return Err(match self.hosts.get(name) {
                 Some(host) if host.arity != arity => {
                     Failure::HostArity { callee: name, wanted: host.arity, passed: arity, caller: None }
@@ -371,7 +406,14 @@ impl Interpreter {
         if function.arity() != arity {
             return Err(Failure::Stale { callee: function, passed: arity, caller: None });
         }
-        let entry = self.link(&function)?;
+        let known = code.and_then(|code| self.code.entry(code));
+        let entry = match known {
+            Some(entry) => entry,
+            None => self.link(&function)?,
+        };
+        if matches!(self.walk, Walk::Step { into: true, .. }) {
+            self.stepped.push(name);
+        }
         if let Some(binding) = self.bindings.get_mut(&name) {
             binding.code = Some(entry.code);
         }
@@ -439,12 +481,16 @@ impl Interpreter {
         let mut state = State { at: entry.code as usize, base: self.top, accumulator: 0.0 };
         self.depth += 1;
         let begun = self.begin(entry, arguments).map_err(Stopped::from);
+        let begun = begun.and_then(|()| self.begin_walk(state, natives, output));
         let result = begun.and_then(|()| self.resume(&mut state, natives, output));
         self.depth -= 1;
         if let Some(start) = start {
             self.run_nanoseconds += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         }
         result.map_err(|Stopped { failure, trace }| {
+            if trace.is_empty() {
+                self.show_failure(state, &failure, natives, output);
+            }
             let trace = self.trace(state, trace);
             if self.depth == 0 && self.stack.len() > KEPT_STACK {
                 self.stack = vec![0.0; FIRST_STACK];
@@ -470,31 +516,60 @@ impl Interpreter {
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
         loop {
-            let program = Program {
-                words: self.code.running(),
-                callees: self.links.entries(),
-                hosts: self.links.natives(),
-                variables: self.memory.variables(),
-                stack: &mut self.stack,
-                fuel: self.memory.fuel(),
-                limit: self.memory.reach(),
+            let pause = match self.walk {
+                Walk::Run => self.execute::<false>(state),
+                Walk::Past | Walk::Step { .. } => {
+                    if let Some(value) = self.step(state, natives, output)? {
+                        return Ok(value);
+                    }
+                    continue;
+                }
             };
-            match execute(state, program) {
+            match pause {
                 Pause::Left => return Ok(state.accumulator),
-                Pause::FirstCall => self.first_call(state, natives, output)?,
-                Pause::Limit(slots) => {
-                    self.hear_news(natives);
-                    self.reserve(slots)?;
-                }
-                Pause::Stop => {
-                    self.hear_news(natives);
-                    self.reserve(0)?;
-                }
-                Pause::Fuel => return Err(Failure::OutOfFuel.into()),
-                Pause::Closure => self.closure(state, output)?,
-                Pause::Hot => self.hot(state, natives, output)?,
+                Pause::Break => self.inspect(*state, natives, output)?,
+                pause => self.attend(pause, state, natives, output)?,
             }
         }
+    }
+
+    fn execute<const ONCE: bool>(&mut self, state: &mut State) -> Pause {
+        let program = Program {
+            words: self.code.running(),
+            callees: self.links.entries(),
+            hosts: self.links.natives(),
+            variables: self.memory.variables(),
+            stack: &mut self.stack,
+            fuel: self.memory.fuel(),
+            limit: self.memory.reach(),
+        };
+        execute::<ONCE>(state, program)
+    }
+
+    /// Does what the instructions themselves do not.
+    fn attend(
+        &mut self,
+        pause: Pause,
+        state: &mut State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<(), Stopped> {
+        match pause {
+            Pause::Left | Pause::Break | Pause::Once => {}
+            Pause::FirstCall => self.first_call(state, natives, output)?,
+            Pause::Limit(slots) => {
+                self.hear_news(natives);
+                self.reserve(slots)?;
+            }
+            Pause::Stop => {
+                self.hear_news(natives);
+                self.reserve(0)?;
+            }
+            Pause::Fuel => return Err(Failure::OutOfFuel.into()),
+            Pause::Closure => self.closure(state, output)?,
+            Pause::Hot => self.hot(state, natives, output)?,
+        }
+        Ok(())
     }
 
     /// Gives the stack at least so many slots, unless the run is to stop.
@@ -539,7 +614,7 @@ impl Interpreter {
         let number = self.code.words()[state.at] >> 8;
         let callee = self.links.target(number);
         let arity = callee.arity as usize;
-        if natives.takes(callee) {
+        if !self.holds(callee.name) && natives.takes(callee) {
             let arguments = self.stack[state.base..state.base + arity].to_vec();
             return self.leave_for(state, callee.arity, |interpreter| {
                 natives.call(interpreter, callee, &arguments, output)
@@ -575,7 +650,13 @@ impl Interpreter {
     ) -> Result<(), Stopped> {
         let (at, base) = unlink(self.stack[state.base + link as usize]);
         let top = std::mem::replace(&mut self.top, state.base);
+        self.outer.push(Outer::Tapes(State { at, base, accumulator: 0.0 }));
+        let (walk, stops) = (std::mem::replace(&mut self.walk, Walk::Run), self.stops);
         let result = work(self);
+        if self.stops == stops {
+            self.walk = walk;
+        }
+        self.outer.pop();
         self.top = top;
         // What ran inside may have moved the limit.
         self.allow();
@@ -605,6 +686,11 @@ impl Interpreter {
             state.at += Op::Count.length();
             return Ok(());
         };
+        if self.is_looked_at(&spot.function) {
+            self.code.count_again(at, self.hot_after.unwrap_or(0).max(1));
+            state.at += Op::Count.length();
+            return Ok(());
+        }
         match natives.heat(self, &spot) {
             Progress::Ready => {
                 self.code.end_count(at);

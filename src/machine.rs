@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Defined, Failure, Stopped};
 use crate::host::Output;
+use crate::interp::inspect::Inspector;
 use crate::jit::state::State;
 use crate::jit::{self, Instance, NoTapes, Observer, Tier};
 use crate::name::Name;
@@ -98,6 +99,28 @@ impl Machine {
         }
     }
 
+    /// Lets runs stop, and asks `inspector` there how they go on.
+    pub(crate) fn attach(&mut self, engine: &Engine, inspector: Box<dyn Inspector>) -> Result<(), Error> {
+        if let Self::Native(_) = self {
+            let fresh = Self::Tape(Box::new(Tapes::new(engine)?));
+            if let Self::Native(instance) = std::mem::replace(self, fresh) {
+                *self = Self::Tape(Box::new(Tapes::beside(engine, instance)));
+            }
+        }
+        if let Self::Tape(tapes) = self {
+            tapes.interpreter.set_inspector(Some(inspector));
+        }
+        Ok(())
+    }
+
+    /// Has functions run on their tapes from now on, where runs are to stop.
+    pub(crate) fn recall(&mut self) {
+        match self {
+            Self::Native(_) => {}
+            Self::Tape(tapes) => tapes.recall(),
+        }
+    }
+
     /// Binds a function's name to it.
     pub(crate) fn define(&mut self, function: Arc<Function>) -> Defined {
         match self {
@@ -180,7 +203,10 @@ impl Machine {
     pub(crate) fn formula(&self, function: &Arc<Function>) -> Result<Code, Failure> {
         match self {
             Self::Native(instance) => instance.formula(function).map(Code::Native),
-            Self::Tape(_) => Ok(Code::Tape(tapes::Formula::new(function.clone()))),
+            Self::Tape(tapes) => match tapes.compiled_first() {
+                Some(instance) => instance.formula(function).map(Code::Native),
+                None => Ok(Code::Tape(tapes::Formula::new(function.clone()))),
+            },
         }
     }
 
@@ -196,7 +222,8 @@ impl Machine {
                 instance.run_formula(formula, arguments, output, &mut NoTapes)
             }
             (Self::Tape(tapes), Code::Tape(formula)) => tapes.run_formula(formula, arguments, output),
-            (Self::Native(_), Code::Tape(_)) | (Self::Tape(_), Code::Native(_)) => {
+            (Self::Tape(tapes), Code::Native(formula)) => tapes.run_compiled(formula, arguments, output),
+            (Self::Native(_), Code::Tape(_)) => {
                 Err(Failure::System("a formula of another engine".into()).into())
             }
         }
@@ -254,7 +281,7 @@ impl Machine {
     pub(crate) fn prepare(&self, name: Name) -> Result<(), Failure> {
         match self {
             Self::Native(instance) => instance.prepare(name),
-            Self::Tape(tapes) => tapes.compiler().map_or(Ok(()), |instance| instance.prepare(name)),
+            Self::Tape(tapes) => tapes.prepare(Some(name)),
         }
     }
 
@@ -262,7 +289,7 @@ impl Machine {
     pub(crate) fn prepare_all(&self) -> Result<(), Failure> {
         match self {
             Self::Native(instance) => instance.prepare_all(),
-            Self::Tape(tapes) => tapes.compiler().map_or(Ok(()), Instance::prepare_all),
+            Self::Tape(tapes) => tapes.prepare(None),
         }
     }
 
@@ -273,7 +300,7 @@ impl Machine {
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
         match self {
-            Self::Native(instance) => instance.run(expression, output),
+            Self::Native(instance) => instance.run(expression, output, &mut NoTapes),
             Self::Tape(tapes) => tapes.run(expression, output),
         }
     }
@@ -299,7 +326,8 @@ impl Machine {
                 instance.call(slot, arguments, output, &mut NoTapes)
             }
             (Self::Tape(tapes), Handle::Name(name)) => tapes.call(name, arguments.as_slice(), output),
-            (Self::Native(_), Handle::Name(_)) | (Self::Tape(_), Handle::Slot(_)) => {
+            (Self::Tape(tapes), Handle::Slot(slot)) => tapes.call_slot(slot, arguments, output),
+            (Self::Native(_), Handle::Name(_)) => {
                 Err(Failure::System("a handle of another engine".into()).into())
             }
         }

@@ -9,7 +9,9 @@
 mod bench;
 mod command;
 mod completer;
+pub(crate) mod console;
 mod curve;
+mod debug;
 mod denotation;
 mod editor;
 mod file;
@@ -22,7 +24,7 @@ mod palette;
 mod pipe;
 mod places;
 mod plot;
-mod screen;
+pub(crate) mod screen;
 mod session;
 mod svg;
 mod trace;
@@ -71,6 +73,7 @@ pub(crate) fn start(arguments: &ReplArguments, context: &mut Context, reporter: 
     }
     let (changes, changed) = mpsc::channel();
     let mut session = Session::new(context, reporter, screen, changes);
+    session.is_transcript = arguments.transcript;
     if at_terminal && !arguments.quiet {
         session.banner();
     }

@@ -90,6 +90,13 @@ impl ExecutionMemory {
         f64::from_bits(self.0.at::<AtomicU64>(variable.offset()).load(Ordering::Relaxed))
     }
 
+    /// Where code has called out last.
+    pub fn called_from(&self) -> Left {
+        let header = self.header();
+        let (fault, frame) = (header.fault.load(Ordering::Relaxed), header.frame.load(Ordering::Relaxed));
+        Left { fault, frame }
+    }
+
     /// Has tapes look for code that has been made for them.
     pub fn tell_tapes(&self) {
         self.header().news.swap(1, Ordering::SeqCst);

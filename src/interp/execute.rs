@@ -38,6 +38,10 @@ pub(super) enum Pause {
     Stop,
     /// The next instruction calls a closure of the host.
     Closure,
+    /// The next instruction is one where runs stop.
+    Break,
+    /// One instruction has been executed, as was asked for.
+    Once,
     /// The count of the next instruction is over.
     Hot,
 }
@@ -72,8 +76,9 @@ pub(super) fn unlink(link: f64) -> (usize, usize) {
     ((bits >> 32) as usize, bits as u32 as usize)
 }
 
-/// Executes instructions until there is a reason to pause.
-pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
+/// Executes instructions until there is a reason to pause: with `ONCE`, after
+/// the first.
+pub(super) fn execute<const ONCE: bool>(state: &mut State, program: Program<'_>) -> Pause {
     let Program { words, callees, hosts, variables, stack, fuel, limit } = program;
     let State { mut at, mut base, accumulator: mut a } = *state;
 
@@ -245,6 +250,9 @@ pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
                     )+
                     $(Op::$pattern => $action,)+
                 }
+                if ONCE {
+                    pause!(Pause::Once);
+                }
             }
         };
     }
@@ -280,6 +288,7 @@ pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
         others {
             Leave => pause!(Pause::Left);
             FirstCall => pause!(Pause::FirstCall);
+            Break => pause!(Pause::Break);
 
             Number => give!(Number, number!(1));
             Get => give!(Get, slot!(first!()));

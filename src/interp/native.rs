@@ -1,8 +1,10 @@
 //! What tapes know of compiled code: that somebody makes it and calls it.
 
 use super::Interpreter;
+use super::inspect::CallSite;
 use crate::failure::Stopped;
 use crate::host::Output;
+use crate::name::Name;
 use crate::sema::checked::Function;
 use crate::tape::{Callee, Loop};
 use std::sync::Arc;
@@ -45,6 +47,14 @@ pub trait Natives {
         arguments: &[f64],
         output: &mut dyn Output,
     ) -> Result<f64, Stopped>;
+
+    /// Compiled code is to call that function through the bindings again, and
+    /// so to ask whether it runs on its tape.
+    fn recall(&mut self, name: Name);
+
+    /// The calls of compiled code in progress, from a call of a tape outwards to
+    /// where the code was entered.
+    fn callers(&mut self, site: CallSite) -> Vec<Arc<Function>>;
 
     /// Something is hot: has its code made, if nobody has.
     fn heat(&mut self, interpreter: &Interpreter, spot: &Spot) -> Progress;

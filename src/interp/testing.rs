@@ -72,6 +72,12 @@ impl Output for Nowhere {
 pub(super) struct NoNatives;
 
 impl Natives for NoNatives {
+    fn recall(&mut self, _: Name) {}
+
+    fn callers(&mut self, _: super::inspect::CallSite) -> Vec<Arc<Function>> {
+        Vec::new()
+    }
+
     fn takes(&mut self, _: Callee) -> bool {
         false
     }

@@ -43,11 +43,17 @@ pub trait Tapes {
     /// Whether calls of a function go to its tape.
     fn takes(&mut self, name: Name, is_compiled: bool) -> bool;
 
-    /// Calls it.
+    /// Calls it; `from` says where the code calls.
     ///
     /// # Errors
     /// Why it did not run to its end.
-    fn call(&mut self, name: Name, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Stopped>;
+    fn call(
+        &mut self,
+        name: Name,
+        arguments: &[f64],
+        from: Left,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped>;
 }
 
 /// No tapes at all.
@@ -58,7 +64,7 @@ impl Tapes for NoTapes {
         false
     }
 
-    fn call(&mut self, _: Name, _: &[f64], _: &mut dyn Output) -> Result<f64, Stopped> {
+    fn call(&mut self, _: Name, _: &[f64], _: Left, _: &mut dyn Output) -> Result<f64, Stopped> {
         Err(Failure::System("no tapes".into()).into())
     }
 }
@@ -248,7 +254,12 @@ impl Instance {
     ///
     /// # Errors
     /// Why it could not be compiled or did not run to its end.
-    pub fn run(&self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
+    pub fn run(
+        &self,
+        expression: &Arc<Function>,
+        output: &mut dyn Output,
+        tapes: &mut dyn Tapes,
+    ) -> Result<f64, Stopped> {
         let plan = self.bindings.plan(&self.jit, expression, None);
         let plan = Plan { options: codegen::Options { hot_after: None, ..plan.options }, ..plan };
         let start = Instant::now();
@@ -256,7 +267,7 @@ impl Instance {
         self.waited.set(self.waited.get() + nanoseconds(start.elapsed()));
         let code = code?;
         let (start, waited) = (Instant::now(), self.waited.get());
-        let result = self.enter(|_| code.body(), Arguments::NONE, output, &mut NoTapes);
+        let result = self.enter(|_| code.body(), Arguments::NONE, output, tapes);
         let waited = self.waited.get() - waited;
         let run = nanoseconds(start.elapsed()).saturating_sub(waited);
         self.run_nanoseconds.set(self.run_nanoseconds.get() + run);
@@ -299,6 +310,21 @@ impl Instance {
         }
     }
 
+    /// Whether a name is bound to a function that takes so many arguments.
+    pub fn is_bound(&self, name: Name, arity: u32) -> bool {
+        self.bindings.get(name).is_some_and(|(_, definition)| definition.function().arity() == arity)
+    }
+
+    /// Has all code call a function through its trampoline again, as if it had
+    /// just been defined.
+    pub fn recall(&self, name: Name) {
+        if let Some((State::Materializing | State::Materialized, definition)) = self.bindings.get(name) {
+            let again = self.jit.define(definition.function().clone());
+            self.bindings.bind(&self.jit.slots, Event::CalleeChanged, again);
+        }
+        self.forget_inlined(name);
+    }
+
     /// Has a function that is often called on its tape compiled at the full
     /// level: in the background, or at once if this `waits`. `ran` says what has
     /// been called on its tape.
@@ -311,7 +337,8 @@ impl Instance {
         let plan = self.bindings.plan_among(&self.jit, definition.function(), Tier::Full, ran);
         let Call::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
         if waits {
-            let body = self.jit.body(&definition, plan, &self.stopper());
+            // Who is asked to stop meanwhile does so in the run that goes on.
+            let body = self.jit.body(&definition, plan, None);
             self.bindings.finished(&self.jit, &definition, body.as_ref().ok().copied());
             return body.map(|_| ());
         }
@@ -340,7 +367,7 @@ impl Instance {
         let (jit, made) = (self.jit.clone(), continuation.clone());
         let work = move || made.make(&jit, &plan);
         if waits {
-            self.jit.wait_for(&self.stopper(), work)?;
+            self.jit.wait_for(None, work)?;
             return Ok(continuation);
         }
         let memory = self.bindings.memory().clone();
@@ -436,6 +463,13 @@ impl Instance {
         Stopped { failure, trace }
     }
 
+    /// The calls in progress, innermost first, where code has called out.
+    pub fn callers(&self, address: usize, frame: usize) -> Vec<Arc<Function>> {
+        let mut finder = Finder::new(&self.jit.code);
+        let addresses = std::iter::once(address).chain(self.execution.return_addresses(frame));
+        addresses.filter_map(|address| finder.find(address)).collect()
+    }
+
     /// Who was running where a run was left, and the calls in progress behind
     /// those inside them.
     fn trace(&self, left: Left, mut trace: Trace) -> (Option<Arc<Function>>, Trace) {
@@ -496,7 +530,7 @@ fn materialize(
         Some(body) => Ok(body),
         None => {
             let plan = bindings.plan(jit, definition.function(), None);
-            jit.body(definition, plan, &Stopper::new(bindings.memory().clone()))
+            jit.body(definition, plan, Some(&Stopper::new(bindings.memory().clone())))
         }
     };
     bindings.finished(jit, definition, body.as_ref().ok().copied());
@@ -608,7 +642,8 @@ impl Surroundings for Run<'_> {
 
     fn tape_call(&mut self, arguments: &[f64]) -> Option<f64> {
         let name = self.tape.take()?;
-        let result = self.tapes.call(name, arguments, self.output);
+        let from = self.bindings.memory().called_from();
+        let result = self.tapes.call(name, arguments, from, self.output);
         result.map_err(|stopped| self.failure = Some(stopped)).ok()
     }
 

@@ -12,11 +12,12 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Defined, Failure, Stopped};
 use crate::host::Output;
+use crate::interp::inspect::CallSite;
 use crate::interp::{self, Interpreter, Natives, Progress, Spot};
 use crate::jit::state::State;
 use crate::jit::{self, Continuation, Instance, TierUp};
 use crate::name::Name;
-use crate::runtime::{Arguments, ExecutionMemory};
+use crate::runtime::{Arguments, ExecutionMemory, Left, Slot};
 use crate::sema::checked::Function;
 use crate::tape::Callee;
 use rustc_hash::FxHashMap;
@@ -57,14 +58,7 @@ impl Tapes {
     pub(super) fn new(engine: &Engine) -> Result<Self, Error> {
         let memory = ExecutionMemory::new().map_err(|error| Error::Setup(error.to_string()))?;
         let memory = Arc::new(memory);
-        let limits = engine.config().limits;
-        let options = interp::Options {
-            stack: limits.stack,
-            counts_fuel: limits.fuel.is_some(),
-            hot_after: hot_after(engine),
-        };
-        let (names, hosts, variables) = (engine.names(), engine.hosts(), engine.variables());
-        let interpreter = Interpreter::new(names, hosts, variables, memory.clone(), engine.room(), options);
+        let interpreter = interpreter(engine, &memory);
         let native = Native {
             engine: engine.clone(),
             memory,
@@ -72,6 +66,46 @@ impl Tapes {
             continuations: RefCell::default(),
         };
         Ok(Self { interpreter, native })
+    }
+
+    /// The tapes beside compiled code that does all the work that is not to be
+    /// looked at.
+    pub(super) fn beside(engine: &Engine, instance: Instance) -> Self {
+        let native = Native {
+            engine: engine.clone(),
+            memory: instance.memory().clone(),
+            instance: OnceCell::from(Some(instance)),
+            continuations: RefCell::default(),
+        };
+        let mut interpreter = interpreter(engine, &native.memory);
+        for (_, function) in native.instance().into_iter().flat_map(Instance::all) {
+            interpreter.define(&function);
+        }
+        Self { interpreter, native }
+    }
+
+    /// The compiled side where that does the work, but for what is looked at.
+    pub(super) fn compiled_first(&self) -> Option<&Instance> {
+        self.native.compiled_first()
+    }
+
+    /// Has functions run on their tapes that somebody wants to stop.
+    pub(super) fn recall(&mut self) {
+        self.interpreter.place_breaks();
+        self.native.recall_held(&self.interpreter);
+    }
+
+    /// Has code made for a function, or for all, unless it is to stay on its
+    /// tape.
+    pub(super) fn prepare(&self, name: Option<Name>) -> Result<(), Failure> {
+        let Some(instance) = self.compiler() else { return Ok(()) };
+        let prepared = match name {
+            Some(name) if self.interpreter.holds(name) => Ok(()),
+            Some(name) => instance.prepare(name),
+            None => instance.prepare_all(),
+        };
+        self.native.recall_held(&self.interpreter);
+        prepared
     }
 
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {
@@ -102,6 +136,7 @@ impl Tapes {
         if let Some(instance) = self.native.instance() {
             instance.rebind(bound);
         }
+        self.native.recall_held(&self.interpreter);
         defined
     }
 
@@ -138,9 +173,43 @@ impl Tapes {
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
         let mut natives = &self.native;
-        let result = self.interpreter.run(expression, &mut natives, output);
+        let result = match self.native.compiled_first() {
+            Some(instance) if !self.interpreter.wants(expression) => {
+                let mut tapes = Lent { interpreter: &mut self.interpreter, native: &self.native };
+                instance.run(expression, output, &mut tapes)
+            }
+            Some(_) | None => self.interpreter.run(expression, &mut natives, output),
+        };
         self.native.forget_continuations();
         result
+    }
+
+    /// Calls what a slot of compiled code leads to.
+    pub(super) fn call_slot(
+        &mut self,
+        slot: Slot,
+        arguments: Arguments<'_>,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        let Some(instance) = self.native.instance() else {
+            return Err(Failure::System("a handle of another engine".into()).into());
+        };
+        let mut tapes = Lent { interpreter: &mut self.interpreter, native: &self.native };
+        instance.call(slot, arguments, output, &mut tapes)
+    }
+
+    /// Runs compiled code without a name.
+    pub(super) fn run_compiled(
+        &mut self,
+        code: &jit::Formula,
+        arguments: &[f64],
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        let Some(instance) = self.native.instance() else {
+            return Err(Failure::System("a formula of another engine".into()).into());
+        };
+        let mut tapes = Lent { interpreter: &mut self.interpreter, native: &self.native };
+        instance.run_formula(code, arguments, output, &mut tapes)
     }
 
     pub(super) fn call(
@@ -175,6 +244,17 @@ impl Tapes {
     }
 }
 
+fn interpreter(engine: &Engine, memory: &Arc<ExecutionMemory>) -> Interpreter {
+    let limits = engine.config().limits;
+    let options = interp::Options {
+        stack: limits.stack,
+        counts_fuel: limits.fuel.is_some(),
+        hot_after: hot_after(engine),
+    };
+    let (names, hosts, variables) = (engine.names(), engine.hosts(), engine.variables());
+    Interpreter::new(names, hosts, variables, memory.clone(), engine.room(), options)
+}
+
 /// After how many calls or rounds compiled code is made; never if `None`.
 fn hot_after(engine: &Engine) -> Option<u32> {
     match (engine.mode(), engine.config().tier_up) {
@@ -200,6 +280,26 @@ impl Formula {
 }
 
 impl Native {
+    fn compiled_first(&self) -> Option<&Instance> {
+        self.instance().filter(|_| self.is_compiled_first())
+    }
+
+    /// Whether functions are compiled when they are first called, so that only
+    /// those run on tapes that are looked at.
+    fn is_compiled_first(&self) -> bool {
+        match self.engine.mode() {
+            Mode::Lazy | Mode::Eager => true,
+            Mode::Interpret | Mode::Tiered => false,
+        }
+    }
+
+    /// Has code call functions through the bindings that are to run on tapes.
+    fn recall_held(&self, interpreter: &Interpreter) {
+        if let Some(instance) = self.instance() {
+            interpreter.held().into_iter().for_each(|name| instance.recall(name));
+        }
+    }
+
     fn is_tiered(&self) -> bool {
         self.engine.mode() == Mode::Tiered
     }
@@ -242,7 +342,7 @@ impl Native {
     /// Has code made for a spot.
     fn make(&self, interpreter: &Interpreter, spot: &Spot) -> Option<()> {
         let instance = self.attach(interpreter)?;
-        let ran = |name: Name| interpreter.has_called(name);
+        let ran = |name: Name| interpreter.has_called(name) && !interpreter.holds(name);
         let Some(counted) = &spot.counted else {
             return instance.heat(spot.function.name, self.waits(), &ran).ok();
         };
@@ -260,7 +360,21 @@ impl Native {
 
 impl Natives for &Native {
     fn takes(&mut self, callee: Callee) -> bool {
-        self.instance().is_some_and(|instance| instance.has_code(callee.name, callee.arity))
+        let goes = |instance: &Instance| {
+            instance.has_code(callee.name, callee.arity)
+                || (self.is_compiled_first() && instance.is_bound(callee.name, callee.arity))
+        };
+        self.instance().is_some_and(goes)
+    }
+
+    fn callers(&mut self, site: CallSite) -> Vec<Arc<Function>> {
+        self.instance().map_or_else(Vec::new, |instance| instance.callers(site.address, site.frame))
+    }
+
+    fn recall(&mut self, name: Name) {
+        if let Some(instance) = self.instance() {
+            instance.recall(name);
+        }
     }
 
     fn call(
@@ -315,12 +429,19 @@ impl Natives for &Native {
 }
 
 impl jit::Tapes for Lent<'_> {
-    fn takes(&mut self, _: Name, is_compiled: bool) -> bool {
-        !is_compiled
+    fn takes(&mut self, name: Name, is_compiled: bool) -> bool {
+        self.interpreter.holds(name) || !(is_compiled || self.native.is_compiled_first())
     }
 
-    fn call(&mut self, name: Name, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Stopped> {
+    fn call(
+        &mut self,
+        name: Name,
+        arguments: &[f64],
+        from: Left,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
         let mut natives = self.native;
-        self.interpreter.call(name, arguments, &mut natives, output)
+        let site = CallSite { address: from.fault, frame: from.frame };
+        self.interpreter.call_from(site, name, arguments, &mut natives, output)
     }
 }

@@ -496,6 +496,11 @@ unsafe extern "C" fn tape_routine() {
         "movsd [rsp + 40], xmm5",
         "movsd [rsp + 48], xmm6",
         "movsd [rsp + 56], xmm7",
+        // Where the call comes from, in case somebody looks.
+        "mov rax, [rbp + 8]",
+        "mov [rdi + {fault}], rax",
+        "mov rax, [rbp]",
+        "mov [rdi + {frame}], rax",
         "mov rbx, rdi",
         "mov rsi, rsp",
         "lea rdx, [rbp + 16]",

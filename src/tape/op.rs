@@ -93,6 +93,7 @@ macro_rules! ops {
 ops! {
     Leave = "leave";
     FirstCall = "first call of {0}" Callee;
+    Break = "break";
 
     Number = "_ = {0}" Number;
     Get = "_ = {0}" Slot;

@@ -69,7 +69,7 @@ impl Tape {
     }
 
     fn operands(&self, instruction: &Instruction) -> Result<(), &'static str> {
-        if matches!(instruction.op, Op::Leave | Op::FirstCall) {
+        if matches!(instruction.op, Op::Leave | Op::FirstCall | Op::Break) {
             return Err("an instruction of the interpreter's own");
         }
         let (locals, slots) = (Raw::from(self.locals), Raw::from(self.frame));

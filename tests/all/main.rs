@@ -3,6 +3,7 @@
 mod binary;
 mod choices;
 mod cli;
+mod debugger;
 mod differential;
 mod embedding;
 mod grammar;
