@@ -349,18 +349,23 @@ impl Interpreter {
         let surroundings = (&*self.hosts, &*self.variables);
         let counter = self.hot_after.unwrap_or(0).max(1);
         let words = self.links.relocate(tape, &mut self.code, surroundings, counter)?;
-        let before = self.code.bytes();
+        self.charge();
         let more = self.code.lacks(words.len()) as u64 * size_of::<u32>() as u64;
         if more > 0 && self.room.taken.load(Ordering::Relaxed) + more > self.room.most {
             let message = "there is no room for its tape".to_owned();
             return Err(Failure::Compile { function: function.clone(), message });
         }
         let code = self.code.add(&words, function, tape);
-        let taken = self.code.bytes() - before;
-        self.charged += taken;
-        self.room.taken.fetch_add(taken, Ordering::Relaxed);
+        self.charge();
         self.place_breaks_of(function, tape, code);
         Ok(Entry { code, link: tape.locals, frame: tape.frame })
+    }
+
+    /// Takes the room that the instructions fill by now; they never get fewer.
+    fn charge(&mut self) {
+        let more = self.code.bytes() - self.charged;
+        self.charged += more;
+        self.room.taken.fetch_add(more, Ordering::Relaxed);
     }
 
     /// Links a function until nobody has it any more.

@@ -240,7 +240,7 @@ fn undo_brings_compiled_definitions_back() {
 fn tapes_take_no_more_room_than_code_may() {
     let limits = Limits { max_code_bytes: 64 << 10, ..Limits::default() };
     let mut context = context(Config::new().mode(Mode::Interpret).limits(limits));
-    let mut called = 0_u64;
+    let mut called = 0;
     let error = loop {
         let text =
             format!("def f{called}(x) x * {called} + x / 3 - sin(x) * cos(x + {called}); f{called}(1)");
