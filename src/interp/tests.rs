@@ -3,6 +3,7 @@
 use super::testing::{Session, Workshop, damaged_tapes};
 use super::*;
 use crate::stop::Request;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 fn session() -> Session {

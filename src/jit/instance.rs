@@ -337,7 +337,8 @@ impl Instance {
         let plan = self.bindings.plan_among(&self.jit, definition.function(), Tier::Full, ran);
         let Call::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
         if waits {
-            let body = self.jit.body(&definition, plan, &self.stopper());
+            // Who is asked to stop meanwhile does so in the run that goes on.
+            let body = self.jit.body(&definition, plan, None);
             self.bindings.finished(&self.jit, &definition, body.as_ref().ok().copied());
             return body.map(|_| ());
         }
@@ -366,7 +367,7 @@ impl Instance {
         let (jit, made) = (self.jit.clone(), continuation.clone());
         let work = move || made.make(&jit, &plan);
         if waits {
-            self.jit.wait_for(&self.stopper(), work)?;
+            self.jit.wait_for(None, work)?;
             return Ok(continuation);
         }
         let memory = self.bindings.memory().clone();
@@ -529,7 +530,7 @@ fn materialize(
         Some(body) => Ok(body),
         None => {
             let plan = bindings.plan(jit, definition.function(), None);
-            jit.body(definition, plan, &Stopper::new(bindings.memory().clone()))
+            jit.body(definition, plan, Some(&Stopper::new(bindings.memory().clone())))
         }
     };
     bindings.finished(jit, definition, body.as_ref().ok().copied());
