@@ -26,6 +26,7 @@ use command::{Action, Command};
 use parking_lot::Mutex;
 use place::Places;
 use plan::{Moment, Plan};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -67,6 +68,9 @@ struct Inner {
     /// The line that an empty one repeats.
     last: String,
     has_changed: bool,
+    /// The expressions that were read in the present run, by their texts and
+    /// the variables that they could see.
+    read: FxHashMap<(String, Vec<Name>), Arc<Function>>,
 }
 
 impl Debugger {
@@ -85,6 +89,7 @@ impl Debugger {
             start: None,
             last: String::new(),
             has_changed: false,
+            read: FxHashMap::default(),
         })))
     }
 
@@ -93,6 +98,7 @@ impl Debugger {
     pub(crate) fn begin(&self, scope: Scope) {
         let mut inner = self.0.lock();
         inner.scope = scope;
+        inner.read.clear();
         if !inner.follows {
             inner.plan = Plan::Continue;
             inner.start = None;

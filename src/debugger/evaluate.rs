@@ -18,12 +18,12 @@ impl Inner {
     pub(super) fn evaluate(&mut self, stop: &mut Stop<'_>, frame: &Frame, text: &str) -> Result<f64, String> {
         let locals = self.visible(stop, frame);
         let parameters: Vec<Name> = locals.iter().map(|(name, _)| *name).collect();
-        let function = self.read(stop, text, &parameters).map_err(|diagnostics| {
+        let function = self.known(stop, text, parameters).map_err(|diagnostics| {
             diagnostics.iter().map(|found| draw::draw(found, draw::Style::default())).collect::<String>()
         })?;
         let before: Vec<f64> = locals.iter().map(|(_, local)| stop.local(frame, *local)).collect();
         // What it calls is linked without breaks.
-        self.has_changed = true;
+        self.has_changed |= !function.callees.is_empty();
         let result = stop.evaluate(&function, &before);
         let (value, after) = result.map_err(|stopped| self.why(stop, &stopped))?;
         for ((_, local), (before, after)) in locals.iter().zip(before.iter().zip(&after)) {
@@ -32,6 +32,23 @@ impl Inner {
             }
         }
         Ok(value)
+    }
+
+    /// The checked expression, as it was read before in this run if it was: a
+    /// condition is evaluated often.
+    fn known(
+        &mut self,
+        stop: &Stop<'_>,
+        text: &str,
+        parameters: Vec<Name>,
+    ) -> Result<Arc<Function>, Vec<Diagnostic>> {
+        let key = (text.to_owned(), parameters);
+        if let Some(function) = self.read.get(&key) {
+            return Ok(function.clone());
+        }
+        let function = self.read(stop, text, &key.1)?;
+        self.read.insert(key, function.clone());
+        Ok(function)
     }
 
     /// Checks an expression that has parameters.
