@@ -62,8 +62,11 @@ fn main() {
         eprintln!("usage: cargo bench --bench checks -- KAL UNCHECKED [FILTER …]");
         return;
     };
-    let asked = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
-    println!("| kernel | seconds without | seconds with | more | instructions without | instructions with | more |");
+    let asked =
+        |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
+    println!(
+        "| kernel | seconds without | seconds with | more | instructions without | instructions with | more |"
+    );
     println!("|---|---:|---:|---:|---:|---:|---:|");
     let mut ratios = Vec::new();
     for kernel in KERNELS.iter().filter(|kernel| asked(kernel.0)) {
@@ -132,7 +135,8 @@ fn counted(words: &[String]) -> u64 {
         .output()
         .expect("valgrind is installed");
     let told = String::from_utf8_lossy(&output.stderr);
-    let line = told.lines().find_map(|line| line.split_once("I   refs:").or_else(|| line.split_once("I refs:")));
+    let line =
+        told.lines().find_map(|line| line.split_once("I   refs:").or_else(|| line.split_once("I refs:")));
     let digits = line.map(|(_, rest)| rest.chars().filter(char::is_ascii_digit).collect::<String>());
     digits.and_then(|digits| digits.parse().ok()).unwrap_or_else(|| panic!("valgrind says\n{told}"))
 }

@@ -18,7 +18,7 @@ use crate::repl::ReplArguments;
 use crate::{Level, Limits, TierUp, repl};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use exit::Exit;
-use report::Reporter;
+use report::{Colors, Reporter};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -100,7 +100,7 @@ struct Options {
     /// the shared library at PATH; it can do anything, a crash included
     #[arg(long, value_name = "NAME[=PATH]", global = true)]
     allow_extern: Vec<String>,
-    /// Colour in diagnostics
+    /// Colour in what is printed; `auto` looks at each stream by itself
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     color: Color,
 }
@@ -119,7 +119,7 @@ enum LevelArgument {
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 enum Color {
-    /// On a terminal, unless `NO_COLOR` is set
+    /// On a terminal that is not dumb, unless `NO_COLOR` is set
     Auto,
     /// Always
     Always,
@@ -163,7 +163,7 @@ pub fn main() -> ExitCode {
 
 fn execute(arguments: Arguments) -> Exit {
     let options = &arguments.options;
-    let mut reporter = Reporter::new(options.color());
+    let mut reporter = Reporter::new(options.colors());
     match arguments.command {
         Some(Command::Repl(repl)) => prompt(&repl, options, &mut reporter),
         Some(Command::Run(run)) => self::run(&run, &ReplArguments::default(), options, &mut reporter),
@@ -272,13 +272,18 @@ impl Options {
         }
     }
 
-    fn color(&self) -> bool {
+    fn colors(&self) -> Colors {
+        let both = |color| Colors { stdout: color, stderr: color };
+        let refused = || {
+            std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+                || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
+        };
         match self.color {
-            Color::Always => true,
-            Color::Never => false,
+            Color::Always => both(true),
+            Color::Never => both(false),
+            Color::Auto if refused() => both(false),
             Color::Auto => {
-                let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-                !refused && std::io::stderr().is_terminal()
+                Colors { stdout: std::io::stdout().is_terminal(), stderr: std::io::stderr().is_terminal() }
             }
         }
     }

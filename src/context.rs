@@ -13,6 +13,7 @@ pub use describe::Description;
 pub use formula::Formula;
 pub use history::Change;
 pub use listing::Stage;
+pub(crate) use script::literal;
 pub use trace::{Trace, Transition};
 
 use crate::config::Mode;

@@ -1,6 +1,6 @@
 //! Engines: what contexts share.
 
-use crate::codegen;
+use crate::codegen::{self, Level};
 use crate::config::{Config, Mode};
 use crate::context::Context;
 use crate::deadline::Deadlines;
@@ -75,6 +75,11 @@ impl Engine {
     /// When this engine compiles functions.
     pub fn mode(&self) -> Mode {
         self.0.config.mode
+    }
+
+    /// The level that compiled code is optimised at.
+    pub fn level(&self) -> Level {
+        self.0.config.level
     }
 
     /// Starts the compiler on another thread, so that it is ready when it is

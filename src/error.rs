@@ -37,6 +37,14 @@ pub enum Error {
     /// No variable of that name is declared.
     #[error("no variable `{0}` is declared")]
     NoVariable(String),
+    /// A variable cannot be dropped, since definitions use it.
+    #[error("`{name}` is used by {}", .users.join(", "))]
+    VariableInUse {
+        /// The variable.
+        name: String,
+        /// The definitions that read or assign it.
+        users: Vec<String>,
+    },
     /// A handle or source was used with a context of another engine.
     #[error("this function belongs to another engine")]
     OtherEngine,
@@ -54,9 +62,15 @@ impl Error {
             Self::NoFunction(_)
             | Self::Arity { .. }
             | Self::NoVariable(_)
+            | Self::VariableInUse { .. }
             | Self::OtherEngine
             | Self::Setup(_) => &[],
         }
+    }
+
+    /// Whether somebody interrupted the program.
+    pub fn is_interrupt(&self) -> bool {
+        self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == Code::Interrupted)
     }
 }
 

@@ -38,6 +38,15 @@ pub trait Output: Send {
     /// When the sink cannot take more.
     fn byte(&mut self, byte: u8) -> std::io::Result<()>;
 
+    /// Ends the line that bytes have been written to, if it is unfinished:
+    /// what others write next begins a line of its own.
+    ///
+    /// # Errors
+    /// When the sink cannot take more.
+    fn end_line(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+
     /// Hands everything written so far to the system.
     ///
     /// # Errors

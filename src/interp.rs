@@ -19,7 +19,7 @@ mod testing;
 mod tests;
 
 use crate::failure::{Defined, Failure, Stopped, Trace};
-use crate::host::{HostError, HostFunctions, Intrinsic, Output};
+use crate::host::{HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
 use crate::sema::Calls;
 use crate::sema::checked::Function;
@@ -261,13 +261,7 @@ impl Interpreter {
     /// The tape of a function, as long as no name changes between being bound
     /// and being the host's.
     fn tape(&self, function: &Arc<Function>) -> Result<Tape, Failure> {
-        let mut plain = function.clone();
-        for intrinsic in Intrinsic::ALL {
-            let name = self.names.get(intrinsic.text()).filter(|name| self.bindings.contains_key(name));
-            if let Some(name) = name.filter(|_| plain.uses_intrinsic(intrinsic)) {
-                plain = Arc::new(plain.without_intrinsic(intrinsic, name));
-            }
-        }
+        let plain = function.without_bound_intrinsics(&self.names, |name| self.bindings.contains_key(&name));
         let is_host = |callee: Callee| {
             let host = self.hosts.get(callee.name);
             host.is_some_and(|host| host.arity == callee.arity) && !self.bindings.contains_key(&callee.name)

@@ -25,7 +25,7 @@ mod worker;
 
 pub use bindings::{Happened, Observer};
 pub use instance::{Bound, Formula, Instance};
-pub use tier::TierUp;
+pub use tier::{Tier, TierUp};
 
 use crate::abi;
 use crate::codegen::{self, Thunk};
@@ -303,11 +303,6 @@ impl Jit {
                 return Err(request.into());
             }
         }
-    }
-
-    /// The optimisation level of all code.
-    pub fn level(&self) -> codegen::Level {
-        self.options.code.level
     }
 
     /// What the compiler makes of functions, each under its symbol, as text.

@@ -4,7 +4,6 @@
 //! by a handle, variables. What they need for that is theirs; with tapes the
 //! compiler is never started.
 
-use crate::Level;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -12,7 +11,7 @@ use crate::failure::{Defined, Failure, Stopped};
 use crate::host::Output;
 use crate::interp::{self, Interpreter};
 use crate::jit::state::State;
-use crate::jit::{self, Instance, Listing, Observer};
+use crate::jit::{self, Instance, Observer, Tier};
 use crate::name::Name;
 use crate::runtime::{Arguments, Slot};
 use crate::sema::checked::Function;
@@ -53,6 +52,14 @@ impl Bound {
         match self {
             Self::Native(bound) => bound.function(),
             Self::Tape(function) => function,
+        }
+    }
+
+    /// The level of its compiled code, if it has any.
+    pub(crate) fn tier(&self) -> Option<Tier> {
+        match self {
+            Self::Native(bound) => bound.tier(),
+            Self::Tape(_) => None,
         }
     }
 
@@ -147,26 +154,6 @@ impl Machine {
         match self {
             Self::Native(instance) => instance.observe(observer),
             Self::Tape(_) => {}
-        }
-    }
-
-    /// The optimisation level of code.
-    pub(crate) fn level(&self) -> Level {
-        match self {
-            Self::Native(instance) => instance.jit().level(),
-            Self::Tape(_) => Level::O0,
-        }
-    }
-
-    /// A listing of code for functions, each under its symbol.
-    pub(crate) fn listing(
-        &self,
-        listing: Listing,
-        functions: Vec<(Arc<Function>, String)>,
-    ) -> Result<String, Failure> {
-        match self {
-            Self::Native(instance) => instance.jit().listing(listing, functions, &instance.stopper()),
-            Self::Tape(_) => Err(Failure::System("nothing is compiled in this mode".into())),
         }
     }
 
@@ -341,6 +328,7 @@ impl Machine {
                     objects_linked: counters.objects_linked.get(),
                     code_bytes: instance.jit().code_bytes(),
                     compile_ms: milliseconds(counters.compile_nanoseconds.get()),
+                    wait_ms: milliseconds(instance.waited_nanoseconds()),
                     run_ms: milliseconds(instance.run_nanoseconds()),
                     ..stats
                 }

@@ -29,18 +29,10 @@ pub struct LineOutput<W: Write> {
     in_line: bool,
 }
 
-impl<W: Write> LineOutput<W> {
+impl<W: Write + Send> LineOutput<W> {
     /// Output to `stream`.
     pub fn new(stream: W) -> Self {
         Self { stream: io::BufWriter::new(stream), in_line: false }
-    }
-
-    /// Ends the line if bytes have been written to it.
-    pub(crate) fn end_line(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.in_line) {
-            self.stream.write_all(b"\n")?;
-        }
-        Ok(())
     }
 
     /// Writes a text on a line of its own, which it need not end.
@@ -65,6 +57,13 @@ impl<W: Write + Send> Output for LineOutput<W> {
     fn byte(&mut self, byte: u8) -> io::Result<()> {
         self.in_line = byte != b'\n';
         self.stream.write_all(&[byte])
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.in_line) {
+            self.stream.write_all(b"\n")?;
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -10,6 +10,7 @@ mod bench;
 mod command;
 mod completer;
 mod curve;
+mod denotation;
 mod editor;
 mod file;
 mod highlighter;

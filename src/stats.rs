@@ -23,6 +23,8 @@ pub struct Stats {
     pub parse_ms: f64,
     /// Time that compile workers were busy, all together.
     pub compile_ms: f64,
+    /// Time that programs have waited for compilers.
+    pub wait_ms: f64,
     /// Time in top-level expressions, without waiting for compilers. Calls from
     /// Rust are not timed.
     pub run_ms: f64,

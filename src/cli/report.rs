@@ -1,29 +1,38 @@
 //! Telling people what is wrong, on standard error.
 
-use crate::diagnostic::{Diagnostic, draw};
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::draw::{self, Style};
 use crate::error::Error;
 use std::io::{self, Write};
+use terminal_size::{Width, terminal_size_of};
+
+/// Which streams are written to with colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Colors {
+    pub(crate) stdout: bool,
+    pub(crate) stderr: bool,
+}
 
 /// Writes diagnostics and messages to standard error.
 pub(crate) struct Reporter {
-    color: bool,
+    colors: Colors,
     elsewhere: Option<Sink>,
 }
 
 /// So many mistakes of one text are drawn; nobody reads more.
 const SHOWN: usize = 100;
 
-/// Takes texts instead of standard error.
+/// Takes texts instead of standard error, to show them on standard output.
 pub(crate) type Sink = Box<dyn FnMut(&str) + Send>;
 
 impl Reporter {
-    pub(super) fn new(color: bool) -> Self {
-        Self { color, elsewhere: None }
+    pub(super) fn new(colors: Colors) -> Self {
+        Self { colors, elsewhere: None }
     }
 
-    /// Whether diagnostics are drawn with colour.
-    pub(crate) fn color(&self) -> bool {
-        self.color
+    /// Which streams are written to with colour.
+    pub(crate) fn colors(&self) -> Colors {
+        self.colors
     }
 
     /// Writes to `sink` from now on; gives where it wrote before.
@@ -33,7 +42,13 @@ impl Reporter {
 
     /// Draws a diagnostic.
     pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
-        self.line(draw::draw(diagnostic, self.color).trim_end());
+        let Colors { stdout, stderr } = self.colors;
+        let (colour, size) = match self.elsewhere {
+            Some(_) => (stdout, terminal_size_of(io::stdout())),
+            None => (stderr, terminal_size_of(io::stderr())),
+        };
+        let columns = size.map(|(Width(columns), _)| usize::from(columns));
+        self.line(draw::draw(diagnostic, Style { colour, columns }).trim_end());
     }
 
     /// Draws the first [`SHOWN`] diagnostics, and says how many there are more.

@@ -7,7 +7,7 @@ use crate::context::{Context, Outcome};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::error::Error;
 use crate::source::Source;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -155,17 +155,16 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
         },
         Ok(Outcome::Defined { warnings, .. }) => {
             if !warnings.is_empty() {
-                // What was printed before is shown before.
-                let _ = context.output().flush();
+                let _ = make_way(context, None);
             }
             reporter.diagnostics(&warnings);
             Exit::Fine
         }
         Ok(Outcome::Unchanged { .. } | Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,
         Err(error) => {
-            // What was printed before the error is shown before it. If nobody
-            // reads it, that is why `printd` failed, and all there is to say.
-            if context.output().flush().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+            // If nobody reads what was printed, that is why `printd` failed, and
+            // all there is to say.
+            if make_way(context, Some(&error)).is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
                 return Exit::BrokenPipe;
             }
             reporter.error(&error);
@@ -176,4 +175,18 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
             }
         }
     }
+}
+
+/// Shows what the program has printed before a diagnostic is shown. Where both
+/// go to a terminal, an unfinished line is ended; other readers get nothing
+/// that the program has not printed.
+fn make_way(context: &mut Context, error: Option<&Error>) -> io::Result<()> {
+    if io::stdout().is_terminal() && io::stderr().is_terminal() {
+        match error {
+            // The terminal has shown `^C`.
+            Some(error) if error.is_interrupt() => context.output().byte(b'\n')?,
+            Some(_) | None => context.output().end_line()?,
+        }
+    }
+    context.output().flush()
 }

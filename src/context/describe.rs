@@ -1,8 +1,8 @@
 //! Descriptions: what there is to know about a function, as plain data.
 
 use super::Context;
-use crate::codegen::Level;
 use crate::host::Intrinsic;
+use crate::jit::Tier;
 use crate::jit::state::State;
 use crate::name::Name;
 use crate::sema::checked::Function;
@@ -29,9 +29,10 @@ pub struct Description {
     pub place: (String, usize),
     /// How far its code is.
     pub state: State,
-    /// The level its code is optimised at.
-    pub level: Level,
-    /// Bytes of instructions; 0 before they are made.
+    /// The level of its compiled code; `None` before that is made, and if it is
+    /// interpreted.
+    pub tier: Option<Tier>,
+    /// Bytes of instructions of that code.
     pub code_bytes: u64,
     /// What it calls, in the order of the alphabet.
     pub callees: Vec<String>,
@@ -104,9 +105,17 @@ impl Context {
         self.engine.names().get(name).map_or_else(Vec::new, |name| self.texts(self.callers_of(name)))
     }
 
+    /// The functions that read or assign a variable, in the order of the
+    /// alphabet.
+    pub fn users(&self, variable: &str) -> Vec<String> {
+        let Some(variable) = self.engine.names().get(variable) else { return Vec::new() };
+        let all = self.machine.all().into_iter().map(|(_, function)| function);
+        self.texts(all.filter(|function| function.uses_variable(variable)).map(|function| function.name))
+    }
+
     fn description(&self, name: Name) -> Option<Description> {
         let (state, function) = self.machine.binding(name)?;
-        let code_bytes = self.machine.bound(name).map_or(0, |bound| bound.code_bytes());
+        let bound = self.machine.bound(name)?;
         let text = |name: &Name| self.engine.names().text(*name).to_owned();
         Some(Description {
             name: text(&name),
@@ -116,8 +125,8 @@ impl Context {
             documentation: documentation(&function.source, function.span),
             place: (function.source.name().to_owned(), function.source.position(function.span.start).0),
             state,
-            level: self.machine.level(),
-            code_bytes,
+            tier: bound.tier(),
+            code_bytes: bound.code_bytes(),
             callees: self.texts(self.callees_of(&function)),
             callers: Vec::new(),
         })

@@ -44,11 +44,12 @@ pub(super) struct History {
 
 type Step = Vec<Move>;
 
-/// One change of one binding, both ways.
-struct Move {
-    name: Name,
-    before: Moment,
-    after: Moment,
+/// One change, both ways.
+enum Move {
+    /// A name was bound to something else.
+    Bound { name: Name, before: Moment, after: Moment },
+    /// A variable was dropped.
+    Dropped(Name),
 }
 
 /// A binding and the operators around it at one time.
@@ -63,7 +64,9 @@ pub(super) struct Moment {
 pub struct Change {
     /// The name.
     pub name: String,
-    /// Whether it is bound to a definition now.
+    /// Whether it is a variable's, and not a function's.
+    pub is_variable: bool,
+    /// Whether it is bound to a definition now, or a variable again.
     pub is_defined: bool,
     /// What does not fit what it is bound to now.
     pub warnings: Vec<Diagnostic>,
@@ -102,14 +105,18 @@ impl Context {
         self.history.trim();
     }
 
-    /// Takes back what the last text or [`drop_function`](Self::drop_function)
-    /// changed: names are bound to their earlier definitions, operators are
-    /// read as before. Nothing is compiled again. Variables keep their values.
-    /// Gives what changed; nothing if there is nothing to undo.
+    /// Takes back what the last text, [`drop_function`](Self::drop_function) or
+    /// [`drop_variable`](Self::drop_variable) changed: names are bound to their
+    /// earlier definitions, operators are read as before. Nothing is compiled
+    /// again. Variables keep their values. Gives what changed; nothing if there
+    /// is nothing to undo.
     pub fn undo(&mut self) -> Vec<Change> {
         let Some(step) = self.history.done.pop_back() else { return Vec::new() };
-        let mut changes: Vec<Change> =
-            step.iter().rev().map(|change| self.go_to(change.name, &change.before)).collect();
+        let back = |change: &Move| match change {
+            Move::Bound { name, before, .. } => self.go_to(*name, before),
+            Move::Dropped(name) => self.set_declared(*name, true),
+        };
+        let mut changes: Vec<Change> = step.iter().rev().map(back).collect();
         changes.reverse();
         self.history.undone.push(step);
         self.history.begin();
@@ -119,7 +126,11 @@ impl Context {
     /// Takes the last undo back.
     pub fn redo(&mut self) -> Vec<Change> {
         let Some(step) = self.history.undone.pop() else { return Vec::new() };
-        let changes = step.iter().map(|change| self.go_to(change.name, &change.after)).collect();
+        let forth = |change: &Move| match change {
+            Move::Bound { name, after, .. } => self.go_to(*name, after),
+            Move::Dropped(name) => self.set_declared(*name, false),
+        };
+        let changes = step.iter().map(forth).collect();
         self.history.done.push_back(step);
         self.history.begin();
         changes
@@ -141,6 +152,23 @@ impl Context {
         }
         self.history.begin();
         self.note_change(name, before, None);
+        Ok(())
+    }
+
+    /// Forgets a variable that no definition uses.
+    ///
+    /// # Errors
+    /// [`Error::NoVariable`] if it is not declared, [`Error::VariableInUse`] if
+    /// a definition reads or assigns it.
+    pub fn drop_variable(&mut self, name: &str) -> Result<(), Error> {
+        let declared = self.declared(name)?;
+        let users = self.users(name);
+        if !users.is_empty() {
+            return Err(Error::VariableInUse { name: name.to_owned(), users });
+        }
+        self.variables.remove(&declared);
+        self.history.begin();
+        self.history.push(Move::Dropped(declared));
         Ok(())
     }
 
@@ -182,7 +210,7 @@ impl Context {
         };
         let Some(before) = before else { return };
         let after = Moment { binding: self.current(name), operators: self.operators.clone() };
-        self.history.push(Move { name, before, after });
+        self.history.push(Move::Bound { name, before, after });
     }
 
     fn go_to(&mut self, name: Name, moment: &Moment) -> Change {
@@ -200,7 +228,18 @@ impl Context {
             }
         };
         let is_defined = moment.binding.is_some();
-        Change { name: self.engine.names().text(name).to_owned(), is_defined, warnings }
+        let name = self.engine.names().text(name).to_owned();
+        Change { name, is_variable: false, is_defined, warnings }
+    }
+
+    fn set_declared(&mut self, variable: Name, is_declared: bool) -> Change {
+        if is_declared {
+            self.variables.insert(variable);
+        } else {
+            self.variables.remove(&variable);
+        }
+        let name = self.engine.names().text(variable).to_owned();
+        Change { name, is_variable: true, is_defined: is_declared, warnings: Vec::new() }
     }
 
     /// Whether a name means already what a definition says.

@@ -2,11 +2,13 @@
 
 use super::Context;
 use crate::error::Error;
+use crate::failure::Failure;
 use crate::jit::Listing;
 use crate::sema::{self, checked};
 use crate::source::Source;
 use crate::syntax::lexer::lex;
 use crate::syntax::printer;
+use crate::tape::{self, Callee, Tape};
 use std::sync::Arc;
 
 /// A stage of the compiler.
@@ -17,6 +19,8 @@ pub enum Stage {
     Tokens,
     /// Syntax trees as S-expressions.
     Ast,
+    /// Interpreted instructions, with the places they were made for.
+    Tape,
     /// LLVM IR, optimised.
     Ir,
     /// Assembly.
@@ -25,7 +29,8 @@ pub enum Stage {
 
 impl Context {
     /// A definition, given by its name, or any other text, as a stage of the
-    /// compiler sees it. Nothing is run, nothing is defined.
+    /// compiler sees it. Nothing is run, nothing is defined. LLVM is started for
+    /// its stages, also where programs are interpreted.
     ///
     /// ```
     /// let context = kal::Engine::new()?.context()?;
@@ -50,6 +55,7 @@ impl Context {
             Stage::Ast => Ok(self
                 .reread(function)
                 .map_or_else(String::new, |item| printer::symbolic(&item, self.engine.names()))),
+            Stage::Tape => self.tapes(std::slice::from_ref(function)),
             Stage::Ir | Stage::Assembly => self.compiled(stage, vec![function.clone()]),
         }
     }
@@ -65,18 +71,48 @@ impl Context {
                 let items = self.parse(source)?;
                 Ok(items.iter().map(|item| printer::symbolic(item, names)).collect())
             }
-            Stage::Ir | Stage::Assembly => {
-                let mut functions = Vec::new();
-                for item in self.parse(source)? {
-                    match sema::check(&item, self).map_err(Error::Invalid)? {
-                        sema::Item::Definition(function, _)
-                        | sema::Item::Variables(function, _)
-                        | sema::Item::Expression(function) => functions.push(function),
-                        sema::Item::Extern(_) => {}
-                    }
-                }
-                self.compiled(stage, functions)
+            Stage::Tape => self.tapes(&self.checked(source)?),
+            Stage::Ir | Stage::Assembly => self.compiled(stage, self.checked(source)?),
+        }
+    }
+
+    /// The functions of a text, top-level expressions among them.
+    fn checked(&self, source: &Source) -> Result<Vec<Arc<checked::Function>>, Error> {
+        let mut functions = Vec::new();
+        for item in self.parse(source)? {
+            match sema::check(&item, self).map_err(Error::Invalid)? {
+                sema::Item::Definition(function, _)
+                | sema::Item::Variables(function, _)
+                | sema::Item::Expression(function) => functions.push(function),
+                sema::Item::Extern(_) => {}
             }
+        }
+        Ok(functions)
+    }
+
+    fn tapes(&self, functions: &[Arc<checked::Function>]) -> Result<String, Error> {
+        let names = self.engine.names();
+        let is_bound = |name| self.machine.binding(name).is_some();
+        let is_host = |callee: Callee| {
+            let host = self.engine.hosts().get(callee.name);
+            host.is_some_and(|host| host.arity == callee.arity) && !is_bound(callee.name)
+        };
+        let counts_fuel = self.engine.config().limits.fuel.is_some();
+        let environment = tape::Environment { is_host: &is_host, counts_fuel };
+        let mut text = String::new();
+        for function in functions {
+            let function = function.without_bound_intrinsics(names, is_bound);
+            let tape = Tape::lower(&function, environment);
+            let tape = tape.map_err(|tape::TooMany(what)| self.failed(&Failure::TooMany(what)))?;
+            text += &tape.disassemble(self.title(&function), &function, names);
+        }
+        Ok(text)
+    }
+
+    fn title(&self, function: &checked::Function) -> &str {
+        match self.engine.names().text(function.name) {
+            checked::EXPRESSION => "this expression",
+            name => name,
         }
     }
 
@@ -90,6 +126,7 @@ impl Context {
             (function, symbol)
         };
         let functions = functions.into_iter().enumerate().map(symbol).collect();
-        self.machine.listing(listing, functions).map_err(|failure| self.failed(&failure))
+        let listed = self.engine.jit()?.listing(listing, functions, &self.machine.stopper());
+        listed.map_err(|failure| self.failed(&failure))
     }
 }

@@ -11,7 +11,7 @@
 use super::Context;
 use crate::name::{Name, Names};
 use crate::output::format_number;
-use crate::sema::checked::{Function, Node as Checked};
+use crate::sema::checked::Function;
 use crate::source::Source;
 use crate::syntax::ast::{Item, ItemKind, Node};
 use crate::syntax::lexer::lex;
@@ -102,10 +102,7 @@ struct Part {
 
 impl Part {
     fn uses_variable(&self, name: Option<Name>) -> bool {
-        name.is_some_and(|name| {
-            let nodes = &self.function.nodes;
-            nodes.contains(&Checked::Variable(name)) || nodes.contains(&Checked::SetVariable(name))
-        })
+        name.is_some_and(|name| self.function.uses_variable(name))
     }
 
     /// The token that means this definition once it is in force.
@@ -296,7 +293,7 @@ impl Writer<'_> {
 }
 
 /// A number as an expression that reads back as the same number.
-fn literal(value: f64) -> String {
+pub(crate) fn literal(value: f64) -> String {
     if value.is_nan() {
         "0/0".into()
     } else if value.is_infinite() {

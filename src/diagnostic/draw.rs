@@ -13,15 +13,25 @@ use serde::Serialize;
 use std::fmt::{self, Write as _};
 use unicode_width::UnicodeWidthStr;
 
+/// How a diagnostic is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Style {
+    /// Whether escape sequences add colour.
+    pub colour: bool,
+    /// How many columns there are; where it goes to no terminal, nothing.
+    pub columns: Option<usize>,
+}
+
 /// The diagnostic with its source lines, for a terminal; several lines, the
-/// last one ended. `colour` adds escape sequences.
-pub fn draw(diagnostic: &Diagnostic, colour: bool) -> String {
-    head(diagnostic, colour) + &body(diagnostic, colour) + &trace(&diagnostic.trace)
+/// last one ended.
+pub fn draw(diagnostic: &Diagnostic, style: Style) -> String {
+    head(diagnostic, style.colour) + &body(diagnostic, style) + &trace(&diagnostic.trace)
 }
 
 /// The source lines, and what to do about it.
-fn body(diagnostic: &Diagnostic, colour: bool) -> String {
-    let excerpts = Excerpt::all(&diagnostic.labels);
+fn body(diagnostic: &Diagnostic, Style { colour, columns }: Style) -> String {
+    let longest = columns.map_or(LONGEST_LINE, |columns| columns.saturating_sub(MARGIN).max(SHORTEST_CUT));
+    let excerpts = Excerpt::all(&diagnostic.labels, longest);
     let Some(first) = excerpts.first() else {
         let help = diagnostic.help.as_deref();
         return help.map_or_else(String::new, |help| format!("  Help: {}\n", visible_text(help)));
@@ -177,22 +187,22 @@ struct Mark {
 
 impl Excerpt {
     /// One for each source, that of the first label first.
-    fn all(labels: &[Label]) -> Vec<Self> {
+    fn all(labels: &[Label], longest: usize) -> Vec<Self> {
         let mut sources: Vec<&Source> = Vec::new();
         for label in labels {
             if !sources.contains(&&label.source) {
                 sources.push(&label.source);
             }
         }
-        sources.into_iter().filter_map(|source| Self::of(source, labels)).collect()
+        sources.into_iter().filter_map(|source| Self::of(source, labels, longest)).collect()
     }
 
-    fn of(source: &Source, labels: &[Label]) -> Option<Self> {
+    fn of(source: &Source, labels: &[Label], longest: usize) -> Option<Self> {
         let own: Vec<&Label> = labels.iter().filter(|label| label.source == *source).collect();
         let mut rows: Vec<Row> = Vec::new();
         for label in &own {
             if !rows.iter().any(|row| row.shows(start_of(label))) {
-                rows.push(Row::around(source, start_of(label)));
+                rows.push(Row::around(source, start_of(label), longest));
             }
         }
         rows.sort_by_key(|row| row.window.start);
@@ -243,24 +253,24 @@ fn start_of(label: &Label) -> u32 {
     label.span.start.min(label.source.text().len() as u32)
 }
 
-/// Longer lines are cut, in bytes.
-const LONGEST_LINE: usize = 400;
-/// What is shown of a long line before and behind the place, in bytes.
-const BEFORE: usize = 120;
-const BEHIND: usize = 200;
+/// Longer lines are cut, in bytes, where the columns do not say so.
+const LONGEST_LINE: usize = 320;
+/// How many columns the line number and marks of a cut may take.
+const MARGIN: usize = 10;
+/// However few columns there are, so much of a line is shown.
+const SHORTEST_CUT: usize = 24;
 
 impl Row {
-    fn around(source: &Source, offset: u32) -> Self {
+    /// The line of a place; of one that is longer than `longest` bytes, so many
+    /// around the place.
+    fn around(source: &Source, offset: u32, longest: usize) -> Self {
         let text = source.text();
         let offset = floor_char_boundary(text, offset as usize);
         let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
         let end = text[offset..].find('\n').map_or(text.len(), |at| offset + at);
-        let (from, to) = if end - start <= LONGEST_LINE {
-            (start, end)
-        } else {
-            let from = floor_char_boundary(text, offset.saturating_sub(BEFORE).max(start));
-            (from, floor_char_boundary(text, (offset + BEHIND).min(end)))
-        };
+        let first = offset.saturating_sub(longest / 3).min(end.saturating_sub(longest)).max(start);
+        let from = floor_char_boundary(text, first);
+        let to = floor_char_boundary(text, (first + longest).min(end));
         let shown = text[from..to].strip_suffix('\r').unwrap_or(&text[from..to]);
         let mut row = String::with_capacity(shown.len() + 2);
         row.extend((from > start).then_some('…'));
@@ -432,6 +442,9 @@ fn with_carets(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PLAIN: Style = Style { colour: false, columns: None };
+    const COLOURED: Style = Style { colour: true, columns: None };
     use crate::diagnostic::Code;
 
     fn diagnostic(text: &str, place: std::ops::Range<usize>) -> Diagnostic {
@@ -441,7 +454,7 @@ mod tests {
 
     /// The lines that show the source and the carets under it.
     fn shown(diagnostic: &Diagnostic) -> (String, String) {
-        let drawn = draw(diagnostic, false);
+        let drawn = draw(diagnostic, PLAIN);
         let lines: Vec<&str> = drawn.lines().collect();
         let carets = lines.iter().position(|line| line.contains('^')).expect("a caret");
         (lines[carets - 1].to_owned(), lines[carets].to_owned())
@@ -469,17 +482,17 @@ error[E0105]: never closed
    | Help: write `)`
 ---'
 ";
-        assert_eq!(draw(&drawn, false), expected);
+        assert_eq!(draw(&drawn, PLAIN), expected);
     }
 
     #[test]
     fn warnings_and_colours() {
         let warning = diagnostic("1", 0..1).as_warning();
-        assert!(draw(&warning, false).starts_with("warning[E0103]: message\n"));
-        let coloured = draw(&diagnostic("1", 0..1), true);
+        assert!(draw(&warning, PLAIN).starts_with("warning[E0103]: message\n"));
+        let coloured = draw(&diagnostic("1", 0..1), COLOURED);
         assert!(coloured.starts_with("\x1b[1;31merror[E0103]\x1b[0m: message\n"), "{coloured}");
         assert!(coloured.contains("test.kal:1:1"), "{coloured}");
-        assert!(!draw(&diagnostic("1", 0..1), false).contains('\x1b'));
+        assert!(!draw(&diagnostic("1", 0..1), PLAIN).contains('\x1b'));
     }
 
     #[test]
@@ -487,7 +500,7 @@ error[E0105]: never closed
         let text = "\n".repeat(12_345) + "abc";
         let other = Source::new("other.kal", "\n\n\nxyz");
         let drawn =
-            draw(&diagnostic(&text, 12_346..12_347).with_label(&other, Span::new(3, 6), "there"), false);
+            draw(&diagnostic(&text, 12_346..12_347).with_label(&other, Span::new(3, 6), "there"), PLAIN);
         let expected = "\
 error[E0103]: message
        ,-[ test.kal:12346:2 ]
@@ -526,7 +539,7 @@ error[E0103]: message
         {
             assert_eq!(shown(&diagnostic(text, at..at)).1, carets, "{text:?}");
         }
-        assert!(draw(&diagnostic("x", 7..9), false).contains("test.kal:1:2"), "a place past the end");
+        assert!(draw(&diagnostic("x", 7..9), PLAIN).contains("test.kal:1:2"), "a place past the end");
     }
 
     #[test]
@@ -540,22 +553,37 @@ error[E0103]: message
         let text = "x+".repeat(5_000) + ")" + &"+x".repeat(5_000);
         let long = diagnostic(&text, 10_000..10_001);
         let (line, carets) = shown(&long);
-        assert!(draw(&long, false).contains("test.kal:1:10001"));
+        assert!(draw(&long, PLAIN).contains("test.kal:1:10001"));
         assert!(line.chars().count() < 400 && line.contains('…'), "{line}");
         let column = carets.find('^').unwrap();
         assert_eq!(line.chars().nth(column), Some(')'));
         let both = long.with_label(&Source::new("b", text.clone()), Span::new(0, 1), "");
-        assert!(draw(&both, false).contains("b:1:1"));
+        assert!(draw(&both, PLAIN).contains("b:1:1"));
+    }
+
+    #[test]
+    fn drawings_fit_the_columns() {
+        let text = "x + ".repeat(20) + "place" + &" + x".repeat(20);
+        for (start, columns) in [(0, 80), (80, 80), (162, 80), (80, 40), (80, 34)] {
+            let style = Style { colour: false, columns: Some(columns) };
+            let drawn = draw(&diagnostic(&text, start..start + 2), style);
+            let line = drawn.lines().find(|line| line.starts_with(" 1 |")).expect("the source line");
+            let carets = drawn.lines().find(|line| line.contains('^')).expect("the carets");
+            let under: String = line.chars().skip(carets.find('^').unwrap_or(0)).take(2).collect();
+            assert_eq!(under, text[start..start + 2], "{drawn}");
+            let width = line.chars().count();
+            assert!(width <= columns && width + 12 > columns, "{drawn}");
+        }
     }
 
     #[test]
     fn control_characters_are_never_written() {
-        let drawn = draw(&diagnostic("a \x1b[31m\x07\u{202e} b\x0B\u{2028}c", 2..3), false);
+        let drawn = draw(&diagnostic("a \x1b[31m\x07\u{202e} b\x0B\u{2028}c", 2..3), PLAIN);
         assert!(drawn.contains("a ␛[31m␇\u{fffd} b␋\u{fffd}c"), "{drawn}");
         let source = Source::new("te\x1bst", "x");
         let named =
             Diagnostic::error(Code::UnexpectedToken, &source, Span::new(0, 1), "m\x1b").with_help("\x1b");
-        assert!(draw(&named, false).chars().all(|character| character == '\n' || !character.is_control()));
+        assert!(draw(&named, PLAIN).chars().all(|character| character == '\n' || !character.is_control()));
     }
 
     #[test]

@@ -140,7 +140,8 @@ fn damaged_tapes_are_refused_or_end() {
 #[test]
 fn seeds_of_damage_are_refused_or_end() {
     let seeds = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/tapes"));
-    let seeds: Vec<_> = seeds.expect("there are seeds").map(|seed| seed.expect("it can be read").path()).collect();
+    let seeds: Vec<_> =
+        seeds.expect("there are seeds").map(|seed| seed.expect("it can be read").path()).collect();
     assert!(!seeds.is_empty());
     for seed in seeds {
         damaged_tapes(&std::fs::read(seed).expect("it is a file"));

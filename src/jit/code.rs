@@ -2,6 +2,7 @@
 
 use super::Jit;
 use super::code_map::CodeMap;
+use super::tier::Tier;
 use crate::orc::Tracker;
 use crate::sema::checked::Function;
 use std::sync::{Arc, Weak};
@@ -12,13 +13,19 @@ pub(super) struct Code {
     jit: Weak<Jit>,
     pieces: Option<Linked>,
     body: usize,
+    tier: Tier,
     /// What was inlined into it.
     inlined: Vec<Arc<Function>>,
 }
 
 impl Code {
-    pub(super) fn new(jit: &Arc<Jit>, linked: Linked, inlined: Vec<Arc<Function>>) -> Self {
-        Self { jit: Arc::downgrade(jit), body: linked.body, pieces: Some(linked), inlined }
+    pub(super) fn new(jit: &Arc<Jit>, linked: Linked, tier: Tier, inlined: Vec<Arc<Function>>) -> Self {
+        Self { jit: Arc::downgrade(jit), body: linked.body, pieces: Some(linked), tier, inlined }
+    }
+
+    /// The level it was made at.
+    pub(super) fn tier(&self) -> Tier {
+        self.tier
     }
 
     /// The address that calls go to.

@@ -8,7 +8,7 @@
 //! last owner lets go of the definition, its code is given up.
 
 use super::code::{Code, Linked, discard};
-use super::tier::Plan;
+use super::tier::{Plan, Tier};
 use super::worker::with_compiler;
 use super::{Counters, Jit};
 use crate::codegen;
@@ -79,6 +79,14 @@ impl Definition {
         }
     }
 
+    /// The level of the code, if it is there.
+    pub(super) fn tier(&self) -> Option<Tier> {
+        match &*self.progress.lock() {
+            Progress::Linked(code) => Some(code.tier()),
+            Progress::Idle | Progress::Busy | Progress::Failed(_) => None,
+        }
+    }
+
     /// What was inlined into the code.
     pub(super) fn inlined(&self) -> Vec<Arc<Function>> {
         match &*self.progress.lock() {
@@ -141,7 +149,7 @@ impl Definition {
         let fail = |message: String| Failure::Compile { function: function.clone(), message };
         let symbol = self.symbol(&jit.names) + suffix;
         let tracker = jit.dylib.create_tracker();
-        let inlined = plan.inline.clone();
+        let (tier, inlined) = (plan.tier, plan.inline.clone());
         let body = Body {
             function: function.clone(),
             symbol: symbol.clone(),
@@ -155,7 +163,7 @@ impl Definition {
         match jit.session.lookup(&jit.dylib, &symbol) {
             Ok(address) => {
                 let linked = Linked::new(&jit.code, tracker, address.get() as usize, Some(function));
-                Ok(Code::new(jit, linked, inlined))
+                Ok(Code::new(jit, linked, tier, inlined))
             }
             Err(error) => {
                 discard(tracker);
@@ -203,7 +211,7 @@ impl MaterializationUnit for Body {
     }
 
     fn materialize(self: Box<Self>, responsibility: Responsibility) {
-        let Plan { options, inline } = &self.plan;
+        let Plan { options, inline, .. } = &self.plan;
         let body = codegen::Body { function: &self.function, symbol: &self.symbol, inline };
         match with_compiler(|compiler| compiler.object(body, &self.names, *options)) {
             Ok(object) => {

@@ -45,6 +45,11 @@ impl Bound {
         self.0.function()
     }
 
+    /// The level of its code, if it has any yet.
+    pub fn tier(&self) -> Option<Tier> {
+        self.0.tier()
+    }
+
     /// How many bytes of instructions its code has; 0 if it has none yet.
     pub fn code_bytes(&self) -> u64 {
         self.0.code_bytes()
@@ -98,6 +103,12 @@ impl Instance {
     /// many of them.
     pub fn run_nanoseconds(&self) -> u64 {
         self.run_nanoseconds
+    }
+
+    /// Nanoseconds that top-level expressions and runs have waited for
+    /// compilers.
+    pub fn waited_nanoseconds(&self) -> u64 {
+        self.waited
     }
 
     /// Binds a function's name to it. Nothing is compiled.
@@ -219,7 +230,10 @@ impl Instance {
     pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
         let plan = self.bindings.plan(&self.jit, expression, None);
         let plan = Plan { options: codegen::Options { hot_after: None, ..plan.options }, ..plan };
-        let code = self.jit.expression(expression, plan, &self.stopper())?;
+        let start = Instant::now();
+        let code = self.jit.expression(expression, plan, &self.stopper());
+        self.waited += nanoseconds(start.elapsed());
+        let code = code?;
         let (start, waited) = (Instant::now(), self.waited);
         let result = self.enter(|_| code.body(), Arguments::NONE, output);
         let waited = self.waited - waited;
@@ -233,7 +247,7 @@ impl Instance {
     /// Why it could not be compiled.
     pub fn formula(&self, function: &Arc<Function>) -> Result<Formula, Failure> {
         // Nothing is inlined: it is to see what its callees mean later.
-        let plan = Plan { options: self.jit.options.code, inline: Vec::new() };
+        let plan = Plan { tier: Tier::Full, options: self.jit.options.code, inline: Vec::new() };
         self.jit.expression(function, plan, &self.stopper()).map(Formula)
     }
 

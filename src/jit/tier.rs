@@ -13,9 +13,9 @@ use crate::sema::checked::{Callee, Function, Node};
 use std::sync::Arc;
 
 /// Which level something gets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Tier {
-    /// Quick to compile.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Tier {
+    /// Quick to compile; counts its calls.
     Quick,
     /// All that was asked for.
     Full,
@@ -24,6 +24,8 @@ pub(super) enum Tier {
 /// How something is to be compiled.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
+    /// The level.
+    pub(super) tier: Tier,
     /// How code is made.
     pub(super) options: Options,
     /// What is inlined.
@@ -78,12 +80,12 @@ impl TierUp {
         match (tier, self) {
             (Tier::Quick, Self::After(calls)) => {
                 let options = Options { level: Level::O0, hot_after: Some(calls), ..options };
-                Plan { options, inline: Vec::new() }
+                Plan { tier, options, inline: Vec::new() }
             }
             (_, Self::After(_)) if options.level >= Level::O2 => {
-                Plan { options, inline: inlinable(function, known) }
+                Plan { tier, options, inline: inlinable(function, known) }
             }
-            (Tier::Quick | Tier::Full, _) => Plan { options, inline: Vec::new() },
+            (Tier::Quick | Tier::Full, _) => Plan { tier, options, inline: Vec::new() },
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) enum Arguments {
     /// A command or a function; may be missing.
     Topic,
     File,
-    /// The name of a definition.
+    /// The name of a definition or a variable.
     Name,
     /// Program text, or the name of a definition.
     Code,
@@ -54,11 +54,12 @@ pub(super) const COMMANDS: &[Command] = commands! {
     "edit" Name "NAME" "change a definition, or begin one, in $EDITOR" session::edit;
     "undo" Nothing "" "bind names as they were before the last change" session::undo;
     "redo" Nothing "" "take the last undo back" session::redo;
-    "drop" Name "NAME" "forget a definition" session::drop;
-    "list" Nothing "" "all definitions: state, optimisation level, size of the code" inspect::list;
+    "drop" Name "NAME" "forget a definition, an operator or a variable" session::drop;
+    "list" Nothing "" "all definitions: state, tier, size of the code" inspect::list;
     "state" Name "NAME" "how far the code of a definition is" inspect::state;
     "tokens" Code "TEXT" "the tokens of a definition or a text" inspect::tokens;
     "ast" Code "TEXT" "the syntax tree of a definition or a text" inspect::ast;
+    "tape" Code "TEXT" "the interpreter's instructions for a definition or a text" inspect::tape;
     "ir" Code "TEXT" "the LLVM IR of a definition or a text" inspect::ir;
     "asm" Code "TEXT" "the machine code of a definition or a text" inspect::asm;
     "time" Code "EXPR" "run once, and show the time to parse, compile and run" bench::time;

@@ -112,7 +112,10 @@ fn functions(context: &Context, word: &str) -> impl Iterator<Item = (String, Str
 
 fn definitions(context: &Context, word: &str) -> Vec<Pair> {
     let all = context.definitions().into_iter().filter(|known| known.name.starts_with(word));
-    all.map(|known| pair(known.signature, known.name)).collect()
+    let mut pairs: Vec<Pair> = all.map(|known| pair(known.signature, known.name)).collect();
+    let variables = context.variable_names().into_iter().filter(|name| name.starts_with(word));
+    pairs.extend(variables.map(|name| pair(&*name, &*name)));
+    pairs
 }
 
 fn fixed(word: &str, texts: &[&str]) -> Vec<Pair> {

@@ -50,7 +50,7 @@ fn editor<'s, 'c>(
     session: &'s Mutex<Session<'c>>,
     history: Option<&HistoryFile>,
 ) -> rustyline::Result<PromptEditor<'s, 'c>> {
-    let has_color = session.lock().reporter.color();
+    let has_color = session.lock().reporter.colors().stdout;
     let config = Config::builder()
         .max_history_size(history_file::MOST)?
         .history_ignore_dups(true)?

@@ -17,6 +17,8 @@ pub(super) struct Highlight {
     is_final: Cell<bool>,
     /// The functions that the lines before this one begin to define.
     begun: Vec<String>,
+    /// How many brackets they leave open.
+    open: usize,
 }
 
 /// One piece of a line: where it stands and its colour.
@@ -30,7 +32,13 @@ impl Highlight {
 
     /// The lines before the one that will be edited.
     pub(super) fn follow(&mut self, lines: &str) {
-        self.begun = defined(lines, &tokens(lines)).map(str::to_owned).collect();
+        let tokens = tokens(lines);
+        self.begun = defined(lines, &tokens).map(str::to_owned).collect();
+        self.open = tokens.iter().fold(0, |open, (_, terminal)| match terminal {
+            Some(Terminal::LeftParenthesis) => open + 1,
+            Some(Terminal::RightParenthesis) => open.saturating_sub(1),
+            _ => open,
+        });
     }
 
     /// The editor says why it will draw next.
@@ -52,7 +60,7 @@ impl Highlight {
         let (head, code) = command_head(line);
         let mut painted = head;
         let tokens = tokens(&line[code..]);
-        let brackets = brackets(&tokens, cursor.and_then(|pos| pos.checked_sub(code)));
+        let brackets = brackets(&tokens, self.open, cursor.and_then(|pos| pos.checked_sub(code)));
         let own: Vec<&str> = defined(&line[code..], &tokens).collect();
         let is_known = |name: &str| {
             own.contains(&name) || self.begun.iter().any(|begun| begun == name) || is_function(name)
@@ -144,8 +152,12 @@ fn pieces(
 }
 
 /// The colours of brackets: the one at the cursor and its partner, and those
-/// that close nothing.
-fn brackets(tokens: &[(Range<usize>, Option<Terminal>)], cursor: Option<usize>) -> Vec<Option<&'static str>> {
+/// that close nothing; `outer` were open before.
+fn brackets(
+    tokens: &[(Range<usize>, Option<Terminal>)],
+    mut outer: usize,
+    cursor: Option<usize>,
+) -> Vec<Option<&'static str>> {
     let mut colors = vec![None; tokens.len()];
     let mut open: Vec<usize> = Vec::new();
     let is_at = |token: usize| {
@@ -161,6 +173,7 @@ fn brackets(tokens: &[(Range<usize>, Option<Terminal>)], cursor: Option<usize>) 
                     colors[index] = Some(MATCH);
                 }
                 Some(_) => {}
+                None if outer > 0 => outer -= 1,
                 None => colors[index] = Some(MISMATCH),
             },
             _ => {}
@@ -197,6 +210,15 @@ mod tests {
                 assert_eq!(plain(&painted(line, pos)), line);
             }
         }
+    }
+
+    #[test]
+    fn brackets_of_earlier_lines_are_closed() {
+        let mut highlight = Highlight::default();
+        highlight.follow("f(1, (2");
+        let painted = highlight.line(")))", 0, |_| true);
+        assert_eq!(painted.matches(MISMATCH).count(), 1);
+        assert!(painted.starts_with("))\x1b["), "{painted}");
     }
 
     #[test]

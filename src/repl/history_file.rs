@@ -53,7 +53,12 @@ impl HistoryFile {
         let bytes = fs::read(&self.path)?;
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().collect();
-        let kept = &lines[lines.len().saturating_sub(MOST)..];
+        // Another session may have cut it just before.
+        let excess = lines.len().saturating_sub(MOST);
+        if excess <= SLACK {
+            return Ok(());
+        }
+        let kept = &lines[excess..];
         write_atomically(&self.path, (kept.join("\n") + "\n").as_bytes())
     }
 

@@ -1,10 +1,10 @@
 //! The commands that show: help, definitions, stages of the compiler, figures.
 
 use super::command::{self, COMMANDS, Trouble};
+use super::denotation::Denotation;
 use super::session::Session;
-use crate::State;
-use crate::config::Mode;
 use crate::context::{Description, Stage};
+use crate::{State, Tier};
 
 pub(super) fn help(session: &mut Session<'_>, topic: &str) -> Result<(), Trouble> {
     if topic.is_empty() {
@@ -16,16 +16,16 @@ pub(super) fn help(session: &mut Session<'_>, topic: &str) -> Result<(), Trouble
         session.screen.line(&format!("{}\n    {}", head(command).trim_end(), command.help));
         return Ok(());
     }
-    let documented = described(session, topic);
-    if let Some(text) = documented.or_else(|| host_function(session, topic)) {
-        session.screen.line(&text);
-    } else if let Ok(value) = session.context.variable(topic) {
-        session.screen.line(&format!("{topic} = {}, a variable", crate::output::format_number(value)));
-    } else if command::find(topic).is_ok() {
-        return help(session, &format!(":{topic}"));
-    } else {
-        return Err(Trouble::Text(format!("nothing is known of `{topic}`")));
-    }
+    let denoted = match Denotation::of(session.context, topic) {
+        Err(_) if command::find(topic).is_ok() => return help(session, &format!(":{topic}")),
+        denoted => denoted?,
+    };
+    let text = match &denoted {
+        Denotation::Definition(name) => described(session, name),
+        Denotation::Host(name) => host_function(session, name),
+        Denotation::Variable(name) => Some(variable(session, name)),
+    };
+    session.screen.line(&text.unwrap_or_default());
     Ok(())
 }
 
@@ -72,18 +72,29 @@ fn described(session: &Session<'_>, name: &str) -> Option<String> {
     Some(text)
 }
 
+fn variable(session: &Session<'_>, name: &str) -> String {
+    let line = Denotation::Variable(name.to_owned()).line(session.context);
+    match session.context.users(name).as_slice() {
+        [] => line,
+        users => format!("{line}\n{:<10} {}", "used by", users.join(", ")),
+    }
+}
+
 fn host_function(session: &Session<'_>, name: &str) -> Option<String> {
     let signature = session.context.signature(name)?;
     Some(format!("{signature}\n    a function of the host"))
 }
 
+/// The state, and once there is code its tier and size.
 fn state_of(session: &Session<'_>, known: &Description) -> String {
-    match known.state {
-        State::Materialized if session.context.engine().mode() == Mode::Interpret => "interpreted".into(),
-        State::Materialized => {
-            format!("materialized, native {:?}, {}", known.level, bytes(known.code_bytes))
+    let size = || bytes(known.code_bytes);
+    match (known.state, known.tier) {
+        (State::Materialized, Some(Tier::Quick)) => format!("materialized, quick, {}", size()),
+        (State::Materialized, Some(Tier::Full)) => {
+            format!("materialized, full {:?}, {}", session.context.engine().level(), size())
         }
-        other => other.text().to_owned(),
+        (State::Materialized, None) => "materialized, tape".into(),
+        (other, _) => other.text().to_owned(),
     }
 }
 
@@ -109,13 +120,15 @@ pub(super) fn list(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
 }
 
 pub(super) fn state(session: &mut Session<'_>, name: &str) -> Result<(), Trouble> {
-    match session.context.describe(name) {
-        Some(known) => session.screen.line(&format!("{} {}", known.signature, state_of(session, &known))),
-        None if session.context.is_function(name) => {
-            session.screen.line(&format!("{name} is a function of the host"));
-        }
-        None => session.screen.line(&format!("{name} is {}", State::NotDefined.text())),
-    }
+    let denoted = Denotation::of(session.context, name)?;
+    let line = denoted.line(session.context);
+    let known = match &denoted {
+        Denotation::Definition(name) => session.context.describe(name),
+        Denotation::Variable(_) | Denotation::Host(_) => None,
+    };
+    session
+        .screen
+        .line(&known.map_or(line, |known| format!("{} {}", known.signature, state_of(session, &known))));
     Ok(())
 }
 
@@ -127,6 +140,10 @@ pub(super) fn ast(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> 
     listing(session, Stage::Ast, text)
 }
 
+pub(super) fn tape(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+    listing(session, Stage::Tape, text)
+}
+
 pub(super) fn ir(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
     listing(session, Stage::Ir, text)
 }
@@ -136,7 +153,11 @@ pub(super) fn asm(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> 
 }
 
 fn listing(session: &mut Session<'_>, stage: Stage, text: &str) -> Result<(), Trouble> {
-    let listing = session.context.listing(stage, text)?;
+    let text = match Denotation::of(session.context, text) {
+        Ok(Denotation::Definition(name)) => name,
+        Ok(Denotation::Variable(_) | Denotation::Host(_)) | Err(_) => text.to_owned(),
+    };
+    let listing = session.context.listing(stage, &text)?;
     session.screen.line(&listing);
     Ok(())
 }
@@ -156,7 +177,13 @@ pub(super) fn stats(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
     for (what, count) in counts {
         session.screen.line(&format!("{what:<21} {count:>10}"));
     }
-    for (what, time) in [("parse", stats.parse_ms), ("compile", stats.compile_ms), ("run", stats.run_ms)] {
+    let times = [
+        ("parse", stats.parse_ms),
+        ("compile, all workers", stats.compile_ms),
+        ("  waited for", stats.wait_ms),
+        ("run", stats.run_ms),
+    ];
+    for (what, time) in times {
         session.screen.line(&format!("{what:<21} {time:>10.3} ms"));
     }
     Ok(())

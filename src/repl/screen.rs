@@ -1,6 +1,7 @@
 //! Where answers go: one stream for values, program output and messages, so
 //! that they keep their order.
 
+use crate::error::Error;
 use crate::host::Output;
 use crate::output::LineOutput;
 use parking_lot::Mutex;
@@ -45,6 +46,15 @@ impl Screen {
         lines.flush()
     }
 
+    /// Shows what was printed before an error, and has the error begin a line.
+    pub(super) fn make_way(&self, error: &Error) {
+        if self.is_watched && error.is_interrupt() {
+            // The terminal has shown `^C`.
+            let _ = self.lines.lock().byte(b'\n');
+        }
+        let _ = self.settle();
+    }
+
     /// Keeps what is written from now on, until [`release`](Self::release).
     pub(super) fn capture(&self) {
         self.replace(Target::Captured(Vec::new()));
@@ -81,6 +91,10 @@ impl Output for Screen {
         let mut lines = self.lines.lock();
         lines.byte(byte)?;
         if self.is_watched && byte == b'\n' { lines.flush() } else { Ok(()) }
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        self.lines.lock().end_line()
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! A session: one context, and the answers to what is typed.
 
 use super::command::{self, Trouble};
+use super::denotation::Denotation;
 use super::file::{self, write_atomically};
 use super::input;
 use super::palette::{FAINT, paint};
@@ -9,7 +10,7 @@ use super::screen::Screen;
 use super::watch::Watches;
 use crate::cli::report::Reporter;
 use crate::cli::run::read;
-use crate::context::{Change, Context, Outcome};
+use crate::context::{Change, Context, Outcome, literal};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::source::Source;
@@ -163,8 +164,7 @@ impl<'c> Session<'c> {
                 Ok(outcome) => tell(context, &outcome, feedback, &screen, reporter, &mut tally),
                 Err(error) => {
                     tally.failed += 1;
-                    // What was printed before the error is shown before it.
-                    let _ = screen.settle();
+                    screen.make_way(&error);
                     reporter.error(&error);
                 }
             }
@@ -195,13 +195,13 @@ impl<'c> Session<'c> {
 
     fn error(&mut self, error: &Error) {
         self.failed = true;
-        let _ = self.screen.settle();
+        self.screen.make_way(error);
         self.reporter.error(error);
     }
 
     /// A text in a quiet colour.
     pub(super) fn faint(&self, text: &str) -> String {
-        if self.reporter.color() { paint(FAINT, text) } else { text.to_owned() }
+        if self.reporter.colors().stdout { paint(FAINT, text) } else { text.to_owned() }
     }
 
     fn declare_ans(&mut self) {
@@ -214,11 +214,10 @@ impl<'c> Session<'c> {
             self.screen.line(nothing);
         }
         for change in changes {
-            let signature = self.context.signature(&change.name);
-            match signature.filter(|_| change.is_defined) {
-                Some(signature) => self.screen.line(&format!("{signature} restored")),
-                None => self.screen.line(&format!("{} dropped", change.name)),
-            }
+            let signature = self.context.signature(&change.name).filter(|_| !change.is_variable);
+            let what = signature.filter(|_| change.is_defined).unwrap_or_else(|| change.name.clone());
+            let became = if change.is_defined { "restored" } else { "dropped" };
+            self.screen.line(&format!("{what} {became}"));
             for warning in &change.warnings {
                 let _ = self.screen.settle();
                 self.reporter.diagnostic(warning);
@@ -326,15 +325,7 @@ pub(super) fn save(session: &mut Session<'_>, argument: &str) -> Result<(), Trou
 }
 
 pub(super) fn edit(session: &mut Session<'_>, name: &str) -> Result<(), Trouble> {
-    let known = session.context.describe(name);
-    let before = match &known {
-        Some(known) => {
-            let lines = known.documentation.iter().flat_map(|documentation| documentation.lines());
-            let documentation: String = lines.map(|line| format!("## {line}\n")).collect();
-            documentation + &known.text + "\n"
-        }
-        None => format!("def {name}()\n"),
-    };
+    let before = editable(session.context, name);
     let after = in_editor(&before)?;
     if after == before {
         session.screen.line("unchanged");
@@ -342,6 +333,22 @@ pub(super) fn edit(session: &mut Session<'_>, name: &str) -> Result<(), Trouble>
         session.run(&Source::new("<edit>", after), Feedback::Each);
     }
     Ok(())
+}
+
+/// The text that defines what a name denotes, or the beginning of one.
+fn editable(context: &Context, name: &str) -> String {
+    let known = match Denotation::of(context, name) {
+        Ok(Denotation::Definition(name)) => context.describe(&name),
+        Ok(Denotation::Variable(name)) => {
+            let value = context.variable(&name).map(literal);
+            return format!("var {name} = {}\n", value.unwrap_or_default());
+        }
+        Ok(Denotation::Host(_)) | Err(_) => None,
+    };
+    let Some(known) = known else { return format!("def {name}()\n") };
+    let lines = known.documentation.iter().flat_map(|documentation| documentation.lines());
+    let documentation: String = lines.map(|line| format!("## {line}\n")).collect();
+    documentation + &known.text + "\n"
 }
 
 /// Lets the user change a text in the editor of their choice.
@@ -379,10 +386,27 @@ pub(super) fn redo(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
 }
 
 pub(super) fn drop(session: &mut Session<'_>, name: &str) -> Result<(), Trouble> {
-    session.context.drop_function(name)?;
-    let callers = session.context.callers(name);
-    match callers.as_slice() {
+    let name = match Denotation::of(session.context, name)? {
+        Denotation::Definition(name) => name,
+        Denotation::Variable(name) => {
+            session.context.drop_variable(&name)?;
+            session.screen.line(&format!("{name} dropped"));
+            return Ok(());
+        }
+        Denotation::Host(name) => {
+            return Err(Trouble::Text(format!(
+                "`{name}` is a function of the host, which cannot be dropped"
+            )));
+        }
+    };
+    let callers = session.context.callers(&name);
+    session.context.drop_function(&name)?;
+    let left: Vec<String> = callers.into_iter().filter(|caller| *caller != name).collect();
+    match left.as_slice() {
         [] => session.screen.line(&format!("{name} dropped")),
+        _ if session.context.is_function(&name) => {
+            session.screen.line(&format!("{name} dropped; {} will call the host's", left.join(", ")));
+        }
         callers => session.screen.line(&format!("{name} dropped; {} will fail", callers.join(", "))),
     }
     Ok(())

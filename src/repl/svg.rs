@@ -101,6 +101,8 @@ fn path(curve: &Curve, range: (f64, f64), x: impl Fn(f64) -> f64, y: impl Fn(f64
     commands
 }
 
+/// A text as XML has it, in which control characters cannot stand.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    let shown: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    shown.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -8,9 +8,10 @@
 
 use super::spans::Spans;
 use crate::host::Intrinsic;
-use crate::name::Name;
+use crate::name::{Name, Names};
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
+use std::sync::Arc;
 
 /// The name of the function that a top-level expression becomes.
 pub const EXPRESSION: &str = "";
@@ -123,6 +124,27 @@ impl Function {
     /// Whether it uses the instruction for an exact host function.
     pub fn uses_intrinsic(&self, intrinsic: Intrinsic) -> bool {
         self.nodes.contains(&Node::Intrinsic(intrinsic))
+    }
+
+    /// Whether it reads or assigns a variable of the context.
+    pub fn uses_variable(&self, name: Name) -> bool {
+        self.nodes.contains(&Node::Variable(name)) || self.nodes.contains(&Node::SetVariable(name))
+    }
+
+    /// The same function, with calls of what the program defines itself instead
+    /// of instructions for exact host functions.
+    pub fn without_bound_intrinsics(
+        self: &Arc<Self>,
+        names: &Names,
+        is_bound: impl Fn(Name) -> bool,
+    ) -> Arc<Self> {
+        let mut plain = self.clone();
+        for intrinsic in Intrinsic::ALL.into_iter().filter(|intrinsic| self.uses_intrinsic(*intrinsic)) {
+            if let Some(name) = names.get(intrinsic.text()).filter(|name| is_bound(*name)) {
+                plain = Arc::new(plain.without_intrinsic(intrinsic, name));
+            }
+        }
+        plain
     }
 
     /// Where it first uses the instruction for an exact host function.

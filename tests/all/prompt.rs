@@ -153,6 +153,83 @@ fn junk_on_standard_input_is_answered() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.err().contains("error["), "{}", ran.err());
     assert!(!ran.err().contains("bug"), "{}", ran.err());
+    assert_eq!(lines(&ran).last(), Some(&"2"));
+}
+
+#[test]
+fn whatever_has_a_name_can_be_dropped() {
+    let folder = Folder::new("drop");
+    let ran = session(
+        &folder,
+        "def binary | 5 (a b) a + b\ndef unary ! (x) x * 2\ndef f(x) !x | v()\nvar v = 7, w = 1\n\
+         :drop !\n:drop binary |\n:drop w\n:undo\nw\n:drop ans\n\
+         def sin(x) x\ndef g(x) sin(x) + w\n:drop sin\ng(0)\n:drop f\n",
+    );
+    let expected = [
+        "binary | 5 (a b) defined",
+        "unary ! (x) defined",
+        "f(x) defined",
+        "v = 7",
+        "w = 1",
+        "unary! dropped; f will fail",
+        "binary| dropped; f will fail",
+        "w dropped",
+        "w restored",
+        "1",
+        "ans dropped",
+        "sin(x) defined",
+        "g(x) defined",
+        "sin dropped; g will call the host's",
+        "1",
+        "f dropped",
+    ];
+    assert_eq!(lines(&ran), expected);
+    let refused = session(&folder, "var w = 1\ndef g(x) w = x\n:drop w\n:drop cos\n:drop +\n?w\n");
+    let expected = [
+        "error: `w` is used by g",
+        "error: `cos` is a function of the host, which cannot be dropped",
+        "error: `+` is not defined",
+    ];
+    assert_eq!(refused.err().lines().collect::<Vec<_>>(), expected);
+    assert_eq!(lines(&refused)[2..], ["w = 1, a variable", "used by    g"]);
+}
+
+#[test]
+fn every_definition_shows_its_own_tier() {
+    let typed = "def quick(x) x + 1\ndef full(n) if n < 1 then 0 else full(n - 1)\ndef never() 1\n\
+                 quick(1) + full(1)\n:list\n:state quick\n";
+    let tiers = |arguments: &[&str]| -> Vec<String> {
+        let ran = feed(kal().args(["repl", "--no-init"]).args(arguments), typed.as_bytes());
+        let of = |name: &str| ran.out().lines().rfind(|line| line.starts_with(name)).map(str::to_owned);
+        ["full(n)", "never()", "quick(x)"].iter().filter_map(|name| of(name)).collect()
+    };
+    let starts = |found: Vec<String>, expected: [&str; 3]| {
+        let fits = found.iter().zip(expected).all(|(line, start)| {
+            let (_, state) = line.split_once(')').expect("a signature");
+            state.trim_start().starts_with(start)
+        });
+        assert!(found.len() == 3 && fits, "{found:?}");
+    };
+    starts(tiers(&[]), ["materialized, full O2, ", "pending", "materialized, quick, "]);
+    starts(
+        tiers(&["--no-tier-up", "-O1"]),
+        ["materialized, full O1, ", "pending", "materialized, full O1, "],
+    );
+    starts(tiers(&["--interpret"]), ["materialized, tape", "pending", "materialized, tape"]);
+}
+
+#[test]
+fn every_stage_is_shown_where_programs_are_interpreted() {
+    let folder = Folder::new("stages");
+    let typed = b"def f(x) x * 2\n:tape f\n:ir f\n:asm f\nf(21)\n:tape sin(1)\n:tape 1 +\n2\n";
+    let mut command = kal();
+    command.args(["repl", "--no-init", "--interpret"]).current_dir(folder.path());
+    let ran = feed(&mut command, typed);
+    assert_eq!(ran.err(), "");
+    for part in ["f: 1 local, ", "_ = x * 2", "fmul double", "f$impl:", "\n42\n", "_ = host sin", "_ = _ + 2"]
+    {
+        assert!(ran.out().contains(part), "{part}: {}", ran.out());
+    }
 }
 
 #[test]
@@ -174,12 +251,74 @@ fn curves_fit_their_width_and_files_are_pictures() {
     let ran = session(&folder, ":plot x < 1, x = 0..2 --svg a b.svg\n:plot 0/0, x = 0..1\n:plot sin 1..0\n");
     assert_eq!(lines(&ran), ["a b.svg: drawn"]);
     let svg = std::fs::read_to_string(folder.path().join("a b.svg")).expect("it was drawn");
-    assert!(svg.starts_with("<svg ") && svg.contains("x &lt; 1") && svg.ends_with("</svg>\n"), "{svg}");
+    assert!(svg.contains("<title>x &lt; 1</title>"), "{svg}");
+    let elements = elements(&svg);
+    let (root, attributes) = &elements[0];
+    assert_eq!(root, "svg");
+    assert!(attributes.contains(&("xmlns".into(), "http://www.w3.org/2000/svg".into())), "{attributes:?}");
+    assert!(attributes.contains(&("viewBox".into(), "0 0 860 500".into())), "{attributes:?}");
+    let of_curve = |(name, attributes): &&(String, Vec<(String, String)>)| {
+        name == "path" && attributes.contains(&("class".into(), "curve".into()))
+    };
+    let (_, curve) = elements.iter().find(of_curve).expect("there is a curve");
+    let (_, path) = curve.iter().find(|(name, _)| name == "d").expect("it has a path");
+    let points: Vec<f64> = path
+        .split(['M', 'L', ' '])
+        .filter(|part| !part.is_empty())
+        .map(|part| part.parse().unwrap())
+        .collect();
+    // A step from 1 to 0 in the middle of the frame.
+    assert!(points.len() == 4000 && points[0] == 70.0 && points[3998] == 830.0, "{path}");
+    assert!(points[1] < points[3999] && points[1] == points[1001] && points[3001] == points[3999]);
     let expected = [
         "error: 0/0 has no finite value there",
         "error: the plot's limits must be two numbers, the lower one first",
     ];
     assert_eq!(ran.err().lines().collect::<Vec<_>>(), expected);
+}
+
+/// The elements of an XML document, in the order in which they begin, with
+/// their attributes. Panics if it is not well formed.
+fn elements(document: &str) -> Vec<(String, Vec<(String, String)>)> {
+    let mut elements = Vec::new();
+    let mut open: Vec<&str> = Vec::new();
+    let (text, mut rest) = document.split_once('<').expect("there is an element");
+    assert_eq!(text.trim(), "");
+    loop {
+        let (tag, after) = rest.split_once('>').expect("a tag ends");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+        } else {
+            let inner = tag.strip_suffix('/').unwrap_or(tag);
+            let (name, attributes) = inner.split_once(' ').unwrap_or((inner, ""));
+            let parts: Vec<&str> = attributes.split('"').collect();
+            assert!(parts.len() % 2 == 1 && parts[parts.len() - 1].trim().is_empty(), "{tag}");
+            let attribute = |pair: &[&str]| {
+                let name = pair[0].trim().strip_suffix('=').expect("a name and a value");
+                assert!(!pair[1].contains('<'), "{tag}");
+                (name.to_owned(), pair[1].to_owned())
+            };
+            elements.push((name.to_owned(), parts.chunks_exact(2).map(attribute).collect()));
+            if inner.len() == tag.len() {
+                open.push(name);
+            }
+        }
+        let (text, next) = match after.split_once('<') {
+            Some((text, next)) => (text, Some(next)),
+            None => (after, None),
+        };
+        let is_reference =
+            |part: &str| ["amp;", "lt;", "gt;", "quot;"].iter().any(|name| part.starts_with(name));
+        assert!(text.split('&').skip(1).all(is_reference), "{text}");
+        match next {
+            Some(next) if !open.is_empty() => rest = next,
+            Some(next) => panic!("something follows the root: {next}"),
+            None => {
+                assert_eq!((open.len(), text), (0, "\n"));
+                return elements;
+            }
+        }
+    }
 }
 
 fn is_dotted(character: char) -> bool {

@@ -53,7 +53,7 @@ pub fn mistakes_are_drawn(text: &str) {
     let names = Names::new();
     let (_, diagnostics) = parse_all(&Source::new("test", text), &names, &mut Operators::new(&names));
     for diagnostic in diagnostics {
-        let drawn = draw::draw(&diagnostic, false);
+        let drawn = draw::draw(&diagnostic, draw::Style::default());
         assert!(drawn.starts_with(&format!("error[{}]: ", diagnostic.code)), "{text:?}\n{drawn}");
         assert!(drawn.contains('^'), "no place is marked\n{text:?}\n{drawn}");
         assert!(drawn.chars().all(|character| character == '\n' || !character.is_control()), "{drawn:?}");

@@ -9,7 +9,8 @@ fn seeds_pass_their_targets() {
     let mut cases = Vec::new();
     for (name, target) in TARGETS {
         let folder = directory("fuzz/seeds").join(name);
-        let seeds = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let seeds =
+            std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         let before = cases.len();
         cases.extend(seeds.map(|seed| (*target, seed.expect("the folder can be read").path())));
         assert!(cases.len() > before, "{} is empty", folder.display());

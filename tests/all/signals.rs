@@ -46,7 +46,8 @@ fn prepare(terminal: &mut Terminal) {
 /// Defines a function that takes seconds to compile: from a file, since the
 /// prompt draws anew at each key.
 fn define_long(terminal: &mut Terminal, folder: &Folder, round: u64) {
-    let terms: Vec<String> = (0..40_000).map(|index| format!("sin(x*{})*pow(x,{index})", round + index)).collect();
+    let terms: Vec<String> =
+        (0..40_000).map(|index| format!("sin(x*{})*pow(x,{index})", round + index)).collect();
     let path = folder.path().join(format!("long{round}.kal"));
     std::fs::write(&path, format!("def long(x) {}", terms.join("+"))).expect("it can be written");
     terminal.press(&format!(":load {}\r", path.display()));
@@ -134,8 +135,7 @@ const ENDLESS_PROGRAMS: [&str; 3] = [
 ];
 
 /// How a program may be run, as arguments.
-const WAYS: [&str; 7] =
-    ["--interpret", "-O0", "-O2", "-O3", "--no-tier-up", "--tier-up-after=2", "--eager"];
+const WAYS: [&str; 7] = ["--interpret", "-O0", "-O2", "-O3", "--no-tier-up", "--tier-up-after=2", "--eager"];
 
 /// Ends a command that runs a program without an end; its code, or the number
 /// of the signal that ended it, negative.

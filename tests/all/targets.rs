@@ -104,9 +104,10 @@ fn questions(program: &Program) -> Vec<Item> {
     let mut known: Vec<(&str, usize)> = program.0.iter().filter_map(signature).collect();
     known.sort_unstable();
     known.dedup();
-    let calls = known.into_iter().filter(|(name, _)| !name.contains(' ')).flat_map(|(name, arity)| {
-        [1.0, -2.5].map(|first| Item::call(name, &vec![first; arity]))
-    });
+    let calls = known
+        .into_iter()
+        .filter(|(name, _)| !name.contains(' '))
+        .flat_map(|(name, arity)| [1.0, -2.5].map(|first| Item::call(name, &vec![first; arity])));
     variables.chain(calls).collect()
 }
 
@@ -117,7 +118,13 @@ fn last_definitions(program: &Program) -> Vec<Item> {
         let later = program.0[index + 1..].iter().filter_map(signature);
         signature(item).is_some_and(|own| later.into_iter().all(|other| other.0 != own.0))
     };
-    let last: Vec<Item> = program.0.iter().enumerate().filter(|(index, item)| is_last(*index, item)).map(|(_, item)| item.clone()).collect();
+    let last: Vec<Item> = program
+        .0
+        .iter()
+        .enumerate()
+        .filter(|(index, item)| is_last(*index, item))
+        .map(|(_, item)| item.clone())
+        .collect();
     let variables = program.0.iter().filter(|item| matches!(item, Item::Variables(_))).cloned();
     let (operators, functions): (Vec<Item>, Vec<Item>) = last.into_iter().partition(is_operator);
     variables.chain(operators).chain(functions).collect()

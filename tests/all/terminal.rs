@@ -79,12 +79,25 @@ impl Terminal {
     }
 
     pub fn with(folder: &Folder, arguments: &[&str], environment: &[(&str, &str)], columns: u16) -> Self {
-        let size = PtySize { rows: 40, cols: columns, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).expect("there are pseudo-terminals");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kal"));
         command.args(["repl", "--no-init"]);
         command.args(arguments);
+        let mut terminal = Self::running(folder, command, environment, columns);
+        terminal.wait_for("kal> ");
+        terminal
+    }
+
+    /// A terminal with any command, `KAL` being the binary.
+    fn running(
+        folder: &Folder,
+        mut command: CommandBuilder,
+        environment: &[(&str, &str)],
+        columns: u16,
+    ) -> Self {
+        let size = PtySize { rows: 40, cols: columns, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("there are pseudo-terminals");
         command.cwd(folder.path());
+        command.env("KAL", env!("CARGO_BIN_EXE_kal"));
         command.env("TERM", "xterm-256color");
         command.env("XDG_STATE_HOME", folder.path());
         command.env_remove("NO_COLOR");
@@ -107,9 +120,16 @@ impl Terminal {
                 }
             }
         });
-        let mut terminal = Self { child, keyboard, screen, seen: 0, _master: pair.master };
-        terminal.wait_for("kal> ");
-        terminal
+        Self { child, keyboard, screen, seen: 0, _master: pair.master }
+    }
+
+    /// What a shell command shows, to its end.
+    fn shell(folder: &Folder, line: &str) -> String {
+        let mut command = CommandBuilder::new("sh");
+        command.args(["-c", line]);
+        let mut terminal = Self::running(folder, command, &[], 80);
+        assert!(!terminal.appears("\0", PATIENCE), "nothing shows this");
+        terminal.shown()
     }
 
     pub fn press(&mut self, keys: &str) {
@@ -216,6 +236,93 @@ fn history_is_recalled_also_by_the_next_session() {
 }
 
 #[test]
+fn an_entry_of_several_lines_comes_back_whole() {
+    let folder = Folder::new("recall");
+    let mut terminal = Terminal::new(&folder);
+    terminal.press("def area(r)\r");
+    terminal.wait_for("...> ");
+    terminal.press("  3 *\r");
+    terminal.wait_for("...> ");
+    terminal.press("  r ^ 2\r");
+    terminal.wait_for("area(r) defined");
+    terminal.wait_for("kal> ");
+    terminal.press(UP);
+    terminal.wait_for("r ^ 2");
+    // The cursor is at the end of the entry: its last digit becomes a 3, and
+    // one line above, `3 *` becomes `30 *`.
+    terminal.press("\x7f3");
+    terminal.press(UP);
+    terminal.press("\x05\x1b[D\x1b[D0");
+    terminal.press(ENTER);
+    terminal.wait_for("area(r) redefined");
+    terminal.wait_for("kal> ");
+    terminal.answer("area(2)", "240");
+}
+
+#[test]
+fn two_sessions_share_the_history() {
+    const EACH: usize = 30;
+    let folder = Folder::new("racing");
+    let path = folder.path().join("kal/history");
+    std::fs::create_dir_all(folder.path().join("kal")).expect("a directory");
+    // Too long, so both sessions cut it when they start.
+    let old = (0..12_000).fold(String::new(), |text, number| text + &format!("{number}\n"));
+    std::fs::write(&path, old).expect("it can be written");
+    std::thread::scope(|scope| {
+        for session in 1..=2 {
+            let folder = &folder;
+            scope.spawn(move || {
+                let mut terminal = Terminal::new(folder);
+                for number in 0..EACH {
+                    terminal.answer(&format!("{number} + {session}000"), &format!("{session}"));
+                }
+                terminal.press(CTRL_D);
+                assert_eq!(terminal.ends(), 0);
+            });
+        }
+    });
+    let history = std::fs::read_to_string(&path).expect("it is text");
+    let lines: Vec<&str> = history.lines().collect();
+    assert_eq!(lines.len(), 10_000 + 2 * EACH);
+    let of_session = |session: usize| -> Vec<String> {
+        let end = format!(" + {session}000");
+        lines.iter().filter(|line| line.ends_with(&end)).map(|line| (*line).to_owned()).collect()
+    };
+    for session in 1..=2 {
+        let typed: Vec<String> = (0..EACH).map(|number| format!("{number} + {session}000")).collect();
+        assert_eq!(of_session(session), typed);
+    }
+    assert_eq!(lines[9_999], "11999");
+}
+
+#[test]
+fn colour_depends_on_where_each_stream_goes() {
+    let folder = Folder::new("streams");
+    let session = r"printf 'def f(x) x\n:list\nf()\n' | $KAL repl --no-init";
+    let file = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("it was written");
+    let shown = Terminal::shell(&folder, &format!("{session} 2>errors"));
+    assert!(shown.contains("\x1b[2m1 defined"), "{shown}");
+    assert!(file("errors").contains("E0205") && !file("errors").contains('\x1b'), "{}", file("errors"));
+    let shown = Terminal::shell(&folder, &format!("{session} >answers"));
+    assert!(shown.contains("E0205") && shown.contains('\x1b'), "{shown}");
+    assert!(file("answers").contains("1 defined") && !file("answers").contains('\x1b'));
+}
+
+#[test]
+fn diagnostics_begin_a_line() {
+    let folder = Folder::new("unfinished");
+    let wrong = "putchard(66) + missing()";
+    let shown = Terminal::shell(&folder, &format!("$KAL --color never -e '{wrong}'"));
+    assert!(shown.starts_with("B\r\nerror[E0301]"), "{shown:?}");
+    // Other readers get what the program has printed and nothing else.
+    let shown = Terminal::shell(&folder, &format!("$KAL -e '{wrong}' 2>errors | od -c"));
+    assert!(shown.starts_with("0000000   B\r\n0000001"), "{shown:?}");
+    let mut terminal = Terminal::with(&folder, &["--color", "never"], &[], 80);
+    terminal.press(&format!("{wrong}\r"));
+    terminal.wait_for("\nB\nerror[E0301]");
+}
+
+#[test]
 fn names_commands_and_files_are_completed() {
     let folder = Folder::new("completion");
     std::fs::write(folder.path().join("program.kal"), "20 + 1").expect("it can be written");
@@ -277,9 +384,22 @@ fn ctrl_c_stops_what_runs() {
     terminal.press("for i = printd(17), 1 in i\r");
     terminal.wait_for("\n17");
     terminal.press(CTRL_C);
-    terminal.wait_for("error[E0304]");
+    terminal.wait_for("^C\nerror[E0304]");
     terminal.wait_for("kal> ");
     terminal.answer("6 * 7", "42");
+}
+
+#[test]
+fn long_lines_are_cut_to_the_terminal() {
+    let folder = Folder::new("narrow");
+    let mut terminal = Terminal::with(&folder, &["--color", "never"], &[], 60);
+    let sum = "1 + ".repeat(40);
+    terminal.press(&format!("{sum}nothing + {sum}1\r"));
+    terminal.wait_for("error[E0201]");
+    terminal.wait_for("kal> ");
+    let shown = terminal.shown();
+    let source = shown.lines().find(|line| line.starts_with(" 1 |")).expect("the source line");
+    assert!(source.contains("nothing") && source.trim_end().chars().count() <= 60, "{shown}");
 }
 
 #[test]
