@@ -8,8 +8,11 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
+/// Sets a mode.
+type Configure = fn(Config) -> Config;
+
 /// Every way to run a program. The first is what the others are compared with.
-pub const MODES: &[(&str, fn(Config) -> Config)] = &[
+pub const MODES: &[(&str, Configure)] = &[
     ("--interpret", |config| config.mode(Mode::Interpret)),
     ("--lazy -O0", |config| config.level(Level::O0)),
     ("--lazy -O1", |config| config.level(Level::O1).tier_up(TierUp::Never)),

@@ -10,8 +10,11 @@ use crate::reading;
 use kal::{Config, Engine, Limits, TierUp};
 use std::cell::LazyCell;
 
+/// Does something with bytes.
+type Target = fn(&[u8]);
+
 /// A target of this file: its name, which is that of its folder of seeds.
-pub const TARGETS: &[(&str, fn(&[u8]))] =
+pub const TARGETS: &[(&str, Target)] =
     &[("text", text), ("programs", programs), ("redefinitions", redefinitions), ("api", api)];
 
 /// A program that runs for longer says nothing new.
