@@ -22,25 +22,25 @@ type Kernel = (&'static str, &'static str, &'static str, u64);
 /// most in.
 const KERNELS: &[Kernel] = &[
     ("fib", "def fib(n) if n < 2 then n else fib(n-1) + fib(n-2)
-             def work(n) var s in (for i = 1, i < n in s = s + fib(25)) + s", "work", 2_500),
+             def work(n) var s in (for i = 1, i < n in s = s + fib(25)) + s", "work", 8_000),
     ("ackermann", "def ack(m n) if m < 1 then n + 1 else if n < 1 then ack(m-1, 1) else ack(m-1, ack(m, n-1))
-             def work(n) var s in (for i = 1, i < n in s = s + ack(2, 60)) + s", "work", 60_000),
+             def work(n) var s in (for i = 1, i < n in s = s + ack(2, 60)) + s", "work", 120_000),
     ("tak", "def tak(x y z) if y < x then tak(tak(x-1, y, z), tak(y-1, z, x), tak(z-1, x, y)) else z
-             def work(n) var s in (for i = 1, i < n in s = s + tak(12, 8, 4)) + s", "work", 30_000),
+             def work(n) var s in (for i = 1, i < n in s = s + tak(12, 8, 4)) + s", "work", 400_000),
     ("gcd", "def gcd(a b) if b == 0 then a else gcd(b, a % b)
              def work(n) var s in (for i = 1, i < n in s = s + gcd(i, 720720)) + s", "work", 6_000_000),
     ("empty loop", "def work(n) for i = 1, i < n in i", "work", 800_000_000),
     ("sum", "def work(n) var s in (for i = 1, i < n in s = s + 1 / (i * i)) + s", "work", 400_000_000),
     ("nested loops", "def work(n) var s in (for i = 1, i < n in for j = 1, j < 10 in s = s + i * j) + s", "work", 80_000_000),
     ("collatz", "def steps(n) var c in (for k = 0, n > 1 in var t = (if n % 2 == 0 then n = n / 2 else n = 3*n + 1) in c = c + 1) + c
-             def work(n) var s in (for i = 1, i < n in s = s + steps(i)) + s", "work", 600_000),
+             def work(n) var s in (for i = 1, i < n in s = s + steps(i)) + s", "work", 2_000_000),
     ("primes", "def prime(n) var p = 1 in (for d = 2, d * d <= n && p, 1 in p = n % d != 0 || n == d) + p
-             def work(n) var s in (for i = 2, i < n in s = s + prime(i)) + s", "work", 800_000),
+             def work(n) var s in (for i = 2, i < n in s = s + prime(i)) + s", "work", 2_000_000),
     ("mandelbrot", "def rounds(cr ci) var zr, zi, n in (for k = 1, k < 255 && zr*zr + zi*zi < 4 in
                var t = zr*zr - zi*zi + cr, u = (zi = 2*zr*zi + ci), v = (zr = t) in n = n + 1) + n
-             def work(n) var s in (for y = 1, y < n in for x = 1, x < 100 in s = s + rounds(x*3/100 - 2, y*2/n - 1)) + s", "work", 12_000),
+             def work(n) var s in (for y = 1, y < n in for x = 1, x < 100 in s = s + rounds(x*3/100 - 2, y*2/n - 1)) + s", "work", 50_000),
     ("newton", "def root(x) var r = x in (for i = 1, i < 20 in r = (r + x / r) / 2) + r
-             def work(n) var s in (for i = 1, i < n in s = s + root(i)) + s", "work", 4_000_000),
+             def work(n) var s in (for i = 1, i < n in s = s + root(i)) + s", "work", 20_000_000),
     ("simpson", "def f(x) x*x*x - 2*x + 1
              def work(n) var s in (for i = 1, i < n in s = s + f(i/n) + 4*f((i+0.5)/n) + f((i+1)/n)) + s", "work", 150_000_000),
     ("sines", "def work(n) var s in (for i = 1, i < n in s = s + sin(i) * cos(i)) + s", "work", 20_000_000),
@@ -51,7 +51,7 @@ const KERNELS: &[Kernel] = &[
 ];
 
 /// How much smaller the size is at which instructions are counted.
-const SMALLER: u64 = 50;
+const SMALLER: u64 = 500;
 
 /// How often each program is timed.
 const ROUNDS: usize = 9;

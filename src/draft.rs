@@ -10,7 +10,7 @@ use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, EXPRESSION, Function};
 use crate::sema::{self, Environment, arguments};
 use crate::source::Source;
-use crate::syntax::lexer::lex;
+use crate::syntax::lexer::{LONGEST_SOURCE, Pieces};
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, Parser};
 use rustc_hash::FxHashMap;
@@ -57,8 +57,8 @@ impl<'a> Draft<'a> {
             items: Vec::new(),
             diagnostics: Vec::new(),
         };
-        match lex(source, names) {
-            Ok(tokens) => draft.items(Parser::new(&tokens, names, limits), operators),
+        match Pieces::new(source, names, LONGEST_SOURCE) {
+            Ok(pieces) => draft.pieces(pieces, limits, operators),
             Err(diagnostic) => draft.diagnostics.push(diagnostic),
         }
         draft.calls();
@@ -89,8 +89,14 @@ impl<'a> Draft<'a> {
         self.compiled.iter().map(|function| &**function).zip(symbols).collect()
     }
 
-    fn items(&mut self, mut parser: Parser<'_>, mut operators: Operators) {
-        while let Some(item) = parser.next_item(&operators) {
+    fn pieces(&mut self, pieces: Pieces<'_>, limits: Limits, mut operators: Operators) {
+        for tokens in pieces {
+            self.items(Parser::new(&tokens, self.names, limits), &mut operators);
+        }
+    }
+
+    fn items(&mut self, mut parser: Parser<'_>, operators: &mut Operators) {
+        while let Some(item) = parser.next_item(operators) {
             let checked = item.map_err(|errors| errors.diagnostics).and_then(|item| sema::check(&item, self));
             self.items.extend(checked.as_ref().ok().cloned());
             match checked {

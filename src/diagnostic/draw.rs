@@ -11,6 +11,7 @@ use crate::source::{Source, Span};
 use ariadne::{CharSet, Color, Config, IndexType, LabelAttach, Report, ReportKind};
 use serde::Serialize;
 use std::fmt::{self, Write as _};
+use unicode_width::UnicodeWidthStr;
 
 /// How a diagnostic is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -225,6 +226,13 @@ impl Excerpt {
         let row = self.rows.iter().find(|row| row.shows(start_of(label)))?;
         let start = row.column(&label.source, start_of(label));
         let end = row.column(&label.source, label.span.end.min(row.window.end)).max(start + 1);
+        let shown: String = row.text.chars().skip(start).take(end - start).collect();
+        // What has no width of its own stands above the character before.
+        let (start, end) = match (start, shown.is_empty() || shown.width() > 0) {
+            (_, true) => (start, end),
+            (0, false) => (start, end + 1),
+            (_, false) => (start - 1, end),
+        };
         let message = if label.message.is_empty() { "here" } else { &label.message };
         Some(Mark {
             range: row.start + start..row.start + end,
@@ -519,6 +527,9 @@ error[E0103]: message
         assert_eq!((wide.0.as_str(), wide.1.as_str()), (" 1 | 中文 )", "   |      ^"));
         let accent = shown(&diagnostic("e\u{301} )", 4..5));
         assert_eq!((accent.0.as_str(), accent.1.as_str()), (" 1 | e\u{301} )", "   |   ^"));
+        for (text, place, carets) in [("e\u{301} )", 1..3, "   | ^"), ("\u{301}e", 0..2, "   | ^")] {
+            assert_eq!(shown(&diagnostic(text, place)).1, carets, "{text}");
+        }
     }
 
     #[test]

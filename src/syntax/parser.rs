@@ -11,7 +11,7 @@ mod failure;
 mod grammar;
 
 use super::ast::{Item, ItemKind};
-use super::lexer;
+use super::lexer::{self, LONGEST_SOURCE, Pieces};
 use super::operator::Operators;
 use super::token::{Terminal, Tokens};
 use crate::diagnostic::Diagnostic;
@@ -158,18 +158,20 @@ impl<'t> Parser<'t> {
 /// Reads a whole text, entering the operators it defines into `operators`.
 pub fn parse_all(source: &Source, names: &Names, operators: &mut Operators) -> (Vec<Item>, Vec<Diagnostic>) {
     let (mut items, mut diagnostics) = (Vec::new(), Vec::new());
-    let tokens = match lexer::lex(source, names) {
-        Ok(tokens) => tokens,
+    let pieces = match Pieces::new(source, names, LONGEST_SOURCE) {
+        Ok(pieces) => pieces,
         Err(diagnostic) => return (items, vec![diagnostic]),
     };
-    let mut parser = Parser::new(&tokens, names, Limits::default());
-    while let Some(result) = parser.next_item(operators) {
-        match result {
-            Ok(item) => {
-                install(&item, operators);
-                items.push(item);
+    for tokens in pieces {
+        let mut parser = Parser::new(&tokens, names, Limits::default());
+        while let Some(result) = parser.next_item(operators) {
+            match result {
+                Ok(item) => {
+                    install(&item, operators);
+                    items.push(item);
+                }
+                Err(errors) => diagnostics.extend(errors.diagnostics),
             }
-            Err(errors) => diagnostics.extend(errors.diagnostics),
         }
     }
     (items, diagnostics)

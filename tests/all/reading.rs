@@ -55,7 +55,7 @@ pub fn mistakes_are_drawn(text: &str) {
     for diagnostic in diagnostics {
         let drawn = draw::draw(&diagnostic, draw::Style::default());
         assert!(drawn.starts_with(&format!("error[{}]: ", diagnostic.code)), "{text:?}\n{drawn}");
-        assert!(drawn.contains('^'), "{text:?}\n{drawn}");
+        assert!(drawn.contains('^'), "no place is marked\n{text:?}\n{drawn}");
         assert!(drawn.chars().all(|character| character == '\n' || !character.is_control()), "{drawn:?}");
         let json: serde_json::Value = serde_json::from_str(&draw::json(&diagnostic)).unwrap();
         assert_eq!(json["code"], diagnostic.code.to_string());

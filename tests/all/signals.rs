@@ -26,7 +26,8 @@ const ENDLESS: [(&str, &str); 9] = [
     ("compiling", "long(1)"),
 ];
 
-/// Nothing is so slow that the program is not running by then.
+/// Most programs are running by then; an interrupt that comes earlier is good
+/// for something, too.
 const UNDER_WAY: Duration = Duration::from_millis(80);
 
 fn prepare(terminal: &mut Terminal) {
@@ -55,11 +56,13 @@ fn define_long(terminal: &mut Terminal, folder: &Folder, round: u64) {
     terminal.wait_for("kal> ");
 }
 
-/// Interrupts something once; how long the answer took.
+/// Interrupts something once; how long the answer took. It prints a mark first,
+/// so that it is known to run: before that, Ctrl-C is a key of the prompt.
 fn interrupt(terminal: &mut Terminal, text: &str, wait: Duration) -> Duration {
-    terminal.press(text);
+    terminal.press(&format!("printd(70 + 7); {text}"));
     terminal.press(ENTER);
-    std::thread::sleep(UNDER_WAY + wait);
+    terminal.wait_for("\n77\n");
+    std::thread::sleep(wait);
     let start = Instant::now();
     terminal.press(CTRL_C);
     terminal.wait_for("E0304");

@@ -38,8 +38,7 @@ fn check(header: &Header) -> Option<u64> {
 #[test]
 fn no_request_is_missed() {
     loom::model(|| {
-        let header =
-            Arc::new(Header { requests: AtomicU64::new(0), limit: AtomicUsize::new(STACK_LIMIT) });
+        let header = Arc::new(Header { requests: AtomicU64::new(0), limit: AtomicUsize::new(STACK_LIMIT) });
         let askers = [1, 2].map(|bit| {
             let header = header.clone();
             thread::spawn(move || request(&header, bit))
