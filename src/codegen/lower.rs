@@ -25,6 +25,7 @@ use inkwell::values::{
 };
 use inkwell::{FloatPredicate, IntPredicate};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 impl From<BuilderError> for CodegenError {
     fn from(error: BuilderError) -> Self {
@@ -68,6 +69,28 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
     let is_large = root.nodes.len() > 1000;
     let checks = options.counts_fuel || is_large || (calls && !is_expression);
     Job { module, source: root, function: main, direct: &direct, names, options }.lower(checks, true)
+}
+
+/// Where a function that is one `if` is checked: at the beginning of the
+/// branches that call something. The end of a recursion, which is where most
+/// calls go, then costs nothing. `None` if the condition calls something, or
+/// the frame may be large: then it is checked at its entry.
+fn late_checks(nodes: &[Node]) -> Option<Vec<usize>> {
+    let is = |index: usize, kind: Node| nodes.get(index) == Some(&kind);
+    let then = nodes.iter().position(|node| matches!(node, Node::Then | Node::Call(_)))?;
+    let (mut depth, mut otherwise) = (0, then);
+    let end = (then..nodes.len()).find(|&index| {
+        depth = depth + i32::from(is(index, Node::Then)) - i32::from(is(index, Node::If));
+        otherwise = if depth == 1 && is(index, Node::Else) { index } else { otherwise };
+        depth == 0
+    });
+    if !is(then, Node::Then) || end != Some(nodes.len() - 1) || nodes.len() > SMALL_FRAME {
+        return None;
+    }
+    let calls = |range: Range<usize>| nodes[range].iter().any(|node| matches!(node, Node::Call(_)));
+    let branches = [(then, otherwise), (otherwise, nodes.len())];
+    let calling = branches.into_iter().filter(|(start, end)| calls(*start..*end));
+    Some(calling.map(|(start, _)| start).collect())
 }
 
 /// Functions of so many nodes have frames of a few KiB at most.
@@ -184,10 +207,14 @@ impl Job<'_, '_> {
     /// `is_main`: whether it is the body itself, not a copy to be inlined.
     fn lower(self, checks: bool, is_main: bool) -> Result<()> {
         let nodes = &self.source.nodes;
+        let late = late_checks(nodes).filter(|_| checks && !self.options.counts_fuel);
         let mut lowering = Lowering::new(self)?;
-        lowering.prologue(checks, is_main)?;
-        for node in nodes {
+        lowering.prologue(checks && late.is_none(), is_main)?;
+        for (index, node) in nodes.iter().enumerate() {
             lowering.node(*node)?;
+            if late.as_ref().is_some_and(|places| places.contains(&index)) {
+                lowering.stop_check()?;
+            }
         }
         let value = lowering.pop()?;
         // Tests need code that LLVM refuses: here, a block that does not end.
