@@ -7,6 +7,10 @@
 //! ([`Header`]) or that enter as symbols when the object is linked
 //! ([`Symbol`]). So one piece of code serves every context of an engine.
 
+use crate::name::Name;
+use crate::stop::Stoppable;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 
 /// The start of an execution context, as compiled code and the entry routines
@@ -34,6 +38,45 @@ pub struct Header {
     pub requests: AtomicU64,
     /// The runtime's own pointer, opaque to code.
     pub owner: AtomicUsize,
+    /// How many arguments the call passes that is on its way to a tape.
+    pub passed: AtomicUsize,
+    /// How many slots of their stack tapes may use; 0 has a tape look, at its
+    /// next check, whether it is to stop and whether there is news.
+    pub reach: AtomicUsize,
+    /// Not 0 once code has been made that a tape may have waited for.
+    pub news: AtomicUsize,
+}
+
+/// What all that runs the program of one context works on, compiled code and
+/// tapes alike.
+pub trait Memory: Stoppable {
+    /// The variables, by their numbers.
+    fn variables(&self) -> &[AtomicU64];
+
+    /// See [`Header::fuel`].
+    fn fuel(&self) -> &AtomicI64;
+
+    /// See [`Header::reach`].
+    fn reach(&self) -> &AtomicUsize;
+
+    /// See [`Header::news`].
+    fn news(&self) -> &AtomicUsize;
+}
+
+/// The numbers of variables: the same in every context of an engine.
+#[derive(Debug, Default)]
+pub struct Variables(Mutex<FxHashMap<Name, u32>>);
+
+impl Variables {
+    /// The number of a variable; `None` if there are too many.
+    pub fn number(&self, name: Name) -> Option<u32> {
+        let mut numbers = self.0.lock();
+        let next = numbers.len();
+        if let Some(number) = numbers.get(&name) {
+            return Some(*number);
+        }
+        (next < VARIABLE_COUNT).then(|| *numbers.entry(name).or_insert(next as u32))
+    }
 }
 
 /// Offset of the fuel counter.

@@ -5,6 +5,7 @@
 
 mod allocation;
 mod check;
+mod debug;
 mod emit;
 mod exit;
 mod interrupt;
@@ -63,17 +64,24 @@ struct Options {
     #[arg(long, global = true, conflicts_with = "interpret")]
     eager: bool,
     /// Compile nothing: interpret
-    #[arg(long, global = true, conflicts_with = "lazy")]
+    #[arg(long, global = true, conflicts_with_all = ["lazy", "tiered"])]
     interpret: bool,
+    /// Interpret first, and compile what is hot in the background
+    #[arg(long, global = true, conflicts_with_all = ["lazy", "eager"])]
+    tiered: bool,
     /// Optimisation level
     #[arg(short = 'O', value_name = "LEVEL", global = true, default_value = "2")]
     level: LevelArgument,
     /// Compile everything at the full level at once
     #[arg(long, global = true)]
     no_tier_up: bool,
-    /// Compile a function at the full level when it has been called so often
+    /// Compile a function at the full level when it has been called so often;
+    /// with --tiered, also loops that have gone round so often
     #[arg(long, value_name = "CALLS", global = true, default_value_t = 1000, conflicts_with = "no_tier_up")]
     tier_up_after: u32,
+    /// With --tiered, wait for the code of what is hot: for repeatable runs
+    #[arg(long, global = true, requires = "tiered")]
+    tier_up_waits: bool,
     /// At the end, print figures as one JSON object on standard error
     #[arg(long, global = true)]
     stats: bool,
@@ -133,6 +141,8 @@ enum Command {
     Repl(ReplArguments),
     /// Run a program (the same as without `run`)
     Run(RunArguments),
+    /// Run a program that stops at breakpoints, step by step
+    Debug(debug::DebugArguments),
     /// Print a stage of the compiler for a program, without running it
     Emit(emit::EmitArguments),
     /// Print everything wrong with a program, without running it
@@ -167,6 +177,9 @@ fn execute(arguments: Arguments) -> Exit {
     match arguments.command {
         Some(Command::Repl(repl)) => prompt(&repl, options, &mut reporter),
         Some(Command::Run(run)) => self::run(&run, &ReplArguments::default(), options, &mut reporter),
+        Some(Command::Debug(debug)) => {
+            start(options, &mut reporter, |context, reporter| debug::debug(&debug, context, reporter))
+        }
         Some(Command::Emit(emit)) => emit::emit(&emit, options, &mut reporter),
         Some(Command::Check(check)) => check::check(&check, options, &mut reporter),
         None => self::run(&arguments.run, &arguments.repl, options, &mut reporter),
@@ -239,6 +252,7 @@ impl Options {
             .mode(self.mode())
             .level(self.level())
             .tier_up(tier_up)
+            .wait_for_code(self.tier_up_waits)
             .perf_map(self.perf)
             .debug_objects(self.gdb)
             .limits(Limits {
@@ -258,6 +272,8 @@ impl Options {
             Mode::Eager
         } else if self.interpret {
             Mode::Interpret
+        } else if self.tiered {
+            Mode::Tiered
         } else {
             Mode::Lazy
         }

@@ -8,6 +8,7 @@
 mod lower;
 mod pipeline;
 mod size;
+mod thunk;
 mod types;
 
 use crate::llvm;
@@ -71,6 +72,18 @@ pub struct Body<'a> {
     /// Functions whose calls are replaced by their bodies. Each may call those
     /// before it in the same way; all other calls go through slots.
     pub inline: &'a [Arc<Function>],
+    /// Where its code begins, if not at the beginning.
+    pub round: Option<Round>,
+}
+
+/// The beginning of a round of a loop. Code that begins there is called with
+/// the function's locals and the values that wait for the loop to end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Round {
+    /// The node that sets the loop's variable first.
+    pub node: u32,
+    /// How many values wait.
+    pub values: u32,
 }
 
 /// Why something could not be compiled.
@@ -163,7 +176,7 @@ impl Compiler {
     /// # Errors
     /// When LLVM refuses; the compiler stays usable.
     pub fn thunk(&mut self, thunk: Thunk, symbol: &str) -> Result<Vec<u8>, CodegenError> {
-        self.emit(Level::O0, |module| lower::thunk(module, thunk, symbol))
+        self.emit(Level::O0, |module| thunk::define(module, thunk, symbol))
     }
 
     /// The LLVM IR of functions as text, optimised at `level`, each under its
@@ -229,7 +242,7 @@ impl Compiler {
     ) -> Result<T, CodegenError> {
         let lower = |module: &Module<'_>| {
             functions.iter().try_for_each(|(function, symbol)| {
-                lower::body(module, Body { function, symbol, inline: &[] }, names, options)
+                lower::body(module, Body { function, symbol, inline: &[], round: None }, names, options)
             })
         };
         self.compile(options.level, lower, output)

@@ -19,6 +19,9 @@ pub enum Mode {
     Eager,
     /// Never: programs are interpreted, and the compiler is not started.
     Interpret,
+    /// When they have been interpreted often, in the background. Loops that go
+    /// on for long are left for compiled code, too.
+    Tiered,
 }
 
 /// How an engine is set up: mode, optimisation, limits, host functions.
@@ -36,6 +39,7 @@ pub struct Config {
     pub(crate) mode: Mode,
     pub(crate) level: Level,
     pub(crate) tier_up: TierUp,
+    pub(crate) waits_for_code: bool,
     /// Nothing: one for each core, counted when they are needed.
     pub(crate) workers: Option<usize>,
     pub(crate) limits: Limits,
@@ -52,6 +56,7 @@ impl Config {
             mode: Mode::default(),
             level: Level::default(),
             tier_up: TierUp::default(),
+            waits_for_code: false,
             workers: None,
             limits: Limits::default(),
             perf_map: false,
@@ -76,10 +81,20 @@ impl Config {
     }
 
     /// When functions that were compiled quickly are compiled again, at the
-    /// full level. Answers never depend on it.
+    /// full level; in a tiered program, after how many calls a function, and
+    /// after how many rounds a loop, is left to compiled code. Answers never
+    /// depend on it.
     #[must_use]
     pub fn tier_up(mut self, tier_up: TierUp) -> Self {
         self.tier_up = tier_up;
+        self
+    }
+
+    /// Whether a tiered program waits for the code of what is hot, instead of
+    /// being interpreted until that is there: for repeatable runs.
+    #[must_use]
+    pub fn wait_for_code(mut self, wait: bool) -> Self {
+        self.waits_for_code = wait;
         self
     }
 

@@ -1,5 +1,6 @@
 //! Contexts: what a program has defined so far, and running more of it.
 
+mod debugging;
 mod describe;
 mod formula;
 mod history;
@@ -18,6 +19,7 @@ pub use trace::{Trace, Transition};
 
 use crate::config::Mode;
 use crate::deadline::Deadline;
+use crate::debugger::Debugger;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::draft::Draft;
 use crate::engine::Engine;
@@ -30,6 +32,7 @@ use crate::jit::state::State;
 use crate::machine::{Handle, Machine};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
+use crate::program::Program;
 use crate::runtime::Arguments;
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
@@ -65,6 +68,7 @@ pub struct Context {
     variables: BTreeSet<Name>,
     output: Box<dyn Output>,
     deadline: Option<Instant>,
+    debugger: Option<Debugger>,
     redefined: u64,
     parse_time: Duration,
 }
@@ -120,6 +124,7 @@ impl Context {
             variables: BTreeSet::new(),
             output: Box::new(LineOutput::new(std::io::stdout())),
             deadline: None,
+            debugger: None,
             redefined: 0,
             parse_time: Duration::ZERO,
         })
@@ -197,6 +202,26 @@ impl Context {
                 let outcome = self.not_stopped().and(item).and_then(|item| self.item(item, known));
                 each(self, outcome)?;
             }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Runs a program that was read before, item by item, and tells `each` what
+    /// became of every item until it breaks; as [`run`](Self::run) does with
+    /// its text.
+    pub fn run_program(&mut self, program: &Program, each: &mut Each<'_>) -> ControlFlow<()> {
+        if !program.engine.is(&self.engine) {
+            return each(self, Err(Error::OtherEngine));
+        }
+        self.history.begin();
+        let _limit = self.limit();
+        for part in &program.parts {
+            let part = part.in_context(self);
+            if let (Some(function), Some(tape)) = (part.function(), &part.tape) {
+                self.machine.supply(function, tape);
+            }
+            let outcome = self.not_stopped().and_then(|()| self.item(part.item, Known::Replace));
+            each(self, outcome)?;
         }
         ControlFlow::Continue(())
     }
@@ -317,6 +342,9 @@ impl Context {
         }
         let before = self.binding_of(function.name);
         let reading = Reading { operators: self.operators.clone(), fixity };
+        if let Some(debugger) = &self.debugger {
+            debugger.note(function);
+        }
         let defined = self.machine.define(function.clone());
         if let Some(fixity) = fixity {
             Arc::make_mut(&mut self.operators).define(fixity, function.name);
@@ -340,6 +368,9 @@ impl Context {
     }
 
     fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
+        if let Some(debugger) = &self.debugger {
+            debugger.begin(self.scope());
+        }
         let result = self.machine.run(expression, &mut *self.output);
         result.map_err(|stopped| self.stopped(&stopped))
     }
@@ -417,7 +448,7 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn variable(&self, name: &str) -> Result<f64, Error> {
         let declared = self.declared(name)?;
-        self.machine.variable(declared).map_err(|failure| self.failed(&failure))
+        self.machine.variable(&self.engine, declared).map_err(|failure| self.failed(&failure))
     }
 
     /// Sets the value of a variable that the program has declared.
@@ -426,7 +457,7 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn set_variable(&mut self, name: &str, value: f64) -> Result<(), Error> {
         let declared = self.declared(name)?;
-        self.machine.set_variable(declared, value).map_err(|failure| self.failed(&failure))
+        self.machine.set_variable(&self.engine, declared, value).map_err(|failure| self.failed(&failure))
     }
 
     /// Declares a variable, as a top-level `var` does, and gives it a value.
@@ -439,7 +470,7 @@ impl Context {
             return Err(Error::Setup(format!("a variable cannot be called `{name}`")));
         }
         let name = self.engine.names().intern(name);
-        self.machine.set_variable(name, value).map_err(|failure| self.failed(&failure))?;
+        self.machine.set_variable(&self.engine, name, value).map_err(|failure| self.failed(&failure))?;
         self.variables.insert(name);
         Ok(())
     }

@@ -27,6 +27,8 @@ pub(crate) struct Draft<'a> {
     /// What would be compiled: definitions and expressions, in the order of
     /// the text, also those that a later definition replaces.
     pub(crate) compiled: Vec<Arc<Function>>,
+    /// Everything that is right, in the order of the text.
+    pub(crate) items: Vec<sema::Item>,
     /// Everything wrong, in the order of the text.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
@@ -52,6 +54,7 @@ impl<'a> Draft<'a> {
             variables: BTreeSet::new(),
             externs: FxHashMap::default(),
             compiled: Vec::new(),
+            items: Vec::new(),
             diagnostics: Vec::new(),
         };
         match Pieces::new(source, names, LONGEST_SOURCE) {
@@ -95,6 +98,7 @@ impl<'a> Draft<'a> {
     fn items(&mut self, mut parser: Parser<'_>, operators: &mut Operators) {
         while let Some(item) = parser.next_item(operators) {
             let checked = item.map_err(|errors| errors.diagnostics).and_then(|item| sema::check(&item, self));
+            self.items.extend(checked.as_ref().ok().cloned());
             match checked {
                 Ok(sema::Item::Definition(function, fixity)) => {
                     if let Some(fixity) = fixity {

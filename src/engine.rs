@@ -1,11 +1,13 @@
 //! Engines: what contexts share.
 
+use crate::abi::Variables;
 use crate::codegen::{self, Level};
 use crate::config::{Config, Mode};
 use crate::context::Context;
 use crate::deadline::Deadlines;
 use crate::error::Error;
 use crate::host::HostFunctions;
+use crate::interp::Room;
 use crate::jit::{self, Jit, TierUp};
 use crate::name::Names;
 use std::fmt;
@@ -30,6 +32,8 @@ struct Shared {
     config: Config,
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
+    variables: Arc<Variables>,
+    room: Arc<Room>,
     jit: OnceLock<Arc<Jit>>,
     deadlines: Deadlines,
 }
@@ -51,9 +55,11 @@ impl Engine {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(config.hosts(&names)?);
         Ok(Self(Arc::new(Shared {
+            room: Arc::new(Room::new(config.limits.max_code_bytes)),
             config,
             names,
             hosts,
+            variables: Arc::default(),
             jit: OnceLock::new(),
             deadlines: Deadlines::default(),
         })))
@@ -105,6 +111,15 @@ impl Engine {
         &self.0.hosts
     }
 
+    pub(crate) fn variables(&self) -> &Arc<Variables> {
+        &self.0.variables
+    }
+
+    /// The room for tapes.
+    pub(crate) fn room(&self) -> &Arc<Room> {
+        &self.0.room
+    }
+
     pub(crate) fn deadlines(&self) -> &Deadlines {
         &self.0.deadlines
     }
@@ -122,7 +137,7 @@ impl Engine {
                 hot_after: None,
             },
             tier_up: match shared.config.mode {
-                Mode::Lazy => shared.config.tier_up,
+                Mode::Lazy | Mode::Tiered => shared.config.tier_up,
                 Mode::Eager | Mode::Interpret => TierUp::Never,
             },
             workers: shared.config.workers.unwrap_or_else(cores),
@@ -130,7 +145,7 @@ impl Engine {
             perf_map: shared.config.perf_map,
             debug_objects: shared.config.debug_objects,
         };
-        let jit = Jit::new(shared.names.clone(), shared.hosts.clone(), options)
+        let jit = Jit::new(shared.names.clone(), shared.hosts.clone(), shared.variables.clone(), options)
             .map_err(|error| Error::Setup(error.to_string()))?;
         Ok(shared.jit.get_or_init(|| jit))
     }

@@ -1,5 +1,6 @@
 //! The errors of the embedding API.
 
+use crate::bytes::Damage;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::failure::{Calls, Failure, Stopped, Trace};
@@ -48,6 +49,9 @@ pub enum Error {
     /// A handle or source was used with a context of another engine.
     #[error("this function belongs to another engine")]
     OtherEngine,
+    /// The bytes are no stored program, or a damaged one.
+    #[error("this is no stored program that can be run: {0}")]
+    Damaged(#[from] Damage),
     /// The engine could not be set up, or the system refused a resource.
     #[error("{0}")]
     Setup(String),
@@ -64,6 +68,7 @@ impl Error {
             | Self::NoVariable(_)
             | Self::VariableInUse { .. }
             | Self::OtherEngine
+            | Self::Damaged(_)
             | Self::Setup(_) => &[],
         }
     }

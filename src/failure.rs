@@ -55,6 +55,11 @@ pub struct Calls {
 const SHOWN: usize = 8;
 
 impl Trace {
+    /// Whether there are no calls in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.inner.is_empty()
+    }
+
     /// Adds the next call outwards.
     pub(crate) fn push(&mut self, function: &Arc<Function>) {
         if let Some(last) = self.outer.back_mut().or_else(|| self.inner.last_mut())

@@ -9,29 +9,39 @@
 //! look-up, and no instruction asks whether anything has changed.
 //!
 //! Calls of a program do not use the stack of the process.
+//!
+//! Others may run the same program as compiled code: then a call that goes
+//! there leaves the loop that executes instructions (see [`Natives`]), and code
+//! that calls a function on a tape comes back as a run inside the run, whose
+//! frames lie on the same stack behind the frames of the caller.
 
 mod code;
 mod execute;
+pub mod inspect;
 mod links;
+mod native;
 #[cfg(any(test, fuzzing))]
 mod testing;
 #[cfg(test)]
 mod tests;
 
+use crate::abi::{Memory, Variables};
 use crate::failure::{Defined, Failure, Stopped, Trace};
 use crate::host::{HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
 use crate::sema::Calls;
-use crate::sema::checked::Function;
-use crate::stop::{Stoppable, Stopper};
+use crate::sema::checked::{EXPRESSION, Function};
+use crate::stop::Request;
 use crate::tape::op::Op;
-use crate::tape::{self, Callee, Environment, Tape};
+use crate::tape::{self, Callee, Counts, Environment, Tape, Waiting};
 use code::{Code, Entry, LEAVE};
 use execute::{Pause, Program, State, execute, link, unlink};
+use inspect::{CallSite, Inspector, Outer, Walk};
 use links::Links;
+pub use native::{Natives, Progress, Spot};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 #[cfg(fuzzing)]
@@ -46,23 +56,58 @@ const KEPT_STACK: usize = 1 << 16;
 /// Bytes of stack for each slot.
 const SLOT: usize = 8;
 
-/// The bindings and variables of one context, and what runs them.
+/// The bindings of one context, and what runs them on tapes.
 pub struct Interpreter {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
+    variables: Arc<Variables>,
+    memory: Arc<dyn Memory>,
     bindings: FxHashMap<Name, Binding>,
     /// How the bound definitions call each other.
     calls: Calls,
     code: Code,
     links: Links,
-    variables: Vec<f64>,
+    /// Functions without a name that are linked for good.
+    kept: Kept,
+    /// Tapes that were made before, by the address of their functions.
+    supplied: FxHashMap<usize, (Weak<Function>, Arc<Tape>)>,
     stack: Vec<f64>,
+    /// Where on the stack the next run begins.
+    top: usize,
+    /// How many runs are in progress, each inside the one before.
+    depth: u32,
     max_stack: usize,
     counts_fuel: bool,
-    fuel: i64,
-    limit: Arc<Limit>,
+    hot_after: Option<u32>,
+    room: Arc<Room>,
+    /// How much of the room this one has taken.
+    charged: u64,
     expressions: u64,
     run_nanoseconds: u64,
+    /// Who is asked when a run stops; not there while it is.
+    inspector: Option<Box<dyn Inspector>>,
+    walk: Walk,
+    /// How often somebody has been asked how a run goes on.
+    stops: u64,
+    /// The functions that run on their tapes because they were stepped into.
+    stepped: Vec<Name>,
+    /// Where the runs stand that wait for one inside them.
+    outer: Vec<Outer>,
+}
+
+/// How much room there is for instructions, in bytes: in all contexts of an
+/// engine together.
+#[derive(Debug)]
+pub struct Room {
+    most: u64,
+    taken: AtomicU64,
+}
+
+impl Room {
+    /// Room for so many bytes.
+    pub fn new(most: u64) -> Self {
+        Self { most, taken: AtomicU64::new(0) }
+    }
 }
 
 /// What a name is bound to.
@@ -72,6 +117,10 @@ struct Binding {
     code: Option<u32>,
 }
 
+/// Where functions have been linked that are not bound to a name, by their
+/// address, which the weak reference keeps from being used again.
+type Kept = FxHashMap<usize, (Weak<Function>, Entry)>;
+
 /// What an interpreter is made with.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -79,69 +128,48 @@ pub struct Options {
     pub stack: usize,
     /// Whether function entries and loop rounds take fuel.
     pub counts_fuel: bool,
-}
-
-/// How far calls may use the stack. It is 0 to make a run look for requests.
-#[derive(Debug, Default)]
-struct Limit {
-    requests: AtomicU64,
-    slots: AtomicUsize,
-}
-
-impl Limit {
-    /// Lets calls use so many slots, unless a request waits.
-    fn allow(&self, slots: usize) {
-        self.slots.swap(slots, Ordering::SeqCst);
-        if self.requests.load(Ordering::SeqCst) != 0 {
-            self.wake();
-        }
-    }
-}
-
-impl Stoppable for Limit {
-    fn requests(&self) -> &AtomicU64 {
-        &self.requests
-    }
-
-    fn wake(&self) {
-        self.slots.swap(0, Ordering::SeqCst);
-    }
+    /// After how many calls, or rounds of a loop, compiled code is asked for;
+    /// nothing is counted if `None`.
+    pub hot_after: Option<u32>,
 }
 
 impl Interpreter {
-    /// An interpreter without bindings.
-    pub fn new(names: &Arc<Names>, hosts: &Arc<HostFunctions>, options: Options) -> Self {
+    /// An interpreter without bindings, which works on `memory`.
+    pub fn new(
+        names: &Arc<Names>,
+        hosts: &Arc<HostFunctions>,
+        variables: &Arc<Variables>,
+        memory: Arc<dyn Memory>,
+        room: &Arc<Room>,
+        options: Options,
+    ) -> Self {
         Self {
             names: names.clone(),
             hosts: hosts.clone(),
+            variables: variables.clone(),
+            memory,
             bindings: FxHashMap::default(),
             calls: Calls::default(),
             code: Code::new(),
             links: Links::default(),
-            variables: Vec::new(),
+            kept: Kept::default(),
+            supplied: FxHashMap::default(),
             stack: vec![0.0; FIRST_STACK],
+            top: 0,
+            depth: 0,
             max_stack: (options.stack / SLOT).clamp(FIRST_STACK, u32::MAX as usize),
             counts_fuel: options.counts_fuel,
-            fuel: 0,
-            limit: Arc::default(),
+            hot_after: options.hot_after,
+            room: room.clone(),
+            charged: 0,
             expressions: 0,
             run_nanoseconds: 0,
+            inspector: None,
+            walk: Walk::Run,
+            stops: 0,
+            stepped: Vec::new(),
+            outer: Vec::new(),
         }
-    }
-
-    /// What asks runs to stop, from any thread.
-    pub fn stopper(&self) -> Stopper {
-        Stopper::new(self.limit.clone())
-    }
-
-    /// Sets how many function entries and loop rounds are left.
-    pub fn set_fuel(&mut self, fuel: u64) {
-        self.fuel = i64::try_from(fuel).unwrap_or(i64::MAX);
-    }
-
-    /// How many function entries and loop rounds are left.
-    pub fn fuel(&self) -> u64 {
-        u64::try_from(self.fuel).unwrap_or(0)
     }
 
     /// How many names are bound.
@@ -197,6 +225,11 @@ impl Interpreter {
         self.bindings.values().map(|binding| (binding.code.is_some(), &binding.function))
     }
 
+    /// Whether a name is bound to that function, and it has been called.
+    pub fn has_called(&self, name: Name) -> bool {
+        self.bindings.get(&name).is_some_and(|binding| binding.code.is_some())
+    }
+
     /// Runs a top-level expression.
     ///
     /// # Errors
@@ -204,76 +237,164 @@ impl Interpreter {
     pub fn run(
         &mut self,
         expression: &Arc<Function>,
-        arguments: &[f64],
+        natives: &mut dyn Natives,
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
         let entry = self.link(expression)?;
         self.expressions += 1;
-        let result = self.enter(entry, arguments, output);
+        let result = self.enter(entry, &[], natives, output);
         self.code.remove(entry.code);
         result
+    }
+
+    /// Runs a function that no name is bound to, as one that will be run again.
+    ///
+    /// # Errors
+    /// Why it did not run to its end.
+    pub fn run_formula(
+        &mut self,
+        function: &Arc<Function>,
+        arguments: &[f64],
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        let known = self.kept.get(&(Arc::as_ptr(function) as usize)).map(|(_, entry)| *entry);
+        let entry = match known {
+            Some(entry) => entry,
+            None => self.keep(function)?,
+        };
+        self.enter(entry, arguments, natives, output)
     }
 
     /// Calls a function.
     ///
     /// # Errors
     /// Why it did not run to its end.
-    pub fn call(&mut self, name: Name, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Stopped> {
+    pub fn call(
+        &mut self,
+        name: Name,
+        arguments: &[f64],
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
         let callee = Callee { name, arity: arguments.len() as u32 };
         let number = self.links.callee(&mut self.code, callee)?;
-        self.enter(self.links.entry(number), arguments, output)
+        self.enter(self.links.entry(number), arguments, natives, output)
     }
 
-    /// The value of a variable.
-    pub fn variable(&self, name: Name) -> f64 {
-        let place = self.links.known_variable(name).and_then(|number| self.variables.get(number as usize));
-        place.copied().unwrap_or(0.0)
-    }
-
-    /// Sets the value of a variable.
+    /// The same for compiled code, which calls from there.
     ///
     /// # Errors
-    /// When there are too many variables.
-    pub fn set_variable(&mut self, name: Name, value: f64) -> Result<(), Failure> {
-        let number = self.links.variable(name)?;
-        self.variables.resize(self.links.variables(), 0.0);
-        self.variables[number as usize] = value;
-        Ok(())
+    /// As [`call`](Self::call).
+    pub fn call_from(
+        &mut self,
+        site: CallSite,
+        name: Name,
+        arguments: &[f64],
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        self.outer.push(Outer::Code(site));
+        let result = self.call(name, arguments, natives, output);
+        self.outer.pop();
+        result
+    }
+
+    /// How many bytes the instructions take that can be run.
+    pub fn code_bytes(&self) -> u64 {
+        self.code.bytes()
     }
 
     // --- linking ------------------------------------------------------------
 
     fn link(&mut self, function: &Arc<Function>) -> Result<Entry, Failure> {
+        if let Some(tape) = self.supplied(function) {
+            return self.link_tape(&tape, function);
+        }
         let tape = self.tape(function)?;
         self.link_tape(&tape, function)
+    }
+
+    /// Has a tape that was made before used for a function, if it fits what
+    /// names mean when the function is first called.
+    pub fn supply(&mut self, function: &Arc<Function>, tape: &Arc<Tape>) {
+        let supplied = (Arc::downgrade(function), tape.clone());
+        self.supplied.insert(Arc::as_ptr(function) as usize, supplied);
+    }
+
+    /// The tape that was supplied for a function, if it is the one that would
+    /// be made now.
+    fn supplied(&mut self, function: &Arc<Function>) -> Option<Arc<Tape>> {
+        let (_, tape) = self.supplied.remove(&(Arc::as_ptr(function) as usize))?;
+        let plain = !self.counts_fuel && self.hot_after.is_none();
+        let is_same = Arc::ptr_eq(&self.present(function), function);
+        let fits = tape.callees.iter().all(|callee| !self.is_host(*callee))
+            && tape.hosts.iter().all(|host| self.is_host(*host));
+        (plain && is_same && fits).then_some(tape)
+    }
+
+    fn is_host(&self, callee: Callee) -> bool {
+        let host = self.hosts.get(callee.name);
+        host.is_some_and(|host| host.arity == callee.arity) && !self.bindings.contains_key(&callee.name)
     }
 
     /// Links a tape, wherever it comes from.
     fn link_tape(&mut self, tape: &Tape, function: &Arc<Function>) -> Result<Entry, Failure> {
         tape.validate()
             .map_err(|fault| Failure::Compile { function: function.clone(), message: fault.to_string() })?;
-        let words = self.links.relocate(tape, &mut self.code, &self.hosts)?;
-        self.variables.resize(self.links.variables(), 0.0);
-        let code = self.code.add(&words, function, tape.locals);
+        let surroundings = (&*self.hosts, &*self.variables);
+        let counter = self.hot_after.unwrap_or(0).max(1);
+        let words = self.links.relocate(tape, &mut self.code, surroundings, counter)?;
+        let before = self.code.bytes();
+        let more = self.code.lacks(words.len()) as u64 * size_of::<u32>() as u64;
+        if more > 0 && self.room.taken.load(Ordering::Relaxed) + more > self.room.most {
+            let message = "there is no room for its tape".to_owned();
+            return Err(Failure::Compile { function: function.clone(), message });
+        }
+        let code = self.code.add(&words, function, tape);
+        let taken = self.code.bytes() - before;
+        self.charged += taken;
+        self.room.taken.fetch_add(taken, Ordering::Relaxed);
+        self.place_breaks_of(function, tape, code);
         Ok(Entry { code, link: tape.locals, frame: tape.frame })
+    }
+
+    /// Links a function until nobody has it any more.
+    fn keep(&mut self, function: &Arc<Function>) -> Result<Entry, Failure> {
+        let gone: Vec<_> =
+            self.kept.iter().filter(|(_, (kept, _))| kept.strong_count() == 0).map(|(key, _)| *key).collect();
+        for (_, entry) in gone.iter().filter_map(|key| self.kept.remove(key)) {
+            self.code.remove(entry.code);
+        }
+        let entry = self.link(function)?;
+        self.kept.insert(Arc::as_ptr(function) as usize, (Arc::downgrade(function), entry));
+        Ok(entry)
+    }
+
+    /// The function as it is to be read now: with calls of what the program
+    /// defines itself, where it was read with an instruction.
+    pub fn present(&self, function: &Arc<Function>) -> Arc<Function> {
+        function.without_bound_intrinsics(&self.names, |name| self.bindings.contains_key(&name))
     }
 
     /// The tape of a function, as long as no name changes between being bound
     /// and being the host's.
     fn tape(&self, function: &Arc<Function>) -> Result<Tape, Failure> {
-        let plain = function.without_bound_intrinsics(&self.names, |name| self.bindings.contains_key(&name));
-        let is_host = |callee: Callee| {
-            let host = self.hosts.get(callee.name);
-            host.is_some_and(|host| host.arity == callee.arity) && !self.bindings.contains_key(&callee.name)
+        let plain = self.present(function);
+        let is_host = |callee: Callee| self.is_host(callee);
+        let counts = match self.hot_after {
+            None => Counts::Nothing,
+            Some(_) if self.names.text(function.name) == EXPRESSION => Counts::Rounds,
+            Some(_) => Counts::RoundsAndCalls,
         };
-        let environment = Environment { is_host: &is_host, counts_fuel: self.counts_fuel };
+        let environment = Environment { is_host: &is_host, counts_fuel: self.counts_fuel, counts };
         Tape::lower(&plain, environment).map_err(|tape::TooMany(what)| Failure::TooMany(what))
     }
 
     /// Links what a callee stands for.
     fn link_callee(&mut self, number: u32) -> Result<Entry, Failure> {
         let Callee { name, arity } = self.links.target(number);
-        let Some(Binding { function, code: _ }) = self.bindings.get(&name) else {
+        let Some(Binding { function, code }) = self.bindings.get(&name) else {
             return Err(match self.hosts.get(name) {
                 Some(host) if host.arity != arity => {
                     Failure::HostArity { callee: name, wanted: host.arity, passed: arity, caller: None }
@@ -285,7 +406,14 @@ impl Interpreter {
         if function.arity() != arity {
             return Err(Failure::Stale { callee: function, passed: arity, caller: None });
         }
-        let entry = self.link(&function)?;
+        let known = code.and_then(|code| self.code.entry(code));
+        let entry = match known {
+            Some(entry) => entry,
+            None => self.link(&function)?,
+        };
+        if matches!(self.walk, Walk::Step { into: true, .. }) {
+            self.stepped.push(name);
+        }
         if let Some(binding) = self.bindings.get_mut(&name) {
             binding.code = Some(entry.code);
         }
@@ -307,6 +435,13 @@ impl Interpreter {
                 self.links.reset(*user);
             }
         }
+        self.kept.retain(|_, (function, entry)| {
+            let is_good = function.upgrade().is_some_and(|function| !uses(&function));
+            if !is_good {
+                self.code.remove(entry.code);
+            }
+            is_good
+        });
     }
 
     /// The definitions that call `function` with a number of arguments it does
@@ -335,14 +470,29 @@ impl Interpreter {
 
     // --- running ------------------------------------------------------------
 
-    fn enter(&mut self, entry: Entry, arguments: &[f64], output: &mut dyn Output) -> Result<f64, Stopped> {
-        let start = Instant::now();
-        let mut state = State { at: entry.code as usize, base: 0, accumulator: 0.0 };
-        let result = self.begin(entry, arguments).and_then(|()| self.resume(&mut state, output));
-        self.run_nanoseconds += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        result.map_err(|failure| {
-            let trace = self.trace(state);
-            if self.stack.len() > KEPT_STACK {
+    fn enter(
+        &mut self,
+        entry: Entry,
+        arguments: &[f64],
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        let start = (self.depth == 0).then(Instant::now);
+        let mut state = State { at: entry.code as usize, base: self.top, accumulator: 0.0 };
+        self.depth += 1;
+        let begun = self.begin(entry, arguments).map_err(Stopped::from);
+        let begun = begun.and_then(|()| self.begin_walk(state, natives, output));
+        let result = begun.and_then(|()| self.resume(&mut state, natives, output));
+        self.depth -= 1;
+        if let Some(start) = start {
+            self.run_nanoseconds += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        }
+        result.map_err(|Stopped { failure, trace }| {
+            if trace.is_empty() {
+                self.show_failure(state, &failure, natives, output);
+            }
+            let trace = self.trace(state, trace);
+            if self.depth == 0 && self.stack.len() > KEPT_STACK {
                 self.stack = vec![0.0; FIRST_STACK];
             }
             Stopped { failure, trace }
@@ -351,38 +501,82 @@ impl Interpreter {
 
     /// Makes the outermost frame.
     fn begin(&mut self, entry: Entry, arguments: &[f64]) -> Result<(), Failure> {
-        self.reserve(entry.frame as usize)?;
-        self.stack[..arguments.len()].copy_from_slice(arguments);
-        self.stack[entry.link as usize] = link(LEAVE as usize, 0);
+        let base = self.top;
+        self.reserve(base + entry.frame as usize)?;
+        self.stack[base..base + arguments.len()].copy_from_slice(arguments);
+        self.stack[base + entry.link as usize] = link(LEAVE as usize, 0);
         Ok(())
     }
 
     /// Executes until the outermost frame returns.
-    fn resume(&mut self, state: &mut State, output: &mut dyn Output) -> Result<f64, Failure> {
+    fn resume(
+        &mut self,
+        state: &mut State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
         loop {
-            let program = Program {
-                words: self.code.words(),
-                callees: self.links.entries(),
-                hosts: self.links.natives(),
-                variables: &mut self.variables,
-                stack: &mut self.stack,
-                fuel: &mut self.fuel,
-                limit: &self.limit.slots,
+            let pause = match self.walk {
+                Walk::Run => self.execute::<false>(state),
+                Walk::Past | Walk::Step { .. } => {
+                    if let Some(value) = self.step(state, natives, output)? {
+                        return Ok(value);
+                    }
+                    continue;
+                }
             };
-            match execute(state, program) {
+            match pause {
                 Pause::Left => return Ok(state.accumulator),
-                Pause::FirstCall => self.first_call(state)?,
-                Pause::Limit(slots) => self.reserve(slots)?,
-                Pause::Stop => self.reserve(0)?,
-                Pause::Fuel => return Err(Failure::OutOfFuel),
-                Pause::Closure => self.closure(state, output)?,
+                Pause::Break => self.inspect(*state, natives, output)?,
+                pause => self.attend(pause, state, natives, output)?,
             }
         }
     }
 
+    fn execute<const ONCE: bool>(&mut self, state: &mut State) -> Pause {
+        let program = Program {
+            words: self.code.running(),
+            callees: self.links.entries(),
+            hosts: self.links.natives(),
+            variables: self.memory.variables(),
+            stack: &mut self.stack,
+            fuel: self.memory.fuel(),
+            limit: self.memory.reach(),
+        };
+        execute::<ONCE>(state, program)
+    }
+
+    /// Does what the instructions themselves do not.
+    fn attend(
+        &mut self,
+        pause: Pause,
+        state: &mut State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<(), Stopped> {
+        match pause {
+            Pause::Left | Pause::Break | Pause::Once => {}
+            Pause::FirstCall => self.first_call(state, natives, output)?,
+            Pause::Limit(slots) => {
+                self.hear_news(natives);
+                self.reserve(slots)?;
+            }
+            Pause::Stop => {
+                self.hear_news(natives);
+                self.reserve(0)?;
+            }
+            Pause::Fuel => return Err(Failure::OutOfFuel.into()),
+            Pause::Closure => self.closure(state, output)?,
+            Pause::Hot => self.hot(state, natives, output)?,
+        }
+        Ok(())
+    }
+
     /// Gives the stack at least so many slots, unless the run is to stop.
     fn reserve(&mut self, slots: usize) -> Result<(), Failure> {
-        if let Some(request) = self.stopper().take() {
+        let requests = self.memory.requests();
+        if let Some(request) = Request::first(requests.load(Ordering::SeqCst)) {
+            requests.fetch_and(!(request as u64), Ordering::SeqCst);
             return Err(request.into());
         }
         if slots > self.max_stack {
@@ -396,15 +590,37 @@ impl Interpreter {
             }
             self.stack.resize(self.stack.len() + more, 0.0);
         }
-        self.limit.allow(self.stack.len());
+        self.allow();
         Ok(())
     }
 
-    /// The frame of a call has begun whose callee has to be linked: goes on
-    /// in the callee.
-    fn first_call(&mut self, state: &mut State) -> Result<(), Failure> {
+    /// Lets calls use the stack, unless there is something to look at.
+    fn allow(&self) {
+        let memory = &self.memory;
+        memory.reach().swap(self.stack.len(), Ordering::SeqCst);
+        if memory.requests().load(Ordering::SeqCst) != 0 || memory.news().load(Ordering::SeqCst) != 0 {
+            memory.reach().swap(0, Ordering::SeqCst);
+        }
+    }
+
+    /// The frame of a call has begun whose callee has to be linked, or is
+    /// compiled: goes on in the callee.
+    fn first_call(
+        &mut self,
+        state: &mut State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<(), Stopped> {
         let number = self.code.words()[state.at] >> 8;
-        let saved = self.stack[state.base + self.links.target(number).arity as usize];
+        let callee = self.links.target(number);
+        let arity = callee.arity as usize;
+        if !self.holds(callee.name) && natives.takes(callee) {
+            let arguments = self.stack[state.base..state.base + arity].to_vec();
+            return self.leave_for(state, callee.arity, |interpreter| {
+                natives.call(interpreter, callee, &arguments, output)
+            });
+        }
+        let saved = self.stack[state.base + arity];
         let linked = self.link_callee(number).and_then(|entry| {
             self.reserve(state.base + entry.frame as usize)?;
             Ok(entry)
@@ -419,7 +635,112 @@ impl Interpreter {
                 // Nobody runs there: the innermost call is the caller's.
                 let (at, base) = unlink(saved);
                 *state = State { at: at.saturating_sub(1), base, ..*state };
-                Err(failure.called_by(self.code.function(state.at as u32).cloned()))
+                Err(failure.called_by(self.code.function(state.at as u32).cloned()).into())
+            }
+        }
+    }
+
+    /// Leaves the innermost frame, whose link is in that slot, for compiled
+    /// code that does the rest of its work.
+    fn leave_for(
+        &mut self,
+        state: &mut State,
+        link: u32,
+        work: impl FnOnce(&mut Self) -> Result<f64, Stopped>,
+    ) -> Result<(), Stopped> {
+        let (at, base) = unlink(self.stack[state.base + link as usize]);
+        let top = std::mem::replace(&mut self.top, state.base);
+        self.outer.push(Outer::Tapes(State { at, base, accumulator: 0.0 }));
+        let (walk, stops) = (std::mem::replace(&mut self.walk, Walk::Run), self.stops);
+        let result = work(self);
+        if self.stops == stops {
+            self.walk = walk;
+        }
+        self.outer.pop();
+        self.top = top;
+        // What ran inside may have moved the limit.
+        self.allow();
+        match result {
+            Ok(accumulator) => {
+                *state = State { at, base, accumulator };
+                Ok(())
+            }
+            Err(stopped) => {
+                *state = State { at: at.saturating_sub(1), base, ..*state };
+                Err(stopped)
+            }
+        }
+    }
+
+    /// The count of the next instruction is over: goes on in compiled code, if
+    /// there is some.
+    fn hot(
+        &mut self,
+        state: &mut State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<(), Stopped> {
+        let at = state.at as u32;
+        let (spot, link) = (self.code.spot(at), self.code.frame(at).map(|(_, link)| link));
+        let (Some(spot), Some(link)) = (spot, link) else {
+            state.at += Op::Count.length();
+            return Ok(());
+        };
+        if self.is_looked_at(&spot.function) {
+            self.code.count_again(at, self.hot_after.unwrap_or(0).max(1));
+            state.at += Op::Count.length();
+            return Ok(());
+        }
+        match natives.heat(self, &spot) {
+            Progress::Ready => {
+                self.code.end_count(at);
+                let arguments = self.state_of(&spot, state.base);
+                self.leave_for(state, link, |interpreter| match spot.counted {
+                    Some(_) => natives.go_on(interpreter, &spot, &arguments, output),
+                    None => {
+                        let callee = Callee { name: spot.function.name, arity: spot.function.arity() };
+                        natives.call(interpreter, callee, &arguments, output)
+                    }
+                })
+            }
+            progress => {
+                if progress == Progress::Busy {
+                    self.code.wait(at);
+                }
+                state.at += Op::Count.length();
+                Ok(())
+            }
+        }
+    }
+
+    /// What compiled code needs to go on at a spot of the frame at `base`.
+    fn state_of(&self, spot: &Spot, base: usize) -> Vec<f64> {
+        let function = &spot.function;
+        let Some(counted) = &spot.counted else {
+            return self.stack[base..base + function.arity() as usize].to_vec();
+        };
+        let mut state = self.stack[base..base + function.locals as usize].to_vec();
+        state.extend(counted.values.iter().map(|value| match value {
+            Waiting::Slot(slot) => self.stack[base + *slot as usize],
+            Waiting::Number(bits) => f64::from_bits(*bits),
+        }));
+        state
+    }
+
+    /// Puts compiled code to use that has been made.
+    fn hear_news(&mut self, natives: &mut dyn Natives) {
+        if self.memory.news().swap(0, Ordering::SeqCst) == 0 {
+            return;
+        }
+        for at in self.code.take_waiting() {
+            let Some(spot) = self.code.spot(at) else { continue };
+            match natives.progress(&spot) {
+                Progress::Never => {}
+                Progress::Busy => self.code.wait(at),
+                Progress::Ready => match spot.counted {
+                    Some(_) => self.code.end_count(at),
+                    None => self.links.reset(spot.function.name),
+                },
             }
         }
     }
@@ -442,9 +763,8 @@ impl Interpreter {
         Ok(())
     }
 
-    /// The calls in progress.
-    fn trace(&self, mut state: State) -> Trace {
-        let mut trace = Trace::default();
+    /// The calls in progress, behind those inside them.
+    fn trace(&self, mut state: State, mut trace: Trace) -> Trace {
         while let Some((function, link)) = self.code.frame(state.at as u32) {
             trace.push(function);
             let Some(saved) = self.stack.get(state.base + link as usize) else { break };
@@ -452,5 +772,11 @@ impl Interpreter {
             state = State { at: at.saturating_sub(1), base, ..state };
         }
         trace
+    }
+}
+
+impl Drop for Interpreter {
+    fn drop(&mut self) {
+        self.room.taken.fetch_sub(self.charged, Ordering::Relaxed);
     }
 }

@@ -15,6 +15,7 @@
 mod bindings;
 mod code;
 mod code_map;
+mod continuation;
 mod definition;
 mod epoch;
 mod instance;
@@ -24,10 +25,11 @@ mod tier;
 mod worker;
 
 pub use bindings::{Happened, Observer};
-pub use instance::{Bound, Formula, Instance};
+pub use continuation::Continuation;
+pub use instance::{Bound, Formula, Instance, NoTapes, Tapes};
 pub use tier::{Tier, TierUp};
 
-use crate::abi;
+use crate::abi::{self, Variables};
 use crate::codegen::{self, Thunk};
 use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
@@ -132,6 +134,7 @@ impl Jit {
     pub fn new(
         names: Arc<Names>,
         hosts: Arc<HostFunctions>,
+        variables: Arc<Variables>,
         options: Options,
     ) -> Result<Arc<Self>, OrcError> {
         let session = Session::new(&SessionOptions {
@@ -156,7 +159,7 @@ impl Jit {
             code: Arc::default(),
             workers: Workers::new(options.workers),
             epochs: Epochs::new(),
-            slots: Slots::new(trampolines),
+            slots: Slots::new(trampolines, variables),
             dylib,
             session,
         });
@@ -202,7 +205,7 @@ impl Jit {
         let number = self.expression.fetch_add(1, Ordering::Relaxed);
         let (jit, function) = (self.clone(), function.clone());
         let symbol = format!("$expression${number}");
-        self.wait_for(stopper, move || definition::expression(&jit, &function, &symbol, &plan))?
+        self.wait_for(Some(stopper), move || definition::expression(&jit, &function, &symbol, &plan))?
     }
 
     /// The body of a definition, made as planned if it is not there.
@@ -210,7 +213,7 @@ impl Jit {
         self: &Arc<Self>,
         definition: &Arc<Definition>,
         plan: Plan,
-        stopper: &Stopper,
+        stopper: Option<&Stopper>,
     ) -> Result<usize, Failure> {
         let (jit, definition) = (self.clone(), definition.clone());
         self.wait_for(stopper, move || definition.materialize(&jit, plan))?
@@ -233,7 +236,7 @@ impl Jit {
             return Ok(*body);
         }
         let jit = self.clone();
-        self.wait_for(stopper, move || jit.thunk(name, arity))?
+        self.wait_for(Some(stopper), move || jit.thunk(name, arity))?
     }
 
     fn thunk(&self, name: Name, arity: u32) -> Result<usize, Failure> {
@@ -274,11 +277,11 @@ impl Jit {
         self.workers.submit(Urgency::Later, job).map_err(|error| Failure::System(error.to_string()))
     }
 
-    /// Has a worker do something and waits for it, or for a request to stop;
-    /// then the worker finishes for nobody.
+    /// Has a worker do something and waits for it, or, with a stopper, for a
+    /// request to stop; then the worker finishes for nobody.
     fn wait_for<T: Send + 'static>(
         self: &Arc<Self>,
-        stopper: &Stopper,
+        stopper: Option<&Stopper>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let answer = Arc::new(Answer { value: Mutex::new(None), given: Condvar::new() });
@@ -297,7 +300,9 @@ impl Jit {
                     answer.given.wait_for(&mut value, PATIENCE);
                 }
             }
-            if let (None, Some(request)) = (&*value, stopper.requested()) {
+            if let (None, Some(stopper)) = (&*value, stopper)
+                && let Some(request) = stopper.requested()
+            {
                 stopper.withdraw(request);
                 self.workers.substitute();
                 return Err(request.into());
@@ -316,7 +321,7 @@ impl Jit {
         stopper: &Stopper,
     ) -> Result<String, Failure> {
         let (names, options) = (self.names.clone(), self.options.code);
-        let text = self.wait_for(stopper, move || {
+        let text = self.wait_for(Some(stopper), move || {
             let functions: Vec<(&Function, String)> =
                 functions.iter().map(|(function, symbol)| (&**function, symbol.clone())).collect();
             worker::with_compiler(|compiler| match listing {

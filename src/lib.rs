@@ -59,6 +59,22 @@
 //! the same bindings, limits and errors, and LLVM is not even started. What a
 //! context's program runs on, code or tapes, is its `machine`.
 //!
+//! **Tapes and code call each other.** They work on the same memory: variables,
+//! fuel, requests to stop. Code calls a function on a tape through its slot,
+//! which leads to the trampoline as if it had never been called; that goes on
+//! in one routine of the runtime, which keeps the arguments and has the tape
+//! run. A tape calls code by leaving the loop that executes it. Errors pass
+//! through both, and add their calls to one trace.
+//!
+//! **What is hot goes over to code.** A tiered program counts calls and rounds
+//! of loops in the instructions of its tapes. At the end of a count a worker
+//! makes code at the full level; the next call goes there. A loop that is still
+//! running is left at the beginning of a round for a *continuation*: code for
+//! the rest of the function, entered right there, which gets the locals and the
+//! values that wait for the loop as its arguments. (The other way, to replace
+//! the frame in place, needs maps from one layout to the other; here the layout
+//! is that of a call. The code is made for one loop, and mostly runs once.)
+//!
 //! **Freeing waits for runs.** Code that nothing leads to any more is freed
 //! when no run is left that began before (`jit::epoch`).
 //!
@@ -68,7 +84,7 @@
 //!  text → tokens → syntax tree → checked function → LLVM IR → object → linked code → call
 //!         └─── syntax ───┘       └─── sema ───┘    └─── codegen ──┘   └─ orc ─┘    runtime
 //!                                                  └────────────── jit ───────────────┘
-//!                                             └→ tape → interpreter
+//!                                             └→ tape → interpreter ⇄ call
 //!                                                └tape┘ └── interp ─┘
 //! ```
 //!
@@ -76,7 +92,7 @@
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `stop`, `llvm`, `abi` | texts and spans, interned names, diagnostics as data, the host functions, requests to stop, starting LLVM, the layout that code relies on | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `llvm`, `abi` | texts and spans, interned names, diagnostics as data, the host functions, requests to stop, starting LLVM, the layout that code relies on | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
 //! | 3 | `failure` | what comes of defining and running, for all back ends | knows one of them |
@@ -85,7 +101,7 @@
 //! | 3 | [`orc`] | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `engine`, `machine`, `context`, `function`, `interrupt`, `draft` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `engine`, `debugger`, `machine`, `context`, `function`, `interrupt`, `draft`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `repl`, [`cli`] | the prompt and the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
 //!
 //! # Words
@@ -102,6 +118,7 @@
 //! - *body*: the compiled code of a definition.
 //! - *host function*: a function of the process that a program may call;
 //!   *intrinsic*: one that is exact, so that an instruction stands in for it.
+//! - *continuation*: code for the rest of a function from a round of a loop on.
 //! - *tape*: the instructions that are interpreted, of one function; their
 //!   *slots* are values of a frame, not to be mixed up with dispatch slots.
 //! - *run*: from entering compiled code to leaving it.
@@ -112,6 +129,7 @@ pub mod source;
 pub mod name;
 pub mod diagnostic;
 pub mod host;
+mod bytes;
 mod stop;
 mod llvm;
 mod abi;
@@ -131,17 +149,21 @@ mod error;
 mod output;
 mod stats;
 mod engine;
+mod debugger;
 mod machine;
 mod context;
 mod function;
 mod interrupt;
 mod draft;
+mod program;
 mod repl;
 pub mod cli;
 
+pub use bytes::Damage;
 pub use codegen::Level;
 pub use config::{Config, Mode};
 pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, Trace, Transition};
+pub use debugger::Console;
 pub use engine::Engine;
 pub use error::Error;
 pub use function::{Function, Signature};
@@ -150,6 +172,7 @@ pub use jit::state::{Event, State};
 pub use jit::{Tier, TierUp};
 pub use limits::Limits;
 pub use output::{LineOutput, format_number};
+pub use program::Program;
 pub use stats::Stats;
 
 /// For `fuzz/`, which reaches tapes from outside.

@@ -30,7 +30,7 @@ pub struct Limits {
     /// How many names of a context may be bound to definitions.
     pub max_definitions: usize,
     /// How many bytes linked code may take, in all contexts of an engine;
-    /// rounded up to whole MiB, and 1 GiB at most.
+    /// rounded up to whole MiB, and 1 GiB at most. Tapes may take as much.
     pub max_code_bytes: u64,
     /// How long a text may be, in bytes.
     pub max_source_bytes: u32,

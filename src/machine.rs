@@ -1,30 +1,36 @@
-//! What runs the program of a context: compiled code, or tapes.
+//! What runs the program of a context: compiled code, tapes, or both.
 //!
 //! Both know the same notions: names bound to definitions, functions called
 //! by a handle, variables. What they need for that is theirs; with tapes the
 //! compiler is never started.
 
+mod tapes;
+
+use crate::abi::Memory;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Defined, Failure, Stopped};
 use crate::host::Output;
-use crate::interp::{self, Interpreter};
+use crate::interp::inspect::Inspector;
 use crate::jit::state::State;
-use crate::jit::{self, Instance, Observer, Tier};
+use crate::jit::{self, Instance, NoTapes, Observer, Tier};
 use crate::name::Name;
-use crate::runtime::{Arguments, Slot};
+use crate::runtime::{Arguments, ExecutionMemory, Slot, Variable};
 use crate::sema::checked::Function;
 use crate::stats::Stats;
 use crate::stop::Stopper;
+use crate::tape::Tape;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tapes::Tapes;
 
 /// One context's side of a back end.
 pub(crate) enum Machine {
     /// Compiled code.
     Native(Instance),
-    /// Tapes, interpreted.
-    Tape(Box<Interpreter>),
+    /// Tapes, interpreted, and compiled code for what is hot if that is made.
+    Tape(Box<Tapes>),
 }
 
 /// What a function is called by from Rust, in every context of an engine.
@@ -77,7 +83,7 @@ pub(crate) enum Code {
     /// Compiled.
     Native(jit::Formula),
     /// To be run on a tape.
-    Tape(Arc<Function>),
+    Tape(tapes::Formula),
 }
 
 impl Machine {
@@ -86,13 +92,32 @@ impl Machine {
         let limits = engine.config().limits;
         match engine.mode() {
             Mode::Lazy | Mode::Eager => {
-                let instance = Instance::new(engine.jit()?, limits.stack);
-                instance.map(Self::Native).map_err(|error| Error::Setup(error.to_string()))
+                let memory = ExecutionMemory::new().map_err(|error| Error::Setup(error.to_string()))?;
+                Ok(Self::Native(Instance::new(engine.jit()?, Arc::new(memory), limits.stack)))
             }
-            Mode::Interpret => {
-                let options = interp::Options { stack: limits.stack, counts_fuel: limits.fuel.is_some() };
-                Ok(Self::Tape(Box::new(Interpreter::new(engine.names(), engine.hosts(), options))))
+            Mode::Interpret | Mode::Tiered => Tapes::new(engine).map(Box::new).map(Self::Tape),
+        }
+    }
+
+    /// Lets runs stop, and asks `inspector` there how they go on.
+    pub(crate) fn attach(&mut self, engine: &Engine, inspector: Box<dyn Inspector>) -> Result<(), Error> {
+        if let Self::Native(_) = self {
+            let fresh = Self::Tape(Box::new(Tapes::new(engine)?));
+            if let Self::Native(instance) = std::mem::replace(self, fresh) {
+                *self = Self::Tape(Box::new(Tapes::beside(engine, instance)));
             }
+        }
+        if let Self::Tape(tapes) = self {
+            tapes.interpreter.set_inspector(Some(inspector));
+        }
+        Ok(())
+    }
+
+    /// Has functions run on their tapes from now on, where runs are to stop.
+    pub(crate) fn recall(&mut self) {
+        match self {
+            Self::Native(_) => {}
+            Self::Tape(tapes) => tapes.recall(),
         }
     }
 
@@ -100,7 +125,15 @@ impl Machine {
     pub(crate) fn define(&mut self, function: Arc<Function>) -> Defined {
         match self {
             Self::Native(instance) => instance.define(function),
-            Self::Tape(interpreter) => interpreter.define(&function),
+            Self::Tape(tapes) => tapes.define(&function),
+        }
+    }
+
+    /// Has a tape that was made before used for a function, where tapes are run.
+    pub(crate) fn supply(&mut self, function: &Arc<Function>, tape: &Arc<Tape>) {
+        match self {
+            Self::Native(_) => {}
+            Self::Tape(tapes) => tapes.interpreter.supply(function, tape),
         }
     }
 
@@ -108,6 +141,7 @@ impl Machine {
     pub(crate) fn rebind(&mut self, bound: &Bound) -> Defined {
         match (self, bound) {
             (Self::Native(instance), Bound::Native(bound)) => instance.rebind(bound),
+            (Self::Tape(tapes), Bound::Native(bound)) => tapes.rebind(bound),
             (machine, bound) => machine.define(bound.function().clone()),
         }
     }
@@ -116,7 +150,7 @@ impl Machine {
     pub(crate) fn drop_binding(&mut self, name: Name) {
         match self {
             Self::Native(instance) => drop(instance.drop_binding(name)),
-            Self::Tape(interpreter) => drop(interpreter.drop_binding(name)),
+            Self::Tape(tapes) => tapes.drop_binding(name),
         }
     }
 
@@ -125,7 +159,10 @@ impl Machine {
     pub(crate) fn declare(&mut self, name: Name, arity: u32) -> bool {
         match self {
             Self::Native(instance) => instance.declare(name, arity),
-            Self::Tape(_) => return false,
+            Self::Tape(tapes) => match tapes.compiler() {
+                Some(instance) => instance.declare(name, arity),
+                None => return false,
+            },
         }
         true
     }
@@ -134,7 +171,7 @@ impl Machine {
     pub(crate) fn declared(&self, name: Name) -> Option<u32> {
         match self {
             Self::Native(instance) => instance.declared(name),
-            Self::Tape(_) => None,
+            Self::Tape(tapes) => tapes.compiled().and_then(|instance| instance.declared(name)),
         }
     }
 
@@ -142,18 +179,23 @@ impl Machine {
     pub(crate) fn bound(&self, name: Name) -> Option<Bound> {
         match self {
             Self::Native(instance) => instance.bound(name).map(Bound::Native),
-            Self::Tape(interpreter) => {
-                interpreter.binding(name).map(|(_, function)| Bound::Tape(function.clone()))
-            }
+            Self::Tape(tapes) => match tapes.compiled() {
+                Some(instance) => instance.bound(name).map(Bound::Native),
+                None => tapes.binding(name).map(|(_, function)| Bound::Tape(function)),
+            },
         }
     }
 
-    /// Sets who is told of what happens to names. With tapes nothing happens
-    /// that is worth telling.
+    /// Sets who is told of what happens to the code of names. Where none is made
+    /// nothing happens.
     pub(crate) fn observe(&self, observer: Option<Observer>) {
         match self {
             Self::Native(instance) => instance.observe(observer),
-            Self::Tape(_) => {}
+            Self::Tape(tapes) => {
+                if let Some(instance) = tapes.compiler() {
+                    instance.observe(observer);
+                }
+            }
         }
     }
 
@@ -161,7 +203,10 @@ impl Machine {
     pub(crate) fn formula(&self, function: &Arc<Function>) -> Result<Code, Failure> {
         match self {
             Self::Native(instance) => instance.formula(function).map(Code::Native),
-            Self::Tape(_) => Ok(Code::Tape(function.clone())),
+            Self::Tape(tapes) => match tapes.compiled_first() {
+                Some(instance) => instance.formula(function).map(Code::Native),
+                None => Ok(Code::Tape(tapes::Formula::new(function.clone()))),
+            },
         }
     }
 
@@ -174,10 +219,11 @@ impl Machine {
     ) -> Result<f64, Stopped> {
         match (self, code) {
             (Self::Native(instance), Code::Native(formula)) => {
-                instance.run_formula(formula, arguments, output)
+                instance.run_formula(formula, arguments, output, &mut NoTapes)
             }
-            (Self::Tape(interpreter), Code::Tape(function)) => interpreter.run(function, arguments, output),
-            (Self::Native(_), Code::Tape(_)) | (Self::Tape(_), Code::Native(_)) => {
+            (Self::Tape(tapes), Code::Tape(formula)) => tapes.run_formula(formula, arguments, output),
+            (Self::Tape(tapes), Code::Native(formula)) => tapes.run_compiled(formula, arguments, output),
+            (Self::Native(_), Code::Tape(_)) => {
                 Err(Failure::System("a formula of another engine".into()).into())
             }
         }
@@ -187,9 +233,7 @@ impl Machine {
     pub(crate) fn binding(&self, name: Name) -> Option<(State, Arc<Function>)> {
         match self {
             Self::Native(instance) => instance.binding(name),
-            Self::Tape(interpreter) => {
-                interpreter.binding(name).map(|(ready, function)| (state(ready), function.clone()))
-            }
+            Self::Tape(tapes) => tapes.binding(name),
         }
     }
 
@@ -197,9 +241,7 @@ impl Machine {
     pub(crate) fn all(&self) -> Vec<(State, Arc<Function>)> {
         match self {
             Self::Native(instance) => instance.all(),
-            Self::Tape(interpreter) => {
-                interpreter.all().map(|(ready, function)| (state(ready), function.clone())).collect()
-            }
+            Self::Tape(tapes) => tapes.all(),
         }
     }
 
@@ -207,40 +249,39 @@ impl Machine {
     pub(crate) fn definitions(&self) -> usize {
         match self {
             Self::Native(instance) => instance.definitions(),
-            Self::Tape(interpreter) => interpreter.definitions(),
+            Self::Tape(tapes) => tapes.interpreter.definitions(),
+        }
+    }
+
+    /// What all code and tapes of the context work on.
+    fn memory(&self) -> &Arc<ExecutionMemory> {
+        match self {
+            Self::Native(instance) => instance.memory(),
+            Self::Tape(tapes) => tapes.memory(),
         }
     }
 
     /// Sets how many function entries and loop rounds are left.
     pub(crate) fn set_fuel(&mut self, fuel: u64) {
-        match self {
-            Self::Native(instance) => instance.set_fuel(fuel),
-            Self::Tape(interpreter) => interpreter.set_fuel(fuel),
-        }
+        self.memory().fuel().store(i64::try_from(fuel).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
     /// How many function entries and loop rounds are left.
     pub(crate) fn fuel(&self) -> u64 {
-        match self {
-            Self::Native(instance) => instance.fuel(),
-            Self::Tape(interpreter) => interpreter.fuel(),
-        }
+        u64::try_from(self.memory().fuel().load(Ordering::Relaxed)).unwrap_or(0)
     }
 
     /// What asks runs of this context to stop, from any thread.
     pub(crate) fn stopper(&self) -> Stopper {
-        match self {
-            Self::Native(instance) => instance.stopper(),
-            Self::Tape(interpreter) => interpreter.stopper(),
-        }
+        Stopper::new(self.memory().clone())
     }
 
-    /// Has code made ahead of the first call, without waiting for it. There
-    /// is nothing to gain for a tape.
+    /// Has code made ahead of the first call, without waiting for it, where code
+    /// is made.
     pub(crate) fn prepare(&self, name: Name) -> Result<(), Failure> {
         match self {
             Self::Native(instance) => instance.prepare(name),
-            Self::Tape(_) => Ok(()),
+            Self::Tape(tapes) => tapes.prepare(Some(name)),
         }
     }
 
@@ -248,7 +289,7 @@ impl Machine {
     pub(crate) fn prepare_all(&self) -> Result<(), Failure> {
         match self {
             Self::Native(instance) => instance.prepare_all(),
-            Self::Tape(_) => Ok(()),
+            Self::Tape(tapes) => tapes.prepare(None),
         }
     }
 
@@ -259,8 +300,8 @@ impl Machine {
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
         match self {
-            Self::Native(instance) => instance.run(expression, output),
-            Self::Tape(interpreter) => interpreter.run(expression, &[], output),
+            Self::Native(instance) => instance.run(expression, output, &mut NoTapes),
+            Self::Tape(tapes) => tapes.run(expression, output),
         }
     }
 
@@ -281,35 +322,30 @@ impl Machine {
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
         match (self, handle) {
-            (Self::Native(instance), Handle::Slot(slot)) => instance.call(slot, arguments, output),
-            (Self::Tape(interpreter), Handle::Name(name)) => {
-                interpreter.call(name, arguments.as_slice(), output)
+            (Self::Native(instance), Handle::Slot(slot)) => {
+                instance.call(slot, arguments, output, &mut NoTapes)
             }
-            (Self::Native(_), Handle::Name(_)) | (Self::Tape(_), Handle::Slot(_)) => {
+            (Self::Tape(tapes), Handle::Name(name)) => tapes.call(name, arguments.as_slice(), output),
+            (Self::Tape(tapes), Handle::Slot(slot)) => tapes.call_slot(slot, arguments, output),
+            (Self::Native(_), Handle::Name(_)) => {
                 Err(Failure::System("a handle of another engine".into()).into())
             }
         }
     }
 
     /// The value of a variable.
-    pub(crate) fn variable(&self, name: Name) -> Result<f64, Failure> {
-        match self {
-            Self::Native(instance) => instance.variable(name),
-            Self::Tape(interpreter) => Ok(interpreter.variable(name)),
-        }
+    pub(crate) fn variable(&self, engine: &Engine, name: Name) -> Result<f64, Failure> {
+        Ok(self.memory().variable(variable(engine, name)?))
     }
 
     /// Sets the value of a variable.
-    pub(crate) fn set_variable(&mut self, name: Name, value: f64) -> Result<(), Failure> {
-        match self {
-            Self::Native(instance) => instance.set_variable(name, value),
-            Self::Tape(interpreter) => interpreter.set_variable(name, value),
-        }
+    pub(crate) fn set_variable(&mut self, engine: &Engine, name: Name, value: f64) -> Result<(), Failure> {
+        self.memory().set_variable(variable(engine, name)?, value);
+        Ok(())
     }
 
     /// The figures that the back end knows.
     pub(crate) fn stats(&self) -> Stats {
-        let milliseconds = |nanoseconds: u64| nanoseconds as f64 / 1e6;
         let bindings = self.all();
         let count =
             |wanted: &[State]| bindings.iter().filter(|(state, _)| wanted.contains(state)).count() as u64;
@@ -319,30 +355,45 @@ impl Machine {
             materialized: count(&[State::Materialized]),
             ..Stats::default()
         };
+        let stats = match self {
+            Self::Native(instance) => compiled(stats, instance),
+            Self::Tape(tapes) => match tapes.compiled() {
+                Some(instance) => compiled(stats, instance),
+                None => stats,
+            },
+        };
         match self {
-            Self::Native(instance) => {
-                let counters = instance.jit().counters();
-                Stats {
-                    ir_generated: counters.ir_generated.get(),
-                    expressions: counters.expressions.get(),
-                    objects_linked: counters.objects_linked.get(),
-                    code_bytes: instance.jit().code_bytes(),
-                    compile_ms: milliseconds(counters.compile_nanoseconds.get()),
-                    wait_ms: milliseconds(instance.waited_nanoseconds()),
-                    run_ms: milliseconds(instance.run_nanoseconds()),
-                    ..stats
-                }
-            }
-            Self::Tape(interpreter) => Stats {
-                expressions: interpreter.expressions(),
-                run_ms: milliseconds(interpreter.run_nanoseconds()),
+            Self::Native(_) => stats,
+            Self::Tape(tapes) => Stats {
+                code_bytes: stats.code_bytes + tapes.interpreter.code_bytes(),
+                expressions: stats.expressions + tapes.interpreter.expressions(),
+                run_ms: stats.run_ms + milliseconds(tapes.interpreter.run_nanoseconds()),
                 ..stats
             },
         }
     }
 }
 
-/// A function has its tape once it has been called.
-fn state(has_tape: bool) -> State {
-    if has_tape { State::Materialized } else { State::Pending }
+/// The place of a variable.
+fn variable(engine: &Engine, name: Name) -> Result<Variable, Failure> {
+    engine.variables().number(name).map(Variable).ok_or(Failure::TooMany("variables"))
+}
+
+fn milliseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e6
+}
+
+/// The figures about compiled code, added to others.
+fn compiled(stats: Stats, instance: &Instance) -> Stats {
+    let counters = instance.jit().counters();
+    Stats {
+        ir_generated: counters.ir_generated.get(),
+        expressions: counters.expressions.get(),
+        objects_linked: counters.objects_linked.get(),
+        code_bytes: instance.jit().code_bytes(),
+        compile_ms: milliseconds(counters.compile_nanoseconds.get()),
+        wait_ms: milliseconds(instance.waited_nanoseconds()),
+        run_ms: milliseconds(instance.run_nanoseconds()),
+        ..stats
+    }
 }

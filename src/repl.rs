@@ -9,7 +9,9 @@
 mod bench;
 mod command;
 mod completer;
+pub(crate) mod console;
 mod curve;
+mod debug;
 mod denotation;
 mod editor;
 mod file;
@@ -22,7 +24,7 @@ mod palette;
 mod pipe;
 mod places;
 mod plot;
-mod screen;
+pub(crate) mod screen;
 mod session;
 mod svg;
 mod trace;
@@ -30,6 +32,7 @@ mod watch;
 
 use crate::cli::Exit;
 use crate::cli::report::Reporter;
+use crate::config::Mode;
 use crate::context::Context;
 use crate::engine::Engine;
 use parking_lot::Mutex;
@@ -58,7 +61,10 @@ pub(crate) struct ReplArguments {
 
 /// Reads inputs and answers them until there are no more.
 pub(crate) fn start(arguments: &ReplArguments, context: &mut Context, reporter: &mut Reporter) -> Exit {
-    Engine::warm_up();
+    match context.engine().mode() {
+        Mode::Lazy | Mode::Eager => Engine::warm_up(),
+        Mode::Interpret | Mode::Tiered => {}
+    }
     let at_terminal = std::io::stdin().is_terminal();
     let screen = Screen::stdout();
     if arguments.transcript {
@@ -67,6 +73,7 @@ pub(crate) fn start(arguments: &ReplArguments, context: &mut Context, reporter: 
     }
     let (changes, changed) = mpsc::channel();
     let mut session = Session::new(context, reporter, screen, changes);
+    session.is_transcript = arguments.transcript;
     if at_terminal && !arguments.quiet {
         session.banner();
     }

@@ -13,13 +13,16 @@ mod entry;
 mod fence;
 mod memory;
 
-pub use entry::{Arguments, Left, Stop, Surroundings, enter_trampoline, is_entry, refuse, support};
+pub use entry::{
+    Arguments, Destination, Left, Stop, Surroundings, enter_trampoline, is_entry, refuse, support,
+};
 pub use fence::Fence;
 
 use crate::abi::{self, Header};
 use crate::stop::Stoppable;
 use memory::Memory;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 /// The number of a dispatch slot, the same in every context of an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -87,6 +90,19 @@ impl ExecutionMemory {
         f64::from_bits(self.0.at::<AtomicU64>(variable.offset()).load(Ordering::Relaxed))
     }
 
+    /// Where code has called out last.
+    pub fn called_from(&self) -> Left {
+        let header = self.header();
+        let (fault, frame) = (header.fault.load(Ordering::Relaxed), header.frame.load(Ordering::Relaxed));
+        Left { fault, frame }
+    }
+
+    /// Has tapes look for code that has been made for them.
+    pub fn tell_tapes(&self) {
+        self.header().news.swap(1, Ordering::SeqCst);
+        self.header().reach.swap(0, Ordering::SeqCst);
+    }
+
     /// Sets the value of a variable.
     pub fn set_variable(&self, variable: Variable, value: f64) {
         self.0.at::<AtomicU64>(variable.offset()).store(value.to_bits(), Ordering::Relaxed);
@@ -101,13 +117,32 @@ impl Stoppable for ExecutionMemory {
     fn wake(&self) {
         // Everything is below this limit.
         self.header().limit.swap(usize::MAX, Ordering::SeqCst);
+        self.header().reach.swap(0, Ordering::SeqCst);
+    }
+}
+
+impl abi::Memory for ExecutionMemory {
+    fn variables(&self) -> &[AtomicU64] {
+        self.0.many(abi::VARIABLES, abi::VARIABLE_COUNT)
+    }
+
+    fn fuel(&self) -> &AtomicI64 {
+        &self.header().fuel
+    }
+
+    fn reach(&self) -> &AtomicUsize {
+        &self.header().reach
+    }
+
+    fn news(&self) -> &AtomicUsize {
+        &self.header().news
     }
 }
 
 /// What one thread at a time runs compiled code with.
 pub struct Execution {
     memory: std::sync::Arc<ExecutionMemory>,
-    stack: Option<Memory>,
+    stack: OnceCell<Memory>,
     stack_size: usize,
 }
 
@@ -118,47 +153,38 @@ impl Execution {
     /// An execution over `memory` with a stack of `stack_size` bytes, which is
     /// reserved at the first run.
     pub fn new(memory: std::sync::Arc<ExecutionMemory>, stack_size: usize) -> Self {
-        Self { memory, stack: None, stack_size: stack_size.max(4 * RESERVE) }
-    }
-
-    /// How many function entries and loop rounds code that counts them may
-    /// still do; what is left of it.
-    pub fn fuel(&self) -> i64 {
-        self.memory.header().fuel.load(Ordering::Relaxed)
-    }
-
-    /// Sets the fuel.
-    pub fn set_fuel(&mut self, fuel: i64) {
-        self.memory.header().fuel.store(fuel, Ordering::Relaxed);
+        Self { memory, stack: OnceCell::new(), stack_size: stack_size.max(4 * RESERVE) }
     }
 
     /// The top of the stack to switch to; `None` if code of this execution is
     /// already running, on that stack.
     #[inline]
-    fn prepare(&mut self) -> std::io::Result<Option<usize>> {
+    fn prepare(&self) -> std::io::Result<Option<usize>> {
         let header = self.memory.header();
         if header.way_out.load(Ordering::Relaxed) != 0 {
             return Ok(None);
         }
-        if self.stack.is_none() {
-            self.set_up_stack()?;
-        }
         // The limit is in force: whoever asks for a stop changes it, and the
         // check that this makes fail restores it.
-        Ok(self.stack.as_ref().map(|stack| stack.address() + stack.size()))
+        let stack = match self.stack.get() {
+            Some(stack) => stack,
+            None => self.set_up_stack()?,
+        };
+        Ok(Some(stack.address() + stack.size()))
     }
 
     #[cold]
-    fn set_up_stack(&mut self) -> std::io::Result<()> {
+    fn set_up_stack(&self) -> std::io::Result<&Memory> {
         let header = self.memory.header();
-        let stack = self.stack.insert(Memory::with_guard(self.stack_size)?);
+        let made = Memory::with_guard(self.stack_size)?;
+        let stack = self.stack.get_or_init(|| made);
         let limit = stack.address() + RESERVE;
         header.stack_limit.store(limit, Ordering::Relaxed);
         header.limit.swap(limit, Ordering::SeqCst);
         if header.requests.load(Ordering::SeqCst) != 0 {
             header.limit.swap(usize::MAX, Ordering::SeqCst);
         }
-        Ok(())
+        Ok(stack)
     }
 
     /// How many bytes of arguments a call may take to the stack. An inner call
@@ -170,7 +196,7 @@ impl Execution {
 
     /// Gives the memory of a stack that was used deeply back to the system.
     pub fn release_stack(&self) {
-        if let Some(stack) = &self.stack {
+        if let Some(stack) = self.stack.get() {
             stack.release(stack.size().saturating_sub(KEPT));
         }
     }
@@ -178,7 +204,7 @@ impl Execution {
     /// The return addresses of the run that was left at `frame`, innermost
     /// first: the frames are still on the stack until the next run.
     pub fn return_addresses(&self, frame: usize) -> ReturnAddresses<'_> {
-        ReturnAddresses { stack: self.stack.as_ref(), frame }
+        ReturnAddresses { stack: self.stack.get(), frame }
     }
 }
 

@@ -9,6 +9,7 @@ mod calls;
 pub mod checked;
 mod resolve;
 pub mod spans;
+pub mod stored;
 
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};

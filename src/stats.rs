@@ -17,7 +17,7 @@ pub struct Stats {
     pub expressions: u64,
     /// Object files linked.
     pub objects_linked: u64,
-    /// Bytes that linked code takes at present.
+    /// Bytes that linked code, and the tapes of the context, take at present.
     pub code_bytes: u64,
     /// Time to read and check text.
     pub parse_ms: f64,

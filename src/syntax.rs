@@ -11,9 +11,31 @@ pub mod printer;
 pub mod token;
 mod tree;
 
+use crate::name::Names;
+use crate::source::Source;
+use token::Terminal;
+
 /// Whether a text is an identifier, and no keyword.
 pub fn is_identifier(text: &str) -> bool {
-    let names = crate::name::Names::new();
-    let source = crate::source::Source::new("", text);
-    lexer::lex(&source, &names).is_ok_and(|tokens| tokens.terminals() == [token::Terminal::Identifier])
+    is_identifier_in(text, &Names::new())
+}
+
+/// The same, with a table of names at hand.
+pub fn is_identifier_in(text: &str, names: &Names) -> bool {
+    only_token(text, names) == Some(Terminal::Identifier)
+}
+
+/// Whether a text is an operator.
+pub fn is_operator_in(text: &str, names: &Names) -> bool {
+    only_token(text, names).is_some_and(Terminal::is_operator)
+}
+
+/// The token that a text is, if it is nothing else.
+fn only_token(text: &str, names: &Names) -> Option<Terminal> {
+    let has_more = text.contains(|character: char| character.is_whitespace() || character == '#');
+    let tokens = lexer::lex(&Source::new("", text), names).ok().filter(|_| !has_more)?;
+    match *tokens.terminals() {
+        [token] => Some(token),
+        _ => None,
+    }
 }

@@ -23,6 +23,7 @@ mod flow;
 mod lower;
 mod numbering;
 pub mod op;
+mod stored;
 mod validate;
 
 use crate::name::Name;
@@ -55,6 +56,39 @@ pub struct Tape {
     pub variables: Box<[Name]>,
     /// For each instruction the node of the checked body it was made for.
     pub origins: Box<[u32]>,
+    /// The loops whose rounds are counted.
+    pub loops: Box<[Loop]>,
+}
+
+/// A loop that can be left for compiled code at the beginning of a round: what
+/// its code must know beside the locals.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Loop {
+    /// The node of the checked body that sets its variable first.
+    pub node: u32,
+    /// The values that wait for the loop to end, in the order they were left.
+    pub values: Box<[Waiting]>,
+}
+
+/// Where a value is that waits for a loop to end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Waiting {
+    /// In a slot of the frame.
+    Slot(u32),
+    /// Nowhere: it is a number, of which these are the bits.
+    Number(u64),
+}
+
+/// What a tape counts, so that what is hot is noticed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Counts {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The rounds of loops.
+    Rounds,
+    /// The rounds of loops, and calls.
+    RoundsAndCalls,
 }
 
 /// What lowering depends on beside the function.
@@ -65,6 +99,8 @@ pub struct Environment<'a> {
     pub is_host: &'a dyn Fn(Callee) -> bool,
     /// Whether function entries and loop rounds take fuel.
     pub counts_fuel: bool,
+    /// What is counted.
+    pub counts: Counts,
 }
 
 /// A function needs more of something than a tape can number.

@@ -41,6 +41,17 @@ pub fn all(folder: &Path) -> Vec<Row> {
         steady("chain", "ten tiny functions, called 10⁸ times", "clang -O3", 1.3, folder),
         definitions(folder),
         functions(folder),
+        interpreted_start(),
+        interpreted("fib", "fib(40), interpreted"),
+        interpreted("sum", "sum of 1/i² to 5·10⁸, interpreted"),
+        interpreted("chain", "ten tiny functions, called 10⁸ times, interpreted"),
+        tiered_file("10,000 functions, each called once, tiered", 0.1, &generated::functions(10_000), folder),
+        tiered("100,000 expressions from a pipe, tiered", 0.3, &generated::expressions(100_000), folder),
+        tiered("10,000 times redefined and called, tiered", 0.1, &generated::redefinitions(10_000), folder),
+        steady_tiered("fib", "fib(40), tiered"),
+        steady_tiered("mandelbrot", "Mandelbrot, 1000 x 1000 x 255, tiered"),
+        steady_tiered("sum", "sum of 1/i² to 5·10⁸, tiered"),
+        steady_tiered("chain", "ten tiny functions, called 10⁸ times, tiered"),
         pipe("10,000 expressions from a pipe", 1.5, &generated::expressions(10_000), folder),
         pipe("10,000 times redefined and called", 1.8, &generated::redefinitions(10_000), folder),
     ]
@@ -87,6 +98,65 @@ fn steady(file: &'static str, name: &'static str, peer: &'static str, ratio: f64
         targets: vec![Target { contestant: KAL, limit: Limit::Ratio(ratio, peer) }],
         rounds_factor: 1,
     }
+}
+
+const INTERPRETED: &str = "kal --interpret";
+const TIERED: &str = "kal --tiered";
+
+fn interpreted_start() -> Row {
+    Row {
+        name: "start: print 1+1, interpreted",
+        contestants: vec![
+            Contestant::new(INTERPRETED, kal(&["--interpret", "-e", "1+1"])),
+            Contestant::new("luajit", tool(&["luajit", "-e", "print(1+1)"])),
+            Contestant::new("python", tool(&["python3", "-c", "print(1+1)"])),
+        ],
+        targets: vec![
+            Target { contestant: INTERPRETED, limit: Limit::Ratio(2.5, "luajit") },
+            Target { contestant: INTERPRETED, limit: Limit::Megabytes(16.0) },
+        ],
+        rounds_factor: 8,
+    }
+}
+
+fn interpreted(file: &'static str, name: &'static str) -> Row {
+    let source = |extension: &str| workload(&format!("{file}.{extension}"));
+    Row {
+        name,
+        contestants: vec![
+            Contestant::new(INTERPRETED, kal(&["--interpret", &source("kal")])),
+            Contestant::new("luajit -joff", tool(&["luajit", "-joff", &source("lua")])),
+        ],
+        targets: vec![Target { contestant: INTERPRETED, limit: Limit::Ratio(1.5, "luajit -joff") }],
+        rounds_factor: 1,
+    }
+}
+
+fn steady_tiered(file: &'static str, name: &'static str) -> Row {
+    let program = workload(&format!("{file}.kal"));
+    Row {
+        name,
+        contestants: vec![
+            Contestant::new(TIERED, kal(&["--tiered", &program])),
+            Contestant::new("kal --lazy", kal(&["--lazy", &program])),
+        ],
+        targets: vec![Target { contestant: TIERED, limit: Limit::Ratio(1.1, "kal --lazy") }],
+        rounds_factor: 1,
+    }
+}
+
+fn tiered_file(name: &'static str, seconds: f64, text: &str, folder: &Path) -> Row {
+    let program = write(folder, &format!("tiered{}.kal", text.len()), text);
+    let contestants = vec![Contestant::new(TIERED, kal(&["--tiered", &program]))];
+    let targets = vec![Target { contestant: TIERED, limit: Limit::Seconds(seconds) }];
+    Row { name, contestants, targets, rounds_factor: 2 }
+}
+
+fn tiered(name: &'static str, seconds: f64, text: &str, folder: &Path) -> Row {
+    let input = PathBuf::from(write(folder, &format!("tiered{}.kal", text.len()), text));
+    let contestants = vec![Contestant::new(TIERED, kal(&["--tiered", "-"])).with_input(&input)];
+    let targets = vec![Target { contestant: TIERED, limit: Limit::Seconds(seconds) }];
+    Row { name, contestants, targets, rounds_factor: 2 }
 }
 
 fn definitions(folder: &Path) -> Row {

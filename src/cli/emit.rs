@@ -7,12 +7,13 @@ use crate::codegen::{self, CodegenError, Compiler};
 use crate::diagnostic::Severity;
 use crate::draft::Draft;
 use crate::engine::Engine;
+use crate::program::Program;
 use crate::sema::checked::Function;
 use crate::source::Source;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, parse_all};
 use crate::syntax::{ast, lexer, printer};
-use crate::tape::{self, Callee, Tape};
+use crate::tape::{self, Callee, Counts, Tape};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -37,7 +38,8 @@ enum Stage {
     Tokens,
     /// The syntax trees
     Ast,
-    /// Interpreted instructions, with the places they were made for
+    /// Interpreted instructions, with the places they were made for; with -o,
+    /// a stored program that `kal` runs
     Tape,
     /// LLVM IR, optimised
     Ir,
@@ -81,11 +83,15 @@ impl From<CodegenError> for Problem {
 }
 
 fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
+    if arguments.stage == Stage::Tape && arguments.output.is_some() && arguments.function.is_some() {
+        return Err("a whole program is stored with -o; leave --fn out".to_owned().into());
+    }
     let source = open(&arguments.file)?;
     let engine = options.engine().map_err(|error| error.to_string())?;
     match arguments.stage {
         Stage::Tokens => tokens(&source, &engine, reporter),
         Stage::Ast => trees(arguments, &source, &engine, reporter),
+        Stage::Tape if arguments.output.is_some() => stored(&source, &engine, reporter),
         Stage::Tape | Stage::Ir | Stage::Asm | Stage::Obj => {
             code(arguments, options, &source, &engine, reporter)
         }
@@ -155,6 +161,14 @@ fn code(
     }
 }
 
+/// The program as it is stored.
+fn stored(source: &Source, engine: &Engine, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
+    Program::new(engine, source).map(|program| program.to_bytes()).map_err(|error| {
+        reporter.error(&error);
+        Problem::Told
+    })
+}
+
 /// The tapes that the functions have at the end of the text.
 fn tapes(
     functions: &[(&Function, String)],
@@ -168,7 +182,8 @@ fn tapes(
         host.is_some_and(|host| host.arity == callee.arity)
             && draft.definition(names.text(callee.name)).is_none()
     };
-    let environment = tape::Environment { is_host: &is_host, counts_fuel: options.fuel.is_some() };
+    let counts_fuel = options.fuel.is_some();
+    let environment = tape::Environment { is_host: &is_host, counts_fuel, counts: Counts::Nothing };
     let mut text = String::new();
     for (function, symbol) in functions {
         let tape = Tape::lower(function, environment).map_err(|error| error.to_string())?;

@@ -3,9 +3,10 @@
 use super::report::Reporter;
 use super::stdin::Items;
 use super::{Exit, RunArguments};
-use crate::context::{Context, Outcome};
+use crate::context::{Context, Each, Outcome};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::error::Error;
+use crate::program::Program;
 use crate::source::Source;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
@@ -63,18 +64,35 @@ fn settle(context: &Context, reporter: &mut Reporter) -> Exit {
 }
 
 fn file(path: &Path, context: &mut Context, reporter: &mut Reporter) -> Exit {
-    match read(path) {
-        Ok(source) => evaluate(context, &source, AfterError::Stop, reporter),
-        Err(message) => {
-            reporter.problem(&message);
-            Exit::Failed
+    let result = load(path).and_then(|bytes| {
+        if Program::is_stored(&bytes) {
+            let program = Program::from_bytes(context.engine(), &bytes);
+            let program = program.map_err(|error| format!("{}: {error}", path.display()))?;
+            return Ok(each_item(context, None, AfterError::Stop, reporter, |context, each| {
+                context.run_program(&program, each)
+            }));
         }
-    }
+        Ok(evaluate(context, &text(path, bytes)?, AfterError::Stop, reporter))
+    });
+    result.unwrap_or_else(|message| {
+        reporter.problem(&message);
+        Exit::Failed
+    })
+}
+
+fn load(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Reads a file into a source; the error is a sentence for people.
 pub(crate) fn read(path: &Path) -> Result<Source, String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    text(path, load(path)?)
+}
+
+fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, String> {
+    if Program::is_stored(&bytes) {
+        return Err(format!("{} is a stored program, not a text; run it with `kal FILE`", path.display()));
+    }
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count() + 1;
@@ -115,9 +133,21 @@ pub(crate) fn evaluate(
     after_error: AfterError,
     reporter: &mut Reporter,
 ) -> Exit {
+    each_item(context, Some(source), after_error, reporter, |context, each| context.run(source, each))
+}
+
+/// Has items run, and prints the values of expressions; of a text, the rest of
+/// its syntax errors too.
+fn each_item(
+    context: &mut Context,
+    text: Option<&Source>,
+    after_error: AfterError,
+    reporter: &mut Reporter,
+    run: impl FnOnce(&mut Context, &mut Each<'_>) -> ControlFlow<()>,
+) -> Exit {
     let mut exit = Exit::Fine;
     let mut misread = Vec::new();
-    let _ = context.run(source, &mut |context, outcome| {
+    let _ = run(context, &mut |context, outcome| {
         if after_error == AfterError::Stop {
             misread = outcome.as_ref().err().map(syntax_errors).unwrap_or_default();
         }
@@ -132,7 +162,7 @@ pub(crate) fn evaluate(
         };
         if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    if !misread.is_empty() {
+    if let Some(source) = text.filter(|_| !misread.is_empty()) {
         let mut rest = context.syntax_errors(source);
         rest.retain(|diagnostic| !misread.contains(diagnostic));
         reporter.diagnostics(&rest);

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::types::{Passed, REGISTERS, Types, Wide, missing, result};
-use super::{Body, CodegenError, Level, Options, Thunk};
+use super::{Body, CodegenError, Level, Options, Round};
 use crate::abi::{self, Symbol};
 use crate::host::Intrinsic;
 use crate::name::{Name, Names};
@@ -39,26 +39,30 @@ pub(super) type Result<T> = std::result::Result<T, CodegenError>;
 pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: Options) -> Result<()> {
     let types = Types::new(module);
     let root = body.function;
-    let main = types.define(module, body.symbol, root.arity());
+    let arity = body.round.map_or(root.arity(), |round| root.locals + round.values);
+    let main = types.define(module, body.symbol, arity);
+    // What begins elsewhere is no callee.
+    let itself = body.round.is_none().then_some(((root.name, root.arity()), main));
     let mut direct: FxHashMap<(Name, u32), FunctionValue<'_>> = FxHashMap::default();
     // Whether calls remain that are not inlined: they may recur.
     let mut calls = false;
     for callee in body.inline {
         calls |= callee.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
         let copy = types.define_copy(module, callee.arity());
-        direct.insert((root.name, root.arity()), main);
-        let job = Job { module, source: callee, function: copy, direct: &direct, names, options };
+        direct.extend(itself);
+        let job =
+            Job { module, source: callee, function: copy, round: None, direct: &direct, names, options };
         job.lower(options.counts_fuel, false)?;
         direct.remove(&(root.name, root.arity()));
         direct.insert((callee.name, callee.arity()), copy);
     }
     calls |= root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
-    direct.insert((root.name, root.arity()), main);
+    direct.extend(itself);
     // LLVM does not inline recursion; a chain of copies, the last of which
     // calls the function itself, has it do so.
     for _ in 0..recursion_levels(root, options.level) {
         let copy = types.define_copy(module, root.arity());
-        let job = Job { module, source: root, function: copy, direct: &direct, names, options };
+        let job = Job { module, source: root, function: copy, round: None, direct: &direct, names, options };
         job.lower(options.counts_fuel, false)?;
         direct.insert((root.name, root.arity()), copy);
     }
@@ -68,14 +72,17 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
     let is_expression = names.text(root.name) == EXPRESSION;
     let is_large = root.nodes.len() > 1000;
     let checks = options.counts_fuel || is_large || (calls && !is_expression);
-    Job { module, source: root, function: main, direct: &direct, names, options }.lower(checks, true)
+    // A round that has begun is paid for, and whoever goes on has checked.
+    let checks = checks && body.round.is_none();
+    Job { module, source: root, function: main, round: body.round, direct: &direct, names, options }
+        .lower(checks, true)
 }
 
 /// Where a function that is one `if` is checked: at the beginning of the
 /// branches that call something. The end of a recursion, which is where most
 /// calls go, then costs nothing. `None` if the condition calls something, or
 /// the frame may be large: then it is checked at its entry.
-fn late_checks(nodes: &[Node]) -> Option<Vec<usize>> {
+fn late_checks(nodes: &[Node]) -> Option<Vec<u32>> {
     let is = |index: usize, kind: Node| nodes.get(index) == Some(&kind);
     let then = nodes.iter().position(|node| matches!(node, Node::Then | Node::Call(_)))?;
     let (mut depth, mut otherwise) = (0, then);
@@ -90,7 +97,7 @@ fn late_checks(nodes: &[Node]) -> Option<Vec<usize>> {
     let calls = |range: Range<usize>| nodes[range].iter().any(|node| matches!(node, Node::Call(_)));
     let branches = [(then, otherwise), (otherwise, nodes.len())];
     let calling = branches.into_iter().filter(|(start, end)| calls(*start..*end));
-    Some(calling.map(|(start, _)| start).collect())
+    Some(calling.map(|(start, _)| start as u32).collect())
 }
 
 /// Functions of so many nodes have frames of a few KiB at most.
@@ -125,37 +132,6 @@ fn recursion_levels(function: &Function, level: Level) -> u32 {
     levels
 }
 
-/// Adds the thunk of a host closure to the module under `symbol`.
-pub(super) fn thunk(module: &Module<'_>, thunk: Thunk, symbol: &str) -> Result<()> {
-    let types = Types::new(module);
-    let function = types.define(module, symbol, thunk.arity);
-    let builder = types.context.create_builder();
-    builder.position_at_end(types.context.append_basic_block(function, ""));
-    let i64 = types.context.i64_type();
-    let count = i64.const_int(u64::from(thunk.arity), false);
-    let array = builder.build_array_alloca(types.double, count, "")?;
-    for index in 0..thunk.arity {
-        let value = match types.passed(&builder, function, thunk.arity, index)? {
-            Passed::Register(value) => value,
-            Passed::Memory(place) => builder.build_load(types.double, place, "")?.into_float_value(),
-        };
-        let offset = i64.const_int(u64::from(index), false);
-        // SAFETY: the array has `arity` elements and the index is below that.
-        let element = unsafe { builder.build_in_bounds_gep(types.double, array, &[offset], "")? };
-        builder.build_store(element, value)?;
-    }
-    let signature =
-        types.double.fn_type(&[types.pointer.into(), i64.into(), types.pointer.into(), i64.into()], false);
-    let host = module.add_function(abi::HOST, signature, None);
-    let closure = i64.const_int(thunk.closure, false);
-    let context = function.get_first_param().ok_or_else(missing)?;
-    let arguments: [BasicMetadataValueEnum<'_>; 4] =
-        [context.into(), closure.into(), array.into(), count.into()];
-    let call = builder.build_call(host, &arguments, "")?;
-    builder.build_return(Some(&result(call)?))?;
-    Ok(())
-}
-
 /// Adds numbers to the module as one constant.
 fn numbers<'c>(module: &Module<'c>, numbers: &[f64]) -> PointerValue<'c> {
     let double = module.get_context().f64_type();
@@ -170,7 +146,8 @@ fn numbers<'c>(module: &Module<'c>, numbers: &[f64]) -> PointerValue<'c> {
 /// A construct whose end has not been met yet.
 enum Open<'c> {
     /// `&&`, `||`: where the left side decided, and where both meet.
-    ShortCircuit { decided: BasicBlock<'c>, meet: BasicBlock<'c> },
+    /// `height` is the place of the value that stands for the left side's.
+    ShortCircuit { decided: BasicBlock<'c>, meet: BasicBlock<'c>, height: usize },
     /// `if`, before its `else`.
     Then { otherwise: BasicBlock<'c>, meet: BasicBlock<'c> },
     /// `if`, after its `else`: the first branch's value and where it ended.
@@ -196,6 +173,8 @@ struct Job<'m, 'c> {
     module: &'m Module<'c>,
     source: &'m Function,
     function: FunctionValue<'c>,
+    /// Where it begins, if not at the beginning.
+    round: Option<Round>,
     /// What is called directly, not through a slot.
     direct: &'m FxHashMap<(Name, u32), FunctionValue<'c>>,
     names: &'m Names,
@@ -210,9 +189,10 @@ impl Job<'_, '_> {
         let late = late_checks(nodes).filter(|_| checks && !self.options.counts_fuel);
         let mut lowering = Lowering::new(self)?;
         lowering.prologue(checks && late.is_none(), is_main)?;
-        for (index, node) in nodes.iter().enumerate() {
+        for (at, node) in (0..).zip(nodes) {
+            lowering.at = at;
             lowering.node(*node)?;
-            if late.as_ref().is_some_and(|places| places.contains(&index)) {
+            if late.as_ref().is_some_and(|places| places.contains(&at)) {
                 lowering.stop_check()?;
             }
         }
@@ -245,6 +225,17 @@ struct Lowering<'m, 'c> {
     open: Vec<Open<'c>>,
     /// How many calls have been made since a block was last cut.
     calls: u32,
+    /// The node that is being lowered.
+    at: u32,
+    round: Option<Entrance<'c>>,
+}
+
+/// Where code is entered in the middle: its first block, which is to lead to
+/// the round, and the places of the values that wait there.
+struct Entrance<'c> {
+    round: Round,
+    block: BasicBlock<'c>,
+    waiting: Vec<PointerValue<'c>>,
 }
 
 /// A block with more calls is cut: the register allocator for quick code goes
@@ -257,10 +248,11 @@ const MANY_NUMBERS: usize = 4096;
 
 impl<'m, 'c> Lowering<'m, 'c> {
     fn new(job: Job<'m, 'c>) -> Result<Self> {
-        let Job { module, source, function, direct, names, options } = job;
+        let Job { module, source, function, round, direct, names, options } = job;
         let types = Types::new(module);
         let builder = types.context.create_builder();
-        builder.position_at_end(types.context.append_basic_block(function, "entry"));
+        let block = types.context.append_basic_block(function, "entry");
+        builder.position_at_end(block);
         let Some(BasicValueEnum::PointerValue(context)) = function.get_first_param() else {
             return Err(missing());
         };
@@ -282,6 +274,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
             numbers: (source.numbers.len() > MANY_NUMBERS).then(|| numbers(module, &source.numbers)),
             values,
             open,
+            at: 0,
+            round: round.map(|round| Entrance { round, block, waiting: Vec::new() }),
             calls: 0,
         })
     }
@@ -290,11 +284,15 @@ impl<'m, 'c> Lowering<'m, 'c> {
     /// counts the call.
     fn prologue(&mut self, checks: bool, is_main: bool) -> Result<()> {
         let mut passed = Vec::new();
-        for (index, name) in (0..).zip(&self.source.parameters) {
-            let place = match self.types.passed(&self.builder, self.function, self.source.arity(), index)? {
+        let waiting = self.round.as_ref().map(|entrance| entrance.round.values);
+        let arity = waiting.map_or(self.source.arity(), |values| self.source.locals + values);
+        for index in 0..arity {
+            let place = match self.types.passed(&self.builder, self.function, arity, index)? {
                 Passed::Memory(place) => place,
                 Passed::Register(value) => {
-                    value.set_name(self.names.text(*name));
+                    if let Some(name) = self.source.parameters.get(index as usize) {
+                        value.set_name(self.names.text(*name));
+                    }
                     let place = self.builder.build_alloca(self.types.double, "")?;
                     passed.push((value, place));
                     place
@@ -302,7 +300,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             };
             self.locals.push(place);
         }
-        for _ in self.source.arity()..self.source.locals {
+        for _ in arity..self.source.locals {
             self.locals.push(self.builder.build_alloca(self.types.double, "")?);
         }
         let widest = self.source.callees.iter().filter_map(|callee| Wide::of(callee.arity));
@@ -311,6 +309,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
         for (value, place) in passed {
             self.builder.build_store(place, value)?;
+        }
+        if let Some(entrance) = &mut self.round {
+            entrance.waiting = self.locals.split_off(self.source.locals as usize);
+            // The text is lowered from its beginning, which nothing leads to.
+            self.builder.position_at_end(self.types.context.append_basic_block(self.function, "before"));
         }
         if checks {
             self.stop_check()?;
@@ -625,13 +628,14 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let (if_true, if_false) = if op == BinaryOp::And { (right, meet) } else { (meet, right) };
         self.builder.build_conditional_branch(truth, if_true, if_false)?;
         self.builder.position_at_end(right);
+        let height = self.values.len();
         self.values.push(self.types.double.const_float(f64::from(u8::from(op == BinaryOp::Or))));
-        self.open.push(Open::ShortCircuit { decided, meet });
+        self.open.push(Open::ShortCircuit { decided, meet, height });
         Ok(())
     }
 
     fn end_short_circuit(&mut self) -> Result<()> {
-        let Some(Open::ShortCircuit { decided, meet }) = self.open.pop() else { return Err(missing()) };
+        let Some(Open::ShortCircuit { decided, meet, .. }) = self.open.pop() else { return Err(missing()) };
         let right = self.pop()?;
         let truth = self.truth(right)?;
         let right = self.number(truth)?;
@@ -673,9 +677,39 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let start = self.pop()?;
         self.builder.build_store(self.locals[variable as usize], start)?;
         let (body, condition, step) = (self.block("body"), self.block("condition"), self.block("step"));
-        self.jump(body)?;
+        if self.round.as_ref().is_some_and(|entrance| entrance.round.node == self.at) {
+            self.enter_round(body)?;
+        } else {
+            self.jump(body)?;
+        }
         self.builder.position_at_end(condition);
         self.open.push(Open::Loop(Loop { variable, body, condition, step, decision: None, increment: None }));
+        Ok(())
+    }
+
+    /// Goes on at the body of a loop, where the code is entered as well: there
+    /// the values that wait are found in memory.
+    fn enter_round(&mut self, body: BasicBlock<'c>) -> Result<()> {
+        let Some(Entrance { block, waiting, .. }) = self.round.take() else { return Err(missing()) };
+        let head = self.block("round");
+        let is_decided = |place: usize| {
+            self.open.iter().any(|open| matches!(open, Open::ShortCircuit { height, .. } if *height == place))
+        };
+        let values: Vec<usize> = (0..self.values.len()).filter(|place| !is_decided(*place)).collect();
+        if values.len() != waiting.len() {
+            return Err(missing());
+        }
+        for (value, place) in values.iter().zip(&waiting) {
+            self.builder.build_store(*place, self.values[*value])?;
+        }
+        self.jump(head)?;
+        self.builder.position_at_end(block);
+        self.jump(head)?;
+        self.builder.position_at_end(head);
+        for (value, place) in values.into_iter().zip(waiting) {
+            self.values[value] = self.builder.build_load(self.types.double, place, "")?.into_float_value();
+        }
+        self.jump(body)?;
         Ok(())
     }
 

@@ -179,7 +179,7 @@ impl Context {
         }
         for name in std::mem::take(&mut self.variables) {
             // Its place exists, since it was declared.
-            let _ = self.machine.set_variable(name, 0.0);
+            let _ = self.machine.set_variable(&self.engine, name, 0.0);
         }
         self.operators = Arc::new(Operators::new(self.engine.names()));
         self.history = History { depth: self.history.depth, ..History::default() };

@@ -8,7 +8,7 @@ use crate::sema::{self, checked};
 use crate::source::Source;
 use crate::syntax::lexer::lex;
 use crate::syntax::printer;
-use crate::tape::{self, Callee, Tape};
+use crate::tape::{self, Callee, Counts, Tape};
 use std::sync::Arc;
 
 /// A stage of the compiler.
@@ -98,7 +98,7 @@ impl Context {
             host.is_some_and(|host| host.arity == callee.arity) && !is_bound(callee.name)
         };
         let counts_fuel = self.engine.config().limits.fuel.is_some();
-        let environment = tape::Environment { is_host: &is_host, counts_fuel };
+        let environment = tape::Environment { is_host: &is_host, counts_fuel, counts: Counts::Nothing };
         let mut text = String::new();
         for function in functions {
             let function = function.without_bound_intrinsics(names, is_bound);

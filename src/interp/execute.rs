@@ -10,7 +10,7 @@
 use super::code::Entry;
 use crate::host::{self, Native};
 use crate::tape::op::Op;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 /// Where execution stands.
 #[derive(Clone, Copy, Debug)]
@@ -38,18 +38,25 @@ pub(super) enum Pause {
     Stop,
     /// The next instruction calls a closure of the host.
     Closure,
+    /// The next instruction is one where runs stop.
+    Break,
+    /// One instruction has been executed, as was asked for.
+    Once,
+    /// The count of the next instruction is over.
+    Hot,
 }
 
 /// What instructions refer to.
 pub(super) struct Program<'a> {
-    pub(super) words: &'a [u32],
+    /// Written to only where something is counted.
+    pub(super) words: &'a mut [u32],
     pub(super) callees: &'a [Entry],
     /// Nothing for a closure.
     pub(super) hosts: &'a [Option<Native>],
-    pub(super) variables: &'a mut [f64],
+    pub(super) variables: &'a [AtomicU64],
     pub(super) stack: &'a mut [f64],
     /// How many function entries and loop rounds are left, where counted.
-    pub(super) fuel: &'a mut i64,
+    pub(super) fuel: &'a AtomicI64,
     /// As many slots of the stack as calls may use; 0 to stop the run.
     pub(super) limit: &'a AtomicUsize,
 }
@@ -69,8 +76,9 @@ pub(super) fn unlink(link: f64) -> (usize, usize) {
     ((bits >> 32) as usize, bits as u32 as usize)
 }
 
-/// Executes instructions until there is a reason to pause.
-pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
+/// Executes instructions until there is a reason to pause: with `ONCE`, after
+/// the first.
+pub(super) fn execute<const ONCE: bool>(state: &mut State, program: Program<'_>) -> Pause {
     let Program { words, callees, hosts, variables, stack, fuel, limit } = program;
     let State { mut at, mut base, accumulator: mut a } = *state;
 
@@ -242,6 +250,9 @@ pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
                     )+
                     $(Op::$pattern => $action,)+
                 }
+                if ONCE {
+                    pause!(Pause::Once);
+                }
             }
         };
     }
@@ -277,6 +288,7 @@ pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
         others {
             Leave => pause!(Pause::Left);
             FirstCall => pause!(Pause::FirstCall);
+            Break => pause!(Pause::Break);
 
             Number => give!(Number, number!(1));
             Get => give!(Get, slot!(first!()));
@@ -292,9 +304,9 @@ pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
                 slot!(first!()) = slot!(index!(1));
                 next!(Copy);
             };
-            GetVariable => give!(GetVariable, variables[first!()]);
+            GetVariable => give!(GetVariable, f64::from_bits(variables[first!()].load(Ordering::Relaxed)));
             SetVariable => {
-                variables[first!()] = a;
+                variables[first!()].store(a.to_bits(), Ordering::Relaxed);
                 next!(SetVariable);
             };
 
@@ -350,11 +362,20 @@ pub(super) fn execute(state: &mut State, program: Program<'_>) -> Pause {
                 next!(HostA);
             };
             Burn => {
-                *fuel -= 1;
-                if *fuel < 0 {
+                let left = fuel.load(Ordering::Relaxed) - 1;
+                fuel.store(left, Ordering::Relaxed);
+                if left < 0 {
                     pause!(Pause::Fuel);
                 }
                 next!(Burn);
+            };
+            Count => {
+                let left = index!(1).wrapping_sub(1) as u32;
+                words[at + 1] = left;
+                if left == 0 {
+                    pause!(Pause::Hot);
+                }
+                next!(Count);
             };
             Return => leave!(a);
             ReturnS => leave!(slot!(index!(1)));

@@ -6,6 +6,7 @@
 //! when a function took one argument never reaches a body that takes two.
 
 use super::code::{Code, Entry};
+use crate::abi::Variables;
 use crate::failure::Failure;
 use crate::host::{Callable, HostFunctions, Native};
 use crate::name::Name;
@@ -24,20 +25,24 @@ pub(super) struct Links {
     hosts: Vec<Callee>,
     natives: Vec<Option<Native>>,
     host_numbers: FxHashMap<Name, u32>,
-    variables: FxHashMap<Name, u32>,
 }
 
 impl Links {
-    /// The instructions of a valid tape, with the numbers of the program.
+    /// The instructions of a valid tape, with the numbers of the program and
+    /// with so much left to count.
     pub(super) fn relocate(
         &mut self,
         tape: &Tape,
         code: &mut Code,
-        hosts: &HostFunctions,
+        surroundings: (&HostFunctions, &Variables),
+        counter: u32,
     ) -> Result<Vec<u32>, Failure> {
+        let (hosts, variables) = surroundings;
         let callees = each(&tape.callees, |callee| self.callee(code, callee))?;
         let host_numbers = each(&tape.hosts, |host| self.host(hosts, host))?;
-        let variables = each(&tape.variables, |variable| self.variable(variable))?;
+        let variables = each(&tape.variables, |variable| {
+            variables.number(variable).ok_or(Failure::TooMany("variables"))
+        })?;
         let mut words = tape.words.to_vec();
         for (at, instruction) in tape.instructions() {
             let Some(instruction) = instruction else { break };
@@ -46,7 +51,13 @@ impl Links {
                     Kind::Callee => &callees,
                     Kind::Host => &host_numbers,
                     Kind::Variable => &variables,
-                    Kind::Slot | Kind::Link | Kind::Frame | Kind::Number | Kind::Target => continue,
+                    Kind::Counter => {
+                        words[at + place] = counter;
+                        continue;
+                    }
+                    Kind::Slot | Kind::Link | Kind::Frame | Kind::Number | Kind::Target | Kind::Site => {
+                        continue;
+                    }
                 };
                 set_index(&mut words[at..], place, table[raw as usize].into());
             }
@@ -81,22 +92,6 @@ impl Links {
             Some(Callable::Closure(_)) | None => None,
         });
         Ok(number)
-    }
-
-    /// The number of a variable.
-    pub(super) fn variable(&mut self, name: Name) -> Result<u32, Failure> {
-        let next = number(self.variables.len(), "variables")?;
-        Ok(*self.variables.entry(name).or_insert(next))
-    }
-
-    /// The number of a variable that has one.
-    pub(super) fn known_variable(&self, name: Name) -> Option<u32> {
-        self.variables.get(&name).copied()
-    }
-
-    /// How many variables there are.
-    pub(super) fn variables(&self) -> usize {
-        self.variables.len()
     }
 
     /// What a callee stands for.

@@ -4,13 +4,52 @@
 use super::*;
 use crate::sema::{self, Environment as Surroundings, Item};
 use crate::source::Source;
-use crate::stop::Request;
+use crate::stop::{Request, Stoppable, Stopper};
 use crate::syntax::lexer::lex;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, Parser};
 use std::cell::RefCell;
 use std::io;
+use std::sync::atomic::{AtomicI64, AtomicUsize};
 use std::time::Duration;
+
+/// Memory of its own, for a few variables.
+#[derive(Default)]
+pub(super) struct Alone {
+    requests: AtomicU64,
+    variables: [AtomicU64; 16],
+    pub(super) fuel: AtomicI64,
+    reach: AtomicUsize,
+    news: AtomicUsize,
+}
+
+impl Stoppable for Alone {
+    fn requests(&self) -> &AtomicU64 {
+        &self.requests
+    }
+
+    fn wake(&self) {
+        self.reach.store(0, Ordering::SeqCst);
+    }
+}
+
+impl Memory for Alone {
+    fn variables(&self) -> &[AtomicU64] {
+        &self.variables
+    }
+
+    fn fuel(&self) -> &AtomicI64 {
+        &self.fuel
+    }
+
+    fn reach(&self) -> &AtomicUsize {
+        &self.reach
+    }
+
+    fn news(&self) -> &AtomicUsize {
+        &self.news
+    }
+}
 
 /// Output that nobody reads.
 struct Nowhere;
@@ -29,12 +68,58 @@ impl Output for Nowhere {
     }
 }
 
+/// No compiled code at all.
+pub(super) struct NoNatives;
+
+impl Natives for NoNatives {
+    fn recall(&mut self, _: Name) {}
+
+    fn callers(&mut self, _: super::inspect::CallSite) -> Vec<Arc<Function>> {
+        Vec::new()
+    }
+
+    fn takes(&mut self, _: Callee) -> bool {
+        false
+    }
+
+    fn call(
+        &mut self,
+        _: &mut Interpreter,
+        callee: Callee,
+        arguments: &[f64],
+        _: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        let passed = arguments.len() as u32;
+        Err(Failure::Undefined { callee: callee.name, passed, caller: None }.into())
+    }
+
+    fn heat(&mut self, _: &Interpreter, _: &Spot) -> Progress {
+        Progress::Never
+    }
+
+    fn progress(&mut self, _: &Spot) -> Progress {
+        Progress::Never
+    }
+
+    fn go_on(
+        &mut self,
+        _: &mut Interpreter,
+        _: &Spot,
+        _: &[f64],
+        _: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        Err(Failure::System("no compiled code".into()).into())
+    }
+}
+
 /// A program in progress: an interpreter and what its text may refer to.
 pub(super) struct Session {
     pub(super) names: Arc<Names>,
     hosts: Arc<HostFunctions>,
     operators: Operators,
     variables: Vec<Name>,
+    numbers: Arc<Variables>,
+    pub(super) memory: Arc<Alone>,
     pub(super) interpreter: Interpreter,
 }
 
@@ -72,8 +157,27 @@ impl Session {
     pub(super) fn new(options: Options) -> Self {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(HostFunctions::standard(&names));
-        let interpreter = Interpreter::new(&names, &hosts, options);
-        Self { operators: Operators::new(&names), names, hosts, variables: Vec::new(), interpreter }
+        let (numbers, memory) = (Arc::new(Variables::default()), Arc::new(Alone::default()));
+        let interpreter = Interpreter::new(
+            &names,
+            &hosts,
+            &numbers,
+            memory.clone(),
+            &Arc::new(Room::new(1 << 30)),
+            options,
+        );
+        let operators = Operators::new(&names);
+        Self { operators, names, hosts, variables: Vec::new(), numbers, memory, interpreter }
+    }
+
+    pub(super) fn stopper(&self) -> Stopper {
+        Stopper::new(self.memory.clone())
+    }
+
+    /// The place of a variable.
+    pub(super) fn variable(&self, name: &str) -> &AtomicU64 {
+        let number = self.numbers.number(self.names.intern(name)).expect("there are few");
+        &self.memory.variables[number as usize]
     }
 
     /// Runs a text; the results of its expressions.
@@ -91,11 +195,11 @@ impl Session {
                 }
                 Item::Extern(_) => {}
                 Item::Variables(function, names) => {
-                    self.interpreter.run(&function, &[], &mut Nowhere).expect("initialisers run");
+                    self.interpreter.run(&function, &mut NoNatives, &mut Nowhere).expect("initialisers run");
                     self.variables.extend(names);
                 }
                 Item::Expression(function) => {
-                    let result = self.interpreter.run(&function, &[], &mut Nowhere);
+                    let result = self.interpreter.run(&function, &mut NoNatives, &mut Nowhere);
                     results.push(result.map_err(|stopped| stopped.failure));
                 }
             }
@@ -143,7 +247,7 @@ pub(super) struct Workshop {
 
 impl Workshop {
     pub(super) fn new() -> Self {
-        let mut session = Session::new(Options { stack: 1 << 16, counts_fuel: false });
+        let mut session = Session::new(Options { stack: 1 << 16, counts_fuel: false, hot_after: None });
         session.run(
             "def f(x y) if x < y && y then f(x + 1, y) * 2 else for i = x, i < y, y in sin(i) + fma(x, y, i);
              def g(x) var a = x, b = a * 2 in (for i = 0, i < 10 in a = a + b / (i + 1)) + f(a, b) ^ 2 % 3",
@@ -153,7 +257,7 @@ impl Workshop {
         let tapes = functions.each_ref().map(|function| session.interpreter.tape(function).expect("it fits"));
         let answer = session.value("g(1)");
         // Damage can make a loop endless, but not deaf.
-        let stopper = session.interpreter.stopper();
+        let stopper = session.stopper();
         let asking = Arc::downgrade(&session.names);
         std::thread::spawn(move || {
             while asking.strong_count() > 0 {
@@ -172,7 +276,7 @@ impl Workshop {
         let interpreter = &mut self.session.interpreter;
         let Ok(entry) = interpreter.link_tape(&tape, &self.functions[which]) else { return false };
         let arguments = vec![1.0; (tape.locals as usize).min(2)];
-        let _ = interpreter.enter(entry, &arguments, &mut Nowhere);
+        let _ = interpreter.enter(entry, &arguments, &mut NoNatives, &mut Nowhere);
         interpreter.code.remove(entry.code);
         true
     }

@@ -3,10 +3,11 @@
 use super::testing::{Session, Workshop, damaged_tapes};
 use super::*;
 use crate::stop::Request;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 fn session() -> Session {
-    Session::new(Options { stack: 1 << 20, counts_fuel: false })
+    Session::new(Options { stack: 1 << 20, counts_fuel: false, hot_after: None })
 }
 
 #[test]
@@ -59,9 +60,8 @@ fn variables_keep_their_values() {
         session.value("var total = 1, more = total + 1; def add(x) total = total + x; add(5) * more"),
         12.0
     );
-    let name = session.names.intern("total");
-    assert_eq!(session.interpreter.variable(name), 6.0);
-    session.interpreter.set_variable(name, 0.5).expect("there is room");
+    assert_eq!(f64::from_bits(session.variable("total").load(Ordering::SeqCst)), 6.0);
+    session.variable("total").store(0.5f64.to_bits(), Ordering::SeqCst);
     assert_eq!(session.value("add(1)"), 1.5);
 }
 
@@ -90,7 +90,7 @@ fn a_recursion_without_end_uses_up_the_stack_and_nothing_else() {
 fn runs_stop_when_they_are_asked_to() {
     let mut session = session();
     for text in ["for i = 0, 1 in i", "def f(n) f(n) + 1; f(1)", "for i = 0, 1, i in i"] {
-        let stopper = session.interpreter.stopper();
+        let stopper = session.stopper();
         let other = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(5));
             stopper.request(Request::Interrupt);
@@ -100,21 +100,21 @@ fn runs_stop_when_they_are_asked_to() {
         // A recursion may come first.
         let is_stopped = matches!(result, Some(Err(Failure::Interrupted | Failure::StackOverflow)));
         assert!(is_stopped, "{text}: {result:?}");
-        session.interpreter.stopper().take();
+        session.stopper().take();
         assert_eq!(session.value("1 + 1"), 2.0);
     }
 }
 
 #[test]
 fn fuel_is_taken_by_entries_and_rounds() {
-    let mut session = Session::new(Options { stack: 1 << 20, counts_fuel: true });
-    session.interpreter.set_fuel(100);
+    let mut session = Session::new(Options { stack: 1 << 20, counts_fuel: true, hot_after: None });
+    session.memory.fuel.store(100, Ordering::SeqCst);
     assert_eq!(session.value("def f(x) x; f(1) + f(2)"), 3.0);
-    assert_eq!(session.interpreter.fuel(), 97);
+    assert_eq!(session.memory.fuel.load(Ordering::SeqCst), 97);
     assert_eq!(session.value("for i = 1, i < 10 in f(i)"), 0.0);
-    assert_eq!(session.interpreter.fuel(), 76);
+    assert_eq!(session.memory.fuel.load(Ordering::SeqCst), 76);
     assert!(matches!(session.run("for i = 1, 1 in i").pop(), Some(Err(Failure::OutOfFuel))));
-    assert_eq!(session.interpreter.fuel(), 0);
+    assert_eq!(session.memory.fuel.load(Ordering::SeqCst), -1);
 }
 
 /// Choices that look arbitrary (xorshift64*).

@@ -239,6 +239,8 @@ impl Bindings {
             jit.slots.redirect(&self.memory, target, body);
             table.depends(function.name, &inlined);
         }
+        drop(table);
+        self.memory.tell_tapes();
     }
 
     /// Better code for a definition is ready: puts it to use if everything is
@@ -268,12 +270,24 @@ impl Bindings {
 
     /// How to make the first code of a function, or with a `tier`, code of it.
     pub(super) fn plan(&self, jit: &Jit, function: &Arc<Function>, tier: Option<Tier>) -> Plan {
+        let tier = tier.unwrap_or_else(|| jit.options.tier_up.first(function, jit.options.code.level));
+        self.plan_among(jit, function, tier, &|_| false)
+    }
+
+    /// The same where `ran` knows what has been called without being compiled.
+    pub(super) fn plan_among(
+        &self,
+        jit: &Jit,
+        function: &Arc<Function>,
+        tier: Tier,
+        ran: &dyn Fn(Name) -> bool,
+    ) -> Plan {
         let Options { code, tier_up, .. } = jit.options;
-        let tier = tier.unwrap_or_else(|| tier_up.first(function, code.level));
         let table = self.table.lock();
         let called = |name: Name| {
             let binding = table.bindings.get(&name)?;
-            (binding.state == State::Materialized).then(|| binding.definition.function().clone())
+            let is_called = binding.state == State::Materialized || ran(name);
+            is_called.then(|| binding.definition.function().clone())
         };
         let fits = |callee: &Callee| match table.bindings.get(&callee.name) {
             Some(binding) => binding.definition.function().arity() == callee.arity,

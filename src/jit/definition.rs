@@ -212,7 +212,7 @@ impl MaterializationUnit for Body {
 
     fn materialize(self: Box<Self>, responsibility: Responsibility) {
         let Plan { options, inline, .. } = &self.plan;
-        let body = codegen::Body { function: &self.function, symbol: &self.symbol, inline };
+        let body = codegen::Body { function: &self.function, symbol: &self.symbol, inline, round: None };
         match with_compiler(|compiler| compiler.object(body, &self.names, *options)) {
             Ok(object) => {
                 self.counters.objects_linked.add(1);
@@ -232,7 +232,7 @@ pub(super) fn expression(
     plan: &Plan,
 ) -> Result<Linked, Failure> {
     let fail = |message: String| Failure::Compile { function: function.clone(), message };
-    let body = codegen::Body { function, symbol, inline: &plan.inline };
+    let body = codegen::Body { function, symbol, inline: &plan.inline, round: None };
     let object = with_compiler(|compiler| compiler.object(body, &jit.names, plan.options))
         .map_err(|error| fail(error.to_string()))?;
     let linked = jit.link(&object, symbol, Some(function)).map_err(fail)?;

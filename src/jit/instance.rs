@@ -3,20 +3,24 @@
 use super::bindings::{Bindings, Call, Observer};
 use super::code::Linked;
 use super::code_map::Finder;
+use super::continuation::Continuation;
 use super::definition::Definition;
 use super::epoch::Activity;
 use super::slots::Target;
 use super::state::{Event, State};
 use super::tier::{Plan, Tier};
 use super::{Jit, nanoseconds};
-use crate::codegen;
+use crate::codegen::{self, Round};
 use crate::failure::{Defined, Failure, Stopped, Trace};
 use crate::host::{HostError, Output};
 use crate::name::Name;
-use crate::runtime::{self, Arguments, Execution, ExecutionMemory, Left, Slot, Stop, Surroundings};
+use crate::runtime::{
+    self, Arguments, Destination, Execution, ExecutionMemory, Left, Slot, Stop, Surroundings,
+};
 use crate::sema::checked::Function;
 use crate::stop::Stopper;
 use rustc_hash::FxHashMap;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,10 +32,41 @@ pub struct Instance {
     activity: Arc<Activity>,
     execution: Execution,
     /// How many arguments the program says that foreign functions take.
-    declared: FxHashMap<Name, u32>,
-    run_nanoseconds: u64,
+    declared: RefCell<FxHashMap<Name, u32>>,
+    run_nanoseconds: Cell<u64>,
     /// Nanoseconds that runs have waited for compilers.
-    waited: u64,
+    waited: Cell<u64>,
+}
+
+/// Functions that run on tapes, as compiled code sees them.
+pub trait Tapes {
+    /// Whether calls of a function go to its tape.
+    fn takes(&mut self, name: Name, is_compiled: bool) -> bool;
+
+    /// Calls it; `from` says where the code calls.
+    ///
+    /// # Errors
+    /// Why it did not run to its end.
+    fn call(
+        &mut self,
+        name: Name,
+        arguments: &[f64],
+        from: Left,
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped>;
+}
+
+/// No tapes at all.
+pub struct NoTapes;
+
+impl Tapes for NoTapes {
+    fn takes(&mut self, _: Name, _: bool) -> bool {
+        false
+    }
+
+    fn call(&mut self, _: Name, _: &[f64], _: Left, _: &mut dyn Output) -> Result<f64, Stopped> {
+        Err(Failure::System("no tapes".into()).into())
+    }
 }
 
 /// A definition that a name is, or was, bound to, with its code if that has
@@ -60,22 +95,19 @@ impl Bound {
 pub struct Formula(Linked);
 
 impl Instance {
-    /// A context without bindings, whose code runs on a stack of `stack` bytes.
-    ///
-    /// # Errors
-    /// When the system has no address space left.
-    pub fn new(jit: &Arc<Jit>, stack: usize) -> std::io::Result<Self> {
-        let memory = Arc::new(ExecutionMemory::new()?);
+    /// A context without bindings, whose code works on `memory` and runs on a
+    /// stack of `stack` bytes.
+    pub fn new(jit: &Arc<Jit>, memory: Arc<ExecutionMemory>, stack: usize) -> Self {
         jit.slots.join(&memory);
-        Ok(Self {
+        Self {
             jit: jit.clone(),
             bindings: Arc::new(Bindings::new(memory.clone())),
             activity: jit.epochs.join(),
             execution: Execution::new(memory, stack),
-            declared: FxHashMap::default(),
-            run_nanoseconds: 0,
-            waited: 0,
-        })
+            declared: RefCell::default(),
+            run_nanoseconds: Cell::new(0),
+            waited: Cell::new(0),
+        }
     }
 
     /// The JIT of the engine.
@@ -83,14 +115,9 @@ impl Instance {
         &self.jit
     }
 
-    /// Sets how many function entries and loop rounds are left.
-    pub fn set_fuel(&mut self, fuel: u64) {
-        self.execution.set_fuel(i64::try_from(fuel).unwrap_or(i64::MAX));
-    }
-
-    /// How many function entries and loop rounds are left.
-    pub fn fuel(&self) -> u64 {
-        u64::try_from(self.execution.fuel()).unwrap_or(0)
+    /// What its code works on.
+    pub fn memory(&self) -> &Arc<ExecutionMemory> {
+        self.bindings.memory()
     }
 
     /// What asks runs of this context to stop, from any thread.
@@ -102,24 +129,24 @@ impl Instance {
     /// compilers. Calls from Rust are not timed, which would take longer than
     /// many of them.
     pub fn run_nanoseconds(&self) -> u64 {
-        self.run_nanoseconds
+        self.run_nanoseconds.get()
     }
 
     /// Nanoseconds that top-level expressions and runs have waited for
     /// compilers.
     pub fn waited_nanoseconds(&self) -> u64 {
-        self.waited
+        self.waited.get()
     }
 
     /// Binds a function's name to it. Nothing is compiled.
-    pub fn define(&mut self, function: Arc<Function>) -> Defined {
+    pub fn define(&self, function: Arc<Function>) -> Defined {
         let definition = self.jit.define(function);
         self.bind(definition)
     }
 
     /// Binds a name to an earlier definition of it, whose code is still there
     /// if it was ever made.
-    pub fn rebind(&mut self, bound: &Bound) -> Defined {
+    pub fn rebind(&self, bound: &Bound) -> Defined {
         let defined = self.bind(bound.0.clone());
         if let Some(body) = bound.0.body() {
             self.bindings.finished(&self.jit, &bound.0, Some(body));
@@ -127,7 +154,7 @@ impl Instance {
         defined
     }
 
-    fn bind(&mut self, definition: Arc<Definition>) -> Defined {
+    fn bind(&self, definition: Arc<Definition>) -> Defined {
         let function = definition.function().clone();
         let before = self.bindings.bind(&self.jit.slots, Event::Define, definition);
         self.forget_inlined(function.name);
@@ -139,7 +166,7 @@ impl Instance {
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
-    pub fn drop_binding(&mut self, name: Name) -> Option<Bound> {
+    pub fn drop_binding(&self, name: Name) -> Option<Bound> {
         let definition = self.bindings.unbind(&self.jit.slots, name)?;
         self.forget_inlined(name);
         Some(Bound(definition))
@@ -157,15 +184,15 @@ impl Instance {
     }
 
     /// The program says how many arguments a foreign function takes.
-    pub fn declare(&mut self, name: Name, arity: u32) {
+    pub fn declare(&self, name: Name, arity: u32) {
         if self.jit.hosts.foreign(name).is_some() {
-            self.declared.insert(name, arity);
+            self.declared.borrow_mut().insert(name, arity);
         }
     }
 
     /// How many arguments the program says that a foreign function takes.
     pub fn declared(&self, name: Name) -> Option<u32> {
-        self.declared.get(&name).copied()
+        self.declared.borrow().get(&name).copied()
     }
 
     /// What a name is bound to, and how far its code is.
@@ -227,17 +254,23 @@ impl Instance {
     ///
     /// # Errors
     /// Why it could not be compiled or did not run to its end.
-    pub fn run(&mut self, expression: &Arc<Function>, output: &mut dyn Output) -> Result<f64, Stopped> {
+    pub fn run(
+        &self,
+        expression: &Arc<Function>,
+        output: &mut dyn Output,
+        tapes: &mut dyn Tapes,
+    ) -> Result<f64, Stopped> {
         let plan = self.bindings.plan(&self.jit, expression, None);
         let plan = Plan { options: codegen::Options { hot_after: None, ..plan.options }, ..plan };
         let start = Instant::now();
         let code = self.jit.expression(expression, plan, &self.stopper());
-        self.waited += nanoseconds(start.elapsed());
+        self.waited.set(self.waited.get() + nanoseconds(start.elapsed()));
         let code = code?;
-        let (start, waited) = (Instant::now(), self.waited);
-        let result = self.enter(|_| code.body(), Arguments::NONE, output);
-        let waited = self.waited - waited;
-        self.run_nanoseconds += nanoseconds(start.elapsed()).saturating_sub(waited);
+        let (start, waited) = (Instant::now(), self.waited.get());
+        let result = self.enter(|_| code.body(), Arguments::NONE, output, tapes);
+        let waited = self.waited.get() - waited;
+        let run = nanoseconds(start.elapsed()).saturating_sub(waited);
+        self.run_nanoseconds.set(self.run_nanoseconds.get() + run);
         result
     }
 
@@ -256,13 +289,110 @@ impl Instance {
     /// # Errors
     /// Why it did not run to its end.
     pub fn run_formula(
-        &mut self,
+        &self,
         formula: &Formula,
         arguments: &[f64],
         output: &mut dyn Output,
+        tapes: &mut dyn Tapes,
     ) -> Result<f64, Stopped> {
         let mut room = [0.0; 8];
-        self.enter(|_| formula.0.body(), Arguments::new(arguments, &mut room), output)
+        self.enter(|_| formula.0.body(), Arguments::new(arguments, &mut room), output, tapes)
+    }
+
+    /// Whether calls of a function with so many arguments need no tape: it is
+    /// compiled, or it is a foreign function.
+    pub fn has_code(&self, name: Name, arity: u32) -> bool {
+        match self.bindings.get(name) {
+            Some((state, definition)) => {
+                state == State::Materialized && definition.function().arity() == arity
+            }
+            None => self.jit.hosts.foreign(name).is_some(),
+        }
+    }
+
+    /// Whether a name is bound to a function that takes so many arguments.
+    pub fn is_bound(&self, name: Name, arity: u32) -> bool {
+        self.bindings.get(name).is_some_and(|(_, definition)| definition.function().arity() == arity)
+    }
+
+    /// Has all code call a function through its trampoline again, as if it had
+    /// just been defined.
+    pub fn recall(&self, name: Name) {
+        if let Some((State::Materializing | State::Materialized, definition)) = self.bindings.get(name) {
+            let again = self.jit.define(definition.function().clone());
+            self.bindings.bind(&self.jit.slots, Event::CalleeChanged, again);
+        }
+        self.forget_inlined(name);
+    }
+
+    /// Has a function that is often called on its tape compiled at the full
+    /// level: in the background, or at once if this `waits`. `ran` says what has
+    /// been called on its tape.
+    ///
+    /// # Errors
+    /// When no worker can be started; if this waits, also what the compiler said.
+    pub fn heat(&self, name: Name, waits: bool, ran: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
+        let Some((State::Pending, definition)) = self.bindings.get(name) else { return Ok(()) };
+        let target = Target { name, arity: definition.function().arity() };
+        let plan = self.bindings.plan_among(&self.jit, definition.function(), Tier::Full, ran);
+        let Call::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
+        if waits {
+            // Who is asked to stop meanwhile does so in the run that goes on.
+            let body = self.jit.body(&definition, plan, None);
+            self.bindings.finished(&self.jit, &definition, body.as_ref().ok().copied());
+            return body.map(|_| ());
+        }
+        let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
+        self.jit.later(move || {
+            let body = definition.materialize(&jit, plan).ok();
+            bindings.finished(&jit, &definition, body);
+        })
+    }
+
+    /// Has code made for the rest of a function from a round of a loop on: in
+    /// the background, or at once if this `waits`. `ran` says what has been
+    /// called on its tape.
+    ///
+    /// # Errors
+    /// When no worker can be started; if this waits, also what the compiler said.
+    pub fn continuation(
+        &self,
+        function: &Arc<Function>,
+        round: Round,
+        waits: bool,
+        ran: &dyn Fn(Name) -> bool,
+    ) -> Result<Arc<Continuation>, Failure> {
+        let plan = self.bindings.plan_among(&self.jit, function, Tier::Full, ran);
+        let continuation = Arc::new(Continuation::new(function.clone(), round));
+        let (jit, made) = (self.jit.clone(), continuation.clone());
+        let work = move || made.make(&jit, &plan);
+        if waits {
+            self.jit.wait_for(None, work)?;
+            return Ok(continuation);
+        }
+        let memory = self.bindings.memory().clone();
+        self.jit.later(move || {
+            work();
+            memory.tell_tapes();
+        })?;
+        Ok(continuation)
+    }
+
+    /// Runs such code, if it is there.
+    ///
+    /// # Errors
+    /// Why it did not run to its end.
+    pub fn go_on(
+        &self,
+        continuation: &Continuation,
+        arguments: &[f64],
+        output: &mut dyn Output,
+        tapes: &mut dyn Tapes,
+    ) -> Result<f64, Stopped> {
+        let Some(body) = continuation.body() else {
+            return Err(Failure::System("the code is not ready".into()).into());
+        };
+        self.enter(|_| body, Arguments::new(arguments, &mut [0.0; 8]), output, tapes)
     }
 
     /// The slot for calls of a function from Rust.
@@ -280,50 +410,35 @@ impl Instance {
     /// Why it did not run to its end.
     #[inline]
     pub fn call(
-        &mut self,
+        &self,
         slot: Slot,
         arguments: Arguments<'_>,
         output: &mut dyn Output,
+        tapes: &mut dyn Tapes,
     ) -> Result<f64, Stopped> {
-        self.enter(|memory| memory.slot(slot), arguments, output)
-    }
-
-    /// The value of a variable.
-    ///
-    /// # Errors
-    /// When there are too many variables.
-    pub fn variable(&self, name: Name) -> Result<f64, Failure> {
-        Ok(self.bindings.memory().variable(self.jit.slots.variable(name)?))
-    }
-
-    /// Sets the value of a variable.
-    ///
-    /// # Errors
-    /// When there are too many variables.
-    pub fn set_variable(&mut self, name: Name, value: f64) -> Result<(), Failure> {
-        self.bindings.memory().set_variable(self.jit.slots.variable(name)?, value);
-        Ok(())
+        self.enter(|memory| memory.slot(slot), arguments, output, tapes)
     }
 
     #[inline]
     #[allow(unsafe_code)]
     fn enter(
-        &mut self,
+        &self,
         body: impl FnOnce(&ExecutionMemory) -> usize,
         arguments: Arguments<'_>,
         output: &mut dyn Output,
+        tapes: &mut dyn Tapes,
     ) -> Result<f64, Stopped> {
         let Self { jit, bindings, activity, execution, declared, .. } = self;
         let outermost = jit.epochs.begin(activity);
         let body = body(bindings.memory());
-        let mut run = Run { jit, bindings, declared, output, failure: None, waited: 0 };
-        // SAFETY: the body is that of an expression without parameters, which
-        // its caller keeps, or what a slot for this number of arguments leads
-        // to. Slots lead to trampolines of the JIT's pool, or to bodies of
+        let mut run = Run { jit, bindings, declared, output, tapes, tape: None, failure: None, waited: 0 };
+        // SAFETY: the body is that of an expression, formula or continuation with
+        // that number of parameters, which its caller keeps, or what a slot for
+        // this number of arguments leads to. Slots lead to trampolines of the JIT's pool, or to bodies of
         // that number of arguments, which the epoch begun above keeps.
         let result = unsafe { execution.call(body, arguments, &mut run) };
         let Run { failure, waited, .. } = run;
-        self.waited += waited;
+        self.waited.set(self.waited.get() + waited);
         let result = match result {
             Ok(Ok(value)) => Ok(value),
             // Code that was left is known only until the epoch ends.
@@ -337,20 +452,29 @@ impl Instance {
     }
 
     #[cold]
-    fn failed(&self, left: Left, failure: Option<Failure>, outermost: bool) -> Stopped {
-        let (caller, trace) = self.trace(left);
-        let failure = failure.unwrap_or(Failure::Interrupted).called_by(caller);
+    fn failed(&self, left: Left, failure: Option<Stopped>, outermost: bool) -> Stopped {
+        let is_own = failure.as_ref().is_none_or(|stopped| stopped.trace.is_empty());
+        let Stopped { failure, trace } = failure.unwrap_or_else(|| Failure::Interrupted.into());
+        let (caller, trace) = self.trace(left, trace);
+        let failure = if is_own { failure.called_by(caller) } else { failure };
         if outermost && matches!(failure, Failure::StackOverflow) {
             self.execution.release_stack();
         }
         Stopped { failure, trace }
     }
 
-    /// Who was running where a run was left, and the calls in progress.
-    fn trace(&self, left: Left) -> (Option<Arc<Function>>, Trace) {
+    /// The calls in progress, innermost first, where code has called out.
+    pub fn callers(&self, address: usize, frame: usize) -> Vec<Arc<Function>> {
+        let mut finder = Finder::new(&self.jit.code);
+        let addresses = std::iter::once(address).chain(self.execution.return_addresses(frame));
+        addresses.filter_map(|address| finder.find(address)).collect()
+    }
+
+    /// Who was running where a run was left, and the calls in progress behind
+    /// those inside them.
+    fn trace(&self, left: Left, mut trace: Trace) -> (Option<Arc<Function>>, Trace) {
         let mut finder = Finder::new(&self.jit.code);
         let innermost = (left.fault != 0 && !runtime::is_entry(left.fault)).then_some(left.fault);
-        let mut trace = Trace::default();
         if let Some(fault) = innermost {
             let addresses = std::iter::once(fault).chain(self.execution.return_addresses(left.frame));
             addresses.for_each(|address| finder.find(address).iter().for_each(|owner| trace.push(owner)));
@@ -377,7 +501,7 @@ impl Instance {
 
     /// When the program defines a name that code has used as an instruction,
     /// that code is made anew, with calls.
-    fn replace_intrinsic(&mut self, name: Name) {
+    fn replace_intrinsic(&self, name: Name) {
         let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) else { return };
         let uses_it = |function: &Arc<Function>| function.uses_intrinsic(intrinsic);
         for user in self.all().into_iter().map(|(_, function)| function).filter(uses_it) {
@@ -406,7 +530,7 @@ fn materialize(
         Some(body) => Ok(body),
         None => {
             let plan = bindings.plan(jit, definition.function(), None);
-            jit.body(definition, plan, &Stopper::new(bindings.memory().clone()))
+            jit.body(definition, plan, Some(&Stopper::new(bindings.memory().clone())))
         }
     };
     bindings.finished(jit, definition, body.as_ref().ok().copied());
@@ -417,9 +541,12 @@ fn materialize(
 struct Run<'a> {
     jit: &'a Arc<Jit>,
     bindings: &'a Arc<Bindings>,
-    declared: &'a FxHashMap<Name, u32>,
+    declared: &'a RefCell<FxHashMap<Name, u32>>,
     output: &'a mut dyn Output,
-    failure: Option<Failure>,
+    tapes: &'a mut dyn Tapes,
+    /// What the call that is on its way to a tape calls.
+    tape: Option<Name>,
+    failure: Option<Stopped>,
     waited: u64,
 }
 
@@ -428,10 +555,22 @@ impl Run<'_> {
         Stopper::new(self.bindings.memory().clone())
     }
 
-    fn body_of(&mut self, trampoline: usize) -> Result<usize, Failure> {
+    fn destination(&mut self, trampoline: usize) -> Result<Destination, Failure> {
         let Some((_, target)) = self.jit.slots.target(trampoline) else {
             return Err(Failure::System("a trampoline without a slot".into()));
         };
+        let bound = self.bindings.get(target.name);
+        if let Some((state, _)) =
+            bound.filter(|(_, definition)| definition.function().arity() == target.arity)
+            && self.tapes.takes(target.name, state == State::Materialized)
+        {
+            self.tape = Some(target.name);
+            return Ok(Destination::Tape(target.arity));
+        }
+        self.body_of(target).map(Destination::Body)
+    }
+
+    fn body_of(&mut self, target: Target) -> Result<usize, Failure> {
         match self.bindings.call(&self.jit.slots, target) {
             Call::Ready(body) => Ok(body),
             Call::Wait(definition) => materialize(self.jit, self.bindings, &definition),
@@ -464,7 +603,7 @@ impl Run<'_> {
         let Some(foreign) = self.jit.hosts.foreign(name) else {
             return Err(Failure::Undefined { callee: name, passed: arity, caller: None });
         };
-        match self.declared.get(&name) {
+        match self.declared.borrow().get(&name) {
             Some(&declared) if declared == arity => {
                 self.jit.slots.redirect(self.bindings.memory(), target, foreign.address);
                 Ok(foreign.address)
@@ -494,17 +633,25 @@ impl Run<'_> {
 }
 
 impl Surroundings for Run<'_> {
-    fn first_call(&mut self, trampoline: usize) -> Option<usize> {
+    fn first_call(&mut self, trampoline: usize) -> Option<Destination> {
         let start = Instant::now();
-        let body = self.body_of(trampoline);
+        let destination = self.destination(trampoline);
         self.waited += nanoseconds(start.elapsed());
-        body.map_err(|failure| self.failure = Some(failure)).ok()
+        destination.map_err(|failure| self.failure = Some(failure.into())).ok()
+    }
+
+    fn tape_call(&mut self, arguments: &[f64]) -> Option<f64> {
+        let name = self.tape.take()?;
+        let from = self.bindings.memory().called_from();
+        let result = self.tapes.call(name, arguments, from, self.output);
+        result.map_err(|stopped| self.failure = Some(stopped)).ok()
     }
 
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64> {
         let callee = Name::from_index(closure as usize)?;
         let result = self.jit.hosts.call_closure(callee, arguments, self.output);
-        result.map_err(|HostError(message)| self.failure = Some(Failure::Host { callee, message })).ok()
+        let fail = |HostError(message)| self.failure = Some(Failure::Host { callee, message }.into());
+        result.map_err(fail).ok()
     }
 
     fn hot(&mut self, address: usize) {
@@ -514,10 +661,11 @@ impl Surroundings for Run<'_> {
     }
 
     fn stop(&mut self, stop: Stop) {
-        self.failure = Some(match stop {
+        let failure = match stop {
             Stop::Overflow => Failure::StackOverflow,
             Stop::Fuel => Failure::OutOfFuel,
             Stop::Requested(request) => request.into(),
-        });
+        };
+        self.failure = Some(failure.into());
     }
 }

@@ -6,7 +6,7 @@
 //! handed out when code that calls through them is linked, are the same in all
 //! contexts of an engine, and are never taken back.
 
-use crate::abi;
+use crate::abi::{self, Variables};
 use crate::failure::Failure;
 use crate::name::Name;
 use crate::orc::{Address, TrampolinePool};
@@ -25,6 +25,7 @@ pub(super) struct Target {
 /// The slots and variables of an engine.
 pub(super) struct Slots {
     trampolines: TrampolinePool,
+    variables: Arc<Variables>,
     tables: Mutex<Tables>,
 }
 
@@ -33,13 +34,12 @@ struct Tables {
     by_name: FxHashMap<Name, Vec<(u32, Slot)>>,
     by_trampoline: FxHashMap<usize, Slot>,
     slots: Vec<(Target, usize)>,
-    variables: FxHashMap<Name, Variable>,
     memories: Vec<Weak<ExecutionMemory>>,
 }
 
 impl Slots {
-    pub(super) fn new(trampolines: TrampolinePool) -> Self {
-        Self { trampolines, tables: Mutex::default() }
+    pub(super) fn new(trampolines: TrampolinePool, variables: Arc<Variables>) -> Self {
+        Self { trampolines, variables, tables: Mutex::default() }
     }
 
     /// The slot for calls of `target`, in every context.
@@ -73,16 +73,7 @@ impl Slots {
 
     /// The place of a variable, in every context.
     pub(super) fn variable(&self, name: Name) -> Result<Variable, Failure> {
-        let mut tables = self.tables.lock();
-        let next = tables.variables.len();
-        if let Some(variable) = tables.variables.get(&name) {
-            return Ok(*variable);
-        }
-        if next == abi::VARIABLE_COUNT {
-            return Err(Failure::TooMany("variables"));
-        }
-        tables.variables.insert(name, Variable(next as u32));
-        Ok(Variable(next as u32))
+        self.variables.number(name).map(Variable).ok_or(Failure::TooMany("variables"))
     }
 
     /// What an offset symbol of an object stands for.

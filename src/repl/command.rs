@@ -1,7 +1,7 @@
 //! The commands: one table for dispatch, help and completion.
 
 use super::session::{Flow, Session};
-use super::{bench, inspect, plot, session, trace, watch};
+use super::{bench, debug, inspect, plot, session, trace, watch};
 use crate::error::Error;
 use std::io;
 use std::path::PathBuf;
@@ -18,6 +18,8 @@ pub(super) enum Arguments {
     /// Program text, or the name of a definition.
     Code,
     Switch,
+    /// The place of a breakpoint; may be missing.
+    Place,
 }
 
 /// One command.
@@ -62,6 +64,8 @@ pub(super) const COMMANDS: &[Command] = commands! {
     "tape" Code "TEXT" "the interpreter's instructions for a definition or a text" inspect::tape;
     "ir" Code "TEXT" "the LLVM IR of a definition or a text" inspect::ir;
     "asm" Code "TEXT" "the machine code of a definition or a text" inspect::asm;
+    "debug" Code "EXPR" "run step by step; there, h lists the debugger's commands" debug::debug;
+    "bp" Place "[PLACE [if EXPR] | rm N | off N | on N]" "list, set or change breakpoints" debug::breakpoints;
     "time" Code "EXPR" "run once, and show the time to parse, compile and run" bench::time;
     "bench" Code "EXPR" "run many times, and show the median time of a run" bench::bench;
     "plot" Code "EXPR, VAR = A..B  or  NAME A..B  [--svg FILE]" "draw a curve" plot::plot;
@@ -106,7 +110,7 @@ impl Command {
     }
 
     fn needs_arguments(&self) -> bool {
-        !matches!(self.arguments, Arguments::Nothing | Arguments::Topic)
+        !matches!(self.arguments, Arguments::Nothing | Arguments::Topic | Arguments::Place)
     }
 }
 

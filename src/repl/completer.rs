@@ -39,7 +39,7 @@ impl Completion {
             Arguments::Code if before.contains("--svg ") => self.files.complete_path(line, pos)?,
             Arguments::Code => (start, words(context, word)),
             Arguments::Topic => (start, topics(context, word)),
-            Arguments::Name => (start, definitions(context, word)),
+            Arguments::Name | Arguments::Place => (start, definitions(context, word)),
             Arguments::Switch => (start, fixed(word, &["on", "off"])),
             Arguments::Nothing => (pos, Vec::new()),
         })
@@ -73,7 +73,7 @@ fn pair(display: impl Into<String>, replacement: impl Into<String>) -> Pair {
 fn commands(typed: &str) -> Vec<Pair> {
     let matching = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
     let replacement = |command: &command::Command| match command.arguments {
-        Arguments::Nothing | Arguments::Topic => command.name.to_owned(),
+        Arguments::Nothing | Arguments::Topic | Arguments::Place => command.name.to_owned(),
         _ => format!("{} ", command.name),
     };
     matching.map(|command| pair(format!(":{}", command.name), replacement(command))).collect()

@@ -15,10 +15,9 @@ use std::sync::mpsc::Receiver;
 pub(super) fn run(session: &mut Session<'_>, changed: &Receiver<PathBuf>, is_transcript: bool) -> Exit {
     let mut text = String::new();
     let mut line = Vec::new();
-    let mut stdin = io::stdin().lock();
     let flow = loop {
         line.clear();
-        match stdin.read_until(b'\n', &mut line) {
+        match io::stdin().lock().read_until(b'\n', &mut line) {
             Ok(0) => break session.answer(&text),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

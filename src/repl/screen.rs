@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The stream; cheap to clone.
 #[derive(Clone)]
-pub(super) struct Screen {
+pub(crate) struct Screen {
     lines: Arc<Mutex<LineOutput<Target>>>,
     /// People are watching: every line is shown at once.
     is_watched: bool,
@@ -24,13 +24,13 @@ enum Target {
 }
 
 impl Screen {
-    pub(super) fn stdout() -> Self {
+    pub(crate) fn stdout() -> Self {
         let lines = LineOutput::new(Target::Stdout(io::stdout()));
         Self { lines: Arc::new(Mutex::new(lines)), is_watched: io::stdout().is_terminal() }
     }
 
     /// Writes a line of its own.
-    pub(super) fn line(&self, text: &str) {
+    pub(crate) fn line(&self, text: &str) {
         let mut lines = self.lines.lock();
         // Whoever closed the stream is found out at the next flush.
         let _ = lines.text(text);
@@ -40,7 +40,7 @@ impl Screen {
     }
 
     /// Ends an unfinished line and hands everything to the system.
-    pub(super) fn settle(&self) -> io::Result<()> {
+    pub(crate) fn settle(&self) -> io::Result<()> {
         let mut lines = self.lines.lock();
         lines.end_line()?;
         lines.flush()

@@ -51,6 +51,8 @@ pub(super) struct Session<'c> {
     /// The file that `:reload` runs again.
     loaded: Option<PathBuf>,
     failed: bool,
+    /// Whether prompts and inputs are printed, too.
+    pub(super) is_transcript: bool,
 }
 
 /// What running a text came to.
@@ -81,7 +83,16 @@ impl<'c> Session<'c> {
         context.set_output(Box::new(screen.clone()));
         let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(80);
         let watches = Watches::new(changes);
-        let mut session = Self { context, reporter, screen, watches, width, loaded: None, failed: false };
+        let mut session = Self {
+            context,
+            reporter,
+            screen,
+            watches,
+            width,
+            loaded: None,
+            failed: false,
+            is_transcript: false,
+        };
         session.declare_ans();
         session
     }

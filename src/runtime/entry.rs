@@ -9,6 +9,9 @@
 //! - `leave` takes the way out: it is jumped to, never called.
 //! - `stop`, `probe` and `host` are called by compiled code. They call Rust, and when
 //!   that has returned, go back or leave.
+//! - `tape` stands in for the body of a function that runs on a tape; one
+//!   routine for any number of arguments, since where they are does not depend
+//!   on it. It calls Rust in the same way.
 //! - `refuse` stands in for a body that cannot be called.
 #![allow(unsafe_code)]
 
@@ -24,9 +27,12 @@ use std::sync::atomic::Ordering;
 /// What running code may ask of whoever runs it. Each of these may say that
 /// the run has failed; then the run is left, and the implementer knows why.
 pub trait Surroundings {
-    /// A trampoline was entered: the address of the body to go on with, or
-    /// `None` to leave.
-    fn first_call(&mut self, trampoline: usize) -> Option<usize>;
+    /// A trampoline was entered: where to go on, or `None` to leave.
+    fn first_call(&mut self, trampoline: usize) -> Option<Destination>;
+
+    /// The call that was to go on at a tape passes these arguments: its result,
+    /// or `None` to leave.
+    fn tape_call(&mut self, arguments: &[f64]) -> Option<f64>;
 
     /// A closure of the host was called: its result, or `None` to leave.
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64>;
@@ -36,6 +42,16 @@ pub trait Surroundings {
 
     /// The function that `address` lies in has been called often.
     fn hot(&mut self, address: usize);
+}
+
+/// Where a call goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Destination {
+    /// At a body.
+    Body(usize),
+    /// At a tape, which takes so many arguments; [`Surroundings::tape_call`] is
+    /// next.
+    Tape(u32),
 }
 
 /// Why a check stopped the code.
@@ -121,7 +137,7 @@ impl Execution {
     /// trampolines whose landing is [`enter_trampoline`], or [`refuse`].
     #[inline]
     pub unsafe fn call(
-        &mut self,
+        &self,
         body: usize,
         arguments: Arguments<'_>,
         surroundings: &mut dyn Surroundings,
@@ -168,7 +184,14 @@ pub fn enter_trampoline(trampoline: usize) -> usize {
     // SAFETY: not null, so it was set by a `call` that is still in progress
     // on this thread and keeps the header alive.
     let header = unsafe { &*header };
-    with_run(header, |surroundings| surroundings.first_call(trampoline)).unwrap_or_else(refuse)
+    match with_run(header, |surroundings| surroundings.first_call(trampoline)) {
+        Some(Destination::Body(body)) => body,
+        Some(Destination::Tape(passed)) => {
+            header.passed.store(passed as usize, Ordering::Relaxed);
+            tape_routine as *const () as usize
+        }
+        None => refuse(),
+    }
 }
 
 /// Lends the surroundings of the run in progress to `ask`; marks the run as
@@ -232,6 +255,30 @@ unsafe extern "C" fn on_host(header: &Header, closure: u64, arguments: *const f6
     // SAFETY: the thunk has stored that many doubles there.
     let arguments = unsafe { std::slice::from_raw_parts(arguments, count) };
     with_run(header, |surroundings| surroundings.host_call(closure, arguments)).unwrap_or(0.0)
+}
+
+/// # Safety
+/// Called by the `tape` routine only: `registers` points to the doubles that
+/// were passed in registers, and `more` to those that were passed in memory.
+unsafe extern "C" fn on_tape(header: &Header, registers: *const [f64; REGISTERS], more: *const f64) -> f64 {
+    if (registers as usize) < header.limit.load(Ordering::Relaxed) {
+        on_stop(header, registers as usize);
+        if header.failed.load(Ordering::Relaxed) != 0 {
+            return 0.0;
+        }
+    }
+    let passed = header.passed.load(Ordering::Relaxed);
+    // SAFETY: the routine has stored all the registers there.
+    let registers = unsafe { &*registers };
+    let result = match passed.checked_sub(REGISTERS) {
+        None | Some(0) => with_run(header, |surroundings| surroundings.tape_call(&registers[..passed])),
+        Some(rest) => {
+            // SAFETY: the caller has passed that many doubles in memory.
+            let rest = unsafe { std::slice::from_raw_parts(more, rest) };
+            with_run(header, |surroundings| surroundings.tape_call(&[registers, rest].concat()))
+        }
+    };
+    result.unwrap_or(0.0)
 }
 
 /// The address that stands in for a body that cannot be called: it leaves the
@@ -426,6 +473,53 @@ unsafe extern "C" fn host_routine() {
         "jne {leave}",
         "ret",
         on_host = sym on_host,
+        fault = const offset_of!(Header, fault),
+        frame = const offset_of!(Header, frame),
+        failed = const offset_of!(Header, failed),
+        leave = sym leave_routine,
+    )
+}
+
+/// Called in place of the body of a function that runs on a tape.
+#[unsafe(naked)]
+unsafe extern "C" fn tape_routine() {
+    naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "push rbx",
+        "sub rsp, 72",
+        "movsd [rsp], xmm0",
+        "movsd [rsp + 8], xmm1",
+        "movsd [rsp + 16], xmm2",
+        "movsd [rsp + 24], xmm3",
+        "movsd [rsp + 32], xmm4",
+        "movsd [rsp + 40], xmm5",
+        "movsd [rsp + 48], xmm6",
+        "movsd [rsp + 56], xmm7",
+        // Where the call comes from, in case somebody looks.
+        "mov rax, [rbp + 8]",
+        "mov [rdi + {fault}], rax",
+        "mov rax, [rbp]",
+        "mov [rdi + {frame}], rax",
+        "mov rbx, rdi",
+        "mov rsi, rsp",
+        "lea rdx, [rbp + 16]",
+        "call {on_tape}",
+        "mov rdi, rbx",
+        "cmp qword ptr [rdi + {failed}], 0",
+        "jne 2f",
+        "add rsp, 72",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        "2:",
+        // The innermost frame of compiled code is the caller's.
+        "mov rax, [rbp + 8]",
+        "mov [rdi + {fault}], rax",
+        "mov rax, [rbp]",
+        "mov [rdi + {frame}], rax",
+        "jmp {leave}",
+        on_tape = sym on_tape,
         fault = const offset_of!(Header, fault),
         frame = const offset_of!(Header, frame),
         failed = const offset_of!(Header, failed),

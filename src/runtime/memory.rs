@@ -92,6 +92,17 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// The `count` values from `offset` on, which must be aligned and in range.
+    #[inline]
+    pub(super) fn many<T: Shared>(&self, offset: usize, count: usize) -> &[T] {
+        assert!(offset.is_multiple_of(align_of::<T>()) && offset + count * size_of::<T>() <= self.size);
+        // SAFETY: in range and aligned as just checked (the start is aligned
+        // to a page); `Shared` types accept any bytes and shared access.
+        unsafe { std::slice::from_raw_parts(self.start.add(offset).cast().as_ptr(), count) }
+    }
+}
+
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by `new` and is unmapped once; no

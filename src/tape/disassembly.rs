@@ -59,6 +59,9 @@ impl Tape {
                     target.to_string()
                 }
                 Kind::Number => number(f64::from_bits(raw)),
+                Kind::Site if raw == 0 => "calls".to_owned(),
+                Kind::Site => format!("rounds of loop {raw}"),
+                Kind::Counter => raw.to_string(),
                 Kind::Slot | Kind::Link | Kind::Frame => self.slot(raw, function, names),
                 Kind::Callee => named(self.callees.get(raw as usize).map(|callee| callee.name), names),
                 Kind::Host => named(self.hosts.get(raw as usize).map(|host| host.name), names),

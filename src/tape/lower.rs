@@ -6,23 +6,27 @@
 //! is *unsettled*: it is in the accumulator, or is a condition that nobody has
 //! decided yet. Before anything else is appended it is settled into the slot
 //! that belongs to its height on the stack.
-//!
-//! A `for` stands in the text as condition, step, body and runs as body, step,
-//! condition; so the first two are lifted off and put back after the body.
+
+mod loops;
 
 use super::condition::{Condition, Jump, Operand, Test};
 use super::flow::Flow;
 use super::numbering::Table;
 use super::op::{INDEX_END, Op, Raw, encode};
-use super::{Callee, Environment, Tape, TooMany};
+use super::{Callee, Counts, Environment, Tape, TooMany};
 use crate::host::Intrinsic;
 use crate::name::Name;
 use crate::sema::checked::{Function, Node};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
+use loops::Loop;
 
 /// Lowers a function; see [`Tape::lower`].
 pub(super) fn lower(function: &Function, environment: Environment<'_>) -> Result<Tape, TooMany> {
     let mut lowering = Lowering::new(function, environment);
+    // What goes on elsewhere takes fuel there.
+    if environment.counts == Counts::RoundsAndCalls {
+        lowering.emit(Op::Count, &[0, 0]);
+    }
     lowering.burn();
     for (at, node) in function.nodes.iter().enumerate() {
         lowering.node = at;
@@ -68,25 +72,6 @@ enum Open {
     Loop(Loop),
 }
 
-/// The parts of a `for`.
-struct Loop {
-    variable: u32,
-    /// Where what is being appended begins: condition, step, then body.
-    start: (usize, usize),
-    condition: Code,
-    exit: Exit,
-    step: Code,
-    increment: Operand,
-}
-
-/// How a loop is left.
-enum Exit {
-    /// By the jumps at these places of the condition.
-    Jumps(Vec<usize>),
-    /// When a condition that needs no instructions is false.
-    Condition(Condition),
-}
-
 struct Lowering<'a> {
     function: &'a Function,
     environment: Environment<'a>,
@@ -101,6 +86,7 @@ struct Lowering<'a> {
     callees: Table<Callee>,
     hosts: Table<Callee>,
     variables: Table<Name>,
+    counted: Vec<super::Loop>,
 }
 
 impl<'a> Lowering<'a> {
@@ -118,6 +104,7 @@ impl<'a> Lowering<'a> {
             callees: Table::default(),
             hosts: Table::default(),
             variables: Table::default(),
+            counted: Vec::new(),
         }
     }
 
@@ -127,6 +114,7 @@ impl<'a> Lowering<'a> {
         fits(self.callees.entries.len(), "callees in a function")?;
         fits(self.hosts.entries.len(), "host functions in a function")?;
         fits(self.variables.entries.len(), "variables in a function")?;
+        fits(self.counted.len() + 1, "loops in a function")?;
         if self.code.words.len() > i32::MAX as usize {
             return Err(TooMany("instructions in a function"));
         }
@@ -138,6 +126,7 @@ impl<'a> Lowering<'a> {
             hosts: self.hosts.entries.into(),
             variables: self.variables.entries.into(),
             origins: self.code.origins.into(),
+            loops: self.counted.into(),
         })
     }
 
@@ -571,143 +560,6 @@ impl<'a> Lowering<'a> {
             Operand::Slot(slot) => self.emit(Op::ReturnS, &[link, slot.into()]),
             Operand::Number(number) => self.emit(Op::ReturnK, &[link, number.to_bits()]),
         }
-    }
-
-    // --- for --------------------------------------------------------------
-
-    fn here(&mut self) -> (usize, usize) {
-        self.code.last = None;
-        (self.code.words.len(), self.code.origins.len())
-    }
-
-    /// Lifts off everything appended since `start`.
-    fn lift(&mut self, start: (usize, usize)) -> Code {
-        self.code.last = None;
-        let words = self.code.words.split_off(start.0);
-        Code { words, origins: self.code.origins.split_off(start.1), last: None }
-    }
-
-    fn put_back(&mut self, mut code: Code) {
-        self.code.last = None;
-        self.code.words.append(&mut code.words);
-        self.code.origins.append(&mut code.origins);
-    }
-
-    fn begin_loop(&mut self, variable: u32) {
-        let start = self.take();
-        self.store(start, variable);
-        // The place of the step while the condition is evaluated.
-        let step = self.home(self.values.len());
-        self.push(Value::Plain(Operand::Slot(step)));
-        let start = self.here();
-        self.open.push(Open::Loop(Loop {
-            variable,
-            start,
-            condition: Code::default(),
-            exit: Exit::Jumps(Vec::new()),
-            step: Code::default(),
-            increment: Operand::Slot(step),
-        }));
-    }
-
-    fn innermost_loop(&mut self) -> Option<&mut Loop> {
-        match self.open.last_mut() {
-            Some(Open::Loop(innermost)) => Some(innermost),
-            Some(Open::And(_) | Open::Or(_) | Open::Then(_) | Open::Else(_)) | None => None,
-        }
-    }
-
-    fn loop_condition(&mut self) {
-        let condition = self.take();
-        let Some(start) = self.innermost_loop().map(|innermost| innermost.start) else { return };
-        let exit = match condition {
-            Value::Condition(condition) if start.0 == self.code.words.len() && condition.fits_loop() => {
-                Exit::Condition(condition)
-            }
-            condition => {
-                let jumps = self.unless(condition);
-                Exit::Jumps(jumps.iter().map(|place| place - start.0).collect())
-            }
-        };
-        let code = self.lift(start);
-        if let Some(innermost) = self.innermost_loop() {
-            innermost.condition = code;
-            innermost.exit = exit;
-        }
-    }
-
-    fn loop_step(&mut self) {
-        let step = self.take();
-        let Some(&mut Loop { start, increment: Operand::Slot(home), .. }) = self.innermost_loop() else {
-            return;
-        };
-        let increment = match step {
-            Value::Plain(Operand::Number(number)) => Operand::Number(number),
-            step => {
-                self.store(step, home);
-                Operand::Slot(home)
-            }
-        };
-        let code = self.lift(start);
-        if let Some(innermost) = self.innermost_loop() {
-            innermost.step = code;
-            innermost.increment = increment;
-        }
-    }
-
-    fn end_loop(&mut self) {
-        let body = self.take();
-        if let Value::True(falses) = body {
-            self.lead_here(&falses);
-        }
-        let Some(Open::Loop(Loop { variable, start, condition, exit, step, increment })) = self.open.pop()
-        else {
-            return;
-        };
-        self.burn();
-        self.put_back(step);
-        let base = self.code.words.len();
-        self.put_back(condition);
-        match (exit, increment) {
-            (Exit::Condition(condition), Operand::Number(number)) => {
-                self.fused_loop(condition, variable, number, start.0);
-            }
-            (Exit::Condition(condition), increment) => {
-                let exit = self.jump_if(condition, false);
-                self.next(variable, increment, start.0);
-                self.lead_here(&[exit]);
-            }
-            (Exit::Jumps(jumps), increment) => {
-                self.next(variable, increment, start.0);
-                let jumps: Vec<usize> = jumps.iter().map(|place| place + base).collect();
-                self.lead_here(&jumps);
-            }
-        }
-        self.pop();
-        self.push(Value::Plain(Operand::Number(0.0)));
-    }
-
-    /// Increments and goes back to the body.
-    fn next(&mut self, variable: u32, increment: Operand, body: usize) {
-        let back = self.back(body);
-        match increment {
-            Operand::Number(number) => self.emit(Op::NextK, &[variable.into(), number.to_bits(), back]),
-            Operand::Slot(slot) => self.emit(Op::NextS, &[variable.into(), slot.into(), back]),
-            Operand::Accumulator => {}
-        }
-    }
-
-    fn fused_loop(&mut self, condition: Condition, variable: u32, increment: f64, body: usize) {
-        let (form, operands, _) = self.form(condition.left, condition.right);
-        let back = self.back(body);
-        let family = if condition.test == Test::Less { Op::LoopLessSS } else { Op::LoopLessEqualSS };
-        let operands = [operands[0], operands[1], variable.into(), increment.to_bits(), back];
-        self.emit(member(family, form - FORM_SS), &operands);
-    }
-
-    /// The distance from the next instruction back to `body`.
-    fn back(&self, body: usize) -> Raw {
-        Raw::from((self.code.words.len() - body).wrapping_neg() as u32)
     }
 
     // --- calls ------------------------------------------------------------

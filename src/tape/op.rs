@@ -30,6 +30,11 @@ pub enum Kind {
     Host,
     /// An entry of the tape's table of variables.
     Variable,
+    /// What is counted: 0 for calls, else the rounds of a loop, by its place in
+    /// the tape's table counted from 1.
+    Site,
+    /// How many are left to count, set when the tape is linked; 0 until then.
+    Counter,
 }
 
 impl Kind {
@@ -43,13 +48,15 @@ impl Kind {
             | Self::Target
             | Self::Callee
             | Self::Host
-            | Self::Variable => 1,
+            | Self::Variable
+            | Self::Site
+            | Self::Counter => 1,
         }
     }
 
     /// Whether it fits what is left of the first word.
     const fn is_index(self) -> bool {
-        !matches!(self, Self::Number | Self::Target)
+        !matches!(self, Self::Number | Self::Target | Self::Counter)
     }
 }
 
@@ -86,6 +93,7 @@ macro_rules! ops {
 ops! {
     Leave = "leave";
     FirstCall = "first call of {0}" Callee;
+    Break = "break";
 
     Number = "_ = {0}" Number;
     Get = "_ = {0}" Slot;
@@ -247,6 +255,7 @@ ops! {
     Host = "_ = host {1} at {0}" Frame Host;
     HostA = "_ = host {0}(_)" Host;
     Burn = "burn";
+    Count = "count {0}" Site Counter;
     Return = "return _" Link;
     ReturnS = "return {1}" Link Slot;
     ReturnK = "return {1}" Link Number;

@@ -69,7 +69,7 @@ impl Tape {
     }
 
     fn operands(&self, instruction: &Instruction) -> Result<(), &'static str> {
-        if matches!(instruction.op, Op::Leave | Op::FirstCall) {
+        if matches!(instruction.op, Op::Leave | Op::FirstCall | Op::Break) {
             return Err("an instruction of the interpreter's own");
         }
         let (locals, slots) = (Raw::from(self.locals), Raw::from(self.frame));
@@ -93,7 +93,15 @@ impl Tape {
                     }
                 }
                 Kind::Variable if raw >= self.variables.len() as Raw => return Err("no such variable"),
-                Kind::Slot | Kind::Link | Kind::Variable | Kind::Number | Kind::Target => {}
+                Kind::Site if raw > self.loops.len() as Raw => return Err("no such loop"),
+                Kind::Counter if raw != 0 => return Err("a counter that has begun"),
+                Kind::Slot
+                | Kind::Link
+                | Kind::Variable
+                | Kind::Number
+                | Kind::Target
+                | Kind::Site
+                | Kind::Counter => {}
             }
         }
         Ok(())

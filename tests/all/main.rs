@@ -3,6 +3,7 @@
 mod binary;
 mod choices;
 mod cli;
+mod debugger;
 mod differential;
 mod embedding;
 mod grammar;
@@ -20,9 +21,11 @@ mod shrink;
 mod signals;
 mod soak;
 mod tapes;
+mod stored;
 mod targets;
 mod terminal;
 mod tidy;
+mod tiers;
 mod transcripts;
 mod valgrind;
 

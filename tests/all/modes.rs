@@ -26,7 +26,16 @@ pub const MODES: &[(&str, Configure)] = &[
     ("--eager -O1", |config| config.mode(Mode::Eager).level(Level::O1)),
     ("--eager -O2", |config| config.mode(Mode::Eager).level(Level::O2)),
     ("--eager -O3", |config| config.mode(Mode::Eager).level(Level::O3)),
+    ("--tiered", |config| config.mode(Mode::Tiered)),
+    ("--tiered -O0 --tier-up-after 1", |config| tiered(config, Level::O0, 1)),
+    ("--tiered -O1 --tier-up-after 2", |config| tiered(config, Level::O1, 2)),
+    ("--tiered -O2 --tier-up-after 4", |config| tiered(config, Level::O2, 4)),
 ];
+
+/// Goes over to compiled code after so many calls or rounds, waiting for it.
+fn tiered(config: Config, level: Level, after: u32) -> Config {
+    config.mode(Mode::Tiered).level(level).tier_up(TierUp::After(after)).wait_for_code(true)
+}
 
 /// An engine for a mode, with a host function of the test's own.
 pub fn engine(mode: usize, limits: Limits) -> Engine {

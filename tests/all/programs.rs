@@ -1,8 +1,8 @@
 //! Programs and what they print, in every mode.
 //!
 //! Every `*.kal` below `tests/programs` and in `examples` is run by the
-//! binary, lazily and eagerly, at every optimisation level, as a file and from
-//! standard input. All runs must print the same bytes and end with the same
+//! binary, lazily, eagerly, interpreted and tiered, at every optimisation
+//! level, as a file and from standard input. All runs must print the same bytes and end with the same
 //! code. What they print stands at the end of the program, in comments:
 //!
 //! ```text
@@ -33,19 +33,22 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Modes that must agree.
-const MODES: [[&str; 2]; 12] = [
-    ["--lazy", "-O0"],
-    ["--lazy", "-O1"],
-    ["--lazy", "-O2"],
-    ["--lazy", "-O3"],
-    ["--eager", "-O0"],
-    ["--eager", "-O1"],
-    ["--eager", "-O2"],
-    ["--eager", "-O3"],
-    ["--no-tier-up", "-O2"],
-    ["--no-tier-up", "-O3"],
-    ["--tier-up-after=2", "-O2"],
-    ["--interpret", "-O2"],
+const MODES: [&[&str]; 15] = [
+    &["--lazy", "-O0"],
+    &["--lazy", "-O1"],
+    &["--lazy", "-O2"],
+    &["--lazy", "-O3"],
+    &["--eager", "-O0"],
+    &["--eager", "-O1"],
+    &["--eager", "-O2"],
+    &["--eager", "-O3"],
+    &["--no-tier-up", "-O2"],
+    &["--no-tier-up", "-O3"],
+    &["--tier-up-after=2", "-O2"],
+    &["--interpret", "-O2"],
+    &["--tiered", "-O2"],
+    &["--tiered", "-O2", "--tier-up-after=1", "--tier-up-waits"],
+    &["--tiered", "-O1", "--tier-up-after=4", "--tier-up-waits"],
 ];
 
 /// Codes that no program file can bring about, and why.
@@ -108,7 +111,7 @@ impl Program {
         (join(text), join(expectation))
     }
 
-    fn run(&self, mode: [&str; 2], through_stdin: bool) -> Ran {
+    fn run(&self, mode: &[&str], through_stdin: bool) -> Ran {
         let mut command = binary::kal();
         command.args(mode).args(&self.options);
         if through_stdin {

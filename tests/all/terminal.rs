@@ -458,6 +458,36 @@ fn a_watched_file_is_loaded_when_it_is_saved() {
 }
 
 #[test]
+fn runs_are_debugged_at_the_prompt() {
+    let folder = Folder::new("debugged");
+    let mut terminal = Terminal::with(&folder, &["--color", "never", "--quiet"], &[], 80);
+    terminal.answer("def f(x) x * 2", "f(x) defined");
+    terminal.press(":debug f(21)\r");
+    terminal.wait_for("1|debug> ");
+    terminal.press("s\r");
+    terminal.wait_for("f(x) at <input>:1:12");
+    terminal.wait_for("1|debug> ");
+    terminal.press("p x * 100\r");
+    terminal.wait_for("\n2100");
+    terminal.wait_for("1|debug> ");
+    // The line before is recalled; an empty one repeats.
+    terminal.press(UP);
+    terminal.wait_for("p x * 100");
+    terminal.press("\r");
+    terminal.wait_for("\n2100");
+    terminal.wait_for("1|debug> ");
+    terminal.press("c\r");
+    terminal.wait_for("\n42");
+    terminal.wait_for("kal> ");
+    terminal.press(":debug f(1)\r");
+    terminal.wait_for("1|debug> ");
+    terminal.press(CTRL_D);
+    terminal.wait_for("error[E0304]");
+    terminal.wait_for("kal> ");
+    terminal.answer("f(4)", "8");
+}
+
+#[test]
 fn a_dumb_terminal_will_do() {
     let folder = Folder::new("dumb");
     let mut terminal = Terminal::with(&folder, &[], &[("TERM", "dumb")], 80);

@@ -11,7 +11,7 @@ use std::path::Path;
 /// The modules of the crate, lowest layer first. A module uses modules of its
 /// own layer and of lower ones.
 const LAYERS: &[&[&str]] = &[
-    &["source", "name", "diagnostic", "host", "stop", "llvm", "abi"],
+    &["source", "name", "diagnostic", "host", "bytes", "stop", "llvm", "abi"],
     &["syntax"],
     &["sema", "failure"],
     &["tape", "interp", "codegen", "orc", "runtime"],
@@ -24,11 +24,13 @@ const LAYERS: &[&[&str]] = &[
         "output",
         "stats",
         "engine",
+        "debugger",
         "machine",
         "context",
         "function",
         "interrupt",
         "draft",
+        "program",
     ],
     &["repl", "cli"],
 ];
@@ -44,6 +46,7 @@ const NEVER: &[(&str, &[&str], &str)] = &[
         "it is of use to other languages",
     ),
     ("runtime", &["codegen", "orc", "syntax", "sema"], "it runs code, however made"),
+    ("debugger", &["codegen", "orc", "runtime", "jit"], "it stops tapes, not code"),
     ("syntax", &["host", "abi"], "text means the same everywhere"),
     ("repl", &["codegen", "orc", "jit", "runtime", "sema"], "it uses the embedding API"),
     ("cli", &["orc", "jit", "runtime"], "it uses the embedding API; `emit` looks into the compiler"),

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 const PROMPT: &str = "kal> ";
 const CONTINUATION: &str = "...> ";
+/// Behind the number of the selected call.
+const STOPPED: &str = "|debug>";
 
 /// A directory of its own, gone when the test is over.
 pub struct Folder(PathBuf);
@@ -44,7 +46,7 @@ struct Entry {
 fn entries<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for line in lines {
-        if line.starts_with(PROMPT.trim_end()) {
+        if line.starts_with(PROMPT.trim_end()) || is_at_stop(line) {
             entries.push(Entry { input: vec![line.to_owned()], answer: Vec::new() });
         } else if let Some(last) = entries.last_mut() {
             let is_input = line.starts_with(CONTINUATION.trim_end()) && last.answer.is_empty();
@@ -54,11 +56,16 @@ fn entries<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Entry> {
     entries
 }
 
+/// Whether a line was typed where a run had stopped.
+fn is_at_stop(line: &str) -> bool {
+    line.trim_start_matches(|letter: char| letter.is_ascii_digit()).starts_with(STOPPED)
+}
+
 /// What has to be typed for them.
 fn typed(entries: &[Entry]) -> String {
     let lines = entries.iter().flat_map(|entry| &entry.input);
     let without_prompt = |line: &String| {
-        let rest = &line[PROMPT.trim_end().len()..];
+        let (_, rest) = line.split_once('>').expect("it begins with a prompt");
         rest.strip_prefix(' ').unwrap_or(rest).to_owned() + "\n"
     };
     lines.map(without_prompt).collect()

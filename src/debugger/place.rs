@@ -1,0 +1,108 @@
+//! Places: what the instructions of a tape were made for, and which variables
+//! can be seen there.
+
+use crate::name::{Name, Names};
+use crate::sema::checked::{Function, Node};
+use crate::syntax::operator::BinaryOp;
+use crate::tape::Tape;
+use crate::tape::op::Op;
+
+/// Where an instruction comes from; lines and columns from 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) offset: u32,
+    pub(super) line: usize,
+    pub(super) column: usize,
+    pub(super) end_column: usize,
+    /// The node of the checked body.
+    pub(super) node: usize,
+}
+
+/// The places of all instructions of a function.
+pub(super) struct Places(Vec<Place>);
+
+impl Places {
+    pub(super) fn of(function: &Function, tape: &Tape) -> Self {
+        let spans: Vec<_> = function.spans.iter().collect();
+        let mut places: Vec<Place> = Vec::new();
+        let mut waiting: Vec<u32> = Vec::new();
+        for ((offset, instruction), node) in tape.instructions().zip(tape.origins.iter()) {
+            // The end of a condition stands for the jump that it decides.
+            let is_decided = function.nodes.get(*node as usize) == Some(&Node::Then);
+            let (offset, node) = (offset as u32, *node as usize - usize::from(is_decided));
+            let is_own = instruction
+                .is_some_and(|instruction| !matches!(instruction.op, Op::Burn | Op::Count))
+                && !function.nodes.get(node).is_none_or(is_mark);
+            match (spans.get(node).filter(|_| is_own), places.last()) {
+                (Some(span), _) => {
+                    let (line, column) = function.source.position(span.start);
+                    let (end_line, end) = function.source.position(span.end);
+                    let end_column = if end_line == line { end.max(column + 1) } else { column + 1 };
+                    let place = Place { offset, line, column, end_column, node };
+                    places.extend(waiting.drain(..).map(|offset| Place { offset, ..place }));
+                    places.push(place);
+                }
+                // What only leads elsewhere belongs to what was done before.
+                (None, Some(before)) => places.push(Place { offset, ..*before }),
+                (None, None) => waiting.push(offset),
+            }
+        }
+        Self(places)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Place> {
+        self.0.iter()
+    }
+
+    /// Where the instruction at an offset comes from.
+    pub(super) fn at(&self, offset: u32) -> Option<&Place> {
+        self.0.iter().find(|place| place.offset == offset)
+    }
+}
+
+/// Whether a node only says how a construct goes on.
+fn is_mark(node: &Node) -> bool {
+    matches!(node, Node::Else | Node::If | Node::ForCondition | Node::ForStep)
+}
+
+/// The variables that can be seen at a node, with their locals, outer ones
+/// first. A variable of a `var` is seen from where it has its value.
+pub(super) fn visible(function: &Function, node: usize, names: &Names) -> Vec<(Name, u32)> {
+    let parameters = function.parameters.iter().enumerate();
+    let mut scope: Vec<(Name, u32)> = parameters.map(|(local, name)| (*name, local as u32)).collect();
+    // How many variables were seen where a construct began that has not ended.
+    let mut open: Vec<usize> = Vec::new();
+    let mut spans = function.spans.iter();
+    for (at, (known, span)) in function.nodes.iter().zip(&mut spans).enumerate() {
+        if at >= node {
+            break;
+        }
+        match known {
+            Node::Bind(local) | Node::ForVariable(local) => {
+                scope.retain(|(_, other)| other < local);
+                scope.push((names.intern(function.source.slice(span)), *local));
+                if matches!(known, Node::ForVariable(_)) {
+                    open.push(scope.len() - 1);
+                }
+            }
+            Node::Then | Node::ShortCircuit(_) => open.push(scope.len()),
+            Node::Else => scope.truncate(open.last().copied().unwrap_or(scope.len())),
+            Node::If | Node::For | Node::Binary(BinaryOp::And | BinaryOp::Or) => {
+                let before = open.pop().unwrap_or(scope.len());
+                scope.truncate(before);
+            }
+            Node::Number(_)
+            | Node::Local(_)
+            | Node::Variable(_)
+            | Node::SetLocal(_)
+            | Node::SetVariable(_)
+            | Node::Unary(_)
+            | Node::Binary(_)
+            | Node::Call(_)
+            | Node::Intrinsic(_)
+            | Node::ForCondition
+            | Node::ForStep => {}
+        }
+    }
+    scope
+}

@@ -1,0 +1,97 @@
+//! Plans: how far a run goes after a command. Every plan is a loop over one
+//! step, and says after each whether it has arrived.
+
+use crate::interp::inspect::Go;
+
+/// Where a run stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Moment {
+    /// Where the innermost frame begins: frames further in begin further on.
+    pub(super) base: usize,
+    /// The offset of the next instruction.
+    pub(super) offset: u32,
+    /// The node of the body that it was made for.
+    pub(super) node: usize,
+    pub(super) line: usize,
+    /// Whether the next instruction calls a function of the program.
+    pub(super) is_call: bool,
+}
+
+/// How far a run goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Plan {
+    /// By one instruction.
+    Token,
+    /// To the next call or line, also of a function that is called.
+    Step,
+    /// To the next call or line of this function or its caller.
+    Next,
+    /// Until this function has returned.
+    Finish,
+    /// To a later place, or a line, of this function.
+    Until(Option<usize>),
+    /// To the next breakpoint.
+    Continue,
+}
+
+impl Plan {
+    /// How the run goes on from `start`.
+    pub(super) fn go(self, start: Moment) -> Go {
+        let within = |deepest| Go::Step { deepest, into: false };
+        match self {
+            Self::Token | Self::Step => Go::Step { deepest: usize::MAX, into: true },
+            Self::Next | Self::Until(_) => within(start.base),
+            Self::Finish => start.base.checked_sub(1).map_or(Go::On, within),
+            Self::Continue => Go::On,
+        }
+    }
+
+    /// Whether it has arrived.
+    pub(super) fn has_arrived(self, start: Moment, now: Moment) -> bool {
+        let is_elsewhere = now.base != start.base;
+        let has_returned = now.base < start.base;
+        // What prepares a call is the same place as the call.
+        let is_same = now.node == start.node && now.offset > start.offset && !start.is_call;
+        let is_new = now.line != start.line || (now.is_call && !is_same);
+        match self {
+            Self::Token => true,
+            Self::Step | Self::Next => is_elsewhere || is_new,
+            Self::Finish => has_returned,
+            Self::Until(None) => has_returned || (!is_elsewhere && now.offset > start.offset && is_new),
+            Self::Until(Some(line)) => has_returned || (!is_elsewhere && now.line >= line),
+            Self::Continue => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Moment = Moment { base: 10, offset: 5, node: 3, line: 2, is_call: false };
+
+    #[test]
+    fn plans_arrive_where_they_should() {
+        let call = Moment { offset: 9, node: 6, is_call: true, ..START };
+        let line = Moment { offset: 9, line: 3, ..START };
+        let back = Moment { offset: 1, line: 1, ..START };
+        let inner = Moment { base: 20, offset: 0, ..START };
+        let outer = Moment { base: 4, offset: 7, ..START };
+        let same = Moment { offset: 6, is_call: true, ..START };
+        let cases = [
+            (Plan::Token, [true; 6]),
+            (Plan::Step, [true, true, true, true, true, false]),
+            (Plan::Next, [true, true, true, true, true, false]),
+            (Plan::Finish, [false, false, false, false, true, false]),
+            (Plan::Until(None), [true, true, false, false, true, false]),
+            (Plan::Until(Some(3)), [false, true, false, false, true, false]),
+            (Plan::Continue, [false; 6]),
+        ];
+        for (plan, expected) in cases {
+            let found = [call, line, back, inner, outer, same].map(|now| plan.has_arrived(START, now));
+            assert_eq!(found, expected, "{plan:?}");
+        }
+        assert_eq!(Plan::Finish.go(START), Go::Step { deepest: 9, into: false });
+        assert_eq!(Plan::Finish.go(Moment { base: 0, ..START }), Go::On);
+    }
+}

@@ -1,0 +1,137 @@
+//! What is shown of a run that stands still.
+
+use super::Inner;
+use super::place::{self, Place, Places};
+use crate::interp::inspect::{Frame, Stop};
+use crate::name::Name;
+use crate::output::format_number;
+use crate::sema::checked::EXPRESSION;
+
+/// How many lines of a function are shown before the present one and behind.
+const AROUND: usize = 2;
+
+impl Inner {
+    /// Shows where a call stands, and what is watched.
+    pub(super) fn show(&mut self, stop: &mut Stop<'_>, selected: usize) {
+        let Some(frame) = stop.frames.get(selected).cloned() else { return };
+        let place = place_of(stop, &frame);
+        let mut text = self.head(&frame, place.as_ref());
+        if let Some(place) = place {
+            text += &excerpt(&frame, &place);
+        }
+        self.console.say(&text);
+        if !self.watches.is_empty() {
+            self.show_watches(stop, selected);
+        }
+    }
+
+    /// `fib(n) at program.kal:3:14`
+    fn head(&self, frame: &Frame, place: Option<&Place>) -> String {
+        let function = &frame.function;
+        let signature = match self.names.text(function.name) {
+            EXPRESSION => "this expression".to_owned(),
+            name => {
+                let parameters: Vec<&str> =
+                    function.parameters.iter().map(|name| self.names.text(*name)).collect();
+                format!("{name}({})", parameters.join(" "))
+            }
+        };
+        match place {
+            Some(place) => {
+                format!("{signature} at {}:{}:{}", function.source.name(), place.line, place.column)
+            }
+            None => format!("{signature}, compiled"),
+        }
+    }
+
+    /// The calls in progress, the selected one marked.
+    pub(super) fn backtrace(&mut self, stop: &Stop<'_>, selected: usize) {
+        let mut lines = Vec::new();
+        for (number, frame) in stop.frames.iter().enumerate() {
+            let mark = if number == selected { '>' } else { ' ' };
+            let head = self.head(frame, place_of(stop, frame).as_ref());
+            lines.push(format!("{mark}{:>3} {head}", number + 1));
+            let parameters = frame.function.parameters.iter().zip(0u32..).filter(|_| frame.offset.is_some());
+            let values: Vec<String> =
+                parameters.map(|(name, local)| self.value(*name, stop.local(frame, local))).collect();
+            if !values.is_empty() {
+                lines.push(format!("       {}", values.join(", ")));
+            }
+        }
+        self.console.say(&lines.join("\n"));
+    }
+
+    pub(super) fn locals(&mut self, stop: &Stop<'_>, selected: usize) {
+        let Some(frame) = stop.frames.get(selected) else { return };
+        let locals = self.visible(stop, frame);
+        let lines: Vec<String> =
+            locals.iter().map(|(name, local)| self.value(*name, stop.local(frame, *local))).collect();
+        self.console.say(&if lines.is_empty() { "no variables".to_owned() } else { lines.join("\n") });
+    }
+
+    fn value(&self, name: Name, value: f64) -> String {
+        format!("{} = {}", self.names.text(name), format_number(value))
+    }
+
+    /// The variables that can be seen where a call stands.
+    pub(super) fn visible(&self, stop: &Stop<'_>, frame: &Frame) -> Vec<(Name, u32)> {
+        match frame.offset {
+            // Where the values of compiled code are, nobody knows.
+            None => Vec::new(),
+            // At the very beginning there are only the parameters.
+            Some(0) => place::visible(&frame.function, 0, &self.names),
+            Some(_) => {
+                let node = place_of(stop, frame).map_or(0, |place| place.node);
+                place::visible(&frame.function, node, &self.names)
+            }
+        }
+    }
+
+    pub(super) fn print(&mut self, stop: &mut Stop<'_>, selected: usize, text: &str) {
+        let Some(frame) = stop.frames.get(selected).cloned() else { return };
+        let said = match self.evaluate(stop, &frame, text) {
+            Ok(value) => format_number(value),
+            Err(message) => message.trim_end().to_owned(),
+        };
+        self.console.say(&said);
+    }
+
+    pub(super) fn show_watches(&mut self, stop: &mut Stop<'_>, selected: usize) {
+        let Some(frame) = stop.frames.get(selected).cloned() else { return };
+        for (number, watch) in self.watches.clone().iter().enumerate() {
+            let value = match self.evaluate(stop, &frame, watch) {
+                Ok(value) => format_number(value),
+                // At places where it means nothing, that is all there is to say.
+                Err(_) => "?".to_owned(),
+            };
+            self.console.say(&format!("{}: {watch} = {value}", number + 1));
+        }
+    }
+}
+
+fn place_of(stop: &Stop<'_>, frame: &Frame) -> Option<Place> {
+    let (offset, tape) = (frame.offset?, stop.tape(&frame.function)?);
+    Places::of(&frame.function, &tape).at(offset).copied()
+}
+
+/// The lines around a place, as far as they belong to the function.
+fn excerpt(frame: &Frame, place: &Place) -> String {
+    let source = &frame.function.source;
+    let (first, _) = source.position(frame.function.span.start);
+    let (last, _) = source.position(frame.function.span.end);
+    let (base, _) = source.position(0);
+    let shown = place.line.saturating_sub(AROUND).max(first)..=(place.line + AROUND).min(last);
+    let mut text = String::new();
+    for (number, line) in source.text().lines().enumerate().map(|(index, line)| (index + base, line)) {
+        if !shown.contains(&number) {
+            continue;
+        }
+        let mark = if number == place.line { '>' } else { ' ' };
+        text += &format!("\n{mark}{number:>3} | {line}");
+        if number == place.line {
+            let carets = "^".repeat(place.end_column - place.column);
+            text += &format!("\n     | {:width$}{carets}", "", width = place.column - 1);
+        }
+    }
+    text
+}

@@ -1,0 +1,389 @@
+//! Stopping runs, looking at their frames, and going on.
+//!
+//! A *break* is an instruction put in the place of another one, so a program
+//! that holds some runs as fast as one that holds none. When a run comes to
+//! one, or has executed the one instruction it was allowed to, an
+//! [`Inspector`] is asked how it goes on; meanwhile it can look at the frames,
+//! change their values and run expressions.
+
+use super::execute::{Pause, State, unlink};
+use super::{Interpreter, Natives};
+use crate::failure::{Failure, Stopped};
+use crate::host::{HostFunctions, Output};
+use crate::name::Name;
+use crate::sema::checked::Function;
+use crate::tape::Tape;
+use crate::tape::op::Op;
+use std::sync::Arc;
+
+/// Who is asked when a run stops.
+pub trait Inspector: Send {
+    /// Before which instructions of a function runs stop, by their offsets in
+    /// its tape.
+    fn breaks(&self, function: &Arc<Function>, tape: &Tape) -> Vec<u32>;
+
+    /// Whether calls of a function are to be run on its tape, although there is
+    /// compiled code.
+    fn holds(&self, name: Name) -> bool;
+
+    /// Those functions.
+    fn held(&self) -> Vec<Name>;
+
+    /// Whether a function without a name is to run on its tape.
+    fn wants(&self, function: &Function) -> bool;
+
+    /// Whether runs begin with a stop.
+    fn stops_at_first(&self) -> bool;
+
+    /// A run stands before an instruction. Says how it goes on.
+    fn stopped(&mut self, stop: &mut Stop<'_>) -> Go;
+
+    /// A run has failed. Its frames are still there.
+    fn failed(&mut self, stop: &mut Stop<'_>, failure: &Failure);
+
+    /// Whether the breaks are others than before; asked after each stop.
+    fn has_changed(&mut self) -> bool;
+}
+
+/// How a run goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Go {
+    /// To the next break.
+    On,
+    /// By one instruction, if the frame that is then the innermost begins at
+    /// `deepest` or before it; else by as many as it takes to come back there.
+    /// With `into`, functions that are called run on their tapes.
+    Step {
+        /// Where the frame begins.
+        deepest: usize,
+        /// Whether calls are followed.
+        into: bool,
+    },
+    /// Not at all.
+    Quit,
+}
+
+/// A call in progress.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// The function.
+    pub function: Arc<Function>,
+    /// The offset of the next instruction in its tape; for a frame that waits
+    /// for a call, of that call; nothing for compiled code.
+    pub offset: Option<u32>,
+    /// Where the frame begins.
+    pub base: usize,
+}
+
+/// Where compiled code has called a function that runs on a tape.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallSite {
+    /// An address in the code.
+    pub address: usize,
+    /// Its frame pointer.
+    pub frame: usize,
+}
+
+/// What waits for the run in progress.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outer {
+    /// A run on tapes that stands there.
+    Tapes(State),
+    /// Compiled code.
+    Code(CallSite),
+}
+
+/// A run that stands still.
+pub struct Stop<'a> {
+    interpreter: &'a mut Interpreter,
+    state: State,
+    natives: &'a mut dyn Natives,
+    output: &'a mut dyn Output,
+    /// The calls in progress, innermost first.
+    pub frames: Vec<Frame>,
+}
+
+impl Stop<'_> {
+    /// What the program may call of the host.
+    pub fn hosts(&self) -> &HostFunctions {
+        &self.interpreter.hosts
+    }
+
+    /// What a name is bound to.
+    pub fn binding(&self, name: Name) -> Option<&Arc<Function>> {
+        self.interpreter.binding(name).map(|(_, function)| function)
+    }
+
+    /// All that is bound.
+    pub fn bound(&self) -> impl Iterator<Item = &Arc<Function>> {
+        self.interpreter.all().map(|(_, function)| function)
+    }
+
+    /// The tape of a function, as it runs.
+    pub fn tape(&self, function: &Arc<Function>) -> Option<Tape> {
+        self.interpreter.tape(function).ok()
+    }
+
+    /// The value of a local.
+    pub fn local(&self, frame: &Frame, local: u32) -> f64 {
+        let slot = self.interpreter.stack.get(frame.base + local as usize);
+        slot.copied().unwrap_or(f64::NAN)
+    }
+
+    /// Sets the value of a local.
+    pub fn set_local(&mut self, frame: &Frame, local: u32, value: f64) {
+        if let Some(slot) = self.interpreter.stack.get_mut(frame.base + local as usize) {
+            *slot = value;
+        }
+    }
+
+    /// What was computed last: behind a call, what that has returned.
+    pub fn accumulator(&self) -> f64 {
+        self.state.accumulator
+    }
+
+    /// Runs a function without a name; gives its value and those that its
+    /// parameters have at the end.
+    ///
+    /// # Errors
+    /// Why it did not run to its end.
+    pub fn evaluate(
+        &mut self,
+        function: &Arc<Function>,
+        arguments: &[f64],
+    ) -> Result<(f64, Vec<f64>), Stopped> {
+        let Self { interpreter, state, natives, output, .. } = self;
+        let end = interpreter.end_of(*state);
+        let top = std::mem::replace(&mut interpreter.top, end);
+        let result = interpreter.run_formula(function, arguments, *natives, *output);
+        interpreter.top = top;
+        interpreter.allow();
+        let value = result?;
+        Ok((value, interpreter.stack[end..end + arguments.len()].to_vec()))
+    }
+}
+
+/// How the present run is walked through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Walk {
+    /// To the next break.
+    Run,
+    /// The next instruction is executed even if there is a break.
+    Past,
+    /// One instruction at a time, see [`Go::Step`].
+    Step { deepest: usize, into: bool },
+}
+
+impl Interpreter {
+    /// Sets who is asked when a run stops.
+    pub fn set_inspector(&mut self, inspector: Option<Box<dyn Inspector>>) {
+        self.inspector = inspector;
+        self.place_breaks();
+    }
+
+    /// Whether calls of a function are to be run on its tape, although there is
+    /// compiled code.
+    pub fn holds(&self, name: Name) -> bool {
+        let into = matches!(self.walk, Walk::Step { into: true, .. });
+        self.inspector.as_ref().is_some_and(|inspector| into || inspector.holds(name))
+    }
+
+    /// Whether a function without a name is to run on its tape.
+    pub fn wants(&self, function: &Arc<Function>) -> bool {
+        self.inspector.as_ref().is_some_and(|inspector| inspector.wants(function))
+    }
+
+    /// The functions that are held.
+    pub fn held(&self) -> Vec<Name> {
+        self.inspector.as_ref().map_or_else(Vec::new, |inspector| inspector.held())
+    }
+
+    /// Whether a function is to stay on its tape, however hot it is.
+    pub(super) fn is_looked_at(&self, function: &Arc<Function>) -> bool {
+        self.walk != Walk::Run || self.holds(function.name) || self.wants(function)
+    }
+
+    /// Puts breaks where the inspector wants them.
+    pub fn place_breaks(&mut self) {
+        self.code.remove_breaks();
+        let Some(inspector) = &self.inspector else { return };
+        let mut places = Vec::new();
+        for (start, function) in self.code.functions() {
+            if (inspector.holds(function.name) || inspector.wants(function))
+                && let Ok(tape) = self.tape(function)
+            {
+                places.extend(inspector.breaks(function, &tape).iter().map(|offset| start + offset));
+            }
+        }
+        places.into_iter().for_each(|at| self.code.add_break(at));
+    }
+
+    /// Puts breaks into a function that has just been linked.
+    pub(super) fn place_breaks_of(&mut self, function: &Arc<Function>, tape: &Tape, code: u32) {
+        let Some(inspector) = &self.inspector else { return };
+        for offset in inspector.breaks(function, tape) {
+            self.code.add_break(code + offset);
+        }
+    }
+
+    /// A run begins; the outermost one with a stop, if that is wanted.
+    pub(super) fn begin_walk(
+        &mut self,
+        state: State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<(), Stopped> {
+        if self.depth > 1 || self.inspector.is_none() {
+            return Ok(());
+        }
+        self.walk = Walk::Run;
+        if self.inspector.as_ref().is_some_and(|inspector| inspector.stops_at_first()) {
+            self.inspect(state, natives, output)?;
+        }
+        Ok(())
+    }
+
+    /// Executes one instruction, whatever it takes, and asks how the run goes
+    /// on if it is time to. Gives the value of the run if that was its last.
+    pub(super) fn step(
+        &mut self,
+        state: &mut State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<Option<f64>, Stopped> {
+        let (at, walk) = (state.at as u32, self.walk);
+        let had_break = self.code.remove_break(at);
+        let pause = self.execute::<true>(state);
+        let stops = self.stops;
+        let attended = self.attend(pause, state, natives, output);
+        if had_break {
+            self.code.add_break(at);
+        }
+        attended?;
+        let is_done = !matches!(pause, Pause::Limit(_));
+        match (pause, walk) {
+            (Pause::Left, _) => return Ok(Some(state.accumulator)),
+            (_, Walk::Past) if is_done && self.stops == stops => self.walk = Walk::Run,
+            (_, Walk::Step { .. }) if is_done => {
+                let Walk::Step { deepest, .. } = self.walk else { return Ok(None) };
+                // The instruction that ends a run belongs to no function.
+                let is_inside = self.code.start(state.at as u32).is_some();
+                if is_inside && (state.base <= deepest || self.code.has_break(state.at as u32)) {
+                    self.inspect(*state, natives, output)?;
+                }
+            }
+            (_, Walk::Run | Walk::Past | Walk::Step { .. }) => {}
+        }
+        Ok(None)
+    }
+
+    /// Asks how the run goes on.
+    pub(super) fn inspect(
+        &mut self,
+        state: State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<(), Failure> {
+        let Some(mut inspector) = self.inspector.take() else {
+            self.walk = Walk::Past;
+            return Ok(());
+        };
+        self.stops += 1;
+        self.walk = Walk::Run;
+        let frames = self.frames(state, true, natives);
+        let go = inspector.stopped(&mut Stop { interpreter: self, state, natives, output, frames });
+        let has_changed = inspector.has_changed();
+        self.inspector = Some(inspector);
+        if has_changed {
+            self.place_breaks();
+            self.held().into_iter().for_each(|name| natives.recall(name));
+        }
+        self.walk = match go {
+            Go::On => Walk::Past,
+            Go::Step { deepest, into } => Walk::Step { deepest, into },
+            Go::Quit => return Err(Failure::Interrupted),
+        };
+        if self.walk == Walk::Past {
+            self.release();
+        }
+        Ok(())
+    }
+
+    /// Shows a run that has failed.
+    pub(super) fn show_failure(
+        &mut self,
+        state: State,
+        failure: &Failure,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) {
+        let Some(mut inspector) = self.inspector.take() else { return };
+        self.walk = Walk::Run;
+        let frames = self.frames(state, false, natives);
+        inspector.failed(&mut Stop { interpreter: self, state, natives, output, frames }, failure);
+        self.inspector = Some(inspector);
+    }
+
+    /// Lets functions go back to compiled code that were only stepped through.
+    fn release(&mut self) {
+        for name in std::mem::take(&mut self.stepped) {
+            if !self.holds(name) {
+                self.links.reset(name);
+            }
+        }
+    }
+
+    /// The calls in progress, innermost first; `is_whole` says that the
+    /// innermost stands before an instruction, not within the one that failed.
+    fn frames(&self, state: State, is_whole: bool, natives: &mut dyn Natives) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        let state = if is_whole { state } else { State { at: state.at + 1, ..state } };
+        self.frames_of_run(state, is_whole, &mut frames);
+        for outer in self.outer.iter().rev() {
+            match outer {
+                Outer::Tapes(state) => self.frames_of_run(*state, false, &mut frames),
+                Outer::Code(site) => {
+                    let callers = natives.callers(*site).into_iter();
+                    frames.extend(callers.map(|function| Frame { function, offset: None, base: 0 }));
+                }
+            }
+        }
+        frames
+    }
+
+    /// The frames of one run that is, or is not, the innermost.
+    fn frames_of_run(&self, mut state: State, is_innermost: bool, frames: &mut Vec<Frame>) {
+        let mut is_first = is_innermost;
+        loop {
+            let at = state.at as u32;
+            let (Some((function, link)), Some(start)) = (self.code.frame(at), self.code.start(at)) else {
+                return;
+            };
+            let offset = if is_first { at - start } else { self.instruction_before(function, at - start) };
+            frames.push(Frame { function: function.clone(), offset: Some(offset), base: state.base });
+            let Some(saved) = self.stack.get(state.base + link as usize) else { return };
+            let (at, base) = unlink(*saved);
+            state = State { at, base, accumulator: 0.0 };
+            is_first = false;
+        }
+    }
+
+    /// The offset of the instruction that ends at `offset`.
+    fn instruction_before(&self, function: &Arc<Function>, offset: u32) -> u32 {
+        let tape = self.tape(function).unwrap_or_default();
+        let before = tape.instructions().map(|(at, _)| at as u32).take_while(|at| *at < offset);
+        before.last().unwrap_or(0)
+    }
+
+    /// Behind the frame that is the innermost.
+    fn end_of(&self, state: State) -> usize {
+        let frame = self.code.frame(state.at as u32).and_then(|(function, _)| self.tape(function).ok());
+        state.base + frame.map_or(0, |tape| tape.frame as usize)
+    }
+}
+
+/// Whether the instruction at an offset calls a function of the program.
+pub fn calls(tape: &Tape, offset: u32) -> bool {
+    let op = tape.words.get(offset as usize).and_then(|word| Op::of(*word));
+    matches!(op, Some(Op::Call | Op::CallA | Op::CallS))
+}

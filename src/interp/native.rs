@@ -1,0 +1,77 @@
+//! What tapes know of compiled code: that somebody makes it and calls it.
+
+use super::Interpreter;
+use super::inspect::CallSite;
+use crate::failure::Stopped;
+use crate::host::Output;
+use crate::name::Name;
+use crate::sema::checked::Function;
+use crate::tape::{Callee, Loop};
+use std::sync::Arc;
+
+/// A function, or a loop of one, that has been run so often that compiled
+/// code would pay.
+#[derive(Clone, Debug)]
+pub struct Spot {
+    /// The function.
+    pub function: Arc<Function>,
+    /// The loop, if it is one.
+    pub counted: Option<Loop>,
+}
+
+/// How far the compiled code of a spot is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// It can be run.
+    Ready,
+    /// It is being made.
+    Busy,
+    /// There will be none.
+    Never,
+}
+
+/// Compiled code, as tapes see it. Whoever calls it lends the interpreter
+/// along, so that it can call functions on tapes in turn.
+pub trait Natives {
+    /// Whether calls of this go to compiled code.
+    fn takes(&mut self, callee: Callee) -> bool;
+
+    /// Calls it.
+    ///
+    /// # Errors
+    /// Why it did not run to its end.
+    fn call(
+        &mut self,
+        interpreter: &mut Interpreter,
+        callee: Callee,
+        arguments: &[f64],
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped>;
+
+    /// Compiled code is to call that function through the bindings again, and
+    /// so to ask whether it runs on its tape.
+    fn recall(&mut self, name: Name);
+
+    /// The calls of compiled code in progress, from a call of a tape outwards to
+    /// where the code was entered.
+    fn callers(&mut self, site: CallSite) -> Vec<Arc<Function>>;
+
+    /// Something is hot: has its code made, if nobody has.
+    fn heat(&mut self, interpreter: &Interpreter, spot: &Spot) -> Progress;
+
+    /// How far the code is that [`heat`](Self::heat) has asked for.
+    fn progress(&mut self, spot: &Spot) -> Progress;
+
+    /// Runs the rest of a function from the beginning of a round of a loop on.
+    /// The arguments are its locals and the values that wait for the loop.
+    ///
+    /// # Errors
+    /// Why it did not run to its end.
+    fn go_on(
+        &mut self,
+        interpreter: &mut Interpreter,
+        spot: &Spot,
+        arguments: &[f64],
+        output: &mut dyn Output,
+    ) -> Result<f64, Stopped>;
+}

@@ -1,0 +1,337 @@
+//! Programs that are checked and lowered, to be stored and run later.
+//!
+//! A stored program begins with what it is, its version, its length and a
+//! checksum. Then follow the names and the texts it refers to, and its items in
+//! order, each function in its checked form and as a tape. All of it is checked
+//! when it is read: what was damaged, or made by another version, is refused.
+
+use crate::bytes::{Damage, Reader, Writer, checksum};
+use crate::diagnostic::Severity;
+use crate::draft::Draft;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::host::HostFunctions;
+use crate::name::{Name, Names};
+use crate::sema::checked::{EXPRESSION, Function};
+use crate::sema::stored::{Places, Tables, read_span, write_span};
+use crate::sema::{self, Extern, Item, Place};
+use crate::source::Source;
+use crate::syntax::operator::Fixity;
+use crate::syntax::parser::Limits;
+use crate::syntax::{is_identifier_in, is_operator_in};
+use crate::tape::{Callee, Counts, Environment, Tape, TooMany};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt;
+use std::sync::Arc;
+
+/// What a stored program begins with. The first byte is no text.
+const MAGIC: &[u8; 8] = b"\xffKALTAPE";
+
+/// The version of all that follows.
+const VERSION: u32 = 1;
+
+/// A program that has been read and checked, and not run yet. It can be stored
+/// as bytes and run in any context of its engine.
+///
+/// ```
+/// use kal::{Engine, Program, source::Source};
+/// use std::ops::ControlFlow;
+///
+/// let engine = Engine::new()?;
+/// let program = Program::new(&engine, &Source::new("area", "def area(w h) w * h; area(3, 4)"))?;
+/// let stored = program.to_bytes();
+///
+/// let mut values = Vec::new();
+/// let loaded = Program::from_bytes(&engine, &stored)?;
+/// let _ = engine.context()?.run_program(&loaded, &mut |_, outcome| {
+///     if let Ok(kal::Outcome::Value(value)) = outcome { values.push(value) }
+///     ControlFlow::Continue(())
+/// });
+/// assert_eq!(values, [12.0]);
+/// # Ok::<(), kal::Error>(())
+/// ```
+pub struct Program {
+    pub(crate) engine: Engine,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// One item of a program.
+#[derive(Clone)]
+pub(crate) struct Part {
+    pub(crate) item: Item,
+    /// The tape of its function, if it has one.
+    pub(crate) tape: Option<Arc<Tape>>,
+}
+
+impl Program {
+    /// Reads and checks a whole text. Nothing is run.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong.
+    pub fn new(engine: &Engine, source: &Source) -> Result<Self, Error> {
+        let limits = Limits { max_nesting: engine.config().limits.max_nesting };
+        let Draft { diagnostics, items, .. } = Draft::new(source, engine.names(), engine.hosts(), limits);
+        let errors: Vec<_> =
+            diagnostics.into_iter().filter(|found| found.severity == Severity::Error).collect();
+        if !errors.is_empty() {
+            return Err(Error::Invalid(errors));
+        }
+        let mut known = Known { names: engine.names(), hosts: engine.hosts(), defined: FxHashSet::default() };
+        let parts = items.into_iter().map(|item| known.part(item)).collect::<Result<_, _>>();
+        let parts = parts.map_err(|error| Error::Setup(error.to_string()))?;
+        Ok(Self { engine: engine.clone(), parts })
+    }
+
+    /// Whether bytes claim to be a stored program.
+    pub fn is_stored(bytes: &[u8]) -> bool {
+        bytes.starts_with(MAGIC)
+    }
+
+    /// The program as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let (mut items, mut tables) = (Writer::default(), Numbering::default());
+        items.count(self.parts.len());
+        self.parts.iter().for_each(|part| part.write(&mut items, &mut tables));
+        let mut body = Writer::default();
+        body.count(tables.names.len());
+        tables.names.iter().for_each(|name| body.text(self.engine.names().text(*name)));
+        body.count(tables.sources.len());
+        for source in &tables.sources {
+            body.text(source.name());
+            body.text(source.text());
+            let (line, column) = source.position(0);
+            body.count(line);
+            body.count(column);
+        }
+        body.bytes(&items.finish());
+        let body = body.finish();
+        let mut writer = Writer::default();
+        writer.bytes(MAGIC);
+        writer.word(VERSION);
+        writer.long(body.len() as u64);
+        writer.long(checksum(&body));
+        writer.bytes(&body);
+        writer.finish()
+    }
+
+    /// Reads a program that was stored.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] for all that [`to_bytes`](Self::to_bytes) of this
+    /// version cannot have made.
+    pub fn from_bytes(engine: &Engine, bytes: &[u8]) -> Result<Self, Error> {
+        let mut reader = Reader::new(bytes);
+        let magic = reader.bytes(MAGIC.len())?;
+        reader.expect(magic == MAGIC, "it begins like something else")?;
+        let version = reader.word()?;
+        reader.expect(version == VERSION, "it was made by another version")?;
+        let (length, sum) = (reader.long()?, reader.long()?);
+        reader.expect(length == reader.rest().len() as u64, "it has another length than it says")?;
+        reader.expect(sum == checksum(reader.rest()), "its checksum is wrong")?;
+        let parts = body(&mut reader, engine.names())?;
+        Ok(Self { engine: engine.clone(), parts })
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("items", &self.parts.len()).finish_non_exhaustive()
+    }
+}
+
+/// What a program has defined, up to some item.
+struct Known<'a> {
+    names: &'a Names,
+    hosts: &'a HostFunctions,
+    defined: FxHashSet<Name>,
+}
+
+impl Known<'_> {
+    fn part(&mut self, item: Item) -> Result<Part, TooMany> {
+        let part = Part { item, tape: None };
+        let Some(function) = part.function() else { return Ok(part) };
+        if self.names.text(function.name) != EXPRESSION {
+            self.defined.insert(function.name);
+        }
+        let is_host = |callee: Callee| {
+            let host = self.hosts.get(callee.name);
+            host.is_some_and(|host| host.arity == callee.arity) && !self.defined.contains(&callee.name)
+        };
+        let environment = Environment { is_host: &is_host, counts_fuel: false, counts: Counts::Nothing };
+        let tape = Arc::new(Tape::lower(function, environment)?);
+        Ok(Part { tape: Some(tape), ..part })
+    }
+}
+
+/// Names and texts, numbered as they are met.
+#[derive(Default)]
+struct Numbering {
+    names: Vec<Name>,
+    name_places: FxHashMap<Name, u32>,
+    sources: Vec<Source>,
+}
+
+impl Places for Numbering {
+    fn name(&mut self, name: Name) -> u32 {
+        let names = &mut self.names;
+        *self.name_places.entry(name).or_insert_with(|| {
+            names.push(name);
+            names.len() as u32 - 1
+        })
+    }
+
+    fn source(&mut self, source: &Source) -> u32 {
+        // The last one, nearly always.
+        let place = self.sources.iter().rposition(|known| known == source).unwrap_or(self.sources.len());
+        if place == self.sources.len() {
+            self.sources.push(source.clone());
+        }
+        place as u32
+    }
+}
+
+impl Part {
+    /// The item as a context has to read it where functions are defined that
+    /// were instructions when the program was read.
+    pub(crate) fn in_context(&self, context: &dyn sema::Environment) -> Self {
+        let Some(function) = self.function() else { return self.clone() };
+        let is_called = |name| {
+            let host = context.hosts().get(name);
+            context.function(name).is_some() || host.is_none_or(|host| host.intrinsic.is_none())
+        };
+        let present = function.without_bound_intrinsics(context.names(), is_called);
+        if Arc::ptr_eq(&present, function) {
+            return self.clone();
+        }
+        let item = match &self.item {
+            Item::Definition(_, fixity) => Item::Definition(present, *fixity),
+            Item::Variables(_, names) => Item::Variables(present, names.clone()),
+            Item::Expression(_) => Item::Expression(present),
+            Item::Extern(declared) => Item::Extern(declared.clone()),
+        };
+        Self { item, tape: None }
+    }
+
+    /// Its function, if it has one.
+    pub(crate) fn function(&self) -> Option<&Arc<Function>> {
+        match &self.item {
+            Item::Definition(function, _) | Item::Variables(function, _) | Item::Expression(function) => {
+                Some(function)
+            }
+            Item::Extern(_) => None,
+        }
+    }
+
+    fn write(&self, writer: &mut Writer, tables: &mut Numbering) {
+        match &self.item {
+            Item::Definition(_, None) => writer.byte(0),
+            Item::Definition(_, Some(Fixity::Unary { operator })) => {
+                writer.byte(1);
+                writer.number(tables.name(*operator));
+            }
+            Item::Definition(_, Some(Fixity::Binary { operator, precedence })) => {
+                writer.byte(2);
+                writer.number(tables.name(*operator));
+                writer.byte(*precedence);
+            }
+            Item::Variables(_, names) => {
+                writer.byte(3);
+                writer.count(names.len());
+                names.iter().for_each(|name| writer.number(tables.name(*name)));
+            }
+            Item::Expression(_) => writer.byte(4),
+            Item::Extern(Extern { name, arity, place }) => {
+                writer.byte(5);
+                writer.number(tables.name(*name));
+                writer.number(*arity);
+                writer.number(tables.source(&place.source));
+                write_span(writer, place.span);
+            }
+        }
+        if let (Some(function), Some(tape)) = (self.function(), &self.tape) {
+            function.write(writer, tables);
+            tape.write(writer, tables);
+        }
+    }
+}
+
+fn body(reader: &mut Reader<'_>, names: &Names) -> Result<Vec<Part>, Damage> {
+    let texts = reader.many(Reader::text)?;
+    let allowed = |text: &&str| {
+        let operator = text.strip_prefix("unary").or_else(|| text.strip_prefix("binary"));
+        *text == EXPRESSION
+            || is_identifier_in(text, names)
+            || is_operator_in(operator.unwrap_or(text), names)
+    };
+    reader.expect(texts.iter().all(allowed), "a name that cannot be written")?;
+    let sources = reader.many(|reader| {
+        let (name, text) = (reader.text()?, reader.text()?);
+        let first = (reader.number()? as usize, reader.number()? as usize);
+        reader.expect(first.0 > 0 && first.1 > 0, "a text without a place")?;
+        Ok(Source::starting_at(name, text, first))
+    })?;
+    let names_of = texts.iter().map(|text| names.intern(text)).collect();
+    let tables = Tables { names: names_of, sources: sources.into_vec() };
+    let parts = reader.many(|reader| part(reader, &tables, names))?;
+    reader.expect(reader.rest().is_empty(), "something follows its end")?;
+    Ok(parts.into_vec())
+}
+
+fn part(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Part, Damage> {
+    let kind = reader.byte()?;
+    let fixity = match kind {
+        1 => Some(Fixity::Unary { operator: tables.name(reader)? }),
+        2 => Some(Fixity::Binary { operator: tables.name(reader)?, precedence: reader.byte()? }),
+        _ => None,
+    };
+    let item = match kind {
+        0..=2 => {
+            let function = Function::read(reader, tables)?;
+            reader.expect(fits(fixity, &function, names), "a definition of something else")?;
+            Item::Definition(Arc::new(function), fixity)
+        }
+        3 => {
+            let declared = reader.many(|reader| tables.name(reader))?;
+            let all_named = declared.iter().all(|name| is_identifier_in(names.text(*name), names));
+            reader.expect(all_named, "a variable that cannot be written")?;
+            Item::Variables(Arc::new(nameless(reader, tables, names)?), declared.into_vec())
+        }
+        4 => Item::Expression(Arc::new(nameless(reader, tables, names)?)),
+        5 => {
+            let (name, arity, source) = (tables.name(reader)?, reader.number()?, tables.source(reader)?);
+            let span = read_span(reader, &source)?;
+            return Ok(Part {
+                item: Item::Extern(Extern { name, arity, place: Place { source, span } }),
+                tape: None,
+            });
+        }
+        _ => return Err(reader.damage("an item that does not exist")),
+    };
+    let mut part = Part { item, tape: None };
+    if let Some(function) = part.function() {
+        part.tape = Some(Arc::new(Tape::read(reader, tables, function)?));
+    }
+    Ok(part)
+}
+
+/// Whether a definition can be read that way: an operator's function is called
+/// after it.
+fn fits(fixity: Option<Fixity>, function: &Function, names: &Names) -> bool {
+    let name = names.text(function.name);
+    let is_of = |kind: &str, operator: Name| name.strip_prefix(kind) == Some(names.text(operator));
+    match fixity {
+        None => is_identifier_in(name, names),
+        Some(Fixity::Unary { operator }) => is_of("unary", operator) && function.arity() == 1,
+        Some(Fixity::Binary { operator, precedence }) => {
+            is_of("binary", operator) && function.arity() == 2 && (1..=100).contains(&precedence)
+        }
+    }
+}
+
+/// The function of a top-level expression.
+fn nameless(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Function, Damage> {
+    let function = Function::read(reader, tables)?;
+    let is_nameless = names.text(function.name) == EXPRESSION && function.arity() == 0;
+    reader.expect(is_nameless, "an expression with a name")?;
+    Ok(function)
+}

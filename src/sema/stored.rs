@@ -1,0 +1,332 @@
+//! Checked functions as bytes, and back.
+//!
+//! Names and texts are written by their place in tables of whoever stores
+//! functions. What is read is checked like nothing else: whoever has a
+//! [`Function`] relies on its indices, its locals, and on values and marks
+//! being where they are taken.
+
+use super::checked::{Callee, Function, Node};
+use super::spans::Spans;
+use crate::bytes::{Damage, Reader, Writer};
+use crate::host::Intrinsic;
+use crate::name::Name;
+use crate::source::{Source, Span};
+use crate::syntax::operator::{BinaryOp, UnaryOp};
+
+/// The places of names and texts in the tables of whoever writes.
+pub trait Places {
+    /// The place of a name.
+    fn name(&mut self, name: Name) -> u32;
+
+    /// The place of a text.
+    fn source(&mut self, source: &Source) -> u32;
+}
+
+/// The tables that were read.
+pub struct Tables {
+    /// The names, by their places.
+    pub names: Vec<Name>,
+    /// The texts, by their places.
+    pub sources: Vec<Source>,
+}
+
+impl Tables {
+    /// Reads the place of a name.
+    ///
+    /// # Errors
+    /// When there is no such name.
+    pub fn name(&self, reader: &mut Reader<'_>) -> Result<Name, Damage> {
+        let place = reader.number()? as usize;
+        self.names.get(place).copied().ok_or(reader.damage("a name is missing"))
+    }
+
+    /// Reads the place of a text.
+    ///
+    /// # Errors
+    /// When there is no such text.
+    pub fn source(&self, reader: &mut Reader<'_>) -> Result<Source, Damage> {
+        let place = reader.number()? as usize;
+        self.sources.get(place).cloned().ok_or(reader.damage("a text is missing"))
+    }
+}
+
+/// Writes a span.
+pub fn write_span(writer: &mut Writer, span: Span) {
+    writer.number(span.start);
+    writer.number(span.end);
+}
+
+/// Reads a span of a text.
+///
+/// # Errors
+/// When it is none of that text.
+pub fn read_span(reader: &mut Reader<'_>, source: &Source) -> Result<Span, Damage> {
+    let span = Span { start: reader.number()?, end: reader.number()? };
+    reader.expect(source.text().get(span.range()).is_some(), "a place outside the text")?;
+    Ok(span)
+}
+
+impl Function {
+    /// Writes it.
+    pub fn write(&self, writer: &mut Writer, places: &mut dyn Places) {
+        writer.number(places.name(self.name));
+        writer.number(places.source(&self.source));
+        write_span(writer, self.name_span);
+        write_span(writer, self.span);
+        writer.count(self.parameters.len());
+        self.parameters.iter().for_each(|name| writer.number(places.name(*name)));
+        writer.number(self.locals);
+        writer.count(self.numbers.len());
+        self.numbers.iter().for_each(|number| writer.long(number.to_bits()));
+        writer.count(self.callees.len());
+        for callee in &self.callees {
+            writer.number(places.name(callee.name));
+            writer.number(callee.arity);
+            write_span(writer, callee.span);
+        }
+        writer.count(self.nodes.len());
+        for (node, span) in self.nodes.iter().zip(self.spans.iter()) {
+            write_node(writer, *node, places);
+            write_span(writer, span);
+        }
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// When the bytes are no function that the check could have made.
+    pub fn read(reader: &mut Reader<'_>, tables: &Tables) -> Result<Self, Damage> {
+        let name = tables.name(reader)?;
+        let source = tables.source(reader)?;
+        let (name_span, span) = (read_span(reader, &source)?, read_span(reader, &source)?);
+        let parameters = reader.many(|reader| tables.name(reader))?;
+        let locals = reader.number()?;
+        let numbers = reader.many(|reader| reader.long().map(f64::from_bits))?;
+        let callees = reader.many(|reader| {
+            let (name, arity) = (tables.name(reader)?, reader.number()?);
+            Ok(Callee { name, arity, span: read_span(reader, &source)? })
+        })?;
+        let mut spans = Spans::default();
+        let nodes = reader.many(|reader| {
+            let node = read_node(reader, tables)?;
+            spans.push(read_span(reader, &source)?);
+            Ok(node)
+        })?;
+        let function =
+            Self { name, name_span, parameters, locals, nodes, spans, numbers, callees, source, span };
+        match function.fault() {
+            None => Ok(function),
+            Some(what) => Err(reader.damage(what)),
+        }
+    }
+
+    /// What makes it none that the check could have made.
+    fn fault(&self) -> Option<&'static str> {
+        let declares = |node: &&Node| matches!(node, Node::Bind(_) | Node::ForVariable(_));
+        let declared = self.parameters.len() + self.nodes.iter().filter(declares).count();
+        let locals = self.locals as usize;
+        if locals < self.parameters.len() || locals > declared {
+            return Some("another number of locals than are declared");
+        }
+        if self.callees.iter().any(|callee| callee.arity as usize > self.nodes.len()) {
+            return Some("a call with more arguments than there are values");
+        }
+        let mut set = vec![false; locals];
+        set[..self.parameters.len()].fill(true);
+        let mut shape = Shape { function: self, height: 0, open: Vec::new(), set, order: Vec::new() };
+        match self.nodes.iter().try_for_each(|node| shape.node(*node)) {
+            Err(what) => Some(what),
+            Ok(()) if shape.height != 1 || !shape.open.is_empty() => Some("a body that does not end"),
+            Ok(()) => None,
+        }
+    }
+}
+
+/// The part of a construct that the next nodes belong to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Right(BinaryOp),
+    Then,
+    Else,
+    Condition,
+    Step,
+    Body,
+}
+
+/// A walk over nodes that follows how many values there are, and which locals
+/// have one.
+struct Shape<'a> {
+    function: &'a Function,
+    height: usize,
+    /// The constructs that have begun.
+    open: Vec<Open>,
+    /// For each local whether it has a value wherever the walk is.
+    set: Vec<bool>,
+    /// The locals that have got one, in order.
+    order: Vec<u32>,
+}
+
+/// A construct that has begun, and what there was before its part.
+struct Open {
+    part: Part,
+    height: usize,
+    set: usize,
+}
+
+type Shaped = Result<(), &'static str>;
+
+impl Shape<'_> {
+    fn node(&mut self, node: Node) -> Shaped {
+        match node {
+            Node::Number(number) => {
+                self.index(number, self.function.numbers.len()).and_then(|()| self.takes(0, 1))
+            }
+            Node::Local(local) => self.known(local).and_then(|()| self.takes(0, 1)),
+            Node::Variable(_) => self.takes(0, 1),
+            Node::SetLocal(local) => self.known(local).and_then(|()| self.takes(1, 1)),
+            Node::SetVariable(_) | Node::Unary(_) => self.takes(1, 1),
+            Node::Binary(op) if op.short_circuits() => {
+                self.end(Part::Right(op)).and_then(|()| self.takes(0, 1))
+            }
+            Node::Binary(_) => self.takes(2, 1),
+            Node::ShortCircuit(op) if !op.short_circuits() => Err("an operator that does not short-circuit"),
+            Node::ShortCircuit(op) => self.begin(Part::Right(op)),
+            Node::Call(callee) => {
+                self.index(callee, self.function.callees.len())?;
+                self.takes(self.function.callees[callee as usize].arity as usize, 1)
+            }
+            Node::Intrinsic(intrinsic) => self.takes(intrinsic.arity() as usize, 1),
+            Node::Then => self.begin(Part::Then),
+            Node::Else => self.next(Part::Then, Part::Else),
+            Node::If => self.end(Part::Else).and_then(|()| self.takes(0, 1)),
+            Node::ForVariable(local) => {
+                self.takes(1, 1)?;
+                self.declare(local)?;
+                self.begin(Part::Condition)
+            }
+            Node::ForCondition => self.next(Part::Condition, Part::Step),
+            Node::ForStep => self.next(Part::Step, Part::Body),
+            Node::For => self.end(Part::Body).and_then(|()| self.takes(0, 1)),
+            Node::Bind(local) => self.takes(1, 0).and_then(|()| self.declare(local)),
+        }
+    }
+
+    fn index(&self, index: u32, count: usize) -> Shaped {
+        if (index as usize) < count { Ok(()) } else { Err("an index outside its table") }
+    }
+
+    /// Gives a local a value, up to the end of the part.
+    fn declare(&mut self, local: u32) -> Shaped {
+        self.index(local, self.set.len())?;
+        if !std::mem::replace(&mut self.set[local as usize], true) {
+            self.order.push(local);
+        }
+        Ok(())
+    }
+
+    fn known(&self, local: u32) -> Shaped {
+        match self.set.get(local as usize) {
+            Some(true) => Ok(()),
+            Some(false) | None => Err("a local without a value"),
+        }
+    }
+
+    /// Takes values of the part that is open, and leaves some.
+    fn takes(&mut self, taken: usize, left: usize) -> Shaped {
+        let below = self.open.last().map_or(0, |open| open.height);
+        if self.height - below < taken {
+            return Err("a value is missing");
+        }
+        self.height = self.height - taken + left;
+        Ok(())
+    }
+
+    /// Takes a value and begins a part.
+    fn begin(&mut self, part: Part) -> Shaped {
+        self.takes(1, 0)?;
+        self.push(part);
+        Ok(())
+    }
+
+    fn push(&mut self, part: Part) {
+        self.open.push(Open { part, height: self.height, set: self.order.len() });
+    }
+
+    /// Ends a part with its one value.
+    fn end(&mut self, part: Part) -> Shaped {
+        match self.open.pop() {
+            Some(open) if open.part == part && self.height == open.height + 1 => {
+                self.height = open.height;
+                for local in self.order.drain(open.set..) {
+                    self.set[local as usize] = false;
+                }
+                Ok(())
+            }
+            Some(_) | None => Err("a part of an expression is out of place"),
+        }
+    }
+
+    /// Goes from one part to the next.
+    fn next(&mut self, part: Part, next: Part) -> Shaped {
+        self.end(part)?;
+        self.push(next);
+        Ok(())
+    }
+}
+
+fn write_node(writer: &mut Writer, node: Node, places: &mut dyn Places) {
+    let place = |of: usize| of as u32;
+    let unary = |op: UnaryOp| place(UnaryOp::ALL.iter().position(|known| *known == op).unwrap_or(0));
+    let binary = |op: BinaryOp| place(BinaryOp::ALL.iter().position(|known| *known == op).unwrap_or(0));
+    let exact = |of: Intrinsic| place(Intrinsic::ALL.iter().position(|known| *known == of).unwrap_or(0));
+    let (kind, operand) = match node {
+        Node::Number(number) => (0, Some(number)),
+        Node::Local(local) => (1, Some(local)),
+        Node::Variable(name) => (2, Some(places.name(name))),
+        Node::SetLocal(local) => (3, Some(local)),
+        Node::SetVariable(name) => (4, Some(places.name(name))),
+        Node::Unary(op) => (5, Some(unary(op))),
+        Node::Binary(op) => (6, Some(binary(op))),
+        Node::ShortCircuit(op) => (7, Some(binary(op))),
+        Node::Call(callee) => (8, Some(callee)),
+        Node::Intrinsic(intrinsic) => (9, Some(exact(intrinsic))),
+        Node::Then => (10, None),
+        Node::Else => (11, None),
+        Node::If => (12, None),
+        Node::ForVariable(local) => (13, Some(local)),
+        Node::ForCondition => (14, None),
+        Node::ForStep => (15, None),
+        Node::For => (16, None),
+        Node::Bind(local) => (17, Some(local)),
+    };
+    writer.byte(kind);
+    operand.into_iter().for_each(|operand| writer.number(operand));
+}
+
+fn read_node(reader: &mut Reader<'_>, tables: &Tables) -> Result<Node, Damage> {
+    fn member<T: Copy>(reader: &mut Reader<'_>, all: &[T]) -> Result<T, Damage> {
+        let place = reader.number()? as usize;
+        all.get(place).copied().ok_or(reader.damage("an operation that does not exist"))
+    }
+    Ok(match reader.byte()? {
+        0 => Node::Number(reader.number()?),
+        1 => Node::Local(reader.number()?),
+        2 => Node::Variable(tables.name(reader)?),
+        3 => Node::SetLocal(reader.number()?),
+        4 => Node::SetVariable(tables.name(reader)?),
+        5 => Node::Unary(member(reader, &UnaryOp::ALL)?),
+        6 => Node::Binary(member(reader, &BinaryOp::ALL)?),
+        7 => Node::ShortCircuit(member(reader, &BinaryOp::ALL)?),
+        8 => Node::Call(reader.number()?),
+        9 => Node::Intrinsic(member(reader, &Intrinsic::ALL)?),
+        10 => Node::Then,
+        11 => Node::Else,
+        12 => Node::If,
+        13 => Node::ForVariable(reader.number()?),
+        14 => Node::ForCondition,
+        15 => Node::ForStep,
+        16 => Node::For,
+        17 => Node::Bind(reader.number()?),
+        _ => return Err(reader.damage("a node that does not exist")),
+    })
+}

@@ -1,0 +1,217 @@
+//! Lowering of loops.
+//!
+//! A `for` stands in the text as condition, step, body and runs as body, step,
+//! condition; so the first two are lifted off and put back after the body.
+
+use super::{Code, FORM_SS, Lowering, Open, Value, member};
+use crate::tape;
+use crate::tape::condition::{Condition, Operand, Test};
+use crate::tape::op::{Op, Raw};
+use crate::tape::{Counts, Waiting};
+
+/// The parts of a `for`.
+pub(super) struct Loop {
+    /// The node where it began.
+    node: usize,
+    variable: u32,
+    /// The height of the place of the step.
+    height: usize,
+    part: Part,
+    /// Where what is being appended begins: condition, step, then body.
+    start: (usize, usize),
+    condition: Code,
+    exit: Exit,
+    step: Code,
+    increment: Operand,
+}
+
+/// The part of a `for` that is being appended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Condition,
+    Step,
+    Body,
+}
+
+/// How a loop is left.
+enum Exit {
+    /// By the jumps at these places of the condition.
+    Jumps(Vec<usize>),
+    /// When a condition that needs no instructions is false.
+    Condition(Condition),
+}
+
+impl Lowering<'_> {
+    fn here(&mut self) -> (usize, usize) {
+        self.code.last = None;
+        (self.code.words.len(), self.code.origins.len())
+    }
+
+    /// Lifts off everything appended since `start`.
+    fn lift(&mut self, start: (usize, usize)) -> Code {
+        self.code.last = None;
+        let words = self.code.words.split_off(start.0);
+        Code { words, origins: self.code.origins.split_off(start.1), last: None }
+    }
+
+    fn put_back(&mut self, mut code: Code) {
+        self.code.last = None;
+        self.code.words.append(&mut code.words);
+        self.code.origins.append(&mut code.origins);
+    }
+
+    pub(super) fn begin_loop(&mut self, variable: u32) {
+        let start = self.take();
+        self.store(start, variable);
+        // The place of the step while the condition is evaluated.
+        let height = self.values.len();
+        let step = self.home(height);
+        self.push(Value::Plain(Operand::Slot(step)));
+        let start = self.here();
+        self.open.push(Open::Loop(Loop {
+            node: self.node,
+            variable,
+            height,
+            part: Part::Condition,
+            start,
+            condition: Code::default(),
+            exit: Exit::Jumps(Vec::new()),
+            step: Code::default(),
+            increment: Operand::Slot(step),
+        }));
+    }
+
+    fn innermost_loop(&mut self) -> Option<&mut Loop> {
+        match self.open.last_mut() {
+            Some(Open::Loop(innermost)) => Some(innermost),
+            Some(Open::And(_) | Open::Or(_) | Open::Then(_) | Open::Else(_)) | None => None,
+        }
+    }
+
+    pub(super) fn loop_condition(&mut self) {
+        let condition = self.take();
+        let Some(start) = self.innermost_loop().map(|innermost| innermost.start) else { return };
+        let exit = match condition {
+            Value::Condition(condition) if start.0 == self.code.words.len() && condition.fits_loop() => {
+                Exit::Condition(condition)
+            }
+            condition => {
+                let jumps = self.unless(condition);
+                Exit::Jumps(jumps.iter().map(|place| place - start.0).collect())
+            }
+        };
+        let code = self.lift(start);
+        if let Some(innermost) = self.innermost_loop() {
+            innermost.part = Part::Step;
+            innermost.condition = code;
+            innermost.exit = exit;
+        }
+    }
+
+    pub(super) fn loop_step(&mut self) {
+        let step = self.take();
+        let Some(&mut Loop { start, increment: Operand::Slot(home), .. }) = self.innermost_loop() else {
+            return;
+        };
+        let increment = match step {
+            Value::Plain(Operand::Number(number)) => Operand::Number(number),
+            step => {
+                self.store(step, home);
+                Operand::Slot(home)
+            }
+        };
+        let code = self.lift(start);
+        if let Some(innermost) = self.innermost_loop() {
+            innermost.part = Part::Body;
+            innermost.step = code;
+            innermost.increment = increment;
+        }
+        self.count_round();
+    }
+
+    /// Counts the round of a loop that begins. Not inside the condition of
+    /// another loop, whose step waits at that time and is nobody's value.
+    fn count_round(&mut self) {
+        if self.environment.counts == Counts::Nothing {
+            return;
+        }
+        let loops = || {
+            self.open.iter().filter_map(|open| if let Open::Loop(open) = open { Some(open) } else { None })
+        };
+        let Some(node) = loops().next_back().map(|innermost| innermost.node) else { return };
+        if loops().any(|open| open.part == Part::Condition) {
+            return;
+        }
+        let is_step = |height: usize| loops().any(|open| open.height == height);
+        let waiting = |value: &Value| match value {
+            Value::Plain(Operand::Slot(slot)) => Some(Waiting::Slot(*slot)),
+            Value::Plain(Operand::Number(number)) => Some(Waiting::Number(number.to_bits())),
+            Value::Plain(Operand::Accumulator) | Value::Condition(_) | Value::True(_) | Value::Returned => {
+                None
+            }
+        };
+        let values = self.values.iter().enumerate().filter(|(height, _)| !is_step(*height));
+        let Some(values) = values.map(|(_, value)| waiting(value)).collect::<Option<Box<[_]>>>() else {
+            return;
+        };
+        self.counted.push(tape::Loop { node: node as u32, values });
+        let site = self.counted.len() as Raw;
+        self.emit(Op::Count, &[site, 0]);
+    }
+
+    pub(super) fn end_loop(&mut self) {
+        let body = self.take();
+        if let Value::True(falses) = body {
+            self.lead_here(&falses);
+        }
+        let Some(Open::Loop(Loop { variable, start, condition, exit, step, increment, .. })) =
+            self.open.pop()
+        else {
+            return;
+        };
+        self.burn();
+        self.put_back(step);
+        let base = self.code.words.len();
+        self.put_back(condition);
+        match (exit, increment) {
+            (Exit::Condition(condition), Operand::Number(number)) => {
+                self.fused_loop(condition, variable, number, start.0);
+            }
+            (Exit::Condition(condition), increment) => {
+                let exit = self.jump_if(condition, false);
+                self.next(variable, increment, start.0);
+                self.lead_here(&[exit]);
+            }
+            (Exit::Jumps(jumps), increment) => {
+                self.next(variable, increment, start.0);
+                let jumps: Vec<usize> = jumps.iter().map(|place| place + base).collect();
+                self.lead_here(&jumps);
+            }
+        }
+        self.pop();
+        self.push(Value::Plain(Operand::Number(0.0)));
+    }
+
+    /// Increments and goes back to the body.
+    fn next(&mut self, variable: u32, increment: Operand, body: usize) {
+        let back = self.back(body);
+        match increment {
+            Operand::Number(number) => self.emit(Op::NextK, &[variable.into(), number.to_bits(), back]),
+            Operand::Slot(slot) => self.emit(Op::NextS, &[variable.into(), slot.into(), back]),
+            Operand::Accumulator => {}
+        }
+    }
+
+    fn fused_loop(&mut self, condition: Condition, variable: u32, increment: f64, body: usize) {
+        let (form, operands, _) = self.form(condition.left, condition.right);
+        let back = self.back(body);
+        let family = if condition.test == Test::Less { Op::LoopLessSS } else { Op::LoopLessEqualSS };
+        let operands = [operands[0], operands[1], variable.into(), increment.to_bits(), back];
+        self.emit(member(family, form - FORM_SS), &operands);
+    }
+
+    /// The distance from the next instruction back to `body`.
+    fn back(&self, body: usize) -> Raw {
+        Raw::from((self.code.words.len() - body).wrapping_neg() as u32)
+    }
+}

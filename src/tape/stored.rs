@@ -1,0 +1,59 @@
+//! Tapes as bytes, and back.
+//!
+//! Only tapes that count nothing are stored: what is counted depends on the
+//! program that runs them. What is read is validated before anybody sees it.
+
+use super::op::{INDEX_END, Op};
+use super::{Callee, Tape};
+use crate::bytes::{Damage, Reader, Writer};
+use crate::sema::checked::Function;
+use crate::sema::stored::{Places, Tables};
+
+impl Tape {
+    /// Writes it.
+    pub fn write(&self, writer: &mut Writer, places: &mut dyn Places) {
+        writer.number(self.locals);
+        writer.number(self.frame);
+        for table in [&self.callees, &self.hosts] {
+            writer.count(table.len());
+            for callee in table {
+                writer.number(places.name(callee.name));
+                writer.number(callee.arity);
+            }
+        }
+        writer.count(self.variables.len());
+        self.variables.iter().for_each(|name| writer.number(places.name(*name)));
+        writer.count(self.words.len());
+        self.words.iter().for_each(|word| writer.word(*word));
+        writer.count(self.origins.len());
+        self.origins.iter().for_each(|node| writer.number(*node));
+    }
+
+    /// Reads a tape of `function`.
+    ///
+    /// # Errors
+    /// When the bytes are no tape of it that can be run.
+    pub fn read(reader: &mut Reader<'_>, tables: &Tables, function: &Function) -> Result<Self, Damage> {
+        let (locals, frame) = (reader.number()?, reader.number()?);
+        let mut callees =
+            || reader.many(|reader| Ok(Callee { name: tables.name(reader)?, arity: reader.number()? }));
+        let (callees, hosts) = (callees()?, callees()?);
+        let variables = reader.many(|reader| tables.name(reader))?;
+        let words = reader.many(Reader::word)?;
+        let origins = reader.many(Reader::number)?;
+        let tape = Self { locals, frame, words, callees, hosts, variables, origins, loops: Box::default() };
+        reader.expect(locals == function.locals, "a tape with other locals than its function")?;
+        let callees = tape.callees.iter().chain(&tape.hosts);
+        let all_fit = callees.clone().all(|callee| callee.arity < INDEX_END);
+        reader.expect(all_fit, "a call with too many arguments")?;
+        tape.validate().map_err(|fault| reader.damage(fault.what))?;
+        let counts = |op: Op| matches!(op, Op::Count | Op::Burn);
+        let counts = tape.instructions().filter_map(|(_, instruction)| instruction).any(|one| counts(one.op));
+        reader.expect(!counts, "a tape that counts")?;
+        let instructions = tape.instructions().count();
+        reader.expect(tape.origins.len() == instructions, "instructions without a place")?;
+        let nodes = function.nodes.len() as u32;
+        reader.expect(tape.origins.iter().all(|node| *node <= nodes), "a place without a node")?;
+        Ok(tape)
+    }
+}

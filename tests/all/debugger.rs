@@ -1,0 +1,259 @@
+//! Runs that stop: breakpoints, steps, frames, in every mode.
+
+use crate::binary::{Ran, feed, kal};
+use crate::transcripts::Folder;
+use std::fmt::Write;
+
+const PROGRAM: &str = "\
+def square(x) x * x
+def fib(n)
+  if n < 2 then n
+  else fib(n - 1) + fib(n - 2)
+def sum(n)
+  var s = 0 in
+    (for i = 1, i < n in
+      s = s + square(i)) + s
+sum(4)
+fib(3)
+";
+
+const MODES: [&str; 4] = ["--lazy", "--eager", "--interpret", "--tiered"];
+
+/// What the debugger answers to commands for a program.
+fn debug(name: &str, program: &str, arguments: &[&str], commands: &str) -> Ran {
+    let folder = Folder::new(name);
+    std::fs::write(folder.path().join("p.kal"), program).expect("it can be written");
+    let mut command = kal();
+    command.arg("debug").args(arguments).arg("p.kal").current_dir(folder.path());
+    feed(&mut command, commands.as_bytes())
+}
+
+/// The same, one line for each stop: where it is.
+fn places(name: &str, arguments: &[&str], commands: &str) -> Vec<String> {
+    let ran = debug(name, PROGRAM, arguments, commands);
+    ran.out().lines().filter(|line| line.contains(" at p.kal:")).map(str::to_owned).collect()
+}
+
+#[test]
+fn steps_go_over_into_and_out_of_calls() {
+    for mode in MODES {
+        let found = places(&format!("steps{mode}"), &[mode], "s\nn\nn\ns\nso\nu\nn\nc\n");
+        let expected = [
+            "this expression at p.kal:9:1",
+            "sum(n) at p.kal:6:7",
+            "sum(n) at p.kal:7:10",
+            "sum(n) at p.kal:8:15",
+            "square(x) at p.kal:1:17",
+            "sum(n) at p.kal:8:13",
+            "this expression at p.kal:10:1",
+        ];
+        assert_eq!(found[..6], expected[..6], "{mode}");
+    }
+}
+
+#[test]
+fn an_empty_line_repeats_and_steps_lead_to_the_next_expression() {
+    let ran = debug("repeats", PROGRAM, &["--interpret"], "n\n\n");
+    let shown: Vec<&str> = ran.out().lines().filter(|line| !line.contains('|')).collect();
+    let expected = ["this expression at p.kal:9:1", "30", "this expression at p.kal:10:1", "2"];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn breakpoints_stand_in_functions_on_lines_and_at_columns() {
+    for mode in MODES {
+        let at = |place: &str| places(&format!("at{mode}"), &[mode, "-b", place], "bp rm 1\nc\n");
+        assert_eq!(at("square"), ["square(x) at p.kal:1:17"], "{mode}");
+        assert_eq!(at("8"), ["sum(n) at p.kal:8:15"], "{mode}");
+        assert_eq!(at("p.kal:4"), ["fib(n) at p.kal:4:14"], "{mode}");
+        assert_eq!(at("4:28"), ["fib(n) at p.kal:4:27"], "{mode}");
+        assert_eq!(at("10"), ["this expression at p.kal:10:1"], "{mode}");
+        assert_eq!(at("other.kal:1"), [""; 0], "{mode}");
+    }
+}
+
+#[test]
+fn conditions_decide_and_breakpoints_are_switched() {
+    for mode in MODES {
+        let ran = debug(
+            &format!("conditions{mode}"),
+            PROGRAM,
+            &[mode, "-b", "square if x == 2"],
+            "p x\nbp off 1\nbp\nbp fib if n == 0\nc\nl\nbp rm 2\nc\n",
+        );
+        let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains('|')).collect();
+        let expected = [
+            "square(x) at p.kal:1:17",
+            "2",
+            "1 off",
+            "1: square if x == 2 (off)",
+            "2: fib if n == 0",
+            "30",
+            "fib(n) at p.kal:3:8",
+            "n = 0",
+            "2 removed",
+            "2",
+        ];
+        assert_eq!(said, expected, "{mode}");
+    }
+}
+
+#[test]
+fn frames_show_and_take_values() {
+    let ran = debug(
+        "frames",
+        PROGRAM,
+        &["--interpret", "-b", "square if x == 3"],
+        "bt\nup\nl\np s * 10 + i\np s = 100\ndown\nw x + 1\np x = 5\nfr 3\nfr 4\nc\n",
+    );
+    let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains(" | ")).collect();
+    let expected = [
+        "square(x) at p.kal:1:17",
+        ">  1 square(x) at p.kal:1:17",
+        "       x = 3",
+        "   2 sum(n) at p.kal:8:15",
+        "       n = 4",
+        "   3 this expression at p.kal:9:1",
+        "sum(n) at p.kal:8:15",
+        "n = 4",
+        "s = 5",
+        "i = 3",
+        "53",
+        "100",
+        "square(x) at p.kal:1:17",
+        "1: x + 1 = 4",
+        "5",
+        "this expression at p.kal:9:1",
+        "1: x + 1 = ?",
+        "error: there is no such call",
+        "141",
+        "2",
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn calls_are_shown_across_compiled_code() {
+    let program =
+        "def inner(x) x + 1\ndef middle(x) inner(x) * 2\ndef outer(x) middle(x + 1) + 1\nouter(1)\n";
+    let ran = debug("across", program, &["-b", "outer", "-b", "inner"], "c\nbt\np x = 9\nc\n");
+    let calls: Vec<&str> = ran.out().lines().skip_while(|line| !line.starts_with(">  1 inner")).collect();
+    let expected = [
+        ">  1 inner(x) at p.kal:1:16",
+        "       x = 2",
+        "   2 middle(x), compiled",
+        "   3 outer(x) at p.kal:3:14",
+        "       x = 1",
+        "   4 this expression, compiled",
+        "9",
+        "21",
+    ];
+    assert_eq!(calls, expected, "{}", ran.out());
+}
+
+#[test]
+fn a_run_stops_where_it_fails() {
+    let program = "def f(x) missing(x) + 1\nf(3)\n";
+    let ran = debug("fails", program, &["--interpret", "-b", "99"], "l\nbt\nc\n");
+    let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains(" | ")).collect();
+    let expected = [
+        "stopped: `f` calls `missing`, which is not defined",
+        "f(x) at p.kal:1:10",
+        "x = 3",
+        ">  1 f(x) at p.kal:1:10",
+        "       x = 3",
+        "   2 this expression at p.kal:2:1",
+    ];
+    assert_eq!(said, expected);
+    assert!(ran.err().contains("E0301"), "{}", ran.err());
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn mistakes_are_said_and_the_end_of_the_input_ends_the_run() {
+    let ran = debug("mistakes", PROGRAM, &[], "x\np\np 1 +\nbp\nbp a b\nbp rm 7\nu x\nfr x\nw rm 3\nh\n");
+    for part in [
+        "error: unknown command `x`; h shows them",
+        "an expression is missing",
+        "no breakpoints",
+        "error: a place is a function, LINE, LINE:COLUMN or FILE:LINE",
+        "error: there is no breakpoint 7",
+        "error: u LINE",
+        "error: there is no such call",
+        "error: there is no such watch",
+        "n, next",
+    ] {
+        assert!(ran.out().contains(part), "{part}: {}", ran.out());
+    }
+    assert_eq!(ran.code, Some(130));
+    let ran = debug("places", PROGRAM, &["-b", "a b"], "");
+    assert_eq!(ran.code, Some(2), "{}", ran.err());
+}
+
+#[test]
+fn one_breakpoint_among_many_definitions() {
+    const COUNT: usize = 100_000;
+    let mut program = String::new();
+    for number in 0..COUNT {
+        let _ = writeln!(program, "def f{number}(x) x + {number}");
+    }
+    program.push_str(
+        "def chain(x) f1(x) + f77777(x) + f99999(x)\nvar r = 0\nfor i = 1, i < 3 in r = r + chain(i)\nr\n",
+    );
+    let ran = debug("many", &program, &["-b", "f77777 if x == 2"], "bt\np x\nc\n");
+    let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains(" | ")).collect();
+    let expected = [
+        "f77777(x) at p.kal:77778:17",
+        ">  1 f77777(x) at p.kal:77778:17",
+        "       x = 2",
+        "   2 chain(x), compiled",
+        "   3 this expression, compiled",
+        "2",
+        "0",
+    ];
+    assert_eq!(said[..7], expected);
+    assert_eq!(said.last(), Some(&&*(3 * (1 + 77_777 + 99_999) + 18).to_string()));
+}
+
+#[test]
+fn one_token_is_one_instruction() {
+    let ran = debug("token", "def f(x) x * x + 1\nf(3)\n", &["--interpret", "-b", "f"], "si\nsi\nsi\nc\n");
+    let places: Vec<&str> = ran.out().lines().filter(|line| line.contains(" at ")).collect();
+    let expected =
+        ["f(x) at p.kal:1:12", "f(x) at p.kal:1:16", "f(x) at p.kal:1:16", "this expression at p.kal:2:1"];
+    assert_eq!(places, expected);
+}
+
+#[test]
+fn hot_functions_and_loops_stop_all_the_same() {
+    let program = "def f(x) if x == 5000 then -x else x\n\
+                   def g(n) var s = 0 in (for i = 1, i < n in s = s + f(i)) + s\ng(10000)\n";
+    for mode in MODES {
+        let ran = debug(
+            &format!("hot{mode}"),
+            program,
+            &[mode, "-b", "f if x == 4999", "--tier-up-after", "100"],
+            "p x\nbp rm 1\nbp g if 0\nbp f if x == 9999\nc\np x\nc\n",
+        );
+        let said: Vec<&str> = ran.out().lines().filter(|line| line.parse::<f64>().is_ok()).collect();
+        assert_eq!(said, ["4999", "9999", "49995000"], "{mode}");
+    }
+}
+
+#[test]
+fn what_is_bound_anew_keeps_its_breakpoints() {
+    let typed = "def f(x) x + 1\ndef g(x) f(x) * 2\ng(1)\n:bp f\ndef f(x) x + 2\ng(1)\nl\nc\n:undo\ng(2)\nl\nc\n\
+                 :bp rm 1\ng(3)\n:debug g(4)\ns\ns\np x = 10\nc\n";
+    for mode in MODES {
+        let ran = feed(kal().args(["repl", "--no-init", mode]), typed.as_bytes());
+        let said: Vec<&str> = ran
+            .out()
+            .lines()
+            .filter(|line| !line.contains(['|', 'd', ':']) || line.contains(" at "))
+            .collect();
+        let expected = ["4", "f(x) at <input>:1:12", "x = 1", "6", "f(x) at <input>:1:12", "x = 2", "6"];
+        assert_eq!(said[..7], expected, "{mode}: {}", ran.out());
+        assert_eq!(ran.out().lines().last(), Some("22"), "{mode}");
+        assert_eq!(ran.err(), "");
+    }
+}

@@ -1,0 +1,260 @@
+//! Tiers: a program goes over from tapes to compiled code at any point, and
+//! nobody can tell from its answers.
+//!
+//! Each program is interpreted once, and then run with the change forced after
+//! every number of calls and rounds up to [`LATEST`], waiting for the code, so
+//! that every call and every round of its loops is the one at which it happens.
+
+use kal::{Config, Context, Engine, Error, Level, Limits, Mode, Outcome, TierUp};
+use std::fmt::Write;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+/// The last call or round at which the change is forced.
+const LATEST: u32 = 12;
+
+const PROGRAMS: &[(&str, &str)] = &[
+    ("recursion", "def fib(n) if n < 2 then n else fib(n-1) + fib(n-2); fib(9); fib(3)"),
+    (
+        "nested loops, which use parameters, locals and values that wait",
+        "def f(n) var s = n in 1000 + (for i = 1, i < n in for j = i, j < n, 1 in s = s * 3 % 101 + i - j) + s * 2;
+         f(6); f(1); 1 + f(3) * f(4)",
+    ),
+    (
+        "values that wait for a loop: numbers, locals, results, conditions",
+        "def g(x) x * 2
+         def f(x y) g(x) + x * ((y < 3) + (for i = 0, i < y in x = x + i) + x + 7 * (5 + (for j = 0, j < 4 in y = y - j))) + y;
+         f(2, 8); f(1, 9)",
+    ),
+    (
+        "loops inside conditions, branches and steps",
+        "var t = 0
+         def f(n) (if n > 2 && (for i = 1, i < n in t = t + i) + 1 then (for i = 1, i < n in t = t * 2 % 97) + t else 0 - n)
+           + (for i = 0, (for k = 0, k < 2 in t = t + 1) + i < 3, (for k = 0, k < 2 in t = t + 5) + 1 in t = t + i);
+         f(6); t; f(2); t; 0 || (for i = 0, i < 5 in t = t + 1) || f(4); t",
+    ),
+    (
+        "loops at the top",
+        "var s = 0; for i = 1, i < 14 in s = s + i / 3; s; 5 + (for i = 1, i < 9 in for j = 1, j < 3 in s = s - j) + s",
+    ),
+    (
+        "output keeps its order",
+        "def say(x) printd(x) + putchard(42); def lines(n) for i = 1, i < n in say(i) + printd(0 - i); lines(7); say(3)",
+    ),
+    (
+        "redefinition, also with another number of arguments",
+        "def f(x) x + 1; def g(n) var s = 0 in (for i = 1, i < n in s = s + f(i)) + s; g(9); def f(x) x * 10; g(9);
+         def f(x y) x - y; g(9); def f(x) f2(x); def f2(x) x / 8; g(9); g(2); def g(n) f(n); g(5)",
+    ),
+    (
+        "intrinsics that the program defines later",
+        "def r(n) var s = 0 in (for i = 1, i < n in s = s + sqrt(i)) + s; r(8); def sqrt(x) x * x; r(8); r(9)",
+    ),
+    (
+        "many arguments, mutual calls",
+        "def even(n) if n < 1 then 1 else odd(n - 1); def odd(n) if n < 1 then 0 else even(n - 1);
+         def many(a b c d e f g h i j) if a < 1 then b + c*d - e/f + g*h - i*j else many(a-1, j, b, c, d, e, f, g, h, i);
+         even(20); odd(7); many(15, 2, 3, 4, 5, 6, 7, 8, 9, 10)",
+    ),
+    (
+        "failures inside both",
+        "def f(n) if n < 1 then nope(n) else f(n - 1) + 1; f(6); def g(n) for i = 1, i < n in if i > 5 then f(i); g(4); g(9);
+         def nope(x y) x; f(3); f(8)",
+    ),
+];
+
+/// What a program prints and answers.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<String>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn context(config: Config) -> Context {
+    Engine::with_config(config).and_then(|engine| engine.context()).expect("a context")
+}
+
+fn tiered(calls: u32) -> Config {
+    let tier_up = TierUp::After(calls);
+    Config::new().mode(Mode::Tiered).level(Level::O1).tier_up(tier_up).wait_for_code(true)
+}
+
+/// Everything that can be seen of a run of a text.
+fn observed(config: Config, text: &str) -> String {
+    let (mut context, log) = (context(config), Log::default());
+    context.set_output(Box::new(kal::LineOutput::new(log.clone())));
+    let told = log.clone();
+    let _ = context.run(&kal::source::Source::new("test", text), &mut |context, outcome| {
+        context.output().flush().expect("memory");
+        let mut log = told.0.lock().unwrap();
+        let _ = match outcome {
+            Ok(Outcome::Value(value)) => writeln!(log, "= {value:?}"),
+            Ok(_) => Ok(()),
+            Err(error) => writeln!(log, "! {error}"),
+        };
+        ControlFlow::Continue(())
+    });
+    let log = log.0.lock().unwrap();
+    log.clone()
+}
+
+#[test]
+fn programs_answer_the_same_wherever_they_change_over() {
+    for (what, text) in PROGRAMS {
+        let interpreted = observed(Config::new().mode(Mode::Interpret), text);
+        assert!(interpreted.lines().count() > 1, "{what}: {interpreted}");
+        for calls in 1..=LATEST {
+            assert_eq!(observed(tiered(calls), text), interpreted, "{what}, after {calls}");
+        }
+    }
+}
+
+#[test]
+fn fuel_runs_out_at_the_same_point() {
+    let text = "def f(n) var s = 0 in (for i = 1, i < n in s = s + g(i)) + s; def g(n) if n < 2 then 1 else g(n - 2); f(9)";
+    let left = |config: Config, fuel: u64| {
+        let mut context = context(config.limits(Limits { fuel: Some(fuel), ..Limits::default() }));
+        let answer = context.eval(text).map_err(|error| error.to_string());
+        (answer, context.fuel())
+    };
+    for fuel in [3, 10, 20, 33, 1000] {
+        let expected = left(Config::new().mode(Mode::Interpret), fuel);
+        for calls in 1..=LATEST {
+            assert_eq!(left(tiered(calls), fuel), expected, "{fuel} after {calls}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_compiled_before_something_is_hot() {
+    let mut context = context(tiered(100));
+    context.eval("def f(x) x + 1; def g(x) f(x) * 2").unwrap();
+    for _ in 0..99 {
+        assert_eq!(context.eval("g(1)").unwrap(), Some(4.0));
+    }
+    assert_eq!((context.stats().ir_generated, context.state("f")), (0, Some(kal::State::Pending)));
+    assert_eq!(context.eval("g(1)").unwrap(), Some(4.0));
+    assert_eq!((context.stats().ir_generated, context.state("f")), (2, Some(kal::State::Materialized)));
+}
+
+#[test]
+fn a_program_is_improved_while_it_runs() {
+    // The code comes while a loop goes on, of which longer ones are tried.
+    let mut context = context(Config::new().mode(Mode::Tiered));
+    let text = "def f(x) x * 3 % 7; def run(n) var s = 0 in (for i = 1, i < n in s = s + f(i)) + s";
+    context.eval(text).unwrap();
+    let mut rounds = 1e6;
+    while context.state("f") != Some(kal::State::Materialized) {
+        rounds *= 2.0;
+        assert!(rounds < 1e10, "code never came");
+        context.call("run", &[rounds]).unwrap();
+    }
+    assert_eq!(context.call("run", &[10.0]).unwrap(), 32.0);
+}
+
+#[test]
+fn a_trace_shows_calls_of_both_kinds() {
+    let text =
+        "def inner(n) if n < 5 then 0 else nope(n); def middle(n) inner(n) + 1; def outer(n) middle(n) + 2";
+    // `middle` is on its tape when `inner` is compiled, and the other way round.
+    for hot in ["inner(1)", "middle(1)"] {
+        let mut context = context(tiered(6).level(Level::O0));
+        context.eval(text).unwrap();
+        for _ in 0..8 {
+            context.eval(hot).unwrap();
+        }
+        let error = context.eval("outer(9)").unwrap_err();
+        let Error::Failed(diagnostic) = &error else { panic!("{error}") };
+        let calls = format!("{diagnostic:?}");
+        let at = |name: &str| calls.find(name).unwrap_or_else(|| panic!("{name} in {calls}"));
+        assert!(at("inner(n)") < at("middle(n)") && at("middle(n)") < at("outer(n)"), "{calls}");
+    }
+}
+
+#[test]
+fn runs_stop_on_both_sides() {
+    use std::time::Duration;
+    for (text, calls) in [("for i = 0, 1 in i", 5), ("for i = 0, 1 in i", 4_000_000), ("f(1)", 5)] {
+        let limits = Limits { deadline: Some(Duration::from_millis(30)), ..Limits::default() };
+        let mut context = context(tiered(calls).limits(limits));
+        context.eval("def f(n) for i = 0, 1 in g(i); def g(n) n").unwrap();
+        let error = context.eval(text).unwrap_err();
+        assert_eq!(error.to_string(), "the run took longer than allowed", "{text}");
+    }
+    let limits = Limits { stack: 1 << 20, ..Limits::default() };
+    for calls in [1, 50, 5000, 1_000_000] {
+        let mut context = context(tiered(calls).limits(limits));
+        let error = context.eval("def f(n) 1 + g(n + 1); def g(n) f(n) - 1; f(1)").unwrap_err();
+        assert!(error.to_string().contains("stack"), "{error}");
+        assert_eq!(context.eval("1 + 1").unwrap(), Some(2.0));
+    }
+}
+
+#[test]
+fn formulas_and_handles_go_over_too() {
+    for calls in 1..=LATEST {
+        let mut context = context(tiered(calls));
+        context.eval("def f(x) x + 1").unwrap();
+        let formula = context.formula("f(a) * b + (for i = 1, i < a in i)", &["a", "b"]).unwrap();
+        let f = context.function::<fn(f64) -> f64>("f").unwrap();
+        for round in 0..2 * LATEST {
+            let x = f64::from(round);
+            assert_eq!(formula.call(&mut context, &[x, 2.0]).unwrap(), (x + 1.0) * 2.0);
+            assert_eq!(f.call(&mut context, (x,)).unwrap(), x + 1.0);
+        }
+        context.eval("def f(x) x - 1").unwrap();
+        assert_eq!(formula.call(&mut context, &[9.0, 2.0]).unwrap(), 16.0);
+        assert_eq!(f.call(&mut context, (9.0,)).unwrap(), 8.0);
+    }
+}
+
+#[test]
+fn undo_brings_compiled_definitions_back() {
+    let mut context = context(tiered(2));
+    context.keep_history(9);
+    context.eval("def f(x) x + 1").unwrap();
+    for _ in 0..5 {
+        context.eval("f(1)").unwrap();
+    }
+    context.eval("def f(x) x + 2").unwrap();
+    assert_eq!(context.eval("f(1)").unwrap(), Some(3.0));
+    let made = context.stats().ir_generated;
+    context.undo();
+    assert_eq!(context.eval("f(1) + f(2) + f(3)").unwrap(), Some(9.0));
+    assert_eq!(context.stats().ir_generated, made, "its code is still there");
+    context.redo();
+    assert_eq!(context.eval("f(1)").unwrap(), Some(3.0));
+    context.drop_function("f").unwrap();
+    assert!(context.eval("f(1)").is_err());
+}
+
+#[test]
+fn tapes_take_no_more_room_than_code_may() {
+    let limits = Limits { max_code_bytes: 64 << 10, ..Limits::default() };
+    let mut context = context(Config::new().mode(Mode::Interpret).limits(limits));
+    let mut called = 0_u64;
+    let error = loop {
+        let text =
+            format!("def f{called}(x) x * {called} + x / 3 - sin(x) * cos(x + {called}); f{called}(1)");
+        match context.eval(&text) {
+            Ok(_) => called += 1,
+            Err(error) => break error,
+        }
+        assert!(called < 10_000, "the tapes of {called} functions have found room");
+    };
+    assert!(error.to_string().contains("there is no room for its tape"), "{error}");
+    assert!((100..2000).contains(&called), "{called} functions");
+    // Beside the tapes there is a word for each function called.
+    assert!(context.stats().code_bytes <= (64 << 10) + 4 * (called + 2));
+    // Another definition takes the place of the old one, and makes room.
+    assert_eq!(context.eval("def f7(x) x; f7(2)").unwrap(), Some(2.0));
+    assert_eq!(context.eval("1 + 1").unwrap(), Some(2.0));
+}
