@@ -6,6 +6,7 @@
 //! the order of the text, not of execution; so nothing here recurses.
 #![allow(unsafe_code)]
 
+use super::checks::late_checks;
 use super::types::{Passed, REGISTERS, Types, Wide, missing, result};
 use super::{Body, CodegenError, Level, Options, Round};
 use crate::abi::{self, Symbol};
@@ -25,7 +26,6 @@ use inkwell::values::{
 };
 use inkwell::{FloatPredicate, IntPredicate};
 use rustc_hash::FxHashMap;
-use std::ops::Range;
 
 impl From<BuilderError> for CodegenError {
     fn from(error: BuilderError) -> Self {
@@ -78,30 +78,8 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
         .lower(checks, true)
 }
 
-/// Where a function that is one `if` is checked: at the beginning of the
-/// branches that call something. The end of a recursion, which is where most
-/// calls go, then costs nothing. `None` if the condition calls something, or
-/// the frame may be large: then it is checked at its entry.
-fn late_checks(nodes: &[Node]) -> Option<Vec<u32>> {
-    let is = |index: usize, kind: Node| nodes.get(index) == Some(&kind);
-    let then = nodes.iter().position(|node| matches!(node, Node::Then | Node::Call(_)))?;
-    let (mut depth, mut otherwise) = (0, then);
-    let end = (then..nodes.len()).find(|&index| {
-        depth = depth + i32::from(is(index, Node::Then)) - i32::from(is(index, Node::If));
-        otherwise = if depth == 1 && is(index, Node::Else) { index } else { otherwise };
-        depth == 0
-    });
-    if !is(then, Node::Then) || end != Some(nodes.len() - 1) || nodes.len() > SMALL_FRAME {
-        return None;
-    }
-    let calls = |range: Range<usize>| nodes[range].iter().any(|node| matches!(node, Node::Call(_)));
-    let branches = [(then, otherwise), (otherwise, nodes.len())];
-    let calling = branches.into_iter().filter(|(start, end)| calls(*start..*end));
-    Some(calling.map(|(start, _)| start as u32).collect())
-}
-
 /// Functions of so many nodes have frames of a few KiB at most.
-const SMALL_FRAME: usize = 200;
+pub(super) const SMALL_FRAME: usize = 200;
 
 /// How many levels of recursion are inlined: as many as fit a budget of nodes,
 /// four at most. (Measured on the doubly recursive Fibonacci function: 1 level
