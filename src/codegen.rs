@@ -5,6 +5,7 @@
 //! level. What comes out is position-independent and knows nothing of the
 //! process (see [`crate::abi`]). Linking and running are not done here.
 
+mod checks;
 mod lower;
 mod pipeline;
 mod size;

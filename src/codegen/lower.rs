@@ -6,6 +6,7 @@
 //! the order of the text, not of execution; so nothing here recurses.
 #![allow(unsafe_code)]
 
+use super::checks::late_checks;
 use super::types::{Passed, REGISTERS, Types, Wide, missing, result};
 use super::{Body, CodegenError, Level, Options, Round};
 use crate::abi::{self, Symbol};
@@ -78,7 +79,7 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
 }
 
 /// Functions of so many nodes have frames of a few KiB at most.
-const SMALL_FRAME: usize = 200;
+pub(super) const SMALL_FRAME: usize = 200;
 
 /// How many levels of recursion are inlined: as many as fit a budget of nodes,
 /// four at most. (Measured on the doubly recursive Fibonacci function: 1 level
@@ -163,11 +164,15 @@ impl Job<'_, '_> {
     /// `is_main`: whether it is the body itself, not a copy to be inlined.
     fn lower(self, checks: bool, is_main: bool) -> Result<()> {
         let nodes = &self.source.nodes;
+        let late = late_checks(nodes).filter(|_| checks && !self.options.counts_fuel);
         let mut lowering = Lowering::new(self)?;
-        lowering.prologue(checks, is_main)?;
+        lowering.prologue(checks && late.is_none(), is_main)?;
         for (at, node) in (0..).zip(nodes) {
             lowering.at = at;
             lowering.node(*node)?;
+            if late.as_ref().is_some_and(|places| places.contains(&at)) {
+                lowering.stop_check()?;
+            }
         }
         let value = lowering.pop()?;
         // Tests need code that LLVM refuses: here, a block that does not end.

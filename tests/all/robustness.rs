@@ -55,7 +55,7 @@ fn overflows(context: &mut Context, text: &str) {
 // --- the stack ----------------------------------------------------------------
 
 /// Kinds of endless recursion; each defines what it needs anew.
-const ENDLESS: [&str; 6] = [
+const ENDLESS: [&str; 8] = [
     "def f(x) 1 + f(x + 1); f(0)",
     "def f(x) g(x) + 1; def g(x) f(x) * 2; f(0)",
     // The first call of `h` comes deep in the recursion, where it is pending.
@@ -63,6 +63,8 @@ const ENDLESS: [&str; 6] = [
     "def v(x) var a = x, b = a in 1 + v(a + b); v(0)",
     "def w(a b c d e f g h i j) 1 + w(b, c, d, e, f, g, h, i, j, a); w(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)",
     "def l(x) for i = 0, 1 in l(i); l(0)",
+    "def c(x) if x < 0 then 0 else if x < 1e9 then 1 + c(x + 1) else 2 + c(x); c(0)",
+    "def t(x) if x >= 0 then 1 + t(x + 1) else x; t(0)",
 ];
 
 fn recur(context: &mut Context, times: u64) {
