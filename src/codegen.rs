@@ -20,7 +20,7 @@ use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
 use pipeline::Pipeline;
-pub use size::code_size;
+pub use size::symbol_sizes;
 use std::sync::{Arc, Once};
 
 /// How much the compiler does for the speed of the code.
@@ -136,8 +136,8 @@ const LARGE: usize = 30_000;
 /// The same for functions that take or pass more arguments.
 const MANY_ARGUMENTS: u32 = 1024;
 
-fn is_large(body: &Body<'_>) -> bool {
-    let function = body.function;
+/// Whether a function is compiled at the lowest level, whatever is asked for.
+pub fn is_large(function: &Function) -> bool {
     let passed = function.callees.iter().map(|callee| callee.arity);
     function.nodes.len() > LARGE || passed.chain([function.arity()]).any(|arity| arity > MANY_ARGUMENTS)
 }
@@ -153,22 +153,23 @@ impl Compiler {
         Self { context: Context::create(), machines: [const { None }; 4], modules: 0 }
     }
 
-    /// Compiles a function into an object file that defines its symbol.
+    /// Compiles functions into one object file that defines their symbols.
     ///
     /// # Errors
     /// When LLVM refuses; the compiler stays usable.
     pub fn object(
         &mut self,
-        body: Body<'_>,
+        bodies: &[Body<'_>],
         names: &Names,
         options: Options,
     ) -> Result<Vec<u8>, CodegenError> {
-        if body.function.nodes.len() > LARGEST {
-            return Err(CodegenError::TooLarge(body.function.nodes.len()));
+        let sizes = bodies.iter().map(|body| body.function.nodes.len());
+        if let Some(size) = sizes.max().filter(|size| *size > LARGEST) {
+            return Err(CodegenError::TooLarge(size));
         }
-        let level = if is_large(&body) { Level::O0 } else { options.level };
+        let level = if bodies.iter().any(|body| is_large(body.function)) { Level::O0 } else { options.level };
         let options = Options { level, ..options };
-        self.emit(level, |module| lower::body(module, body, names, options))
+        self.emit(level, |module| bodies.iter().try_for_each(|body| lower::body(module, *body, names, options)))
     }
 
     /// Compiles the thunk of a host closure into an object file that defines

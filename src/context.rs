@@ -359,7 +359,7 @@ impl Context {
         let redefined = defined.before.is_some();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {
-            self.machine.prepare(function.name).map_err(|failure| self.failed(&failure))?;
+            self.machine.prepare_soon(function.name).map_err(|failure| self.failed(&failure))?;
         }
         let warnings = self.warnings(&defined.stale, function);
         let name = self.engine.names().text(function.name).to_owned();
@@ -377,6 +377,7 @@ impl Context {
         if let Some(debugger) = &self.debugger {
             debugger.begin(self.scope());
         }
+        self.machine.submit().map_err(|failure| self.failed(&failure))?;
         let result = self.machine.run(expression, &mut *self.output);
         result.map_err(|stopped| self.stopped(&stopped))
     }

@@ -12,6 +12,7 @@
 //! What happens to a name when it is defined, redefined or dropped in whatever
 //! state is decided in [`state`], a pure module.
 
+mod batch;
 mod bindings;
 mod code;
 mod code_map;
@@ -38,7 +39,7 @@ use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, TrampolinePo
 use crate::runtime;
 use crate::sema::checked::Function;
 use crate::stop::Stopper;
-use code::{Linked, discard};
+use code::{Linked, Object};
 use code_map::CodeMap;
 use definition::Definition;
 use epoch::Epochs;
@@ -256,15 +257,12 @@ impl Jit {
     /// Links an object and finds `symbol` in it. Called on workers.
     fn link(&self, object: &[u8], symbol: &str, owner: Option<&Arc<Function>>) -> Result<Linked, String> {
         let tracker = self.dylib.create_tracker();
-        tracker.add_object(object).map_err(|error| error.to_string())?;
+        let added = tracker.add_object(object);
+        let linked = Object::new(tracker);
+        added.map_err(|error| error.to_string())?;
         self.counters.objects_linked.add(1);
-        match self.session.lookup(&self.dylib, symbol) {
-            Ok(address) => Ok(Linked::new(&self.code, tracker, address.get() as usize, owner)),
-            Err(error) => {
-                discard(tracker);
-                Err(error.to_string())
-            }
-        }
+        let address = self.session.lookup(&self.dylib, symbol).map_err(|error| error.to_string())?;
+        Ok(Linked::new(&self.code, &linked, address.get() as usize, owner))
     }
 
     /// Has a worker do something, without waiting for it.
@@ -284,6 +282,15 @@ impl Jit {
         stopper: Option<&Stopper>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
+        let answer = self.ask(work)?;
+        self.await_answer(&answer, stopper)
+    }
+
+    /// Has a worker do something; gives where the answer will be.
+    fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Arc<Answer<T>>, Failure> {
         let answer = Arc::new(Answer { value: Mutex::new(None), given: Condvar::new() });
         let (counters, giver) = (self.counters.clone(), Giver(answer.clone()));
         let job = Box::new(move || {
@@ -291,6 +298,10 @@ impl Jit {
             Box::new(move || giver.give(value)) as Announcement
         });
         self.workers.submit(Urgency::Now, job).map_err(|error| Failure::System(error.to_string()))?;
+        Ok(answer)
+    }
+
+    fn await_answer<T>(&self, answer: &Answer<T>, stopper: Option<&Stopper>) -> Result<T, Failure> {
         let mut value = answer.value.lock();
         loop {
             match value.take() {

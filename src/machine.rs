@@ -285,6 +285,23 @@ impl Machine {
         }
     }
 
+    /// The same, soon, together with other functions; at the latest after the
+    /// next [`submit`](Self::submit).
+    pub(crate) fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
+        match self {
+            Self::Native(instance) => instance.prepare_soon(name),
+            Self::Tape(_) => Ok(()),
+        }
+    }
+
+    /// Has workers start on what is to be prepared soon.
+    pub(crate) fn submit(&self) -> Result<(), Failure> {
+        match self {
+            Self::Native(instance) => instance.submit(),
+            Self::Tape(_) => Ok(()),
+        }
+    }
+
     /// Makes the code of everything that is bound.
     pub(crate) fn prepare_all(&self) -> Result<(), Failure> {
         match self {

@@ -48,24 +48,25 @@ impl Drop for Code {
     }
 }
 
-/// An object in memory. Dropping it frees it: nothing may run in it.
+/// A body in memory. When all bodies of an object have been dropped, it is
+/// freed: nothing may run in them.
 pub(super) struct Linked {
-    tracker: Option<Tracker>,
+    object: Option<Arc<Object>>,
     body: usize,
     map: Arc<CodeMap>,
 }
 
 impl Linked {
-    /// An object whose code begins at `body` and belongs to `function`, or is
-    /// a thunk.
+    /// A body that begins at `body`, in an object that may have others, and
+    /// belongs to `function`, or is a thunk.
     pub(super) fn new(
         map: &Arc<CodeMap>,
-        tracker: Tracker,
+        object: &Arc<Object>,
         body: usize,
         function: Option<&Arc<Function>>,
     ) -> Self {
         map.insert(body, function);
-        Self { tracker: Some(tracker), body, map: map.clone() }
+        Self { object: Some(object.clone()), body, map: map.clone() }
     }
 
     /// Where its code begins.
@@ -73,17 +74,37 @@ impl Linked {
         self.body
     }
 
-    /// Leaves the object in memory for as long as the session lasts.
+    /// Leaves the body in memory for as long as the session lasts.
     pub(super) fn keep(mut self) -> usize {
-        self.tracker = None;
+        if let Some(mut object) = self.object.take().and_then(Arc::into_inner) {
+            object.0 = None;
+        }
         self.body
     }
 }
 
 impl Drop for Linked {
     fn drop(&mut self) {
-        if let Some(tracker) = self.tracker.take() {
+        if let Some(object) = self.object.take() {
             self.map.remove(self.body);
+            drop(object);
+        }
+    }
+}
+
+/// An object in memory; freed when it is dropped.
+pub(super) struct Object(Option<Tracker>);
+
+impl Object {
+    /// What a tracker tracks.
+    pub(super) fn new(tracker: Tracker) -> Arc<Self> {
+        Arc::new(Self(Some(tracker)))
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        if let Some(tracker) = self.0.take() {
             discard(tracker);
         }
     }
@@ -92,6 +113,6 @@ impl Drop for Linked {
 /// Removes what a tracker tracks. It fails only for code that is being
 /// materialized and then fails itself; what cannot be removed stays until the
 /// session ends.
-pub(super) fn discard(tracker: Tracker) {
+fn discard(tracker: Tracker) {
     let _ = tracker.remove();
 }

@@ -61,7 +61,7 @@ impl Continuation {
             inline: &plan.inline,
             round: Some(self.round),
         };
-        let object = with_compiler(|compiler| compiler.object(body, &jit.names, plan.options));
+        let object = with_compiler(|compiler| compiler.object(&[body], &jit.names, plan.options));
         let linked = object.ok().and_then(|object| jit.link(&object, &symbol, Some(&self.function)).ok());
         jit.note_removed_symbol();
         *self.made.lock() = linked.map_or(Made::Never, Made::Linked);

@@ -7,7 +7,7 @@
 //! each, and most definitions of a large program are never called.) When the
 //! last owner lets go of the definition, its code is given up.
 
-use super::code::{Code, Linked, discard};
+use super::code::{Code, Linked, Object};
 use super::tier::{Plan, Tier};
 use super::worker::with_compiler;
 use super::{Counters, Jit};
@@ -129,7 +129,11 @@ impl Definition {
 
     fn make(&self, jit: &Arc<Jit>, plan: Plan) -> Result<usize, Failure> {
         jit.counters.ir_generated.add(1);
-        let made = self.link(jit, plan, "");
+        self.made(self.link(jit, plan, ""))
+    }
+
+    /// Whoever [`claim`](Self::claim)ed the definition is done.
+    pub(super) fn made(&self, made: Result<Code, Failure>) -> Result<usize, Failure> {
         let result = match &made {
             Ok(code) => Ok(code.body()),
             Err(failure) => Err(failure.clone()),
@@ -142,34 +146,17 @@ impl Definition {
         result
     }
 
+    /// Whether the caller is to make the body, and to say when it is
+    /// [`made`](Self::made).
+    pub(super) fn claim(&self) -> bool {
+        matches!(self.request(), Request::Make)
+    }
+
     /// Makes code for the definition, without putting it to use; on a worker.
     /// `suffix` distinguishes its symbol from that of other code for it.
     pub(super) fn link(&self, jit: &Arc<Jit>, plan: Plan, suffix: &str) -> Result<Code, Failure> {
-        let function = &self.function;
-        let fail = |message: String| Failure::Compile { function: function.clone(), message };
-        let symbol = self.symbol(&jit.names) + suffix;
-        let tracker = jit.dylib.create_tracker();
-        let (tier, inlined) = (plan.tier, plan.inline.clone());
-        let body = Body {
-            function: function.clone(),
-            symbol: symbol.clone(),
-            plan,
-            names: jit.names.clone(),
-            counters: jit.counters.clone(),
-            code_bytes: self.code_bytes.clone(),
-        };
-        let symbols = [(symbol.as_str(), SymbolFlags::FUNCTION)];
-        tracker.define(symbols, Box::new(body)).map_err(|error| fail(error.error.to_string()))?;
-        match jit.session.lookup(&jit.dylib, &symbol) {
-            Ok(address) => {
-                let linked = Linked::new(&jit.code, tracker, address.get() as usize, Some(function));
-                Ok(Code::new(jit, linked, tier, inlined))
-            }
-            Err(error) => {
-                discard(tracker);
-                Err(fail(error.to_string()))
-            }
-        }
+        let mut code = link(jit, vec![(self, plan)], suffix)?;
+        code.pop().ok_or_else(|| Failure::System("the compiler made nothing".into()))
     }
 
     /// `fib$impl`; for later definitions of the name with a number.
@@ -194,29 +181,78 @@ impl Definition {
     }
 }
 
-/// The promise of a body. It holds checked functions only, so the session,
-/// which holds it, keeps no definition alive.
+/// Makes code for definitions in one object, planned with the same options,
+/// without putting it to use; on a worker. `suffix` distinguishes their symbols
+/// from those of other code for them.
+///
+/// # Errors
+/// What the compiler says; it names the first definition.
+pub(super) fn link(
+    jit: &Arc<Jit>,
+    parts: Vec<(&Definition, Plan)>,
+    suffix: &str,
+) -> Result<Vec<Code>, Failure> {
+    let Some((first, _)) = parts.first() else { return Ok(Vec::new()) };
+    let function = first.function.clone();
+    let fail = |message: String| Failure::Compile { function: function.clone(), message };
+    let body = |(definition, plan): &(&Definition, Plan)| Body {
+        function: definition.function.clone(),
+        symbol: definition.symbol(&jit.names) + suffix,
+        plan: plan.clone(),
+        code_bytes: definition.code_bytes.clone(),
+    };
+    let bodies: Vec<Body> = parts.iter().map(body).collect();
+    let symbols: Vec<String> = bodies.iter().map(|body| body.symbol.clone()).collect();
+    let flags = symbols.iter().map(|symbol| (symbol.as_str(), SymbolFlags::FUNCTION));
+    let tracker = jit.dylib.create_tracker();
+    let promise = Promise { bodies, names: jit.names.clone(), counters: jit.counters.clone() };
+    tracker.define(flags, Box::new(promise)).map_err(|error| fail(error.error.to_string()))?;
+    let object = Object::new(tracker);
+    let code = |((definition, plan), symbol): ((&Definition, Plan), &String)| {
+        let address = jit.session.lookup(&jit.dylib, symbol).map_err(|error| fail(error.to_string()))?;
+        let linked = Linked::new(&jit.code, &object, address.get() as usize, Some(&definition.function));
+        Ok(Code::new(jit, linked, plan.tier, plan.inline))
+    };
+    parts.into_iter().zip(&symbols).map(code).collect()
+}
+
+/// The promise of bodies in one object. It holds checked functions only, so
+/// the session, which holds it, keeps no definition alive.
+struct Promise {
+    bodies: Vec<Body>,
+    names: Arc<Names>,
+    counters: Arc<Counters>,
+}
+
 struct Body {
     function: Arc<Function>,
     symbol: String,
     plan: Plan,
-    names: Arc<Names>,
-    counters: Arc<Counters>,
     code_bytes: Arc<AtomicU64>,
 }
 
-impl MaterializationUnit for Body {
+impl Body {
+    fn code(&self) -> codegen::Body<'_> {
+        codegen::Body { function: &self.function, symbol: &self.symbol, inline: &self.plan.inline, round: None }
+    }
+}
+
+impl MaterializationUnit for Promise {
     fn name(&self) -> &str {
-        &self.symbol
+        self.bodies.first().map_or("", |body| &body.symbol)
     }
 
     fn materialize(self: Box<Self>, responsibility: Responsibility) {
-        let Plan { options, inline, .. } = &self.plan;
-        let body = codegen::Body { function: &self.function, symbol: &self.symbol, inline, round: None };
-        match with_compiler(|compiler| compiler.object(body, &self.names, *options)) {
+        let bodies: Vec<_> = self.bodies.iter().map(Body::code).collect();
+        let options = self.bodies.first().map(|body| body.plan.options).unwrap_or_default();
+        match with_compiler(|compiler| compiler.object(&bodies, &self.names, options)) {
             Ok(object) => {
                 self.counters.objects_linked.add(1);
-                self.code_bytes.store(codegen::code_size(&object), Ordering::Relaxed);
+                let sizes = codegen::symbol_sizes(&object);
+                for body in &self.bodies {
+                    let size = sizes.get(body.symbol.as_str()).copied().unwrap_or(0);
+                    body.code_bytes.store(size, Ordering::Relaxed);
+                }
                 responsibility.emit_object(&object);
             }
             Err(error) => responsibility.fail(error.to_string()),
@@ -233,7 +269,7 @@ pub(super) fn expression(
 ) -> Result<Linked, Failure> {
     let fail = |message: String| Failure::Compile { function: function.clone(), message };
     let body = codegen::Body { function, symbol, inline: &plan.inline, round: None };
-    let object = with_compiler(|compiler| compiler.object(body, &jit.names, plan.options))
+    let object = with_compiler(|compiler| compiler.object(&[body], &jit.names, plan.options))
         .map_err(|error| fail(error.to_string()))?;
     let linked = jit.link(&object, symbol, Some(function)).map_err(fail)?;
     jit.counters.expressions.add(1);

@@ -1,5 +1,6 @@
 //! The JIT's side of one context: its bindings, and running code in it.
 
+use super::batch;
 use super::bindings::{Bindings, Call, Observer};
 use super::code::Linked;
 use super::code_map::Finder;
@@ -36,6 +37,8 @@ pub struct Instance {
     run_nanoseconds: Cell<u64>,
     /// Nanoseconds that runs have waited for compilers.
     waited: Cell<u64>,
+    /// What is to be prepared soon.
+    soon: RefCell<Vec<Arc<Definition>>>,
 }
 
 /// Functions that run on tapes, as compiled code sees them.
@@ -107,6 +110,7 @@ impl Instance {
             declared: RefCell::default(),
             run_nanoseconds: Cell::new(0),
             waited: Cell::new(0),
+            soon: RefCell::default(),
         }
     }
 
@@ -228,18 +232,66 @@ impl Instance {
         })
     }
 
+    /// Has the code of a function made ahead of its first call, together with
+    /// that of others: soon, at the latest after the next
+    /// [`submit`](Self::submit).
+    ///
+    /// # Errors
+    /// When no worker can be started.
+    pub fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
+        let Some((_, definition)) = self.bindings.get(name) else { return Ok(()) };
+        self.soon.borrow_mut().push(definition);
+        if self.soon.borrow().len() >= batch::SIZE { self.submit() } else { Ok(()) }
+    }
+
+    /// Has a worker start on what is to be prepared soon.
+    ///
+    /// # Errors
+    /// When no worker can be started.
+    pub fn submit(&self) -> Result<(), Failure> {
+        let definitions = self.asked(&self.soon.take());
+        if definitions.is_empty() {
+            return Ok(());
+        }
+        let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
+        self.jit.later(move || _ = batch::make(&jit, &bindings, &definitions))
+    }
+
+    /// Those of the definitions that are bound and have no code; their code is
+    /// asked for.
+    fn asked(&self, definitions: &[Arc<Definition>]) -> Vec<Arc<Definition>> {
+        let call = |definition: &Arc<Definition>| {
+            let function = definition.function();
+            let target = Target { name: function.name, arity: function.arity() };
+            match self.bindings.call(&self.jit.slots, target) {
+                Call::Wait(bound) if Arc::ptr_eq(&bound, definition) => Some(bound),
+                Call::Wait(_) | Call::Ready(_) | Call::Undefined | Call::Stale(_) => None,
+            }
+        };
+        definitions.iter().filter_map(call).collect()
+    }
+
     /// Makes the code of every pending definition, on all workers, and waits.
     ///
     /// # Errors
     /// The first definition that cannot be compiled; all others are made.
     pub fn prepare_all(&self) -> Result<(), Failure> {
-        let waiting = self.bindings.all();
-        let waiting = || waiting.iter().filter(|(state, _)| *state != State::Materialized);
-        for (_, definition) in waiting() {
-            self.prepare(definition.function().name)?;
-        }
+        self.submit()?;
+        let all = self.bindings.all().into_iter().map(|(_, definition)| definition);
+        let waiting: Vec<_> = all.filter(|definition| definition.body().is_none()).collect();
+        let waiting = self.asked(&waiting);
+        let share = waiting.len().div_ceil(self.jit.options.workers.max(1));
+        let ask = |part: &[Arc<Definition>]| {
+            let (jit, bindings, part) = (self.jit.clone(), self.bindings.clone(), part.to_vec());
+            self.jit.ask(move || batch::make(&jit, &bindings, &part))
+        };
+        let answers: Vec<_> = waiting.chunks(share.clamp(1, batch::SIZE)).map(ask).collect();
         let mut result = Ok(());
-        for (_, definition) in waiting() {
+        for answer in answers {
+            result = result.and(self.jit.await_answer(&*answer?, Some(&self.stopper()))?);
+        }
+        // What another thread was at is waited for as well.
+        for definition in &waiting {
             result = result.and(self.materialize(definition).map(|_| ()));
         }
         result
