@@ -221,6 +221,7 @@ impl Context {
             if let (Some(function), Some(tape)) = (part.function(), &part.tape) {
                 self.machine.supply(function, tape);
             }
+            self.refuel();
             let outcome = self.not_stopped().and_then(|()| self.item(part.item, Known::Replace));
             each(self, outcome)?;
         }

@@ -205,7 +205,7 @@ mod tests {
             ("1..2", Malformed::SecondPoint),
             ("0x", Malformed::NoHexDigits),
             ("0xG", Malformed::BadHexDigit),
-            ("0x1.8", Malformed::SecondPoint),
+            ("0x1.8", Malformed::HexPoint),
             ("1e", Malformed::NoExponent),
             ("1e+", Malformed::NoExponent),
             ("1ex", Malformed::NoExponent),
