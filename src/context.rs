@@ -176,14 +176,25 @@ impl Context {
     ///
     /// What one call of this changes is one step of [`undo`](Self::undo).
     pub fn run(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        self.items(source, Known::Replace, each)
+        let flow = self.items(source, Known::Replace, each);
+        self.submit();
+        flow
     }
 
     /// The same, but a definition that means what its name is bound to already
     /// is passed over: its code stays, and so does that of its callers. How it
     /// is laid out and commented does not matter.
     pub fn update(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        self.items(source, Known::Keep, each)
+        let flow = self.items(source, Known::Keep, each);
+        self.submit();
+        flow
+    }
+
+    /// Eager definitions are compiled a batch at a time; this ends one.
+    fn submit(&self) {
+        // Without a worker there is no code ahead of the first call, which then
+        // says why.
+        let _ = self.machine.submit();
     }
 
     fn items(&mut self, source: &Source, known: Known, each: &mut Each<'_>) -> ControlFlow<()> {
@@ -378,7 +389,7 @@ impl Context {
         if let Some(debugger) = &self.debugger {
             debugger.begin(self.scope());
         }
-        self.machine.submit().map_err(|failure| self.failed(&failure))?;
+        self.submit();
         let result = self.machine.run(expression, &mut *self.output);
         result.map_err(|stopped| self.stopped(&stopped))
     }
