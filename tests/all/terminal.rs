@@ -221,6 +221,8 @@ fn history_is_recalled_also_by_the_next_session() {
     terminal.wait_for("...> ");
     terminal.press("x * 3\r");
     terminal.wait_for("defined");
+    // Before the prompt, the terminal itself would take Ctrl-D.
+    terminal.wait_for("kal> ");
     terminal.press(CTRL_D);
     assert_eq!(terminal.ends(), 0);
     let mut next = Terminal::new(&folder);
