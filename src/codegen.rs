@@ -8,6 +8,7 @@
 mod checks;
 mod lower;
 mod pipeline;
+mod recursion;
 mod size;
 mod thunk;
 mod types;

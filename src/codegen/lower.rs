@@ -8,7 +8,7 @@
 
 use super::checks::late_checks;
 use super::types::{Passed, REGISTERS, Types, Wide, missing, result};
-use super::{Body, CodegenError, Level, Options, Round};
+use super::{Body, CodegenError, Level, Options, Round, recursion};
 use crate::abi::{self, Symbol};
 use crate::host::Intrinsic;
 use crate::name::{Name, Names};
@@ -60,7 +60,7 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
     direct.extend(itself);
     // LLVM does not inline recursion; a chain of copies, the last of which
     // calls the function itself, has it do so.
-    for _ in 0..recursion_levels(root, options.level) {
+    for _ in 0..recursion::levels(root, options.level) {
         let copy = types.define_copy(module, root.arity());
         let job = Job { module, source: root, function: copy, round: None, direct: &direct, names, options };
         job.lower(options.counts_fuel, false)?;
@@ -80,35 +80,6 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
 
 /// Functions of so many nodes have frames of a few KiB at most.
 pub(super) const SMALL_FRAME: usize = 200;
-
-/// How many levels of recursion are inlined: as many as fit a budget of nodes,
-/// four at most. (Measured on the doubly recursive Fibonacci function: 1 level
-/// takes 0.59, 2 take 0.48, 3 take 0.45 and 4 take 0.38 of the time.)
-fn recursion_levels(function: &Function, level: Level) -> u32 {
-    const BUDGET: usize = 800;
-    const MOST: u32 = 4;
-    if level < Level::O2 {
-        return 0;
-    }
-    let is_self = |node: &&Node| match node {
-        Node::Call(index) => {
-            let callee = function.callees[*index as usize];
-            callee.name == function.name && callee.arity == function.arity()
-        }
-        _ => false,
-    };
-    let calls = function.nodes.iter().filter(is_self).count();
-    let (mut levels, mut copies, mut size) = (0, 1, 0);
-    while calls > 0 && levels < MOST {
-        copies *= calls;
-        size += copies * function.nodes.len();
-        if size > BUDGET {
-            break;
-        }
-        levels += 1;
-    }
-    levels
-}
 
 /// Adds numbers to the module as one constant.
 fn numbers<'c>(module: &Module<'c>, numbers: &[f64]) -> PointerValue<'c> {
