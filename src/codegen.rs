@@ -170,7 +170,9 @@ impl Compiler {
         }
         let level = if bodies.iter().any(|body| is_large(body.function)) { Level::O0 } else { options.level };
         let options = Options { level, ..options };
-        self.emit(level, |module| bodies.iter().try_for_each(|body| lower::body(module, *body, names, options)))
+        self.emit(level, |module| {
+            bodies.iter().try_for_each(|body| lower::body(module, *body, names, options))
+        })
     }
 
     /// Compiles the thunk of a host closure into an object file that defines

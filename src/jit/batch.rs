@@ -22,10 +22,15 @@ pub(super) const SIZE: usize = 64;
 ///
 /// # Errors
 /// The first that cannot be compiled; all others are.
-pub(super) fn make(jit: &Arc<Jit>, bindings: &Bindings, definitions: &[Arc<Definition>]) -> Result<(), Failure> {
+pub(super) fn make(
+    jit: &Arc<Jit>,
+    bindings: &Bindings,
+    definitions: &[Arc<Definition>],
+) -> Result<(), Failure> {
     let mut result = Ok(());
     let claimed = definitions.iter().filter(|definition| definition.claim());
-    let plan = |definition: &Arc<Definition>| (definition.clone(), bindings.plan(jit, definition.function(), None));
+    let plan =
+        |definition: &Arc<Definition>| (definition.clone(), bindings.plan(jit, definition.function(), None));
     for group in groups(claimed.map(plan).collect()) {
         jit.counters.ir_generated.add(group.len() as u64);
         let parts = group.iter().map(|(definition, plan)| (&**definition, plan.clone())).collect();

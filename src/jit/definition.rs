@@ -233,7 +233,12 @@ struct Body {
 
 impl Body {
     fn code(&self) -> codegen::Body<'_> {
-        codegen::Body { function: &self.function, symbol: &self.symbol, inline: &self.plan.inline, round: None }
+        codegen::Body {
+            function: &self.function,
+            symbol: &self.symbol,
+            inline: &self.plan.inline,
+            round: None,
+        }
     }
 }
 

@@ -12,9 +12,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 /// Reserved, and taken from the system only as far as it is used.
 const STACK: usize = 1 << 30;
+
+/// How long a worker without work stays awake.
+const LINGER: Duration = Duration::from_micros(40);
 
 /// Something to be done by a worker. It gives back how to tell of its end:
 /// whoever is told may submit the next job at once, to the same worker.
@@ -48,6 +52,8 @@ const SUBSTITUTES: usize = 8;
 struct Queue {
     jobs: Mutex<Jobs>,
     wake: Condvar,
+    /// How many jobs there are to begin with.
+    waiting: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -97,6 +103,7 @@ impl Workers {
             self.start_another()?;
             jobs = self.queue.jobs.lock();
         }
+        self.queue.waiting.fetch_add(1, Ordering::Relaxed);
         match urgency {
             Urgency::Now => jobs.now.push_back(job),
             Urgency::Later => jobs.later.push_back(job),
@@ -153,10 +160,12 @@ impl Queue {
         if let Some(announce) = finished {
             drop(jobs);
             announce();
+            self.linger();
             jobs = self.jobs.lock();
         }
         loop {
             if let Some(job) = jobs.now.pop_front().or_else(|| jobs.later.pop_front()) {
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
                 jobs.idle -= 1;
                 return Some(job);
             }
@@ -164,6 +173,15 @@ impl Queue {
                 return None;
             }
             self.wake.wait(&mut jobs);
+        }
+    }
+
+    /// Looks out for the next job for a moment: a program that has waited for
+    /// code often wants more at once, and waking a thread takes longer.
+    fn linger(&self) {
+        let start = Instant::now();
+        while self.waiting.load(Ordering::Relaxed) == 0 && start.elapsed() < LINGER {
+            std::hint::spin_loop();
         }
     }
 }
