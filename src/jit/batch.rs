@@ -12,9 +12,8 @@ use crate::codegen::is_large;
 use crate::failure::Failure;
 use std::sync::Arc;
 
-/// So many definitions go into one batch. (Measured with 10,000 definitions on
-/// two cores: larger ones gain less than 2 %, and whoever waits for one of them
-/// waits for all.)
+/// So many definitions go into one batch. Whoever waits for one of them waits
+/// for all.
 pub(super) const SIZE: usize = 64;
 
 /// Compiles definitions, on a worker, and binds their names to the code;

@@ -582,3 +582,24 @@ fn code_that_is_replaced_while_it_runs_is_named_when_it_fails() {
         assert_eq!(error.diagnostics()[0].trace, ["hot(x)", "this expression"], "round {round}");
     }
 }
+
+#[test]
+fn eager_definitions_are_compiled_in_batches_and_given_up_one_by_one() {
+    let mut context = context_with(Config::new().mode(Mode::Eager).level(Level::O0));
+    let define =
+        |add: i32| -> String { (0..200).map(|i| format!("def f{i}(x) x + {}\n", i + add)).collect() };
+    context.eval(&define(0)).unwrap();
+    context.prepare_all().unwrap();
+    let first = context.stats();
+    assert_eq!((first.ir_generated, first.materialized), (200, 200));
+    assert!(first.objects_linked < 20, "{first:?}");
+    assert!(context.describe("f150").unwrap().code_bytes > 0);
+    for round in 1..5 {
+        context.eval(&define(round)).unwrap();
+        assert_eq!(context.eval("f0(1) + f199(1)").unwrap(), Some(f64::from(201 + 2 * round)));
+    }
+    context.prepare_all().unwrap();
+    let last = context.stats();
+    assert_eq!(last.materialized, 200);
+    assert!(last.code_bytes <= first.code_bytes * 2, "{first:?}, {last:?}");
+}
