@@ -214,7 +214,8 @@ fn start(
         }
     };
     let idle = interrupt::install(context.interrupt_handle());
-    context.set_deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+    // A time that no clock can tell never comes.
+    context.set_deadline(options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)));
     let exit = command(&mut context, reporter, &idle);
     if options.stats
         && let Ok(stats) = serde_json::to_string(&context.stats())

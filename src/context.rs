@@ -153,8 +153,12 @@ impl Context {
     /// [`Error::Invalid`] when an item is refused, [`Error::Failed`] when an
     /// expression does not run to its end. What came before stays done.
     pub fn eval(&mut self, text: &str) -> Result<Option<f64>, Error> {
+        self.last_value(&Source::new("<eval>", text))
+    }
+
+    fn last_value(&mut self, source: &Source) -> Result<Option<f64>, Error> {
         let mut result = Ok(None);
-        let _ = self.run(&Source::new("<eval>", text), &mut |_, outcome| {
+        let _ = self.run(source, &mut |_, outcome| {
             match outcome {
                 Ok(Outcome::Value(value)) => result = Ok(Some(value)),
                 Ok(
@@ -225,6 +229,12 @@ impl Context {
         if !program.engine.is(&self.engine) {
             return each(self, Err(Error::OtherEngine));
         }
+        let flow = self.parts_of(program, each);
+        self.submit();
+        flow
+    }
+
+    fn parts_of(&mut self, program: &Program, each: &mut Each<'_>) -> ControlFlow<()> {
         self.history.begin();
         let _limit = self.limit();
         for part in &program.parts {
@@ -268,7 +278,8 @@ impl Context {
     fn set_limits(&mut self) -> Option<Deadline> {
         let limits = self.engine.config().limits;
         self.refuel();
-        let own = limits.deadline.map(|duration| Instant::now() + duration);
+        // A time that no clock can tell never comes.
+        let own = limits.deadline.and_then(|duration| Instant::now().checked_add(duration));
         let earliest = own.into_iter().chain(self.deadline).min()?;
         // Without a thread there are no deadlines; runs still end.
         self.engine.deadlines().set(earliest, self.machine.stopper()).ok()

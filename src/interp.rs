@@ -501,7 +501,8 @@ impl Interpreter {
                 self.show_failure(state, &failure, natives, output);
             }
             let trace = self.trace(state, trace);
-            if self.depth == 0 && self.stack.len() > KEPT_STACK {
+            // A stop in progress still shows what is below the top.
+            if self.depth == 0 && self.top == 0 && self.stack.len() > KEPT_STACK {
                 self.stack = vec![0.0; FIRST_STACK];
             }
             Stopped { failure, trace }
@@ -741,15 +742,20 @@ impl Interpreter {
         if self.memory.news().swap(0, Ordering::SeqCst) == 0 {
             return;
         }
+        let again = self.hot_after.unwrap_or(0).max(1);
         for at in self.code.take_waiting() {
             let Some(spot) = self.code.spot(at) else { continue };
-            match natives.progress(&spot) {
-                Progress::Never => {}
-                Progress::Busy => self.code.wait(at),
-                Progress::Ready => match spot.counted {
-                    Some(_) => self.code.end_count(at),
-                    None => self.links.reset(spot.function.name),
-                },
+            match (natives.progress(&spot), spot.counted) {
+                (Progress::Busy, _) => self.code.wait(at),
+                (Progress::Ready, Some(_)) => self.code.end_count(at),
+                // Calls go to the code, until that is given up: then the tape
+                // counts again.
+                (Progress::Ready, None) => {
+                    self.links.reset(spot.function.name);
+                    self.code.count_again(at, again);
+                }
+                (Progress::Never, None) => self.code.count_again(at, again),
+                (Progress::Never, Some(_)) => {}
             }
         }
     }

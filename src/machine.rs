@@ -344,8 +344,10 @@ impl Machine {
             }
             (Self::Tape(tapes), Handle::Name(name)) => tapes.call(name, arguments.as_slice(), output),
             (Self::Tape(tapes), Handle::Slot(slot)) => tapes.call_slot(slot, arguments, output),
-            (Self::Native(_), Handle::Name(_)) => {
-                Err(Failure::System("a handle of another engine".into()).into())
+            // The handle is from a context that runs on tapes.
+            (Self::Native(instance), Handle::Name(name)) => {
+                let slot = instance.slot(name, arguments.as_slice().len() as u32)?;
+                instance.call(slot, arguments, output, &mut NoTapes)
             }
         }
     }

@@ -40,7 +40,8 @@ impl Report {
         }
     }
 
-    pub fn add_call(&mut self, nanoseconds: f64) {
+    pub fn add_call(&mut self, nanoseconds: Option<f64>) {
+        let Some(nanoseconds) = nanoseconds else { return };
         let verdict = if nanoseconds <= 10.0 { "reached" } else { "**missed**" };
         let _ = writeln!(
             self.verdicts,

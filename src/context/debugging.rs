@@ -51,7 +51,7 @@ impl Context {
         let nobody = || Error::Setup("no debugger is attached".into());
         let debugger = self.debugger.clone().ok_or_else(nobody)?;
         debugger.stop_at_first(true);
-        let result = self.eval(source.text());
+        let result = self.last_value(source);
         debugger.stop_at_first(false);
         result
     }

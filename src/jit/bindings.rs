@@ -149,8 +149,17 @@ impl Bindings {
         event: Event,
         definition: Arc<Definition>,
     ) -> Option<Arc<Definition>> {
+        self.bind_in(&mut self.table.lock(), slots, event, definition)
+    }
+
+    fn bind_in(
+        &self,
+        table: &mut Table,
+        slots: &Slots,
+        event: Event,
+        definition: Arc<Definition>,
+    ) -> Option<Arc<Definition>> {
         let name = definition.function().name;
-        let mut table = self.table.lock();
         let state = table.bindings.get(&name).map_or(State::NotDefined, |binding| binding.state);
         let (next, actions) = transition(state, event);
         let mut new = Some(definition);
@@ -220,8 +229,12 @@ impl Bindings {
         let is_bound = Arc::ptr_eq(&binding.definition, definition);
         if is_bound && body.is_some() && !is_current {
             // It was made from what something meant before.
+            let again = jit.define(function.clone());
+            let old = self.bind_in(&mut table, &jit.slots, Event::CalleeChanged, again);
             drop(table);
-            self.bind(&jit.slots, Event::CalleeChanged, jit.define(function.clone()));
+            // Giving up code takes locks of its own.
+            drop(old);
+            self.memory.tell_tapes();
             return;
         }
         let event = match body {
@@ -257,7 +270,10 @@ impl Bindings {
         table.depends(name, code.inlined());
         let target = Target { name, arity: definition.function().arity() };
         jit.slots.redirect(&self.memory, target, code.body());
-        definition.replace(code);
+        let old = definition.replace(code);
+        drop(table);
+        // Giving up code takes locks of its own.
+        drop(old);
     }
 
     /// Whose code depends on what `name` means; they no longer count as such.

@@ -95,14 +95,14 @@ impl Definition {
         }
     }
 
-    /// Puts other code in the place of the code that is there.
-    pub(super) fn replace(&self, code: Code) {
-        let old = match &mut *self.progress.lock() {
+    /// Puts other code in the place of the code that is there; gives that, or
+    /// the other if there is none.
+    #[must_use]
+    pub(super) fn replace(&self, code: Code) -> Code {
+        match &mut *self.progress.lock() {
             Progress::Linked(present) => std::mem::replace(present, code),
             Progress::Idle | Progress::Busy | Progress::Failed(_) => code,
-        };
-        // Giving up takes locks of its own.
-        drop(old);
+        }
     }
 
     /// The address of the body; makes it as planned on this thread, which must

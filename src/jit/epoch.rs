@@ -111,13 +111,16 @@ impl<T> Epochs<T> {
         self.garbage.lock().len()
     }
 
+    /// The epoch before which no run in progress began. A run that begins while
+    /// this looks may enter what is retired later, so the present epoch bounds it.
     fn oldest(&self) -> u64 {
+        let now = self.now.load(Ordering::SeqCst);
         // After the last way into the garbage is gone.
         self.fence.heavy();
         let activities = self.activities.lock();
         let begun =
             activities.iter().filter_map(|activity| Some(activity.upgrade()?.0.load(Ordering::SeqCst)));
-        begun.min().unwrap_or(IDLE)
+        begun.min().unwrap_or(IDLE).min(now)
     }
 }
 

@@ -69,6 +69,12 @@ fn what_was_printed_stands_before_a_file_that_cannot_be_read() {
 }
 
 #[test]
+fn a_time_that_never_comes_is_no_mistake() {
+    let ran = run(&["--timeout", "1e19", "-e", "1 + 1"]);
+    assert_eq!((ran.out(), ran.code), ("2\n", Some(0)), "{}", ran.err());
+}
+
+#[test]
 fn of_many_mistakes_a_hundred_are_drawn_and_the_others_counted() {
     let text = "+;\n".repeat(150);
     let ran = binary::run_with(&["check", "-"], text.as_bytes());

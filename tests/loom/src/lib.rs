@@ -67,3 +67,36 @@ fn code_is_not_freed_under_a_run() {
 fn without_the_fence_it_would_be() {
     redirect_while_running(false);
 }
+
+/// A third thread frees what it can while the run begins: what it has seen
+/// idle may have entered code by the time it frees.
+#[test]
+fn code_is_not_freed_under_a_run_that_begins_while_another_thread_frees() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        model::FENCED.store(true, Ordering::Relaxed);
+        let epochs = Arc::new(Epochs::new());
+        let activity = epochs.join();
+        let slot = Arc::new(AtomicUsize::new(0));
+        let freed: [Arc<AtomicBool>; 2] = Default::default();
+        let collector = {
+            let epochs = epochs.clone();
+            thread::spawn(move || epochs.retire(Code(Arc::default())))
+        };
+        let runner = {
+            let (epochs, slot, freed) = (epochs.clone(), slot.clone(), freed.clone());
+            thread::spawn(move || {
+                assert!(epochs.begin(&activity));
+                let code = slot.load(Ordering::Acquire);
+                thread::yield_now();
+                assert!(!freed[code].load(Ordering::Relaxed), "freed under a run");
+                epochs.end(&activity);
+            })
+        };
+        slot.store(1, Ordering::Release);
+        epochs.retire(Code(freed[0].clone()));
+        runner.join().expect("the runner is well");
+        collector.join().expect("the collector is well");
+    });
+}
