@@ -189,6 +189,7 @@ impl Execution {
 
     /// How many bytes of arguments a call may take to the stack. An inner call
     /// begins somewhere on it, so it may take no more than fits the reserve.
+    #[inline]
     fn room(&self) -> usize {
         let is_inner = self.memory.header().way_out.load(Ordering::Relaxed) != 0;
         if is_inner { RESERVE / 4 } else { self.stack_size - 2 * RESERVE }

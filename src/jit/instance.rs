@@ -486,21 +486,26 @@ impl Instance {
         let mut run = Run { jit, bindings, declared, output, tapes, tape: None, failure: None, waited: 0 };
         // SAFETY: the body is that of an expression, formula or continuation with
         // that number of parameters, which its caller keeps, or what a slot for
-        // this number of arguments leads to. Slots lead to trampolines of the JIT's pool, or to bodies of
-        // that number of arguments, which the epoch begun above keeps.
+        // this number of arguments leads to. Slots lead to trampolines of the
+        // JIT's pool, to host functions of that number of arguments, which stay,
+        // or to bodies of that number, which the epoch begun above keeps.
         let result = unsafe { execution.call(body, arguments, &mut run) };
-        let Run { failure, waited, .. } = run;
-        self.waited.set(self.waited.get() + waited);
-        let result = match result {
-            Ok(Ok(value)) => Ok(value),
+        self.waited.set(self.waited.get() + run.waited);
+        if let Ok(Ok(value)) = result {
+            if outermost {
+                self.jit.epochs.end(&self.activity);
+            }
+            return Ok(value);
+        }
+        let stopped = match result {
             // Code that was left is known only until the epoch ends.
-            Ok(Err(left)) => Err(self.failed(left, failure, outermost)),
+            Ok(left) => left.map_err(|left| self.failed(left, run.failure.take(), outermost)),
             Err(error) => Err(Failure::System(error.to_string()).into()),
         };
         if outermost {
             self.jit.epochs.end(&self.activity);
         }
-        result
+        stopped
     }
 
     #[cold]

@@ -118,6 +118,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// The arguments alone.
+    #[inline]
     pub fn as_slice(&self) -> &'a [f64] {
         &self.doubles[..self.count]
     }
