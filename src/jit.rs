@@ -14,6 +14,7 @@
 
 mod batch;
 mod bindings;
+mod certain;
 mod code;
 mod code_map;
 mod continuation;

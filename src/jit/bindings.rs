@@ -4,12 +4,14 @@
 //! this module carries out the [`Action`]s. Workers that finish ahead of a
 //! first call come in the same way as the context's own thread.
 
+use super::certain::{self, Found};
 use super::code::Code;
 use super::definition::Definition;
 use super::slots::{Slots, Target};
 use super::state::{Action, Event, State, transition};
 use super::tier::{Callees, Plan, Tier};
-use super::{Jit, Options};
+use super::{Jit, Options, TierUp};
+use crate::codegen::Level;
 use crate::name::Name;
 use crate::runtime::ExecutionMemory;
 use crate::sema::Calls;
@@ -310,6 +312,30 @@ impl Bindings {
             None => jit.hosts.get(callee.name).is_some() || jit.hosts.foreign(callee.name).is_some(),
         };
         tier_up.plan(tier, function, code, &Callees { called: &called, fits: &fits })
+    }
+
+    /// The definitions without code that a function with a loop is certain to
+    /// call, where they could be inlined.
+    pub(super) fn certain(&self, jit: &Jit, function: &Function) -> Vec<Arc<Definition>> {
+        let Options { code, tier_up, .. } = jit.options;
+        if tier_up == TierUp::Never || code.level < Level::O2 {
+            return Vec::new();
+        }
+        let table = self.table.lock();
+        let find = |callee: &Callee| match table.bindings.get(&callee.name).map(|bound| &bound.definition) {
+            Some(bound) if bound.function().arity() == callee.arity => {
+                Found::Definition(bound.function().clone())
+            }
+            Some(_) => Found::Nothing,
+            None if jit.hosts.get(callee.name).is_some() => Found::Host,
+            None => Found::Nothing,
+        };
+        let callees = certain::callees(function, &find);
+        let pending = |function: &Arc<Function>| {
+            let binding = table.bindings.get(&function.name)?;
+            (binding.state == State::Pending).then(|| binding.definition.clone())
+        };
+        callees.iter().filter_map(pending).collect()
     }
 
     /// Whether a bound definition calls `name` with another number of arguments

@@ -46,6 +46,11 @@ pub trait Tapes {
     /// Whether calls of a function go to its tape.
     fn takes(&mut self, name: Name, is_compiled: bool) -> bool;
 
+    /// Whether there may be any.
+    fn may_take(&self) -> bool {
+        true
+    }
+
     /// Calls it; `from` says where the code calls.
     ///
     /// # Errors
@@ -64,6 +69,10 @@ pub struct NoTapes;
 
 impl Tapes for NoTapes {
     fn takes(&mut self, _: Name, _: bool) -> bool {
+        false
+    }
+
+    fn may_take(&self) -> bool {
         false
     }
 
@@ -249,26 +258,12 @@ impl Instance {
     /// # Errors
     /// When no worker can be started.
     pub fn submit(&self) -> Result<(), Failure> {
-        let definitions = self.asked(&self.soon.take());
+        let definitions = asked(&self.jit, &self.bindings, &self.soon.take());
         if definitions.is_empty() {
             return Ok(());
         }
         let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
         self.jit.later(move || _ = batch::make(&jit, &bindings, &definitions))
-    }
-
-    /// Those of the definitions that are bound and have no code; their code is
-    /// asked for.
-    fn asked(&self, definitions: &[Arc<Definition>]) -> Vec<Arc<Definition>> {
-        let call = |definition: &Arc<Definition>| {
-            let function = definition.function();
-            let target = Target { name: function.name, arity: function.arity() };
-            match self.bindings.call(&self.jit.slots, target) {
-                Call::Wait(bound) if Arc::ptr_eq(&bound, definition) => Some(bound),
-                Call::Wait(_) | Call::Ready(_) | Call::Undefined | Call::Stale(_) => None,
-            }
-        };
-        definitions.iter().filter_map(call).collect()
     }
 
     /// Makes the code of every pending definition, on all workers, and waits.
@@ -279,7 +274,7 @@ impl Instance {
         self.submit()?;
         let all = self.bindings.all().into_iter().map(|(_, definition)| definition);
         let waiting: Vec<_> = all.filter(|definition| definition.body().is_none()).collect();
-        let waiting = self.asked(&waiting);
+        let waiting = asked(&self.jit, &self.bindings, &waiting);
         let share = waiting.len().div_ceil(self.jit.options.workers.max(1));
         let ask = |part: &[Arc<Definition>]| {
             let (jit, bindings, part) = (self.jit.clone(), self.bindings.clone(), part.to_vec());
@@ -312,9 +307,12 @@ impl Instance {
         output: &mut dyn Output,
         tapes: &mut dyn Tapes,
     ) -> Result<f64, Stopped> {
+        let start = Instant::now();
+        if !tapes.may_take() {
+            compile_ahead(&self.jit, &self.bindings, expression)?;
+        }
         let plan = self.bindings.plan(&self.jit, expression, None);
         let plan = Plan { options: codegen::Options { hot_after: None, ..plan.options }, ..plan };
-        let start = Instant::now();
         let code = self.jit.expression(expression, plan, &self.stopper());
         self.waited.set(self.waited.get() + nanoseconds(start.elapsed()));
         let code = code?;
@@ -577,6 +575,33 @@ impl Instance {
     }
 }
 
+/// Compiles what a function with a loop is certain to call, so that it can be
+/// inlined there. What cannot be compiled says so when it is called.
+fn compile_ahead(jit: &Arc<Jit>, bindings: &Arc<Bindings>, function: &Arc<Function>) -> Result<(), Failure> {
+    let definitions = asked(jit, bindings, &bindings.certain(jit, function));
+    if definitions.is_empty() {
+        return Ok(());
+    }
+    let stopper = Stopper::new(bindings.memory().clone());
+    let (jit_of_worker, bindings) = (jit.clone(), bindings.clone());
+    let made = jit.wait_for(Some(&stopper), move || batch::make(&jit_of_worker, &bindings, &definitions))?;
+    made.or(Ok(()))
+}
+
+/// Those of the definitions that are bound and have no code; their code is
+/// asked for.
+fn asked(jit: &Jit, bindings: &Bindings, definitions: &[Arc<Definition>]) -> Vec<Arc<Definition>> {
+    let call = |definition: &Arc<Definition>| {
+        let function = definition.function();
+        let target = Target { name: function.name, arity: function.arity() };
+        match bindings.call(&jit.slots, target) {
+            Call::Wait(bound) if Arc::ptr_eq(&bound, definition) => Some(bound),
+            Call::Wait(_) | Call::Ready(_) | Call::Undefined | Call::Stale(_) => None,
+        }
+    };
+    definitions.iter().filter_map(call).collect()
+}
+
 /// The body of a definition, made if need be; the binding follows.
 fn materialize(
     jit: &Arc<Jit>,
@@ -630,7 +655,12 @@ impl Run<'_> {
     fn body_of(&mut self, target: Target) -> Result<usize, Failure> {
         match self.bindings.call(&self.jit.slots, target) {
             Call::Ready(body) => Ok(body),
-            Call::Wait(definition) => materialize(self.jit, self.bindings, &definition),
+            Call::Wait(definition) => {
+                if !self.tapes.may_take() {
+                    compile_ahead(self.jit, self.bindings, definition.function())?;
+                }
+                materialize(self.jit, self.bindings, &definition)
+            }
             Call::Stale(definition) => Err(Failure::Stale {
                 callee: definition.function().clone(),
                 passed: target.arity,

@@ -91,7 +91,7 @@ impl TierUp {
 }
 
 /// A larger function is not inlined; in nodes.
-const SMALL: usize = 60;
+pub(super) const SMALL: usize = 60;
 
 /// So much is inlined into one function at most; in nodes.
 const BUDGET: usize = 1500;

@@ -603,3 +603,24 @@ fn eager_definitions_are_compiled_in_batches_and_given_up_one_by_one() {
     assert_eq!(last.materialized, 200);
     assert!(last.code_bytes <= first.code_bytes * 2, "{first:?}, {last:?}");
 }
+
+#[test]
+fn what_a_loop_may_not_call_stays_pending() {
+    let mut context = context();
+    let define = "def a(x) x * 2 def b(x) if x > 5 then a(x) else x def c(x) a(x) + 1 def d(x) x";
+    context.eval(define).unwrap();
+    let states = |context: &Context| ["a", "b", "c", "d"].map(|name| context.state(name).unwrap());
+    assert_eq!(context.eval("for i = 0, i < 3 in b(i)").unwrap(), Some(0.0));
+    assert_eq!(states(&context), [State::Pending, State::Materialized, State::Pending, State::Pending]);
+    assert_eq!(context.stats().ir_generated, 1);
+    assert_eq!(code(context.eval("for i = 0, i < 3 in missing(i) + d(i)")), Code::UndefinedFunction);
+    assert_eq!(context.state("d"), Some(State::Pending), "the call before it has failed");
+    assert_eq!(context.eval("for i = 0, i < 3 in (i && d(i)) + c(i)").unwrap(), Some(0.0));
+    assert_eq!(states(&context), [State::Materialized; 4]);
+    assert_eq!(context.stats().ir_generated, 4);
+    // What was inlined into a loop is seen anew.
+    context.eval("def sum(n) var s = 0 in (for i = 1, i < n in s = s + c(i)) + s").unwrap();
+    assert_eq!(context.eval("sum(3)").unwrap(), Some(15.0));
+    context.eval("def a(x) x * 3").unwrap();
+    assert_eq!(context.eval("sum(3)").unwrap(), Some(21.0));
+}
