@@ -59,9 +59,6 @@ pub struct Options {
     pub level: Level,
     /// Whether it counts function entries and loop rounds.
     pub counts_fuel: bool,
-    /// At which call a function says that it is hot, by calling
-    /// [`crate::abi::HOT`]; never if `None`.
-    pub hot_after: Option<u32>,
 }
 
 /// What is compiled into one object.
@@ -74,6 +71,9 @@ pub struct Body<'a> {
     /// Functions whose calls are replaced by their bodies. Each may call those
     /// before it in the same way; all other calls go through slots.
     pub inline: &'a [Arc<Function>],
+    /// At which call it says that it is hot, by calling [`crate::abi::HOT`];
+    /// never if `None`.
+    pub hot_after: Option<u32>,
     /// Where its code begins, if not at the beginning.
     pub round: Option<Round>,
 }
@@ -247,7 +247,8 @@ impl Compiler {
     ) -> Result<T, CodegenError> {
         let lower = |module: &Module<'_>| {
             functions.iter().try_for_each(|(function, symbol)| {
-                lower::body(module, Body { function, symbol, inline: &[], round: None }, names, options)
+                let body = Body { function, symbol, inline: &[], hot_after: None, round: None };
+                lower::body(module, body, names, options)
             })
         };
         self.compile(options.level, lower, output)

@@ -134,7 +134,6 @@ impl Engine {
             code: codegen::Options {
                 level: shared.config.level,
                 counts_fuel: shared.config.limits.fuel.is_some(),
-                hot_after: None,
             },
             tier_up: match shared.config.mode {
                 Mode::Lazy | Mode::Tiered => shared.config.tier_up,

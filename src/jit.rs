@@ -50,7 +50,6 @@ use slots::Slots;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
-use tier::Plan;
 use worker::{Announcement, Urgency, Workers};
 
 /// A number that many threads add to.
@@ -114,7 +113,7 @@ pub struct Jit {
     options: Options,
     counters: Arc<Counters>,
     generations: Mutex<FxHashMap<Name, u32>>,
-    expression: AtomicU64,
+    continuations: AtomicU64,
     removed_symbols: AtomicU64,
     thunks: Mutex<FxHashMap<Name, usize>>,
     code: Arc<CodeMap>,
@@ -155,7 +154,7 @@ impl Jit {
             options,
             counters: Arc::default(),
             generations: Mutex::default(),
-            expression: AtomicU64::new(0),
+            continuations: AtomicU64::new(0),
             removed_symbols: AtomicU64::new(0),
             thunks: Mutex::default(),
             code: Arc::default(),
@@ -195,30 +194,6 @@ impl Jit {
         *next = next.wrapping_add(1);
         drop(generations);
         Definition::new(function, generation)
-    }
-
-    /// Compiles a top-level expression.
-    fn expression(
-        self: &Arc<Self>,
-        function: &Arc<Function>,
-        plan: Plan,
-        stopper: &Stopper,
-    ) -> Result<Linked, Failure> {
-        let number = self.expression.fetch_add(1, Ordering::Relaxed);
-        let (jit, function) = (self.clone(), function.clone());
-        let symbol = format!("$expression${number}");
-        self.wait_for(Some(stopper), move || definition::expression(&jit, &function, &symbol, &plan))?
-    }
-
-    /// The body of a definition, made as planned if it is not there.
-    fn body(
-        self: &Arc<Self>,
-        definition: &Arc<Definition>,
-        plan: Plan,
-        stopper: Option<&Stopper>,
-    ) -> Result<usize, Failure> {
-        let (jit, definition) = (self.clone(), definition.clone());
-        self.wait_for(stopper, move || definition.materialize(&jit, plan))?
     }
 
     /// The address that calls of a host function go to: its own, or for a

@@ -222,8 +222,7 @@ fn compile(
     let work = || {
         let mut compiler = Compiler::new();
         let names = engine.names();
-        let options =
-            codegen::Options { level: options.level(), counts_fuel: options.fuel.is_some(), hot_after: None };
+        let options = codegen::Options { level: options.level(), counts_fuel: options.fuel.is_some() };
         match stage {
             Stage::Asm => compiler.assembly(functions, names, options).map(String::into_bytes),
             Stage::Obj => compiler.objects(functions, names, options),

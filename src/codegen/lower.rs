@@ -52,7 +52,7 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
         direct.extend(itself);
         let job =
             Job { module, source: callee, function: copy, round: None, direct: &direct, names, options };
-        job.lower(options.counts_fuel, false)?;
+        job.lower(options.counts_fuel, None)?;
         direct.remove(&(root.name, root.arity()));
         direct.insert((callee.name, callee.arity()), copy);
     }
@@ -63,7 +63,7 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
     for _ in 0..recursion::levels(root, options.level) {
         let copy = types.define_copy(module, root.arity());
         let job = Job { module, source: root, function: copy, round: None, direct: &direct, names, options };
-        job.lower(options.counts_fuel, false)?;
+        job.lower(options.counts_fuel, None)?;
         direct.insert((root.name, root.arity()), copy);
     }
     // A function that calls nothing cannot recur, and its frame fits the
@@ -75,7 +75,7 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
     // A round that has begun is paid for, and whoever goes on has checked.
     let checks = checks && body.round.is_none();
     Job { module, source: root, function: main, round: body.round, direct: &direct, names, options }
-        .lower(checks, true)
+        .lower(checks, body.hot_after.filter(|_| !is_expression))
 }
 
 /// Functions of so many nodes have frames of a few KiB at most.
@@ -132,12 +132,12 @@ struct Job<'m, 'c> {
 
 impl Job<'_, '_> {
     /// Builds the body. `checks`: whether it begins with a stack check;
-    /// `is_main`: whether it is the body itself, not a copy to be inlined.
-    fn lower(self, checks: bool, is_main: bool) -> Result<()> {
+    /// `hot_after`: at which call it says that it is hot, if it counts them.
+    fn lower(self, checks: bool, hot_after: Option<u32>) -> Result<()> {
         let nodes = &self.source.nodes;
         let late = late_checks(nodes).filter(|_| checks && !self.options.counts_fuel);
         let mut lowering = Lowering::new(self)?;
-        lowering.prologue(checks && late.is_none(), is_main)?;
+        lowering.prologue(checks && late.is_none(), hot_after)?;
         for (at, node) in (0..).zip(nodes) {
             lowering.at = at;
             lowering.node(*node)?;
@@ -231,7 +231,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
 
     /// Gives every local a place, stores the parameters, checks the stack,
     /// counts the call.
-    fn prologue(&mut self, checks: bool, is_main: bool) -> Result<()> {
+    fn prologue(&mut self, checks: bool, hot_after: Option<u32>) -> Result<()> {
         let mut passed = Vec::new();
         let waiting = self.round.as_ref().map(|entrance| entrance.round.values);
         let arity = waiting.map_or(self.source.arity(), |values| self.source.locals + values);
@@ -267,10 +267,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         if checks {
             self.stop_check()?;
         }
-        match self.options.hot_after {
-            Some(calls) if is_main => self.count_call(calls),
-            Some(_) | None => Ok(()),
-        }
+        hot_after.map_or(Ok(()), |calls| self.count_call(calls))
     }
 
     /// Counts down a word of the object's own, and tells the runtime when it

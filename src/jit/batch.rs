@@ -1,4 +1,4 @@
-//! Batches: definitions that are compiled together, ahead of their calls.
+//! Batches: definitions that are compiled together.
 //!
 //! What LLVM and the linker do once for a module costs more than a small
 //! function, so many functions in one object take much less time. Their memory
@@ -10,6 +10,7 @@ use super::definition::{Definition, link};
 use super::tier::Plan;
 use crate::codegen::is_large;
 use crate::failure::Failure;
+use crate::sema::checked::EXPRESSION;
 use std::sync::Arc;
 
 /// So many definitions go into one batch. Whoever waits for one of them waits
@@ -26,12 +27,22 @@ pub(super) fn make(
     bindings: &Bindings,
     definitions: &[Arc<Definition>],
 ) -> Result<(), Failure> {
+    let plan = |definition: &Arc<Definition>| bindings.plan(jit, definition.function(), None);
+    make_as(jit, bindings, definitions.iter().map(|definition| (definition.clone(), plan(definition))))
+}
+
+/// The same, each as it is planned.
+pub(super) fn make_as(
+    jit: &Arc<Jit>,
+    bindings: &Bindings,
+    parts: impl Iterator<Item = Part>,
+) -> Result<(), Failure> {
     let mut result = Ok(());
-    let claimed = definitions.iter().filter(|definition| definition.claim());
-    let plan =
-        |definition: &Arc<Definition>| (definition.clone(), bindings.plan(jit, definition.function(), None));
-    for group in groups(claimed.map(plan).collect()) {
-        jit.counters.ir_generated.add(group.len() as u64);
+    for group in groups(parts.filter(|(definition, _)| definition.claim())) {
+        let is_expression = |part: &&Part| jit.names.text(part.0.function().name) == EXPRESSION;
+        let expressions = group.iter().filter(is_expression).count();
+        jit.counters.expressions.add(expressions as u64);
+        jit.counters.ir_generated.add((group.len() - expressions) as u64);
         let parts = group.iter().map(|(definition, plan)| (&**definition, plan.clone())).collect();
         let code = match link(jit, parts, "") {
             Ok(code) => code.into_iter().map(Ok).collect(),
@@ -50,11 +61,34 @@ pub(super) fn make(
     result
 }
 
-type Part = (Arc<Definition>, Plan);
+/// The body of a definition, made together with those that it is
+/// [certain to call](super::certain); on a worker.
+///
+/// # Errors
+/// What the compiler says of the definition; what it says of the others, it
+/// says again when they are called.
+pub(super) fn body(
+    jit: &Arc<Jit>,
+    bindings: &Bindings,
+    definition: &Arc<Definition>,
+    mut certain: Vec<Arc<Definition>>,
+) -> Result<usize, Failure> {
+    if definition.function().has_loop() {
+        // A loop inlines what is there before it.
+        let _ = make(jit, bindings, &certain);
+        certain.clear();
+    }
+    certain.insert(0, definition.clone());
+    let _ = make(jit, bindings, &certain);
+    definition.wait()
+}
+
+/// What is to be made, and how.
+pub(super) type Part = (Arc<Definition>, Plan);
 
 /// Puts together what can be in one object: what is made in the same way. A
 /// large function is alone.
-fn groups(parts: Vec<Part>) -> Vec<Vec<Part>> {
+fn groups(parts: impl Iterator<Item = Part>) -> Vec<Vec<Part>> {
     let mut groups: Vec<Vec<Part>> = Vec::new();
     for part in parts {
         let is_alone = |part: &Part| is_large(part.0.function());

@@ -4,7 +4,7 @@
 //! this module carries out the [`Action`]s. Workers that finish ahead of a
 //! first call come in the same way as the context's own thread.
 
-use super::certain::{self, Found};
+use super::certain;
 use super::code::Code;
 use super::definition::Definition;
 use super::slots::{Slots, Target};
@@ -76,6 +76,19 @@ impl Table {
         binding.definition
     }
 
+    /// What a call finds.
+    fn found(&self, jit: &Jit, callee: &Callee) -> Found {
+        match self.bindings.get(&callee.name) {
+            Some(Binding { state, definition, .. }) if definition.function().arity() == callee.arity => {
+                Found::Definition(*state, definition.clone())
+            }
+            Some(_) => Found::Nothing,
+            None if jit.hosts.get(callee.name).is_some() => Found::Host,
+            None if jit.hosts.foreign(callee.name).is_some() => Found::Foreign,
+            None => Found::Nothing,
+        }
+    }
+
     /// Whether everything that was inlined is still what its name means.
     fn is_current(&self, inlined: &[Arc<Function>]) -> bool {
         inlined.iter().all(|function| {
@@ -104,6 +117,18 @@ struct Binding {
     definition: Arc<Definition>,
     /// When its code was first asked for.
     asked: Option<Instant>,
+}
+
+/// What a call finds.
+pub(super) enum Found {
+    /// A definition that takes so many arguments.
+    Definition(State, Arc<Definition>),
+    /// A host function.
+    Host,
+    /// A function of the process, if the program has declared it.
+    Foreign,
+    /// Nothing that fits.
+    Nothing,
 }
 
 /// What a call has to do.
@@ -307,35 +332,20 @@ impl Bindings {
             let is_called = binding.state == State::Materialized || ran(name);
             is_called.then(|| binding.definition.function().clone())
         };
-        let fits = |callee: &Callee| match table.bindings.get(&callee.name) {
-            Some(binding) => binding.definition.function().arity() == callee.arity,
-            None => jit.hosts.get(callee.name).is_some() || jit.hosts.foreign(callee.name).is_some(),
-        };
+        let fits = |callee: &Callee| !matches!(table.found(jit, callee), Found::Nothing);
         tier_up.plan(tier, function, code, &Callees { called: &called, fits: &fits })
     }
 
-    /// The definitions without code that a function with a loop is certain to
-    /// call, where they could be inlined.
+    /// The pending definitions that a function is certain to call and that
+    /// gain by being compiled before it, or with it.
     pub(super) fn certain(&self, jit: &Jit, function: &Function) -> Vec<Arc<Definition>> {
         let Options { code, tier_up, .. } = jit.options;
-        if tier_up == TierUp::Never || code.level < Level::O2 {
+        let inlines = tier_up != TierUp::Never && code.level >= Level::O2;
+        if function.callees.is_empty() || (function.has_loop() && !inlines) {
             return Vec::new();
         }
         let table = self.table.lock();
-        let find = |callee: &Callee| match table.bindings.get(&callee.name).map(|bound| &bound.definition) {
-            Some(bound) if bound.function().arity() == callee.arity => {
-                Found::Definition(bound.function().clone())
-            }
-            Some(_) => Found::Nothing,
-            None if jit.hosts.get(callee.name).is_some() => Found::Host,
-            None => Found::Nothing,
-        };
-        let callees = certain::callees(function, &find);
-        let pending = |function: &Arc<Function>| {
-            let binding = table.bindings.get(&function.name)?;
-            (binding.state == State::Pending).then(|| binding.definition.clone())
-        };
-        callees.iter().filter_map(pending).collect()
+        certain::callees(function, &|callee| table.found(jit, callee))
     }
 
     /// Whether a bound definition calls `name` with another number of arguments

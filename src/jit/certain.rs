@@ -3,56 +3,59 @@
 //!
 //! A loop is compiled when it begins, and its code stays until it ends. So that
 //! what it calls can be inlined, callees it is certain to call are compiled
-//! before it; a callee it may never call is left alone.
+//! before it. What code without loops is certain to call is compiled together
+//! with it, which is quicker. A callee that may never be called is left alone.
 
+use super::bindings::Found;
+use super::definition::Definition;
+use super::state::State;
 use super::tier::SMALL;
 use crate::name::Name;
 use crate::sema::checked::{Callee, Function, Node};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// So many functions are compiled ahead of a loop at most.
-const MOST: usize = 64;
+/// So many definitions are looked for at most.
+const MOST: usize = 1024;
 
-/// What a call finds.
-pub(super) enum Found {
-    /// A definition that takes so many arguments.
-    Definition(Arc<Function>),
-    /// A host function.
-    Host,
-    /// Nothing that fits.
-    Nothing,
-}
+/// So deep in the calls.
+const DEEPEST: usize = 64;
 
-/// The small functions that a function with a loop is certain to call, those
-/// that they are certain to call, and so on, callees first. None if one of the
-/// calls would fail: what comes behind it is not certain then.
-pub(super) fn callees(function: &Function, find: &dyn Fn(&Callee) -> Found) -> Vec<Arc<Function>> {
-    let mut search = Search { find, visited: vec![function.name], found: Vec::new() };
-    let has_loop = function.nodes.contains(&Node::For);
-    if has_loop && search.calls(function).is_some() { search.found } else { Vec::new() }
+/// The pending definitions that a function is certain to call, those that they
+/// are certain to call, and so on, in the order of the calls: for a function
+/// with a loop the small ones, otherwise those without loops. None if one of
+/// the calls would fail: what comes behind it is not certain then.
+pub(super) fn callees(function: &Function, find: &dyn Fn(&Callee) -> Found) -> Vec<Arc<Definition>> {
+    let (visited, found) = (FxHashSet::from_iter([function.name]), Vec::new());
+    let mut search = Search { find, is_inlined: function.has_loop(), visited, found };
+    search.calls(function, 0).map_or_else(Vec::new, |()| search.found)
 }
 
 struct Search<'a> {
     find: &'a dyn Fn(&Callee) -> Found,
-    visited: Vec<Name>,
-    found: Vec<Arc<Function>>,
+    is_inlined: bool,
+    visited: FxHashSet<Name>,
+    found: Vec<Arc<Definition>>,
 }
 
 impl Search<'_> {
     /// `None` if a call would fail.
-    fn calls(&mut self, function: &Function) -> Option<()> {
+    fn calls(&mut self, function: &Function, depth: usize) -> Option<()> {
         for callee in certain(function) {
-            let found = match (self.find)(callee) {
-                Found::Definition(found) => found,
-                Found::Host => continue,
-                Found::Nothing => return None,
+            let definition = match (self.find)(callee) {
+                Found::Definition(State::Pending, definition) => definition,
+                Found::Definition(..) | Found::Host => continue,
+                Found::Foreign | Found::Nothing => return None,
             };
-            if self.visited.len() > MOST || self.visited.contains(&found.name) || found.nodes.len() > SMALL {
+            let found = definition.function().clone();
+            let is_wanted = if self.is_inlined { found.nodes.len() <= SMALL } else { !found.has_loop() };
+            if !is_wanted || self.found.len() >= MOST || !self.visited.insert(found.name) {
                 continue;
             }
-            self.visited.push(found.name);
-            self.calls(&found)?;
-            self.found.push(found);
+            self.found.push(definition);
+            if depth < DEEPEST {
+                self.calls(&found, depth + 1)?;
+            }
         }
         Some(())
     }

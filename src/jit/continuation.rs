@@ -53,12 +53,13 @@ impl Continuation {
 
     /// Makes the code; on a worker.
     pub(super) fn make(&self, jit: &Jit, plan: &Plan) {
-        let number = jit.expression.fetch_add(1, Ordering::Relaxed);
+        let number = jit.continuations.fetch_add(1, Ordering::Relaxed);
         let symbol = format!("$continuation${number}");
         let body = codegen::Body {
             function: &self.function,
             symbol: &symbol,
             inline: &plan.inline,
+            hot_after: None,
             round: Some(self.round),
         };
         let object = with_compiler(|compiler| compiler.object(&[body], &jit.names, plan.options));

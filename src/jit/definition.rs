@@ -15,7 +15,7 @@ use crate::codegen;
 use crate::failure::Failure;
 use crate::name::Names;
 use crate::orc::{MaterializationUnit, Responsibility, SymbolFlags};
-use crate::sema::checked::Function;
+use crate::sema::checked::{EXPRESSION, Function};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,13 +41,6 @@ enum Progress {
     Linked(Code),
     /// It could not be made; who asks next tries again.
     Failed(Box<Failure>),
-}
-
-/// The first to ask for a body makes it, the others wait.
-enum Request {
-    Make,
-    Wait,
-    Ready(usize),
 }
 
 impl Definition {
@@ -105,31 +98,20 @@ impl Definition {
         }
     }
 
-    /// The address of the body; makes it as planned on this thread, which must
-    /// be a worker, or waits for the thread that does.
-    pub(super) fn materialize(&self, jit: &Arc<Jit>, plan: Plan) -> Result<usize, Failure> {
-        match self.request() {
-            Request::Make => self.make(jit, plan),
-            Request::Wait => self.wait(),
-            Request::Ready(body) => Ok(body),
-        }
-    }
-
-    fn request(&self) -> Request {
+    /// Whether the caller is to make the body, and to say when it is
+    /// [`made`](Self::made).
+    pub(super) fn claim(&self) -> bool {
         let mut progress = self.progress.lock();
-        match &*progress {
-            Progress::Idle | Progress::Failed(_) => {
-                *progress = Progress::Busy;
-                Request::Make
-            }
-            Progress::Busy => Request::Wait,
-            Progress::Linked(code) => Request::Ready(code.body()),
+        let is_free = matches!(*progress, Progress::Idle | Progress::Failed(_));
+        if is_free {
+            *progress = Progress::Busy;
         }
+        is_free
     }
 
-    fn make(&self, jit: &Arc<Jit>, plan: Plan) -> Result<usize, Failure> {
-        jit.counters.ir_generated.add(1);
-        self.made(self.link(jit, plan, ""))
+    /// Whether somebody is making the body.
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(*self.progress.lock(), Progress::Busy)
     }
 
     /// Whoever [`claim`](Self::claim)ed the definition is done.
@@ -146,12 +128,6 @@ impl Definition {
         result
     }
 
-    /// Whether the caller is to make the body, and to say when it is
-    /// [`made`](Self::made).
-    pub(super) fn claim(&self) -> bool {
-        matches!(self.request(), Request::Make)
-    }
-
     /// Makes code for the definition, without putting it to use; on a worker.
     /// `suffix` distinguishes its symbol from that of other code for it.
     pub(super) fn link(&self, jit: &Arc<Jit>, plan: Plan, suffix: &str) -> Result<Code, Failure> {
@@ -161,14 +137,15 @@ impl Definition {
 
     /// `fib$impl`; for later definitions of the name with a number.
     fn symbol(&self, names: &Names) -> String {
-        let name = names.text(self.function.name);
-        match self.generation {
-            0 => format!("{name}$impl"),
-            later => format!("{name}$impl${later}"),
+        match (names.text(self.function.name), self.generation) {
+            (EXPRESSION, number) => format!("$expression${number}"),
+            (name, 0) => format!("{name}$impl"),
+            (name, later) => format!("{name}$impl${later}"),
         }
     }
 
-    fn wait(&self) -> Result<usize, Failure> {
+    /// The address of the body, once whoever makes it is done.
+    pub(super) fn wait(&self) -> Result<usize, Failure> {
         let mut progress = self.progress.lock();
         loop {
             match &*progress {
@@ -237,6 +214,7 @@ impl Body {
             function: &self.function,
             symbol: &self.symbol,
             inline: &self.plan.inline,
+            hot_after: self.plan.hot_after,
             round: None,
         }
     }
@@ -263,21 +241,4 @@ impl MaterializationUnit for Promise {
             Err(error) => responsibility.fail(error.to_string()),
         }
     }
-}
-
-/// Makes a top-level expression's code; on a worker. It is freed when dropped.
-pub(super) fn expression(
-    jit: &Arc<Jit>,
-    function: &Arc<Function>,
-    symbol: &str,
-    plan: &Plan,
-) -> Result<Linked, Failure> {
-    let fail = |message: String| Failure::Compile { function: function.clone(), message };
-    let body = codegen::Body { function, symbol, inline: &plan.inline, round: None };
-    let object = with_compiler(|compiler| compiler.object(&[body], &jit.names, plan.options))
-        .map_err(|error| fail(error.to_string()))?;
-    let linked = jit.link(&object, symbol, Some(function)).map_err(fail)?;
-    jit.counters.expressions.add(1);
-    jit.note_removed_symbol();
-    Ok(linked)
 }

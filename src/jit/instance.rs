@@ -2,7 +2,6 @@
 
 use super::batch;
 use super::bindings::{Bindings, Call, Observer};
-use super::code::Linked;
 use super::code_map::Finder;
 use super::continuation::Continuation;
 use super::definition::Definition;
@@ -11,7 +10,7 @@ use super::slots::Target;
 use super::state::{Event, State};
 use super::tier::{Plan, Tier};
 use super::{Jit, nanoseconds};
-use crate::codegen::{self, Round};
+use crate::codegen::Round;
 use crate::failure::{Defined, Failure, Stopped, Trace};
 use crate::host::{HostError, Output};
 use crate::name::Name;
@@ -104,7 +103,11 @@ impl Bound {
 }
 
 /// Code without a name, kept to be run many times.
-pub struct Formula(Linked);
+pub struct Formula {
+    body: usize,
+    /// Keeps it.
+    _definition: Arc<Definition>,
+}
 
 impl Instance {
     /// A context without bindings, whose code works on `memory` and runs on a
@@ -231,14 +234,7 @@ impl Instance {
     /// When no worker can be started.
     pub fn prepare(&self, name: Name) -> Result<(), Failure> {
         let Some((_, definition)) = self.bindings.get(name) else { return Ok(()) };
-        let target = Target { name, arity: definition.function().arity() };
-        let Call::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
-        let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
-        self.jit.later(move || {
-            let plan = bindings.plan(&jit, definition.function(), None);
-            let body = definition.materialize(&jit, plan).ok();
-            bindings.finished(&jit, &definition, body);
-        })
+        make_later(&self.jit, &self.bindings, asked(&self.jit, &self.bindings, vec![definition]))
     }
 
     /// Has the code of a function made ahead of its first call, together with
@@ -258,12 +254,7 @@ impl Instance {
     /// # Errors
     /// When no worker can be started.
     pub fn submit(&self) -> Result<(), Failure> {
-        let definitions = asked(&self.jit, &self.bindings, &self.soon.take());
-        if definitions.is_empty() {
-            return Ok(());
-        }
-        let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
-        self.jit.later(move || _ = batch::make(&jit, &bindings, &definitions))
+        make_later(&self.jit, &self.bindings, asked(&self.jit, &self.bindings, self.soon.take()))
     }
 
     /// Makes the code of every pending definition, on all workers, and waits.
@@ -274,7 +265,7 @@ impl Instance {
         self.submit()?;
         let all = self.bindings.all().into_iter().map(|(_, definition)| definition);
         let waiting: Vec<_> = all.filter(|definition| definition.body().is_none()).collect();
-        let waiting = asked(&self.jit, &self.bindings, &waiting);
+        let waiting = asked(&self.jit, &self.bindings, waiting);
         let share = waiting.len().div_ceil(self.jit.options.workers.max(1));
         let ask = |part: &[Arc<Definition>]| {
             let (jit, bindings, part) = (self.jit.clone(), self.bindings.clone(), part.to_vec());
@@ -285,16 +276,12 @@ impl Instance {
         for answer in answers {
             result = result.and(self.jit.await_answer(&*answer?, Some(&self.stopper()))?);
         }
-        // What another thread was at is waited for as well.
-        for definition in &waiting {
-            result = result.and(self.materialize(definition).map(|_| ()));
+        // What another worker was at is waited for as well.
+        for definition in waiting.into_iter().filter(|definition| definition.is_busy()) {
+            let made = self.jit.wait_for(Some(&self.stopper()), move || definition.wait())?;
+            result = result.and(made.map(|_| ()));
         }
         result
-    }
-
-    /// The body of a definition, made if need be; the binding follows.
-    fn materialize(&self, definition: &Arc<Definition>) -> Result<usize, Failure> {
-        materialize(&self.jit, &self.bindings, definition)
     }
 
     /// Compiles a top-level expression, runs it and removes its code.
@@ -308,16 +295,12 @@ impl Instance {
         tapes: &mut dyn Tapes,
     ) -> Result<f64, Stopped> {
         let start = Instant::now();
-        if !tapes.may_take() {
-            compile_ahead(&self.jit, &self.bindings, expression)?;
-        }
-        let plan = self.bindings.plan(&self.jit, expression, None);
-        let plan = Plan { options: codegen::Options { hot_after: None, ..plan.options }, ..plan };
-        let code = self.jit.expression(expression, plan, &self.stopper());
+        let definition = self.jit.define(expression.clone());
+        let body = materialize(&self.jit, &self.bindings, &definition, tapes);
         self.waited.set(self.waited.get() + nanoseconds(start.elapsed()));
-        let code = code?;
+        let body = body?;
         let (start, waited) = (Instant::now(), self.waited.get());
-        let result = self.enter(|_| code.body(), Arguments::NONE, output, tapes);
+        let result = self.enter(|_| body, Arguments::NONE, output, tapes);
         let waited = self.waited.get() - waited;
         let run = nanoseconds(start.elapsed()).saturating_sub(waited);
         self.run_nanoseconds.set(self.run_nanoseconds.get() + run);
@@ -330,8 +313,25 @@ impl Instance {
     /// Why it could not be compiled.
     pub fn formula(&self, function: &Arc<Function>) -> Result<Formula, Failure> {
         // Nothing is inlined: it is to see what its callees mean later.
-        let plan = Plan { tier: Tier::Full, options: self.jit.options.code, inline: Vec::new() };
-        self.jit.expression(function, plan, &self.stopper()).map(Formula)
+        let options = self.jit.options.code;
+        let plan = Plan { tier: Tier::Full, options, inline: Vec::new(), hot_after: None };
+        let definition = self.jit.define(function.clone());
+        let body = self.make_as(&definition, plan, Some(&self.stopper()))?;
+        Ok(Formula { body, _definition: definition })
+    }
+
+    /// The body of a definition, made as planned if it is not there.
+    fn make_as(
+        &self,
+        definition: &Arc<Definition>,
+        plan: Plan,
+        stopper: Option<&Stopper>,
+    ) -> Result<usize, Failure> {
+        let (jit, bindings, definition) = (self.jit.clone(), self.bindings.clone(), definition.clone());
+        self.jit.wait_for(stopper, move || {
+            let _ = batch::make_as(&jit, &bindings, std::iter::once((definition.clone(), plan)));
+            definition.wait()
+        })?
     }
 
     /// Runs such code; the number of arguments must be the function's.
@@ -346,7 +346,7 @@ impl Instance {
         tapes: &mut dyn Tapes,
     ) -> Result<f64, Stopped> {
         let mut room = [0.0; 8];
-        self.enter(|_| formula.0.body(), Arguments::new(arguments, &mut room), output, tapes)
+        self.enter(|_| formula.body, Arguments::new(arguments, &mut room), output, tapes)
     }
 
     /// Whether calls of a function with so many arguments need no tape: it is
@@ -388,15 +388,10 @@ impl Instance {
         let Call::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
         if waits {
             // Who is asked to stop meanwhile does so in the run that goes on.
-            let body = self.jit.body(&definition, plan, None);
-            self.bindings.finished(&self.jit, &definition, body.as_ref().ok().copied());
-            return body.map(|_| ());
+            return self.make_as(&definition, plan, None).map(|_| ());
         }
         let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
-        self.jit.later(move || {
-            let body = definition.materialize(&jit, plan).ok();
-            bindings.finished(&jit, &definition, body);
-        })
+        self.jit.later(move || _ = batch::make_as(&jit, &bindings, std::iter::once((definition, plan))))
     }
 
     /// Has code made for the rest of a function from a round of a loop on: in
@@ -575,48 +570,55 @@ impl Instance {
     }
 }
 
-/// Compiles what a function with a loop is certain to call, so that it can be
-/// inlined there. What cannot be compiled says so when it is called.
-fn compile_ahead(jit: &Arc<Jit>, bindings: &Arc<Bindings>, function: &Arc<Function>) -> Result<(), Failure> {
-    let definitions = asked(jit, bindings, &bindings.certain(jit, function));
-    if definitions.is_empty() {
-        return Ok(());
-    }
-    let stopper = Stopper::new(bindings.memory().clone());
-    let (jit_of_worker, bindings) = (jit.clone(), bindings.clone());
-    let made = jit.wait_for(Some(&stopper), move || batch::make(&jit_of_worker, &bindings, &definitions))?;
-    made.or(Ok(()))
-}
-
 /// Those of the definitions that are bound and have no code; their code is
 /// asked for.
-fn asked(jit: &Jit, bindings: &Bindings, definitions: &[Arc<Definition>]) -> Vec<Arc<Definition>> {
-    let call = |definition: &Arc<Definition>| {
+fn asked(jit: &Jit, bindings: &Bindings, mut definitions: Vec<Arc<Definition>>) -> Vec<Arc<Definition>> {
+    definitions.retain(|definition| {
         let function = definition.function();
         let target = Target { name: function.name, arity: function.arity() };
         match bindings.call(&jit.slots, target) {
-            Call::Wait(bound) if Arc::ptr_eq(&bound, definition) => Some(bound),
-            Call::Wait(_) | Call::Ready(_) | Call::Undefined | Call::Stale(_) => None,
+            Call::Wait(bound) => Arc::ptr_eq(&bound, definition),
+            Call::Ready(_) | Call::Undefined | Call::Stale(_) => false,
         }
-    };
-    definitions.iter().filter_map(call).collect()
+    });
+    definitions
 }
 
-/// The body of a definition, made if need be; the binding follows.
+/// Has a worker make the code of definitions, without waiting for it.
+fn make_later(
+    jit: &Arc<Jit>,
+    bindings: &Arc<Bindings>,
+    definitions: Vec<Arc<Definition>>,
+) -> Result<(), Failure> {
+    if definitions.is_empty() {
+        return Ok(());
+    }
+    let (jit_of_worker, bindings) = (jit.clone(), bindings.clone());
+    jit.later(move || _ = batch::make(&jit_of_worker, &bindings, &definitions))
+}
+
+/// The body of a definition, made if need be, together with what it is certain
+/// to call, unless that runs on tapes; the bindings follow.
 fn materialize(
     jit: &Arc<Jit>,
     bindings: &Arc<Bindings>,
     definition: &Arc<Definition>,
+    tapes: &dyn Tapes,
 ) -> Result<usize, Failure> {
-    let body = match definition.body() {
-        Some(body) => Ok(body),
-        None => {
-            let plan = bindings.plan(jit, definition.function(), None);
-            jit.body(definition, plan, Some(&Stopper::new(bindings.memory().clone())))
-        }
-    };
-    bindings.finished(jit, definition, body.as_ref().ok().copied());
-    body
+    if let Some(body) = definition.body() {
+        bindings.finished(jit, definition, Some(body));
+        return Ok(body);
+    }
+    let function = definition.function();
+    let certain = if tapes.may_take() { Vec::new() } else { bindings.certain(jit, function) };
+    let mut first = asked(jit, bindings, certain);
+    let rest = first.split_off(first.len().min(batch::SIZE - 1));
+    for batch in rest.chunks(batch::SIZE) {
+        make_later(jit, bindings, batch.to_vec())?;
+    }
+    let stopper = Stopper::new(bindings.memory().clone());
+    let (jit_of_worker, bindings, definition) = (jit.clone(), bindings.clone(), definition.clone());
+    jit.wait_for(Some(&stopper), move || batch::body(&jit_of_worker, &bindings, &definition, first))?
 }
 
 /// A run in progress: what it may ask for, and why it failed.
@@ -655,12 +657,7 @@ impl Run<'_> {
     fn body_of(&mut self, target: Target) -> Result<usize, Failure> {
         match self.bindings.call(&self.jit.slots, target) {
             Call::Ready(body) => Ok(body),
-            Call::Wait(definition) => {
-                if !self.tapes.may_take() {
-                    compile_ahead(self.jit, self.bindings, definition.function())?;
-                }
-                materialize(self.jit, self.bindings, &definition)
-            }
+            Call::Wait(definition) => materialize(self.jit, self.bindings, &definition, self.tapes),
             Call::Stale(definition) => Err(Failure::Stale {
                 callee: definition.function().clone(),
                 passed: target.arity,

@@ -30,6 +30,8 @@ pub(super) struct Plan {
     pub(super) options: Options,
     /// What is inlined.
     pub(super) inline: Vec<Arc<Function>>,
+    /// At which call the code says that it is hot.
+    pub(super) hot_after: Option<u32>,
 }
 
 /// What is known of the functions around the one that is compiled.
@@ -79,13 +81,13 @@ impl TierUp {
     ) -> Plan {
         match (tier, self) {
             (Tier::Quick, Self::After(calls)) => {
-                let options = Options { level: Level::O0, hot_after: Some(calls), ..options };
-                Plan { tier, options, inline: Vec::new() }
+                let options = Options { level: Level::O0, ..options };
+                Plan { tier, options, inline: Vec::new(), hot_after: Some(calls) }
             }
             (_, Self::After(_)) if options.level >= Level::O2 => {
-                Plan { tier, options, inline: inlinable(function, known) }
+                Plan { tier, options, inline: inlinable(function, known), hot_after: None }
             }
-            (Tier::Quick | Tier::Full, _) => Plan { tier, options, inline: Vec::new() },
+            (Tier::Quick | Tier::Full, _) => Plan { tier, options, inline: Vec::new(), hot_after: None },
         }
     }
 }

@@ -100,6 +100,11 @@ impl Function {
         self.parameters.len() as u32
     }
 
+    /// Whether it has a loop.
+    pub fn has_loop(&self) -> bool {
+        self.nodes.contains(&Node::For)
+    }
+
     /// Its text.
     pub fn text(&self) -> &str {
         self.source.slice(self.span)
