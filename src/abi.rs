@@ -45,6 +45,15 @@ pub struct Header {
     pub reach: AtomicUsize,
     /// Not 0 once code has been made that a tape may have waited for.
     pub news: AtomicUsize,
+    /// The routine that code calls when the stack check fails:
+    /// `void stop(context)`.
+    pub stop: AtomicUsize,
+    /// The routine that code calls when it has been called often:
+    /// `void hot(context)`.
+    pub hot: AtomicUsize,
+    /// The routine that a closure's thunk calls:
+    /// `double host(context, name, arguments, count)`.
+    pub host: AtomicUsize,
 }
 
 /// What all that runs the program of one context works on, compiled code and
@@ -82,6 +91,15 @@ impl Variables {
 /// Offset of the fuel counter.
 pub const FUEL: usize = std::mem::offset_of!(Header, fuel);
 
+/// Offset of the address of [`Header::stop`].
+pub const STOP: usize = std::mem::offset_of!(Header, stop);
+
+/// Offset of the address of [`Header::hot`].
+pub const HOT: usize = std::mem::offset_of!(Header, hot);
+
+/// Offset of the address of [`Header::host`].
+pub const HOST: usize = std::mem::offset_of!(Header, host);
+
 /// Offset of the first dispatch slot in an execution context, in bytes.
 pub const SLOTS: usize = 4096;
 
@@ -97,10 +115,6 @@ pub const VARIABLE_COUNT: usize = 1 << 20;
 /// Size of an execution context in bytes; almost all of it is never touched.
 pub const SIZE: usize = VARIABLES + VARIABLE_COUNT * 8;
 
-/// The routine that code calls when the stack check fails:
-/// `void kal$stop(context)`.
-pub const STOP: &str = "kal$stop";
-
 /// The routine that code calls before it makes a frame of [`SMALL_FRAME`] bytes
 /// or more, by LLVM's convention for stack probes: the size is in `rax`, and
 /// all registers are as they were for the function.
@@ -109,14 +123,6 @@ pub const PROBE: &str = "kal$probe";
 /// Frames below this size, in bytes, are made without asking. Several fit what
 /// is reserved below the stack limit.
 pub const SMALL_FRAME: &str = "32768";
-
-/// The routine that code calls when it has been called often:
-/// `void kal$hot(context)`.
-pub const HOT: &str = "kal$hot";
-
-/// The routine that a closure's thunk calls:
-/// `double kal$host(context, name, arguments, count)`.
-pub const HOST: &str = "kal$host";
 
 /// The library function behind `^`.
 pub const POW: &str = "kal$pow";

@@ -71,7 +71,7 @@ pub struct Body<'a> {
     /// Functions whose calls are replaced by their bodies. Each may call those
     /// before it in the same way; all other calls go through slots.
     pub inline: &'a [Arc<Function>],
-    /// At which call it says that it is hot, by calling [`crate::abi::HOT`];
+    /// At which call it says that it is hot, by calling [`crate::abi::Header::hot`];
     /// never if `None`.
     pub hot_after: Option<u32>,
     /// Where its code begins, if not at the beginning.
@@ -107,7 +107,7 @@ pub enum CodegenError {
 pub const LARGEST: usize = 1 << 20;
 
 /// The code that lets compiled code call a closure of the host: a function of
-/// doubles that puts them into memory and calls [`crate::abi::HOST`].
+/// doubles that puts them into memory and calls [`crate::abi::Header::host`].
 #[derive(Clone, Copy, Debug)]
 pub struct Thunk {
     /// What the runtime knows the closure by.

@@ -65,7 +65,9 @@ impl ExecutionMemory {
     /// # Errors
     /// When the system has no address space left.
     pub fn new() -> std::io::Result<Self> {
-        Memory::new(abi::SIZE).map(Self)
+        let memory = Self(Memory::new(abi::SIZE)?);
+        entry::provide_routines(memory.header());
+        Ok(memory)
     }
 
     #[inline]

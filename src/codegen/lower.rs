@@ -285,20 +285,18 @@ impl<'m, 'c> Lowering<'m, 'c> {
         self.rarely(is_hot, abi::HOT)
     }
 
-    /// Calls a routine of the runtime if `condition` holds, and goes on.
-    fn rarely(&self, condition: IntValue<'c>, routine: &str) -> Result<()> {
+    /// Calls the routine of the runtime that the context has at an offset if
+    /// `condition` holds, and goes on.
+    fn rarely(&self, condition: IntValue<'c>, routine: usize) -> Result<()> {
         let (call, go_on) = (self.block("rare"), self.block("go_on"));
         self.builder.build_conditional_branch(condition, call, go_on)?;
         self.builder.position_at_end(call);
-        let routine = self.module.get_function(routine).unwrap_or_else(|| {
-            let signature = self.types.context.void_type().fn_type(&[self.types.pointer.into()], false);
-            let routine = self.module.add_function(routine, signature, None);
-            for name in ["cold", "nounwind"] {
-                routine.add_attribute(AttributeLoc::Function, self.types.attribute(name));
-            }
-            routine
-        });
-        self.builder.build_call(routine, &[self.context.into()], "")?;
+        let routine = self.types.routine(&self.builder, self.context, routine)?;
+        let signature = self.types.context.void_type().fn_type(&[self.types.pointer.into()], false);
+        let call = self.builder.build_indirect_call(signature, routine, &[self.context.into()], "")?;
+        for name in ["cold", "nounwind"] {
+            call.add_attribute(AttributeLoc::Function, self.types.attribute(name));
+        }
         self.jump(go_on)?;
         self.builder.position_at_end(go_on);
         Ok(())

@@ -29,12 +29,12 @@ pub(super) fn define(module: &Module<'_>, thunk: Thunk, symbol: &str) -> Result<
     }
     let signature =
         types.double.fn_type(&[types.pointer.into(), i64.into(), types.pointer.into(), i64.into()], false);
-    let host = module.add_function(abi::HOST, signature, None);
+    let context = function.get_first_param().ok_or_else(missing)?.into_pointer_value();
+    let host = types.routine(&builder, context, abi::HOST)?;
     let closure = i64.const_int(thunk.closure, false);
-    let context = function.get_first_param().ok_or_else(missing)?;
     let arguments: [BasicMetadataValueEnum<'_>; 4] =
         [context.into(), closure.into(), array.into(), count.into()];
-    let call = builder.build_call(host, &arguments, "")?;
+    let call = builder.build_indirect_call(signature, host, &arguments, "")?;
     builder.build_return(Some(&result(call)?))?;
     Ok(())
 }

@@ -124,6 +124,20 @@ impl<'c> Types<'c> {
         Ok(Passed::Memory(place))
     }
 
+    /// A routine of the runtime, whose address the execution context has at an
+    /// offset of its header.
+    pub(super) fn routine(
+        &self,
+        builder: &Builder<'c>,
+        context: PointerValue<'c>,
+        offset: usize,
+    ) -> Result<PointerValue<'c>> {
+        let offset = self.context.i64_type().const_int(offset as u64, false);
+        // SAFETY: the offset is one inside of the header, where contexts begin.
+        let place = unsafe { builder.build_in_bounds_gep(self.context.i8_type(), context, &[offset], "")? };
+        Ok(builder.build_load(self.pointer, place, "")?.into_pointer_value())
+    }
+
     pub(super) fn attribute(&self, name: &str) -> Attribute {
         self.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0)
     }

@@ -290,13 +290,14 @@ pub fn refuse() -> usize {
 
 /// The address of a routine that compiled code calls by name.
 pub fn support(symbol: &str) -> Option<usize> {
-    match symbol {
-        abi::STOP => Some(stop_routine as *const () as usize),
-        abi::PROBE => Some(probe_routine as *const () as usize),
-        abi::HOT => Some(hot_routine as *const () as usize),
-        abi::HOST => Some(host_routine as *const () as usize),
-        _ => None,
-    }
+    (symbol == abi::PROBE).then_some(probe_routine as *const () as usize)
+}
+
+/// Puts the routines that compiled code finds through its context there.
+pub(super) fn provide_routines(header: &Header) {
+    header.stop.store(stop_routine as *const () as usize, Ordering::Relaxed);
+    header.hot.store(hot_routine as *const () as usize, Ordering::Relaxed);
+    header.host.store(host_routine as *const () as usize, Ordering::Relaxed);
 }
 
 /// Whether an address lies in the entry routine, and so in no compiled code.
@@ -394,7 +395,7 @@ unsafe extern "C" fn leave_routine() {
     naked_asm!("mov eax, 1", "jmp {way_out}", way_out = sym way_out_routine)
 }
 
-/// `void kal$stop(context)`
+/// [`Header::stop`]
 #[unsafe(naked)]
 unsafe extern "C" fn stop_routine() {
     naked_asm!(
@@ -452,13 +453,13 @@ unsafe extern "C" fn probe_routine() {
     )
 }
 
-/// `void kal$hot(context)`
+/// [`Header::hot`]
 #[unsafe(naked)]
 unsafe extern "C" fn hot_routine() {
     naked_asm!("mov rsi, [rsp]", "jmp {on_hot}", on_hot = sym on_hot)
 }
 
-/// `double kal$host(context, closure, arguments, count)`
+/// [`Header::host`]
 #[unsafe(naked)]
 unsafe extern "C" fn host_routine() {
     naked_asm!(
