@@ -5,7 +5,7 @@
 //! is given back when none of them is in use any more.
 
 use super::Jit;
-use super::bindings::Bindings;
+use super::bindings::{Bindings, Made};
 use super::definition::{Definition, link};
 use super::tier::Plan;
 use crate::codegen::is_large;
@@ -27,18 +27,74 @@ pub(super) fn make(
     bindings: &Bindings,
     definitions: &[Arc<Definition>],
 ) -> Result<(), Failure> {
-    let plan = |definition: &Arc<Definition>| bindings.plan(jit, definition.function(), None);
-    make_as(jit, bindings, definitions.iter().map(|definition| (definition.clone(), plan(definition))))
+    let claimed = definitions.iter().filter(|definition| definition.claim());
+    make_claimed(jit, bindings, claimed.map(|definition| planned(jit, bindings, definition)))
 }
 
-/// The same, each as it is planned.
-pub(super) fn make_as(
+/// The body of a definition, made together with those that it is
+/// [certain to call](super::certain); on a worker.
+///
+/// # Errors
+/// What the compiler says of the definition; what it says of the others, it
+/// says again when they are called.
+pub(super) fn body(
+    jit: &Arc<Jit>,
+    bindings: &Bindings,
+    definition: &Arc<Definition>,
+    certain: &[Arc<Definition>],
+) -> Result<usize, Failure> {
+    let is_ours = definition.claim();
+    if is_ours {
+        let together = if definition.function().has_loop() {
+            // A loop inlines what is there before it.
+            let _ = make(jit, bindings, certain);
+            &[]
+        } else {
+            certain
+        };
+        let claimed = together.iter().filter(|definition| definition.claim());
+        let all = std::iter::once(definition).chain(claimed);
+        let _ = make_claimed(jit, bindings, all.map(|definition| planned(jit, bindings, definition)));
+    }
+    let body = definition.wait();
+    if body.is_err() && !is_ours {
+        // This call may have come after the others heard of it.
+        bindings.finished(jit, definition, None);
+    }
+    body
+}
+
+/// The body of a definition, made as it is planned; on a worker.
+///
+/// # Errors
+/// What the compiler says.
+pub(super) fn body_as(
+    jit: &Arc<Jit>,
+    bindings: &Bindings,
+    (definition, plan): Part,
+) -> Result<usize, Failure> {
+    if definition.claim() {
+        let _ = make_claimed(jit, bindings, std::iter::once((definition.clone(), plan)));
+    }
+    definition.wait()
+}
+
+/// What is to be made, and how.
+pub(super) type Part = (Arc<Definition>, Plan);
+
+fn planned(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> Part {
+    (definition.clone(), bindings.plan(jit, definition.function(), None))
+}
+
+/// Compiles definitions that have been claimed, and binds their names to the
+/// code.
+fn make_claimed(
     jit: &Arc<Jit>,
     bindings: &Bindings,
     parts: impl Iterator<Item = Part>,
 ) -> Result<(), Failure> {
     let mut result = Ok(());
-    for group in groups(parts.filter(|(definition, _)| definition.claim())) {
+    for group in groups(parts) {
         let is_expression = |part: &&Part| jit.names.text(part.0.function().name) == EXPRESSION;
         let expressions = group.iter().filter(is_expression).count();
         jit.counters.expressions.add(expressions as u64);
@@ -53,38 +109,13 @@ pub(super) fn make_as(
             Err(failure) => vec![Err(failure)],
         };
         for ((definition, _), code) in group.iter().zip(code) {
-            let body = definition.made(code);
-            bindings.finished(jit, definition, body.as_ref().ok().copied());
-            result = result.and(body.map(|_| ()));
+            // Whoever waits for the code finds the name bound to it.
+            bindings.finished(jit, definition, code.as_ref().ok().map(Made::new));
+            result = result.and(definition.made(code).map(|_| ()));
         }
     }
     result
 }
-
-/// The body of a definition, made together with those that it is
-/// [certain to call](super::certain); on a worker.
-///
-/// # Errors
-/// What the compiler says of the definition; what it says of the others, it
-/// says again when they are called.
-pub(super) fn body(
-    jit: &Arc<Jit>,
-    bindings: &Bindings,
-    definition: &Arc<Definition>,
-    mut certain: Vec<Arc<Definition>>,
-) -> Result<usize, Failure> {
-    if definition.function().has_loop() {
-        // A loop inlines what is there before it.
-        let _ = make(jit, bindings, &certain);
-        certain.clear();
-    }
-    certain.insert(0, definition.clone());
-    let _ = make(jit, bindings, &certain);
-    definition.wait()
-}
-
-/// What is to be made, and how.
-pub(super) type Part = (Arc<Definition>, Plan);
 
 /// Puts together what can be in one object: what is made in the same way. A
 /// large function is alone.

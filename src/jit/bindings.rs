@@ -119,6 +119,18 @@ struct Binding {
     asked: Option<Instant>,
 }
 
+/// Code that has been made, as its binding sees it.
+pub(super) struct Made {
+    pub(super) body: usize,
+    pub(super) inlined: Vec<Arc<Function>>,
+}
+
+impl Made {
+    pub(super) fn new(code: &Code) -> Self {
+        Self { body: code.body(), inlined: code.inlined().to_vec() }
+    }
+}
+
 /// What a call finds.
 pub(super) enum Found {
     /// A definition that takes so many arguments.
@@ -247,9 +259,9 @@ impl Bindings {
     }
 
     /// The code of a definition is ready, or its making has failed.
-    pub(super) fn finished(&self, jit: &Jit, definition: &Arc<Definition>, body: Option<usize>) {
+    pub(super) fn finished(&self, jit: &Jit, definition: &Arc<Definition>, made: Option<Made>) {
         let function = definition.function();
-        let inlined = definition.inlined();
+        let (body, inlined) = made.map_or((None, Vec::new()), |made| (Some(made.body), made.inlined));
         let mut table = self.table.lock();
         let is_current = table.is_current(&inlined);
         let Some(binding) = table.bindings.get_mut(&function.name) else { return };

@@ -7,6 +7,7 @@
 //! each, and most definitions of a large program are never called.) When the
 //! last owner lets go of the definition, its code is given up.
 
+use super::bindings::Made;
 use super::code::{Code, Linked, Object};
 use super::tier::{Plan, Tier};
 use super::worker::with_compiler;
@@ -80,11 +81,11 @@ impl Definition {
         }
     }
 
-    /// What was inlined into the code.
-    pub(super) fn inlined(&self) -> Vec<Arc<Function>> {
+    /// The code, as bindings see it, if it is there.
+    pub(super) fn present(&self) -> Option<Made> {
         match &*self.progress.lock() {
-            Progress::Linked(code) => code.inlined().to_vec(),
-            Progress::Idle | Progress::Busy | Progress::Failed(_) => Vec::new(),
+            Progress::Linked(code) => Some(Made::new(code)),
+            Progress::Idle | Progress::Busy | Progress::Failed(_) => None,
         }
     }
 

@@ -164,8 +164,8 @@ impl Instance {
     /// if it was ever made.
     pub fn rebind(&self, bound: &Bound) -> Defined {
         let defined = self.bind(bound.0.clone());
-        if let Some(body) = bound.0.body() {
-            self.bindings.finished(&self.jit, &bound.0, Some(body));
+        if let Some(made) = bound.0.present() {
+            self.bindings.finished(&self.jit, &bound.0, Some(made));
         }
         defined
     }
@@ -328,10 +328,7 @@ impl Instance {
         stopper: Option<&Stopper>,
     ) -> Result<usize, Failure> {
         let (jit, bindings, definition) = (self.jit.clone(), self.bindings.clone(), definition.clone());
-        self.jit.wait_for(stopper, move || {
-            let _ = batch::make_as(&jit, &bindings, std::iter::once((definition.clone(), plan)));
-            definition.wait()
-        })?
+        self.jit.wait_for(stopper, move || batch::body_as(&jit, &bindings, (definition, plan)))?
     }
 
     /// Runs such code; the number of arguments must be the function's.
@@ -391,7 +388,7 @@ impl Instance {
             return self.make_as(&definition, plan, None).map(|_| ());
         }
         let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
-        self.jit.later(move || _ = batch::make_as(&jit, &bindings, std::iter::once((definition, plan))))
+        self.jit.later(move || _ = batch::body_as(&jit, &bindings, (definition, plan)))
     }
 
     /// Has code made for the rest of a function from a round of a loop on: in
@@ -605,8 +602,9 @@ fn materialize(
     definition: &Arc<Definition>,
     tapes: &dyn Tapes,
 ) -> Result<usize, Failure> {
-    if let Some(body) = definition.body() {
-        bindings.finished(jit, definition, Some(body));
+    if let Some(made) = definition.present() {
+        let body = made.body;
+        bindings.finished(jit, definition, Some(made));
         return Ok(body);
     }
     let function = definition.function();
@@ -618,7 +616,7 @@ fn materialize(
     }
     let stopper = Stopper::new(bindings.memory().clone());
     let (jit_of_worker, bindings, definition) = (jit.clone(), bindings.clone(), definition.clone());
-    jit.wait_for(Some(&stopper), move || batch::body(&jit_of_worker, &bindings, &definition, first))?
+    jit.wait_for(Some(&stopper), move || batch::body(&jit_of_worker, &bindings, &definition, &first))?
 }
 
 /// A run in progress: what it may ask for, and why it failed.
