@@ -45,14 +45,7 @@ pub(super) fn body(
 ) -> Result<usize, Failure> {
     let is_ours = definition.claim();
     if is_ours {
-        let together = if definition.function().has_loop() {
-            // A loop inlines what is there before it.
-            let _ = make(jit, bindings, certain);
-            &[]
-        } else {
-            certain
-        };
-        let claimed = together.iter().filter(|definition| definition.claim());
+        let claimed = certain.iter().filter(|definition| definition.claim());
         let all = std::iter::once(definition).chain(claimed);
         let _ = make_claimed(jit, bindings, all.map(|definition| planned(jit, bindings, definition)));
     }

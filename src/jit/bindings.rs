@@ -348,8 +348,8 @@ impl Bindings {
         tier_up.plan(tier, function, code, &Callees { called: &called, fits: &fits })
     }
 
-    /// The pending definitions that a function is certain to call and that
-    /// gain by being compiled before it, or with it.
+    /// The pending definitions that a function is certain to call and that gain
+    /// by being inlined into it, or compiled with it.
     pub(super) fn certain(&self, jit: &Jit, function: &Function) -> Vec<Arc<Definition>> {
         let Options { code, tier_up, .. } = jit.options;
         let inlines = tier_up != TierUp::Never && code.level >= Level::O2;

@@ -1,10 +1,10 @@
 //! Calls that are certain to happen once a function runs: those outside of
 //! branches. A loop runs at least once.
 //!
-//! A loop is compiled when it begins, and its code stays until it ends. So that
-//! what it calls can be inlined, callees it is certain to call are compiled
-//! before it. What code without loops is certain to call is compiled together
-//! with it, which is quicker. A callee that may never be called is left alone.
+//! A loop is compiled when it begins, and its code stays until it ends, so what
+//! it is certain to call is inlined as if it had been called before. What code
+//! without loops is certain to call is compiled together with it, which is
+//! quicker than one by one. A callee that may never be called is left alone.
 
 use super::bindings::Found;
 use super::definition::Definition;

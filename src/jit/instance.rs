@@ -316,19 +316,8 @@ impl Instance {
         let options = self.jit.options.code;
         let plan = Plan { tier: Tier::Full, options, inline: Vec::new(), hot_after: None };
         let definition = self.jit.define(function.clone());
-        let body = self.make_as(&definition, plan, Some(&self.stopper()))?;
+        let body = make_as(&self.jit, &self.bindings, &definition, plan, Some(&self.stopper()))?;
         Ok(Formula { body, _definition: definition })
-    }
-
-    /// The body of a definition, made as planned if it is not there.
-    fn make_as(
-        &self,
-        definition: &Arc<Definition>,
-        plan: Plan,
-        stopper: Option<&Stopper>,
-    ) -> Result<usize, Failure> {
-        let (jit, bindings, definition) = (self.jit.clone(), self.bindings.clone(), definition.clone());
-        self.jit.wait_for(stopper, move || batch::body_as(&jit, &bindings, (definition, plan)))?
     }
 
     /// Runs such code; the number of arguments must be the function's.
@@ -385,7 +374,7 @@ impl Instance {
         let Call::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
         if waits {
             // Who is asked to stop meanwhile does so in the run that goes on.
-            return self.make_as(&definition, plan, None).map(|_| ());
+            return make_as(&self.jit, &self.bindings, &definition, plan, None).map(|_| ());
         }
         let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
         self.jit.later(move || _ = batch::body_as(&jit, &bindings, (definition, plan)))
@@ -594,6 +583,18 @@ fn make_later(
     jit.later(move || _ = batch::make(&jit_of_worker, &bindings, &definitions))
 }
 
+/// The body of a definition, made as planned if it is not there.
+fn make_as(
+    jit: &Arc<Jit>,
+    bindings: &Arc<Bindings>,
+    definition: &Arc<Definition>,
+    plan: Plan,
+    stopper: Option<&Stopper>,
+) -> Result<usize, Failure> {
+    let (jit_of_worker, bindings, definition) = (jit.clone(), bindings.clone(), definition.clone());
+    jit.wait_for(stopper, move || batch::body_as(&jit_of_worker, &bindings, (definition, plan)))?
+}
+
 /// The body of a definition, made if need be, together with what it is certain
 /// to call, unless that runs on tapes; the bindings follow.
 fn materialize(
@@ -608,13 +609,19 @@ fn materialize(
         return Ok(body);
     }
     let function = definition.function();
+    let stopper = Stopper::new(bindings.memory().clone());
     let certain = if tapes.may_take() { Vec::new() } else { bindings.certain(jit, function) };
+    if function.has_loop() {
+        // What is certain to be called counts as called, so it can be inlined.
+        let is_certain = |name| certain.iter().any(|callee| callee.function().name == name);
+        let plan = bindings.plan_among(jit, function, Tier::Full, &is_certain);
+        return make_as(jit, bindings, definition, plan, Some(&stopper));
+    }
     let mut first = asked(jit, bindings, certain);
     let rest = first.split_off(first.len().min(batch::SIZE - 1));
     for batch in rest.chunks(batch::SIZE) {
         make_later(jit, bindings, batch.to_vec())?;
     }
-    let stopper = Stopper::new(bindings.memory().clone());
     let (jit_of_worker, bindings, definition) = (jit.clone(), bindings.clone(), definition.clone());
     jit.wait_for(Some(&stopper), move || batch::body(&jit_of_worker, &bindings, &definition, &first))?
 }
