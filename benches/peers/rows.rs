@@ -68,8 +68,8 @@ fn start(folder: &Path) -> Row {
         name: "start: print 1+1",
         contestants: vec![
             Contestant::new(KAL, kal(&["-e", "1+1"])),
-            Contestant::new("LLVM toy, static", toy(folder, true)),
-            Contestant::new("LLVM toy, dynamic", toy(folder, false)),
+            Contestant::new("LLVM toy, static", with_llvm("toy", true, &[], folder)),
+            Contestant::new("LLVM toy, dynamic", with_llvm("toy", false, &[], folder)),
             Contestant::new("luajit", tool(&["luajit", "-e", "print(1+1)"])),
             Contestant::new("node", tool(&["node", "-p", "1+1"])),
             Contestant::new("python", tool(&["python3", "-c", "print(1+1)"])),
@@ -193,11 +193,13 @@ fn functions(folder: &Path) -> Row {
             Contestant::new(KAL, kal(&[&program])),
             Contestant::new("kal --eager -O0", kal(&["--eager", "-O0", &program])),
             Contestant::new("kal --eager -O2", kal(&["--eager", "-O2", &program])),
+            Contestant::new("LLJIT, a module for each", with_llvm("lljit", true, &["10000"], folder)),
             Contestant::new("clang -O0, compile only", clang("-O0")),
             Contestant::new("clang -O2, compile only", clang("-O2")),
         ],
         targets: vec![
             Target { contestant: KAL, limit: Limit::Seconds(2.5) },
+            Target { contestant: KAL, limit: Limit::Ratio(0.5, "LLJIT, a module for each") },
             Target { contestant: "kal --eager -O0", limit: Limit::Ratio(0.6, "clang -O0, compile only") },
             Target { contestant: "kal --eager -O2", limit: Limit::Ratio(0.3, "clang -O2, compile only") },
         ],
@@ -260,15 +262,16 @@ fn compiled(compiler: &str, level: &str, source: &str, folder: &Path) -> Result<
     Ok(vec![program])
 }
 
-fn toy(folder: &Path, is_static: bool) -> Result<Vec<String>, String> {
+/// A program in C++ that uses LLVM, built, with its arguments.
+fn with_llvm(name: &str, is_static: bool, arguments: &[&str], folder: &Path) -> Result<Vec<String>, String> {
     let prefix = std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".into());
-    let program = folder.join(if is_static { "toy-static" } else { "toy-dynamic" });
+    let program = folder.join(format!("{name}-{}", if is_static { "static" } else { "dynamic" }));
     let mut words: Vec<String> =
         ["-O2", "-std=c++17", "-fno-rtti", "-ffunction-sections", "-Wl,--gc-sections"]
             .map(str::to_owned)
             .to_vec();
     words.push(format!("-I{prefix}/include"));
-    words.extend([workload("toy.cpp"), "-o".into(), program.to_string_lossy().into_owned()]);
+    words.extend([workload(&format!("{name}.cpp")), "-o".into(), program.to_string_lossy().into_owned()]);
     words.push(format!("-L{prefix}/lib"));
     if is_static {
         let libraries = Command::new(format!("{prefix}/bin/llvm-config"))
@@ -282,7 +285,9 @@ fn toy(folder: &Path, is_static: bool) -> Result<Vec<String>, String> {
         words.push("-lLLVM-22".into());
     }
     build("c++", &words.iter().map(String::as_str).collect::<Vec<_>>())?;
-    Ok(vec![program.to_string_lossy().into_owned()])
+    let mut command = vec![program.to_string_lossy().into_owned()];
+    command.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+    Ok(command)
 }
 
 fn build(compiler: &str, arguments: &[&str]) -> Result<(), String> {
