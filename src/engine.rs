@@ -10,6 +10,7 @@ use crate::host::HostFunctions;
 use crate::interp::Room;
 use crate::jit::{self, Jit, TierUp};
 use crate::name::Names;
+use crate::runtime::Fence;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -54,6 +55,9 @@ impl Engine {
     pub fn with_config(config: Config) -> Result<Self, Error> {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(config.hosts(&names)?);
+        if config.mode != Mode::Interpret {
+            Fence::announce();
+        }
         Ok(Self(Arc::new(Shared {
             room: Arc::new(Room::new(config.limits.max_code_bytes)),
             config,
