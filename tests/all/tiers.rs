@@ -34,6 +34,13 @@ const PROGRAMS: &[(&str, &str)] = &[
          f(6); t; f(2); t; 0 || (for i = 0, i < 5 in t = t + 1) || f(4); t",
     ),
     (
+        "loops inside conditions of loops whose steps change",
+        "var t = 0
+         def f(n) (for i = 1, (for j = 1, (for k = 1, k < n in t = t + k) + j < 3, t % 2 + 1 in t = t * 3 % 101) + i < n,
+                     (t = t + 1) % 3 + 0.5 in t = t + i / 2) + n * (for i = n, (for k = 1, k < i in t = t - k) + i < 4, n - 1 in t = t + 1) + t;
+         f(4); t; f(9); t; f(2); t",
+    ),
+    (
         "loops at the top",
         "var s = 0; for i = 1, i < 14 in s = s + i / 3; s; 5 + (for i = 1, i < 9 in for j = 1, j < 3 in s = s - j) + s",
     ),
@@ -143,6 +150,25 @@ fn nothing_is_compiled_before_something_is_hot() {
     assert_eq!((context.stats().ir_generated, context.state("f")), (0, Some(kal::State::Pending)));
     assert_eq!(context.eval("g(1)").unwrap(), Some(4.0));
     assert_eq!((context.stats().ir_generated, context.state("f")), (2, Some(kal::State::Materialized)));
+}
+
+#[test]
+fn a_loop_goes_over_wherever_it_stands() {
+    let inner = "(for k = 1, k < 500 in t = t + 1)";
+    let whole = [
+        inner.to_owned(),
+        format!("for i = 0, i < 0 in {inner}"),
+        format!("for i = 0, {inner} + i < 0, t in i"),
+        format!("for i = 0, i < 0, {inner} in i"),
+        format!("if {inner} then 1 else t"),
+    ];
+    for text in whole {
+        let mut context = context(tiered(400));
+        context.declare("t", 0.0).unwrap();
+        context.eval(&text).unwrap();
+        assert_eq!(context.stats().objects_linked, 1, "{text}");
+        assert_eq!(context.eval("t").unwrap(), Some(500.0), "{text}");
+    }
 }
 
 #[test]
