@@ -29,6 +29,7 @@ use crate::abi::{Memory, Variables};
 use crate::failure::{Defined, Failure, Stopped, Trace};
 use crate::host::{HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
+use crate::room::Room;
 use crate::sema::Calls;
 use crate::sema::checked::{EXPRESSION, Function};
 use crate::stop::Request;
@@ -40,7 +41,7 @@ use inspect::{CallSite, Inspector, Outer, Walk};
 use links::Links;
 pub use native::{Natives, Progress, Spot};
 use rustc_hash::FxHashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -93,21 +94,6 @@ pub struct Interpreter {
     stepped: Vec<Name>,
     /// Where the runs stand that wait for one inside them.
     outer: Vec<Outer>,
-}
-
-/// How much room there is for instructions, in bytes: in all contexts of an
-/// engine together.
-#[derive(Debug)]
-pub struct Room {
-    most: u64,
-    taken: AtomicU64,
-}
-
-impl Room {
-    /// Room for so many bytes.
-    pub fn new(most: u64) -> Self {
-        Self { most, taken: AtomicU64::new(0) }
-    }
 }
 
 /// What a name is bound to.
@@ -351,7 +337,7 @@ impl Interpreter {
         let words = self.links.relocate(tape, &mut self.code, surroundings, counter)?;
         self.charge();
         let more = self.code.lacks(words.len()) as u64 * size_of::<u32>() as u64;
-        if more > 0 && self.room.taken.load(Ordering::Relaxed) + more > self.room.most {
+        if more > 0 && !self.room.fits(more) {
             let message = "there is no room for its tape".to_owned();
             return Err(Failure::Compile { function: function.clone(), message });
         }
@@ -365,7 +351,7 @@ impl Interpreter {
     fn charge(&mut self) {
         let more = self.code.bytes() - self.charged;
         self.charged += more;
-        self.room.taken.fetch_add(more, Ordering::Relaxed);
+        self.room.take(more);
     }
 
     /// Links a function until nobody has it any more.
@@ -792,6 +778,6 @@ impl Interpreter {
 
 impl Drop for Interpreter {
     fn drop(&mut self) {
-        self.room.taken.fetch_sub(self.charged, Ordering::Relaxed);
+        self.room.give(self.charged);
     }
 }

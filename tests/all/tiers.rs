@@ -284,3 +284,28 @@ fn tapes_take_no_more_room_than_code_may() {
     assert_eq!(context.eval("def f7(x) x; f7(2)").unwrap(), Some(2.0));
     assert_eq!(context.eval("1 + 1").unwrap(), Some(2.0));
 }
+
+#[test]
+fn code_and_tapes_share_one_limit() {
+    let most = 256 << 10;
+    let limits = Limits { max_code_bytes: most, ..Limits::default() };
+    let mut context = context(tiered(2).level(Level::O0).limits(limits));
+    let mut called = 0;
+    let (error, taken) = loop {
+        let before = context.stats().code_bytes;
+        let text =
+            format!("def f{called}(x) x * {called} + x / 3 - cos(x + {called}); f{called}(1); f{called}(2)");
+        match context.eval(&text) {
+            Ok(_) => called += 1,
+            Err(error) => break (error, before),
+        }
+        // Beside the tapes there is a word for each function called.
+        let taken = context.stats().code_bytes;
+        assert!(taken <= most + 4 * (called + 2), "{taken} bytes after {called} functions");
+        assert!(called < 10_000, "{called} functions have found room");
+    };
+    assert!(error.to_string().contains("there is no room for its tape"), "{error}");
+    assert!(taken > most * 9 / 10, "{taken} bytes are not all");
+    let compiled = context.stats().materialized;
+    assert!((100..called).contains(&compiled), "{compiled} of {called} have code");
+}
