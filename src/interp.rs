@@ -70,8 +70,8 @@ pub struct Interpreter {
     links: Links,
     /// Functions without a name that are linked for good.
     kept: Kept,
-    /// Tapes that were made before, by the address of their functions.
-    supplied: FxHashMap<usize, (Weak<Function>, Arc<Tape>)>,
+    /// The tape of the function that comes next, if it was made before.
+    supplied: Option<(Arc<Function>, Arc<Tape>)>,
     stack: Vec<f64>,
     /// Where on the stack the next run begins.
     top: usize,
@@ -99,6 +99,8 @@ pub struct Interpreter {
 /// What a name is bound to.
 struct Binding {
     function: Arc<Function>,
+    /// Its tape, if that was made before and has not been needed yet.
+    tape: Option<Arc<Tape>>,
     /// Where it has been linked.
     code: Option<u32>,
 }
@@ -139,7 +141,7 @@ impl Interpreter {
             code: Code::new(),
             links: Links::default(),
             kept: Kept::default(),
-            supplied: FxHashMap::default(),
+            supplied: None,
             stack: vec![0.0; FIRST_STACK],
             top: 0,
             depth: 0,
@@ -176,11 +178,11 @@ impl Interpreter {
     /// Binds a function's name to it. Nothing is lowered.
     pub fn define(&mut self, function: &Arc<Function>) -> Defined {
         let name = function.name;
-        let binding = Binding { function: function.clone(), code: None };
+        let binding = Binding { function: function.clone(), tape: self.supplied(function), code: None };
         let before = self.bindings.insert(name, binding);
         self.calls.add(function);
         match &before {
-            Some(Binding { code, function: replaced }) => {
+            Some(Binding { code, function: replaced, .. }) => {
                 self.calls.remove(replaced);
                 self.code.remove_if(*code);
                 self.links.reset(name);
@@ -193,7 +195,7 @@ impl Interpreter {
 
     /// Binds a name to nothing; gives back what it was bound to.
     pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
-        let Binding { function, code } = self.bindings.remove(&name)?;
+        let Binding { function, code, .. } = self.bindings.remove(&name)?;
         self.calls.remove(&function);
         self.code.remove_if(code);
         self.links.reset(name);
@@ -226,7 +228,8 @@ impl Interpreter {
         natives: &mut dyn Natives,
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
-        let entry = self.link(expression)?;
+        let tape = self.supplied(expression);
+        let entry = self.link(expression, tape)?;
         self.expressions += 1;
         let result = self.enter(entry, &[], natives, output);
         self.code.remove(entry.code);
@@ -297,30 +300,34 @@ impl Interpreter {
 
     // --- linking ------------------------------------------------------------
 
-    fn link(&mut self, function: &Arc<Function>) -> Result<Entry, Failure> {
-        if let Some(tape) = self.supplied(function) {
+    /// Links a function, with the tape that was made before if that is as good.
+    fn link(&mut self, function: &Arc<Function>, tape: Option<Arc<Tape>>) -> Result<Entry, Failure> {
+        if let Some(tape) = tape.filter(|tape| self.is_present(tape, function)) {
             return self.link_tape(&tape, function);
         }
         let tape = self.tape(function)?;
         self.link_tape(&tape, function)
     }
 
-    /// Has a tape that was made before used for a function, if it fits what
-    /// names mean when the function is first called.
+    /// Has a tape that was made before used for a function, which is defined or
+    /// run next, if it fits what names mean when the function is first called.
     pub fn supply(&mut self, function: &Arc<Function>, tape: &Arc<Tape>) {
-        let supplied = (Arc::downgrade(function), tape.clone());
-        self.supplied.insert(Arc::as_ptr(function) as usize, supplied);
+        self.supplied = Some((function.clone(), tape.clone()));
     }
 
-    /// The tape that was supplied for a function, if it is the one that would
-    /// be made now.
+    /// The tape that was supplied for a function.
     fn supplied(&mut self, function: &Arc<Function>) -> Option<Arc<Tape>> {
-        let (_, tape) = self.supplied.remove(&(Arc::as_ptr(function) as usize))?;
+        let (supplied, tape) = self.supplied.take()?;
+        Arc::ptr_eq(&supplied, function).then_some(tape)
+    }
+
+    /// Whether a tape is the one that would be made now.
+    fn is_present(&self, tape: &Tape, function: &Arc<Function>) -> bool {
         let plain = !self.counts_fuel && self.hot_after.is_none();
-        let is_same = Arc::ptr_eq(&self.present(function), function);
-        let fits = tape.callees.iter().all(|callee| !self.is_host(*callee))
-            && tape.hosts.iter().all(|host| self.is_host(*host));
-        (plain && is_same && fits).then_some(tape)
+        plain
+            && Arc::ptr_eq(&self.present(function), function)
+            && tape.callees.iter().all(|callee| !self.is_host(*callee))
+            && tape.hosts.iter().all(|host| self.is_host(*host))
     }
 
     fn is_host(&self, callee: Callee) -> bool {
@@ -361,7 +368,7 @@ impl Interpreter {
         for (_, entry) in gone.iter().filter_map(|key| self.kept.remove(key)) {
             self.code.remove(entry.code);
         }
-        let entry = self.link(function)?;
+        let entry = self.link(function, None)?;
         self.kept.insert(Arc::as_ptr(function) as usize, (Arc::downgrade(function), entry));
         Ok(entry)
     }
@@ -389,7 +396,7 @@ impl Interpreter {
     /// Links what a callee stands for.
     fn link_callee(&mut self, number: u32) -> Result<Entry, Failure> {
         let Callee { name, arity } = self.links.target(number);
-        let Some(Binding { function, code }) = self.bindings.get(&name) else {
+        let Some(Binding { function, tape, code }) = self.bindings.get_mut(&name) else {
             return Err(match self.hosts.get(name) {
                 Some(host) if host.arity != arity => {
                     Failure::HostArity { callee: name, wanted: host.arity, passed: arity, caller: None }
@@ -401,10 +408,10 @@ impl Interpreter {
         if function.arity() != arity {
             return Err(Failure::Stale { callee: function, passed: arity, caller: None });
         }
-        let known = code.and_then(|code| self.code.entry(code));
+        let (tape, known) = (tape.take(), code.and_then(|code| self.code.entry(code)));
         let entry = match known {
             Some(entry) => entry,
-            None => self.link(&function)?,
+            None => self.link(&function, tape)?,
         };
         if matches!(self.walk, Walk::Step { into: true, .. }) {
             self.stepped.push(name);
