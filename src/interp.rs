@@ -92,6 +92,8 @@ pub struct Interpreter {
     stops: u64,
     /// The functions that run on their tapes because they were stepped into.
     stepped: Vec<Name>,
+    /// Whether the failure that ends the runs in progress has been shown.
+    has_shown: bool,
     /// Where the runs stand that wait for one inside them.
     outer: Vec<Outer>,
 }
@@ -156,6 +158,7 @@ impl Interpreter {
             walk: Walk::Run,
             stops: 0,
             stepped: Vec::new(),
+            has_shown: false,
             outer: Vec::new(),
         }
     }
@@ -290,6 +293,9 @@ impl Interpreter {
         self.outer.push(Outer::Code(site));
         let result = self.call(name, arguments, natives, output);
         self.outer.pop();
+        if let Ok(value) = &result {
+            self.leave_to(site, *value, natives);
+        }
         result
     }
 
@@ -489,10 +495,9 @@ impl Interpreter {
         if let Some(start) = start {
             self.run_nanoseconds += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         }
-        result.map_err(|Stopped { failure, trace }| {
-            if trace.is_empty() {
-                self.show_failure(state, &failure, natives, output);
-            }
+        result.map_err(|stopped| {
+            self.show_failure(state, &stopped, natives, output);
+            let Stopped { failure, trace } = stopped;
             let trace = self.trace(state, trace);
             // A stop in progress still shows what is below the top.
             if self.depth == 0 && self.top == 0 && self.stack.len() > KEPT_STACK {
@@ -531,7 +536,11 @@ impl Interpreter {
             match pause {
                 Pause::Left => return Ok(state.accumulator),
                 Pause::Break => self.inspect(*state, natives, output)?,
-                pause => self.attend(pause, state, natives, output)?,
+                pause => {
+                    self.attend(pause, state, natives, output)?;
+                    // A run inside this one may have been stepped out of.
+                    self.arrive(*state, natives, output)?;
+                }
             }
         }
     }

@@ -215,6 +215,7 @@ impl Tapes {
         let Some(instance) = self.native.instance() else {
             return Err(Failure::System(format!("{what} of another engine")).into());
         };
+        self.interpreter.begin_outermost();
         run(instance, &mut Lent { interpreter: &mut self.interpreter, native: &self.native })
     }
 

@@ -141,14 +141,123 @@ fn calls_are_shown_across_compiled_code() {
     let expected = [
         ">  1 inner(x) at p.kal:1:16",
         "       x = 2",
-        "   2 middle(x), compiled",
+        "   2 middle(x) at p.kal:2, compiled",
         "   3 outer(x) at p.kal:3:14",
         "       x = 1",
-        "   4 this expression, compiled",
+        "   4 this expression at p.kal:4, compiled",
         "9",
         "21",
     ];
     assert_eq!(calls, expected, "{}", ran.out());
+}
+
+#[test]
+fn compiled_code_says_what_it_does_not_know() {
+    let program = "def leaf(x) x + 1\n\ndef twice(x) leaf(x) +\n  leaf(x)\ndef through(x) leaf(x) + twice(x)\nthrough(1)\n";
+    let ran = debug(
+        "unknown",
+        program,
+        &["-b", "leaf if x == 1"],
+        "up\nl\np x\np 2 * 3\nc\nup\nup\nfr 4\nl\nbp rm 1\nc\n",
+    );
+    let said: Vec<&str> =
+        ran.out().lines().filter(|line| line.contains("compiled") || line.len() < 3).collect();
+    let unknown = |name, place| {
+        format!(
+            "{name} is compiled, so its variables cannot be seen: set a breakpoint with `bp {place}` and run it again"
+        )
+    };
+    let expected = [
+        // It also calls what calls `leaf`, which may be part of its code.
+        "through(x), compiled",
+        &unknown("through", "through"),
+        &unknown("through", "through"),
+        "6",
+        // Two lines may be it.
+        "twice(x), compiled",
+        "through(x) at p.kal:5, compiled",
+        "this expression at p.kal:6, compiled",
+        &unknown("this expression", "6"),
+        "6",
+    ];
+    assert_eq!(said, expected, "{}", ran.out());
+    assert!(ran.out().contains("unknown variable `x`"), "{}", ran.out());
+}
+
+#[test]
+fn steps_out_of_a_tape_lead_on_to_the_next_call() {
+    let program = "\
+def inner(x) x + 1
+def other(x) x * 3
+def middle(x) inner(x) + other(x)
+def outer(x) middle(x) * 2
+outer(1)
+outer(2)
+";
+    let compiled = "middle(x) is compiled: going on to its next call, or its end";
+    let (inner, other) = ("inner(x) at p.kal:1:16", "other(x) at p.kal:2:16");
+    let (fifth, sixth) = ("this expression at p.kal:5:1", "this expression at p.kal:6:1");
+    for mode in ["--lazy", "--eager"] {
+        let said = |breakpoints: &[&str], commands: &str| -> Vec<String> {
+            let arguments = [&[mode], breakpoints].concat();
+            let ran = debug(&format!("out{mode}"), program, &arguments, commands);
+            ran.out().lines().filter(|line| !line.contains(" | ")).map(str::to_owned).collect()
+        };
+        let once = said(&["-b", "inner"], "so\nso\nbp rm 1\nc\n");
+        assert_eq!(
+            once,
+            [inner, "returned 2", compiled, other, "returned 3", compiled, "10", sixth, "1 removed", "18"]
+        );
+        let next = said(&["-b", "inner"], "n\nn\nc\nc\n");
+        assert_eq!(next, [inner, compiled, other, compiled, "10", sixth, inner, "18"]);
+        // Where the caller's caller is on its tape, its call is the next stop.
+        let both = said(&["-b", "inner", "-b", "outer"], "c\nn\nso\nbp rm 1\nbp rm 2\nc\n");
+        let outer = ["outer(x) at p.kal:4:14", "outer(x) at p.kal:4:24"];
+        let expected = [
+            outer[0],
+            inner,
+            compiled,
+            other,
+            "returned 3",
+            compiled,
+            outer[1],
+            "1 removed",
+            "2 removed",
+            "10",
+            "18",
+        ];
+        assert_eq!(both, expected, "{mode}");
+        assert_eq!(said(&[], "n\nc\n"), [fifth, "10", sixth, "18"]);
+    }
+}
+
+#[test]
+fn errors_in_compiled_code_are_shown_where_it_was_called() {
+    let program = "def low(x) missing(x) + 1\ndef top(x)\n  low(x + 1) * 2\ntop(1)\n";
+    for mode in ["--lazy", "--eager"] {
+        let ran = debug(
+            &format!("code{mode}"),
+            program,
+            &[mode, "-b", "top"],
+            "c\nl\np missing(3)\np x +\np x * 5\nc\n",
+        );
+        let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains('|')).collect();
+        let expected = [
+            "top(x) at p.kal:3:9",
+            "stopped: `low` calls `missing`, which is not defined",
+            "in compiled code: low(x)",
+            "top(x) at p.kal:3:3",
+            "x = 1",
+            "error: this expression calls `missing`, which is not defined",
+        ];
+        assert_eq!(said[..expected.len()], expected, "{mode}: {}", ran.out());
+        assert_eq!(said.last(), Some(&"5"), "{mode}: {}", ran.out());
+        assert_eq!((ran.code, ran.err().matches("E0301").count()), (Some(1), 1), "{}", ran.err());
+        // Where no function is on its tape, the error is reported as ever.
+        let ran = debug(&format!("code{mode}"), program, &[mode, "-b", "99"], "l\n");
+        assert_eq!((ran.out(), ran.code), ("", Some(1)));
+        assert!(ran.err().contains("Calls: low(x)\n         top(x)\n"), "{}", ran.err());
+    }
 }
 
 #[test]
@@ -200,18 +309,21 @@ fn one_breakpoint_among_many_definitions() {
     program.push_str(
         "def chain(x) f1(x) + f77777(x) + f99999(x)\nvar r = 0\nfor i = 1, i < 3 in r = r + chain(i)\nr\n",
     );
-    let ran = debug("many", &program, &["-b", "f77777 if x == 2"], "bt\np x\nc\n");
+    let ran = debug("many", &program, &["-b", "f77777 if x == 2"], "bt\nl\np x + 1\nup\nl\nc\n");
     let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains(" | ")).collect();
     let expected = [
         "f77777(x) at p.kal:77778:17",
         ">  1 f77777(x) at p.kal:77778:17",
         "       x = 2",
-        "   2 chain(x), compiled",
-        "   3 this expression, compiled",
-        "2",
+        "   2 chain(x) at p.kal:100001, compiled",
+        "   3 this expression at p.kal:100003, compiled",
+        "x = 2",
+        "3",
+        "chain(x) at p.kal:100001, compiled",
+        "chain is compiled, so its variables cannot be seen: set a breakpoint with `bp chain` and run it again",
         "0",
     ];
-    assert_eq!(said[..7], expected);
+    assert_eq!(said[..expected.len()], expected);
     assert_eq!(said.last(), Some(&&*(3 * (1 + 77_777 + 99_999) + 18).to_string()));
 }
 
