@@ -99,13 +99,32 @@ impl Tapes {
     /// tape.
     pub(super) fn prepare(&self, name: Option<Name>) -> Result<(), Failure> {
         let Some(instance) = self.compiler() else { return Ok(()) };
-        let prepared = match name {
+        self.in_background(match name {
             Some(name) if self.interpreter.holds(name) => Ok(()),
             Some(name) => instance.prepare(name),
             None => instance.prepare_all(),
-        };
+        })
+    }
+
+    /// The same for a function, soon, where code is made first.
+    pub(super) fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
+        match self.native.compiled_first() {
+            Some(instance) if !self.interpreter.holds(name) => {
+                self.in_background(instance.prepare_soon(name))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Has workers start on what is to be prepared soon.
+    pub(super) fn submit(&self) -> Result<(), Failure> {
+        self.native.compiled_first().map_or(Ok(()), |instance| self.in_background(instance.submit()))
+    }
+
+    /// Workers may have started on functions that are to stay on their tapes.
+    fn in_background(&self, started: Result<(), Failure>) -> Result<(), Failure> {
         self.native.recall_held(&self.interpreter);
-        prepared
+        started
     }
 
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {

@@ -2,7 +2,10 @@
 
 use crate::binary::{Ran, feed, kal};
 use crate::transcripts::Folder;
+use kal::source::Source;
+use kal::{Config, Console, Context, Engine, Mode, State};
 use std::fmt::Write;
+use std::sync::{Arc, Mutex};
 
 const PROGRAM: &str = "\
 def square(x) x * x
@@ -368,4 +371,86 @@ fn what_is_bound_anew_keeps_its_breakpoints() {
         assert_eq!(ran.out().lines().last(), Some("22"), "{mode}");
         assert_eq!(ran.err(), "");
     }
+}
+
+/// A console that types lines, and keeps what is said.
+#[derive(Clone, Default)]
+struct Script {
+    typed: Vec<&'static str>,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+impl Console for Script {
+    fn read(&mut self, _: &str) -> Option<String> {
+        (!self.typed.is_empty()).then(|| self.typed.remove(0).to_owned())
+    }
+
+    fn say(&mut self, text: &str) {
+        self.said.lock().unwrap().push(text.lines().next().unwrap_or_default().to_owned());
+    }
+}
+
+/// Lets runs of a context stop; gives what is said then.
+fn attach(context: &mut Context, typed: &[&'static str]) -> Arc<Mutex<Vec<String>>> {
+    let script = Script { typed: typed.to_vec(), ..Script::default() };
+    let said = script.said.clone();
+    context.debug(Box::new(script)).expect("there is memory");
+    said
+}
+
+fn engine(mode: Mode) -> Engine {
+    Engine::with_config(Config::new().mode(mode)).expect("an engine")
+}
+
+#[test]
+fn a_text_that_stops_is_called_by_its_name() {
+    for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret, Mode::Tiered] {
+        let mut context = engine(mode).context().unwrap();
+        let said = attach(&mut context, &["s", "p x * 2", "c"]);
+        let source = Source::new("shapes.kal", "def area(x)\n  x * x\narea(3) + 1");
+        assert_eq!(context.eval_stopping(&source).unwrap(), Some(10.0));
+        let stops = ["this expression at shapes.kal:3:1", "area(x) at shapes.kal:2:5", "6"];
+        assert_eq!(*said.lock().unwrap(), stops, "{mode:?}");
+        // Only that text stops at its first expression.
+        assert_eq!(context.eval("area(4)").unwrap(), Some(16.0));
+        assert_eq!(said.lock().unwrap().len(), 3);
+    }
+}
+
+#[test]
+fn handles_go_between_contexts_with_and_without_a_debugger() {
+    for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret, Mode::Tiered] {
+        let engine = engine(mode);
+        let (mut plain, mut debugged) = (engine.context().unwrap(), engine.context().unwrap());
+        plain.eval("def f(x) x + 1").unwrap();
+        let of_plain = plain.function::<fn(f64) -> f64>("f").unwrap();
+        let said = attach(&mut debugged, &["p x", "c", "c"]);
+        debugged.eval("def f(x) g(x) * 10; def g(x) x").unwrap();
+        let of_debugged = debugged.function::<fn(f64) -> f64>("f").unwrap();
+        assert_eq!(debugged.breakpoints("g if x == 3").unwrap(), "1: g if x == 3");
+        for handle in [&of_plain, &of_debugged] {
+            assert_eq!(handle.call(&mut plain, (3.0,)).unwrap(), 4.0, "{mode:?}");
+            assert_eq!(handle.call(&mut debugged, (2.0,)).unwrap(), 20.0, "{mode:?}");
+            assert_eq!(handle.call(&mut debugged, (3.0,)).unwrap(), 30.0, "{mode:?}");
+        }
+        let stop = "g(x) at <eval>:1:30";
+        assert_eq!(*said.lock().unwrap(), [stop, "3", stop], "{mode:?}");
+        assert!(of_debugged.call(&mut self::engine(mode).context().unwrap(), (1.0,)).is_err());
+    }
+}
+
+#[test]
+fn eager_contexts_stay_eager() {
+    let mut context = engine(Mode::Eager).context().unwrap();
+    let said = attach(&mut context, &["c"]);
+    context.breakpoints("held").unwrap();
+    context.eval("def held(x) x + 1; def free(x) held(x) * 2").unwrap();
+    // Nothing has been called: a worker is at the one and leaves the other.
+    assert_ne!(context.state("free"), Some(State::Pending));
+    assert_eq!(context.state("held"), Some(State::Pending));
+    assert_eq!(context.eval("free(3)").unwrap(), Some(8.0));
+    assert_eq!(said.lock().unwrap().len(), 1);
+    assert_eq!(context.state("free"), Some(State::Materialized));
+    context.prepare_all().unwrap();
+    assert_eq!(context.state("held"), Some(State::Pending));
 }
