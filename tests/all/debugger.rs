@@ -264,6 +264,53 @@ fn errors_in_compiled_code_are_shown_where_it_was_called() {
 }
 
 #[test]
+fn variables_are_listed_where_they_can_be_seen() {
+    let program = "\
+def g(x) x
+def f(x)
+  (var a = g(x), b = g(a + 1) in
+    a + (var a = g(b) in
+      g(a))
+    + g(b))
+  + g(x)
+f(1)
+";
+    for mode in MODES {
+        let ran = debug(
+            &format!("scopes{mode}"),
+            program,
+            &[mode, "-b", "f"],
+            "l\nn\nl\nn\nl\nn\nl\np a\nu 6\nl\np a\nu 7\nl\nc\n",
+        );
+        let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains('|')).collect();
+        let expected = [
+            "f(x) at p.kal:3:12",
+            "x = 1",
+            "f(x) at p.kal:3:22",
+            "x = 1",
+            "a = 1",
+            "f(x) at p.kal:4:18",
+            "x = 1",
+            "a = 1",
+            "b = 2",
+            "f(x) at p.kal:5:7",
+            "x = 1",
+            "b = 2",
+            "a = 2",
+            "2",
+            "f(x) at p.kal:6:7",
+            "x = 1",
+            "a = 1",
+            "b = 2",
+            "1",
+            "f(x) at p.kal:7:5",
+            "x = 1",
+        ];
+        assert_eq!(said[..expected.len()], expected, "{mode}: {}", ran.out());
+    }
+}
+
+#[test]
 fn a_run_stops_where_it_fails() {
     let program = "def f(x) missing(x) + 1\nf(3)\n";
     let ran = debug("fails", program, &["--interpret", "-b", "99"], "l\nbt\nc\n");
