@@ -236,7 +236,7 @@ outer(2)
 
 #[test]
 fn errors_in_compiled_code_are_shown_where_it_was_called() {
-    let program = "def low(x) missing(x) + 1\ndef top(x)\n  low(x + 1) * 2\ntop(1)\n";
+    let program = "def low(x) missing(x) + 1\ndef mid(x) low(x) - 1\ndef top(x)\n  mid(x + 1) * 2\ntop(1)\n";
     for mode in ["--lazy", "--eager"] {
         let ran = debug(
             &format!("code{mode}"),
@@ -246,20 +246,22 @@ fn errors_in_compiled_code_are_shown_where_it_was_called() {
         );
         let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains('|')).collect();
         let expected = [
-            "top(x) at p.kal:3:9",
+            "top(x) at p.kal:4:9",
             "stopped: `low` calls `missing`, which is not defined",
-            "in compiled code: low(x)",
-            "top(x) at p.kal:3:3",
+            "in compiled code: low(x), mid(x)",
+            "top(x) at p.kal:4:3",
             "x = 1",
             "error: this expression calls `missing`, which is not defined",
         ];
         assert_eq!(said[..expected.len()], expected, "{mode}: {}", ran.out());
         assert_eq!(said.last(), Some(&"5"), "{mode}: {}", ran.out());
+        let calls = "Calls: low(x)\n         mid(x)\n         top(x)\n         this expression\n";
         assert_eq!((ran.code, ran.err().matches("E0301").count()), (Some(1), 1), "{}", ran.err());
+        assert!(ran.err().ends_with(calls), "{}", ran.err());
         // Where no function is on its tape, the error is reported as ever.
         let ran = debug(&format!("code{mode}"), program, &[mode, "-b", "99"], "l\n");
         assert_eq!((ran.out(), ran.code), ("", Some(1)));
-        assert!(ran.err().contains("Calls: low(x)\n         top(x)\n"), "{}", ran.err());
+        assert!(ran.err().ends_with(calls), "{}", ran.err());
     }
 }
 
