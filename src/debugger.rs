@@ -12,6 +12,7 @@ mod evaluate;
 mod place;
 mod plan;
 mod view;
+mod waiting;
 
 use crate::error::Teller;
 use crate::failure::{Failure, Stopped};
@@ -166,8 +167,12 @@ impl Inspector for Debugger {
         self.0.lock().stopped(stop)
     }
 
-    fn failed(&mut self, stop: &mut Stop<'_>, failure: &Failure) {
-        self.0.lock().failed(stop, failure);
+    fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<Function>>) -> bool {
+        self.0.lock().left(base, value, caller)
+    }
+
+    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped) {
+        self.0.lock().failed(stop, stopped);
     }
 
     fn has_changed(&mut self) -> bool {
@@ -218,13 +223,33 @@ impl Inner {
         }
     }
 
-    fn failed(&mut self, stop: &mut Stop<'_>, failure: &Failure) {
+    /// A step has led out of a run on tapes, to compiled code.
+    fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<Function>>) -> bool {
+        if self.start.is_none_or(|start| start.base < base) {
+            return false;
+        }
+        if self.plan == Plan::Finish {
+            self.console.say(&format!("returned {}", format_number(value)));
+        }
+        let caller = caller.map_or_else(|| "the caller".to_owned(), |caller| self.signature(caller));
+        self.console.say(&format!("{caller} is compiled: going on to its next call, or its end"));
+        self.plan = Plan::Anywhere;
+        true
+    }
+
+    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped) {
         self.start = None;
+        let Stopped { failure, trace } = stopped;
         if !self.breaks_on_error || stop.frames.is_empty() || matches!(failure, Failure::Interrupted) {
             return;
         }
         let message = self.teller(stop, |teller| teller.tell(failure).message);
         self.console.say(&format!("stopped: {message}"));
+        if !trace.is_empty() {
+            let calls = trace.inner.iter().map(|calls| self.signature(&calls.function));
+            let calls = calls.chain((trace.omitted > 0).then(|| "…".to_owned()));
+            self.console.say(&format!("in compiled code: {}", calls.collect::<Vec<_>>().join(", ")));
+        }
         self.show(stop, 0);
         self.ask(stop, false);
     }

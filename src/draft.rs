@@ -33,6 +33,28 @@ pub(crate) struct Draft<'a> {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
+/// The symbols of the functions of a text in emitted code: `f$impl` for what `f`
+/// means at its end, `f$impl$1` and so on for what it meant before,
+/// `$expression$1` and so on for top-level expressions.
+pub(crate) fn symbols<'f>(
+    functions: impl Iterator<Item = &'f Function> + Clone,
+    names: &Names,
+) -> Vec<String> {
+    let mut all: FxHashMap<Name, u32> = FxHashMap::default();
+    functions.clone().for_each(|function| *all.entry(function.name).or_insert(0) += 1);
+    let mut seen: FxHashMap<Name, u32> = FxHashMap::default();
+    let symbol = |function: &Function| {
+        let count = seen.entry(function.name).or_insert(0);
+        *count += 1;
+        match names.text(function.name) {
+            EXPRESSION => format!("$expression${count}"),
+            name if all.get(&function.name) == Some(count) => format!("{name}$impl"),
+            name => format!("{name}$impl${count}"),
+        }
+    };
+    functions.map(symbol).collect()
+}
+
 impl<'a> Draft<'a> {
     /// The draft of `source`.
     pub(crate) fn new(source: &Source, names: &'a Names, hosts: &'a HostFunctions, limits: Limits) -> Self {
@@ -70,23 +92,10 @@ impl<'a> Draft<'a> {
         self.functions.get(&self.names.get(name)?)
     }
 
-    /// The symbol of a function in emitted code: `f$impl` for what `f` means
-    /// at the end of the text, `f$impl$1` and so on for what it meant before,
-    /// `$expression$1` and so on for top-level expressions.
+    /// What would be compiled, with the symbols it has in emitted code.
     pub(crate) fn symbols(&self) -> Vec<(&Function, String)> {
-        let mut seen: FxHashMap<Name, u32> = FxHashMap::default();
-        let symbol = |function: &Arc<Function>| {
-            let count = seen.entry(function.name).or_insert(0);
-            *count += 1;
-            let is_last = self.functions.get(&function.name).is_some_and(|last| Arc::ptr_eq(last, function));
-            match self.names.text(function.name) {
-                EXPRESSION => format!("$expression${count}"),
-                name if is_last => format!("{name}$impl"),
-                name => format!("{name}$impl${count}"),
-            }
-        };
-        let symbols: Vec<String> = self.compiled.iter().map(symbol).collect();
-        self.compiled.iter().map(|function| &**function).zip(symbols).collect()
+        let functions = || self.compiled.iter().map(|function| &**function);
+        functions().zip(symbols(functions(), self.names)).collect()
     }
 
     fn pieces(&mut self, pieces: Pieces<'_>, limits: Limits, mut operators: Operators) {

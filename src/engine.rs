@@ -7,9 +7,10 @@ use crate::context::Context;
 use crate::deadline::Deadlines;
 use crate::error::Error;
 use crate::host::HostFunctions;
-use crate::interp::Room;
 use crate::jit::{self, Jit, TierUp};
 use crate::name::Names;
+use crate::room::Room;
+use crate::runtime::Fence;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -54,6 +55,9 @@ impl Engine {
     pub fn with_config(config: Config) -> Result<Self, Error> {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(config.hosts(&names)?);
+        if config.mode != Mode::Interpret {
+            Fence::announce();
+        }
         Ok(Self(Arc::new(Shared {
             room: Arc::new(Room::new(config.limits.max_code_bytes)),
             config,
@@ -115,7 +119,7 @@ impl Engine {
         &self.0.variables
     }
 
-    /// The room for tapes.
+    /// The room for tapes and code.
     pub(crate) fn room(&self) -> &Arc<Room> {
         &self.0.room
     }
@@ -140,11 +144,11 @@ impl Engine {
                 Mode::Eager | Mode::Interpret => TierUp::Never,
             },
             workers: shared.config.workers.unwrap_or_else(cores),
-            max_code_bytes: shared.config.limits.max_code_bytes,
             perf_map: shared.config.perf_map,
             debug_objects: shared.config.debug_objects,
         };
-        let jit = Jit::new(shared.names.clone(), shared.hosts.clone(), shared.variables.clone(), options)
+        let Shared { names, hosts, variables, room, .. } = shared;
+        let jit = Jit::new(names.clone(), hosts.clone(), variables.clone(), room.clone(), options)
             .map_err(|error| Error::Setup(error.to_string()))?;
         Ok(shared.jit.get_or_init(|| jit))
     }

@@ -29,6 +29,7 @@ use crate::abi::{Memory, Variables};
 use crate::failure::{Defined, Failure, Stopped, Trace};
 use crate::host::{HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
+use crate::room::Room;
 use crate::sema::Calls;
 use crate::sema::checked::{EXPRESSION, Function};
 use crate::stop::Request;
@@ -40,7 +41,7 @@ use inspect::{CallSite, Inspector, Outer, Walk};
 use links::Links;
 pub use native::{Natives, Progress, Spot};
 use rustc_hash::FxHashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -69,8 +70,8 @@ pub struct Interpreter {
     links: Links,
     /// Functions without a name that are linked for good.
     kept: Kept,
-    /// Tapes that were made before, by the address of their functions.
-    supplied: FxHashMap<usize, (Weak<Function>, Arc<Tape>)>,
+    /// The tape of the function that comes next, if it was made before.
+    supplied: Option<(Arc<Function>, Arc<Tape>)>,
     stack: Vec<f64>,
     /// Where on the stack the next run begins.
     top: usize,
@@ -91,28 +92,17 @@ pub struct Interpreter {
     stops: u64,
     /// The functions that run on their tapes because they were stepped into.
     stepped: Vec<Name>,
+    /// Whether the failure that ends the runs in progress has been shown.
+    has_shown: bool,
     /// Where the runs stand that wait for one inside them.
     outer: Vec<Outer>,
-}
-
-/// How much room there is for instructions, in bytes: in all contexts of an
-/// engine together.
-#[derive(Debug)]
-pub struct Room {
-    most: u64,
-    taken: AtomicU64,
-}
-
-impl Room {
-    /// Room for so many bytes.
-    pub fn new(most: u64) -> Self {
-        Self { most, taken: AtomicU64::new(0) }
-    }
 }
 
 /// What a name is bound to.
 struct Binding {
     function: Arc<Function>,
+    /// Its tape, if that was made before and has not been needed yet.
+    tape: Option<Arc<Tape>>,
     /// Where it has been linked.
     code: Option<u32>,
 }
@@ -153,7 +143,7 @@ impl Interpreter {
             code: Code::new(),
             links: Links::default(),
             kept: Kept::default(),
-            supplied: FxHashMap::default(),
+            supplied: None,
             stack: vec![0.0; FIRST_STACK],
             top: 0,
             depth: 0,
@@ -168,6 +158,7 @@ impl Interpreter {
             walk: Walk::Run,
             stops: 0,
             stepped: Vec::new(),
+            has_shown: false,
             outer: Vec::new(),
         }
     }
@@ -190,11 +181,11 @@ impl Interpreter {
     /// Binds a function's name to it. Nothing is lowered.
     pub fn define(&mut self, function: &Arc<Function>) -> Defined {
         let name = function.name;
-        let binding = Binding { function: function.clone(), code: None };
+        let binding = Binding { function: function.clone(), tape: self.supplied(function), code: None };
         let before = self.bindings.insert(name, binding);
         self.calls.add(function);
         match &before {
-            Some(Binding { code, function: replaced }) => {
+            Some(Binding { code, function: replaced, .. }) => {
                 self.calls.remove(replaced);
                 self.code.remove_if(*code);
                 self.links.reset(name);
@@ -207,7 +198,7 @@ impl Interpreter {
 
     /// Binds a name to nothing; gives back what it was bound to.
     pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
-        let Binding { function, code } = self.bindings.remove(&name)?;
+        let Binding { function, code, .. } = self.bindings.remove(&name)?;
         self.calls.remove(&function);
         self.code.remove_if(code);
         self.links.reset(name);
@@ -240,7 +231,8 @@ impl Interpreter {
         natives: &mut dyn Natives,
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
-        let entry = self.link(expression)?;
+        let tape = self.supplied(expression);
+        let entry = self.link(expression, tape)?;
         self.expressions += 1;
         let result = self.enter(entry, &[], natives, output);
         self.code.remove(entry.code);
@@ -301,6 +293,9 @@ impl Interpreter {
         self.outer.push(Outer::Code(site));
         let result = self.call(name, arguments, natives, output);
         self.outer.pop();
+        if let Ok(value) = &result {
+            self.leave_to(site, *value, natives);
+        }
         result
     }
 
@@ -311,30 +306,34 @@ impl Interpreter {
 
     // --- linking ------------------------------------------------------------
 
-    fn link(&mut self, function: &Arc<Function>) -> Result<Entry, Failure> {
-        if let Some(tape) = self.supplied(function) {
+    /// Links a function, with the tape that was made before if that is as good.
+    fn link(&mut self, function: &Arc<Function>, tape: Option<Arc<Tape>>) -> Result<Entry, Failure> {
+        if let Some(tape) = tape.filter(|tape| self.is_present(tape, function)) {
             return self.link_tape(&tape, function);
         }
         let tape = self.tape(function)?;
         self.link_tape(&tape, function)
     }
 
-    /// Has a tape that was made before used for a function, if it fits what
-    /// names mean when the function is first called.
+    /// Has a tape that was made before used for a function, which is defined or
+    /// run next, if it fits what names mean when the function is first called.
     pub fn supply(&mut self, function: &Arc<Function>, tape: &Arc<Tape>) {
-        let supplied = (Arc::downgrade(function), tape.clone());
-        self.supplied.insert(Arc::as_ptr(function) as usize, supplied);
+        self.supplied = Some((function.clone(), tape.clone()));
     }
 
-    /// The tape that was supplied for a function, if it is the one that would
-    /// be made now.
+    /// The tape that was supplied for a function.
     fn supplied(&mut self, function: &Arc<Function>) -> Option<Arc<Tape>> {
-        let (_, tape) = self.supplied.remove(&(Arc::as_ptr(function) as usize))?;
+        let (supplied, tape) = self.supplied.take()?;
+        Arc::ptr_eq(&supplied, function).then_some(tape)
+    }
+
+    /// Whether a tape is the one that would be made now.
+    fn is_present(&self, tape: &Tape, function: &Arc<Function>) -> bool {
         let plain = !self.counts_fuel && self.hot_after.is_none();
-        let is_same = Arc::ptr_eq(&self.present(function), function);
-        let fits = tape.callees.iter().all(|callee| !self.is_host(*callee))
-            && tape.hosts.iter().all(|host| self.is_host(*host));
-        (plain && is_same && fits).then_some(tape)
+        plain
+            && Arc::ptr_eq(&self.present(function), function)
+            && tape.callees.iter().all(|callee| !self.is_host(*callee))
+            && tape.hosts.iter().all(|host| self.is_host(*host))
     }
 
     fn is_host(&self, callee: Callee) -> bool {
@@ -351,7 +350,7 @@ impl Interpreter {
         let words = self.links.relocate(tape, &mut self.code, surroundings, counter)?;
         self.charge();
         let more = self.code.lacks(words.len()) as u64 * size_of::<u32>() as u64;
-        if more > 0 && self.room.taken.load(Ordering::Relaxed) + more > self.room.most {
+        if more > 0 && !self.room.fits(more) {
             let message = "there is no room for its tape".to_owned();
             return Err(Failure::Compile { function: function.clone(), message });
         }
@@ -365,7 +364,7 @@ impl Interpreter {
     fn charge(&mut self) {
         let more = self.code.bytes() - self.charged;
         self.charged += more;
-        self.room.taken.fetch_add(more, Ordering::Relaxed);
+        self.room.take(more);
     }
 
     /// Links a function until nobody has it any more.
@@ -375,7 +374,7 @@ impl Interpreter {
         for (_, entry) in gone.iter().filter_map(|key| self.kept.remove(key)) {
             self.code.remove(entry.code);
         }
-        let entry = self.link(function)?;
+        let entry = self.link(function, None)?;
         self.kept.insert(Arc::as_ptr(function) as usize, (Arc::downgrade(function), entry));
         Ok(entry)
     }
@@ -403,7 +402,7 @@ impl Interpreter {
     /// Links what a callee stands for.
     fn link_callee(&mut self, number: u32) -> Result<Entry, Failure> {
         let Callee { name, arity } = self.links.target(number);
-        let Some(Binding { function, code }) = self.bindings.get(&name) else {
+        let Some(Binding { function, tape, code }) = self.bindings.get_mut(&name) else {
             return Err(match self.hosts.get(name) {
                 Some(host) if host.arity != arity => {
                     Failure::HostArity { callee: name, wanted: host.arity, passed: arity, caller: None }
@@ -415,10 +414,10 @@ impl Interpreter {
         if function.arity() != arity {
             return Err(Failure::Stale { callee: function, passed: arity, caller: None });
         }
-        let known = code.and_then(|code| self.code.entry(code));
+        let (tape, known) = (tape.take(), code.and_then(|code| self.code.entry(code)));
         let entry = match known {
             Some(entry) => entry,
-            None => self.link(&function)?,
+            None => self.link(&function, tape)?,
         };
         if matches!(self.walk, Walk::Step { into: true, .. }) {
             self.stepped.push(name);
@@ -496,10 +495,9 @@ impl Interpreter {
         if let Some(start) = start {
             self.run_nanoseconds += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         }
-        result.map_err(|Stopped { failure, trace }| {
-            if trace.is_empty() {
-                self.show_failure(state, &failure, natives, output);
-            }
+        result.map_err(|stopped| {
+            self.show_failure(state, &stopped, natives, output);
+            let Stopped { failure, trace } = stopped;
             let trace = self.trace(state, trace);
             // A stop in progress still shows what is below the top.
             if self.depth == 0 && self.top == 0 && self.stack.len() > KEPT_STACK {
@@ -538,7 +536,11 @@ impl Interpreter {
             match pause {
                 Pause::Left => return Ok(state.accumulator),
                 Pause::Break => self.inspect(*state, natives, output)?,
-                pause => self.attend(pause, state, natives, output)?,
+                pause => {
+                    self.attend(pause, state, natives, output)?;
+                    // A run inside this one may have been stepped out of.
+                    self.arrive(*state, natives, output)?;
+                }
             }
         }
     }
@@ -792,6 +794,6 @@ impl Interpreter {
 
 impl Drop for Interpreter {
     fn drop(&mut self) {
-        self.room.taken.fetch_sub(self.charged, Ordering::Relaxed);
+        self.room.give(self.charged);
     }
 }

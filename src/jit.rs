@@ -36,7 +36,8 @@ use crate::codegen::{self, Thunk};
 use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
 use crate::name::{Name, Names};
-use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, TrampolinePool};
+use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
+use crate::room::Room;
 use crate::runtime;
 use crate::sema::checked::Function;
 use crate::stop::Stopper;
@@ -87,8 +88,6 @@ pub struct Options {
     pub code: codegen::Options,
     /// When quick code is compiled again.
     pub tier_up: TierUp,
-    /// How many bytes linked code may take.
-    pub max_code_bytes: u64,
     /// How many threads may compile at once.
     pub workers: usize,
     /// Whether `perf` is told the names of functions.
@@ -119,6 +118,7 @@ pub struct Jit {
     code: Arc<CodeMap>,
     workers: Workers,
     epochs: Epochs<Linked>,
+    room: Arc<Room>,
     slots: Slots,
     dylib: Dylib,
     session: Session,
@@ -136,10 +136,11 @@ impl Jit {
         names: Arc<Names>,
         hosts: Arc<HostFunctions>,
         variables: Arc<Variables>,
+        room: Arc<Room>,
         options: Options,
     ) -> Result<Arc<Self>, OrcError> {
         let session = Session::new(&SessionOptions {
-            code_limit: options.max_code_bytes,
+            code_limit: room.most(),
             perf_map: options.perf_map,
             debug_objects: options.debug_objects,
         })?;
@@ -160,12 +161,15 @@ impl Jit {
             code: Arc::default(),
             workers: Workers::new(options.workers),
             epochs: Epochs::new(),
+            room,
             slots: Slots::new(trampolines, variables),
             dylib,
             session,
         });
         let weak = Arc::downgrade(&jit);
         jit.dylib.add_generator(move |symbol| resolve(&weak, symbol));
+        let weak = Arc::downgrade(&jit);
+        jit.room.ask_for_code(move || weak.upgrade().map_or(0, |jit| jit.code_bytes()));
         Ok(jit)
     }
 
@@ -230,9 +234,15 @@ impl Jit {
         Ok(body)
     }
 
+    /// A tracker for code that is about to be linked, in the room that there is.
+    fn tracker(&self) -> Tracker {
+        self.session.set_code_limit(self.room.for_code());
+        self.dylib.create_tracker()
+    }
+
     /// Links an object and finds `symbol` in it. Called on workers.
     fn link(&self, object: &[u8], symbol: &str, owner: Option<&Arc<Function>>) -> Result<Linked, String> {
-        let tracker = self.dylib.create_tracker();
+        let tracker = self.tracker();
         let added = tracker.add_object(object);
         let linked = Object::new(tracker);
         added.map_err(|error| error.to_string())?;

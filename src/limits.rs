@@ -29,8 +29,8 @@ pub struct Limits {
     pub stack: usize,
     /// How many names of a context may be bound to definitions.
     pub max_definitions: usize,
-    /// How many bytes linked code may take, in all contexts of an engine;
-    /// rounded up to whole MiB, and 1 GiB at most. Tapes may take as much.
+    /// How many bytes linked code and tapes may take together, in all contexts
+    /// of an engine; code 1 GiB at most.
     pub max_code_bytes: u64,
     /// How long a text may be, in bytes.
     pub max_source_bytes: u32,

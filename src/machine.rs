@@ -290,7 +290,7 @@ impl Machine {
     pub(crate) fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
         match self {
             Self::Native(instance) => instance.prepare_soon(name),
-            Self::Tape(_) => Ok(()),
+            Self::Tape(tapes) => tapes.prepare_soon(name),
         }
     }
 
@@ -298,7 +298,7 @@ impl Machine {
     pub(crate) fn submit(&self) -> Result<(), Failure> {
         match self {
             Self::Native(instance) => instance.submit(),
-            Self::Tape(_) => Ok(()),
+            Self::Tape(tapes) => tapes.submit(),
         }
     }
 

@@ -82,6 +82,11 @@ impl Program {
         Ok(Self { engine: engine.clone(), parts })
     }
 
+    /// Its functions with their tapes, in the order of the text.
+    pub(crate) fn tapes(&self) -> impl Iterator<Item = (&Arc<Function>, &Tape)> + Clone {
+        self.parts.iter().filter_map(|part| Some((part.function()?, part.tape.as_deref()?)))
+    }
+
     /// Whether bytes claim to be a stored program.
     pub fn is_stored(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)

@@ -8,6 +8,7 @@ mod number;
 pub mod operator;
 pub mod parser;
 pub mod printer;
+pub(crate) mod scope;
 pub mod token;
 mod tree;
 

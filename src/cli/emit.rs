@@ -2,11 +2,13 @@
 
 use super::check::open;
 use super::report::Reporter;
+use super::run::{load, text};
 use super::{Exit, Options};
 use crate::codegen::{self, CodegenError, Compiler};
 use crate::diagnostic::Severity;
-use crate::draft::Draft;
+use crate::draft::{self, Draft};
 use crate::engine::Engine;
+use crate::name::Names;
 use crate::program::Program;
 use crate::sema::checked::Function;
 use crate::source::{Source, Span};
@@ -15,6 +17,7 @@ use crate::syntax::parser::{Limits, parse_all};
 use crate::syntax::{ast, lexer, printer};
 use crate::tape::{self, Callee, Counts, Tape};
 use clap::{Args, ValueEnum};
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -28,7 +31,7 @@ pub(super) struct EmitArguments {
     /// Write to OUT instead of standard output
     #[arg(short, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// The program; `-` is standard input
+    /// The program; `-` is standard input. For `tape`, also a stored program
     file: PathBuf,
 }
 
@@ -86,8 +89,12 @@ fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) 
     if arguments.stage == Stage::Tape && arguments.output.is_some() && arguments.function.is_some() {
         return Err("a whole program is stored with -o; leave --fn out".to_owned().into());
     }
-    let source = open(&arguments.file)?;
     let engine = options.engine().map_err(|error| error.to_string())?;
+    let source = match input(arguments, &engine)? {
+        Input::Text(source) => source,
+        Input::Stored(program) if arguments.output.is_some() => return Ok(program.to_bytes()),
+        Input::Stored(program) => return disassembled(&program, arguments, engine.names()),
+    };
     match arguments.stage {
         Stage::Tokens => tokens(arguments, &source, &engine, reporter),
         Stage::Ast => trees(arguments, &source, &engine, reporter),
@@ -96,6 +103,30 @@ fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) 
             code(arguments, options, &source, &engine, reporter)
         }
     }
+}
+
+/// What a stage is emitted of.
+enum Input {
+    Text(Source),
+    /// A program that has been stored, of which there are tapes.
+    Stored(Program),
+}
+
+fn input(arguments: &EmitArguments, engine: &Engine) -> Result<Input, String> {
+    let path = &arguments.file;
+    if arguments.stage != Stage::Tape || path.as_os_str() == "-" {
+        return open(path).map(Input::Text);
+    }
+    let bytes = load(path)?;
+    if !Program::is_stored(&bytes) {
+        return text(path, bytes).map(Input::Text);
+    }
+    let program = Program::from_bytes(engine, &bytes);
+    program.map(Input::Stored).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn missing(name: &str, program: impl Display) -> Problem {
+    format!("{program} defines no function `{name}`").into()
 }
 
 fn tokens(
@@ -116,7 +147,7 @@ fn tokens(
     let wanted: Vec<Span> =
         items.iter().filter(|item| defines(item, name, engine)).map(|item| item.span).collect();
     if wanted.is_empty() {
-        return Err(format!("{} defines no function `{name}`", source.name()).into());
+        return Err(missing(name, source.name()));
     }
     let is_wanted =
         |token: Span| wanted.iter().any(|item| item.start <= token.start && token.end <= item.end);
@@ -149,7 +180,7 @@ fn trees(
     };
     let items: Vec<&ast::Item> = items.iter().filter(wanted).collect();
     if let (Some(name), true) = (&arguments.function, items.is_empty()) {
-        return Err(format!("{} defines no function `{name}`", source.name()).into());
+        return Err(missing(name, source.name()));
     }
     Ok(items.iter().map(|item| printer::symbolic(item, engine.names())).collect::<String>().into_bytes())
 }
@@ -170,9 +201,7 @@ fn code(
     }
     let mut functions = draft.symbols();
     if let Some(name) = &arguments.function {
-        let wanted = draft
-            .definition(name)
-            .ok_or_else(|| format!("{} defines no function `{name}`", source.name()))?;
+        let wanted = draft.definition(name).ok_or_else(|| missing(name, source.name()))?;
         functions.retain(|(function, _)| std::ptr::eq(*function, &raw const **wanted));
     }
     match arguments.stage {
@@ -187,6 +216,20 @@ fn stored(source: &Source, engine: &Engine, reporter: &mut Reporter) -> Result<V
         reporter.error(&error);
         Problem::Told
     })
+}
+
+/// The tapes of a stored program.
+fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> Result<Vec<u8>, Problem> {
+    let symbols = draft::symbols(program.tapes().map(|(function, _)| &**function), names);
+    let all = program.tapes().zip(symbols);
+    let Some(name) = &arguments.function else {
+        let text = all.map(|((function, tape), symbol)| tape.disassemble(&symbol, function, names));
+        return Ok(text.collect::<String>().into_bytes());
+    };
+    // The last one is what the name means.
+    let wanted = all.filter(|((function, _), _)| names.text(function.name) == name).last();
+    let ((function, tape), symbol) = wanted.ok_or_else(|| missing(name, arguments.file.display()))?;
+    Ok(tape.disassemble(&symbol, function, names).into_bytes())
 }
 
 /// The tapes that the functions have at the end of the text.

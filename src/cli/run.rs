@@ -90,7 +90,7 @@ fn file(path: &Path, context: &mut Context, reporter: &mut Reporter) -> Exit {
     })
 }
 
-fn load(path: &Path) -> Result<Vec<u8>, String> {
+pub(super) fn load(path: &Path) -> Result<Vec<u8>, String> {
     let told = |error: io::Error| format!("{}: {error}", path.display());
     let file = File::open(path).map_err(told)?;
     let mut bytes = Vec::new();
@@ -105,9 +105,12 @@ pub(crate) fn read(path: &Path) -> Result<Source, String> {
     text(path, load(path)?)
 }
 
-fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, String> {
+pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, String> {
     if Program::is_stored(&bytes) {
-        return Err(format!("{} is a stored program, not a text; run it with `kal FILE`", path.display()));
+        let path = path.display();
+        return Err(format!(
+            "{path} is a stored program, not a text; run it with `kal FILE`, read it with `kal emit tape FILE`"
+        ));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

@@ -115,6 +115,8 @@ struct Loop<'c> {
     decision: Option<(IntValue<'c>, BasicBlock<'c>)>,
     /// Set by the mark after the step.
     increment: Option<FloatValue<'c>>,
+    /// Where the increment is kept if code is entered inside the condition.
+    kept: Option<PointerValue<'c>>,
 }
 
 /// One function to be lowered.
@@ -639,12 +641,21 @@ impl<'m, 'c> Lowering<'m, 'c> {
             self.jump(body)?;
         }
         self.builder.position_at_end(condition);
-        self.open.push(Open::Loop(Loop { variable, body, condition, step, decision: None, increment: None }));
+        self.open.push(Open::Loop(Loop {
+            variable,
+            body,
+            condition,
+            step,
+            decision: None,
+            increment: None,
+            kept: None,
+        }));
         Ok(())
     }
 
     /// Goes on at the body of a loop, where the code is entered as well: there
-    /// the values that wait are found in memory.
+    /// the values that wait are found in memory. Behind them are the steps of
+    /// the loops that it is a condition of, which stand further on in the text.
     fn enter_round(&mut self, body: BasicBlock<'c>) -> Result<()> {
         let Some(Entrance { block, waiting, .. }) = self.round.take() else { return Err(missing()) };
         let head = self.block("round");
@@ -652,7 +663,13 @@ impl<'m, 'c> Lowering<'m, 'c> {
             self.open.iter().any(|open| matches!(open, Open::ShortCircuit { height, .. } if *height == place))
         };
         let values: Vec<usize> = (0..self.values.len()).filter(|place| !is_decided(*place)).collect();
-        if values.len() != waiting.len() {
+        let mut steps = waiting.iter().skip(values.len());
+        for open in &mut self.open {
+            if let Open::Loop(Loop { decision: None, kept, .. }) = open {
+                *kept = Some(*steps.next().ok_or_else(missing)?);
+            }
+        }
+        if values.len() > waiting.len() || steps.next().is_some() {
             return Err(missing());
         }
         for (value, place) in values.iter().zip(&waiting) {
@@ -690,14 +707,18 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let increment = self.pop()?;
         let innermost = self.innermost_loop()?;
         innermost.increment = Some(increment);
-        let (condition, body) = (innermost.condition, innermost.body);
+        let (condition, body, kept) = (innermost.condition, innermost.body, innermost.kept);
+        if let Some(place) = kept {
+            self.builder.build_store(place, increment)?;
+        }
         self.jump(condition)?;
         self.builder.position_at_end(body);
         Ok(())
     }
 
     fn end_loop(&mut self) -> Result<()> {
-        let Some(Open::Loop(Loop { variable, body, step, decision, increment, .. })) = self.open.pop() else {
+        let Some(Open::Loop(Loop { variable, body, step, decision, increment, kept, .. })) = self.open.pop()
+        else {
             return Err(missing());
         };
         let (Some((truth, decided)), Some(increment)) = (decision, increment) else { return Err(missing()) };
@@ -707,6 +728,10 @@ impl<'m, 'c> Lowering<'m, 'c> {
         self.builder.position_at_end(decided);
         let place = self.locals[variable as usize];
         let current = self.builder.build_load(self.types.double, place, "")?.into_float_value();
+        let increment = match kept {
+            Some(place) => self.builder.build_load(self.types.double, place, "")?.into_float_value(),
+            None => increment,
+        };
         let next = self.builder.build_float_add(current, increment, "")?;
         self.builder.build_store(place, next)?;
         let end = self.block("end");

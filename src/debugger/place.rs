@@ -3,7 +3,9 @@
 
 use crate::name::{Name, Names};
 use crate::sema::checked::{Function, Node};
+use crate::source::Span;
 use crate::syntax::operator::BinaryOp;
+use crate::syntax::scope;
 use crate::tape::Tape;
 use crate::tape::op::Op;
 
@@ -66,22 +68,32 @@ fn is_mark(node: &Node) -> bool {
 }
 
 /// The variables that can be seen at a node, with their locals, outer ones
-/// first. A variable of a `var` is seen from where it has its value.
+/// first. A variable of a `var` is seen from where it has its value to the end
+/// of the `var`, which stands in the text only. Hidden ones are left out.
 pub(super) fn visible(function: &Function, node: usize, names: &Names) -> Vec<(Name, u32)> {
     let parameters = function.parameters.iter().enumerate();
     let mut scope: Vec<(Name, u32)> = parameters.map(|(local, name)| (*name, local as u32)).collect();
     // How many variables were seen where a construct began that has not ended.
     let mut open: Vec<usize> = Vec::new();
-    let mut spans = function.spans.iter();
-    for (at, (known, span)) in function.nodes.iter().zip(&mut spans).enumerate() {
+    let here = function.spans.iter().nth(node).map(|span| span.start);
+    let source = &function.source;
+    let is_seen = |name: Span| {
+        let rest = Span { start: name.end, end: function.span.end.max(name.end) };
+        let end = || name.end + scope::end(source.slice(rest)) as u32;
+        here.is_some_and(|here| name.end <= here && here < end())
+    };
+    for (at, (known, span)) in function.nodes.iter().zip(function.spans.iter()).enumerate() {
         if at >= node {
             break;
         }
         match known {
             Node::Bind(local) | Node::ForVariable(local) => {
                 scope.retain(|(_, other)| other < local);
-                scope.push((names.intern(function.source.slice(span)), *local));
-                if matches!(known, Node::ForVariable(_)) {
+                let is_loop = matches!(known, Node::ForVariable(_));
+                if is_loop || is_seen(span) {
+                    scope.push((names.intern(source.slice(span)), *local));
+                }
+                if is_loop {
                     open.push(scope.len() - 1);
                 }
             }
@@ -104,5 +116,6 @@ pub(super) fn visible(function: &Function, node: usize, names: &Names) -> Vec<(N
             | Node::ForStep => {}
         }
     }
-    scope
+    let is_hidden = |at: usize| scope[at + 1..].iter().any(|(name, _)| *name == scope[at].0);
+    (0..scope.len()).filter(|at| !is_hidden(*at)).map(|at| scope[at]).collect()
 }

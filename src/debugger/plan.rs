@@ -30,6 +30,8 @@ pub(super) enum Plan {
     Finish,
     /// To a later place, or a line, of this function.
     Until(Option<usize>),
+    /// To whatever is next on a tape.
+    Anywhere,
     /// To the next breakpoint.
     Continue,
 }
@@ -37,11 +39,11 @@ pub(super) enum Plan {
 impl Plan {
     /// How the run goes on from `start`.
     pub(super) fn go(self, start: Moment) -> Go {
-        let within = |deepest| Go::Step { deepest, into: false };
+        let within = |below| Go::Step { below, into: false };
         match self {
-            Self::Token | Self::Step => Go::Step { deepest: usize::MAX, into: true },
-            Self::Next | Self::Until(_) => within(start.base),
-            Self::Finish => start.base.checked_sub(1).map_or(Go::On, within),
+            Self::Token | Self::Step | Self::Anywhere => Go::Step { below: usize::MAX, into: true },
+            Self::Next | Self::Until(_) => within(start.base + 1),
+            Self::Finish => within(start.base),
             Self::Continue => Go::On,
         }
     }
@@ -54,7 +56,7 @@ impl Plan {
         let is_same = now.node == start.node && now.offset > start.offset && !start.is_call;
         let is_new = now.line != start.line || (now.is_call && !is_same);
         match self {
-            Self::Token => true,
+            Self::Token | Self::Anywhere => true,
             Self::Step | Self::Next => is_elsewhere || is_new,
             Self::Finish => has_returned,
             Self::Until(None) => has_returned || (!is_elsewhere && now.offset > start.offset && is_new),
@@ -85,13 +87,14 @@ mod tests {
             (Plan::Finish, [false, false, false, false, true, false]),
             (Plan::Until(None), [true, true, false, false, true, false]),
             (Plan::Until(Some(3)), [false, true, false, false, true, false]),
+            (Plan::Anywhere, [true; 6]),
             (Plan::Continue, [false; 6]),
         ];
         for (plan, expected) in cases {
             let found = [call, line, back, inner, outer, same].map(|now| plan.has_arrived(START, now));
             assert_eq!(found, expected, "{plan:?}");
         }
-        assert_eq!(Plan::Finish.go(START), Go::Step { deepest: 9, into: false });
-        assert_eq!(Plan::Finish.go(Moment { base: 0, ..START }), Go::On);
+        assert_eq!(Plan::Finish.go(START), Go::Step { below: 10, into: false });
+        assert_eq!(Plan::Next.go(START), Go::Step { below: 11, into: false });
     }
 }

@@ -1,11 +1,11 @@
 //! What is shown of a run that stands still.
 
-use super::Inner;
 use super::place::{self, Place, Places};
+use super::{Inner, waiting};
 use crate::interp::inspect::{Frame, Stop};
 use crate::name::Name;
 use crate::output::format_number;
-use crate::sema::checked::EXPRESSION;
+use crate::sema::checked::{EXPRESSION, Function};
 
 /// How many lines of a function are shown before the present one and behind.
 const AROUND: usize = 2;
@@ -15,7 +15,7 @@ impl Inner {
     pub(super) fn show(&mut self, stop: &mut Stop<'_>, selected: usize) {
         let Some(frame) = stop.frames.get(selected).cloned() else { return };
         let place = place_of(stop, &frame);
-        let mut text = self.head(&frame, place.as_ref());
+        let mut text = self.head(stop, selected, place.as_ref());
         if let Some(place) = place {
             text += &excerpt(&frame, &place);
         }
@@ -25,23 +25,39 @@ impl Inner {
         }
     }
 
-    /// `fib(n) at program.kal:3:14`
-    fn head(&self, frame: &Frame, place: Option<&Place>) -> String {
-        let function = &frame.function;
-        let signature = match self.names.text(function.name) {
+    /// `fib(n)`
+    pub(super) fn signature(&self, function: &Function) -> String {
+        match self.names.text(function.name) {
             EXPRESSION => "this expression".to_owned(),
             name => {
                 let parameters: Vec<&str> =
                     function.parameters.iter().map(|name| self.names.text(*name)).collect();
                 format!("{name}({})", parameters.join(" "))
             }
-        };
-        match place {
-            Some(place) => {
-                format!("{signature} at {}:{}:{}", function.source.name(), place.line, place.column)
-            }
-            None => format!("{signature}, compiled"),
         }
+    }
+
+    /// `fib(n) at program.kal:3:14`; of compiled code, the line at most.
+    fn head(&self, stop: &Stop<'_>, number: usize, place: Option<&Place>) -> String {
+        let function = &stop.frames[number].function;
+        let (signature, file) = (self.signature(function), function.source.name());
+        match (place, waiting::line(stop, number)) {
+            (Some(place), _) => format!("{signature} at {file}:{}:{}", place.line, place.column),
+            (None, Some(line)) => format!("{signature} at {file}:{line}, compiled"),
+            (None, None) => format!("{signature}, compiled"),
+        }
+    }
+
+    /// Why nothing is known of the variables of compiled code.
+    fn unknown(&self, frame: &Frame) -> String {
+        let function = &frame.function;
+        let (name, place) = match self.names.text(function.name) {
+            EXPRESSION => ("this expression", function.source.position(function.span.start).0.to_string()),
+            name => (name, name.to_owned()),
+        };
+        format!(
+            "{name} is compiled, so its variables cannot be seen: set a breakpoint with `bp {place}` and run it again"
+        )
     }
 
     /// The calls in progress, the selected one marked.
@@ -49,7 +65,7 @@ impl Inner {
         let mut lines = Vec::new();
         for (number, frame) in stop.frames.iter().enumerate() {
             let mark = if number == selected { '>' } else { ' ' };
-            let head = self.head(frame, place_of(stop, frame).as_ref());
+            let head = self.head(stop, number, place_of(stop, frame).as_ref());
             lines.push(format!("{mark}{:>3} {head}", number + 1));
             let parameters = frame.function.parameters.iter().zip(0u32..).filter(|_| frame.offset.is_some());
             let values: Vec<String> =
@@ -63,6 +79,9 @@ impl Inner {
 
     pub(super) fn locals(&mut self, stop: &Stop<'_>, selected: usize) {
         let Some(frame) = stop.frames.get(selected) else { return };
+        if frame.offset.is_none() {
+            return self.console.say(&self.unknown(frame));
+        }
         let locals = self.visible(stop, frame);
         let lines: Vec<String> =
             locals.iter().map(|(name, local)| self.value(*name, stop.local(frame, *local))).collect();
@@ -91,6 +110,7 @@ impl Inner {
         let Some(frame) = stop.frames.get(selected).cloned() else { return };
         let said = match self.evaluate(stop, &frame, text) {
             Ok(value) => format_number(value),
+            Err(message) if frame.offset.is_none() => format!("{message}{}", self.unknown(&frame)),
             Err(message) => message.trim_end().to_owned(),
         };
         self.console.say(&said);

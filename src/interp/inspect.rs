@@ -38,8 +38,14 @@ pub trait Inspector: Send {
     /// A run stands before an instruction. Says how it goes on.
     fn stopped(&mut self, stop: &mut Stop<'_>) -> Go;
 
-    /// A run has failed. Its frames are still there.
-    fn failed(&mut self, stop: &mut Stop<'_>, failure: &Failure);
+    /// A run that compiled code has begun, at `base`, and that was walked
+    /// through, has ended with that value. Whether to stop at whatever is next
+    /// on a tape. Where the code is that goes on is not known.
+    fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<Function>>) -> bool;
+
+    /// A run has failed, there or in code that it has called. Its frames are
+    /// still there, but not those of the code.
+    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped);
 
     /// Whether the breaks are others than before; asked after each stop.
     fn has_changed(&mut self) -> bool;
@@ -50,12 +56,12 @@ pub trait Inspector: Send {
 pub enum Go {
     /// To the next break.
     On,
-    /// By one instruction, if the frame that is then the innermost begins at
-    /// `deepest` or before it; else by as many as it takes to come back there.
-    /// With `into`, functions that are called run on their tapes.
+    /// By one instruction, if the frame that is then the innermost begins before
+    /// `below`; else by as many as it takes to come back there. With `into`,
+    /// functions that are called run on their tapes.
     Step {
-        /// Where the frame begins.
-        deepest: usize,
+        /// Where no such frame begins any more.
+        below: usize,
         /// Whether calls are followed.
         into: bool,
     },
@@ -171,7 +177,7 @@ pub(super) enum Walk {
     /// The next instruction is executed even if there is a break.
     Past,
     /// One instruction at a time, see [`Go::Step`].
-    Step { deepest: usize, into: bool },
+    Step { below: usize, into: bool },
 }
 
 impl Interpreter {
@@ -226,21 +232,59 @@ impl Interpreter {
         }
     }
 
-    /// A run begins; the outermost one with a stop, if that is wanted.
+    /// A run begins that is inside no other, on tapes or in compiled code.
+    pub fn begin_outermost(&mut self) {
+        self.walk = Walk::Run;
+        self.has_shown = false;
+    }
+
+    /// A run on tapes begins: with a stop, if that is wanted of the outermost
+    /// one, or if steps have led here.
     pub(super) fn begin_walk(
         &mut self,
         state: State,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
     ) -> Result<(), Stopped> {
-        if self.depth > 1 || self.inspector.is_none() {
-            return Ok(());
+        let Some(inspector) = &self.inspector else { return Ok(()) };
+        let stops = inspector.stops_at_first();
+        if !self.outer.is_empty() {
+            return self.arrive(state, natives, output);
         }
-        self.walk = Walk::Run;
-        if self.inspector.as_ref().is_some_and(|inspector| inspector.stops_at_first()) {
+        self.begin_outermost();
+        if stops {
             self.inspect(state, natives, output)?;
         }
         Ok(())
+    }
+
+    /// Asks how the run goes on if single steps have led it to where it stands.
+    pub(super) fn arrive(
+        &mut self,
+        state: State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<(), Stopped> {
+        let Walk::Step { below, .. } = self.walk else { return Ok(()) };
+        // The instruction that ends a run belongs to no function.
+        let is_inside = self.code.start(state.at as u32).is_some();
+        if is_inside && (state.base < below || self.code.has_break(state.at as u32)) {
+            self.inspect(state, natives, output)?;
+        }
+        Ok(())
+    }
+
+    /// A run has ended, and compiled code goes on, which cannot be walked
+    /// through. What it calls from now on can.
+    pub(super) fn leave_to(&mut self, site: CallSite, value: f64, natives: &mut dyn Natives) {
+        let (Walk::Step { .. }, Some(inspector)) = (self.walk, &mut self.inspector) else { return };
+        let callers = natives.callers(site);
+        if !inspector.left(self.top, value, callers.first()) {
+            return;
+        }
+        self.walk = Walk::Step { below: usize::MAX, into: true };
+        let callees = callers.iter().flat_map(|caller| caller.callees.iter());
+        callees.for_each(|callee| natives.recall(callee.name));
     }
 
     /// Executes one instruction, whatever it takes, and asks how the run goes
@@ -264,14 +308,7 @@ impl Interpreter {
         match (pause, walk) {
             (Pause::Left, _) => return Ok(Some(state.accumulator)),
             (_, Walk::Past) if is_done && self.stops == stops => self.walk = Walk::Run,
-            (_, Walk::Step { .. }) if is_done => {
-                let Walk::Step { deepest, .. } = self.walk else { return Ok(None) };
-                // The instruction that ends a run belongs to no function.
-                let is_inside = self.code.start(state.at as u32).is_some();
-                if is_inside && (state.base <= deepest || self.code.has_break(state.at as u32)) {
-                    self.inspect(*state, natives, output)?;
-                }
-            }
+            (_, Walk::Step { .. }) if is_done => self.arrive(*state, natives, output)?,
             (_, Walk::Run | Walk::Past | Walk::Step { .. }) => {}
         }
         Ok(None)
@@ -300,7 +337,9 @@ impl Interpreter {
         }
         self.walk = match go {
             Go::On => Walk::Past,
-            Go::Step { deepest, into } => Walk::Step { deepest, into },
+            // No frame begins before the outermost one.
+            Go::Step { below: 0, .. } if self.outer.is_empty() => Walk::Past,
+            Go::Step { below, into } => Walk::Step { below, into },
             Go::Quit => return Err(Failure::Interrupted),
         };
         if self.walk == Walk::Past {
@@ -313,14 +352,19 @@ impl Interpreter {
     pub(super) fn show_failure(
         &mut self,
         state: State,
-        failure: &Failure,
+        stopped: &Stopped,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
     ) {
+        // The runs around the one that has failed fail, too.
+        if self.has_shown {
+            return;
+        }
         let Some(mut inspector) = self.inspector.take() else { return };
+        self.has_shown = true;
         self.walk = Walk::Run;
         let frames = self.frames(state, false, natives);
-        inspector.failed(&mut Stop { interpreter: self, state, natives, output, frames }, failure);
+        inspector.failed(&mut Stop { interpreter: self, state, natives, output, frames }, stopped);
         self.inspector = Some(inspector);
     }
 

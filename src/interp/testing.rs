@@ -10,7 +10,7 @@ use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, Parser};
 use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::{AtomicI64, AtomicUsize};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 /// Memory of its own, for a few variables.

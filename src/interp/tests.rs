@@ -78,6 +78,33 @@ fn the_code_of_expressions_and_old_definitions_is_used_again() {
 }
 
 #[test]
+fn supplied_tapes_go_with_their_functions() {
+    let mut session = session();
+    session.run("def f(x) x + 1; def g(x) f(x) * 2");
+    let names = ["f", "g"].map(|name| session.names.intern(name));
+    let [f, g] = names.map(|name| session.interpreter.binding(name).expect("it is defined").1.clone());
+    let tapes = [&f, &g].map(|function| Arc::new(session.interpreter.tape(function).expect("it fits")));
+    let owners = || tapes.each_ref().map(Arc::strong_count);
+    for (function, tape) in [(&f, &tapes[0]), (&g, &tapes[1])] {
+        session.interpreter.supply(function, tape);
+        session.interpreter.define(function);
+    }
+    assert_eq!(owners(), [2, 2]);
+    // What was called, redefined or dropped, and what never came, is let go of.
+    assert_eq!(session.value("f(1)"), 2.0);
+    assert_eq!(owners(), [1, 2]);
+    session.run("def g(x) x");
+    assert_eq!(owners(), [1, 1]);
+    session.interpreter.supply(&f, &tapes[0]);
+    session.interpreter.define(&f);
+    session.interpreter.supply(&g, &tapes[1]);
+    assert_eq!(owners(), [2, 2]);
+    session.interpreter.drop_binding(f.name);
+    assert_eq!(session.value("g(3)"), 3.0);
+    assert_eq!(owners(), [1, 1]);
+}
+
+#[test]
 fn a_recursion_without_end_uses_up_the_stack_and_nothing_else() {
     let mut session = session();
     let results =

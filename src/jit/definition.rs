@@ -182,7 +182,7 @@ pub(super) fn link(
     let bodies: Vec<Body> = parts.iter().map(body).collect();
     let symbols: Vec<String> = bodies.iter().map(|body| body.symbol.clone()).collect();
     let flags = symbols.iter().map(|symbol| (symbol.as_str(), SymbolFlags::FUNCTION));
-    let tracker = jit.dylib.create_tracker();
+    let tracker = jit.tracker();
     let promise = Promise { bodies, names: jit.names.clone(), counters: jit.counters.clone() };
     tracker.define(flags, Box::new(promise)).map_err(|error| fail(error.error.to_string()))?;
     let object = Object::new(tracker);

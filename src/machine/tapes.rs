@@ -99,13 +99,32 @@ impl Tapes {
     /// tape.
     pub(super) fn prepare(&self, name: Option<Name>) -> Result<(), Failure> {
         let Some(instance) = self.compiler() else { return Ok(()) };
-        let prepared = match name {
+        self.in_background(match name {
             Some(name) if self.interpreter.holds(name) => Ok(()),
             Some(name) => instance.prepare(name),
             None => instance.prepare_all(),
-        };
+        })
+    }
+
+    /// The same for a function, soon, where code is made first.
+    pub(super) fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
+        match self.native.compiled_first() {
+            Some(instance) if !self.interpreter.holds(name) => {
+                self.in_background(instance.prepare_soon(name))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Has workers start on what is to be prepared soon.
+    pub(super) fn submit(&self) -> Result<(), Failure> {
+        self.native.compiled_first().map_or(Ok(()), |instance| self.in_background(instance.submit()))
+    }
+
+    /// Workers may have started on functions that are to stay on their tapes.
+    fn in_background(&self, started: Result<(), Failure>) -> Result<(), Failure> {
         self.native.recall_held(&self.interpreter);
-        prepared
+        started
     }
 
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {
@@ -172,13 +191,14 @@ impl Tapes {
         expression: &Arc<Function>,
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
-        let mut natives = &self.native;
         let result = match self.native.compiled_first() {
-            Some(instance) if !self.interpreter.wants(expression) => {
-                let mut tapes = Lent { interpreter: &mut self.interpreter, native: &self.native };
-                instance.run(expression, output, &mut tapes)
+            Some(_) if !self.interpreter.wants(expression) => {
+                self.in_code("an expression", |instance, tapes| instance.run(expression, output, tapes))
             }
-            Some(_) | None => self.interpreter.run(expression, &mut natives, output),
+            Some(_) | None => {
+                let mut natives = &self.native;
+                self.interpreter.run(expression, &mut natives, output)
+            }
         };
         self.native.forget_continuations();
         result
@@ -191,11 +211,7 @@ impl Tapes {
         arguments: Arguments<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
-        let Some(instance) = self.native.instance() else {
-            return Err(Failure::System("a handle of another engine".into()).into());
-        };
-        let mut tapes = Lent { interpreter: &mut self.interpreter, native: &self.native };
-        instance.call(slot, arguments, output, &mut tapes)
+        self.in_code("a handle", |instance, tapes| instance.call(slot, arguments, output, tapes))
     }
 
     /// Runs compiled code without a name.
@@ -205,11 +221,21 @@ impl Tapes {
         arguments: &[f64],
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
+        self.in_code("a formula", |instance, tapes| instance.run_formula(code, arguments, output, tapes))
+    }
+
+    /// Runs something of the compiled side, which is lent the tapes. It must be
+    /// there, unless `what` is from somewhere else.
+    fn in_code(
+        &mut self,
+        what: &str,
+        run: impl FnOnce(&Instance, &mut Lent<'_>) -> Result<f64, Stopped>,
+    ) -> Result<f64, Stopped> {
         let Some(instance) = self.native.instance() else {
-            return Err(Failure::System("a formula of another engine".into()).into());
+            return Err(Failure::System(format!("{what} of another engine")).into());
         };
-        let mut tapes = Lent { interpreter: &mut self.interpreter, native: &self.native };
-        instance.run_formula(code, arguments, output, &mut tapes)
+        self.interpreter.begin_outermost();
+        run(instance, &mut Lent { interpreter: &mut self.interpreter, native: &self.native })
     }
 
     pub(super) fn call(
@@ -230,14 +256,12 @@ impl Tapes {
         arguments: &[f64],
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
-        let mut natives = &self.native;
-        let code = formula.code(&self.native, &self.interpreter);
-        let result = match (code, self.native.instance()) {
-            (Some(code), Some(instance)) => {
-                let mut tapes = Lent { interpreter: &mut self.interpreter, native: &self.native };
-                instance.run_formula(code, arguments, output, &mut tapes)
+        let result = match formula.code(&self.native, &self.interpreter) {
+            Some(code) if self.native.instance().is_some() => self.run_compiled(code, arguments, output),
+            Some(_) | None => {
+                let mut natives = &self.native;
+                self.interpreter.run_formula(&formula.function, arguments, &mut natives, output)
             }
-            _ => self.interpreter.run_formula(&formula.function, arguments, &mut natives, output),
         };
         self.native.forget_continuations();
         result

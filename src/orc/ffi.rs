@@ -45,6 +45,7 @@ unsafe extern "C" {
     ) -> LLVMOrcExecutionSessionRef;
     pub(super) fn orc_shim_session_object_layer(session: *mut OrcShimSession) -> LLVMOrcObjectLayerRef;
     pub(super) fn orc_shim_session_code_bytes(session: *mut OrcShimSession) -> u64;
+    pub(super) fn orc_shim_session_set_code_limit(session: *mut OrcShimSession, bytes: u64);
     pub(super) fn orc_shim_lookup(
         session: *mut OrcShimSession,
         dylib: LLVMOrcJITDylibRef,

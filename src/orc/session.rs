@@ -139,6 +139,13 @@ impl Session {
         unsafe { ffi::orc_shim_session_code_bytes(self.inner.shim()) }
     }
 
+    /// Lets code and data take no more than so many bytes from now on, nor more
+    /// than was reserved. What is linked stays.
+    pub fn set_code_limit(&self, bytes: u64) {
+        // SAFETY: the session is alive; the limit is atomic.
+        unsafe { ffi::orc_shim_session_set_code_limit(self.inner.shim(), bytes) }
+    }
+
     /// Takes out the latest failures the session was told of. Those that made a
     /// lookup fail are in its error too; this is for the others.
     pub fn drain_reports(&self) -> Vec<String> {

@@ -302,6 +302,10 @@ uint64_t orc_shim_session_code_bytes(OrcShimSession *S) {
   return unwrapSession(S)->Memory->bytes();
 }
 
+void orc_shim_session_set_code_limit(OrcShimSession *S, uint64_t Bytes) {
+  unwrapSession(S)->Memory->allow(Bytes);
+}
+
 /// Blocks until Name in JD is ready to use. On failure *NotFound says whether
 /// JD has no such symbol. (The C API's lookup promises no context to a handler
 /// that gets an error, so it cannot be waited for by the letter.)

@@ -186,7 +186,7 @@ public:
   /// Takes over 2 * Limit bytes at Base: the executable view, then the
   /// writable one.
   Slab(char *Base, uint64_t Limit)
-      : Base(Base), Limit(Limit), Free(Limit / Unit), Occupied(Limit / Unit) {}
+      : Base(Base), Limit(Limit), Allowed(Limit), Free(Limit / Unit), Occupied(Limit / Unit) {}
 
   ~Slab() override { ::munmap(Base, 2 * Limit); }
 
@@ -195,6 +195,7 @@ public:
   void deallocate(std::vector<FinalizedAlloc> Allocs,
                   OnDeallocatedFunction OnDeallocated) override;
   uint64_t bytes() const override { return Used * Unit; }
+  void allow(uint64_t Most) override { Allowed = std::min(Most, Limit); }
 
 private:
   using DeallocActions = std::vector<shared::WrapperFunctionCall>;
@@ -210,6 +211,7 @@ private:
 
   char *const Base;
   const uint64_t Limit;
+  std::atomic<uint64_t> Allowed;
   std::mutex Mutex;
   FreeRanges Free;
   Chunks Occupied;
@@ -353,12 +355,12 @@ Expected<Range> Slab::take(uint64_t Bytes, uint64_t Alignment) {
   uint64_t Units = divideCeil(Bytes, Unit);
   std::lock_guard<std::mutex> Lock(Mutex);
   Range Taken;
-  if (Units <= Limit / Unit)
+  if (Units <= Limit / Unit && Used + Units <= Allowed / Unit)
     Taken = Free.take(Units, std::max<uint64_t>(Alignment / Unit, 1));
   if (!Taken.Size)
     return failure(formatv("the code memory is full: of {0} bytes {1} are in "
                            "use, and {2} more are needed",
-                           Limit, bytes(), Bytes));
+                           Allowed.load(), bytes(), Bytes));
   Occupied.take(Taken);
   Used += Taken.Size;
   return Taken;

@@ -12,6 +12,9 @@ class CodeMemory : public llvm::jitlink::JITLinkMemoryManager {
 public:
   /// Bytes that are linked and not freed, or just being linked.
   virtual uint64_t bytes() const = 0;
+
+  /// Hands out no more than Most bytes from now on.
+  virtual void allow(uint64_t Most) = 0;
 };
 
 /// Code memory for up to Limit bytes; for less, if the process has no room for

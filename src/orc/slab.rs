@@ -115,6 +115,20 @@ fn limits_are_bounded() {
 }
 
 #[test]
+fn a_limit_can_be_moved() {
+    let (session, dylib) = session();
+    let (_first, address) = link(&session, &dylib, "first", constant("first", 1));
+    for (limit, fits) in [(0, false), (64, false), (127, false), (128, true), (u64::MAX, true)] {
+        session.set_code_limit(limit);
+        let tracker = dylib.create_tracker();
+        tracker.define(function("second"), emitting(constant("second", 2))).unwrap();
+        assert_eq!(session.lookup(&dylib, "second").is_ok(), fits, "{limit}");
+        tracker.remove().unwrap();
+        assert_eq!((call(address), session.code_bytes()), (1, 64));
+    }
+}
+
+#[test]
 fn sections_to_write_and_execute_are_refused() {
     let (session, dylib) = session();
     let tracker = dylib.create_tracker();

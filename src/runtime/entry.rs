@@ -310,6 +310,11 @@ pub fn is_entry(address: usize) -> bool {
 /// that calls bodies.
 const ENTRY_SIZE: usize = 192;
 
+/// A run inside a run begins so many bytes further on: when it has been left,
+/// its frames are read by routines that have theirs before them on the same
+/// stack.
+const GAP: usize = 8 << 10;
+
 /// Returns 0 and sets `result`, or 1 if the run was left.
 #[unsafe(naked)]
 unsafe extern "C" fn enter(
@@ -331,8 +336,10 @@ unsafe extern "C" fn enter(
         "push r9",
         "push qword ptr [rdi + {way_out}]",
         "mov [rdi + {way_out}], rsp",
+        "lea rax, [rsp - {gap}]",
         "test r8, r8",
-        "cmovnz rsp, r8",
+        "cmovz r8, rax",
+        "mov rsp, r8",
         // Arguments beyond the eighth go to the stack, 16-byte aligned.
         "test rcx, rcx",
         "jz 4f",
@@ -364,6 +371,7 @@ unsafe extern "C" fn enter(
         "mov rdi, rbx",
         "xor eax, eax",
         "jmp {way_out_routine}",
+        gap = const GAP,
         way_out = const offset_of!(Header, way_out),
         way_out_routine = sym way_out_routine,
     )

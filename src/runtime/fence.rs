@@ -17,6 +17,12 @@ pub struct Fence {
 }
 
 impl Fence {
+    /// Tells the system that there will be fences. That takes it microseconds
+    /// while the process has one thread, and ten milliseconds once it has more.
+    pub fn announce() {
+        membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+    }
+
     /// A fence; where the system does not help, both sides pay.
     pub fn new() -> Self {
         Self { asymmetric: membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) }

@@ -2,7 +2,10 @@
 
 use crate::binary::{Ran, feed, kal};
 use crate::transcripts::Folder;
+use kal::source::Source;
+use kal::{Config, Console, Context, Engine, Mode, State};
 use std::fmt::Write;
+use std::sync::{Arc, Mutex};
 
 const PROGRAM: &str = "\
 def square(x) x * x
@@ -141,14 +144,172 @@ fn calls_are_shown_across_compiled_code() {
     let expected = [
         ">  1 inner(x) at p.kal:1:16",
         "       x = 2",
-        "   2 middle(x), compiled",
+        "   2 middle(x) at p.kal:2, compiled",
         "   3 outer(x) at p.kal:3:14",
         "       x = 1",
-        "   4 this expression, compiled",
+        "   4 this expression at p.kal:4, compiled",
         "9",
         "21",
     ];
     assert_eq!(calls, expected, "{}", ran.out());
+}
+
+#[test]
+fn compiled_code_says_what_it_does_not_know() {
+    let program = "def leaf(x) x + 1\n\ndef twice(x) leaf(x) +\n  leaf(x)\ndef through(x) leaf(x) + twice(x)\nthrough(1)\n";
+    let ran = debug(
+        "unknown",
+        program,
+        &["-b", "leaf if x == 1"],
+        "up\nl\np x\np 2 * 3\nc\nup\nup\nfr 4\nl\nbp rm 1\nc\n",
+    );
+    let said: Vec<&str> =
+        ran.out().lines().filter(|line| line.contains("compiled") || line.len() < 3).collect();
+    let unknown = |name, place| {
+        format!(
+            "{name} is compiled, so its variables cannot be seen: set a breakpoint with `bp {place}` and run it again"
+        )
+    };
+    let expected = [
+        // It also calls what calls `leaf`, which may be part of its code.
+        "through(x), compiled",
+        &unknown("through", "through"),
+        &unknown("through", "through"),
+        "6",
+        // Two lines may be it.
+        "twice(x), compiled",
+        "through(x) at p.kal:5, compiled",
+        "this expression at p.kal:6, compiled",
+        &unknown("this expression", "6"),
+        "6",
+    ];
+    assert_eq!(said, expected, "{}", ran.out());
+    assert!(ran.out().contains("unknown variable `x`"), "{}", ran.out());
+}
+
+#[test]
+fn steps_out_of_a_tape_lead_on_to_the_next_call() {
+    let program = "\
+def inner(x) x + 1
+def other(x) x * 3
+def middle(x) inner(x) + other(x)
+def outer(x) middle(x) * 2
+outer(1)
+outer(2)
+";
+    let compiled = "middle(x) is compiled: going on to its next call, or its end";
+    let (inner, other) = ("inner(x) at p.kal:1:16", "other(x) at p.kal:2:16");
+    let (fifth, sixth) = ("this expression at p.kal:5:1", "this expression at p.kal:6:1");
+    for mode in ["--lazy", "--eager"] {
+        let said = |breakpoints: &[&str], commands: &str| -> Vec<String> {
+            let arguments = [&[mode], breakpoints].concat();
+            let ran = debug(&format!("out{mode}"), program, &arguments, commands);
+            ran.out().lines().filter(|line| !line.contains(" | ")).map(str::to_owned).collect()
+        };
+        let once = said(&["-b", "inner"], "so\nso\nbp rm 1\nc\n");
+        assert_eq!(
+            once,
+            [inner, "returned 2", compiled, other, "returned 3", compiled, "10", sixth, "1 removed", "18"]
+        );
+        let next = said(&["-b", "inner"], "n\nn\nc\nc\n");
+        assert_eq!(next, [inner, compiled, other, compiled, "10", sixth, inner, "18"]);
+        // Where the caller's caller is on its tape, its call is the next stop.
+        let both = said(&["-b", "inner", "-b", "outer"], "c\nn\nso\nbp rm 1\nbp rm 2\nc\n");
+        let outer = ["outer(x) at p.kal:4:14", "outer(x) at p.kal:4:24"];
+        let expected = [
+            outer[0],
+            inner,
+            compiled,
+            other,
+            "returned 3",
+            compiled,
+            outer[1],
+            "1 removed",
+            "2 removed",
+            "10",
+            "18",
+        ];
+        assert_eq!(both, expected, "{mode}");
+        assert_eq!(said(&[], "n\nc\n"), [fifth, "10", sixth, "18"]);
+    }
+}
+
+#[test]
+fn errors_in_compiled_code_are_shown_where_it_was_called() {
+    let program = "def low(x) missing(x) + 1\ndef mid(x) low(x) - 1\ndef top(x)\n  mid(x + 1) * 2\ntop(1)\n";
+    for mode in ["--lazy", "--eager"] {
+        let ran = debug(
+            &format!("code{mode}"),
+            program,
+            &[mode, "-b", "top"],
+            "c\nl\np missing(3)\np x +\np x * 5\nc\n",
+        );
+        let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains('|')).collect();
+        let expected = [
+            "top(x) at p.kal:4:9",
+            "stopped: `low` calls `missing`, which is not defined",
+            "in compiled code: low(x), mid(x)",
+            "top(x) at p.kal:4:3",
+            "x = 1",
+            "error: this expression calls `missing`, which is not defined",
+        ];
+        assert_eq!(said[..expected.len()], expected, "{mode}: {}", ran.out());
+        assert_eq!(said.last(), Some(&"5"), "{mode}: {}", ran.out());
+        let calls = "Calls: low(x)\n         mid(x)\n         top(x)\n         this expression\n";
+        assert_eq!((ran.code, ran.err().matches("E0301").count()), (Some(1), 1), "{}", ran.err());
+        assert!(ran.err().ends_with(calls), "{}", ran.err());
+        // Where no function is on its tape, the error is reported as ever.
+        let ran = debug(&format!("code{mode}"), program, &[mode, "-b", "99"], "l\n");
+        assert_eq!((ran.out(), ran.code), ("", Some(1)));
+        assert!(ran.err().ends_with(calls), "{}", ran.err());
+    }
+}
+
+#[test]
+fn variables_are_listed_where_they_can_be_seen() {
+    let program = "\
+def g(x) x
+def f(x)
+  (var a = g(x), b = g(a + 1) in
+    a + (var a = g(b) in
+      g(a))
+    + g(b))
+  + g(x)
+f(1)
+";
+    for mode in MODES {
+        let ran = debug(
+            &format!("scopes{mode}"),
+            program,
+            &[mode, "-b", "f"],
+            "l\nn\nl\nn\nl\nn\nl\np a\nu 6\nl\np a\nu 7\nl\nc\n",
+        );
+        let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains('|')).collect();
+        let expected = [
+            "f(x) at p.kal:3:12",
+            "x = 1",
+            "f(x) at p.kal:3:22",
+            "x = 1",
+            "a = 1",
+            "f(x) at p.kal:4:18",
+            "x = 1",
+            "a = 1",
+            "b = 2",
+            "f(x) at p.kal:5:7",
+            "x = 1",
+            "b = 2",
+            "a = 2",
+            "2",
+            "f(x) at p.kal:6:7",
+            "x = 1",
+            "a = 1",
+            "b = 2",
+            "1",
+            "f(x) at p.kal:7:5",
+            "x = 1",
+        ];
+        assert_eq!(said[..expected.len()], expected, "{mode}: {}", ran.out());
+    }
 }
 
 #[test]
@@ -200,18 +361,21 @@ fn one_breakpoint_among_many_definitions() {
     program.push_str(
         "def chain(x) f1(x) + f77777(x) + f99999(x)\nvar r = 0\nfor i = 1, i < 3 in r = r + chain(i)\nr\n",
     );
-    let ran = debug("many", &program, &["-b", "f77777 if x == 2"], "bt\np x\nc\n");
+    let ran = debug("many", &program, &["-b", "f77777 if x == 2"], "bt\nl\np x + 1\nup\nl\nc\n");
     let said: Vec<&str> = ran.out().lines().filter(|line| !line.contains(" | ")).collect();
     let expected = [
         "f77777(x) at p.kal:77778:17",
         ">  1 f77777(x) at p.kal:77778:17",
         "       x = 2",
-        "   2 chain(x), compiled",
-        "   3 this expression, compiled",
-        "2",
+        "   2 chain(x) at p.kal:100001, compiled",
+        "   3 this expression at p.kal:100003, compiled",
+        "x = 2",
+        "3",
+        "chain(x) at p.kal:100001, compiled",
+        "chain is compiled, so its variables cannot be seen: set a breakpoint with `bp chain` and run it again",
         "0",
     ];
-    assert_eq!(said[..7], expected);
+    assert_eq!(said[..expected.len()], expected);
     assert_eq!(said.last(), Some(&&*(3 * (1 + 77_777 + 99_999) + 18).to_string()));
 }
 
@@ -256,4 +420,86 @@ fn what_is_bound_anew_keeps_its_breakpoints() {
         assert_eq!(ran.out().lines().last(), Some("22"), "{mode}");
         assert_eq!(ran.err(), "");
     }
+}
+
+/// A console that types lines, and keeps what is said.
+#[derive(Clone, Default)]
+struct Script {
+    typed: Vec<&'static str>,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+impl Console for Script {
+    fn read(&mut self, _: &str) -> Option<String> {
+        (!self.typed.is_empty()).then(|| self.typed.remove(0).to_owned())
+    }
+
+    fn say(&mut self, text: &str) {
+        self.said.lock().unwrap().push(text.lines().next().unwrap_or_default().to_owned());
+    }
+}
+
+/// Lets runs of a context stop; gives what is said then.
+fn attach(context: &mut Context, typed: &[&'static str]) -> Arc<Mutex<Vec<String>>> {
+    let script = Script { typed: typed.to_vec(), ..Script::default() };
+    let said = script.said.clone();
+    context.debug(Box::new(script)).expect("there is memory");
+    said
+}
+
+fn engine(mode: Mode) -> Engine {
+    Engine::with_config(Config::new().mode(mode)).expect("an engine")
+}
+
+#[test]
+fn a_text_that_stops_is_called_by_its_name() {
+    for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret, Mode::Tiered] {
+        let mut context = engine(mode).context().unwrap();
+        let said = attach(&mut context, &["s", "p x * 2", "c"]);
+        let source = Source::new("shapes.kal", "def area(x)\n  x * x\narea(3) + 1");
+        assert_eq!(context.eval_stopping(&source).unwrap(), Some(10.0));
+        let stops = ["this expression at shapes.kal:3:1", "area(x) at shapes.kal:2:5", "6"];
+        assert_eq!(*said.lock().unwrap(), stops, "{mode:?}");
+        // Only that text stops at its first expression.
+        assert_eq!(context.eval("area(4)").unwrap(), Some(16.0));
+        assert_eq!(said.lock().unwrap().len(), 3);
+    }
+}
+
+#[test]
+fn handles_go_between_contexts_with_and_without_a_debugger() {
+    for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret, Mode::Tiered] {
+        let engine = engine(mode);
+        let (mut plain, mut debugged) = (engine.context().unwrap(), engine.context().unwrap());
+        plain.eval("def f(x) x + 1").unwrap();
+        let of_plain = plain.function::<fn(f64) -> f64>("f").unwrap();
+        let said = attach(&mut debugged, &["p x", "c", "c"]);
+        debugged.eval("def f(x) g(x) * 10; def g(x) x").unwrap();
+        let of_debugged = debugged.function::<fn(f64) -> f64>("f").unwrap();
+        assert_eq!(debugged.breakpoints("g if x == 3").unwrap(), "1: g if x == 3");
+        for handle in [&of_plain, &of_debugged] {
+            assert_eq!(handle.call(&mut plain, (3.0,)).unwrap(), 4.0, "{mode:?}");
+            assert_eq!(handle.call(&mut debugged, (2.0,)).unwrap(), 20.0, "{mode:?}");
+            assert_eq!(handle.call(&mut debugged, (3.0,)).unwrap(), 30.0, "{mode:?}");
+        }
+        let stop = "g(x) at <eval>:1:30";
+        assert_eq!(*said.lock().unwrap(), [stop, "3", stop], "{mode:?}");
+        assert!(of_debugged.call(&mut self::engine(mode).context().unwrap(), (1.0,)).is_err());
+    }
+}
+
+#[test]
+fn eager_contexts_stay_eager() {
+    let mut context = engine(Mode::Eager).context().unwrap();
+    let said = attach(&mut context, &["c"]);
+    context.breakpoints("held").unwrap();
+    context.eval("def held(x) x + 1; def free(x) held(x) * 2").unwrap();
+    // Nothing has been called: a worker is at the one and leaves the other.
+    assert_ne!(context.state("free"), Some(State::Pending));
+    assert_eq!(context.state("held"), Some(State::Pending));
+    assert_eq!(context.eval("free(3)").unwrap(), Some(8.0));
+    assert_eq!(said.lock().unwrap().len(), 1);
+    assert_eq!(context.state("free"), Some(State::Materialized));
+    context.prepare_all().unwrap();
+    assert_eq!(context.state("held"), Some(State::Pending));
 }

@@ -213,6 +213,18 @@ fn the_command_stores_and_runs_programs() {
         let ran = run(&[mode, "-e", "def sin(x) 1e999", "p.tape"]);
         assert_eq!(ran.out(), "nan\n1\n0\n", "{mode}");
     }
+    for only in [&[][..], &["--fn", "f"]] {
+        let listing = |file| run(&[&["emit", "tape", file], only].concat()).out().to_owned();
+        assert!(listing("p.tape").starts_with("f$impl: 1 local"), "{}", listing("p.tape"));
+        assert_eq!(listing("p.tape"), listing("p.kal"));
+    }
+    let nowhere = run(&["emit", "tape", "p.tape", "--fn", "g"]);
+    assert_eq!((nowhere.code, nowhere.out()), (Some(1), ""));
+    assert!(nowhere.err().contains("p.tape defines no function `g`"), "{}", nowhere.err());
+    assert_eq!(run(&["emit", "tape", "p.tape", "-o", "again.tape"]).code, Some(0));
+    assert_eq!(std::fs::read(folder.join("again.tape")).ok(), std::fs::read(&stored).ok());
+    let refused = run(&["emit", "ir", "p.tape"]);
+    assert!(refused.err().contains("p.tape is a stored program"), "{}", refused.err());
     let refused = run(&["check", "p.tape"]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.err().contains("p.tape is a stored program"), "{}", refused.err());

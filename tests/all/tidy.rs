@@ -11,7 +11,7 @@ use std::path::Path;
 /// The modules of the crate, lowest layer first. A module uses modules of its
 /// own layer and of lower ones.
 const LAYERS: &[&[&str]] = &[
-    &["source", "name", "diagnostic", "host", "bytes", "stop", "llvm", "abi"],
+    &["source", "name", "diagnostic", "host", "bytes", "stop", "room", "llvm", "abi"],
     &["syntax"],
     &["sema", "failure"],
     &["tape", "interp", "codegen", "orc", "runtime"],

@@ -34,6 +34,13 @@ const PROGRAMS: &[(&str, &str)] = &[
          f(6); t; f(2); t; 0 || (for i = 0, i < 5 in t = t + 1) || f(4); t",
     ),
     (
+        "loops inside conditions of loops whose steps change",
+        "var t = 0
+         def f(n) (for i = 1, (for j = 1, (for k = 1, k < n in t = t + k) + j < 3, t % 2 + 1 in t = t * 3 % 101) + i < n,
+                     (t = t + 1) % 3 + 0.5 in t = t + i / 2) + n * (for i = n, (for k = 1, k < i in t = t - k) + i < 4, n - 1 in t = t + 1) + t;
+         f(4); t; f(9); t; f(2); t",
+    ),
+    (
         "loops at the top",
         "var s = 0; for i = 1, i < 14 in s = s + i / 3; s; 5 + (for i = 1, i < 9 in for j = 1, j < 3 in s = s - j) + s",
     ),
@@ -143,6 +150,25 @@ fn nothing_is_compiled_before_something_is_hot() {
     assert_eq!((context.stats().ir_generated, context.state("f")), (0, Some(kal::State::Pending)));
     assert_eq!(context.eval("g(1)").unwrap(), Some(4.0));
     assert_eq!((context.stats().ir_generated, context.state("f")), (2, Some(kal::State::Materialized)));
+}
+
+#[test]
+fn a_loop_goes_over_wherever_it_stands() {
+    let inner = "(for k = 1, k < 500 in t = t + 1)";
+    let whole = [
+        inner.to_owned(),
+        format!("for i = 0, i < 0 in {inner}"),
+        format!("for i = 0, {inner} + i < 0, t in i"),
+        format!("for i = 0, i < 0, {inner} in i"),
+        format!("if {inner} then 1 else t"),
+    ];
+    for text in whole {
+        let mut context = context(tiered(400));
+        context.declare("t", 0.0).unwrap();
+        context.eval(&text).unwrap();
+        assert_eq!(context.stats().objects_linked, 1, "{text}");
+        assert_eq!(context.eval("t").unwrap(), Some(500.0), "{text}");
+    }
 }
 
 #[test]
@@ -257,4 +283,53 @@ fn tapes_take_no_more_room_than_code_may() {
     // Another definition takes the place of the old one, and makes room.
     assert_eq!(context.eval("def f7(x) x; f7(2)").unwrap(), Some(2.0));
     assert_eq!(context.eval("1 + 1").unwrap(), Some(2.0));
+}
+
+#[test]
+fn code_and_tapes_share_one_limit() {
+    let most = 256 << 10;
+    let limits = Limits { max_code_bytes: most, ..Limits::default() };
+    let mut context = context(tiered(2).level(Level::O0).limits(limits));
+    let mut called = 0;
+    let (error, taken) = loop {
+        let before = context.stats().code_bytes;
+        let text =
+            format!("def f{called}(x) x * {called} + x / 3 - cos(x + {called}); f{called}(1); f{called}(2)");
+        match context.eval(&text) {
+            Ok(_) => called += 1,
+            Err(error) => break (error, before),
+        }
+        // Beside the tapes there is a word for each function called.
+        let taken = context.stats().code_bytes;
+        assert!(taken <= most + 4 * (called + 2), "{taken} bytes after {called} functions");
+        assert!(called < 10_000, "{called} functions have found room");
+    };
+    assert!(error.to_string().contains("there is no room for its tape"), "{error}");
+    assert!(taken > most * 9 / 10, "{taken} bytes are not all");
+    let compiled = context.stats().materialized;
+    assert!((100..called).contains(&compiled), "{compiled} of {called} have code");
+}
+
+#[test]
+fn a_redefined_callee_that_was_inlined_takes_its_code_along() {
+    let mut context = context(Config::new().mode(Mode::Tiered));
+    context
+        .eval("def f(x) x * 3 % 7; def run(n) var s = 0 in (for i = 1, i < n in s = s + f(i)) + s")
+        .unwrap();
+    let is_compiled = |context: &Context| context.state("run") == Some(kal::State::Materialized);
+    // Called often and briefly, so that it is the calls that are counted.
+    let heat = |context: &mut Context, value: f64| {
+        let mut calls = 0;
+        while !is_compiled(context) {
+            assert_eq!(context.call("run", &[10.0]).unwrap(), value);
+            calls += 1;
+            assert!(calls < 100_000_000, "code never came");
+        }
+    };
+    heat(&mut context, 32.0);
+    context.eval("def f(x) x * 2 % 7").unwrap();
+    assert!(!is_compiled(&context), "its code has the old `f` in it");
+    assert_eq!(context.call("run", &[10.0]).unwrap(), 33.0);
+    heat(&mut context, 33.0);
+    assert_eq!(context.call("run", &[10.0]).unwrap(), 33.0);
 }

@@ -129,8 +129,9 @@ impl Lowering<'_> {
         self.count_round();
     }
 
-    /// Counts the round of a loop that begins. Not inside the condition of
-    /// another loop, whose step waits at that time and is nobody's value.
+    /// Counts the round of a loop that begins. Values that wait for it are those
+    /// of the expressions around it and, behind them, the steps of the loops
+    /// whose conditions it is part of.
     fn count_round(&mut self) {
         if self.environment.counts == Counts::Nothing {
             return;
@@ -139,9 +140,6 @@ impl Lowering<'_> {
             self.open.iter().filter_map(|open| if let Open::Loop(open) = open { Some(open) } else { None })
         };
         let Some(node) = loops().next_back().map(|innermost| innermost.node) else { return };
-        if loops().any(|open| open.part == Part::Condition) {
-            return;
-        }
         let is_step = |height: usize| loops().any(|open| open.height == height);
         let waiting = |value: &Value| match value {
             Value::Plain(Operand::Slot(slot)) => Some(Waiting::Slot(*slot)),
@@ -151,9 +149,12 @@ impl Lowering<'_> {
             }
         };
         let values = self.values.iter().enumerate().filter(|(height, _)| !is_step(*height));
-        let Some(values) = values.map(|(_, value)| waiting(value)).collect::<Option<Box<[_]>>>() else {
-            return;
-        };
+        let steps = loops().filter(|open| open.part == Part::Condition).map(|open| match open.increment {
+            Operand::Slot(slot) => Some(Waiting::Slot(slot)),
+            Operand::Number(_) | Operand::Accumulator => None,
+        });
+        let values = values.map(|(_, value)| waiting(value)).chain(steps);
+        let Some(values) = values.collect::<Option<Box<[_]>>>() else { return };
         self.counted.push(tape::Loop { node: node as u32, values });
         let site = self.counted.len() as Raw;
         self.emit(Op::Count, &[site, 0]);

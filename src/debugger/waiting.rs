@@ -1,0 +1,46 @@
+//! Where compiled code waits for a call. Its addresses have no lines; but the
+//! function that it has called often leaves only one line.
+
+use crate::interp::inspect::Stop;
+use crate::name::Name;
+use crate::sema::checked::{Function, Node};
+use rustc_hash::FxHashSet;
+
+/// The line of the call that the compiled code of a frame waits for, if only
+/// one line can be it.
+pub(super) fn line(stop: &Stop<'_>, number: usize) -> Option<usize> {
+    let frame = stop.frames.get(number).filter(|frame| frame.offset.is_none())?;
+    let callee = &stop.frames.get(number.checked_sub(1)?)?.function;
+    let mut lines = lines(&frame.function, callee);
+    let line = lines.next()?;
+    let is_only = lines.all(|other| other == line) && !is_called_through(stop, &frame.function, callee.name);
+    is_only.then_some(line)
+}
+
+/// The lines on which a function calls another.
+fn lines<'a>(function: &'a Function, callee: &'a Function) -> impl Iterator<Item = usize> + 'a {
+    let is_call = |node: &Node| match node {
+        Node::Call(index) => {
+            let called = &function.callees[*index as usize];
+            called.name == callee.name && called.arity == callee.arity()
+        }
+        _ => false,
+    };
+    let calls = function.nodes.iter().zip(function.spans.iter()).filter(move |(node, _)| is_call(node));
+    calls.map(|(_, span)| function.source.position(span.start).0)
+}
+
+/// Whether something else that a function calls may call `callee` in turn: if
+/// it was inlined, its calls are made by the function's own code.
+fn is_called_through(stop: &Stop<'_>, function: &Function, callee: Name) -> bool {
+    let mut seen = FxHashSet::from_iter([function.name, callee]);
+    let mut waiting: Vec<Name> = function.callees.iter().map(|called| called.name).collect();
+    while let Some(name) = waiting.pop() {
+        let Some(inner) = seen.insert(name).then(|| stop.binding(name)).flatten() else { continue };
+        if inner.callees.iter().any(|called| called.name == callee) {
+            return true;
+        }
+        waiting.extend(inner.callees.iter().map(|called| called.name));
+    }
+    false
+}
