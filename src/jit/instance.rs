@@ -711,7 +711,9 @@ impl Run<'_> {
         let (jit, bindings) = (self.jit.clone(), Arc::downgrade(self.bindings));
         let definition = Arc::downgrade(&definition);
         let work = move || {
-            let (Some(bindings), Some(definition)) = (bindings.upgrade(), definition.upgrade()) else { return };
+            let (Some(bindings), Some(definition)) = (bindings.upgrade(), definition.upgrade()) else {
+                return;
+            };
             let plan = bindings.plan(&jit, definition.function(), Some(Tier::Full));
             // Without better code, the present one stays in use.
             if let Ok(code) = definition.link(&jit, plan, "$full") {
