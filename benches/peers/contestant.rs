@@ -76,6 +76,7 @@ impl Contestant {
     }
 
     /// Seconds of processor time; the least.
+    #[allow(dead_code, reason = "one of the benchmarks uses it")]
     pub fn least_cpu(&self) -> Option<f64> {
         self.runs.iter().map(|run| run.cpu).min_by(f64::total_cmp)
     }

@@ -217,7 +217,7 @@ mod tests {
     /// and jobs that somebody waits for, if these were submitted last.
     fn order(later: usize, now: usize) -> Vec<bool> {
         let workers = Workers::new(1);
-        let (started, all_are_there) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+        let gate = Arc::new(Barrier::new(2));
         let done: Arc<Mutex<Vec<bool>>> = Arc::default();
         let job = |work: Box<dyn FnOnce() + Send>| -> Job {
             Box::new(move || {
@@ -229,23 +229,22 @@ mod tests {
             let done = done.clone();
             job(Box::new(move || done.lock().push(urgent)))
         };
-        let (first, second) = (started.clone(), all_are_there.clone());
+        let held = gate.clone();
         let blocks = job(Box::new(move || {
-            first.wait();
-            second.wait();
+            held.wait();
+            held.wait();
         }));
         workers.submit(Urgency::Now, blocks).expect("a thread starts");
-        started.wait();
+        gate.wait();
         for _ in 0..later {
             workers.submit(Urgency::Later, note(false)).expect("a thread is there");
         }
         for _ in 0..now {
             workers.submit(Urgency::Now, note(true)).expect("a thread is there");
         }
-        all_are_there.wait();
+        gate.wait();
         workers.close();
-        let order = done.lock().clone();
-        order
+        Arc::into_inner(done).expect("all jobs are done").into_inner()
     }
 
     #[test]
