@@ -6,7 +6,7 @@
 //! with acquire. The fence between frequent and rare (`src/runtime/fence.rs`)
 //! is a full one on both sides, which is what the system call makes of the
 //! light side.
-#![cfg(loom)]
+#![cfg(all(loom, test))]
 
 #[path = "../../../src/jit/epoch.rs"]
 #[allow(dead_code, reason = "the model uses what runs use")]
