@@ -8,13 +8,14 @@
 # make fuzz TIME=60   each fuzz target for ten minutes (or so many seconds)
 # make check-costs    what the checks in compiled code cost
 # make setup          install what the build needs (Debian packages)
+# make test-setup     install what the tests need besides
 
 SHELL := /bin/bash
 CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
-.PHONY: run test bench peers robustness soak loom fuzz check-costs setup build format lint docs unit clean
+.PHONY: run test bench peers robustness soak loom fuzz check-costs setup test-setup build format lint docs unit clean
 
 run: build
 ifdef FILE
@@ -26,7 +27,7 @@ endif
 build: setup
 	@$(CARGO) build --release --locked
 
-test: setup format lint docs unit
+test: test-setup format lint docs unit
 
 format:
 	$(CARGO) fmt --check
@@ -40,20 +41,30 @@ docs:
 unit:
 	$(CARGO) test --locked
 
-# Debian's packages for LLVM 22 with its static libraries, a C++ compiler for
-# the shims, and Rust's formatter and linter. Does nothing when all is there.
-PACKAGES := llvm-22-dev zlib1g-dev libzstd-dev g++ valgrind
+# Installs Debian packages.
+INSTALL := root=$$([ "$$(id -u)" = 0 ] || echo sudo); $$root apt-get update -qq && \
+  $$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends
+
+# LLVM 22 with its static libraries, and a C++ compiler for the shims. Does
+# nothing when all is there.
+PACKAGES := llvm-22-dev zlib1g-dev libzstd-dev g++
 
 setup:
 	@if ! $(PREFIX)/bin/llvm-config --link-static --libs orcjit orcdebugging passes x86 >/dev/null 2>&1 \
-	    || ! command -v c++ >/dev/null || ! command -v valgrind >/dev/null \
-	    || ! [ -e /usr/include/zlib.h ] || ! [ -e /usr/include/zstd.h ]; then \
+	    || ! command -v c++ >/dev/null || ! [ -e /usr/include/zlib.h ] || ! [ -e /usr/include/zstd.h ]; then \
 	  command -v apt-get >/dev/null || { echo "Install LLVM 22 with its static libraries, zlib, zstd and a C++ compiler."; exit 1; }; \
-	  root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  $$root apt-get update -qq && \
-	  DEBIAN_FRONTEND=noninteractive $$root apt-get install -y -qq --no-install-recommends $(PACKAGES); \
+	  $(INSTALL) $(PACKAGES); \
 	fi
 	@command -v $(CARGO) >/dev/null || { echo "Install Rust first: https://rustup.rs"; exit 1; }
+
+# What only the checks need, and Rust's formatter and linter.
+TEST_PACKAGES := valgrind gdb
+
+test-setup: setup
+	@if ! command -v valgrind >/dev/null || ! command -v gdb >/dev/null; then \
+	  command -v apt-get >/dev/null || { echo "Install valgrind and gdb."; exit 1; }; \
+	  $(INSTALL) $(TEST_PACKAGES); \
+	fi
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 \
 	  || rustup component add rustfmt clippy
 
@@ -66,9 +77,7 @@ bench: build peers
 
 peers:
 	@for peer in $(PEERS); do \
-	  command -v $${peer%%:*} >/dev/null && continue; \
-	  root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  DEBIAN_FRONTEND=noninteractive $$root apt-get install -y -qq --no-install-recommends $${peer##*:} || true; \
+	  command -v $${peer%%:*} >/dev/null || { $(INSTALL) $${peer##*:}; } || true; \
 	done
 
 # The suite's own tests, with more of everything. Times are as promised on a

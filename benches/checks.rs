@@ -1,11 +1,12 @@
 //! What the checks in compiled code cost: `make check-costs`, or
-//! `cargo bench --bench checks -- KAL UNCHECKED [FILTER …]`.
+//! `cargo bench --bench checks -- [--instructions] KAL UNCHECKED [FILTER …]`.
 //!
 //! KAL is the command, UNCHECKED the same built with the feature `unchecked`,
 //! which leaves the checks out. Both run every kernel, in turn. Seconds are
-//! of processor time at the larger size, the median, instructions are counted by
-//! valgrind at the smaller one; in both, a run that hardly does anything is
-//! subtracted, so that the start and the compiling do not dilute the cost.
+//! of processor time, the least of many short runs, which other programs
+//! disturb least. With `--instructions`, valgrind counts instructions instead,
+//! at a smaller size. In both, a run that hardly does anything is subtracted, so
+//! that the start and the compiling do not dilute the cost.
 
 #[path = "peers/contestant.rs"]
 #[expect(dead_code, reason = "the other benchmark looks at more")]
@@ -22,80 +23,71 @@ type Kernel = (&'static str, &'static str, &'static str, u64);
 /// most in.
 const KERNELS: &[Kernel] = &[
     ("fib", "def fib(n) if n < 2 then n else fib(n-1) + fib(n-2)
-             def work(n) var s in (for i = 1, i < n in s = s + fib(25)) + s", "work", 8_000),
+             def work(n) var s in (for i = 1, i < n in s = s + fib(25)) + s", "work", 4_000),
     ("ackermann", "def ack(m n) if m < 1 then n + 1 else if n < 1 then ack(m-1, 1) else ack(m-1, ack(m, n-1))
-             def work(n) var s in (for i = 1, i < n in s = s + ack(2, 60)) + s", "work", 120_000),
+             def work(n) var s in (for i = 1, i < n in s = s + ack(2, 60)) + s", "work", 65_000),
     ("tak", "def tak(x y z) if y < x then tak(tak(x-1, y, z), tak(y-1, z, x), tak(z-1, x, y)) else z
              def work(n) var s in (for i = 1, i < n in s = s + tak(12, 8, 4)) + s", "work", 400_000),
     ("gcd", "def gcd(a b) if b == 0 then a else gcd(b, a % b)
-             def work(n) var s in (for i = 1, i < n in s = s + gcd(i, 720720)) + s", "work", 6_000_000),
+             def work(n) var s in (for i = 1, i < n in s = s + gcd(i, 720720)) + s", "work", 3_200_000),
     ("empty loop", "def work(n) for i = 1, i < n in i", "work", 800_000_000),
     ("sum", "def work(n) var s in (for i = 1, i < n in s = s + 1 / (i * i)) + s", "work", 400_000_000),
     ("nested loops", "def work(n) var s in (for i = 1, i < n in for j = 1, j < 10 in s = s + i * j) + s", "work", 80_000_000),
     ("collatz", "def steps(n) var c in (for k = 0, n > 1 in var t = (if n % 2 == 0 then n = n / 2 else n = 3*n + 1) in c = c + 1) + c
-             def work(n) var s in (for i = 1, i < n in s = s + steps(i)) + s", "work", 2_000_000),
+             def work(n) var s in (for i = 1, i < n in s = s + steps(i)) + s", "work", 800_000),
     ("primes", "def prime(n) var p = 1 in (for d = 2, d * d <= n && p, 1 in p = n % d != 0 || n == d) + p
-             def work(n) var s in (for i = 2, i < n in s = s + prime(i)) + s", "work", 2_000_000),
+             def work(n) var s in (for i = 2, i < n in s = s + prime(i)) + s", "work", 900_000),
     ("mandelbrot", "def rounds(cr ci) var zr, zi, n in (for k = 1, k < 255 && zr*zr + zi*zi < 4 in
                var t = zr*zr - zi*zi + cr, u = (zi = 2*zr*zi + ci), v = (zr = t) in n = n + 1) + n
-             def work(n) var s in (for y = 1, y < n in for x = 1, x < 100 in s = s + rounds(x*3/100 - 2, y*2/n - 1)) + s", "work", 50_000),
+             def work(n) var s in (for y = 1, y < n in for x = 1, x < 100 in s = s + rounds(x*3/100 - 2, y*2/n - 1)) + s", "work", 25_000),
     ("newton", "def root(x) var r = x in (for i = 1, i < 20 in r = (r + x / r) / 2) + r
-             def work(n) var s in (for i = 1, i < n in s = s + root(i)) + s", "work", 20_000_000),
+             def work(n) var s in (for i = 1, i < n in s = s + root(i)) + s", "work", 12_000_000),
     ("simpson", "def f(x) x*x*x - 2*x + 1
-             def work(n) var s in (for i = 1, i < n in s = s + f(i/n) + 4*f((i+0.5)/n) + f((i+1)/n)) + s", "work", 150_000_000),
+             def work(n) var s in (for i = 1, i < n in s = s + f(i/n) + 4*f((i+0.5)/n) + f((i+1)/n)) + s", "work", 60_000_000),
     ("sines", "def work(n) var s in (for i = 1, i < n in s = s + sin(i) * cos(i)) + s", "work", 20_000_000),
     ("chain of calls", "def f1(x) x + 1 def f2(x) f1(x) + 1 def f3(x) f2(x) + 1 def f4(x) f3(x) + 1 def f5(x) f4(x) + 1
-             def work(n) var s in (for i = 1, i < n in s = s + f5(i)) + s", "work", 100_000_000),
+             def work(n) var s in (for i = 1, i < n in s = s + f5(i)) + s", "work", 75_000_000),
     ("logistic", "def step(r x) r * x * (1 - x)
              def work(n) var x = 0.5 in (for i = 1, i < n in x = step(3.7, x)) + x", "work", 100_000_000),
 ];
 
 /// How much smaller the size is at which instructions are counted.
-const SMALLER: u64 = 500;
+const SMALLER: u64 = 250;
 
 /// How often each program is timed.
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 15;
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    contestant::measure_if_asked();
+    let mut words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let counts = words.first().is_some_and(|word| word == "--instructions");
+    words.drain(..usize::from(counts));
     let [checked, unchecked, filters @ ..] = words.as_slice() else {
-        eprintln!("usage: cargo bench --bench checks -- KAL UNCHECKED [FILTER …]");
+        eprintln!("usage: cargo bench --bench checks -- [--instructions] KAL UNCHECKED [FILTER …]");
         return;
     };
     let asked =
         |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
-    println!(
-        "| kernel | seconds without | seconds with | more | instructions without | instructions with | more |"
-    );
-    println!("|---|---:|---:|---:|---:|---:|---:|");
+    println!("| kernel | without | with | more |\n|---|---:|---:|---:|");
     let mut ratios = Vec::new();
     for kernel in KERNELS.iter().filter(|kernel| asked(kernel.0)) {
-        let [with, without] = times([checked, unchecked], kernel);
-        let [more, fewer] = [checked, unchecked].map(|kal| instructions(kal, kernel));
-        let (time, count) = (with / without, more as f64 / fewer as f64);
-        println!(
-            "| {} | {without:.3} | {with:.3} | {} | {} | {} | {} |",
-            kernel.0,
-            percent(time),
-            millions(fewer),
-            millions(more),
-            percent(count)
-        );
-        ratios.push((time, count));
+        let ratio = if counts {
+            let [with, without] = [checked, unchecked].map(|kal| instructions(kal, kernel) as f64 / 1e6);
+            println!("| {} | {without:.1} M | {with:.1} M | {} |", kernel.0, percent(with / without));
+            with / without
+        } else {
+            let [with, without] = times([checked, unchecked], kernel);
+            println!("| {} | {without:.3} | {with:.3} | {} |", kernel.0, percent(with / without));
+            with / without
+        };
+        ratios.push(ratio);
     }
-    let mean = |of: fn(&(f64, f64)) -> f64| {
-        (ratios.iter().map(|ratio| of(ratio).ln()).sum::<f64>() / ratios.len() as f64).exp()
-    };
-    let (time, count) = (percent(mean(|ratio| ratio.0)), percent(mean(|ratio| ratio.1)));
-    println!("| **geometric mean** | | | **{time}** | | | **{count}** |");
+    let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+    println!("| **geometric mean** | | | **{}** |", percent(mean));
 }
 
 fn percent(ratio: f64) -> String {
     format!("{:+.1} %", (ratio - 1.0) * 100.0)
-}
-
-fn millions(count: u64) -> String {
-    format!("{:.1} M", count as f64 / 1e6)
 }
 
 /// The command line that runs a kernel at a size.
@@ -116,7 +108,7 @@ fn times(kals: [&String; 2], kernel: &Kernel) -> [f64; 2] {
     }
     assert_eq!(work[0].answer, work[1].answer, "{} gives two answers", kernel.0);
     [0, 1].map(|index| {
-        let seconds = |contestant: &Contestant| contestant.cpu().expect("it runs");
+        let seconds = |contestant: &Contestant| contestant.least_cpu().expect("it runs");
         seconds(&work[index]) - seconds(&start[index])
     })
 }

@@ -12,6 +12,7 @@ use kal::syntax::parser::{Limits, Parser};
 use kal::{Config, Context, Engine, Level};
 use std::fmt::Write as _;
 use std::hint::black_box;
+use std::time::Duration;
 
 /// So many definitions as a generated program has.
 fn definitions(count: usize) -> String {
@@ -133,5 +134,14 @@ fn starting(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, reading, compiling, linking, calling, starting);
+/// Short samples: all of it takes about two minutes.
+fn short() -> Criterion {
+    Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3))
+}
+
+criterion_group! {
+    name = benches;
+    config = short();
+    targets = reading, compiling, linking, calling, starting
+}
 criterion_main!(benches);

@@ -125,7 +125,7 @@ pub struct Jit {
 }
 
 /// After so many symbols have gone, their names are cleared away.
-const SYMBOLS_PER_CLEARING: u64 = 8192;
+const SYMBOLS_PER_CLEARING: u64 = 2048;
 
 impl Jit {
     /// A JIT whose programs may call `hosts`.

@@ -1,10 +1,17 @@
 //! One program on one workload: how it is run, and what that took.
+//!
+//! A new process has the peak memory of the one it was made by, even if it
+//! never uses as much itself. So commands are started by a small process: this
+//! program again, which does nothing else, and tells what the command took.
 #![allow(unsafe_code)]
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
+
+/// The first argument of a process that measures the command behind it.
+const MEASURE: &str = "--measure";
 
 /// A program that does a workload, and its runs so far.
 pub struct Contestant {
@@ -41,33 +48,16 @@ impl Contestant {
 
     /// Runs it once; a failure puts it out of the contest.
     pub fn run(&mut self) {
-        let Ok(words) = &self.command else { return };
-        let input = self.input.as_ref().and_then(|path| File::open(path).ok());
-        let start = Instant::now();
-        let child = Command::new(&words[0])
-            .args(&words[1..])
-            .stdin(input.map_or_else(Stdio::null, Stdio::from))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut child) = child else {
-            self.command = Err("it does not start".into());
-            return;
-        };
-        let mut output = String::new();
-        if let Some(mut stdout) = child.stdout.take() {
-            let _ = std::io::Read::read_to_string(&mut stdout, &mut output);
+        if let Ok(words) = &self.command {
+            let input = self.input.as_ref().and_then(|path| File::open(path).ok());
+            match run(words, input.map_or_else(Stdio::null, Stdio::from)) {
+                Ok((run, answer)) => {
+                    self.answer = answer;
+                    self.runs.push(run);
+                }
+                Err(reason) => self.command = Err(reason),
+            }
         }
-        let (status, usage) = wait(child.id());
-        let wall = start.elapsed().as_secs_f64();
-        if status != 0 {
-            self.command = Err(format!("it ended with status {status}"));
-            return;
-        }
-        self.answer = output.lines().last().unwrap_or_default().to_owned();
-        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-        let cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-        self.runs.push(Run { wall, cpu, megabytes: usage.ru_maxrss as f64 / 1024.0 });
     }
 
     /// Seconds from start to end; the median.
@@ -85,6 +75,12 @@ impl Contestant {
         self.median(|run| run.cpu)
     }
 
+    /// Seconds of processor time; the least.
+    #[allow(dead_code, reason = "one of the benchmarks uses it")]
+    pub fn least_cpu(&self) -> Option<f64> {
+        self.runs.iter().map(|run| run.cpu).min_by(f64::total_cmp)
+    }
+
     /// Peak resident memory; the median.
     pub fn megabytes(&self) -> Option<f64> {
         self.median(|run| run.megabytes)
@@ -95,6 +91,40 @@ impl Contestant {
         values.sort_by(f64::total_cmp);
         values.get(values.len() / 2).copied()
     }
+}
+
+/// What a run of a command takes, and the last line it prints.
+fn run(words: &[String], input: Stdio) -> Result<(Run, String), String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let output = Command::new(this).arg(MEASURE).args(words).stdin(input).output();
+    let output = output.map_err(|error| error.to_string())?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    let numbers: Vec<f64> = told.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [status, wall, cpu, megabytes] = numbers[..] else { return Err("it does not start".into()) };
+    if status != 0.0 {
+        return Err(format!("it ended with status {status}"));
+    }
+    let answer = String::from_utf8_lossy(&output.stdout).lines().last().unwrap_or_default().to_owned();
+    Ok((Run { wall, cpu, megabytes }, answer))
+}
+
+/// To be called first in `main`: if this process is to measure a command, runs
+/// it, tells on standard error what it took, and ends.
+pub fn measure_if_asked() {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_none_or(|first| first != MEASURE) {
+        return;
+    }
+    let program = words.next().expect("a command to measure");
+    let start = Instant::now();
+    // The command inherits standard input and output.
+    let child = Command::new(program).args(words).stderr(Stdio::null()).spawn().expect("it starts");
+    let (status, usage) = wait(child.id());
+    let wall = start.elapsed().as_secs_f64();
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    eprintln!("{status} {wall} {cpu} {}", usage.ru_maxrss as f64 / 1024.0);
+    std::process::exit(0);
 }
 
 /// Waits for a child; its exit status and what it used.

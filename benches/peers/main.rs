@@ -16,6 +16,7 @@ use contestant::Contestant;
 use std::path::PathBuf;
 
 fn main() {
+    contestant::measure_if_asked();
     let (mut rounds, mut filters) = (5, Vec::new());
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {

@@ -16,7 +16,7 @@ impl Report {
         let mut text = String::from(
             "# Kal beside its peers\n\nWritten by `make bench`; one run on one machine. Times are seconds from \
              start to end of the\nprocess, compilation included for Kal, node and luajit, not included for gcc \
-             and clang unless\nthe row says so. The ratio is to Kal. Memory is the peak resident size,\nbut not below what this program itself had in use when it started the other.\n\n",
+             and clang unless\nthe row says so. The ratio is to Kal. Memory is the peak resident size.\n\n",
         );
         let _ = writeln!(text, "{rounds} interleaved runs of each (more of the short ones); medians.\n");
         for (what, line) in machine() {

@@ -221,8 +221,7 @@ fn pipe(name: &'static str, seconds: f64, text: &str, folder: &Path) -> Row {
 }
 
 /// Nanoseconds that a call of a compiled function takes. Another program
-/// measures it: this one stays small, since a new process counts the memory of
-/// the one it was made by as its own.
+/// measures it: this one needs no LLVM.
 pub fn call_nanoseconds() -> Option<f64> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo).args(["bench", "--bench", "call"]).current_dir(HOME).output().ok()?;

@@ -703,14 +703,19 @@ impl Run<'_> {
     }
 
     /// Has a function that is called often compiled at the full level, in the
-    /// background.
+    /// background, if it is still bound by then: what waits for a worker keeps
+    /// no code.
     fn improve(&self, function: &Arc<Function>) -> Option<()> {
         let (_, definition) = self.bindings.get(function.name)?;
         if !Arc::ptr_eq(definition.function(), function) {
             return None;
         }
-        let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
+        let (jit, bindings) = (self.jit.clone(), Arc::downgrade(self.bindings));
+        let definition = Arc::downgrade(&definition);
         let work = move || {
+            let (Some(bindings), Some(definition)) = (bindings.upgrade(), definition.upgrade()) else {
+                return;
+            };
             let plan = bindings.plan(&jit, definition.function(), Some(Tier::Full));
             // Without better code, the present one stays in use.
             if let Ok(code) = definition.link(&jit, plan, "$full") {

@@ -3,7 +3,8 @@
 //! LLVM recurses as deeply as its input is nested and cannot recover from a
 //! stack overflow, and a running program's stack is the program's. So nothing
 //! of LLVM's runs anywhere but here. Threads start when there is work for
-//! them; jobs that somebody waits for go before those that nobody does.
+//! them; jobs that somebody waits for go before those that nobody does, until
+//! there are many of these.
 
 use crate::codegen::Compiler;
 use parking_lot::{Condvar, Mutex};
@@ -19,6 +20,11 @@ const STACK: usize = 1 << 30;
 
 /// How long a worker without work stays awake.
 const LINGER: Duration = Duration::from_micros(40);
+
+/// When more jobs than these wait that nobody waits for, they go first. Else
+/// programs that always want code, on more threads than there are workers,
+/// would have them wait for ever, and ever more of them.
+const BACKLOG: usize = 64;
 
 /// Something to be done by a worker. It gives back how to tell of its end:
 /// whoever is told may submit the next job at once, to the same worker.
@@ -144,6 +150,16 @@ impl Workers {
     }
 }
 
+impl Jobs {
+    /// The job to do next.
+    fn pop(&mut self) -> Option<Job> {
+        if self.later.len() > BACKLOG {
+            return self.later.pop_front();
+        }
+        self.now.pop_front().or_else(|| self.later.pop_front())
+    }
+}
+
 impl Queue {
     fn work(&self) {
         let mut finished: Option<Announcement> = None;
@@ -164,7 +180,7 @@ impl Queue {
             jobs = self.jobs.lock();
         }
         loop {
-            if let Some(job) = jobs.now.pop_front().or_else(|| jobs.later.pop_front()) {
+            if let Some(job) = jobs.pop() {
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
                 jobs.idle -= 1;
                 return Some(job);
@@ -189,5 +205,59 @@ impl Queue {
 impl Drop for Workers {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    /// The order in which one worker does jobs that nobody waits for (`false`)
+    /// and jobs that somebody waits for, if these were submitted last.
+    fn order(later: usize, now: usize) -> Vec<bool> {
+        let workers = Workers::new(1);
+        let gate = Arc::new(Barrier::new(2));
+        let done: Arc<Mutex<Vec<bool>>> = Arc::default();
+        let job = |work: Box<dyn FnOnce() + Send>| -> Job {
+            Box::new(move || {
+                work();
+                Box::new(|| ())
+            })
+        };
+        let note = |urgent| {
+            let done = done.clone();
+            job(Box::new(move || done.lock().push(urgent)))
+        };
+        let held = gate.clone();
+        let blocks = job(Box::new(move || {
+            held.wait();
+            held.wait();
+        }));
+        workers.submit(Urgency::Now, blocks).expect("a thread starts");
+        gate.wait();
+        for _ in 0..later {
+            workers.submit(Urgency::Later, note(false)).expect("a thread is there");
+        }
+        for _ in 0..now {
+            workers.submit(Urgency::Now, note(true)).expect("a thread is there");
+        }
+        gate.wait();
+        workers.close();
+        Arc::into_inner(done).expect("all jobs are done").into_inner()
+    }
+
+    #[test]
+    fn jobs_that_somebody_waits_for_go_first() {
+        let order = order(BACKLOG, 3);
+        assert_eq!(order[..3], [true; 3]);
+        assert_eq!(order[3..], [false; BACKLOG]);
+    }
+
+    #[test]
+    fn many_jobs_that_nobody_waits_for_do_not_wait_for_ever() {
+        let order = order(BACKLOG + 2, 3);
+        assert_eq!(order[..6], [false, false, true, true, true, false]);
+        assert_eq!(order.len(), BACKLOG + 5);
     }
 }

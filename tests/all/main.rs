@@ -26,6 +26,7 @@ mod targets;
 mod terminal;
 mod tidy;
 mod tiers;
+mod tools;
 mod transcripts;
 mod valgrind;
 

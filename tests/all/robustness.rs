@@ -106,6 +106,10 @@ fn endless_recursions_on_four_threads() {
         let grown = round(each) - before;
         println!("4 × {each} overflows took {:?} and {grown} bytes", start.elapsed());
         assert!(grown < 1 << 20, "{grown} bytes more");
+        // Better code that was asked for and never made would keep the code it
+        // was to replace.
+        let code = engine.context().expect("it starts").stats().code_bytes;
+        assert!(code < 64 << 10, "{code} bytes of code");
     });
 }
 

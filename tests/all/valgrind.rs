@@ -4,7 +4,7 @@
 //! The counts are a regression check that a busy machine does not disturb.
 //! They are those of the build that the tests use and may grow by half before
 //! the test fails; to accept new ones, edit `BASELINES`: the test prints what
-//! it counted. `make setup` installs valgrind.
+//! it counted. `make test-setup` installs valgrind.
 
 use crate::binary::{self, Ran};
 use std::fmt::Write;

@@ -6,7 +6,7 @@
 //! with acquire. The fence between frequent and rare (`src/runtime/fence.rs`)
 //! is a full one on both sides, which is what the system call makes of the
 //! light side.
-#![cfg(loom)]
+#![cfg(all(loom, test))]
 
 #[path = "../../../src/jit/epoch.rs"]
 #[allow(dead_code, reason = "the model uses what runs use")]
@@ -29,31 +29,56 @@ impl Drop for Code {
     }
 }
 
+/// An engine with a slot and the two pieces of code that it leads to, one
+/// after the other.
+#[derive(Clone)]
+struct Engine {
+    epochs: Arc<Epochs<Code>>,
+    slot: Arc<AtomicUsize>,
+    freed: [Arc<AtomicBool>; 2],
+}
+
+impl Engine {
+    fn new() -> Self {
+        Self {
+            epochs: Arc::new(Epochs::new()),
+            slot: Arc::new(AtomicUsize::new(0)),
+            freed: Default::default(),
+        }
+    }
+
+    /// A thread that enters code through the slot; it must not be freed
+    /// meanwhile.
+    fn run(&self) -> thread::JoinHandle<()> {
+        let (engine, activity) = (self.clone(), self.epochs.join());
+        thread::spawn(move || {
+            assert!(engine.epochs.begin(&activity));
+            let code = engine.slot.load(Ordering::Acquire);
+            thread::yield_now();
+            assert!(!engine.freed[code].load(Ordering::Relaxed), "freed under a run");
+            engine.epochs.end(&activity);
+        })
+    }
+
+    /// Redirects the slot and gives up the code that it led to.
+    fn redirect(&self) {
+        self.slot.store(1, Ordering::Release);
+        self.epochs.retire(Code(self.freed[0].clone()));
+    }
+}
+
 /// Enters code through a slot while another thread redirects the slot and
 /// gives the code up. With `fence`, it is never freed under the run.
 fn redirect_while_running(fence: bool) {
     loom::model(move || {
         model::FENCED.store(fence, Ordering::Relaxed);
-        let epochs = Arc::new(Epochs::new());
-        let activity = epochs.join();
-        let slot = Arc::new(AtomicUsize::new(0));
-        let freed: [Arc<AtomicBool>; 2] = Default::default();
-        let runner = {
-            let (epochs, slot, freed) = (epochs.clone(), slot.clone(), freed.clone());
-            thread::spawn(move || {
-                assert!(epochs.begin(&activity));
-                let code = slot.load(Ordering::Acquire);
-                thread::yield_now();
-                assert!(!freed[code].load(Ordering::Relaxed), "freed under a run");
-                epochs.end(&activity);
-            })
-        };
-        slot.store(1, Ordering::Release);
-        epochs.retire(Code(freed[0].clone()));
+        let engine = Engine::new();
+        let runner = engine.run();
+        engine.redirect();
         runner.join().expect("the runner is well");
-        epochs.retire(Code(Arc::default()));
-        assert!(freed[0].load(Ordering::Relaxed), "never freed");
-        assert!(!freed[1].load(Ordering::Relaxed));
+        engine.epochs.retire(Code(Arc::default()));
+        assert!(engine.freed[0].load(Ordering::Relaxed), "never freed");
+        assert!(!engine.freed[1].load(Ordering::Relaxed));
     });
 }
 
@@ -76,26 +101,13 @@ fn code_is_not_freed_under_a_run_that_begins_while_another_thread_frees() {
     model.preemption_bound = Some(3);
     model.check(|| {
         model::FENCED.store(true, Ordering::Relaxed);
-        let epochs = Arc::new(Epochs::new());
-        let activity = epochs.join();
-        let slot = Arc::new(AtomicUsize::new(0));
-        let freed: [Arc<AtomicBool>; 2] = Default::default();
+        let engine = Engine::new();
         let collector = {
-            let epochs = epochs.clone();
+            let epochs = engine.epochs.clone();
             thread::spawn(move || epochs.retire(Code(Arc::default())))
         };
-        let runner = {
-            let (epochs, slot, freed) = (epochs.clone(), slot.clone(), freed.clone());
-            thread::spawn(move || {
-                assert!(epochs.begin(&activity));
-                let code = slot.load(Ordering::Acquire);
-                thread::yield_now();
-                assert!(!freed[code].load(Ordering::Relaxed), "freed under a run");
-                epochs.end(&activity);
-            })
-        };
-        slot.store(1, Ordering::Release);
-        epochs.retire(Code(freed[0].clone()));
+        let runner = engine.run();
+        engine.redirect();
         runner.join().expect("the runner is well");
         collector.join().expect("the collector is well");
     });

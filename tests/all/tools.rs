@@ -1,0 +1,163 @@
+//! What profilers and debuggers are told: `--perf` and `--gdb`.
+
+use crate::binary::{self, Ran};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The folder of a test, with the program that it looks at.
+struct Folder(PathBuf);
+
+/// `j0` is a function of the mathematical library that a debugger can stop at.
+const PROGRAM: &str = "extern j0(x)
+def leaf(x) j0(x) + 1
+def caller(x) 2 + leaf(x)
+def unused(x) x
+caller(0);
+caller(0);
+";
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("kal-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("program.kal"), PROGRAM).expect("a file");
+        Self(folder)
+    }
+
+    fn program(&self) -> PathBuf {
+        self.0.join("program.kal")
+    }
+
+    /// Runs the program in gdb with commands for it; what gdb says.
+    fn debug(&self, options: &[&str], commands: &str) -> String {
+        let script = self.0.join("commands");
+        // The names of the linker are not Rust's.
+        let before =
+            "set debuginfod enabled off\nset confirm off\nset language c\nset breakpoint pending on\n";
+        std::fs::write(&script, format!("{before}{commands}")).expect("a file");
+        let mut gdb = Command::new("gdb");
+        gdb.args(["-nx", "-batch", "-x"]).arg(script).arg("--args").arg(binary::kal().get_program());
+        let Ran { stdout, .. } = binary::finish(gdb.args(ARGUMENTS).args(options).arg(self.program()));
+        String::from_utf8(stdout).expect("gdb writes text")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// No function is inlined, or compiled twice.
+const ARGUMENTS: [&str; 3] = ["-O0", "--allow-extern", "j0=libm.so.6"];
+
+/// Where a process tells perf the names of its functions; removed when dropped.
+struct Map(PathBuf);
+
+impl Map {
+    fn of(process: u32) -> Self {
+        Self(format!("/tmp/perf-{process}.map").into())
+    }
+
+    /// Addresses, sizes and names.
+    fn read(&self) -> Vec<(u64, u64, String)> {
+        let text = std::fs::read_to_string(&self.0).expect("the map is there");
+        let number = |word: &str| u64::from_str_radix(word, 16).expect("it is hexadecimal");
+        let entry = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [address, size, name] = words[..] else { panic!("`{line}` has three words") };
+            (number(address), number(size), name.to_owned())
+        };
+        text.lines().map(entry).collect()
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Runs the program to its end; the map it may have written.
+fn run(program: &Path, options: &[&str]) -> Map {
+    let mut kal = binary::kal();
+    let child = kal.args(ARGUMENTS).args(options).arg(program).stdout(Stdio::piped()).spawn();
+    let child = child.expect("it starts");
+    let map = Map::of(child.id());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "4\n4\n");
+    map
+}
+
+#[test]
+fn perf_is_told_the_functions_that_are_compiled() {
+    let folder = Folder::new("perf");
+    let map = run(&folder.program(), &["--perf"]);
+    let entries = map.read();
+    let names: Vec<&str> = entries.iter().map(|(_, _, name)| name.as_str()).collect();
+    assert_eq!(names, ["$expression$0", "caller$impl", "leaf$impl", "$expression$1"]);
+    // Those that stay do not overlap.
+    let mut ranges: Vec<_> =
+        entries[..3].iter().map(|(address, size, _)| (*address, address + size)).collect();
+    ranges.sort_unstable();
+    assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{ranges:x?}");
+}
+
+#[test]
+fn nobody_is_told_anything_unless_asked() {
+    let folder = Folder::new("quiet");
+    let map = run(&folder.program(), &[]);
+    assert!(!map.0.exists(), "{} was written", map.0.display());
+    let said = folder.debug(&[], "break j0\nrun\ninfo symbol 'leaf$impl'\nbt\ncontinue\ncontinue\n");
+    assert!(said.contains("Breakpoint 1, "), "{said}");
+    assert!(!said.contains("leaf$impl in section"), "{said}");
+    assert!(!said.contains("caller$impl"), "{said}");
+}
+
+#[test]
+fn gdb_knows_the_functions_that_are_compiled() {
+    let folder = Folder::new("gdb");
+    let said = folder.debug(
+        &["--gdb", "--perf"],
+        "break j0
+        run
+        bt 4
+        continue
+        bt 4
+        info address leaf$impl
+        disassemble 'leaf$impl'
+        info proc
+        kill
+        ",
+    );
+    let frames = frames(&said);
+    let [_, first @ .., _, _, _, _] = &frames[..] else { panic!("no frames in {said}") };
+    assert_eq!(first, ["leaf$impl", "caller$impl", "$expression"], "{said}");
+    assert_eq!(frames[5..], ["leaf$impl", "caller$impl", "$expression"], "{said}");
+
+    // perf is told the same.
+    let after = |text: &str| {
+        let (_, rest) = said.split_once(text).unwrap_or_else(|| panic!("no `{text}` in {said}"));
+        rest.split_whitespace().next().unwrap_or_default().to_owned()
+    };
+    let process = after("process ").parse().expect("it is a number");
+    let address = u64::from_str_radix(&after("is at 0x"), 16).expect("it is a number");
+    // The last instruction returns; it is one byte long.
+    let last = said.lines().rfind(|line| line.ends_with("\tret")).expect("it returns");
+    let offset = last.split_once("<+").and_then(|(_, rest)| rest.split_once('>')).expect(last).0;
+    let size = offset.parse::<u64>().expect("it is a number") + 1;
+    let map = Map::of(process);
+    let leaf = map.read().into_iter().find(|(_, _, name)| name == "leaf$impl");
+    assert_eq!(leaf, Some((address, size, "leaf$impl".to_owned())));
+}
+
+/// The functions of a backtrace, innermost first.
+fn frames(said: &str) -> Vec<&str> {
+    said.lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if words.get(2) == Some(&"in") { words[3] } else { words[1] }
+        })
+        .collect()
+}
