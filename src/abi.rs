@@ -46,7 +46,8 @@ pub struct Header {
     /// Not 0 once code has been made that a tape may have waited for.
     pub news: AtomicUsize,
     /// The routine that code calls when the stack check fails:
-    /// `void stop(context)`.
+    /// `void stop(context)`. It keeps all registers, as LLVM's convention
+    /// `preserve_all` wants it.
     pub stop: AtomicUsize,
     /// The routine that code calls when it has been called often:
     /// `void hot(context)`.

@@ -49,6 +49,12 @@ impl Stopper {
         self.0.wake();
     }
 
+    /// Makes the run in progress look for requests, though there is none.
+    #[cfg(test)]
+    pub fn wake(&self) {
+        self.0.wake();
+    }
+
     /// Takes a request back.
     pub fn withdraw(&self, request: Request) {
         self.0.requests().fetch_and(!(request as u64), Ordering::SeqCst);

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::checks::late_checks;
-use super::types::{Passed, REGISTERS, Types, Wide, missing, result};
+use super::types::{PRESERVE_ALL, Passed, REGISTERS, Types, Wide, missing, result};
 use super::{Body, CodegenError, Level, Options, Round, recursion};
 use crate::abi::{self, Symbol};
 use crate::host::Intrinsic;
@@ -21,8 +21,8 @@ use inkwell::intrinsics::Intrinsic as LlvmIntrinsic;
 use inkwell::module::{Linkage, Module};
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{
-    BasicMetadataValueEnum, BasicValueEnum, FloatValue, FunctionValue, InstructionValue, IntValue,
-    LLVMTailCallKind, PointerValue,
+    BasicMetadataValueEnum, BasicValueEnum, CallSiteValue, FloatValue, FunctionValue, InstructionValue,
+    IntValue, LLVMTailCallKind, PointerValue,
 };
 use inkwell::{FloatPredicate, IntPredicate};
 use rustc_hash::FxHashMap;
@@ -284,12 +284,13 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let left = self.builder.build_int_sub(before, i32.const_int(1, false), "")?;
         self.builder.build_store(place, left)?;
         let is_hot = self.builder.build_int_compare(IntPredicate::EQ, left, i32.const_zero(), "")?;
-        self.rarely(is_hot, abi::HOT)
+        self.rarely(is_hot, abi::HOT)?;
+        Ok(())
     }
 
     /// Calls the routine of the runtime that the context has at an offset if
     /// `condition` holds, and goes on.
-    fn rarely(&self, condition: IntValue<'c>, routine: usize) -> Result<()> {
+    fn rarely(&self, condition: IntValue<'c>, routine: usize) -> Result<CallSiteValue<'c>> {
         let (call, go_on) = (self.block("rare"), self.block("go_on"));
         self.builder.build_conditional_branch(condition, call, go_on)?;
         self.builder.position_at_end(call);
@@ -301,7 +302,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
         }
         self.jump(go_on)?;
         self.builder.position_at_end(go_on);
-        Ok(())
+        Ok(call)
     }
 
     fn node(&mut self, node: Node) -> Result<()> {
@@ -787,6 +788,11 @@ impl<'m, 'c> Lowering<'m, 'c> {
         if self.options.counts_fuel {
             below = self.builder.build_or(below, self.burn()?, "")?;
         }
-        self.rarely(below, abi::STOP)
+        let call = self.rarely(below, abi::STOP)?;
+        if !self.is_quick() {
+            // Nothing has to be kept in memory for the sake of this call.
+            call.set_call_convention(PRESERVE_ALL);
+        }
+        Ok(())
     }
 }

@@ -143,6 +143,9 @@ impl<'c> Types<'c> {
     }
 }
 
+/// LLVM's number for the calling convention `preserve_all`.
+pub(super) const PRESERVE_ALL: u32 = 15;
+
 /// Where an argument arrives.
 pub(super) enum Passed<'c> {
     Register(FloatValue<'c>),

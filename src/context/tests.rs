@@ -2,6 +2,8 @@
 
 use crate::diagnostic::Code;
 use crate::{Config, Engine, Level, Mode, State};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// The code generator spoils functions of this name, in tests, so that LLVM's
 /// verifier refuses them.
@@ -36,4 +38,38 @@ fn a_refused_function_is_told_of_when_it_is_compiled_ahead() {
     let error = context.prepare_all().expect_err("LLVM refuses it");
     assert!(error.to_string().starts_with("`refused` cannot be compiled: "), "{error}");
     assert_eq!(context.eval("1 + 1").expect("the session goes on"), Some(2.0));
+}
+
+#[test]
+fn a_check_that_stops_nothing_changes_nothing() {
+    // More numbers than there are registers, all of them used in every round.
+    let names: Vec<String> = (0..20).map(|index| format!("v{index}")).collect();
+    let start: Vec<String> = (0..20).map(|index| format!("v{index} = {index}")).collect();
+    let mix = |index: usize| format!("(v{index} = v{index} * 0.75 + v{} * 0.25)", (index + 7) % 20);
+    let mixed: Vec<String> = (0..20).map(mix).collect();
+    let work = format!(
+        "def work(n) var {} in (for i = 1, i < n in {}) + {}",
+        start.join(", "),
+        mixed.join(" + "),
+        names.iter().enumerate().map(|(at, name)| format!("{name} * {at}")).collect::<Vec<_>>().join(" + "),
+    );
+    let run = |level: Level, is_woken: bool| {
+        let engine = Engine::with_config(Config::new().level(level)).expect("an engine starts");
+        let mut context = engine.context().expect("a context starts");
+        context.eval(&work).expect("it is defined");
+        let (stopper, is_over) = (context.machine.stopper(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while is_woken && !is_over.load(Ordering::Relaxed) {
+                    stopper.wake();
+                }
+            });
+            let value = context.eval("work(300000)").expect("nobody asks it to stop");
+            is_over.store(true, Ordering::Relaxed);
+            value.map(f64::to_bits)
+        })
+    };
+    for level in Level::ALL {
+        assert_eq!(run(level, true), run(level, false), "{level:?}");
+    }
 }
