@@ -209,7 +209,23 @@ fn with_run<T>(header: &Header, ask: impl FnOnce(&mut dyn Surroundings) -> Optio
     answer
 }
 
+/// What any code that a check calls may do to the vector registers.
+#[cfg(test)]
+fn clobber_vectors() {
+    // SAFETY: it says which registers it changes.
+    unsafe {
+        std::arch::asm!(
+            ".irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+             pxor xmm\\i, xmm\\i
+             .endr",
+            clobber_abi("C"),
+        );
+    }
+}
+
 extern "C" fn on_stop(header: &Header, stack: usize) {
+    #[cfg(test)]
+    clobber_vectors();
     let limit = header.stack_limit.load(Ordering::Relaxed);
     // First the limit, then the requests: who asks does it the other way
     // round, and the swaps order who asks, so no request is missed.
