@@ -9,6 +9,7 @@
 
 mod contestant;
 mod generated;
+mod missed;
 mod report;
 mod rows;
 

@@ -9,6 +9,8 @@ use std::process::Command;
 pub struct Report {
     text: String,
     verdicts: String,
+    /// Which targets are missed, and why.
+    missed: String,
 }
 
 impl Report {
@@ -22,7 +24,7 @@ impl Report {
         for (what, line) in machine() {
             let _ = writeln!(text, "- {what}: {line}");
         }
-        Self { text, verdicts: String::new() }
+        Self { text, verdicts: String::new(), missed: String::new() }
     }
 
     pub fn add(&mut self, row: &Row) {
@@ -36,13 +38,17 @@ impl Report {
         }
         for target in &row.targets {
             let verdict = verdict(row, target);
+            if verdict.ends_with(MISSED) {
+                let reason = crate::missed::reason(row.name, target.contestant);
+                let _ = writeln!(self.missed, "- *{}*, {}: {reason}", row.name, target.contestant);
+            }
             let _ = writeln!(self.verdicts, "| {} | {verdict} |", row.name);
         }
     }
 
     pub fn add_call(&mut self, nanoseconds: Option<f64>) {
         let Some(nanoseconds) = nanoseconds else { return };
-        let verdict = if nanoseconds <= 10.0 { "reached" } else { "**missed**" };
+        let verdict = if nanoseconds <= 10.0 { "reached" } else { MISSED };
         let _ = writeln!(
             self.verdicts,
             "| a call of a compiled function from Rust | 10 ns | {nanoseconds:.1} ns | {verdict} |"
@@ -50,9 +56,16 @@ impl Report {
     }
 
     pub fn text(&self) -> String {
-        format!("{}\n## Targets\n\n| | target | is | |\n|---|---|---|---|\n{}", self.text, self.verdicts)
+        let targets = "## Targets\n\n| | target | is | |\n|---|---|---|---|";
+        let mut text = format!("{}\n{targets}\n{}", self.text, self.verdicts);
+        if !self.missed.is_empty() {
+            let _ = write!(text, "\n## Why targets are missed\n\n{}", self.missed);
+        }
+        text
     }
 }
+
+const MISSED: &str = "**missed**";
 
 fn line(contestant: &Contestant, kal: Option<f64>, answer: &str) -> String {
     if let Err(reason) = contestant.command() {
@@ -89,7 +102,7 @@ fn verdict(row: &Row, target: &Target) -> String {
     match is {
         None => format!("{who}{aim} | – | not measured"),
         Some(is) if is <= limit => format!("{who}{aim} | {is:.2} | reached"),
-        Some(is) => format!("{who}{aim} | {is:.2} | **missed**"),
+        Some(is) => format!("{who}{aim} | {is:.2} | {MISSED}"),
     }
 }
 
