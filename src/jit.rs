@@ -5,7 +5,8 @@
 //! to a context: which name is bound to which definition, and the memory and
 //! stack its code runs on.
 //!
-//! A definition is registered with ORC and compiled when it is first called.
+//! A definition is registered with ORC and compiled when it is first called,
+//! in one object with what it is certain to call.
 //! The *stub* of a function is a dispatch slot. It leads to a
 //! re-entry trampoline at first; a call through it has the definition
 //! materialized by a worker, redirects the slot to the body and goes on there.

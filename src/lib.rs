@@ -45,8 +45,8 @@
 //!
 //! **Code knows no address.** It gets the *execution context* as a hidden
 //! parameter and finds slots and variables at offsets from it, which enter an
-//! object as symbols when it is linked. One piece of code serves all contexts
-//! of an engine.
+//! object as symbols when it is linked; the runtime's routines are at fixed
+//! offsets. One piece of code serves all contexts of an engine.
 //!
 //! **Code may stop at any check, and nothing is left behind.** Function
 //! entries and loops compare the stack pointer with a limit word. A run that
