@@ -53,6 +53,8 @@ pub fn all(folder: &Path) -> Vec<Row> {
         steady_tiered("mandelbrot", "Mandelbrot, 1000 x 1000 x 255, tiered"),
         steady_tiered("sum", "sum of 1/i² to 5·10⁸, tiered"),
         steady_tiered("chain", "ten tiny functions, called 10⁸ times, tiered"),
+        debugged("fib", "fib(40) in the debugger, a breakpoint not hit", folder),
+        debugged("mandelbrot", "Mandelbrot in the debugger, a breakpoint not hit", folder),
         pipe("10,000 expressions from a pipe", 1.5, &generated::expressions(10_000), folder),
         pipe("10,000 times redefined and called", 1.8, &generated::redefinitions(10_000), folder),
     ]
@@ -142,6 +144,23 @@ fn steady_tiered(file: &'static str, name: &'static str) -> Row {
             Contestant::new("kal --lazy", kal(&["--lazy", &program])),
         ],
         targets: vec![Target { contestant: TIERED, limit: Limit::Ratio(1.1, "kal --lazy") }],
+        rounds_factor: 1,
+    }
+}
+
+/// The debugger, with a breakpoint in a function that is never called.
+fn debugged(file: &str, name: &'static str, folder: &Path) -> Row {
+    const DEBUGGED: &str = "kal debug";
+    let source = std::fs::read_to_string(workload(&format!("{file}.kal"))).unwrap_or_default();
+    let program = write(folder, &format!("debugged-{file}.kal"), &format!("def rarely(x) x\n{source}"));
+    let commands = write(folder, "debugger.txt", "bp rarely\nc\n");
+    Row {
+        name,
+        contestants: vec![
+            Contestant::new(DEBUGGED, kal(&["debug", &program])).with_input(Path::new(&commands)),
+            Contestant::new("kal --lazy", kal(&["--lazy", &program])),
+        ],
+        targets: vec![Target { contestant: DEBUGGED, limit: Limit::Ratio(1.1, "kal --lazy") }],
         rounds_factor: 1,
     }
 }
