@@ -61,3 +61,32 @@ pub fn mistakes_are_drawn(text: &str) {
         assert_eq!(json["code"], diagnostic.code.to_string());
     }
 }
+
+#[test]
+fn reading_takes_less_memory_than_four_times_the_text() {
+    use crate::robustness::{alone, resident};
+    alone("reading::reading_takes_less_memory_than_four_times_the_text", || {
+        let define = |index: usize| {
+            let next = (index + 1) % 20_000;
+            format!("def f{index}(x, y) if x < y then x * {index} + y * 2.5 - 1 else f{next}(y, x / 3.25)\n")
+        };
+        let read = |count: usize| {
+            let source = Source::new("long", (0..count).map(define).collect::<String>());
+            let (names, before) = (Names::new(), resident());
+            let operators = Operators::new(&names);
+            let mut items = 0;
+            for tokens in lexer::Pieces::new(&source, &names, u32::MAX).unwrap() {
+                let mut parser = Parser::new(&tokens, &names, Limits::default());
+                while let Some(item) = parser.next_item(&operators) {
+                    item.unwrap();
+                    items += 1;
+                }
+            }
+            assert_eq!(items, count);
+            (resident() - before, source.text().len() as i64)
+        };
+        read(100);
+        let (grown, text) = read(20_000);
+        assert!(grown < 4 * text, "{grown} bytes for a text of {text}");
+    });
+}
