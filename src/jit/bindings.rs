@@ -306,13 +306,18 @@ impl Bindings {
         if !table.bindings.get(&name).is_some_and(is_bound) || !table.is_current(code.inlined()) {
             return;
         }
-        table.depends(name, code.inlined());
-        let target = Target { name, arity: definition.function().arity() };
-        jit.slots.redirect(&self.memory, target, code.body());
-        let old = definition.replace(code);
+        let (body, inlined) = (code.body(), code.inlined().to_vec());
+        // The definition keeps the code before anything leads to it. Where its
+        // first code is still on its way, the better code is given up.
+        let replaced = definition.replace(code);
+        if replaced.is_ok() {
+            table.depends(name, &inlined);
+            let target = Target { name, arity: definition.function().arity() };
+            jit.slots.redirect(&self.memory, target, body);
+        }
         drop(table);
         // Giving up code takes locks of its own.
-        drop(old);
+        drop(replaced);
     }
 
     /// Whose code depends on what `name` means; they no longer count as such.

@@ -89,13 +89,14 @@ impl Definition {
         }
     }
 
-    /// Puts other code in the place of the code that is there; gives that, or
-    /// the other if there is none.
-    #[must_use]
-    pub(super) fn replace(&self, code: Code) -> Code {
+    /// Puts other code in the place of the code that is there, and gives that.
+    ///
+    /// # Errors
+    /// The other code, if there is none yet.
+    pub(super) fn replace(&self, code: Code) -> Result<Code, Code> {
         match &mut *self.progress.lock() {
-            Progress::Linked(present) => std::mem::replace(present, code),
-            Progress::Idle | Progress::Busy | Progress::Failed(_) => code,
+            Progress::Linked(present) => Ok(std::mem::replace(present, code)),
+            Progress::Idle | Progress::Busy | Progress::Failed(_) => Err(code),
         }
     }
 

@@ -624,3 +624,30 @@ fn what_a_loop_may_not_call_stays_pending() {
     context.eval("def a(x) x * 3").unwrap();
     assert_eq!(context.eval("sum(3)").unwrap(), Some(21.0));
 }
+
+#[test]
+fn code_is_improved_as_soon_as_it_is_bound() {
+    // What is prepared in the background is hot at once.
+    let mut context = context_with(Config::new().workers(2).tier_up(TierUp::After(2)));
+    for round in 0..100 {
+        let expected = f64::from(round + 1) * 2.0;
+        context.eval(&format!("def f(x) x + {round}; def g(x) f(x) * 2;")).unwrap();
+        let g = context.function::<fn(f64) -> f64>("g").unwrap();
+        context.eval("f(1)").unwrap();
+        context.prepare("g").unwrap();
+        while context.state("g") != Some(State::Materialized) {
+            std::thread::yield_now();
+        }
+        for _ in 0..200 {
+            assert_eq!(g.call(&mut context, (1.0,)).unwrap(), expected);
+        }
+        // Other code comes where code has been given up.
+        for other in 0..5 {
+            assert_eq!(
+                context.eval(&format!("def h(x) x * {other}; h(3)")).unwrap(),
+                Some(f64::from(other * 3))
+            );
+        }
+        assert_eq!(g.call(&mut context, (1.0,)).unwrap(), expected);
+    }
+}
