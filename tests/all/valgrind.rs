@@ -16,12 +16,12 @@ type Program = fn() -> String;
 
 /// Workloads and millions of instructions at level 0.
 const BASELINES: [(&str, f64, Program); 4] = [
-    ("start", 7.8, || "1+1".into()),
+    ("start", 7.6, || "1+1".into()),
     ("definitions", 46.5, || {
         (0..2000).map(|i| format!("def f{i}(x y) if x < y then x*{i} else f{}(y, x)\n", i + 1)).collect()
     }),
-    ("expressions", 59.8, || (0..100).map(|i| format!("{i}*2+1;")).collect()),
-    ("redefinitions", 42.9, || (0..30).map(|i| format!("def f(x) x*{i}+1; f(2);")).collect()),
+    ("expressions", 52.4, || (0..100).map(|i| format!("{i}*2+1;")).collect()),
+    ("redefinitions", 30.6, || (0..30).map(|i| format!("def f(x) x*{i}+1; f(2);")).collect()),
 ];
 
 /// How much more than its baseline a workload may take.
