@@ -49,12 +49,7 @@ pub(super) fn body(
         let all = std::iter::once(definition).chain(claimed);
         let _ = make_claimed(jit, bindings, all.map(|definition| planned(jit, bindings, definition)));
     }
-    let body = definition.wait();
-    if body.is_err() && !is_ours {
-        // This call may have come after the others heard of it.
-        bindings.finished(jit, definition, None);
-    }
-    body
+    awaited(jit, bindings, definition, is_ours)
 }
 
 /// The body of a definition, made as it is planned; on a worker.
@@ -66,10 +61,26 @@ pub(super) fn body_as(
     bindings: &Bindings,
     (definition, plan): Part,
 ) -> Result<usize, Failure> {
-    if definition.claim() {
+    let is_ours = definition.claim();
+    if is_ours {
         let _ = make_claimed(jit, bindings, std::iter::once((definition.clone(), plan)));
     }
-    definition.wait()
+    awaited(jit, bindings, &definition, is_ours)
+}
+
+/// The body of a definition that this call makes (`is_ours`), or another.
+fn awaited(
+    jit: &Jit,
+    bindings: &Bindings,
+    definition: &Arc<Definition>,
+    is_ours: bool,
+) -> Result<usize, Failure> {
+    let body = definition.wait();
+    if body.is_err() && !is_ours {
+        // This call may have come after the others heard of it.
+        bindings.finished(jit, definition, None);
+    }
+    body
 }
 
 /// What is to be made, and how.
