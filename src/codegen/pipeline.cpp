@@ -94,7 +94,7 @@ struct Passes {
 /// Passes that have nothing to do with code as it is made at level 0: each
 /// serves a feature that such code does not use (garbage collection, atomics,
 /// exceptions, the x87 unit, debug information, hardening, …). Most do nothing,
-/// but calling 48 of 68 passes for nothing is a sixth of the time that a small
+/// but calling 47 of 68 passes for nothing is a sixth of the time that a small
 /// function takes. A name that another version of LLVM does not have does no
 /// harm.
 constexpr StringLiteral Idle[] = {
