@@ -5,7 +5,6 @@
 //! level. What comes out is position-independent and knows nothing of the
 //! process (see [`crate::abi`]). Linking and running are not done here.
 
-mod checks;
 mod lower;
 mod pipeline;
 mod recursion;

@@ -6,14 +6,16 @@
 //! the order of the text, not of execution; so nothing here recurses.
 #![allow(unsafe_code)]
 
-use super::checks::late_checks;
-use super::types::{PRESERVE_ALL, Passed, REGISTERS, Types, Wide, missing, result};
+mod checks;
+
+use super::types::{Passed, REGISTERS, Types, Wide, missing, result};
 use super::{Body, CodegenError, Level, Options, Round, recursion};
 use crate::abi::{self, Symbol};
 use crate::host::Intrinsic;
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, EXPRESSION, Function, Node};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
+use checks::late_checks;
 use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::{Builder, BuilderError};
@@ -44,10 +46,10 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
     // What begins elsewhere is no callee.
     let itself = body.round.is_none().then_some(((root.name, root.arity()), main));
     let mut direct: FxHashMap<(Name, u32), FunctionValue<'_>> = FxHashMap::default();
-    // Whether calls remain that are not inlined: they may recur.
-    let mut calls = false;
+    // Whether calls remain, beside those of its own text to itself: they may recur.
+    let mut calls_others = false;
     for callee in body.inline {
-        calls |= callee.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
+        calls_others |= callee.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
         let copy = types.define_copy(module, callee.arity());
         direct.extend(itself);
         let job =
@@ -56,30 +58,31 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
         direct.remove(&(root.name, root.arity()));
         direct.insert((callee.name, callee.arity()), copy);
     }
-    calls |= root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
+    let calls = root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
     direct.extend(itself);
-    // LLVM does not inline recursion; a chain of copies, the last of which
-    // calls the function itself, has it do so.
-    for _ in 0..recursion::levels(root, options.level) {
-        let copy = types.define_copy(module, root.arity());
-        let job = Job { module, source: root, function: copy, round: None, direct: &direct, names, options };
-        job.lower(options.counts_fuel, None)?;
-        direct.insert((root.name, root.arity()), copy);
-    }
+    calls_others |= root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
     // A function that calls nothing cannot recur, and its frame fits the
     // reserve below the limit unless it is huge. A top-level expression is
-    // entered at the top of the stack.
+    // entered at the top of the stack. A round that has begun is paid for, and
+    // whoever goes on has checked.
     let is_expression = names.text(root.name) == EXPRESSION;
+    let may_recur = (calls || calls_others) && !is_expression;
     let is_large = root.nodes.len() > 1000;
-    let checks = options.counts_fuel || is_large || (calls && !is_expression);
-    // A round that has begun is paid for, and whoever goes on has checked.
-    let checks = checks && body.round.is_none();
+    let checks = (options.counts_fuel || is_large || may_recur) && body.round.is_none();
+    // LLVM does not inline recursion; a chain of copies, the last of which
+    // calls the function itself, has it do so. If nothing else is called, no
+    // recursion gets past that last copy, and none is entered more rarely.
+    let levels = recursion::levels(root, options.level);
+    let checks_last_copy = checks && levels > 0 && !calls_others && !options.counts_fuel;
+    for level in 0..levels {
+        let copy = types.define_copy(module, root.arity());
+        let job = Job { module, source: root, function: copy, round: None, direct: &direct, names, options };
+        job.lower(options.counts_fuel || (checks_last_copy && level == 0), None)?;
+        direct.insert((root.name, root.arity()), copy);
+    }
     Job { module, source: root, function: main, round: body.round, direct: &direct, names, options }
-        .lower(checks, body.hot_after.filter(|_| !is_expression))
+        .lower(checks && !checks_last_copy, body.hot_after.filter(|_| !is_expression))
 }
-
-/// Functions of so many nodes have frames of a few KiB at most.
-pub(super) const SMALL_FRAME: usize = 200;
 
 /// Adds numbers to the module as one constant.
 fn numbers<'c>(module: &Module<'c>, numbers: &[f64]) -> PointerValue<'c> {
@@ -739,60 +742,6 @@ impl<'m, 'c> Lowering<'m, 'c> {
         self.builder.build_conditional_branch(truth, body, end)?;
         self.builder.position_at_end(end);
         self.values.push(self.types.double.const_zero());
-        Ok(())
-    }
-
-    /// Takes one from the fuel; whether none was left. Volatile, so that every
-    /// level of optimisation counts alike.
-    fn burn(&self) -> Result<IntValue<'c>> {
-        let i64 = self.types.context.i64_type();
-        let offset = i64.const_int(abi::FUEL as u64, false);
-        let i8 = self.types.context.i8_type();
-        // SAFETY: the offset is that of a field of the execution context.
-        let place = unsafe { self.builder.build_gep(i8, self.context, &[offset], "")? };
-        let volatile = |instruction: Option<InstructionValue<'c>>| match instruction {
-            Some(instruction) => {
-                instruction.set_volatile(true).map_err(|error| CodegenError::Llvm(error.to_string()))
-            }
-            None => Err(missing()),
-        };
-        let fuel = self.builder.build_load(i64, place, "")?.into_int_value();
-        volatile(fuel.as_instruction())?;
-        let left = self.builder.build_int_sub(fuel, i64.const_int(1, false), "")?;
-        volatile(Some(self.builder.build_store(place, left)?))?;
-        Ok(self.builder.build_int_compare(IntPredicate::SLT, left, i64.const_zero(), "")?)
-    }
-
-    /// Compares the stack pointer with the limit word of the context, and
-    /// calls the runtime if it is below. The load is volatile because other
-    /// threads change the word to stop the code.
-    fn stop_check(&mut self) -> Result<()> {
-        if cfg!(feature = "unchecked") {
-            return Ok(());
-        }
-        let pointer = self.types.pointer;
-        let stack = if self.is_quick() && self.source.nodes.len() <= SMALL_FRAME {
-            let frame = self.declare("llvm.frameaddress", &[pointer.into()])?;
-            let innermost = self.types.context.i32_type().const_zero();
-            self.builder.build_call(frame, &[innermost.into()], "")?
-        } else {
-            let stack = self.declare("llvm.stackaddress", &[pointer.into()])?;
-            self.builder.build_call(stack, &[], "")?
-        };
-        let stack = stack.try_as_basic_value().basic().ok_or_else(missing)?.into_pointer_value();
-        let limit = self.builder.build_load(pointer, self.context, "")?.into_pointer_value();
-        if let Some(load) = limit.as_instruction() {
-            load.set_volatile(true).map_err(|error| CodegenError::Llvm(error.to_string()))?;
-        }
-        let mut below = self.builder.build_int_compare(IntPredicate::ULT, stack, limit, "")?;
-        if self.options.counts_fuel {
-            below = self.builder.build_or(below, self.burn()?, "")?;
-        }
-        let call = self.rarely(below, abi::STOP)?;
-        if !self.is_quick() {
-            // Nothing has to be kept in memory for the sake of this call.
-            call.set_call_convention(PRESERVE_ALL);
-        }
         Ok(())
     }
 }

@@ -124,9 +124,8 @@ impl<'c> Types<'c> {
         Ok(Passed::Memory(place))
     }
 
-    /// A routine of the runtime, whose address the execution context has at an
-    /// offset of its header.
-    pub(super) fn routine(
+    /// The place of a word of the execution context's header.
+    pub(super) fn word(
         &self,
         builder: &Builder<'c>,
         context: PointerValue<'c>,
@@ -134,7 +133,17 @@ impl<'c> Types<'c> {
     ) -> Result<PointerValue<'c>> {
         let offset = self.context.i64_type().const_int(offset as u64, false);
         // SAFETY: the offset is one inside of the header, where contexts begin.
-        let place = unsafe { builder.build_in_bounds_gep(self.context.i8_type(), context, &[offset], "")? };
+        Ok(unsafe { builder.build_in_bounds_gep(self.context.i8_type(), context, &[offset], "")? })
+    }
+
+    /// A routine of the runtime, whose address the header has at an offset.
+    pub(super) fn routine(
+        &self,
+        builder: &Builder<'c>,
+        context: PointerValue<'c>,
+        offset: usize,
+    ) -> Result<PointerValue<'c>> {
+        let place = self.word(builder, context, offset)?;
         Ok(builder.build_load(self.pointer, place, "")?.into_pointer_value())
     }
 

@@ -1,0 +1,88 @@
+//! How and where a function is checked for the end of the stack and for
+//! requests to stop.
+
+use super::super::types::PRESERVE_ALL;
+use super::{CodegenError, Lowering, Result, missing};
+use crate::abi;
+use crate::sema::checked::Node;
+use inkwell::IntPredicate;
+use inkwell::values::{InstructionValue, IntValue};
+use std::ops::Range;
+
+/// Functions of so many nodes have frames of a few KiB at most.
+const SMALL_FRAME: usize = 200;
+
+/// Where a function that is one `if` is checked: at the beginning of the
+/// branches that call something. The end of a recursion, which is where most
+/// calls go, then costs nothing. `None` if the condition calls something, or
+/// the frame may be large: then it is checked at its entry.
+pub(super) fn late_checks(nodes: &[Node]) -> Option<Vec<u32>> {
+    let is = |index: usize, kind: Node| nodes.get(index) == Some(&kind);
+    let then = nodes.iter().position(|node| matches!(node, Node::Then | Node::Call(_)))?;
+    let (mut depth, mut otherwise) = (0, then);
+    let end = (then..nodes.len()).find(|&index| {
+        depth = depth + i32::from(is(index, Node::Then)) - i32::from(is(index, Node::If));
+        otherwise = if depth == 1 && is(index, Node::Else) { index } else { otherwise };
+        depth == 0
+    });
+    if !is(then, Node::Then) || end != Some(nodes.len() - 1) || nodes.len() > SMALL_FRAME {
+        return None;
+    }
+    let calls = |range: Range<usize>| nodes[range].iter().any(|node| matches!(node, Node::Call(_)));
+    let branches = [(then, otherwise), (otherwise, nodes.len())];
+    let calling = branches.into_iter().filter(|(start, end)| calls(*start..*end));
+    Some(calling.map(|(start, _)| start as u32).collect())
+}
+
+impl<'c> Lowering<'_, 'c> {
+    /// Takes one from the fuel; whether none was left. Volatile, so that every
+    /// level of optimisation counts alike.
+    fn burn(&self) -> Result<IntValue<'c>> {
+        let i64 = self.types.context.i64_type();
+        let place = self.types.word(&self.builder, self.context, abi::FUEL)?;
+        let volatile = |instruction: Option<InstructionValue<'c>>| match instruction {
+            Some(instruction) => {
+                instruction.set_volatile(true).map_err(|error| CodegenError::Llvm(error.to_string()))
+            }
+            None => Err(missing()),
+        };
+        let fuel = self.builder.build_load(i64, place, "")?.into_int_value();
+        volatile(fuel.as_instruction())?;
+        let left = self.builder.build_int_sub(fuel, i64.const_int(1, false), "")?;
+        volatile(Some(self.builder.build_store(place, left)?))?;
+        Ok(self.builder.build_int_compare(IntPredicate::SLT, left, i64.const_zero(), "")?)
+    }
+
+    /// Compares the stack pointer with the limit word of the context, and
+    /// calls the runtime if it is below. The load is volatile because other
+    /// threads change the word to stop the code.
+    pub(super) fn stop_check(&mut self) -> Result<()> {
+        if cfg!(feature = "unchecked") {
+            return Ok(());
+        }
+        let pointer = self.types.pointer;
+        let stack = if self.is_quick() && self.source.nodes.len() <= SMALL_FRAME {
+            let frame = self.declare("llvm.frameaddress", &[pointer.into()])?;
+            let innermost = self.types.context.i32_type().const_zero();
+            self.builder.build_call(frame, &[innermost.into()], "")?
+        } else {
+            let stack = self.declare("llvm.stackaddress", &[pointer.into()])?;
+            self.builder.build_call(stack, &[], "")?
+        };
+        let stack = stack.try_as_basic_value().basic().ok_or_else(missing)?.into_pointer_value();
+        let limit = self.builder.build_load(pointer, self.context, "")?.into_pointer_value();
+        if let Some(load) = limit.as_instruction() {
+            load.set_volatile(true).map_err(|error| CodegenError::Llvm(error.to_string()))?;
+        }
+        let mut below = self.builder.build_int_compare(IntPredicate::ULT, stack, limit, "")?;
+        if self.options.counts_fuel {
+            below = self.builder.build_or(below, self.burn()?, "")?;
+        }
+        let call = self.rarely(below, abi::STOP)?;
+        if !self.is_quick() {
+            // Nothing has to be kept in memory for the sake of this call.
+            call.set_call_convention(PRESERVE_ALL);
+        }
+        Ok(())
+    }
+}
