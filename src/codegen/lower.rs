@@ -46,6 +46,7 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
     // What begins elsewhere is no callee.
     let itself = body.round.is_none().then_some(((root.name, root.arity()), main));
     let mut direct: FxHashMap<(Name, u32), FunctionValue<'_>> = FxHashMap::default();
+    let mut sizes = FxHashMap::default();
     // Whether calls remain, beside those of its own text to itself: they may recur.
     let mut calls_others = false;
     for callee in body.inline {
@@ -57,6 +58,7 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
         job.lower(options.counts_fuel, None)?;
         direct.remove(&(root.name, root.arity()));
         direct.insert((callee.name, callee.arity()), copy);
+        sizes.insert(callee.name, callee.size_with(&sizes));
     }
     let calls = root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
     direct.extend(itself);
@@ -72,7 +74,7 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
     // LLVM does not inline recursion; a chain of copies, the last of which
     // calls the function itself, has it do so. If nothing else is called, no
     // recursion gets past that last copy, and none is entered more rarely.
-    let levels = recursion::levels(root, options.level);
+    let levels = recursion::levels(root, root.size_with(&sizes), options.level);
     let checks_last_copy = checks && levels > 0 && !calls_others && !options.counts_fuel;
     for level in 0..levels {
         let copy = types.define_copy(module, root.arity());

@@ -22,17 +22,19 @@ pub struct Transition<'a> {
 }
 
 /// Who is told. Called on whatever thread something happens, one call at a
-/// time; it must not use the context.
+/// time; it must not use the context. If it panics, it is not called again.
 pub type Trace = Box<dyn FnMut(Transition<'_>) + Send>;
 
 impl Context {
     /// Sets who is told of what happens to names from now on, or nobody.
     pub fn set_trace(&mut self, trace: Option<Trace>) {
-        let engine = self.engine.clone();
+        // Not the engine: the observer may be on a worker, which the engine's
+        // end waits for.
+        let names = self.engine.names().clone();
         self.machine.observe(trace.map(|mut trace| -> crate::jit::Observer {
             Box::new(move |happened: Happened| {
                 let Happened { name, event, before, after, took } = happened;
-                trace(Transition { name: engine.names().text(name), event, before, after, took });
+                trace(Transition { name: names.text(name), event, before, after, took });
             })
         }));
     }

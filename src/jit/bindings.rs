@@ -18,6 +18,7 @@ use crate::sema::Calls;
 use crate::sema::checked::{Callee, Function};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -175,8 +176,13 @@ impl Bindings {
         if before == after && !matches!(event, Event::Define | Event::Failed | Event::Outdated) {
             return;
         }
-        if let Some(observer) = &mut *self.observer.lock() {
-            observer(Happened { name, event, before, after, took });
+        let mut told = self.observer.lock();
+        if let Some(observer) = &mut *told {
+            let happened = Happened { name, event, before, after, took };
+            // The definition and its caller are none of the observer's business.
+            if catch_unwind(AssertUnwindSafe(|| observer(happened))).is_err() {
+                *told = None;
+            }
         }
     }
 

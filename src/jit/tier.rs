@@ -10,6 +10,7 @@
 use crate::codegen::{Level, Options};
 use crate::name::Name;
 use crate::sema::checked::{Callee, Function, Node};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Which level something gets.
@@ -95,21 +96,34 @@ impl TierUp {
 /// A larger function is not inlined; in nodes.
 pub(super) const SMALL: usize = 60;
 
-/// So much is inlined into one function at most; in nodes.
+/// So much is chosen for one function at most; in nodes.
 const BUDGET: usize = 1500;
+
+/// So large may a function become by what is inlined, which is there once for
+/// every call; in nodes.
+const LARGEST: usize = 6000;
 
 /// What to inline into `function`, each behind those it calls itself. A callee
 /// whose own calls would fail is left out, so that the failure names it.
 fn inlinable(function: &Arc<Function>, known: &Callees<'_>) -> Vec<Arc<Function>> {
-    let mut selection = Selection { known, chosen: Vec::new(), visited: vec![function.name], size: 0 };
+    let (chosen, sizes) = (Vec::new(), FxHashMap::default());
+    let visited = FxHashSet::from_iter([function.name]);
+    let mut selection = Selection { known, chosen, sizes, visited, size: 0 };
     selection.callees(function);
+    while function.size_with(&selection.sizes) > LARGEST
+        && let Some(last) = selection.chosen.pop()
+    {
+        selection.sizes.remove(&last.name);
+    }
     selection.chosen
 }
 
 struct Selection<'a> {
     known: &'a Callees<'a>,
     chosen: Vec<Arc<Function>>,
-    visited: Vec<Name>,
+    /// How large they are after what is chosen has been inlined into them.
+    sizes: FxHashMap<Name, usize>,
+    visited: FxHashSet<Name>,
     size: usize,
 }
 
@@ -127,9 +141,13 @@ impl Selection<'_> {
                 continue;
             }
             self.size = size;
-            self.visited.push(callee.name);
+            self.visited.insert(callee.name);
             self.callees(&found);
-            self.chosen.push(found);
+            let size = found.size_with(&self.sizes);
+            if size <= LARGEST {
+                self.sizes.insert(found.name, size);
+                self.chosen.push(found);
+            }
         }
     }
 }
@@ -171,6 +189,32 @@ mod tests {
         let chosen = inlinable(&all[0], &Callees { called: &called, fits: &fits });
         let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
         assert_eq!(order, ["i", "h", "g"]);
+    }
+
+    #[test]
+    fn what_doubles_with_every_call_is_inlined_up_to_a_size() {
+        let names = Names::new();
+        // f0 calls nothing, and each of the others calls the one before twice.
+        let name = |index: usize| format!("f{index}");
+        let all: Vec<_> = (0..30)
+            .map(|index: usize| {
+                let before = index.checked_sub(1).map(name);
+                let callees: Vec<&str> = before.iter().chain(&before).map(String::as_str).collect();
+                function(&names, &name(index), &callees)
+            })
+            .collect();
+        let called = |name| all.iter().find(|function| function.name == name).cloned();
+        let fits = |callee: &Callee| called(callee.name).is_some();
+        let chosen = inlinable(&all[29], &Callees { called: &called, fits: &fits });
+        let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
+        // 2 nodes and two of the size before: 0, 2, 6, …, 4094; what would be
+        // larger is called, and those that call it are small again.
+        let expected: Vec<String> = (0..29).filter(|index| ![12, 24].contains(index)).map(name).collect();
+        assert_eq!(order, expected);
+        // What is chosen for one callee is inlined wherever else it is called.
+        let wide = function(&names, "wide", &["f10"; 4]);
+        let chosen = inlinable(&wide, &Callees { called: &called, fits: &fits });
+        assert_eq!(chosen.len(), 10);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::codegen::Compiler;
 use parking_lot::{Condvar, Mutex};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -42,8 +43,8 @@ pub(super) enum Urgency {
     Later,
 }
 
-/// The threads. Closing or dropping them lets them finish the jobs that were
-/// submitted.
+/// The threads. Closing or dropping them lets them finish the jobs that somebody
+/// waits for.
 pub(super) struct Workers {
     queue: Arc<Queue>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -119,10 +120,12 @@ impl Workers {
         Ok(())
     }
 
-    /// Waits until every job is done and the threads have ended. Nothing can
-    /// be submitted afterwards.
+    /// Gives up the jobs that nobody waits for, and waits until all others are
+    /// done and the threads have ended. Nothing can be submitted afterwards.
     pub(super) fn close(&self) {
-        self.queue.jobs.lock().closed = true;
+        let given_up = self.queue.jobs.lock().close();
+        self.queue.waiting.fetch_sub(given_up.len(), Ordering::Relaxed);
+        drop(given_up);
         self.queue.wake.notify_all();
         for thread in self.threads.lock().drain(..) {
             // The last handle may go away on a worker, which cannot wait for
@@ -151,6 +154,11 @@ impl Workers {
 }
 
 impl Jobs {
+    fn close(&mut self) -> VecDeque<Job> {
+        self.closed = true;
+        std::mem::take(&mut self.later)
+    }
+
     /// The job to do next.
     fn pop(&mut self) -> Option<Job> {
         if self.later.len() > BACKLOG {
@@ -164,7 +172,8 @@ impl Queue {
     fn work(&self) {
         let mut finished: Option<Announcement> = None;
         while let Some(job) = self.next(finished.take()) {
-            finished = Some(job());
+            // A job that panics has ended for those who wait for it.
+            finished = catch_unwind(AssertUnwindSafe(job)).ok();
         }
     }
 
@@ -211,14 +220,14 @@ impl Drop for Workers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Barrier;
+    use std::sync::{Barrier, mpsc};
 
     /// The order in which one worker does jobs that nobody waits for (`false`)
     /// and jobs that somebody waits for, if these were submitted last.
     fn order(later: usize, now: usize) -> Vec<bool> {
         let workers = Workers::new(1);
         let gate = Arc::new(Barrier::new(2));
-        let done: Arc<Mutex<Vec<bool>>> = Arc::default();
+        let (done, order) = mpsc::channel();
         let job = |work: Box<dyn FnOnce() + Send>| -> Job {
             Box::new(move || {
                 work();
@@ -227,7 +236,7 @@ mod tests {
         };
         let note = |urgent| {
             let done = done.clone();
-            job(Box::new(move || done.lock().push(urgent)))
+            job(Box::new(move || done.send(urgent).expect("somebody listens")))
         };
         let held = gate.clone();
         let blocks = job(Box::new(move || {
@@ -243,8 +252,7 @@ mod tests {
             workers.submit(Urgency::Now, note(true)).expect("a thread is there");
         }
         gate.wait();
-        workers.close();
-        Arc::into_inner(done).expect("all jobs are done").into_inner()
+        order.iter().take(later + now).collect()
     }
 
     #[test]
@@ -259,5 +267,49 @@ mod tests {
         let order = order(BACKLOG + 2, 3);
         assert_eq!(order[..6], [false, false, true, true, true, false]);
         assert_eq!(order.len(), BACKLOG + 5);
+    }
+
+    #[test]
+    fn a_job_that_panics_does_not_take_its_thread_along() {
+        let workers = Workers::new(1);
+        let (done, order) = mpsc::channel();
+        workers.submit(Urgency::Now, Box::new(|| panic!("as it should"))).expect("a thread starts");
+        let job = Box::new(move || {
+            done.send(1).expect("somebody listens");
+            Box::new(|| ()) as Announcement
+        });
+        workers.submit(Urgency::Now, job).expect("the thread is there");
+        assert_eq!(order.recv(), Ok(1));
+    }
+
+    #[test]
+    fn closing_gives_up_what_nobody_waits_for() {
+        let workers = Workers::new(1);
+        let gate = Arc::new(Barrier::new(2));
+        let (held, later) = (gate.clone(), Arc::new(AtomicUsize::new(0)));
+        let blocks = Box::new(move || {
+            held.wait();
+            held.wait();
+            Box::new(|| ()) as Announcement
+        });
+        workers.submit(Urgency::Now, blocks).expect("a thread starts");
+        gate.wait();
+        for _ in 0..3 {
+            let later = later.clone();
+            let job = Box::new(move || {
+                later.fetch_add(1, Ordering::Relaxed);
+                Box::new(|| ()) as Announcement
+            });
+            workers.submit(Urgency::Later, job).expect("a thread is there");
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| workers.close());
+            while !workers.queue.jobs.lock().closed {
+                std::thread::yield_now();
+            }
+            gate.wait();
+        });
+        assert_eq!(later.load(Ordering::Relaxed), 0);
+        assert_eq!(Arc::strong_count(&later), 1);
     }
 }

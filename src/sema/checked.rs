@@ -11,6 +11,7 @@ use crate::host::Intrinsic;
 use crate::name::{Name, Names};
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The name of the function that a top-level expression becomes.
@@ -124,6 +125,15 @@ impl Function {
             && self.nodes == other.nodes
             && numbers(self) == numbers(other)
             && callees(self) == callees(other)
+    }
+
+    /// How many nodes it has if functions of these sizes are inlined into it.
+    pub fn size_with(&self, inlined: &FxHashMap<Name, usize>) -> usize {
+        let size = |node: &Node| match node {
+            Node::Call(index) => 1 + inlined.get(&self.callees[*index as usize].name).unwrap_or(&0),
+            _ => 1,
+        };
+        self.nodes.iter().map(size).sum()
     }
 
     /// Whether it uses the instruction for an exact host function.

@@ -8,6 +8,7 @@ use kal::diagnostic::Code;
 use kal::{Config, Context, Engine, Error, Level, Limits, Mode, State};
 use std::io::Read;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -215,6 +216,56 @@ fn full_code_memory_is_an_error_and_passes() {
 }
 
 // --- the world outside --------------------------------------------------------
+
+/// Each calls the one before twice: inlined all the way, a million copies.
+#[test]
+fn calls_that_double_with_every_level_are_not_all_inlined() {
+    alone("robustness::calls_that_double_with_every_level_are_not_all_inlined", || {
+        let mut context = context(Config::new());
+        let mut text = "var c = 1; def f0(x) x * c + 1;".to_owned();
+        for level in 1..=20 {
+            text += &format!("def f{level}(x) f{0}(x) + f{0}(x + 1);", level - 1);
+        }
+        let before = resident();
+        // In a loop, and in what recurs.
+        let in_loop = "def g(n) var s in (for i = 0, i < n in s = s + f20(i)) + s; g(0)";
+        assert_eq!(context.eval(&(text + in_loop)).expect("it runs"), Some(11_534_336.0));
+        let recurs = "def r(n) if n < 1 then f20(0) else r(n - 1); r(1)";
+        assert_eq!(context.eval(recurs).expect("it runs"), Some(11_534_336.0));
+        let (code, grown) = (context.stats().code_bytes, resident() - before);
+        assert!(code < 1 << 20, "{code} bytes of code");
+        assert!(grown < 200 << 20, "{grown} bytes more");
+    });
+}
+
+#[test]
+fn whoever_is_told_of_what_happens_cannot_break_it() {
+    for workers in [1, 3] {
+        let token = Arc::new(());
+        let held = token.clone();
+        let config = Config::new()
+            .workers(workers)
+            .host_function("token", 0, move |_| Ok(Arc::strong_count(&held) as f64));
+        let engine = Engine::with_config(config).expect("it starts");
+        let mut context = engine.context().expect("a context starts");
+        let mut told = 0;
+        context.set_trace(Some(Box::new(move |_| {
+            told += 1;
+            assert!(told < 4, "as it should");
+        })));
+        let text = "def f(x) x + 1; def g(x) f(x) * 2; def h(x) for i = 0, i < x in g(i); h(3) + g(4)";
+        assert_eq!(context.eval(text).expect("it runs"), Some(10.0));
+        assert_eq!(context.eval("token()").expect("it runs"), Some(2.0));
+        // The engine ends with its last handle, not with its last job.
+        context.set_trace(Some(Box::new(|_| ())));
+        for index in 0..20 {
+            context.eval(&format!("def p{index}(x) for i = 0, i < x in i * x")).expect("it is defined");
+            context.prepare(&format!("p{index}")).expect("it is there");
+        }
+        drop((context, engine));
+        assert_eq!(Arc::strong_count(&token), 1);
+    }
+}
 
 #[test]
 fn foreign_functions_are_declared_and_called() {
