@@ -136,10 +136,15 @@ const LARGE: usize = 30_000;
 /// The same for functions that take or pass more arguments.
 const MANY_ARGUMENTS: u32 = 1024;
 
+/// The same for loops inside of so many loops: the time grows with the cube.
+const DEEP_LOOPS: u32 = 200;
+
 /// Whether a function is compiled at the lowest level, whatever is asked for.
 pub fn is_large(function: &Function) -> bool {
     let passed = function.callees.iter().map(|callee| callee.arity);
-    function.nodes.len() > LARGE || passed.chain([function.arity()]).any(|arity| arity > MANY_ARGUMENTS)
+    function.nodes.len() > LARGE
+        || passed.chain([function.arity()]).any(|arity| arity > MANY_ARGUMENTS)
+        || function.loop_depth() > DEEP_LOOPS
 }
 
 /// An LLVM context never forgets a constant, so it is replaced after this

@@ -106,6 +106,20 @@ impl Function {
         self.nodes.contains(&Node::For)
     }
 
+    /// How many loops are inside of one another.
+    pub fn loop_depth(&self) -> u32 {
+        let (mut open, mut most) = (0_u32, 0);
+        for node in &self.nodes {
+            match node {
+                Node::ForVariable(_) => open += 1,
+                Node::For => open = open.saturating_sub(1),
+                _ => {}
+            }
+            most = most.max(open);
+        }
+        most
+    }
+
     /// Its text.
     pub fn text(&self) -> &str {
         self.source.slice(self.span)

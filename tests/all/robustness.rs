@@ -502,6 +502,7 @@ fn huge_programs_give_a_result_or_a_diagnostic() {
     let arguments = format!("def f({}) p0 + p{}; f({});", parameters.join(" "), size - 1, numbers.join(", "));
     let locals: Vec<String> = (0..size).map(|index| format!("v{index} = x + {index}")).collect();
     let line = format!("{}1;", "1 + ".repeat(size * 250));
+    let loops: String = (0..(size / 10).min(9000)).map(|index| format!("for i{index} = 0, 0 in ")).collect();
     let cases: Vec<(&str, Option<i32>, String)> = vec![
         ("nested parentheses", Some(1), format!("{}1{};", "(".repeat(parentheses), ")".repeat(parentheses))),
         ("a long line of blanks", Some(0), format!("{}1;", " ".repeat(size * 1000))),
@@ -509,6 +510,7 @@ fn huge_programs_give_a_result_or_a_diagnostic() {
         ("a long sum on a line", Some(1), line),
         ("a long line of items", Some(0), format!("{}1;", "def f(x) x + 1; ".repeat(size * 60))),
         ("functions", Some(0), functions),
+        ("loops inside of loops", Some(0), format!("def f(x) {loops}x; f(1);")),
         ("arguments", Some(0), arguments),
         (
             "local variables",
