@@ -32,7 +32,8 @@ impl Exit {
     }
 }
 
-/// Ends the process. What is buffered must have been flushed.
+/// Ends the process. What is buffered must have been flushed; what a run that
+/// hangs has not flushed is lost, since it may hold the lock of its output.
 ///
 /// Nothing is taken apart first: that takes time, and a compile worker may
 /// still be busy with something nobody waits for any more.

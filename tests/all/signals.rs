@@ -6,6 +6,7 @@ use crate::choices::{Choices, Random};
 use crate::scale;
 use crate::terminal::Terminal;
 use crate::transcripts::Folder;
+use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -130,6 +131,23 @@ fn a_second_interrupt_ends_a_process_that_hangs() {
     println!("the second interrupt took {:?}", start.elapsed());
 }
 
+#[test]
+fn an_interrupt_ends_a_command_that_waits_for_input() {
+    let mut child = kal().arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    stdin.write_all(b"6 * 7;\n").expect("it reads");
+    let mut answer = [0; 3];
+    child.stdout.as_mut().expect("it is piped").read_exact(&mut answer).expect("it answers");
+    assert_eq!(&answer, b"42\n");
+    send("-INT", child.id());
+    assert_eq!(child.wait().expect("it is our child").code(), Some(130));
+}
+
+fn send(signal: &str, process: u32) {
+    let sent = Command::new("kill").args([signal, &process.to_string()]).status();
+    assert!(sent.expect("every system has it").success());
+}
+
 /// Programs without an end.
 const ENDLESS_PROGRAMS: [&str; 3] = [
     "def f(x) if x < 2 then 1 else f(x - 1) + f(x - 2); f(90)",
@@ -149,8 +167,7 @@ fn ended(way: &str, program: &str, by: &str) -> i32 {
     let mut child = command.spawn().expect("the binary starts");
     if by != "timeout" {
         std::thread::sleep(2 * UNDER_WAY);
-        let sent = Command::new("kill").args([by, &child.id().to_string()]).status();
-        assert!(sent.expect("every system has it").success());
+        send(by, child.id());
     }
     let status = child.wait().expect("it is our child");
     status.code().unwrap_or_else(|| -status.signal().unwrap_or(0))
