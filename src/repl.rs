@@ -14,7 +14,7 @@ mod curve;
 mod debug;
 mod denotation;
 mod editor;
-mod file;
+pub(crate) mod file;
 mod highlighter;
 mod hinter;
 mod history_file;

@@ -10,6 +10,7 @@ use crate::draft::{self, Draft};
 use crate::engine::Engine;
 use crate::name::Names;
 use crate::program::Program;
+use crate::repl::file::write_atomically;
 use crate::sema::checked::Function;
 use crate::source::{Source, Span};
 use crate::syntax::operator::Operators;
@@ -287,7 +288,7 @@ fn compile(
 
 fn write(arguments: &EmitArguments, bytes: &[u8]) -> Result<(), Problem> {
     if let Some(path) = &arguments.output {
-        return std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()).into());
+        return write_atomically(path, bytes).map_err(|error| format!("{}: {error}", path.display()).into());
     }
     let mut stdout = io::stdout().lock();
     if arguments.stage == Stage::Obj && stdout.is_terminal() {

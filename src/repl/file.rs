@@ -33,11 +33,15 @@ fn unescaped(text: &str) -> String {
 
 /// Writes a file so that readers see the old one or the new one, never a part.
 /// A link keeps leading to the file, and the file keeps its permissions. What
-/// is no regular file, such as a pipe or a device, is written to.
+/// is no regular file, such as a pipe or a device, is written to, and so is
+/// what a process has open, such as `/dev/stdout`: others may write there, too.
 ///
 /// # Errors
 /// What the system says; the old file is as it was.
-pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if is_open_file(path) {
+        return std::fs::write(path, bytes);
+    }
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let Some(name) = target.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
     let mut temporary_name = OsString::from(".");
@@ -60,6 +64,11 @@ pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = std::fs::remove_file(&temporary);
     }
     written
+}
+
+/// Whether a path is a link that the system keeps to a file that is open.
+fn is_open_file(path: &Path) -> bool {
+    path.is_symlink() && (path.starts_with("/dev") || path.starts_with("/proc"))
 }
 
 #[cfg(test)]

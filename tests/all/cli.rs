@@ -1,9 +1,10 @@
 //! The command line: exit codes, commands, figures, what goes where.
 
 use crate::binary::{self, Ran, kal, run, run_with};
+use crate::transcripts::Folder;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// A file of its own for one test; removed at the end.
 struct Scratch(PathBuf);
@@ -321,6 +322,39 @@ fn emit_an_object_file() {
     let nowhere = run(&["emit", "obj", "-o", "/no/such/directory/x.o", file.path()]);
     assert_eq!((nowhere.code, nowhere.out()), (Some(1), ""));
     assert!(nowhere.err().contains("/no/such/directory/x.o"), "{}", nowhere.err());
+}
+
+#[test]
+fn emit_writes_all_of_a_file_or_nothing() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let folder = Folder::new("emit-atomic");
+    let inside = |name: &str| folder.path().join(name);
+    std::fs::write(inside("small.kal"), "1").unwrap();
+    std::fs::write(inside("large.kal"), "def f(x) x + 1;".repeat(5000)).unwrap();
+    std::fs::write(inside("out"), "before").unwrap();
+    std::fs::set_permissions(inside("out"), PermissionsExt::from_mode(0o640)).unwrap();
+    let shell = |script: &str| {
+        let mut command = Command::new("sh");
+        let script = format!("kal() {{ '{}' \"$@\"; }}; {script}", env!("CARGO_BIN_EXE_kal"));
+        binary::finish(command.args(["-c", &script]).current_dir(folder.path()))
+    };
+    let names = || std::fs::read_dir(folder.path()).unwrap().count();
+    let ran = shell("trap '' XFSZ; ulimit -f 8; kal emit tokens -o out large.kal");
+    assert_eq!((ran.code, ran.err()), (Some(1), "error: out: File too large (os error 27)\n"));
+    assert_eq!((std::fs::read_to_string(inside("out")).unwrap().as_str(), names()), ("before", 3));
+    assert_eq!(printed(&shell("kal emit tokens -o out small.kal")), "");
+    let written = std::fs::read_to_string(inside("out")).unwrap();
+    assert!(written.starts_with("1:1 "), "{written}");
+    assert_eq!((inside("out").metadata().unwrap().mode() & 0o777, names()), (0o640, 3));
+    // What is no file of its own is written to.
+    assert_eq!(printed(&shell("kal emit tokens -o /dev/stdout small.kal")), written);
+    assert_eq!(printed(&shell("kal emit tokens -o /dev/stdout small.kal | cat")), written);
+    assert_eq!(printed(&shell("{ kal emit tokens -o /dev/stdout small.kal; } > redirected")), "");
+    assert_eq!(std::fs::read_to_string(inside("redirected")).unwrap(), written);
+    let ran = shell("kal emit tokens -o /dev/full small.kal");
+    assert_eq!((ran.code, ran.err()), (Some(1), "error: /dev/full: No space left on device (os error 28)\n"));
+    let ran = shell("mkfifo pipe; cat pipe & kal emit tokens -o pipe small.kal; wait");
+    assert_eq!(printed(&ran), written);
 }
 
 #[test]
