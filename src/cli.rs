@@ -8,7 +8,7 @@ mod check;
 mod debug;
 mod emit;
 mod exit;
-mod interrupt;
+pub(crate) mod interrupt;
 pub(crate) mod report;
 pub(crate) mod run;
 mod stdin;
@@ -178,9 +178,9 @@ fn execute(arguments: Arguments) -> Exit {
     match arguments.command {
         Some(Command::Repl(repl)) => prompt(&repl, options, &mut reporter),
         Some(Command::Run(run)) => self::run(&run, &ReplArguments::default(), options, &mut reporter),
-        Some(Command::Debug(debug)) => {
-            start(options, &mut reporter, |context, reporter, _| debug::debug(&debug, context, reporter))
-        }
+        Some(Command::Debug(debug)) => start(options, &mut reporter, |context, reporter, idle| {
+            debug::debug(&debug, context, reporter, idle)
+        }),
         Some(Command::Emit(emit)) => emit::emit(&emit, options, &mut reporter),
         Some(Command::Check(check)) => check::check(&check, options, &mut reporter),
         None => self::run(&arguments.run, &arguments.repl, options, &mut reporter),
@@ -188,7 +188,7 @@ fn execute(arguments: Arguments) -> Exit {
 }
 
 fn prompt(arguments: &ReplArguments, options: &Options, reporter: &mut Reporter) -> Exit {
-    start(options, reporter, |context, reporter, _| repl::start(arguments, context, reporter))
+    start(options, reporter, |context, reporter, idle| repl::start(arguments, context, reporter, idle))
 }
 
 fn run(arguments: &RunArguments, repl: &ReplArguments, options: &Options, reporter: &mut Reporter) -> Exit {
@@ -213,9 +213,10 @@ fn start(
             return Exit::Failed;
         }
     };
-    let idle = interrupt::install(context.interrupt_handle());
     // A time that no clock can tell never comes.
-    context.set_deadline(options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)));
+    let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    context.set_deadline(deadline);
+    let idle = interrupt::install(context.interrupt_handle(), deadline);
     let exit = command(&mut context, reporter, &idle);
     if options.stats
         && let Ok(stats) = serde_json::to_string(&context.stats())

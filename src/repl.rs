@@ -31,6 +31,7 @@ mod trace;
 mod watch;
 
 use crate::cli::Exit;
+use crate::cli::interrupt::Idle;
 use crate::cli::report::Reporter;
 use crate::config::Mode;
 use crate::context::Context;
@@ -60,7 +61,12 @@ pub(crate) struct ReplArguments {
 }
 
 /// Reads inputs and answers them until there are no more.
-pub(crate) fn start(arguments: &ReplArguments, context: &mut Context, reporter: &mut Reporter) -> Exit {
+pub(crate) fn start(
+    arguments: &ReplArguments,
+    context: &mut Context,
+    reporter: &mut Reporter,
+    idle: &Idle,
+) -> Exit {
     match context.engine().mode() {
         Mode::Lazy | Mode::Eager => Engine::warm_up(),
         Mode::Interpret | Mode::Tiered => {}
@@ -85,6 +91,6 @@ pub(crate) fn start(arguments: &ReplArguments, context: &mut Context, reporter: 
     if at_terminal {
         editor::run(&session, changed)
     } else {
-        pipe::run(&mut session.lock(), &changed, arguments.transcript)
+        pipe::run(&mut session.lock(), &changed, arguments.transcript, idle)
     }
 }

@@ -1,6 +1,7 @@
 //! `kal debug`: a program that stops.
 
 use super::Exit;
+use super::interrupt::Idle;
 use super::report::Reporter;
 use super::run::{self, AfterError, read};
 use crate::context::Context;
@@ -21,8 +22,13 @@ pub(super) struct DebugArguments {
 }
 
 /// Runs a program that stops at breakpoints, and asks there how to go on.
-pub(super) fn debug(arguments: &DebugArguments, context: &mut Context, reporter: &mut Reporter) -> Exit {
-    let source = match read(&arguments.file) {
+pub(super) fn debug(
+    arguments: &DebugArguments,
+    context: &mut Context,
+    reporter: &mut Reporter,
+    idle: &Idle,
+) -> Exit {
+    let source = match idle.during(|| read(&arguments.file)) {
         Ok(source) => source,
         Err(message) => {
             reporter.problem(&message);

@@ -1,6 +1,8 @@
 //! Ctrl-C: stops the evaluation in progress; twice within a second, or while
-//! input is waited for, the process.
+//! input is waited for, the process. The time of `--timeout` is over while input
+//! is waited for, too.
 
+use super::report::{Colors, Reporter};
 use super::{Exit, exit};
 use crate::InterruptHandle;
 use parking_lot::Mutex;
@@ -13,17 +15,21 @@ const TWICE: Duration = Duration::from_secs(1);
 
 /// Whether nothing runs and the process waits for input, so that Ctrl-C ends
 /// it at once.
-pub(super) struct Idle {
+pub(crate) struct Idle {
     now: Arc<AtomicBool>,
     handle: InterruptHandle,
+    deadline: Option<Instant>,
 }
 
 impl Idle {
-    /// Waits for input; not any more if Ctrl-C came just before.
-    pub(super) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
+    /// Waits for input; not any more if Ctrl-C or the deadline came just before.
+    pub(crate) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.now.store(true, Ordering::SeqCst);
         if self.handle.is_pending() {
             exit::leave(Exit::Interrupted);
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            out_of_time();
         }
         let input = wait();
         self.now.store(false, Ordering::SeqCst);
@@ -31,11 +37,12 @@ impl Idle {
     }
 }
 
-/// Has Ctrl-C interrupt what `handle` is for. Where the system refuses, Ctrl-C
-/// ends the process as it does by default.
-pub(super) fn install(handle: InterruptHandle) -> Idle {
+/// Has Ctrl-C interrupt what `handle` is for, and the deadline end waiting for
+/// input. Where the system refuses, Ctrl-C ends the process as it does by
+/// default, and the deadline is met when the input comes.
+pub(super) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idle {
     let last: Mutex<Option<Instant>> = Mutex::default();
-    let idle = Idle { now: Arc::default(), handle: handle.clone() };
+    let idle = Idle { now: Arc::default(), handle: handle.clone(), deadline };
     let is_idle = idle.now.clone();
     let _ = ctrlc::set_handler(move || {
         let now = Instant::now();
@@ -47,5 +54,21 @@ pub(super) fn install(handle: InterruptHandle) -> Idle {
         }
         handle.interrupt();
     });
+    if let Some(deadline) = deadline {
+        let is_idle = idle.now.clone();
+        let _ = std::thread::Builder::new().name("kal timeout".into()).spawn(move || {
+            std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
+            // What runs hears of it by itself, and what waits later looks first.
+            if is_idle.load(Ordering::SeqCst) {
+                out_of_time();
+            }
+        });
+    }
     idle
+}
+
+fn out_of_time() -> ! {
+    let plain = Colors { stdout: false, stderr: false };
+    Reporter::new(plain).problem("the time was over before the input");
+    exit::leave(Exit::Deadline)
 }

@@ -51,7 +51,7 @@ fn sources(arguments: &RunArguments, context: &mut Context, reporter: &mut Repor
         }
     }
     match &arguments.file {
-        Some(path) if path.as_os_str() != "-" => file(path, context, reporter),
+        Some(path) if path.as_os_str() != "-" => file(path, context, reporter, idle),
         None if !arguments.eval.is_empty() => Exit::Fine,
         Some(_) | None => standard_input(context, reporter, idle),
     }
@@ -71,8 +71,10 @@ fn settle(context: &Context, reporter: &mut Reporter) -> Exit {
     }
 }
 
-fn file(path: &Path, context: &mut Context, reporter: &mut Reporter) -> Exit {
-    let result = load(path).and_then(|bytes| {
+fn file(path: &Path, context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {
+    // It may be a pipe that takes its time; what was printed is shown before.
+    let _ = context.output().flush();
+    let result = idle.during(|| load(path)).and_then(|bytes| {
         if Program::is_stored(&bytes) {
             let program = Program::from_bytes(context.engine(), &bytes);
             let program = program.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -83,8 +85,6 @@ fn file(path: &Path, context: &mut Context, reporter: &mut Reporter) -> Exit {
         Ok(evaluate(context, &text(path, bytes)?, AfterError::Stop, reporter))
     });
     result.unwrap_or_else(|message| {
-        // What was printed before is shown before.
-        let _ = context.output().flush();
         reporter.problem(&message);
         Exit::Failed
     })

@@ -108,6 +108,7 @@ fn prompt(
             Flow::Continue => {}
             Flow::Leave => return Exit::Fine,
             Flow::BrokenPipe => return Exit::BrokenPipe,
+            Flow::OutOfTime => return Exit::Deadline,
         }
     }
 }

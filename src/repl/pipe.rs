@@ -7,17 +7,23 @@
 use super::session::{Flow, Session};
 use super::{CONTINUATION, PROMPT, watch};
 use crate::cli::Exit;
+use crate::cli::interrupt::Idle;
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
 /// Answers standard input, line by line.
-pub(super) fn run(session: &mut Session<'_>, changed: &Receiver<PathBuf>, is_transcript: bool) -> Exit {
+pub(super) fn run(
+    session: &mut Session<'_>,
+    changed: &Receiver<PathBuf>,
+    is_transcript: bool,
+    idle: &Idle,
+) -> Exit {
     let mut text = String::new();
     let mut line = Vec::new();
     let flow = loop {
         line.clear();
-        match io::stdin().lock().read_until(b'\n', &mut line) {
+        match idle.during(|| io::stdin().lock().read_until(b'\n', &mut line)) {
             Ok(0) => break session.answer(&text),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -44,6 +50,7 @@ pub(super) fn run(session: &mut Session<'_>, changed: &Receiver<PathBuf>, is_tra
     };
     match flow {
         Flow::BrokenPipe => Exit::BrokenPipe,
+        Flow::OutOfTime => Exit::Deadline,
         Flow::Continue | Flow::Leave if session.has_failed() => Exit::Failed,
         Flow::Continue | Flow::Leave => Exit::Fine,
     }

@@ -11,6 +11,7 @@ use super::watch::Watches;
 use crate::cli::report::Reporter;
 use crate::cli::run::read;
 use crate::context::{Change, Context, Outcome, literal};
+use crate::diagnostic::Code;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::source::Source;
@@ -32,6 +33,8 @@ pub(super) enum Flow {
     Leave,
     /// Nobody reads the answers any more.
     BrokenPipe,
+    /// The time of the whole session is over.
+    OutOfTime,
 }
 
 impl From<()> for Flow {
@@ -51,6 +54,7 @@ pub(super) struct Session<'c> {
     /// The file that `:reload` runs again.
     loaded: Option<PathBuf>,
     failed: bool,
+    is_out_of_time: bool,
     /// Whether prompts and inputs are printed, too.
     pub(super) is_transcript: bool,
 }
@@ -91,6 +95,7 @@ impl<'c> Session<'c> {
             width,
             loaded: None,
             failed: false,
+            is_out_of_time: false,
             is_transcript: false,
         };
         session.declare_ans();
@@ -133,7 +138,11 @@ impl<'c> Session<'c> {
                 Some((name, arguments)) => self.command(name, arguments),
                 None => self.program(&part),
             };
-            let flow = if self.screen.settle().is_err() { Flow::BrokenPipe } else { flow };
+            let flow = match self.screen.settle() {
+                Err(_) => Flow::BrokenPipe,
+                Ok(()) if self.is_out_of_time => Flow::OutOfTime,
+                Ok(()) => flow,
+            };
             if flow != Flow::Continue {
                 return flow;
             }
@@ -177,6 +186,10 @@ impl<'c> Session<'c> {
                     tally.failed += 1;
                     screen.make_way(&error);
                     reporter.error(&error);
+                    if is_out_of_time(&error) {
+                        self.is_out_of_time = true;
+                        return ControlFlow::Break(());
+                    }
                 }
             }
             ControlFlow::Continue(())
@@ -206,6 +219,7 @@ impl<'c> Session<'c> {
 
     fn error(&mut self, error: &Error) {
         self.failed = true;
+        self.is_out_of_time |= is_out_of_time(error);
         self.screen.make_way(error);
         self.reporter.error(error);
     }
@@ -250,6 +264,11 @@ impl Tally {
         let said: Vec<String> = said.map(|(count, what)| format!("{count} {what}")).collect();
         if said.is_empty() { "loaded".into() } else { said.join(", ") }
     }
+}
+
+/// Whether the time is over that everything had together.
+fn is_out_of_time(error: &Error) -> bool {
+    error.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == Code::DeadlineExceeded)
 }
 
 /// Tells what became of one item.

@@ -80,6 +80,19 @@ fn a_saved_session_gives_the_same_answers() {
 }
 
 #[test]
+fn a_timeout_ends_the_session() {
+    let folder = Folder::new("timeout");
+    let mut command = kal();
+    command.args(["repl", "--no-init", "--timeout", "500ms"]).current_dir(folder.path());
+    for typed in ["for i = 0, 1 in i; 2\n1 + 1\n", ":time for i = 0, 1 in i\n1 + 1\n"] {
+        let ran = feed(&mut command, typed.as_bytes());
+        assert_eq!((ran.code, ran.out()), (Some(124), ""), "{typed}");
+        let told = ran.said();
+        assert!(told.len() == 1 && told[0].starts_with("error[E0305]"), "{told:?}");
+    }
+}
+
+#[test]
 fn undo_compiles_nothing() {
     let folder = Folder::new("undo");
     let linked = |ran: &Ran| -> Vec<u64> {

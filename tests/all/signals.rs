@@ -1,7 +1,7 @@
 //! Ctrl-C at a pseudo-terminal, in whatever state the session is: the answer
 //! comes soon, and the session is as it was.
 
-use crate::binary::{in_parallel, kal};
+use crate::binary::{finish, in_parallel, kal};
 use crate::choices::{Choices, Random};
 use crate::scale;
 use crate::terminal::Terminal;
@@ -141,6 +141,45 @@ fn an_interrupt_ends_a_command_that_waits_for_input() {
     assert_eq!(&answer, b"42\n");
     send("-INT", child.id());
     assert_eq!(child.wait().expect("it is our child").code(), Some(130));
+}
+
+#[test]
+fn a_file_that_is_a_pipe_nobody_writes_to_can_be_left() {
+    let folder = Folder::new("signals-fifo");
+    let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status();
+    assert!(made.expect("every system has it").success());
+    let told = "error: the time was over before the input\n";
+    for arguments in [&["pipe"][..], &["debug", "pipe"]] {
+        let mut command = kal();
+        command.args(arguments).args(["--timeout", "100ms"]).current_dir(folder.path());
+        let ran = finish(&mut command);
+        assert_eq!((ran.code, ran.err()), (Some(124), told), "{arguments:?}");
+    }
+    let mut command = kal();
+    command.args(["-e", "6 * 7", "pipe"]).stdout(Stdio::piped()).current_dir(folder.path());
+    let mut child = command.spawn().expect("it starts");
+    let mut answer = [0; 3];
+    child.stdout.as_mut().expect("it is piped").read_exact(&mut answer).expect("it answers");
+    assert_eq!(&answer, b"42\n");
+    send("-INT", child.id());
+    assert_eq!(child.wait().expect("it is our child").code(), Some(130));
+}
+
+#[test]
+fn a_timeout_ends_waiting_for_standard_input() {
+    for arguments in [&["-"][..], &["repl", "--no-init"]] {
+        let mut command = kal();
+        command.args(arguments).args(["--timeout", "100ms"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let stdin = child.stdin.take();
+        let output = child.wait_with_output().expect("it ends");
+        drop(stdin);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            (output.status.code(), &*told),
+            (Some(124), "error: the time was over before the input\n")
+        );
+    }
 }
 
 fn send(signal: &str, process: u32) {
