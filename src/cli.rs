@@ -14,6 +14,7 @@ pub(crate) mod run;
 mod stdin;
 
 use crate::config::{Config, Mode};
+use crate::diagnostic::visible::visible_lines;
 use crate::engine::Engine;
 use crate::repl::ReplArguments;
 use crate::{Level, Limits, TierUp, repl};
@@ -159,8 +160,7 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { 0 });
+            return ExitCode::from(unparsed(&error).code());
         }
     };
     match std::panic::catch_unwind(|| execute(arguments)) {
@@ -170,6 +170,18 @@ pub fn main() -> ExitCode {
             ExitCode::from(BUG)
         }
     }
+}
+
+/// Tells what is wrong with the arguments, or the help that they ask for.
+fn unparsed(answer: &clap::Error) -> Exit {
+    if answer.use_stderr() {
+        // What was typed stands in it.
+        let text = visible_lines(&answer.render().to_string());
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        return Exit::Usage;
+    }
+    let _ = answer.print();
+    Exit::Fine
 }
 
 fn execute(arguments: Arguments) -> Exit {

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::draw::{self, Style};
+use crate::diagnostic::visible::visible_text;
 use crate::error::Error;
 use std::io::{self, Write};
 use terminal_size::{Width, terminal_size_of};
@@ -70,9 +71,9 @@ impl Reporter {
         }
     }
 
-    /// Tells a problem that has no place in a text.
+    /// Tells a problem that has no place in a text, on one line.
     pub(crate) fn problem(&mut self, message: &str) {
-        self.line(&format!("error: {message}"));
+        self.line(&format!("error: {}", visible_text(message)));
     }
 
     /// Writes a line. Nothing can be done if standard error is gone.

@@ -19,6 +19,12 @@ pub fn visible_text(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
+/// The same for lines, in which line feeds and tabs are what they are.
+pub fn visible_lines(text: &str) -> String {
+    let kept = |character| matches!(character, '\n' | '\t');
+    text.chars().map(|character| if kept(character) { character } else { visible(character) }).collect()
+}
+
 /// Whether a character has no shape of its own.
 pub fn is_invisible(character: char) -> bool {
     matches!(character, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
@@ -35,5 +41,6 @@ mod tests {
         assert_eq!(visible_text("a\x1b[2J\r\n\t\x7f"), "a␛[2J␍␊␉␡");
         assert_eq!(visible_text("\u{9b}x\u{202e}y"), "\u{fffd}x\u{fffd}y");
         assert_eq!(visible_text("été ∑ 中"), "été ∑ 中");
+        assert_eq!(visible_lines("a\x1b\n\tb\r\n"), "a␛\n\tb␍\n");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::screen::Screen;
 use crate::debugger::Console;
+use crate::diagnostic::visible::visible_lines;
 use rustyline::DefaultEditor;
 use std::io::{self, BufRead, IsTerminal};
 
@@ -47,6 +48,6 @@ impl Console for LineConsole {
     }
 
     fn say(&mut self, text: &str) {
-        self.screen.line(text);
+        self.screen.line(&visible_lines(text));
     }
 }

@@ -1,5 +1,6 @@
 //! Files that commands read and write.
 
+use crate::diagnostic::visible::visible_text;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,11 @@ pub(super) fn path(argument: &str) -> PathBuf {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(text),
     }
+}
+
+/// A path as people are told it.
+pub(super) fn shown(path: &Path) -> String {
+    visible_text(&path.display().to_string())
 }
 
 fn unescaped(text: &str) -> String {

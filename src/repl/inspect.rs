@@ -4,6 +4,7 @@ use super::command::{self, COMMANDS, Trouble};
 use super::denotation::Denotation;
 use super::session::Session;
 use crate::context::{Description, Stage};
+use crate::diagnostic::visible::{visible_lines, visible_text};
 use crate::{State, Tier};
 
 pub(super) fn help(session: &mut Session<'_>, topic: &str) -> Result<(), Trouble> {
@@ -54,10 +55,10 @@ fn described(session: &Session<'_>, name: &str) -> Option<String> {
     let known = session.context.describe(name)?;
     let mut text = known.signature.clone();
     for line in known.documentation.iter().flat_map(|documentation| documentation.lines()) {
-        text += &format!("\n    {line}");
+        text += &format!("\n    {}", visible_lines(line));
     }
     for line in known.text.lines() {
-        text += &format!("\n  {}", session.faint(line));
+        text += &format!("\n  {}", session.faint(&visible_lines(line)));
     }
     text += &format!("\n{:<10} {}", "state", state_of(session, &known));
     for (what, names) in [("calls", &known.callees), ("called by", &known.callers)] {
@@ -67,7 +68,7 @@ fn described(session: &Session<'_>, name: &str) -> Option<String> {
     }
     let (source, line) = &known.place;
     if !source.starts_with('<') {
-        text += &format!("\n{:<10} {source}:{line}", "from");
+        text += &format!("\n{:<10} {}:{line}", "from", visible_text(source));
     }
     Some(text)
 }

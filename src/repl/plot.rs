@@ -33,7 +33,7 @@ pub(super) fn plot(session: &mut Session<'_>, text: &str) -> Result<(), Trouble>
             let picture = svg::picture(&curve, &request.expression, request.variable).ok_or_else(nothing)?;
             write_atomically(&path, picture.as_bytes())
                 .map_err(|error| Trouble::File { path: path.clone(), error })?;
-            session.screen.line(&format!("{}: drawn", path.display()));
+            session.screen.line(&format!("{}: drawn", file::shown(&path)));
         }
         None => session.screen.line(&curve::draw(&curve, session.width).ok_or_else(nothing)?),
     }

@@ -206,7 +206,7 @@ impl<'c> Session<'c> {
     pub(super) fn load(&mut self, path: &Path) -> Result<Tally, Trouble> {
         let source = read(path)?;
         let tally = self.run(&source, Feedback::Count);
-        self.screen.line(&format!("{}: {}", path.display(), tally.text()));
+        self.screen.line(&format!("{}: {}", file::shown(path), tally.text()));
         Ok(tally)
     }
 
@@ -347,7 +347,7 @@ pub(super) fn save(session: &mut Session<'_>, argument: &str) -> Result<(), Trou
         Ok(()) => {
             let count = session.context.definitions().len();
             let what = if count == 1 { "definition" } else { "definitions" };
-            session.screen.line(&format!("{}: {count} {what} saved", path.display()));
+            session.screen.line(&format!("{}: {count} {what} saved", file::shown(&path)));
             Ok(())
         }
         Err(error) => Err(Trouble::File { path, error }),

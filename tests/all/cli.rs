@@ -442,6 +442,22 @@ fn a_closed_output_ends_it_quietly() {
 }
 
 #[test]
+fn nothing_that_was_typed_commands_the_terminal() {
+    let said = |arguments: &[&str], text: &str| {
+        let ran = run(arguments);
+        assert!(ran.err().contains(text), "{arguments:?}: {:?}", ran.err());
+        assert!(!ran.err().contains(['\x1b', '\x07']), "{arguments:?}: {:?}", ran.err());
+    };
+    said(&["/tmp/\x1b[31mx\x07.kal"], "error: /tmp/␛[31mx␇.kal: No such file");
+    said(&["check", "/tmp/\x1b[31m.kal"], "error: /tmp/␛[31m.kal: No such file");
+    said(&["emit", "ir", "-o", "/tmp/\x1b/x", "Cargo.toml\x1b"], "error: Cargo.toml␛: No such file");
+    said(&["--allow-extern", "a\x1b[31m", "-e", "1"], "a␛[31m");
+    said(&["--allow-extern", "a=/x\x1b[31m.so", "-e", "1"], "/x␛[31m.so");
+    said(&["--color", "\x07\x1b[31mred"], "invalid value 'red'");
+    said(&["--\u{202e}x"], "'--\u{fffd}x'");
+}
+
+#[test]
 fn a_failure_while_code_is_being_compiled_ends_cleanly() {
     let text: String = (0..50).map(|i| format!("def f{i}(x) x * {i} + f{}(x + 1);", i / 2)).collect();
     for _ in 0..40 {

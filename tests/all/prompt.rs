@@ -93,6 +93,19 @@ fn a_timeout_ends_the_session() {
 }
 
 #[test]
+fn the_prompt_shows_control_characters() {
+    let folder = Folder::new("escapes");
+    std::fs::write(folder.path().join("a\x1bb.kal"), "## A \x1b[31mred\x07 one.\ndef f(x) x\n").unwrap();
+    let ran = session(&folder, ":help \x1b[31m\n:load a\x1bb.kal\n?f\n:save b\x1b.kal\n:no\x1b\n");
+    assert!(!ran.out().contains('\x1b') && !ran.err().contains('\x1b'), "{}{}", ran.out(), ran.err());
+    assert!(ran.err().starts_with("error: `␛[31m`"), "{}", ran.err());
+    let answers = lines(&ran);
+    assert_eq!(answers[..3], ["a␛b.kal: 1 defined", "f(x)", "    A ␛[31mred␇ one."]);
+    assert!(answers.contains(&"from       a␛b.kal:2"), "{answers:?}");
+    assert_eq!(answers.last(), Some(&"b␛.kal: 1 definition saved"));
+}
+
+#[test]
 fn undo_compiles_nothing() {
     let folder = Folder::new("undo");
     let linked = |ran: &Ran| -> Vec<u64> {
