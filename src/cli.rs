@@ -180,14 +180,14 @@ fn unparsed(answer: &clap::Error) -> Exit {
         let _ = std::io::stderr().write_all(text.as_bytes());
         return Exit::Usage;
     }
-    let _ = answer.print();
-    Exit::Fine
+    let printed = answer.print().and_then(|()| std::io::stdout().flush());
+    Reporter::new(Colors::default()).printed(printed, Exit::Fine)
 }
 
 fn execute(arguments: Arguments) -> Exit {
     let options = &arguments.options;
     let mut reporter = Reporter::new(options.colors());
-    match arguments.command {
+    let exit = match arguments.command {
         Some(Command::Repl(repl)) => prompt(&repl, options, &mut reporter),
         Some(Command::Run(run)) => self::run(&run, &ReplArguments::default(), options, &mut reporter),
         Some(Command::Debug(debug)) => start(options, &mut reporter, |context, reporter, idle| {
@@ -196,7 +196,8 @@ fn execute(arguments: Arguments) -> Exit {
         Some(Command::Emit(emit)) => emit::emit(&emit, options, &mut reporter),
         Some(Command::Check(check)) => check::check(&check, options, &mut reporter),
         None => self::run(&arguments.run, &arguments.repl, options, &mut reporter),
-    }
+    };
+    reporter.ended(exit)
 }
 
 fn prompt(arguments: &ReplArguments, options: &Options, reporter: &mut Reporter) -> Exit {
@@ -235,7 +236,7 @@ fn start(
     {
         reporter.line(&stats);
     }
-    exit::leave(exit)
+    exit::leave(reporter.ended(exit))
 }
 
 /// Reads a duration: a number with `ms`, `s` or `m`; seconds without a unit.

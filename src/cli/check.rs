@@ -33,13 +33,13 @@ pub(super) fn check(arguments: &CheckArguments, options: &Options, reporter: &mu
     };
     let limits = Limits { max_nesting: options.max_nesting };
     let draft = Draft::new(&source, engine.names(), engine.hosts(), limits);
-    if !arguments.json {
-        reporter.diagnostics(&draft.diagnostics);
-    } else if let Err(error) = print(&draft.diagnostics) {
-        return if error.kind() == io::ErrorKind::BrokenPipe { Exit::BrokenPipe } else { Exit::Failed };
-    }
     let failed = draft.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
-    if failed { Exit::Failed } else { Exit::Fine }
+    let exit = if failed { Exit::Failed } else { Exit::Fine };
+    if arguments.json {
+        return reporter.printed(print(&draft.diagnostics), exit);
+    }
+    reporter.diagnostics(&draft.diagnostics);
+    exit
 }
 
 /// Prints JSON, an object a line.

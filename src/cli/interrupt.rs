@@ -68,7 +68,6 @@ pub(super) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idl
 }
 
 fn out_of_time() -> ! {
-    let plain = Colors { stdout: false, stderr: false };
-    Reporter::new(plain).problem("the time was over before the input");
+    Reporter::new(Colors::default()).problem("the time was over before the input");
     exit::leave(Exit::Deadline)
 }

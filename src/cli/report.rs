@@ -1,14 +1,15 @@
 //! Telling people what is wrong, on standard error.
 
+use super::Exit;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::draw::{self, Style};
 use crate::diagnostic::visible::visible_text;
 use crate::error::Error;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use terminal_size::{Width, terminal_size_of};
 
 /// Which streams are written to with colour.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Colors {
     pub(crate) stdout: bool,
     pub(crate) stderr: bool,
@@ -18,6 +19,8 @@ pub(crate) struct Colors {
 pub(crate) struct Reporter {
     colors: Colors,
     elsewhere: Option<Sink>,
+    /// Why something could not be told.
+    failure: Option<ErrorKind>,
 }
 
 /// So many mistakes of one text are drawn; nobody reads more.
@@ -27,8 +30,8 @@ const SHOWN: usize = 100;
 pub(crate) type Sink = Box<dyn FnMut(&str) + Send>;
 
 impl Reporter {
-    pub(super) fn new(colors: Colors) -> Self {
-        Self { colors, elsewhere: None }
+    pub(crate) fn new(colors: Colors) -> Self {
+        Self { colors, elsewhere: None, failure: None }
     }
 
     /// Which streams are written to with colour.
@@ -76,12 +79,38 @@ impl Reporter {
         self.line(&format!("error: {}", visible_text(message)));
     }
 
-    /// Writes a line. Nothing can be done if standard error is gone.
+    /// Writes a line. If standard error is gone, that is how the command ends.
     pub(crate) fn line(&mut self, line: &str) {
         match &mut self.elsewhere {
             Some(sink) => sink(line),
             // At one go, in one piece.
-            None => _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes()),
+            None => {
+                let written = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+                self.failure = self.failure.or(written.err().map(|error| error.kind()));
+            }
+        }
+    }
+
+    /// How a command ends that has printed something: as `exit` says, if all
+    /// of it could be written.
+    pub(crate) fn printed(&mut self, written: io::Result<()>, exit: Exit) -> Exit {
+        match written {
+            Ok(()) => exit,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::BrokenPipe,
+            Err(error) => {
+                self.problem(&format!("standard output: {error}"));
+                Exit::Failed
+            }
+        }
+    }
+
+    /// How a command ends that has told what it had to: as `exit` says, if all
+    /// of it could be written.
+    pub(super) fn ended(&self, exit: Exit) -> Exit {
+        match self.failure {
+            Some(ErrorKind::BrokenPipe) => Exit::BrokenPipe,
+            Some(_) if exit == Exit::Fine => Exit::Failed,
+            Some(_) | None => exit,
         }
     }
 }

@@ -33,14 +33,7 @@ pub(super) fn run(
 ) -> Exit {
     let exit = sources(arguments, context, reporter, idle);
     let exit = if exit == Exit::Fine { settle(context, reporter) } else { exit };
-    match context.output().flush() {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::BrokenPipe,
-        Err(error) => {
-            reporter.problem(&format!("standard output: {error}"));
-            Exit::Failed
-        }
-        Ok(()) => exit,
-    }
+    reporter.printed(context.output().flush(), exit)
 }
 
 fn sources(arguments: &RunArguments, context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {

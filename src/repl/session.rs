@@ -15,6 +15,7 @@ use crate::diagnostic::Code;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::source::Source;
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -139,7 +140,11 @@ impl<'c> Session<'c> {
                 None => self.program(&part),
             };
             let flow = match self.screen.settle() {
-                Err(_) => Flow::BrokenPipe,
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => Flow::BrokenPipe,
+                Err(error) => {
+                    self.problem(&format!("standard output: {error}"));
+                    Flow::Leave
+                }
                 Ok(()) if self.is_out_of_time => Flow::OutOfTime,
                 Ok(()) => flow,
             };

@@ -442,6 +442,32 @@ fn a_closed_output_ends_it_quietly() {
 }
 
 #[test]
+fn what_cannot_be_written_is_the_exit_code() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let told = "error: standard output: No space left on device (os error 28)\n";
+    for arguments in [&["--help"][..], &["--version"], &["-e", "1"], &["check", "--json", "-"], &["repl"]] {
+        let mut command = kal();
+        let ran = run_into(command.args(arguments).stdout(full()), b"1;\n1 +\n");
+        assert_eq!((ran.code, ran.err().lines().last()), (Some(1), told.lines().last()), "{arguments:?}");
+    }
+    let figures: &[&str] = &["--stats", "-e", "1 + 1"];
+    for (arguments, into_full) in [(figures, 1), (&["-e", "1 +"], 1), (&["check", "/no/such/file"], 1)] {
+        let ran = binary::finish(kal().args(arguments).stderr(full()));
+        assert_eq!(ran.code, Some(into_full), "{arguments:?}");
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let ran = binary::finish(kal().args(arguments).stderr(writer));
+        assert_eq!(ran.code, Some(141), "{arguments:?}");
+    }
+}
+
+/// Runs a command whose streams are set, with a text as its standard input.
+fn run_into(command: &mut Command, input: &[u8]) -> Ran {
+    let file = Scratch::new("input", input);
+    binary::finish(command.stdin(std::fs::File::open(file.path()).expect("it was written")))
+}
+
+#[test]
 fn nothing_that_was_typed_commands_the_terminal() {
     let said = |arguments: &[&str], text: &str| {
         let ran = run(arguments);
