@@ -101,7 +101,12 @@ fn measure(
     Ok(Times { batches, runs })
 }
 
+/// Runs a formula so many times. One without loops hears no interrupt, so it
+/// is looked for here; batches are short.
 fn batch(session: &mut Session<'_>, formula: &Formula, runs: u32) -> Result<Duration, Trouble> {
+    if session.context.interrupt_handle().is_pending() {
+        session.context.eval("0")?;
+    }
     let start = Instant::now();
     for _ in 0..runs {
         std::hint::black_box(formula.call(session.context, &[])?);
@@ -116,5 +121,29 @@ fn duration(seconds: f64) -> String {
         ..1e-3 => format!("{:.2} µs", seconds * 1e6),
         ..1.0 => format!("{:.2} ms", seconds * 1e3),
         _ => format!("{seconds:.2} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::report::{Colors, Reporter};
+    use crate::engine::Engine;
+    use crate::repl::screen::Screen;
+
+    #[test]
+    fn an_interrupt_between_batches_is_heard() {
+        let mut context = Engine::new().and_then(|engine| engine.context()).unwrap();
+        let mut reporter = Reporter::new(Colors::default());
+        let (changes, _) = std::sync::mpsc::channel();
+        let mut session = Session::new(&mut context, &mut reporter, Screen::stdout(), changes);
+        let formula = session.context.formula("sin(1)", &[]).unwrap();
+        session.context.interrupt_handle().interrupt();
+        let heard = match measure(&mut session, &formula, MOST, TOTAL) {
+            Err(Trouble::Program(error)) => error.is_interrupt(),
+            Err(_) | Ok(_) => false,
+        };
+        assert!(heard && !session.context.interrupt_handle().is_pending());
+        assert!(measure(&mut session, &formula, FEWEST, BATCH).is_ok());
     }
 }
