@@ -17,6 +17,7 @@
 
 mod code;
 mod execute;
+mod gaps;
 pub mod inspect;
 mod links;
 mod native;
@@ -80,9 +81,6 @@ pub struct Interpreter {
     max_stack: usize,
     counts_fuel: bool,
     hot_after: Option<u32>,
-    room: Arc<Room>,
-    /// How much of the room this one has taken.
-    charged: u64,
     expressions: u64,
     run_nanoseconds: u64,
     /// Who is asked when a run stops; not there while it is.
@@ -140,7 +138,7 @@ impl Interpreter {
             memory,
             bindings: FxHashMap::default(),
             calls: Calls::default(),
-            code: Code::new(),
+            code: Code::new(room),
             links: Links::default(),
             kept: Kept::default(),
             supplied: None,
@@ -150,8 +148,6 @@ impl Interpreter {
             max_stack: (options.stack / SLOT).clamp(FIRST_STACK, u32::MAX as usize),
             counts_fuel: options.counts_fuel,
             hot_after: options.hot_after,
-            room: room.clone(),
-            charged: 0,
             expressions: 0,
             run_nanoseconds: 0,
             inspector: None,
@@ -348,23 +344,13 @@ impl Interpreter {
         let surroundings = (&*self.hosts, &*self.variables);
         let counter = self.hot_after.unwrap_or(0).max(1);
         let words = self.links.relocate(tape, &mut self.code, surroundings, counter)?;
-        self.charge();
-        let more = self.code.lacks(words.len()) as u64 * size_of::<u32>() as u64;
-        if more > 0 && !self.room.fits(more) {
-            let message = "there is no room for its tape".to_owned();
-            return Err(Failure::Compile { function: function.clone(), message });
-        }
-        let code = self.code.add(&words, function, tape);
-        self.charge();
+        let no_room = || Failure::Compile {
+            function: function.clone(),
+            message: "there is no room for its tape".to_owned(),
+        };
+        let code = self.code.add(&words, function, tape).ok_or_else(no_room)?;
         self.place_breaks_of(function, tape, code);
         Ok(Entry { code, link: tape.locals, frame: tape.frame })
-    }
-
-    /// Takes the room that the instructions fill by now; they never get fewer.
-    fn charge(&mut self) {
-        let more = self.code.bytes() - self.charged;
-        self.charged += more;
-        self.room.take(more);
     }
 
     /// Links a function until nobody has it any more.
@@ -789,11 +775,5 @@ impl Interpreter {
             state = State { at: at.saturating_sub(1), base, ..state };
         }
         trace
-    }
-}
-
-impl Drop for Interpreter {
-    fn drop(&mut self) {
-        self.room.give(self.charged);
     }
 }

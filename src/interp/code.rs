@@ -1,6 +1,8 @@
 //! The instructions of a program in one row, so that a place in it is a number.
 
+use super::gaps::Gaps;
 use super::native::Spot;
+use crate::room::Room;
 use crate::sema::checked::Function;
 use crate::tape::op::{Op, encode};
 use crate::tape::{Loop, Tape};
@@ -9,6 +11,9 @@ use std::sync::Arc;
 
 /// Where the outermost frame returns to.
 pub(super) const LEAVE: u32 = 0;
+
+/// For how many words memory is kept at least.
+const LEAST: usize = 1 << 12;
 
 /// A linked function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,12 +26,13 @@ pub(super) struct Entry {
     pub(super) frame: u32,
 }
 
-/// All instructions that can be run.
+/// All instructions that can be run. What they take of the room is given back
+/// as they get fewer.
 pub(super) struct Code {
     words: Vec<u32>,
     regions: BTreeMap<u32, Region>,
-    /// Regions that are not in use, by their length.
-    free: BTreeMap<u32, Vec<u32>>,
+    gaps: Gaps,
+    room: Arc<Room>,
     /// The instructions whose count is over and that wait for compiled code.
     waiting: Vec<u32>,
     /// What stood where a break stands, by its place.
@@ -44,13 +50,15 @@ struct Region {
 }
 
 impl Code {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(room: &Arc<Room>) -> Self {
         let mut words = Vec::new();
         encode(&mut words, Op::Leave, &[]);
+        room.take(bytes(words.len()));
         Self {
             words,
             regions: BTreeMap::new(),
-            free: BTreeMap::new(),
+            gaps: Gaps::default(),
+            room: room.clone(),
             waiting: Vec::new(),
             breaks: BTreeMap::new(),
         }
@@ -67,27 +75,23 @@ impl Code {
 
     /// How many bytes the instructions take.
     pub(super) fn bytes(&self) -> u64 {
-        size_of_val(&*self.words) as u64
-    }
-
-    /// By how many words the row must grow for a function of so many.
-    pub(super) fn lacks(&self, length: usize) -> usize {
-        if self.free.range(length as u32..).next().is_some() { 0 } else { length }
+        bytes(self.words.len())
     }
 
     /// Adds the instruction that stands for a callee that is not linked.
     pub(super) fn add_stub(&mut self, callee: u32) -> u32 {
-        let code = self.words.len() as u32;
-        encode(&mut self.words, Op::FirstCall, &[callee.into()]);
-        code
+        let mut stub = Vec::new();
+        encode(&mut stub, Op::FirstCall, &[callee.into()]);
+        self.place(&stub)
     }
 
-    /// Puts the instructions of a function in.
-    pub(super) fn add(&mut self, words: &[u32], function: &Arc<Function>, tape: &Tape) -> u32 {
+    /// Puts the instructions of a function in; nothing if there is no room.
+    pub(super) fn add(&mut self, words: &[u32], function: &Arc<Function>, tape: &Tape) -> Option<u32> {
         let length = words.len() as u32;
-        let code = self.place(length);
-        let start = code as usize;
-        self.words[start..start + words.len()].copy_from_slice(words);
+        if !self.gaps.fits(length) && !self.room.fits(bytes(words.len())) {
+            return None;
+        }
+        let code = self.place(words);
         let region = Region {
             length,
             link: tape.locals,
@@ -96,16 +100,18 @@ impl Code {
             loops: tape.loops.clone(),
         };
         self.regions.insert(code, region);
-        code
+        Some(code)
     }
 
     /// Takes a function out. None of its frames may be left.
     pub(super) fn remove(&mut self, code: u32) {
         if let Some(region) = self.regions.remove(&code) {
-            self.free.entry(region.length).or_default().push(code);
             let gone = code..code + region.length;
             self.waiting.retain(|at| !gone.contains(at));
             self.breaks.retain(|at, _| !gone.contains(at));
+            if let Some(end) = self.gaps.give(code, region.length, self.words.len() as u32) {
+                self.cut(end as usize);
+            }
         }
     }
 
@@ -201,23 +207,36 @@ impl Code {
         (at - start < region.length).then_some((&region.function, region.link))
     }
 
-    /// Room for so many words.
-    fn place(&mut self, length: u32) -> u32 {
-        let fitting = self.free.range_mut(length..).next();
-        if let Some((&found, places)) = fitting {
-            let code = places.pop();
-            if places.is_empty() {
-                self.free.remove(&found);
-            }
-            if let Some(code) = code {
-                if found > length {
-                    self.free.entry(found - length).or_default().push(code + length);
-                }
-                return code;
-            }
+    /// Puts words where there is a gap, or at the end.
+    fn place(&mut self, words: &[u32]) -> u32 {
+        if let Some(code) = self.gaps.take(words.len() as u32) {
+            let start = code as usize;
+            self.words[start..start + words.len()].copy_from_slice(words);
+            return code;
         }
         let code = self.words.len() as u32;
-        self.words.resize(self.words.len() + length as usize, Op::Leave as u32);
+        self.words.extend_from_slice(words);
+        self.room.take(bytes(words.len()));
         code
     }
+
+    /// Ends the row there.
+    fn cut(&mut self, end: usize) {
+        self.room.give(bytes(self.words.len() - end));
+        self.words.truncate(end);
+        // As much again may come soon, so that nothing is moved at every cut.
+        if self.words.capacity() / 4 > end.max(LEAST) {
+            self.words.shrink_to(2 * end.max(LEAST));
+        }
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        self.room.give(self.bytes());
+    }
+}
+
+fn bytes(words: usize) -> u64 {
+    (words * size_of::<u32>()) as u64
 }

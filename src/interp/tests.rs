@@ -78,6 +78,31 @@ fn the_code_of_expressions_and_old_definitions_is_used_again() {
 }
 
 #[test]
+fn the_row_gets_shorter_again() {
+    let mut session = session();
+    let sum = |terms: usize| format!("1{}", " + 1".repeat(terms));
+    session.run("f(1); g(1); h(1)");
+    let length = session.interpreter.code.words().len();
+    for terms in 0..300 {
+        assert_eq!(session.value(&sum(terms)), terms as f64 + 1.0);
+        assert_eq!(session.interpreter.code.words().len(), length, "{terms}");
+    }
+    let functions = [("f", 500), ("g", 9000), ("h", 70)];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [0, 2, 1]] {
+        for (name, terms) in functions {
+            let text = format!("def {name}(x) x + {}; {name}(1)", sum(terms));
+            assert_eq!(session.value(&text), terms as f64 + 2.0);
+        }
+        assert!(session.interpreter.code.words().len() > length + 9000);
+        for index in order {
+            let name = session.names.intern(functions[index].0);
+            assert!(session.interpreter.drop_binding(name).is_some());
+        }
+        assert_eq!(session.interpreter.code.words().len(), length, "{order:?}");
+    }
+}
+
+#[test]
 fn supplied_tapes_go_with_their_functions() {
     let mut session = session();
     session.run("def f(x) x + 1; def g(x) f(x) * 2");

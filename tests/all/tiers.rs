@@ -286,6 +286,33 @@ fn tapes_take_no_more_room_than_code_may() {
 }
 
 #[test]
+fn tapes_give_their_room_back() {
+    let limits = Limits { max_code_bytes: 1 << 20, ..Limits::default() };
+    let engine = Engine::with_config(Config::new().mode(Mode::Interpret).limits(limits)).unwrap();
+    let mut one = engine.context().unwrap();
+    let sum = |terms: usize| format!("1{}", " + sin(1)".repeat(terms));
+    let bytes = one.stats().code_bytes;
+    for terms in 0..700 {
+        one.eval(&sum(terms)).unwrap();
+        assert_eq!(one.stats().code_bytes, bytes, "after {terms} terms");
+    }
+    // One takes more than half of all, then the other, again and again.
+    let text = |terms: usize| format!("def f(x) x + {}; f(0 - 1)", sum(terms));
+    one.eval(&text(1000)).unwrap();
+    let text = text((700 << 10) * 1000 / (one.stats().code_bytes - bytes) as usize);
+    let mut other = engine.context().unwrap();
+    for _ in 0..3 {
+        assert!(one.eval(&text).is_ok());
+        assert!(one.stats().code_bytes > 600 << 10, "{} bytes", one.stats().code_bytes);
+        let error = other.eval(&text).unwrap_err();
+        assert!(error.to_string().contains("there is no room for its tape"), "{error}");
+        one.drop_function("f").unwrap();
+        assert!(other.eval(&text).is_ok());
+        other = engine.context().unwrap();
+    }
+}
+
+#[test]
 fn code_and_tapes_share_one_limit() {
     let most = 256 << 10;
     let limits = Limits { max_code_bytes: most, ..Limits::default() };
