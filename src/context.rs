@@ -178,7 +178,8 @@ impl Context {
     /// until it breaks. After an item that is refused or fails, the next one
     /// can still be run.
     ///
-    /// What one call of this changes is one step of [`undo`](Self::undo).
+    /// What one call of this changes is one step of [`undo`](Self::undo), with
+    /// all that `each` changes meanwhile.
     pub fn run(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
         let flow = self.items(source, Known::Replace, each);
         self.submit();
@@ -202,7 +203,7 @@ impl Context {
     }
 
     fn items(&mut self, source: &Source, known: Known, each: &mut Each<'_>) -> ControlFlow<()> {
-        self.history.begin();
+        let _step = self.history.step();
         let engine = self.engine.clone();
         let limits = engine.config().limits;
         let mut pieces = match Pieces::new(source, engine.names(), limits.max_source_bytes) {
@@ -235,7 +236,7 @@ impl Context {
     }
 
     fn parts_of(&mut self, program: &Program, each: &mut Each<'_>) -> ControlFlow<()> {
-        self.history.begin();
+        let _step = self.history.step();
         let _limit = self.limit();
         for part in &program.parts {
             let part = part.in_context(self);

@@ -40,6 +40,8 @@ pub(super) struct History {
     undone: Vec<Step>,
     /// Whether the next change begins a step.
     at_beginning: bool,
+    /// Held by whatever is making a step.
+    step: Arc<()>,
 }
 
 type Step = Vec<Move>;
@@ -73,8 +75,17 @@ pub struct Change {
 }
 
 impl History {
+    /// Until what this gives is dropped, all changes are one step: a new one, or
+    /// that of the text that is being run.
+    pub(super) fn step(&mut self) -> Arc<()> {
+        if Arc::strong_count(&self.step) == 1 {
+            self.end();
+        }
+        self.step.clone()
+    }
+
     /// The next change begins a step.
-    pub(super) fn begin(&mut self) {
+    fn end(&mut self) {
         self.at_beginning = true;
     }
 
@@ -91,22 +102,26 @@ impl History {
         self.trim();
     }
 
+    /// Forgets the steps that are too far from now, both ways.
     fn trim(&mut self) {
         let excess = self.done.len().saturating_sub(self.depth);
         self.done.drain(..excess);
+        let excess = self.undone.len().saturating_sub(self.depth);
+        self.undone.drain(..excess);
     }
 }
 
 impl Context {
-    /// Keeps so many steps for [`undo`](Self::undo), and with them the
-    /// definitions that they replaced; 0 at first.
+    /// Keeps so many steps for [`undo`](Self::undo), and as many that were
+    /// undone, and with them the definitions that they replaced; 0 at first.
     pub fn keep_history(&mut self, steps: usize) {
         self.history.depth = steps;
         self.history.trim();
     }
 
     /// Takes back what the last text, [`drop_function`](Self::drop_function) or
-    /// [`drop_variable`](Self::drop_variable) changed: names are bound to their
+    /// [`drop_variable`](Self::drop_variable) changed; what was called while a
+    /// text was run belongs to that text, as far as it has been run. Names are bound to their
     /// earlier definitions, operators are read as before. Nothing is compiled
     /// again. Variables keep their values. Gives what changed; nothing if there
     /// is nothing to undo.
@@ -119,7 +134,8 @@ impl Context {
         let mut changes: Vec<Change> = step.iter().rev().map(back).collect();
         changes.reverse();
         self.history.undone.push(step);
-        self.history.begin();
+        self.history.trim();
+        self.history.end();
         changes
     }
 
@@ -132,7 +148,8 @@ impl Context {
         };
         let changes = step.iter().map(forth).collect();
         self.history.done.push_back(step);
-        self.history.begin();
+        self.history.trim();
+        self.history.end();
         changes
     }
 
@@ -150,7 +167,7 @@ impl Context {
         if let Some(fixity) = self.history.readings.get(&name).and_then(|reading| reading.fixity) {
             Arc::make_mut(&mut self.operators).forget(fixity, self.engine.names());
         }
-        self.history.begin();
+        let _step = self.history.step();
         self.note_change(name, before, None);
         Ok(())
     }
@@ -167,7 +184,7 @@ impl Context {
             return Err(Error::VariableInUse { name: name.to_owned(), users });
         }
         self.variables.remove(&declared);
-        self.history.begin();
+        let _step = self.history.step();
         self.history.push(Move::Dropped(declared));
         Ok(())
     }
@@ -182,7 +199,8 @@ impl Context {
             let _ = self.machine.set_variable(&self.engine, name, 0.0);
         }
         self.operators = Arc::new(Operators::new(self.engine.names()));
-        self.history = History { depth: self.history.depth, ..History::default() };
+        let History { depth, ref step, .. } = self.history;
+        self.history = History { depth, step: step.clone(), ..History::default() };
         self.redefined = 0;
     }
 

@@ -14,6 +14,7 @@ mod program;
 mod programs;
 mod prompt;
 mod reading;
+mod redefining;
 mod robustness;
 mod seeds;
 mod sessions;

@@ -1,0 +1,93 @@
+//! What is defined anew, taken back and done again: what has been made before
+//! sees it, in every mode.
+
+use kal::source::Source;
+use kal::{Context, Engine};
+use std::ops::ControlFlow;
+
+fn context() -> Context {
+    Engine::new().unwrap().context().unwrap()
+}
+
+#[test]
+fn no_step_outlives_the_history() {
+    let mut context = context();
+    context.keep_history(5);
+    context.eval("def f(x) 1").unwrap();
+    context.eval("def f(x) 2").unwrap();
+    assert_eq!(context.undo().len(), 1);
+    context.keep_history(0);
+    context.eval("def f(x) 3").unwrap();
+    assert!(context.redo().is_empty());
+    assert_eq!(context.eval("f(0)").unwrap(), Some(3.0));
+    context.keep_history(5);
+    assert!(context.redo().is_empty() && context.undo().is_empty());
+}
+
+#[test]
+fn a_shorter_history_keeps_the_nearest_steps() {
+    let mut context = context();
+    context.keep_history(9);
+    for round in 0..6 {
+        context.eval(&format!("def f(x) {round}")).unwrap();
+    }
+    for _ in 0..4 {
+        context.undo();
+    }
+    context.keep_history(2);
+    let value = |context: &mut Context| context.eval("f(0)").unwrap();
+    assert_eq!([context.redo().len(), context.redo().len(), context.redo().len()], [1, 1, 0]);
+    assert_eq!(value(&mut context), Some(3.0));
+    assert_eq!([context.undo().len(), context.undo().len(), context.undo().len()], [1, 1, 0]);
+    assert_eq!(value(&mut context), Some(1.0));
+    assert_eq!([context.redo().len(), context.redo().len(), context.redo().len()], [1, 1, 0]);
+    assert_eq!(value(&mut context), Some(3.0));
+}
+
+#[test]
+fn a_text_run_inside_another_belongs_to_its_step() {
+    let mut context = context();
+    context.keep_history(9);
+    context.eval("def a(x) 0; def b(x) 0; def c(x) 0; def d(x) 0").unwrap();
+    let text = Source::new("outer", "def a(x) 1; def b(x) 2; def c(x) 3");
+    let mut items = 0;
+    let _ = context.run(&text, &mut |context, _| {
+        items += 1;
+        if items == 2 {
+            context.eval("def d(x) 4").unwrap();
+            context.declare("v", 1.0).unwrap();
+            context.drop_variable("v").unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let sum = |context: &mut Context| context.eval("a(0) + b(0) * 10 + c(0) * 100 + d(0) * 1000").unwrap();
+    assert_eq!(sum(&mut context), Some(4321.0));
+    assert_eq!(context.undo().len(), 5);
+    assert_eq!(sum(&mut context), Some(0.0));
+    context.redo();
+    assert_eq!(sum(&mut context), Some(4321.0));
+    // The next text is a step of its own again.
+    context.eval("def a(x) 9").unwrap();
+    context.undo();
+    assert_eq!(sum(&mut context), Some(4321.0));
+}
+
+#[test]
+fn an_undo_inside_a_text_ends_its_step() {
+    let mut context = context();
+    context.keep_history(9);
+    context.eval("def a(x) 0; def b(x) 0").unwrap();
+    let mut items = 0;
+    let _ = context.run(&Source::new("outer", "def a(x) 1; def b(x) 2"), &mut |context, _| {
+        items += 1;
+        if items == 1 {
+            assert_eq!(context.undo().len(), 1);
+        }
+        ControlFlow::Continue(())
+    });
+    let sum = |context: &mut Context| context.eval("a(0) + b(0) * 10").unwrap();
+    assert_eq!(sum(&mut context), Some(20.0));
+    assert_eq!(context.undo().len(), 1);
+    assert_eq!(sum(&mut context), Some(0.0));
+    assert_eq!(context.undo().len(), 2, "the text before the two");
+}
