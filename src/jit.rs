@@ -21,6 +21,7 @@ mod code_map;
 mod continuation;
 mod definition;
 mod epoch;
+mod formula;
 mod instance;
 mod slots;
 pub mod state;
@@ -29,7 +30,8 @@ mod worker;
 
 pub use bindings::{Happened, Observer};
 pub use continuation::Continuation;
-pub use instance::{Bound, Formula, Instance, NoTapes, Tapes};
+pub use formula::Formula;
+pub use instance::{Bound, Instance, NoTapes, Tapes};
 pub use tier::{Tier, TierUp};
 
 use crate::abi::{self, Variables};

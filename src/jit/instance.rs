@@ -6,6 +6,7 @@ use super::code_map::Finder;
 use super::continuation::Continuation;
 use super::definition::Definition;
 use super::epoch::Activity;
+use super::formula::{Formula, Intrinsics};
 use super::slots::Target;
 use super::state::{Event, State};
 use super::tier::{Plan, Tier};
@@ -33,6 +34,8 @@ pub struct Instance {
     execution: Execution,
     /// How many arguments the program says that foreign functions take.
     declared: RefCell<FxHashMap<Name, u32>>,
+    /// The functions with instructions of their own that the program defines.
+    defined: Cell<Intrinsics>,
     run_nanoseconds: Cell<u64>,
     /// Nanoseconds that runs have waited for compilers.
     waited: Cell<u64>,
@@ -102,13 +105,6 @@ impl Bound {
     }
 }
 
-/// Code without a name, kept to be run many times.
-pub struct Formula {
-    body: usize,
-    /// Keeps it.
-    _definition: Arc<Definition>,
-}
-
 impl Instance {
     /// A context without bindings, whose code works on `memory` and runs on a
     /// stack of `stack` bytes.
@@ -120,6 +116,7 @@ impl Instance {
             activity: jit.epochs.join(),
             execution: Execution::new(memory, stack),
             declared: RefCell::default(),
+            defined: Cell::default(),
             run_nanoseconds: Cell::new(0),
             waited: Cell::new(0),
             soon: RefCell::default(),
@@ -175,6 +172,7 @@ impl Instance {
         let before = self.bindings.bind(&self.jit.slots, Event::Define, definition);
         self.forget_inlined(function.name);
         if before.is_none() {
+            self.note_intrinsic(function.name, true);
             self.replace_intrinsic(function.name);
         }
         let stale = self.stale_callers(&function);
@@ -184,6 +182,7 @@ impl Instance {
     /// Binds a name to nothing; gives back what it was bound to.
     pub fn drop_binding(&self, name: Name) -> Option<Bound> {
         let definition = self.bindings.unbind(&self.jit.slots, name)?;
+        self.note_intrinsic(name, false);
         self.forget_inlined(name);
         Some(Bound(definition))
     }
@@ -312,18 +311,30 @@ impl Instance {
     /// # Errors
     /// Why it could not be compiled.
     pub fn formula(&self, function: &Arc<Function>) -> Result<Formula, Failure> {
+        let formula = Formula::new(function.clone());
+        self.formula_body(&formula)?;
+        Ok(formula)
+    }
+
+    /// The body of a formula in this context, made if need be.
+    fn formula_body(&self, formula: &Formula) -> Result<usize, Failure> {
+        let defined = self.defined.get();
+        if let Some(body) = formula.body(defined) {
+            return Ok(body);
+        }
         // Nothing is inlined: it is to see what its callees mean later.
         let options = self.jit.options.code;
         let plan = Plan { tier: Tier::Full, options, inline: Vec::new(), hot_after: None };
-        let definition = self.jit.define(function.clone());
+        let definition = self.jit.define(formula.function(&self.jit.names, defined));
         let body = make_as(&self.jit, &self.bindings, &definition, plan, Some(&self.stopper()))?;
-        Ok(Formula { body, _definition: definition })
+        formula.add(defined, definition, body);
+        Ok(body)
     }
 
-    /// Runs such code; the number of arguments must be the function's.
+    /// Runs a formula; the number of arguments must be the function's.
     ///
     /// # Errors
-    /// Why it did not run to its end.
+    /// Why it could not be compiled or did not run to its end.
     pub fn run_formula(
         &self,
         formula: &Formula,
@@ -331,8 +342,9 @@ impl Instance {
         output: &mut dyn Output,
         tapes: &mut dyn Tapes,
     ) -> Result<f64, Stopped> {
+        let body = self.formula_body(formula)?;
         let mut room = [0.0; 8];
-        self.enter(|_| formula.body, Arguments::new(arguments, &mut room), output, tapes)
+        self.enter(|_| body, Arguments::new(arguments, &mut room), output, tapes)
     }
 
     /// Whether calls of a function with so many arguments need no tape: it is
@@ -533,6 +545,13 @@ impl Instance {
         let mut stale: Vec<_> = callers.filter(calls_it_wrongly).collect();
         stale.sort_by_key(|caller| caller.name.index());
         stale
+    }
+
+    /// The program defines a function from now on, or does no longer.
+    fn note_intrinsic(&self, name: Name, is_defined: bool) {
+        if let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) {
+            self.defined.set(self.defined.get().with(intrinsic, is_defined));
+        }
     }
 
     /// When the program defines a name that code has used as an instruction,

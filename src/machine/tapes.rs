@@ -298,7 +298,7 @@ impl Formula {
         if hot_after(&native.engine).is_none_or(|runs| self.runs.get() <= runs) {
             return None;
         }
-        let compile = || native.attach(interpreter)?.formula(&interpreter.present(&self.function)).ok();
+        let compile = || native.attach(interpreter)?.formula(&self.function).ok();
         self.code.get_or_init(compile).as_ref()
     }
 }

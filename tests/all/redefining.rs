@@ -1,12 +1,50 @@
 //! What is defined anew, taken back and done again: what has been made before
 //! sees it, in every mode.
 
+use crate::modes::{MODES, engine};
 use kal::source::Source;
-use kal::{Context, Engine};
+use kal::{Context, Engine, Limits};
 use std::ops::ControlFlow;
 
 fn context() -> Context {
     Engine::new().unwrap().context().unwrap()
+}
+
+#[test]
+fn formulas_see_definitions_in_place_of_instructions() {
+    for (mode, (name, _)) in MODES.iter().enumerate() {
+        let engine = engine(mode, Limits::default());
+        let (mut one, mut other) = (engine.context().unwrap(), engine.context().unwrap());
+        one.keep_history(9);
+        let formula = one.formula("sqrt(x) + fabs(x) * 100 + sin(0)", &["x"]).unwrap();
+        // Often enough that it is compiled where tapes come first.
+        let value = |context: &mut Context, of: f64| {
+            let all: Vec<f64> = (0..6).map(|_| formula.call(context, &[of]).unwrap()).collect();
+            assert!(all.iter().all(|value| *value == all[0]), "{name}: {all:?}");
+            all[0]
+        };
+        assert_eq!([value(&mut one, 4.0), value(&mut other, 9.0)], [402.0, 903.0], "{name}");
+        one.eval("def sqrt(x) x + 73").unwrap();
+        assert_eq!([value(&mut one, 4.0), value(&mut other, 9.0)], [477.0, 903.0], "{name}");
+        other.eval("def fabs(x) 1").unwrap();
+        assert_eq!([value(&mut one, 4.0), value(&mut other, 9.0)], [477.0, 103.0], "{name}");
+        one.eval("def fabs(x) 2; def sqrt(x) x; def sin(x) 5").unwrap();
+        assert_eq!([value(&mut one, 4.0), value(&mut other, 9.0)], [209.0, 103.0], "{name}");
+        one.undo();
+        assert_eq!(value(&mut one, 4.0), 477.0, "{name}");
+        one.undo();
+        assert_eq!(value(&mut one, 4.0), 402.0, "{name}");
+        one.eval("def sqrt(x y) x").unwrap();
+        assert!(formula.call(&mut one, &[4.0]).is_err(), "{name}");
+        one.drop_function("sqrt").unwrap();
+        other.drop_function("fabs").unwrap();
+        assert_eq!([value(&mut one, 4.0), value(&mut other, 9.0)], [402.0, 903.0], "{name}");
+        // One that is read where the name is defined is right elsewhere too.
+        one.eval("def floor(x) 7").unwrap();
+        let formula = one.formula("floor(x)", &["x"]).unwrap();
+        let mut both = || [&mut one, &mut other].map(|context| formula.call(context, &[2.5]).unwrap());
+        assert_eq!([both(), both(), both()], [[7.0, 2.0]; 3], "{name}");
+    }
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! Formulas: code without a name, kept to be run many times.
+//!
+//! A formula may be run in every context of an engine. Where a context defines
+//! a function that code has as an instruction, it runs other code, which calls
+//! that function; this is made when it is first needed.
+
+use super::definition::Definition;
+use crate::host::Intrinsic;
+use crate::name::Names;
+use crate::sema::checked::Function;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// A function that no name is bound to, with its code.
+pub struct Formula {
+    function: Arc<Function>,
+    uses: Intrinsics,
+    codes: RefCell<Vec<Code>>,
+}
+
+/// Code of a formula; kept as long as the formula.
+struct Code {
+    /// What it calls instead of having it as an instruction.
+    calls: Intrinsics,
+    body: usize,
+    _definition: Arc<Definition>,
+}
+
+/// A set of intrinsics.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Intrinsics(u8);
+
+impl Formula {
+    /// A formula without code.
+    pub(super) fn new(function: Arc<Function>) -> Self {
+        let used = Intrinsic::ALL.into_iter().filter(|intrinsic| function.uses_intrinsic(*intrinsic));
+        let uses = used.fold(Intrinsics::default(), |set, intrinsic| set.with(intrinsic, true));
+        Self { function, uses, codes: RefCell::default() }
+    }
+
+    /// Its body where the program defines such functions itself, if it is made.
+    pub(super) fn body(&self, defined: Intrinsics) -> Option<usize> {
+        let calls = self.uses.among(defined);
+        self.codes.borrow().iter().find(|code| code.calls == calls).map(|code| code.body)
+    }
+
+    /// The function as it is to be read there.
+    pub(super) fn function(&self, names: &Names, defined: Intrinsics) -> Arc<Function> {
+        let is_defined = |name| {
+            let text = names.text(name);
+            let mut all = Intrinsic::ALL.into_iter();
+            all.any(|intrinsic| intrinsic.text() == text && defined.contains(intrinsic))
+        };
+        self.function.without_bound_intrinsics(names, is_defined)
+    }
+
+    /// Keeps the code that was made for it there.
+    pub(super) fn add(&self, defined: Intrinsics, definition: Arc<Definition>, body: usize) {
+        let calls = self.uses.among(defined);
+        self.codes.borrow_mut().push(Code { calls, body, _definition: definition });
+    }
+}
+
+impl Intrinsics {
+    /// The same with one of them, or without it.
+    pub(super) fn with(self, intrinsic: Intrinsic, is_in: bool) -> Self {
+        let bit = 1 << intrinsic as u8;
+        if is_in { Self(self.0 | bit) } else { Self(self.0 & !bit) }
+    }
+
+    fn contains(self, intrinsic: Intrinsic) -> bool {
+        self.with(intrinsic, true) == self
+    }
+
+    fn among(self, others: Self) -> Self {
+        Self(self.0 & others.0)
+    }
+}
