@@ -130,10 +130,19 @@ impl Engine {
 
     /// The compiler, set up when it is first needed.
     pub(crate) fn jit(&self) -> Result<&Arc<Jit>, Error> {
-        let shared = &*self.0;
-        if let Some(jit) = shared.jit.get() {
+        if let Some(jit) = self.0.jit.get() {
             return Ok(jit);
         }
+        // Another thread may make one meanwhile; the first is kept.
+        let made = self.new_jit()?;
+        Ok(self.0.jit.get_or_init(|| {
+            made.count_code();
+            made
+        }))
+    }
+
+    fn new_jit(&self) -> Result<Arc<Jit>, Error> {
+        let shared = &*self.0;
         let options = jit::Options {
             code: codegen::Options {
                 level: shared.config.level,
@@ -148,9 +157,8 @@ impl Engine {
             debug_objects: shared.config.debug_objects,
         };
         let Shared { names, hosts, variables, room, .. } = shared;
-        let jit = Jit::new(names.clone(), hosts.clone(), variables.clone(), room.clone(), options)
-            .map_err(|error| Error::Setup(error.to_string()))?;
-        Ok(shared.jit.get_or_init(|| jit))
+        Jit::new(names.clone(), hosts.clone(), variables.clone(), room.clone(), options)
+            .map_err(|error| Error::Setup(error.to_string()))
     }
 }
 
@@ -172,5 +180,21 @@ impl fmt::Debug for Engine {
             .field("mode", &self.0.config.mode)
             .field("level", &self.0.config.level)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_counts_whoever_else_made_a_compiler() {
+        let engine = Engine::new().expect("an engine starts");
+        drop(engine.new_jit().expect("a compiler that comes too late"));
+        let mut context = engine.context().expect("a context starts");
+        assert_eq!(context.eval("def f(x) x + 1; f(1)").expect("it runs"), Some(2.0));
+        let (code, most) = (context.stats().code_bytes, engine.room().most());
+        assert!(code > 0);
+        assert_eq!((engine.room().fits(most - code), engine.room().fits(most - code + 1)), (true, false));
     }
 }

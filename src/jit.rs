@@ -171,9 +171,13 @@ impl Jit {
         });
         let weak = Arc::downgrade(&jit);
         jit.dylib.add_generator(move |symbol| resolve(&weak, symbol));
-        let weak = Arc::downgrade(&jit);
-        jit.room.ask_for_code(move || weak.upgrade().map_or(0, |jit| jit.code_bytes()));
         Ok(jit)
+    }
+
+    /// Has the room count the code of this compiler, the one that is used.
+    pub fn count_code(self: &Arc<Self>) {
+        let weak = Arc::downgrade(self);
+        self.room.ask_for_code(move || weak.upgrade().map_or(0, |jit| jit.code_bytes()));
     }
 
     /// What has been done so far.
