@@ -121,10 +121,10 @@ impl Context {
 
     /// Takes back what the last text, [`drop_function`](Self::drop_function) or
     /// [`drop_variable`](Self::drop_variable) changed; what was called while a
-    /// text was run belongs to that text, as far as it has been run. Names are bound to their
-    /// earlier definitions, operators are read as before. Nothing is compiled
-    /// again. Variables keep their values. Gives what changed; nothing if there
-    /// is nothing to undo.
+    /// text was run belongs to that text, as far as it has been run. Names are
+    /// bound to their earlier definitions, operators are read as before. Nothing
+    /// is compiled again. Variables keep their values. Gives what changed;
+    /// nothing if there is nothing to undo.
     pub fn undo(&mut self) -> Vec<Change> {
         let Some(step) = self.history.done.pop_back() else { return Vec::new() };
         let back = |change: &Move| match change {
