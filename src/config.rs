@@ -131,6 +131,10 @@ impl Config {
     /// Lets programs call `function` as `name`, with `arity` arguments. It
     /// replaces a function of the standard library of that name. An error or
     /// a panic in it ends the run with an error; nothing else happens.
+    ///
+    /// It may use 2 MiB of stack wherever compiled code calls it, even where
+    /// the program has used up its own; a tape calls it on the stack of the
+    /// thread that runs it.
     #[must_use]
     pub fn host_function(
         mut self,
@@ -166,7 +170,7 @@ impl Config {
     ///   program may choose any number), and returns a double, in the C way.
     /// - It returns: it neither unwinds nor jumps over its caller, and does not
     ///   end the thread.
-    /// - It gets by with 128 KiB of stack, and does not call back into the
+    /// - It gets by with 2 MiB of stack, and does not call back into the
     ///   context that called it.
     /// - It may be called from every thread that uses a context of the engine,
     ///   at the same time, and by every program in every order.

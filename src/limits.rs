@@ -24,8 +24,9 @@ pub struct Limits {
     /// call from Rust, may do. The same fuel stops a program at the same point every
     /// time. Code that counts is slower; without a limit nothing is counted.
     pub fuel: Option<u64>,
-    /// The size of the stack that programs run on, in bytes; at least 1 MiB.
-    /// Memory is taken from the system only as far as it is used.
+    /// How much stack programs may use, in bytes; at least 1 MiB. Functions of
+    /// the host have 2 MiB beyond it. Memory is taken from the system only as
+    /// far as it is used.
     pub stack: usize,
     /// How many names of a context may be bound to definitions.
     pub max_definitions: usize,

@@ -52,9 +52,19 @@ impl Variable {
 /// reserved, and taken from the system only as far as it is used.
 pub const DEFAULT_STACK: usize = 256 << 20;
 
-/// The part of the stack below the limit that compiled functions leave to
-/// what they call: library functions, host closures, the first-call routine.
-const RESERVE: usize = 256 << 10;
+/// The smallest stack, in bytes.
+const SMALLEST_STACK: usize = 1 << 20;
+
+/// What a function of the host may use of a stack wherever it is called, in
+/// bytes: as much as a thread of Rust has.
+const HOST_STACK: usize = 2 << 20;
+
+/// What the routines between the program and a function of the host may use,
+/// and frames and arguments that nobody checks.
+const ROUTINES_STACK: usize = 256 << 10;
+
+/// The part of the stack below the limit, beyond what the program may use.
+const RESERVE: usize = HOST_STACK + ROUTINES_STACK;
 
 /// Memory that compiled code works on, shared with whoever redirects slots.
 pub struct ExecutionMemory(Memory);
@@ -145,6 +155,7 @@ impl abi::Memory for ExecutionMemory {
 pub struct Execution {
     memory: std::sync::Arc<ExecutionMemory>,
     stack: OnceCell<Memory>,
+    /// What the program may use of it.
     stack_size: usize,
 }
 
@@ -152,10 +163,10 @@ pub struct Execution {
 const KEPT: usize = 256 << 10;
 
 impl Execution {
-    /// An execution over `memory` with a stack of `stack_size` bytes, which is
-    /// reserved at the first run.
+    /// An execution over `memory` with a stack of `stack_size` bytes for the
+    /// program, which is reserved at the first run.
     pub fn new(memory: std::sync::Arc<ExecutionMemory>, stack_size: usize) -> Self {
-        Self { memory, stack: OnceCell::new(), stack_size: stack_size.max(4 * RESERVE) }
+        Self { memory, stack: OnceCell::new(), stack_size: stack_size.max(SMALLEST_STACK) }
     }
 
     /// The top of the stack to switch to; `None` if code of this execution is
@@ -178,7 +189,7 @@ impl Execution {
     #[cold]
     fn set_up_stack(&self) -> std::io::Result<&Memory> {
         let header = self.memory.header();
-        let made = Memory::with_guard(self.stack_size)?;
+        let made = Memory::with_guard(self.stack_size.saturating_add(RESERVE))?;
         let stack = self.stack.get_or_init(|| made);
         let limit = stack.address() + RESERVE;
         header.stack_limit.store(limit, Ordering::Relaxed);
@@ -194,7 +205,7 @@ impl Execution {
     #[inline]
     fn room(&self) -> usize {
         let is_inner = self.memory.header().way_out.load(Ordering::Relaxed) != 0;
-        if is_inner { RESERVE / 4 } else { self.stack_size - 2 * RESERVE }
+        if is_inner { ROUTINES_STACK / 4 } else { self.stack_size - ROUTINES_STACK }
     }
 
     /// Gives the memory of a stack that was used deeply back to the system.

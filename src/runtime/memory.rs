@@ -35,7 +35,7 @@ const PAGE: usize = 4096;
 impl Memory {
     /// Reserves `size` bytes.
     pub(super) fn new(size: usize) -> io::Result<Self> {
-        let size = size.next_multiple_of(PAGE);
+        let size = size.checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new private mapping touches no other memory.
         let start =

@@ -10,6 +10,7 @@ mod grammar;
 mod limits;
 mod model;
 mod modes;
+mod nested;
 mod program;
 mod programs;
 mod prompt;
