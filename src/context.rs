@@ -43,7 +43,7 @@ use crate::syntax::parser::{self, Parser, SyntaxErrors};
 use history::{History, Reading};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// A program in progress: its definitions, variables and operators, and what
@@ -68,6 +68,8 @@ pub struct Context {
     variables: BTreeSet<Name>,
     output: Box<dyn Output>,
     deadline: Option<Instant>,
+    /// The deadline of the outermost evaluation or call in progress.
+    in_force: Weak<Deadline>,
     debugger: Option<Debugger>,
     redefined: u64,
     parse_time: Duration,
@@ -124,6 +126,7 @@ impl Context {
             variables: BTreeSet::new(),
             output: Box::new(LineOutput::new(std::io::stdout())),
             deadline: None,
+            in_force: Weak::new(),
             debugger: None,
             redefined: 0,
             parse_time: Duration::ZERO,
@@ -210,13 +213,13 @@ impl Context {
             Ok(pieces) => pieces,
             Err(diagnostic) => return each(self, Err(Error::Invalid(vec![diagnostic]))),
         };
-        let _limit = self.limit();
+        let limit = self.limit();
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
             let limits = parser::Limits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits);
             while let Some(item) = self.parsing(|context| context.next_item(&mut parser)) {
-                self.refuel();
-                let outcome = self.not_stopped().and(item).and_then(|item| self.item(item, known));
+                let outcome = self.begin_item(limit.as_deref()).and(item);
+                let outcome = outcome.and_then(|item| self.item(item, known));
                 each(self, outcome)?;
             }
         }
@@ -237,14 +240,14 @@ impl Context {
 
     fn parts_of(&mut self, program: &Program, each: &mut Each<'_>) -> ControlFlow<()> {
         let _step = self.history.step();
-        let _limit = self.limit();
+        let limit = self.limit();
         for part in &program.parts {
             let part = part.in_context(self);
             if let (Some(function), Some(tape)) = (part.function(), &part.tape) {
                 self.machine.supply(function, tape);
             }
-            self.refuel();
-            let outcome = self.not_stopped().and_then(|()| self.item(part.item, Known::Replace));
+            let begun = self.begin_item(limit.as_deref());
+            let outcome = begun.and_then(|()| self.item(part.item, Known::Replace));
             each(self, outcome)?;
         }
         ControlFlow::Continue(())
@@ -260,7 +263,7 @@ impl Context {
 
     /// Puts the limits of one evaluation or call in force, until it is dropped.
     #[inline]
-    fn limit(&mut self) -> Option<Deadline> {
+    fn limit(&mut self) -> Option<Arc<Deadline>> {
         let limits = &self.engine.config().limits;
         if limits.fuel.is_none() && limits.deadline.is_none() && self.deadline.is_none() {
             return None;
@@ -268,7 +271,16 @@ impl Context {
         self.set_limits()
     }
 
-    /// Every item begins with all of the fuel.
+    /// Every item begins with all of the fuel, unless somebody has asked to stop.
+    fn begin_item(&mut self, deadline: Option<&Deadline>) -> Result<(), Error> {
+        self.refuel();
+        deadline.into_iter().for_each(Deadline::ask_again);
+        match self.machine.stopper().take() {
+            Some(request) => Err(self.failed(&request.into())),
+            None => Ok(()),
+        }
+    }
+
     fn refuel(&mut self) {
         if let Some(fuel) = self.engine.config().limits.fuel {
             self.machine.set_fuel(fuel);
@@ -276,22 +288,29 @@ impl Context {
     }
 
     #[cold]
-    fn set_limits(&mut self) -> Option<Deadline> {
-        let limits = self.engine.config().limits;
+    fn set_limits(&mut self) -> Option<Arc<Deadline>> {
         self.refuel();
-        // A time that no clock can tell never comes.
-        let own = limits.deadline.and_then(|duration| Instant::now().checked_add(duration));
+        let outer = self.in_force.upgrade();
+        let own = match &outer {
+            Some(outer) => Some(outer.instant()),
+            // A time that no clock can tell never comes.
+            None => self.engine.config().limits.deadline.and_then(|time| Instant::now().checked_add(time)),
+        };
         let earliest = own.into_iter().chain(self.deadline).min()?;
-        // Without a thread there are no deadlines; runs still end.
-        self.engine.deadlines().set(earliest, self.machine.stopper()).ok()
-    }
-
-    /// Between items too, a request to stop is heard.
-    fn not_stopped(&self) -> Result<(), Error> {
-        match self.machine.stopper().take() {
-            Some(request) => Err(self.failed(&request.into())),
-            None => Ok(()),
-        }
+        let deadline = match outer {
+            Some(outer) if outer.instant() == earliest => outer,
+            outer => {
+                // Without a thread there are no deadlines; runs still end.
+                let deadline = self.engine.deadlines().set(earliest, self.machine.stopper()).ok()?;
+                let deadline = Arc::new(deadline);
+                if outer.is_none() {
+                    self.in_force = Arc::downgrade(&deadline);
+                }
+                deadline
+            }
+        };
+        deadline.ask_again();
+        Some(deadline)
     }
 
     /// Sets when everything that runs in this context is stopped at the

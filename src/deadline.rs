@@ -26,7 +26,8 @@ struct State {
     ended: bool,
 }
 
-/// A deadline in force; dropping it lifts it.
+/// A deadline in force; dropping it lifts it. Whoever was stopped by it has
+/// taken the request: what runs on under it has it [ask again](Self::ask_again).
 pub(crate) struct Deadline {
     shared: Arc<Shared>,
     key: (Instant, u64),
@@ -51,6 +52,20 @@ impl Deadlines {
         drop(state);
         self.0.changed.notify_one();
         Ok(Deadline { shared: self.0.clone(), key, stopper })
+    }
+}
+
+impl Deadline {
+    /// When it is.
+    pub(crate) fn instant(&self) -> Instant {
+        self.key.0
+    }
+
+    /// Asks to stop if the time is over, at once and every time.
+    pub(crate) fn ask_again(&self) {
+        if self.instant() <= Instant::now() {
+            self.stopper.request(Request::Deadline);
+        }
     }
 }
 

@@ -18,7 +18,8 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// How long each evaluation or call from Rust may take.
+    /// How long each evaluation or call from Rust may take, with all that is
+    /// evaluated or called in the same context meanwhile.
     pub deadline: Option<Duration>,
     /// How many function entries and loop rounds each item of a text, and each
     /// call from Rust, may do. The same fuel stops a program at the same point every

@@ -3,9 +3,12 @@
 
 use crate::modes::MODES;
 use kal::diagnostic::Code;
-use kal::{Config, Context, Engine, Error, Limits};
+use kal::source::Source;
+use kal::{Config, Context, Engine, Error, Limits, Mode};
 use std::hint::black_box;
 use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 fn small_stack() -> Limits {
     Limits { stack: 1 << 20, ..Limits::default() }
@@ -32,5 +35,48 @@ fn a_closure_has_a_stack_of_its_own_where_the_program_has_none_left() {
         context.eval("def f(n) deep(n) + f(n + 1)").expect("it is defined");
         assert_eq!(code(context.eval("f(0)")), Code::StackOverflow, "{mode}");
         assert_eq!(context.eval("deep(2)").expect("it goes on"), Some(3.0), "{mode}");
+    }
+}
+
+const LOOP: &str = "for i = 0, 1 in i";
+
+#[test]
+fn a_deadline_outlives_the_runs_inside() {
+    for mode in [Mode::Lazy, Mode::Interpret, Mode::Tiered] {
+        let limits = Limits { deadline: Some(Duration::from_millis(50)), ..Limits::default() };
+        let mut context = context(Config::new().mode(mode).limits(limits));
+        context.eval("def f() for i = 0, 1 in i").expect("it is defined");
+        let mut codes = Vec::new();
+        let source = Source::new("test", format!("1\n{LOOP}\n2\n{LOOP}"));
+        let _ = context.run(&source, &mut |context, outcome| {
+            codes.push(outcome.err().map(|error| error.diagnostics()[0].code));
+            if codes.len() == 1 {
+                for _ in 0..2 {
+                    assert_eq!(code(context.eval(LOOP)), Code::DeadlineExceeded, "{mode:?}");
+                    assert_eq!(code(context.call("f", &[])), Code::DeadlineExceeded, "{mode:?}");
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        let late = Some(Code::DeadlineExceeded);
+        assert_eq!(codes, [None, late, late, late], "{mode:?}");
+        assert_eq!(context.eval("1 + 1").expect("it is over"), Some(2.0), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_run_inside_may_have_an_earlier_deadline() {
+    for mode in [Mode::Lazy, Mode::Interpret] {
+        let limits = Limits { deadline: Some(Duration::from_secs(3600)), ..Limits::default() };
+        let mut context = context(Config::new().mode(mode).limits(limits));
+        let mut values = Vec::new();
+        let _ = context.run(&Source::new("test", "1; 2"), &mut |context, outcome| {
+            values.push(format!("{:?}", outcome.expect("it has time")));
+            context.set_deadline(Some(Instant::now()));
+            assert_eq!(code(context.eval(LOOP)), Code::DeadlineExceeded, "{mode:?}");
+            context.set_deadline(None);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(values, ["Value(1.0)", "Value(2.0)"], "{mode:?}");
     }
 }
