@@ -33,7 +33,6 @@ use crate::name::{Name, Names};
 use crate::room::Room;
 use crate::sema::Calls;
 use crate::sema::checked::{EXPRESSION, Function};
-use crate::stop::Request;
 use crate::tape::op::Op;
 use crate::tape::{self, Callee, Counts, Environment, Tape, Waiting};
 use code::{Code, Entry, LEAVE};
@@ -267,6 +266,9 @@ impl Interpreter {
     ) -> Result<f64, Stopped> {
         let callee = Callee { name, arity: arguments.len() as u32 };
         if self.is_host(callee) {
+            if let Some(request) = self.memory.take_request() {
+                return Err(Failure::from(request).into());
+            }
             let result = self.hosts.call(name, arguments, output);
             return Ok(result.map_err(|HostError(message)| Failure::Host { callee: name, message })?);
         }
@@ -572,9 +574,7 @@ impl Interpreter {
 
     /// Gives the stack at least so many slots, unless the run is to stop.
     fn reserve(&mut self, slots: usize) -> Result<(), Failure> {
-        let requests = self.memory.requests();
-        if let Some(request) = Request::first(requests.load(Ordering::SeqCst)) {
-            requests.fetch_and(!(request as u64), Ordering::SeqCst);
+        if let Some(request) = self.memory.take_request() {
             return Err(request.into());
         }
         if slots > self.max_stack {

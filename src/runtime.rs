@@ -177,8 +177,8 @@ impl Execution {
         if header.way_out.load(Ordering::Relaxed) != 0 {
             return Ok(None);
         }
-        // The limit is in force: whoever asks for a stop changes it, and the
-        // check that this makes fail restores it.
+        // The limit is in force: whoever asks for a stop changes it, and who
+        // hears of that restores it.
         let stack = match self.stack.get() {
             Some(stack) => stack,
             None => self.set_up_stack()?,

@@ -30,6 +30,13 @@ pub trait Stoppable: Send + Sync {
 
     /// Makes the next check of the run in progress look for requests.
     fn wake(&self);
+
+    /// Takes the request back that a run stops for now.
+    fn take_request(&self) -> Option<Request> {
+        let request = Request::first(self.requests().load(Ordering::SeqCst))?;
+        self.requests().fetch_and(!(request as u64), Ordering::SeqCst);
+        Some(request)
+    }
 }
 
 /// Asks the runs of something to stop. Cheap to clone.
@@ -67,8 +74,6 @@ impl Stopper {
 
     /// Takes the request back that a run stops for now.
     pub fn take(&self) -> Option<Request> {
-        let request = self.requested()?;
-        self.withdraw(request);
-        Some(request)
+        self.0.take_request()
     }
 }

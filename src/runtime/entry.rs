@@ -125,7 +125,7 @@ impl<'a> Arguments<'a> {
 }
 
 impl Execution {
-    /// Calls compiled code.
+    /// Calls compiled code, unless somebody has asked it to stop before.
     ///
     /// # Errors
     /// [`Left`] when the run failed; `surroundings` knows why. An I/O error
@@ -144,8 +144,8 @@ impl Execution {
         surroundings: &mut dyn Surroundings,
     ) -> std::io::Result<Result<f64, Left>> {
         let stack = self.prepare()?.unwrap_or(0);
-        if size_of_val(arguments.as_slice()) > self.room() {
-            surroundings.stop(Stop::Overflow);
+        if let Some(stop) = self.stop_before(arguments) {
+            surroundings.stop(stop);
             return Ok(Err(Left { fault: 0, frame: 0 }));
         }
         let header: *const Header = self.memory.header();
@@ -173,6 +173,35 @@ impl Execution {
         let fault = header.fault.swap(0, Ordering::Relaxed);
         Ok(Err(Left { fault, frame: header.frame.swap(0, Ordering::Relaxed) }))
     }
+
+    /// Why a call that has been prepared must not begin. Code without a check
+    /// would not hear a request that came before.
+    #[inline]
+    fn stop_before(&self, arguments: Arguments<'_>) -> Option<Stop> {
+        let header = self.memory.header();
+        if header.limit.load(Ordering::Relaxed) == usize::MAX
+            && let Some(request) = take_request(header)
+        {
+            return Some(Stop::Requested(request));
+        }
+        (size_of_val(arguments.as_slice()) > self.room()).then_some(Stop::Overflow)
+    }
+}
+
+/// Takes the most urgent request to stop, and restores the limit that who
+/// asked has changed.
+#[cold]
+fn take_request(header: &Header) -> Option<Request> {
+    // First the limit, then the requests: who asks does it the other way
+    // round, and the swaps order who asks, so no request is missed.
+    header.limit.swap(header.stack_limit.load(Ordering::Relaxed), Ordering::SeqCst);
+    let request = Request::first(header.requests.load(Ordering::SeqCst))?;
+    let bit = request as u64;
+    if header.requests.fetch_and(!bit, Ordering::SeqCst) != bit {
+        // The others are for the next run.
+        header.limit.swap(usize::MAX, Ordering::SeqCst);
+    }
+    Some(request)
 }
 
 /// Lets the run in progress on this thread decide where a call of
@@ -226,19 +255,9 @@ fn clobber_vectors() {
 extern "C" fn on_stop(header: &Header, stack: usize) {
     #[cfg(test)]
     clobber_vectors();
-    let limit = header.stack_limit.load(Ordering::Relaxed);
-    // First the limit, then the requests: who asks does it the other way
-    // round, and the swaps order who asks, so no request is missed.
-    header.limit.swap(limit, Ordering::SeqCst);
-    let requests = header.requests.load(Ordering::SeqCst);
-    let stop = if let Some(request) = Request::first(requests) {
-        let bit = request as u64;
-        if header.requests.fetch_and(!bit, Ordering::SeqCst) != bit {
-            // The others are for the next run.
-            header.limit.swap(usize::MAX, Ordering::SeqCst);
-        }
+    let stop = if let Some(request) = take_request(header) {
         Stop::Requested(request)
-    } else if stack < limit {
+    } else if stack < header.stack_limit.load(Ordering::Relaxed) {
         Stop::Overflow
     } else if header.fuel.load(Ordering::Relaxed) < 0 {
         Stop::Fuel

@@ -80,3 +80,38 @@ fn a_run_inside_may_have_an_earlier_deadline() {
         assert_eq!(values, ["Value(1.0)", "Value(2.0)"], "{mode:?}");
     }
 }
+
+#[test]
+fn a_request_that_came_before_stops_what_has_no_check() {
+    for (mode, configure) in MODES {
+        let config = configure(Config::new()).host_function("host", 1, |call| Ok(call.arguments[0]));
+        let mut context = context(config);
+        context.eval("def leaf(x) x + 1").expect("it is defined");
+        let formula = context.formula("sin(a)", &["a"]).expect("it is right");
+        let leaf = context.function::<fn(f64) -> f64>("leaf").expect("it is defined");
+        let handle = context.interrupt_handle();
+        type Way<'a> = (&'a str, &'a dyn Fn(&mut Context) -> Result<f64, Error>);
+        let ways: [Way<'_>; 5] = [
+            ("a typed call", &|context| leaf.call(context, (0.0,))),
+            ("a call by name", &|context| context.call("leaf", &[0.0])),
+            ("a formula", &|context| formula.call(context, &[0.0])),
+            ("a function of the library", &|context| context.call("sin", &[0.0])),
+            ("a closure", &|context| context.call("host", &[0.0])),
+        ];
+        for (what, call) in ways {
+            // The first call may link; later ones have nothing to wait for.
+            for _ in 0..3 {
+                handle.interrupt();
+                assert_eq!(code(call(&mut context)), Code::Interrupted, "{mode}: {what}");
+                assert!(!handle.is_pending(), "{mode}: {what}");
+                context.set_deadline(Some(Instant::now()));
+                assert_eq!(code(call(&mut context)), Code::DeadlineExceeded, "{mode}: {what}");
+                context.set_deadline(None);
+                handle.interrupt();
+                handle.clear();
+                assert!(call(&mut context).is_ok(), "{mode}: {what}");
+            }
+        }
+        assert_eq!(context.eval("leaf(1)").expect("nothing is left"), Some(2.0), "{mode}");
+    }
+}
