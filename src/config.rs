@@ -134,7 +134,9 @@ impl Config {
     ///
     /// It may use 2 MiB of stack wherever compiled code calls it, even where
     /// the program has used up its own; a tape calls it on the stack of the
-    /// thread that runs it.
+    /// thread that runs it. It may run programs, in other contexts, which may
+    /// call host functions in turn: a run inside more than 32 of them fails, as
+    /// one that has used up its stack.
     #[must_use]
     pub fn host_function(
         mut self,

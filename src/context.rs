@@ -26,7 +26,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Teller};
 use crate::failure::{Failure, Stopped};
 use crate::function::{Function, Signature};
-use crate::host::{HostFunctions, Output};
+use crate::host::{HostFunctions, Output, nesting};
 use crate::interrupt::InterruptHandle;
 use crate::jit::state::State;
 use crate::machine::{Handle, Machine};
@@ -213,7 +213,10 @@ impl Context {
             Ok(pieces) => pieces,
             Err(diagnostic) => return each(self, Err(Error::Invalid(vec![diagnostic]))),
         };
-        let limit = self.limit();
+        let limit = match self.limit() {
+            Ok(limit) => limit,
+            Err(error) => return each(self, Err(error)),
+        };
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
             let limits = parser::Limits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits);
@@ -240,7 +243,10 @@ impl Context {
 
     fn parts_of(&mut self, program: &Program, each: &mut Each<'_>) -> ControlFlow<()> {
         let _step = self.history.step();
-        let limit = self.limit();
+        let limit = match self.limit() {
+            Ok(limit) => limit,
+            Err(error) => return each(self, Err(error)),
+        };
         for part in &program.parts {
             let part = part.in_context(self);
             if let (Some(function), Some(tape)) = (part.function(), &part.tape) {
@@ -262,13 +268,19 @@ impl Context {
     }
 
     /// Puts the limits of one evaluation or call in force, until it is dropped.
+    ///
+    /// # Errors
+    /// When it is inside too many others.
     #[inline]
-    fn limit(&mut self) -> Option<Arc<Deadline>> {
+    fn limit(&mut self) -> Result<Option<Arc<Deadline>>, Error> {
+        if nesting::is_too_deep() {
+            return Err(self.failed(&Failure::StackOverflow));
+        }
         let limits = &self.engine.config().limits;
         if limits.fuel.is_none() && limits.deadline.is_none() && self.deadline.is_none() {
-            return None;
+            return Ok(None);
         }
-        self.set_limits()
+        Ok(self.set_limits())
     }
 
     /// Every item begins with all of the fuel, unless somebody has asked to stop.
@@ -447,7 +459,7 @@ impl Context {
 
     #[inline]
     pub(crate) fn call_handle(&mut self, handle: Handle, arguments: Arguments<'_>) -> Result<f64, Error> {
-        let _limit = self.limit();
+        let _limit = self.limit()?;
         let result = self.machine.call(handle, arguments, &mut *self.output);
         result.map_err(|stopped| self.stopped(&stopped))
     }

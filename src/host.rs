@@ -8,6 +8,7 @@
 //! whose arity is only known from the program's `extern`.
 
 mod foreign;
+pub(crate) mod nesting;
 
 use crate::name::{Name, Names};
 pub use foreign::Foreign;
@@ -243,7 +244,7 @@ impl HostFunctions {
         };
         let mut call = Call { arguments, output };
         // A panic must not cross frames of compiled code.
-        match catch_unwind(AssertUnwindSafe(|| closure(&mut call))) {
+        match nesting::inside(|| catch_unwind(AssertUnwindSafe(|| closure(&mut call)))) {
             Ok(result) => result,
             Err(panic) => Err(HostError(format!("it panicked: {}", message(&*panic)))),
         }

@@ -44,7 +44,7 @@ impl Formula {
         if asked != self.arity {
             return Err(Error::Arity { name: "the formula".into(), takes: self.arity, asked });
         }
-        let _limit = context.limit();
+        let _limit = context.limit()?;
         let result = context.machine.run_formula(&self.code, arguments, &mut *context.output);
         result.map_err(|stopped| context.stopped(&stopped))
     }

@@ -3,11 +3,13 @@
 
 use crate::modes::MODES;
 use kal::diagnostic::Code;
+use kal::host::HostError;
 use kal::source::Source;
 use kal::{Config, Context, Engine, Error, Limits, Mode};
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 fn small_stack() -> Limits {
@@ -35,6 +37,50 @@ fn a_closure_has_a_stack_of_its_own_where_the_program_has_none_left() {
         context.eval("def f(n) deep(n) + f(n + 1)").expect("it is defined");
         assert_eq!(code(context.eval("f(0)")), Code::StackOverflow, "{mode}");
         assert_eq!(context.eval("deep(2)").expect("it goes on"), Some(3.0), "{mode}");
+    }
+}
+
+/// An engine whose `again(n)` evaluates `again(n - 1)` in a context of its own,
+/// with a function in between, until `n` is 0. The first failure is kept.
+fn endless(config: Config) -> (Arc<Engine>, Arc<Mutex<Option<Code>>>) {
+    let first = Arc::new(Mutex::new(None));
+    let engine = Arc::new_cyclic(|engine: &Weak<Engine>| {
+        let (engine, first) = (engine.clone(), first.clone());
+        let config = config.host_function("again", 1, move |call| {
+            let depth = call.arguments[0];
+            let Some(engine) = engine.upgrade().filter(|_| depth > 0.0) else { return Ok(0.0) };
+            let text = format!("def f(n) 1 + again(n); f({})", depth - 1.0);
+            let result = engine.context().and_then(|mut context| context.eval(&text));
+            let value = result.map_err(|error| {
+                let code = error.diagnostics().first().map(|diagnostic| diagnostic.code);
+                let mut first = first.lock().expect("nobody panics");
+                *first = first.or(code);
+                HostError(error.to_string())
+            })?;
+            value.ok_or_else(|| HostError("no value".into()))
+        });
+        Engine::with_config(config).expect("an engine starts")
+    });
+    (engine, first)
+}
+
+#[test]
+fn runs_inside_runs_have_an_end() {
+    for (mode, configure) in MODES {
+        // A small stack to do it on, as threads have that nobody has asked more for.
+        let work = move || {
+            let (engine, first) = endless(configure(Config::new().workers(1)).limits(small_stack()));
+            let mut context = engine.context().expect("it starts");
+            assert_eq!(context.eval("again(32)").expect("not too deep"), Some(32.0), "{mode}");
+            let error = context.eval("again(33)").expect_err("too deep");
+            assert_eq!(error.diagnostics()[0].code, Code::HostFailure, "{mode}");
+            assert!(error.to_string().contains("the stack is used up"), "{mode}: {error}");
+            assert_eq!(*first.lock().expect("nobody panics"), Some(Code::StackOverflow), "{mode}");
+            assert_eq!(context.eval("again(32)").expect("it goes on"), Some(32.0), "{mode}");
+            assert!(context.eval("again(5000)").is_err(), "{mode}");
+        };
+        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(work).expect("it starts");
+        thread.join().expect("it ends well");
     }
 }
 
