@@ -270,7 +270,7 @@ impl Context {
     /// Puts the limits of one evaluation or call in force, until it is dropped.
     ///
     /// # Errors
-    /// When it is inside too many others.
+    /// When it is inside too many others, or no thread can watch the deadline.
     #[inline]
     fn limit(&mut self) -> Result<Option<Arc<Deadline>>, Error> {
         if nesting::is_too_deep() {
@@ -280,7 +280,7 @@ impl Context {
         if limits.fuel.is_none() && limits.deadline.is_none() && self.deadline.is_none() {
             return Ok(None);
         }
-        Ok(self.set_limits())
+        self.set_limits()
     }
 
     /// Every item begins with all of the fuel, unless somebody has asked to stop.
@@ -300,7 +300,7 @@ impl Context {
     }
 
     #[cold]
-    fn set_limits(&mut self) -> Option<Arc<Deadline>> {
+    fn set_limits(&mut self) -> Result<Option<Arc<Deadline>>, Error> {
         self.refuel();
         let outer = self.in_force.upgrade();
         let own = match &outer {
@@ -308,13 +308,14 @@ impl Context {
             // A time that no clock can tell never comes.
             None => self.engine.config().limits.deadline.and_then(|time| Instant::now().checked_add(time)),
         };
-        let earliest = own.into_iter().chain(self.deadline).min()?;
+        let Some(earliest) = own.into_iter().chain(self.deadline).min() else { return Ok(None) };
         let deadline = match outer {
             Some(outer) if outer.instant() == earliest => outer,
             outer => {
-                // Without a thread there are no deadlines; runs still end.
-                let deadline = self.engine.deadlines().set(earliest, self.machine.stopper()).ok()?;
-                let deadline = Arc::new(deadline);
+                // Without the thread that watches it, nothing runs.
+                let set = self.engine.deadlines().set(earliest, self.machine.stopper());
+                let deadline =
+                    Arc::new(set.map_err(|error| self.failed(&Failure::System(error.to_string())))?);
                 if outer.is_none() {
                     self.in_force = Arc::downgrade(&deadline);
                 }
@@ -322,7 +323,7 @@ impl Context {
             }
         };
         deadline.ask_again();
-        Some(deadline)
+        Ok(Some(deadline))
     }
 
     /// Sets when everything that runs in this context is stopped at the
