@@ -6,78 +6,125 @@
 
 use crate::choices::Choices;
 use kal::diagnostic::Code;
-use kal::{Context, Engine, Error};
+use kal::source::Source;
+use kal::{Context, Engine, Error, Formula};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 const NAMES: usize = 12;
 const HISTORY: usize = 16;
 
-/// What a function of the model does: `a * x + b`, or that of another's value.
+/// The last name is one that means something without a definition, and that
+/// compiled code has an instruction for.
+const SQRT: usize = NAMES - 1;
+
+fn name(index: usize) -> String {
+    if index == SQRT { "sqrt".to_owned() } else { format!("f{index}") }
+}
+
+/// What a function of the model does: `a * x + b`, or that of another's value,
+/// or of twice that, by calling it twice.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Meaning {
     a: f64,
     b: f64,
     callee: Option<usize>,
+    twice: bool,
     arity: u32,
 }
 
 type Table = [Option<Meaning>; NAMES];
 
 /// What a call must give.
-#[derive(PartialEq, Debug)]
+#[derive(Debug)]
 enum Expected {
     Value(f64),
     Fails(Code),
 }
 
-#[derive(Clone)]
+impl PartialEq for Expected {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Value(a), Self::Value(b)) => a == b || (a.is_nan() && b.is_nan()),
+            (Self::Fails(a), Self::Fails(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Expected {
+    fn map(self, change: impl FnOnce(f64) -> f64) -> Self {
+        match self {
+            Self::Value(value) => Self::Value(change(value)),
+            Self::Fails(code) => Self::Fails(code),
+        }
+    }
+}
+
 struct Model {
     table: Table,
     done: Vec<Table>,
     undone: Vec<Table>,
+    depth: usize,
 }
 
 impl Model {
-    fn new() -> Self {
-        Self { table: [None; NAMES], done: Vec::new(), undone: Vec::new() }
+    fn new(depth: usize) -> Self {
+        Self { table: [None; NAMES], done: Vec::new(), undone: Vec::new(), depth }
     }
 
-    fn change(&mut self, name: usize, meaning: Option<Meaning>) {
+    /// One step that changes something, or nothing that the model knows.
+    fn change(&mut self, changes: &[(usize, Option<Meaning>)]) {
         self.done.push(self.table);
-        if self.done.len() > HISTORY {
-            self.done.remove(0);
-        }
         self.undone.clear();
-        self.table[name] = meaning;
+        self.trim();
+        for (name, meaning) in changes {
+            self.table[*name] = *meaning;
+        }
+    }
+
+    fn trim(&mut self) {
+        for steps in [&mut self.done, &mut self.undone] {
+            let excess = steps.len().saturating_sub(self.depth);
+            steps.drain(..excess);
+        }
     }
 
     fn undo(&mut self) {
         if let Some(before) = self.done.pop() {
             self.undone.push(std::mem::replace(&mut self.table, before));
+            self.trim();
         }
     }
 
     fn redo(&mut self) {
         if let Some(after) = self.undone.pop() {
             self.done.push(std::mem::replace(&mut self.table, after));
+            self.trim();
         }
     }
 
     /// What a call of a function with one argument comes to.
     fn call(&self, mut name: usize, x: f64) -> Expected {
-        let mut pending = Vec::new();
+        let mut pending: Vec<Meaning> = Vec::new();
+        let through = |pending: &[Meaning], value: f64| {
+            let twice = |meaning: &Meaning, value: f64| if meaning.twice { value + value } else { value };
+            pending.iter().rev().fold(value, |value, meaning| meaning.a * twice(meaning, value) + meaning.b)
+        };
         for _ in 0..=NAMES {
-            let Some(meaning) = self.table[name] else { return Expected::Fails(Code::UndefinedFunction) };
+            let Some(meaning) = self.table[name] else {
+                return match name {
+                    SQRT => Expected::Value(through(&pending, x.sqrt())),
+                    _ => Expected::Fails(Code::UndefinedFunction),
+                };
+            };
             if meaning.arity != 1 {
                 return Expected::Fails(Code::StaleCall);
             }
             pending.push(meaning);
             match meaning.callee {
                 Some(callee) => name = callee,
-                None => {
-                    let value = pending.iter().rev().fold(x, |value, meaning| meaning.a * value + meaning.b);
-                    return Expected::Value(value);
-                }
+                None => return Expected::Value(through(&pending, x)),
             }
         }
         // Longer than there are names: it goes round and round.
@@ -85,12 +132,16 @@ impl Model {
     }
 }
 
-fn text(name: usize, meaning: Meaning) -> String {
-    let Meaning { a, b, callee, arity } = meaning;
-    let inner = callee.map_or("x".to_owned(), |callee| format!("f{callee}(x)"));
+fn text(index: usize, meaning: Meaning) -> String {
+    let Meaning { a, b, callee, twice, arity } = meaning;
+    let inner = match callee.map(name) {
+        Some(callee) if twice => format!("({callee}(x) + {callee}(x))"),
+        Some(callee) => format!("{callee}(x)"),
+        None => "x".to_owned(),
+    };
     let parameters = ["", "x", "x y"][arity as usize];
     let body = if arity == 0 { b.to_string() } else { format!("{a} * {inner} + {b}") };
-    format!("def f{name}({parameters}) {body};")
+    format!("def {}({parameters}) {body};", name(index))
 }
 
 fn outcome(result: Result<Option<f64>, Error>) -> Expected {
@@ -105,6 +156,8 @@ pub struct Session<'c> {
     choices: &'c mut dyn Choices,
     pub context: Context,
     model: Model,
+    /// Formulas that call a function and take a root.
+    formulas: Vec<(Formula, usize)>,
     /// How much has happened, and how much of it was an error that had to be.
     pub steps: u64,
     pub errors: u64,
@@ -114,7 +167,7 @@ impl<'c> Session<'c> {
     pub fn new(engine: &Engine, choices: &'c mut dyn Choices) -> Self {
         let mut context = engine.context().expect("a context starts");
         context.keep_history(HISTORY);
-        Self { choices, context, model: Model::new(), steps: 0, errors: 0 }
+        Self { choices, context, model: Model::new(HISTORY), formulas: Vec::new(), steps: 0, errors: 0 }
     }
 
     /// Whether nothing is left to choose.
@@ -126,9 +179,12 @@ impl<'c> Session<'c> {
     pub fn step(&mut self) {
         self.steps += 1;
         match self.choices.below(100) {
-            0..=34 => self.define(),
-            35..=74 => self.call(),
-            75..=79 => self.undo(),
+            0..=31 => self.define(),
+            32..=33 => self.define_inside(),
+            34..=69 => self.call(),
+            70..=73 => self.formula(),
+            74..=78 => self.undo(),
+            79 => self.watch(),
             80..=83 => self.mistake(),
             84..=87 => self.drop_one(),
             88..=91 => self.prepare(),
@@ -145,41 +201,72 @@ impl<'c> Session<'c> {
         let name = self.choices.below(NAMES);
         let callee = (self.choices.below(2) == 0).then(|| self.choices.below(NAMES));
         let arity = [1, 1, 1, 1, 1, 1, 0, 2][self.choices.below(8)];
-        // Small factors, so that values stay exact integers.
+        let arity = if name == SQRT { 1 } else { arity };
+        // Small factors, so that values stay exact.
         let meaning = Meaning {
             a: [0.0, 1.0, -1.0, 2.0][self.choices.below(4)],
             b: self.choices.below(100) as f64,
             callee: callee.filter(|callee| arity > 0 && (*callee != name || arity == 1)),
+            twice: false,
             arity,
         };
+        let twice = meaning.callee.is_some() && self.choices.below(3) == 0;
+        let meaning = Meaning { twice, ..meaning };
         // A call in the text that does not fit what is known is refused.
         let refused =
             meaning.callee.and_then(|callee| self.model.table[callee]).is_some_and(|known| known.arity != 1)
                 && meaning.callee != Some(name);
         match outcome(self.context.eval(&text(name, meaning))) {
             Expected::Fails(Code::WrongArity) if refused => self.errors += 1,
-            Expected::Value(_) if !refused => self.model.change(name, Some(meaning)),
+            Expected::Value(_) if !refused => self.model.change(&[(name, Some(meaning))]),
             found => panic!("step {}: {} gave {found:?}", self.steps, text(name, meaning)),
         }
     }
 
+    /// A text that is run inside another is part of that step.
+    fn define_inside(&mut self) {
+        let meaning = |b: usize| Meaning { a: 1.0, b: b as f64, callee: None, twice: false, arity: 1 };
+        let chosen: [(usize, Meaning); 3] =
+            std::array::from_fn(|_| (self.choices.below(NAMES), meaning(self.choices.below(100))));
+        let [first, inner, last] = chosen.map(|(name, meaning)| text(name, meaning));
+        let source = Source::new("outer", format!("{first} {last}"));
+        let mut items = 0;
+        let flow = self.context.run(&source, &mut |context, outcome| {
+            outcome.expect("it is defined");
+            items += 1;
+            if items == 1 {
+                context.eval(&inner).expect("it is defined");
+            }
+            ControlFlow::Continue(())
+        });
+        assert_eq!((flow, items), (ControlFlow::Continue(()), 2));
+        self.model.change(&chosen.map(|(name, meaning)| (name, Some(meaning))));
+    }
+
     fn call(&mut self) {
-        let (name, x) = (self.choices.below(NAMES), self.choices.below(10) as f64);
-        let expected = self.model.call(name, x);
-        let found = match self.choices.below(3) {
-            // Through a text, where what does not fit is refused at once.
-            0 => match (outcome(self.context.eval(&format!("f{name}({x})"))), &expected) {
-                (Expected::Fails(Code::WrongArity), Expected::Fails(Code::StaleCall)) => {
-                    Expected::Fails(Code::StaleCall)
-                }
-                (found, _) => found,
-            },
-            1 => match self.context.call(&format!("f{name}"), &[x]) {
+        let (index, x) = (self.choices.below(NAMES), self.choices.below(10) as f64);
+        let mut expected = self.model.call(index, x);
+        let name = name(index);
+        // Through a text, what does not fit is refused at once.
+        let is_stale = matches!(expected, Expected::Fails(Code::StaleCall));
+        let fits = |found| match found {
+            Expected::Fails(Code::WrongArity) if is_stale => Expected::Fails(Code::StaleCall),
+            found => found,
+        };
+        let found = match self.choices.below(4) {
+            0 => fits(outcome(self.context.eval(&format!("{name}({x})")))),
+            // A loop is compiled with what it calls; its body runs three times.
+            1 => {
+                let text = format!("var s in (for i = 0, i < 2 in s = s + {name}({x})) + s");
+                expected = expected.map(|value| value + value + value);
+                fits(outcome(self.context.eval(&text)))
+            }
+            2 => match self.context.call(&name, &[x]) {
                 Err(Error::NoFunction(_)) => Expected::Fails(Code::UndefinedFunction),
                 Err(Error::Arity { .. }) => Expected::Fails(Code::StaleCall),
                 other => outcome(other.map(Some)),
             },
-            _ => match self.context.function::<fn(f64) -> f64>(&format!("f{name}")) {
+            _ => match self.context.function::<fn(f64) -> f64>(&name) {
                 Err(Error::NoFunction(_)) => Expected::Fails(Code::UndefinedFunction),
                 Err(Error::Arity { .. }) => Expected::Fails(Code::StaleCall),
                 Err(other) => panic!("{other}"),
@@ -187,7 +274,57 @@ impl<'c> Session<'c> {
             },
         };
         self.errors += u64::from(matches!(expected, Expected::Fails(_)));
-        assert_eq!(found, expected, "step {}: f{name}({x}) with {:?}", self.steps, self.model.table);
+        assert_eq!(found, expected, "step {}: {name}({x}) with {:?}", self.steps, self.model.table);
+    }
+
+    /// A formula is made once and means what its names mean when it is called.
+    fn formula(&mut self) {
+        if self.formulas.len() < 4 {
+            let index = self.choices.below(NAMES);
+            match self.context.formula(&format!("{}(a) + sqrt(a)", name(index)), &["a"]) {
+                Ok(formula) => self.formulas.push((formula, index)),
+                Err(_) => {
+                    let known = self.model.table[index];
+                    assert!(
+                        known.is_none_or(|known| known.arity != 1) && index != SQRT,
+                        "step {}",
+                        self.steps
+                    );
+                }
+            }
+            return;
+        }
+        let (formula, index) = &self.formulas[self.choices.below(4)];
+        let x = self.choices.below(10) as f64;
+        let expected = match (self.model.call(*index, x), self.model.call(SQRT, x)) {
+            (Expected::Value(value), root) => root.map(|root| value + root),
+            (failure, _) => failure,
+        };
+        let found = outcome(formula.call(&mut self.context, &[x]).map(Some));
+        assert_eq!(
+            found, expected,
+            "step {}: formula of {index} at {x} with {:?}",
+            self.steps, self.model.table
+        );
+        if self.choices.below(8) == 0 {
+            self.formulas.clear();
+        }
+    }
+
+    /// Whether anybody is told of what happens, and how much history is kept.
+    fn watch(&mut self) {
+        match self.choices.below(4) {
+            0 => self.context.set_trace(Some(Box::new(|_| ()))),
+            1 => self.context.set_trace(None),
+            choice => {
+                self.model.depth = [0, 3, HISTORY][self.choices.below(3)];
+                self.context.keep_history(self.model.depth);
+                self.model.trim();
+                if choice == 2 {
+                    self.context.set_trace(None);
+                }
+            }
+        }
     }
 
     fn undo(&mut self) {
@@ -216,21 +353,21 @@ impl<'c> Session<'c> {
     }
 
     fn drop_one(&mut self) {
-        let name = self.choices.below(NAMES);
-        let dropped = self.context.drop_function(&format!("f{name}")).is_ok();
-        assert_eq!(dropped, self.model.table[name].is_some(), "step {}", self.steps);
+        let index = self.choices.below(NAMES);
+        let dropped = self.context.drop_function(&name(index)).is_ok();
+        assert_eq!(dropped, self.model.table[index].is_some(), "step {}", self.steps);
         if dropped {
-            self.model.change(name, None);
+            self.model.change(&[(index, None)]);
         }
     }
 
     fn prepare(&mut self) {
-        let name = self.choices.below(NAMES);
+        let index = self.choices.below(SQRT);
         if self.choices.below(4) == 0 {
             self.context.prepare_all().expect("everything can be compiled");
         } else {
-            let prepared = self.context.prepare(&format!("f{name}")).is_ok();
-            assert_eq!(prepared, self.model.table[name].is_some());
+            let prepared = self.context.prepare(&name(index)).is_ok();
+            assert_eq!(prepared, self.model.table[index].is_some());
         }
     }
 
@@ -250,7 +387,7 @@ impl<'c> Session<'c> {
             // Not in one text with the call: the interrupt may come before it.
             let defined = outcome(self.context.eval("def loop(n) for i = 0, 1 in n"));
             assert!(matches!(defined, Expected::Value(_)), "{defined:?}");
-            self.model.change(0, self.model.table[0]);
+            self.model.change(&[]);
         }
         let other = std::thread::spawn(move || {
             std::thread::sleep(wait);
@@ -273,7 +410,7 @@ impl<'c> Session<'c> {
     fn recur(&mut self) {
         let text = "def deep(x) 1 + deep(x + 1); deep(0)";
         assert_eq!(outcome(self.context.eval(text)), Expected::Fails(Code::StackOverflow));
-        self.model.change(0, self.model.table[0]);
+        self.model.change(&[]);
         self.errors += 1;
     }
 
@@ -286,6 +423,6 @@ impl<'c> Session<'c> {
     /// Forgets everything.
     pub fn start_anew(&mut self) {
         self.context.reset();
-        self.model = Model::new();
+        self.model = Model::new(self.model.depth);
     }
 }
