@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use crate::transcripts::Folder;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const CTRL_C: &str = "\x03";
@@ -136,11 +136,7 @@ fn an_interrupt_ends_a_command_that_waits_for_input() {
     let mut child = kal().arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("it is piped");
     stdin.write_all(b"6 * 7;\n").expect("it reads");
-    let mut answer = [0; 3];
-    child.stdout.as_mut().expect("it is piped").read_exact(&mut answer).expect("it answers");
-    assert_eq!(&answer, b"42\n");
-    send("-INT", child.id());
-    assert_eq!(child.wait().expect("it is our child").code(), Some(130));
+    is_interrupted_after_its_answer(child);
 }
 
 #[test]
@@ -157,12 +153,8 @@ fn a_file_that_is_a_pipe_nobody_writes_to_can_be_left() {
     }
     let mut command = kal();
     command.args(["-e", "6 * 7", "pipe"]).stdout(Stdio::piped()).current_dir(folder.path());
-    let mut child = command.spawn().expect("it starts");
-    let mut answer = [0; 3];
-    child.stdout.as_mut().expect("it is piped").read_exact(&mut answer).expect("it answers");
-    assert_eq!(&answer, b"42\n");
-    send("-INT", child.id());
-    assert_eq!(child.wait().expect("it is our child").code(), Some(130));
+    let child = command.spawn().expect("it starts");
+    is_interrupted_after_its_answer(child);
 }
 
 #[test]
@@ -180,6 +172,15 @@ fn a_timeout_ends_waiting_for_standard_input() {
             (Some(124), "error: the time was over before the input\n")
         );
     }
+}
+
+/// An interrupt ends a process that has answered 42 and waits for input.
+fn is_interrupted_after_its_answer(mut child: Child) {
+    let mut answer = [0; 3];
+    child.stdout.as_mut().expect("it is piped").read_exact(&mut answer).expect("it answers");
+    assert_eq!(&answer, b"42\n");
+    send("-INT", child.id());
+    assert_eq!(child.wait().expect("it is our child").code(), Some(130));
 }
 
 fn send(signal: &str, process: u32) {
