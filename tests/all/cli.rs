@@ -523,6 +523,14 @@ fn examples_of_the_readme() {
 }
 
 #[test]
+fn the_dependency_of_the_readme_is_this_package() {
+    let readme = std::fs::read_to_string(binary::directory("README.md")).expect("there is one");
+    let dependency = readme.lines().find(|line| line.starts_with("kal = {")).expect("one is shown");
+    let package = format!("package = \"{}\"", env!("CARGO_PKG_NAME"));
+    assert!(dependency.contains(&package), "{dependency}");
+}
+
+#[test]
 fn the_session_of_the_readme() {
     let readme = std::fs::read_to_string(binary::directory("README.md")).expect("there is one");
     let session = readme.split("```text").find(|part| part.contains("kal> ")).expect("a session");
