@@ -473,11 +473,13 @@ impl Interpreter {
         natives: &mut dyn Natives,
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
+        // Until its frame is there, what its slots hold is of earlier runs: no
+        // trace can be made of it.
+        self.begin(entry, arguments)?;
         let start = (self.depth == 0).then(Instant::now);
         let mut state = State { at: entry.code as usize, base: self.top, accumulator: 0.0 };
         self.depth += 1;
-        let begun = self.begin(entry, arguments).map_err(Stopped::from);
-        let begun = begun.and_then(|()| self.begin_walk(state, natives, output));
+        let begun = self.begin_walk(state, natives, output);
         let result = begun.and_then(|()| self.resume(&mut state, natives, output));
         self.depth -= 1;
         if let Some(start) = start {
@@ -770,10 +772,16 @@ impl Interpreter {
     fn trace(&self, mut state: State, mut trace: Trace) -> Trace {
         while let Some((function, link)) = self.code.frame(state.at as u32) {
             trace.push(function);
-            let Some(saved) = self.stack.get(state.base + link as usize) else { break };
-            let (at, base) = unlink(*saved);
+            let Some((at, base)) = self.caller(state.base, link) else { break };
             state = State { at: at.saturating_sub(1), base, ..state };
         }
         trace
+    }
+
+    /// Where the caller of a frame goes on, and the caller's base. A caller
+    /// begins before what it calls; anything else ends the walk.
+    fn caller(&self, base: usize, link: u32) -> Option<(usize, usize)> {
+        let (at, callers) = unlink(*self.stack.get(base + link as usize)?);
+        (callers < base).then_some((at, callers))
     }
 }

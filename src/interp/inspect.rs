@@ -6,7 +6,7 @@
 //! [`Inspector`] is asked how it goes on; meanwhile it can look at the frames,
 //! change their values and run expressions.
 
-use super::execute::{Pause, State, unlink};
+use super::execute::{Pause, State};
 use super::{Interpreter, Natives};
 use crate::failure::{Failure, Stopped};
 use crate::host::{HostFunctions, Output};
@@ -405,8 +405,7 @@ impl Interpreter {
             };
             let offset = if is_first { at - start } else { self.instruction_before(function, at - start) };
             frames.push(Frame { function: function.clone(), offset: Some(offset), base: state.base });
-            let Some(saved) = self.stack.get(state.base + link as usize) else { return };
-            let (at, base) = unlink(*saved);
+            let Some((at, base)) = self.caller(state.base, link) else { return };
             state = State { at, base, accumulator: 0.0 };
             is_first = false;
         }

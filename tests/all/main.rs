@@ -22,6 +22,7 @@ mod sessions;
 mod shrink;
 mod signals;
 mod soak;
+mod stopping;
 mod tapes;
 mod stored;
 mod targets;

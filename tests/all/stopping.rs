@@ -1,0 +1,66 @@
+//! Stops that come before what they stop has begun: they are answered at once,
+//! and no trace is made of what an earlier run has left on the stack.
+
+use crate::modes::MODES;
+use kal::diagnostic::Code;
+use kal::{Config, Context, Engine, Error, Limits};
+use std::time::Instant;
+
+fn context(config: Config) -> Context {
+    Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts")
+}
+
+/// The code of an error, and the calls that it says were in progress.
+fn stop<T: std::fmt::Debug>(result: Result<T, Error>) -> (Code, Vec<String>) {
+    let error = result.expect_err("it is stopped");
+    let diagnostic = &error.diagnostics()[0];
+    (diagnostic.code, diagnostic.trace.clone())
+}
+
+#[test]
+fn a_stop_before_a_formula_finds_no_trace_of_an_earlier_run() {
+    for (mode, configure) in MODES {
+        let mut context = context(configure(Config::new()));
+        // The frame of `g` leaves a link where the formula would have its own.
+        assert_eq!(context.eval("def g() 1; g()").expect("it runs"), Some(1.0), "{mode}");
+        let formula = context.formula("x", &["x"]).expect("it is right");
+        context.interrupt_handle().interrupt();
+        assert_eq!(stop(formula.call(&mut context, &[1.0])), (Code::Interrupted, vec![]), "{mode}");
+        context.set_deadline(Some(Instant::now()));
+        assert_eq!(stop(formula.call(&mut context, &[1.0])), (Code::DeadlineExceeded, vec![]), "{mode}");
+        context.set_deadline(None);
+        assert_eq!(formula.call(&mut context, &[1.0]).expect("it goes on"), 1.0, "{mode}");
+    }
+}
+
+#[test]
+fn arguments_of_earlier_calls_are_no_links() {
+    for (mode, configure) in MODES {
+        let mut context = context(configure(Config::new()));
+        context.eval("def f(x) x; def g(a b c d) a; f(1)").expect("it runs");
+        // Every place that instructions may be at, as a link has it.
+        for at in 0..200_u64 {
+            let link = f64::from_bits(at << 32);
+            context.call("g", &[link; 4]).expect("it runs");
+            context.interrupt_handle().interrupt();
+            assert_eq!(stop(context.call("f", &[1.0])), (Code::Interrupted, vec![]), "{mode}");
+        }
+    }
+}
+
+#[test]
+fn a_frame_that_the_stack_has_no_place_for_is_an_error() {
+    let parameters: String = (0..20_000).map(|i| format!("p{i} ")).collect();
+    let sum: String = (0..20_000).map(|i| format!("(p{i} + ")).collect();
+    let text = format!("def f({parameters}) {sum} 0{}", ")".repeat(20_000));
+    for (mode, configure) in MODES {
+        if !mode.contains("interpret") {
+            continue;
+        }
+        let limits = Limits { stack: 1, max_nesting: 30_000, ..Limits::default() };
+        let mut context = context(configure(Config::new()).limits(limits));
+        context.eval(&text).expect("it is defined");
+        let arguments = vec![1.0; 20_000];
+        assert_eq!(stop(context.call("f", &arguments)).0, Code::StackOverflow, "{mode}");
+    }
+}
