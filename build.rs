@@ -280,17 +280,14 @@ fn build_id(llvm: &Llvm) -> String {
 }
 
 /// The git revision, if this folder itself is a checkout: in a source archive
-/// unpacked inside somebody else's repository it is not.
+/// unpacked inside another repository it is not. A commit alone does not run this
+/// script again: that would compile the shims and the crate anew each time.
 fn revision() -> Option<String> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
     let git = |arguments: &[&str]| first_line(Command::new("git").current_dir(&root).args(arguments));
     let top = PathBuf::from(git(&["rev-parse", "--show-toplevel"])?);
     if top.canonicalize().ok()? != root.canonicalize().ok()? {
         return None;
-    }
-    let log = root.join(git(&["rev-parse", "--git-path", "logs/HEAD"])?);
-    if log.exists() {
-        println!("cargo:rerun-if-changed={}", log.display());
     }
     git(&["rev-parse", "--short=12", "HEAD"])
 }
