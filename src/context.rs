@@ -124,7 +124,7 @@ impl Context {
             operators: Arc::new(Operators::new(engine.names())),
             history: History::default(),
             variables: BTreeSet::new(),
-            output: Box::new(LineOutput::new(std::io::stdout())),
+            output: Box::new(LineOutput::stdout()),
             deadline: None,
             in_force: Weak::new(),
             debugger: None,
@@ -553,6 +553,13 @@ impl Context {
     /// prompt asks for another line then.
     pub fn is_incomplete(&self, source: &Source) -> bool {
         crate::syntax::parser::is_incomplete(source, self.engine.names(), &self.operators)
+    }
+
+    /// The length in bytes of the items at the beginning of a text that end
+    /// before its last one: whatever is added to the text, they stay as they are.
+    pub(crate) fn complete_items(&self, source: &Source) -> usize {
+        let limits = parser::Limits { max_nesting: self.engine.config().limits.max_nesting };
+        parser::complete_items(source, self.engine.names(), &self.operators, limits)
     }
 
     /// The operators in force.

@@ -1,7 +1,7 @@
 //! Program output: numbers as people read them, bytes in between, in order.
 
 use crate::host::Output;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// Writes a number as Kal prints it: the fewest digits that read back as the
 /// same number, in decimal notation from 1e-4 up to 1e16, else as `1.5e300`.
@@ -27,12 +27,33 @@ pub fn format_number(value: f64) -> String {
 pub struct LineOutput<W: Write> {
     stream: io::BufWriter<W>,
     in_line: bool,
+    flushes_lines: bool,
+}
+
+impl LineOutput<io::Stdout> {
+    /// Output to standard output; on a terminal, each line is shown when it ends.
+    pub fn stdout() -> Self {
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        Self::new(stdout).flush_lines(is_terminal)
+    }
 }
 
 impl<W: Write + Send> LineOutput<W> {
     /// Output to `stream`.
     pub fn new(stream: W) -> Self {
-        Self { stream: io::BufWriter::new(stream), in_line: false }
+        Self { stream: io::BufWriter::new(stream), in_line: false, flushes_lines: false }
+    }
+
+    /// Whether to flush at the end of every line.
+    #[must_use]
+    pub fn flush_lines(mut self, on: bool) -> Self {
+        self.flushes_lines = on;
+        self
+    }
+
+    fn line_ended(&mut self) -> io::Result<()> {
+        if self.flushes_lines { self.stream.flush() } else { Ok(()) }
     }
 
     /// Writes a text on a line of its own, which it need not end.
@@ -51,17 +72,20 @@ impl<W: Write + Send> LineOutput<W> {
 impl<W: Write + Send> Output for LineOutput<W> {
     fn value(&mut self, value: f64) -> io::Result<()> {
         self.end_line()?;
-        writeln!(self.stream, "{}", format_number(value))
+        writeln!(self.stream, "{}", format_number(value))?;
+        self.line_ended()
     }
 
     fn byte(&mut self, byte: u8) -> io::Result<()> {
         self.in_line = byte != b'\n';
-        self.stream.write_all(&[byte])
+        self.stream.write_all(&[byte])?;
+        if byte == b'\n' { self.line_ended() } else { Ok(()) }
     }
 
     fn end_line(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.in_line) {
             self.stream.write_all(b"\n")?;
+            self.line_ended()?;
         }
         Ok(())
     }
@@ -94,6 +118,18 @@ mod tests {
         ];
         for (value, text) in cases {
             assert_eq!(format_number(value), text);
+        }
+    }
+
+    #[test]
+    fn lines_are_flushed_where_that_is_asked_for() {
+        for (flushes, shown) in [(false, ""), (true, "1\na\n")] {
+            let mut output = LineOutput::new(Vec::new()).flush_lines(flushes);
+            output.value(1.0).unwrap();
+            b"a\nb".iter().for_each(|&byte| output.byte(byte).unwrap());
+            assert_eq!(output.stream_mut(), shown.as_bytes());
+            output.end_line().unwrap();
+            assert_eq!(output.stream_mut().len(), if flushes { 6 } else { 0 });
         }
     }
 

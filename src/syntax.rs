@@ -9,6 +9,7 @@ pub mod operator;
 pub mod parser;
 pub mod printer;
 pub(crate) mod scope;
+pub(crate) mod seams;
 pub mod token;
 mod tree;
 

@@ -2,7 +2,7 @@
 
 use super::interrupt::Idle;
 use super::report::Reporter;
-use super::stdin::Items;
+use super::stdin::{Items, Trouble};
 use super::{Exit, RunArguments};
 use crate::context::{Context, Each, Outcome};
 use crate::diagnostic::{Code, Diagnostic};
@@ -115,28 +115,35 @@ pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, String> {
 
 fn standard_input(context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {
     let mut exit = Exit::Fine;
-    let mut items = Items::new(io::stdin().lock());
-    while let Some(source) = idle.during(|| items.next()) {
-        match source {
-            Ok(source) => {
-                match evaluate(context, &source, AfterError::Continue, reporter) {
-                    Exit::Fine => {}
-                    Exit::Failed => exit = Exit::Failed,
-                    ended => return ended,
-                }
-                // Whoever wrote the items may wait for the answers.
-                match context.output().flush() {
-                    Err(error) if error.kind() == ErrorKind::BrokenPipe => return Exit::BrokenPipe,
-                    Ok(()) | Err(_) => {}
-                }
-            }
-            Err(error) => {
-                reporter.problem(&format!("standard input: {error}"));
-                return Exit::Failed;
+    let at_terminal = io::stdin().is_terminal();
+    let mut items = Items::new(io::stdin().lock(), at_terminal);
+    if at_terminal {
+        reporter.line("The program is read from the terminal; Ctrl-D ends it.");
+    }
+    loop {
+        while let Some(source) = items.ready(context) {
+            match evaluate(context, &source, AfterError::Continue, reporter) {
+                Exit::Fine => {}
+                Exit::Failed => exit = Exit::Failed,
+                ended => return ended,
             }
         }
+        if items.is_at_end() {
+            return exit;
+        }
+        // The writer of the items may wait for the answers.
+        match context.output().flush() {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Exit::BrokenPipe,
+            Ok(()) | Err(_) => {}
+        }
+        if let Err(trouble) = idle.during(|| items.fill()) {
+            match trouble {
+                Trouble::Io(error) => reporter.problem(&format!("standard input: {error}")),
+                Trouble::TooLong(diagnostic) => reporter.diagnostic(&diagnostic),
+            }
+            return Exit::Failed;
+        }
     }
-    exit
 }
 
 /// Runs a source and prints the values of its expressions.

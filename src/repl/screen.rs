@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) struct Screen {
     lines: Arc<Mutex<LineOutput<Target>>>,
-    /// People are watching: every line is shown at once.
+    /// It is a terminal: every line is shown when it ends.
     is_watched: bool,
 }
 
@@ -25,8 +25,9 @@ enum Target {
 
 impl Screen {
     pub(crate) fn stdout() -> Self {
-        let lines = LineOutput::new(Target::Stdout(io::stdout()));
-        Self { lines: Arc::new(Mutex::new(lines)), is_watched: io::stdout().is_terminal() }
+        let is_watched = io::stdout().is_terminal();
+        let lines = LineOutput::new(Target::Stdout(io::stdout())).flush_lines(is_watched);
+        Self { lines: Arc::new(Mutex::new(lines)), is_watched }
     }
 
     /// Writes a line of its own.
@@ -82,15 +83,11 @@ impl Screen {
 
 impl Output for Screen {
     fn value(&mut self, value: f64) -> io::Result<()> {
-        let mut lines = self.lines.lock();
-        lines.value(value)?;
-        if self.is_watched { lines.flush() } else { Ok(()) }
+        self.lines.lock().value(value)
     }
 
     fn byte(&mut self, byte: u8) -> io::Result<()> {
-        let mut lines = self.lines.lock();
-        lines.byte(byte)?;
-        if self.is_watched && byte == b'\n' { lines.flush() } else { Ok(()) }
+        self.lines.lock().byte(byte)
     }
 
     fn end_line(&mut self) -> io::Result<()> {

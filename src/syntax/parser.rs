@@ -202,5 +202,22 @@ pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> b
     incomplete
 }
 
+/// The length in bytes of the items at the beginning of a text that end before
+/// its last one: whatever is added to the text, they stay as they are. What
+/// stands between items belongs to the next.
+pub fn complete_items(source: &Source, names: &Names, operators: &Operators, limits: Limits) -> usize {
+    let Ok(tokens) = lexer::lex(source, names) else { return source.text().len() };
+    let mut operators = operators.clone();
+    let mut parser = Parser::new(&tokens, names, limits);
+    let mut complete = 0;
+    while let Some(result) = parser.next_item(&operators) {
+        if parser.position < tokens.len() {
+            complete = tokens.span(parser.position - 1).end as usize;
+        }
+        result.iter().for_each(|item| install(item, &mut operators));
+    }
+    complete
+}
+
 #[cfg(test)]
 mod tests;

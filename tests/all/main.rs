@@ -25,6 +25,7 @@ mod soak;
 mod stopping;
 mod tapes;
 mod stored;
+mod streams;
 mod targets;
 mod terminal;
 mod tidy;

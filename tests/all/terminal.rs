@@ -489,6 +489,37 @@ fn runs_are_debugged_at_the_prompt() {
     terminal.answer("f(4)", "8");
 }
 
+/// A terminal with the command, without `repl`.
+fn command(folder: &Folder, arguments: &[&str]) -> Terminal {
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kal"));
+    command.args(arguments);
+    Terminal::running(folder, command, &[], 80)
+}
+
+#[test]
+fn a_program_shows_each_line_when_it_is_printed() {
+    let folder = Folder::new("lines");
+    let mut terminal = command(&folder, &["-e", "printd(41 + 1)", "-e", "for i = 0, 1 in i"]);
+    terminal.wait_for("42");
+    terminal.press(CTRL_C);
+    terminal.wait_for("error[E0304]");
+    assert_eq!(terminal.ends(), 130);
+}
+
+#[test]
+fn a_program_that_is_typed_is_answered_line_by_line() {
+    let folder = Folder::new("typed");
+    let mut terminal = command(&folder, &["-e", "20 + 1", "-"]);
+    terminal.wait_for("21");
+    terminal.wait_for("Ctrl-D ends it");
+    terminal.press("40 + 2\r");
+    terminal.wait_for("\n42");
+    terminal.press("def f(x)\r x * 3\rf(5)\r");
+    terminal.wait_for("\n15");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ends(), 0);
+}
+
 #[test]
 fn a_dumb_terminal_will_do() {
     let folder = Folder::new("dumb");
