@@ -222,13 +222,8 @@ mod tests {
     #[test]
     fn items_come_as_soon_as_they_end() {
         let all = handed_out(&["1+", "1; 2;\n3", "\n; # no; not\n", "4"], false);
-        let expected: [&[_]; 5] = [
-            &[],
-            &[("1+1; 2;", (1, 1))],
-            &[("\n3\n;", (1, 8))],
-            &[],
-            &[(" # no; not\n4", (3, 2))],
-        ];
+        let expected: [&[_]; 5] =
+            [&[], &[("1+1; 2;", (1, 1))], &[("\n3\n;", (1, 8))], &[], &[(" # no; not\n4", (3, 2))]];
         let expected = expected.map(|sources| {
             sources.iter().map(|(text, place)| ((*text).to_owned(), *place)).collect::<Vec<_>>()
         });
