@@ -20,7 +20,7 @@ pub use trace::{Trace, Transition};
 use crate::config::Mode;
 use crate::deadline::Deadline;
 use crate::debugger::Debugger;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::draft::Draft;
 use crate::engine::Engine;
 use crate::error::{Error, Teller};
@@ -355,10 +355,17 @@ impl Context {
     /// What does not follow the grammar in a text, none of which is run: in
     /// the order of the text.
     pub(crate) fn syntax_errors(&self, source: &Source) -> Vec<Diagnostic> {
+        let mut mistakes = self.mistakes(source);
+        mistakes.retain(|mistake| mistake.code.is_syntax());
+        mistakes
+    }
+
+    /// Returns every mistake in a source that can be found without running it.
+    /// Each item is checked as if those before it had been run.
+    pub(crate) fn mistakes(&self, source: &Source) -> Vec<Diagnostic> {
         let limits = parser::Limits { max_nesting: self.engine.config().limits.max_nesting };
-        let (names, hosts) = (self.engine.names(), self.engine.hosts());
-        let draft = Draft::within(source, names, hosts, limits, Operators::clone(&self.operators));
-        draft.diagnostics.into_iter().filter(|diagnostic| diagnostic.code.is_syntax()).collect()
+        let draft = Draft::within(source, self, limits, Operators::clone(&self.operators));
+        draft.diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect()
     }
 
     fn item(&mut self, item: sema::Item, known: Known) -> Result<Outcome, Error> {

@@ -21,6 +21,8 @@ use std::sync::Arc;
 pub(crate) struct Draft<'a> {
     names: &'a Names,
     hosts: &'a HostFunctions,
+    /// What is defined before the text, if it is the rest of a program.
+    outer: Option<&'a dyn Environment>,
     functions: FxHashMap<Name, Arc<Function>>,
     variables: BTreeSet<Name>,
     externs: FxHashMap<Name, u32>,
@@ -58,33 +60,41 @@ pub(crate) fn symbols<'f>(
 impl<'a> Draft<'a> {
     /// The draft of `source`.
     pub(crate) fn new(source: &Source, names: &'a Names, hosts: &'a HostFunctions, limits: Limits) -> Self {
-        Self::within(source, names, hosts, limits, Operators::new(names))
+        Self::empty(names, hosts, None).filled(source, limits, Operators::new(names))
     }
 
-    /// The draft of `source` where `operators` are in force before it.
+    /// The draft of `source` as the continuation of a program whose definitions
+    /// and variables are `outer`, and whose operators are `operators`.
     pub(crate) fn within(
         source: &Source,
-        names: &'a Names,
-        hosts: &'a HostFunctions,
+        outer: &'a dyn Environment,
         limits: Limits,
         operators: Operators,
     ) -> Self {
-        let mut draft = Self {
+        Self::empty(outer.names(), outer.hosts(), Some(outer)).filled(source, limits, operators)
+    }
+
+    fn empty(names: &'a Names, hosts: &'a HostFunctions, outer: Option<&'a dyn Environment>) -> Self {
+        Self {
             names,
             hosts,
+            outer,
             functions: FxHashMap::default(),
             variables: BTreeSet::new(),
             externs: FxHashMap::default(),
             compiled: Vec::new(),
             items: Vec::new(),
             diagnostics: Vec::new(),
-        };
-        match Pieces::new(source, names, LONGEST_SOURCE) {
-            Ok(pieces) => draft.pieces(pieces, limits, operators),
-            Err(diagnostic) => draft.diagnostics.push(diagnostic),
         }
-        draft.calls();
-        draft
+    }
+
+    fn filled(mut self, source: &Source, limits: Limits, operators: Operators) -> Self {
+        match Pieces::new(source, self.names, LONGEST_SOURCE) {
+            Ok(pieces) => self.pieces(pieces, limits, operators),
+            Err(diagnostic) => self.diagnostics.push(diagnostic),
+        }
+        self.calls();
+        self
     }
 
     /// The definition that a name has at the end of the text.
@@ -157,6 +167,7 @@ impl<'a> Draft<'a> {
                 ))
             }
             None if self.hosts.get(callee.name).is_some() => None,
+            None if self.outer.is_some_and(|outer| outer.function(callee.name).is_some()) => None,
             None if self.externs.contains_key(&callee.name) => None,
             None => warning(Code::UndefinedFunction, format!("`{text}` is called but never defined")),
         }
@@ -173,22 +184,27 @@ impl Environment for Draft<'_> {
     }
 
     fn function(&self, name: Name) -> Option<Arc<Function>> {
-        self.functions.get(&name).cloned()
+        self.functions.get(&name).cloned().or_else(|| self.outer?.function(name))
     }
 
     fn declared(&self, name: Name) -> Option<u32> {
-        self.externs.get(&name).copied()
+        self.externs.get(&name).copied().or_else(|| self.outer?.declared(name))
     }
 
     fn has_variable(&self, name: Name) -> bool {
-        self.variables.contains(&name)
+        self.variables.contains(&name) || self.outer.is_some_and(|outer| outer.has_variable(name))
     }
 
     fn functions(&self) -> Vec<Name> {
-        self.functions.keys().copied().chain(self.hosts.names()).collect()
+        let outer = match self.outer {
+            Some(outer) => outer.functions(),
+            None => self.hosts.names().collect(),
+        };
+        self.functions.keys().copied().chain(outer).collect()
     }
 
     fn variables(&self) -> Vec<Name> {
-        self.variables.iter().copied().collect()
+        let outer = self.outer.map(Environment::variables).unwrap_or_default();
+        self.variables.iter().copied().chain(outer).collect()
     }
 }

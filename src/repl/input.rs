@@ -27,7 +27,7 @@ pub(super) fn is_incomplete(context: &Context, text: &str) -> bool {
     match command::split(text) {
         Some((name, arguments)) => {
             command::find(name).is_ok_and(command::Command::takes_code)
-                && !arguments.is_empty()
+                && arguments.contains(|character: char| character.is_alphanumeric() || character == '(')
                 && context.is_incomplete(&Source::new("", arguments))
         }
         None => {

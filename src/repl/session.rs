@@ -174,8 +174,13 @@ impl<'c> Session<'c> {
         }
     }
 
+    /// Runs an input if all of it is correct: a mistake changes nothing.
     fn program(&mut self, text: &str) -> Flow {
-        self.run(&Source::new("<input>", text), Feedback::Each);
+        let source = Source::new("<input>", text);
+        match self.context.mistakes(&source) {
+            mistakes if mistakes.is_empty() => _ = self.run(&source, Feedback::Each),
+            mistakes => self.error(&Error::Invalid(mistakes)),
+        }
         Flow::Continue
     }
 

@@ -145,7 +145,8 @@ impl<'t> Parser<'t> {
         diagnostics.extend(self.tokens.diagnostics(start..self.position).take(MOST_LEXICAL));
         let mut at_end = false;
         if let Some(failure) = failure {
-            at_end = diagnostics.is_empty() && failure.is_at_end(self.tokens);
+            let can_be_completed = diagnostics.is_empty() && !self.builder.has_undefined_operator;
+            at_end = can_be_completed && failure.is_at_end(self.tokens);
             if self.tokens.terminals().get(failure.at) != Some(&Terminal::Unknown) {
                 diagnostics.push(failure.diagnostic(self.tokens, start, &self.builder, self.limits));
             }
@@ -187,16 +188,20 @@ fn install(item: &Item, operators: &mut Operators) {
 }
 
 /// Whether the text ends inside an item that more text could complete: a
-/// prompt asks for another line then.
+/// prompt asks for another line then. An operator after an operand can only be
+/// completed if it is defined as a binary one; `5!` is two items, and the
+/// second is not waited for.
 pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> bool {
     let Ok(tokens) = lexer::lex(source, names) else { return false };
     let mut operators = operators.clone();
     let mut parser = Parser::new(&tokens, names, Limits::default());
     let mut incomplete = false;
-    while let Some(result) = parser.next_item(&operators) {
+    while let Some(start) = parser.item_start()
+        && let Some(result) = parser.next_item(&operators)
+    {
         match result {
             Ok(item) => install(&item, &mut operators),
-            Err(errors) => incomplete = errors.at_end,
+            Err(errors) => incomplete = errors.at_end && !is_afterthought(&tokens, start),
         }
     }
     incomplete
@@ -217,6 +222,18 @@ pub fn complete_items(source: &Source, names: &Names, operators: &Operators, lim
         result.iter().for_each(|item| install(item, &mut operators));
     }
     complete
+}
+
+/// Whether all that is left from token `start` on are operators which stand
+/// behind an item on its line.
+fn is_afterthought(tokens: &Tokens, start: usize) -> bool {
+    let terminals = tokens.terminals();
+    let Some(before) = start.checked_sub(1).filter(|before| terminals[*before] != Terminal::Semicolon) else {
+        return false;
+    };
+    let between = tokens.span(before).end as usize..tokens.span(start).start as usize;
+    terminals[start..].iter().all(|terminal| terminal.is_operator())
+        && !tokens.source().text()[between].contains('\n')
 }
 
 #[cfg(test)]

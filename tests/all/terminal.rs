@@ -11,10 +11,10 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-const UP: &str = "\x1b[A";
-const CTRL_C: &str = "\x03";
-const CTRL_D: &str = "\x04";
-const ENTER: &str = "\r";
+pub const UP: &str = "\x1b[A";
+pub const CTRL_C: &str = "\x03";
+pub const CTRL_D: &str = "\x04";
+pub const ENTER: &str = "\r";
 
 /// Nothing takes so long, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -88,7 +88,7 @@ impl Terminal {
     }
 
     /// A terminal with any command, `KAL` being the binary.
-    fn running(
+    pub fn running(
         folder: &Folder,
         mut command: CommandBuilder,
         environment: &[(&str, &str)],

@@ -52,6 +52,9 @@ pub(super) struct Builder {
     /// The tokens of the parentheses now open.
     pub(super) open_parentheses: Vec<u32>,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// Whether an operator stands where it is not defined: the check will
+    /// refuse the item, however it goes on.
+    pub(super) has_undefined_operator: bool,
 }
 
 impl Builder {
@@ -66,6 +69,7 @@ impl Builder {
         self.enclosing = 0;
         self.open_parentheses.clear();
         self.diagnostics.clear();
+        self.has_undefined_operator = false;
     }
 
     /// The finished item; `None` if it has no prototype and should.
@@ -170,15 +174,28 @@ impl State<'_> {
         let node = match self.unary_meaning(name) {
             Some(UnaryMeaning::BuiltIn(op)) => Node::Unary(op),
             Some(UnaryMeaning::Function(callee)) => Node::Operator { callee, arguments: 1 },
-            None => Node::Operator { callee: self.function("unary", name), arguments: 1 },
+            None => {
+                self.builder.has_undefined_operator = true;
+                Node::Operator { callee: self.function("unary", name), arguments: 1 }
+            }
         };
         self.builder.waiting.push(Waiting { precedence: UNARY_PRECEDENCE, node, span: self.span(token) });
     }
 
     /// Reads the operator at `token` after a complete operand; false if the
-    /// expression ends before it.
+    /// expression ends before it. One that only has a meaning before an operand
+    /// begins the next item, if the item can end here.
     pub(super) fn binary(&mut self, token: usize) -> bool {
-        let Some(meaning) = self.binary_meaning(self.tokens.name(token)) else { return false };
+        let operator = self.tokens.name(token);
+        let meaning = match self.binary_meaning(operator) {
+            Some(meaning) => meaning,
+            None if self.builder.enclosing == 0 && self.unary_meaning(operator).is_some() => return false,
+            None => {
+                self.builder.has_undefined_operator = true;
+                let action = BinaryAction::Function(self.function("binary", operator));
+                BinaryMeaning { precedence: DEFAULT_PRECEDENCE, right_associative: false, action }
+            }
+        };
         self.builder.settle(meaning.precedence, meaning.right_associative);
         let (node, span) = match meaning.action {
             BinaryAction::Assign => self.assignment(token),
@@ -223,21 +240,15 @@ impl State<'_> {
         })
     }
 
-    /// How to read `operator` after an operand. One that only has a meaning
-    /// before an operand begins the next item, if the item can end here.
+    /// What `operator` means after an operand, if it is defined there.
     fn binary_meaning(&self, operator: Name) -> Option<BinaryMeaning> {
-        if let Some(meaning) = self.operators.binary(operator) {
-            return Some(meaning);
-        }
-        let (precedence, function) = match self.own_operator() {
-            Some((Fixity::Binary { operator: own, precedence }, function)) if own == operator => {
-                (precedence, function)
+        self.operators.binary(operator).or_else(|| match self.own_operator()? {
+            (Fixity::Binary { operator: own, precedence }, function) if own == operator => {
+                let action = BinaryAction::Function(function);
+                Some(BinaryMeaning { precedence, right_associative: false, action })
             }
-            _ if self.builder.enclosing == 0 && self.unary_meaning(operator).is_some() => return None,
-            _ => (DEFAULT_PRECEDENCE, self.function("binary", operator)),
-        };
-        let action = BinaryAction::Function(function);
-        Some(BinaryMeaning { precedence, right_associative: false, action })
+            _ => None,
+        })
     }
 
     /// The operator that the item itself defines.

@@ -233,12 +233,49 @@ fn incomplete_texts() {
         let names = Names::new();
         is_incomplete(&Source::new("test", text), &names, &Operators::new(&names))
     };
-    for text in
-        ["1 +", "def f(x)", "def", "(1", "f(1,", "if a then b", "var a = 1,", "for i = 1, i < 3", "1; -"]
-    {
+    for text in [
+        "1 +",
+        "def f(x)",
+        "def",
+        "(1",
+        "f(1,",
+        "if a then b",
+        "var a = 1,",
+        "for i = 1, i < 3",
+        "1; -",
+        "50%",
+        "1\n-",
+        "def binary $ (a b) a $",
+        "def binary $ (a b) a\n1 $",
+        "def unary ~ (x) -x\n~",
+    ] {
         assert!(check(text), "{text}");
     }
-    for text in ["", "1", "var a = 1", "1 + )", "f(1;", "1.2.3 +", "1 = 2 +", "# def", "def f(x) x"] {
+    for text in [
+        "",
+        "1",
+        "var a = 1",
+        "1 + )",
+        "f(1;",
+        "1.2.3 +",
+        "1 = 2 +",
+        "# def",
+        "def f(x) x",
+        "\"hello\"",
+        "'a'",
+        "{1}",
+        "[1]",
+        "sum[1]",
+        "x++",
+        "5!",
+        "5 ! !",
+        "x?",
+        "|3|",
+        "sq(3).",
+        "(1 $ ",
+        ":?",
+        "~",
+    ] {
         assert!(!check(text), "{text}");
     }
 }
