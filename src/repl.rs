@@ -1,10 +1,10 @@
 //! The prompt: what people type, what they are told.
 //!
 //! A [`Session`] takes complete inputs, program text or commands, and answers
-//! on a [`screen`]; it knows no terminal. Two loops feed it: [`editor`] reads
-//! from a terminal with rustyline, [`pipe`] reads lines from anything else,
-//! which makes sessions scriptable and testable. Both use the embedding API
-//! and nothing below it.
+//! on a [`screen`]; it knows no terminal. Three loops feed it: [`editor`] reads
+//! from a terminal with rustyline, [`plain`] from one without cursor movement,
+//! [`pipe`] reads lines from anything else, which makes sessions scriptable and
+//! testable. All use the embedding API and nothing below it.
 
 mod bench;
 mod command;
@@ -18,12 +18,17 @@ pub(crate) mod file;
 mod highlighter;
 mod hinter;
 mod history_file;
+mod indent;
 mod input;
 mod inspect;
+mod keys;
+mod margin;
 mod palette;
 mod pipe;
 mod places;
+mod plain;
 mod plot;
+mod recall;
 pub(crate) mod screen;
 mod session;
 mod svg;
@@ -58,6 +63,15 @@ pub(crate) struct ReplArguments {
     /// terminal would show them
     #[arg(long)]
     transcript: bool,
+    /// Edit with the keys of vi; also by KAL_EDIT_MODE=vi
+    #[arg(long)]
+    vi: bool,
+}
+
+impl ReplArguments {
+    fn has_vi_keys(&self) -> bool {
+        self.vi || std::env::var("KAL_EDIT_MODE").is_ok_and(|mode| mode.eq_ignore_ascii_case("vi"))
+    }
 }
 
 /// Reads inputs and answers them until there are no more.
@@ -88,8 +102,10 @@ pub(crate) fn start(
     }
     session.begin_history();
     let session = Mutex::new(session);
-    if at_terminal {
-        editor::run(&session, changed)
+    if at_terminal && editor::is_possible() {
+        editor::run(arguments, &session, changed)
+    } else if at_terminal {
+        plain::run(&mut session.lock(), &changed)
     } else {
         pipe::run(&mut session.lock(), &changed, arguments.transcript, idle)
     }

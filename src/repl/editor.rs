@@ -3,11 +3,15 @@
 use super::completer::Completion;
 use super::highlighter::Highlight;
 use super::history_file::{self, HistoryFile};
-use super::palette::{PROMPT as PROMPT_COLOR, paint};
-use super::session::{Flow, Session};
-use super::{CONTINUATION, PROMPT, hinter, input, places, watch};
+use super::input::Grammar;
+use super::keys::{self, Keys};
+use super::palette::{FAINT, PROMPT as PROMPT_COLOR, paint};
+use super::recall::Recall;
+use super::session::{Flow, Session, in_editor};
+use super::{PROMPT, ReplArguments, hinter, input, margin, places, watch};
 use crate::cli::Exit;
 use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::{CmdKind, Highlighter};
@@ -15,113 +19,177 @@ use rustyline::hint::Hinter;
 use rustyline::history::{History, MemHistory};
 use rustyline::validate::Validator;
 use rustyline::{
-    ColorMode, CompletionType, Config, Context, Editor, ExternalPrinter, Helper as RustylineHelper,
+    Behavior, ColorMode, CompletionType, Config, Context, EditMode, Editor, ExternalPrinter,
+    Helper as RustylineHelper,
 };
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
+/// Whether the terminal can move its cursor, as editing needs it.
+pub(super) fn is_possible() -> bool {
+    let terminal = std::env::var("TERM").unwrap_or_default();
+    !["", "dumb", "cons25", "emacs"].contains(&terminal.as_str())
+}
+
 /// Answers what is typed until Ctrl-D or `:quit`.
-pub(super) fn run(session: &Mutex<Session<'_>>, changed: Receiver<PathBuf>) -> Exit {
+pub(super) fn run(
+    arguments: &ReplArguments,
+    session: &Mutex<Session<'_>>,
+    changed: Receiver<PathBuf>,
+) -> Exit {
     let _ = session.lock().screen.settle();
-    let history = places::history().map(HistoryFile::new);
-    let mut editor = match editor(session, history.as_ref()) {
-        Ok(editor) => editor,
+    let mut prompt = match Prompt::new(arguments, session) {
+        Ok(prompt) => prompt,
         Err(error) => {
             session.lock().problem(&format!("the terminal cannot be used: {error}"));
             return Exit::Failed;
         }
     };
-    let printer = editor.create_external_printer().ok();
+    let printer = prompt.editor.create_external_printer().ok();
+    let keys = prompt.keys.clone();
     std::thread::scope(|scope| {
         if let Some(printer) = printer {
-            scope.spawn(move || reload(session, &changed, printer));
+            scope.spawn(move || reload(session, &keys, &changed, printer));
         }
-        let exit = prompt(session, &mut editor, history.as_ref());
+        let exit = prompt.run();
         // This ends the thread that waits for changes.
         session.lock().watches.close();
         exit
     })
 }
 
-type PromptEditor<'s, 'c> = Editor<Helper<'s, 'c>, MemHistory>;
-
-fn editor<'s, 'c>(
+/// The line editor and what it works on.
+struct Prompt<'s, 'c> {
     session: &'s Mutex<Session<'c>>,
-    history: Option<&HistoryFile>,
-) -> rustyline::Result<PromptEditor<'s, 'c>> {
-    let has_color = session.lock().reporter.colors().stdout;
-    let config = Config::builder()
+    editor: Editor<Helper<'s, 'c>, Recall>,
+    keys: Arc<Keys>,
+    history: Option<HistoryFile>,
+}
+
+impl<'s, 'c> Prompt<'s, 'c> {
+    fn new(arguments: &ReplArguments, session: &'s Mutex<Session<'c>>) -> rustyline::Result<Self> {
+        let history = places::history().map(HistoryFile::new);
+        let keys = Arc::new(Keys::new(Grammar::of(session.lock().context)));
+        let config = config(arguments)?;
+        let mut entries = MemHistory::with_config(&config);
+        let mut failed = FxHashSet::default();
+        for entry in history.as_ref().map(HistoryFile::entries).unwrap_or_default() {
+            let text = margin::added(&entry.text);
+            if entry.has_failed {
+                failed.insert(text.clone());
+            } else {
+                failed.remove(&text);
+            }
+            entries.add_owned(text)?;
+        }
+        let mut editor = Editor::with_history(config, Recall::new(entries, keys.walk.clone()))?;
+        let has_color = session.lock().reporter.colors().stdout;
+        editor.set_helper(Some(Helper {
+            session,
+            highlight: Highlight::new(has_color),
+            completion: Completion::new(),
+            failed: RefCell::new(failed),
+        }));
+        for (key, action) in keys::bindings(&keys) {
+            editor.bind_sequence(key, action);
+        }
+        Ok(Self { session, editor, keys, history })
+    }
+
+    fn run(&mut self) -> Exit {
+        let mut draft = String::new();
+        loop {
+            self.keys.follow(Grammar::of(self.session.lock().context));
+            let prompt = (PROMPT, self.session.lock().painted(PROMPT_COLOR, PROMPT));
+            let text = match self.editor.readline_with_initial(&prompt, (&draft, "")) {
+                Ok(buffer) => margin::removed(&buffer),
+                Err(ReadlineError::Interrupted) => {
+                    draft.clear();
+                    continue;
+                }
+                Err(ReadlineError::Eof) => return Exit::Fine,
+                Err(error) => {
+                    self.session.lock().problem(&format!("the terminal cannot be read: {error}"));
+                    return Exit::Failed;
+                }
+            };
+            if self.keys.take_wants_editor() {
+                draft = margin::added(&self.edited(text));
+                continue;
+            }
+            draft.clear();
+            match self.answer(&input::without_prompts(&text)) {
+                Flow::Continue => {}
+                Flow::Leave => return Exit::Fine,
+                Flow::BrokenPipe => return Exit::BrokenPipe,
+                Flow::OutOfTime => return Exit::Deadline,
+            }
+        }
+    }
+
+    /// The text as the user's own editor leaves it.
+    fn edited(&self, text: String) -> String {
+        match in_editor(&text) {
+            Ok(edited) => edited.trim_end().to_owned(),
+            Err(trouble) => {
+                self.session.lock().problem(&trouble.to_string());
+                text
+            }
+        }
+    }
+
+    /// Answers an input, which is in the history before it runs.
+    fn answer(&mut self, input: &str) -> Flow {
+        let entry = input.trim_end();
+        let buffer = margin::added(entry);
+        let is_new = !entry.is_empty() && self.editor.add_history_entry(buffer.as_str()).unwrap_or(false);
+        let had_failed = self.failed().is_some_and(|mut failed| failed.remove(&buffer));
+        if is_new || had_failed {
+            self.history.iter().for_each(|history| history.append(entry));
+        }
+        let (flow, has_failed) = {
+            let mut session = self.session.lock();
+            let columns = self.editor.dimensions().map(|(columns, _)| usize::from(columns));
+            session.width = columns.unwrap_or(session.width);
+            session.attempt(input)
+        };
+        if has_failed && !entry.is_empty() {
+            self.failed().map(|mut failed| failed.insert(buffer));
+            self.history.iter().for_each(|history| history.append_failed(entry));
+        }
+        flow
+    }
+
+    fn failed(&self) -> Option<std::cell::RefMut<'_, FxHashSet<String>>> {
+        Some(self.editor.helper()?.failed.borrow_mut())
+    }
+}
+
+fn config(arguments: &ReplArguments) -> rustyline::Result<Config> {
+    // With output to a file, the prompt still belongs on the terminal.
+    let behavior = if std::io::stdout().is_terminal() { Behavior::Stdio } else { Behavior::PreferTerm };
+    Ok(Config::builder()
         .max_history_size(history_file::MOST)?
         .history_ignore_dups(true)?
         .completion_type(CompletionType::List)
-        .color_mode(if has_color { ColorMode::Forced } else { ColorMode::Disabled })
-        .build();
-    let mut entries = MemHistory::with_config(&config);
-    for entry in history.map(HistoryFile::entries).unwrap_or_default() {
-        entries.add_owned(entry)?;
-    }
-    let mut editor = Editor::with_history(config, entries)?;
-    editor.set_helper(Some(Helper {
-        session,
-        highlight: Highlight::default(),
-        completion: Completion::new(),
-    }));
-    Ok(editor)
-}
-
-fn prompt(
-    session: &Mutex<Session<'_>>,
-    editor: &mut PromptEditor<'_, '_>,
-    history: Option<&HistoryFile>,
-) -> Exit {
-    let mut text = String::new();
-    loop {
-        if let Some(helper) = editor.helper_mut() {
-            helper.highlight.follow(&text);
-        }
-        let prompt = if text.is_empty() { PROMPT } else { CONTINUATION };
-        match editor.readline(&(prompt, paint(PROMPT_COLOR, prompt))) {
-            Ok(line) => text.push_str(&line),
-            Err(ReadlineError::Interrupted) => {
-                text.clear();
-                continue;
-            }
-            // What is unfinished is answered: that says what is missing.
-            Err(ReadlineError::Eof) if !text.is_empty() => {}
-            Err(ReadlineError::Eof) => return Exit::Fine,
-            Err(error) => {
-                session.lock().problem(&format!("the terminal cannot be read: {error}"));
-                return Exit::Failed;
-            }
-        }
-        let complete = input::without_prompts(&text);
-        let mut session = session.lock();
-        if !text.ends_with('\n') && session.is_incomplete(&complete) {
-            text.push('\n');
-            continue;
-        }
-        text.clear();
-        remember(editor, history, complete.trim_end());
-        session.width = editor.dimensions().map_or(session.width, |(columns, _)| usize::from(columns));
-        match session.answer(&complete) {
-            Flow::Continue => {}
-            Flow::Leave => return Exit::Fine,
-            Flow::BrokenPipe => return Exit::BrokenPipe,
-            Flow::OutOfTime => return Exit::Deadline,
-        }
-    }
-}
-
-fn remember(editor: &mut PromptEditor<'_, '_>, history: Option<&HistoryFile>, entry: &str) {
-    let is_new = !entry.is_empty() && editor.add_history_entry(entry).unwrap_or(false);
-    if let (true, Some(history)) = (is_new, history) {
-        history.append(entry);
-    }
+        .edit_mode(if arguments.has_vi_keys() { EditMode::Vi } else { EditMode::Emacs })
+        // The highlighter is needed without colours, too: for margins.
+        .color_mode(ColorMode::Forced)
+        .behavior(behavior)
+        .build())
 }
 
 /// Loads watched files again when they change, while the prompt waits.
-fn reload(session: &Mutex<Session<'_>>, changed: &Receiver<PathBuf>, mut printer: impl ExternalPrinter) {
+fn reload(
+    session: &Mutex<Session<'_>>,
+    keys: &Keys,
+    changed: &Receiver<PathBuf>,
+    mut printer: impl ExternalPrinter,
+) {
     while let Some(paths) = watch::next_changes(changed) {
         let mut session = session.lock();
         let said = session.screen.clone();
@@ -130,6 +198,7 @@ fn reload(session: &Mutex<Session<'_>>, changed: &Receiver<PathBuf>, mut printer
         let before = session.reporter.redirect(Some(Box::new(move |text| lines.line(text))));
         watch::reload(&mut session, &paths);
         session.reporter.redirect(before);
+        keys.follow(Grammar::of(session.context));
         let said = said.release();
         drop(session);
         if !said.is_empty() {
@@ -143,11 +212,13 @@ struct Helper<'s, 'c> {
     session: &'s Mutex<Session<'c>>,
     highlight: Highlight,
     completion: Completion,
+    /// The entries of the history that failed when they were last run.
+    failed: RefCell<FxHashSet<String>>,
 }
 
 impl RustylineHelper for Helper<'_, '_> {}
 
-/// The parser says whether an input is complete, between lines.
+/// Enter looks by itself whether an input is complete.
 impl Validator for Helper<'_, '_> {}
 
 impl Highlighter for Helper<'_, '_> {
@@ -158,12 +229,12 @@ impl Highlighter for Helper<'_, '_> {
     }
 
     fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
-        Cow::Owned(paint(super::palette::FAINT, hint))
+        if self.highlight.has_color() { Cow::Owned(paint(FAINT, hint)) } else { Cow::Borrowed(hint) }
     }
 
     fn highlight_char(&self, line: &str, _pos: usize, kind: CmdKind) -> bool {
         self.highlight.note(kind);
-        line.len() <= Highlight::LONGEST_WHILE_TYPING
+        self.highlight.is_drawn_while_typing(line)
     }
 }
 
@@ -182,7 +253,11 @@ impl Hinter for Helper<'_, '_> {
     type Hint = hinter::Hint;
 
     fn hint(&self, line: &str, pos: usize, context: &Context<'_>) -> Option<hinter::Hint> {
-        hinter::from_history(line, pos, context)
-            .or_else(|| hinter::from_signature(line, pos, self.session.try_lock()?.context))
+        if pos < line.len() {
+            return None;
+        }
+        hinter::way_out(line)
+            .or_else(|| hinter::from_signature(line, self.session.try_lock()?.context))
+            .or_else(|| hinter::from_history(line, context, &self.failed.borrow()))
     }
 }

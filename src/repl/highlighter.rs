@@ -1,9 +1,10 @@
 //! Colours for what is being typed, by the program's own lexer.
 
-use super::command;
+use super::margin::MARGIN;
 use super::palette::{
-    COMMAND, FAINT, KEYWORD, KNOWN, MATCH, MISMATCH, NEW, NUMBER, OPERATOR, UNKNOWN, paint,
+    COMMAND, FAINT, KEYWORD, KNOWN, MATCH, MISMATCH, NEW, NUMBER, OPERATOR, PROMPT, UNKNOWN, paint,
 };
+use super::{CONTINUATION, command};
 use crate::syntax::token::Terminal;
 use logos::Logos;
 use rustyline::highlight::CmdKind;
@@ -12,13 +13,9 @@ use std::cell::Cell;
 use std::ops::Range;
 
 /// Colours lines; remembers whether the line is still being edited.
-#[derive(Default)]
 pub(super) struct Highlight {
+    has_color: bool,
     is_final: Cell<bool>,
-    /// The functions that the lines before this one begin to define.
-    begun: Vec<String>,
-    /// How many brackets they leave open.
-    open: usize,
 }
 
 /// One piece of a line: where it stands and its colour.
@@ -26,19 +23,25 @@ type Piece = (Range<usize>, Option<&'static str>);
 
 impl Highlight {
     /// A longer line is not drawn anew at every key.
-    pub(super) const LONGEST_WHILE_TYPING: usize = 400;
+    const LONGEST_WHILE_TYPING: usize = 400;
+    /// Several rows are, up to this length: keys join and split them.
+    const LONGEST_ROWS_WHILE_TYPING: usize = 10_000;
     /// A row that is longer on average has no colours.
     const LONGEST_ROW: usize = 4000;
 
-    /// The lines before the one that will be edited.
-    pub(super) fn follow(&mut self, lines: &str) {
-        let tokens = tokens(lines);
-        self.begun = defined(lines, &tokens).map(str::to_owned).collect();
-        self.open = tokens.iter().fold(0, |open, (_, terminal)| match terminal {
-            Some(Terminal::LeftParenthesis) => open + 1,
-            Some(Terminal::RightParenthesis) => open.saturating_sub(1),
-            _ => open,
-        });
+    pub(super) fn new(has_color: bool) -> Self {
+        Self { has_color, is_final: Cell::new(false) }
+    }
+
+    pub(super) fn has_color(&self) -> bool {
+        self.has_color
+    }
+
+    /// Whether a line is drawn anew at every key.
+    pub(super) fn is_drawn_while_typing(&self, line: &str) -> bool {
+        let longest =
+            if line.contains('\n') { Self::LONGEST_ROWS_WHILE_TYPING } else { Self::LONGEST_WHILE_TYPING };
+        line.len() <= longest
     }
 
     /// The editor says why it will draw next.
@@ -46,7 +49,8 @@ impl Highlight {
         self.is_final.set(kind == CmdKind::ForcedRefresh);
     }
 
-    /// The line with colours; `is_function` says which names can be called.
+    /// The line with colours, and with prompts for margins; `is_function` says
+    /// which names can be called.
     pub(super) fn line<'l>(
         &self,
         line: &'l str,
@@ -56,24 +60,37 @@ impl Highlight {
         if line.len() / (1 + line.matches('\n').count()) > Self::LONGEST_ROW {
             return Cow::Borrowed(line);
         }
-        let cursor = (!self.is_final.get()).then_some(pos);
-        let (head, code) = command_head(line);
-        let mut painted = head;
-        let tokens = tokens(&line[code..]);
-        let brackets = brackets(&tokens, self.open, cursor.and_then(|pos| pos.checked_sub(code)));
-        let own: Vec<&str> = defined(&line[code..], &tokens).collect();
-        let is_known = |name: &str| {
-            own.contains(&name) || self.begun.iter().any(|begun| begun == name) || is_function(name)
-        };
-        let pieces = pieces(&line[code..], &tokens, is_known);
-        for ((span, color), bracket) in pieces.into_iter().zip(brackets) {
-            let text = &line[code..][span];
-            match bracket.or(color) {
-                Some(color) => painted.push_str(&paint(color, text)),
-                None => painted.push_str(text),
-            }
+        if !self.has_color {
+            return Cow::Owned(line.replace(MARGIN, CONTINUATION));
         }
-        Cow::Owned(painted)
+        let cursor = (!self.is_final.get()).then_some(pos);
+        Cow::Owned(painted(line, cursor, is_function).replace(MARGIN, &paint(PROMPT, CONTINUATION)))
+    }
+}
+
+fn painted(line: &str, cursor: Option<usize>, is_function: impl Fn(&str) -> bool) -> String {
+    let (mut painted, code) = command_head(line);
+    let tokens = tokens(&line[code..]);
+    let brackets = brackets(&tokens, cursor.and_then(|pos| pos.checked_sub(code)));
+    let own: Vec<&str> = defined(&line[code..], &tokens).collect();
+    let is_known = |name: &str| own.contains(&name) || is_function(name);
+    let pieces = pieces(&line[code..], &tokens, is_known);
+    for ((span, color), bracket) in pieces.into_iter().zip(brackets) {
+        let text = &line[code..][span];
+        match bracket.or(color) {
+            // A comment may be followed by a margin, which has a colour of its own.
+            Some(color) => text.split_inclusive('\n').for_each(|row| painted.push_str(&in_row(color, row))),
+            None => painted.push_str(text),
+        }
+    }
+    painted
+}
+
+/// A part of a row in a colour, without the margin before it.
+fn in_row(color: &str, row: &str) -> String {
+    match row.strip_prefix(MARGIN) {
+        Some(rest) => MARGIN.to_owned() + &paint(color, rest),
+        None => paint(color, row),
     }
 }
 
@@ -152,12 +169,8 @@ fn pieces(
 }
 
 /// The colours of brackets: the one at the cursor and its partner, and those
-/// that close nothing; `outer` were open before.
-fn brackets(
-    tokens: &[(Range<usize>, Option<Terminal>)],
-    mut outer: usize,
-    cursor: Option<usize>,
-) -> Vec<Option<&'static str>> {
+/// that close nothing.
+fn brackets(tokens: &[(Range<usize>, Option<Terminal>)], cursor: Option<usize>) -> Vec<Option<&'static str>> {
     let mut colors = vec![None; tokens.len()];
     let mut open: Vec<usize> = Vec::new();
     let is_at = |token: usize| {
@@ -173,7 +186,6 @@ fn brackets(
                     colors[index] = Some(MATCH);
                 }
                 Some(_) => {}
-                None if outer > 0 => outer -= 1,
                 None => colors[index] = Some(MISMATCH),
             },
             _ => {}
@@ -187,8 +199,7 @@ mod tests {
     use super::*;
 
     fn painted(line: &str, pos: usize) -> String {
-        let highlight = Highlight::default();
-        highlight.line(line, pos, |name| name == "known").into_owned()
+        Highlight::new(true).line(line, pos, |name| name == "known").into_owned()
     }
 
     fn plain(text: &str) -> String {
@@ -213,12 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn brackets_of_earlier_lines_are_closed() {
-        let mut highlight = Highlight::default();
-        highlight.follow("f(1, (2");
-        let painted = highlight.line(")))", 0, |_| true);
-        assert_eq!(painted.matches(MISMATCH).count(), 1);
-        assert!(painted.starts_with("))\x1b["), "{painted}");
+    fn prompts_are_drawn_for_margins() {
+        let line = format!("f(1, # (\n{MARGIN}2)\n{MARGIN}# )\n{MARGIN}# )");
+        let drawn = "f(1, # (\n...> 2)\n...> # )\n...> # )";
+        assert_eq!(plain(&painted(&line, 0)), drawn);
+        assert_eq!(Highlight::new(false).line(&line, 0, |_| true), drawn);
     }
 
     #[test]

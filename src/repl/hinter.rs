@@ -1,12 +1,20 @@
 //! Hints: what could follow at the end of the line, in a quiet colour.
 
+use super::input;
 use crate::context::Context;
+use rustc_hash::FxHashSet;
 use rustyline::history::SearchDirection;
 
-/// A hint; one from the history can be accepted with the right arrow.
+/// A hint; one from the history can be accepted.
 pub(super) struct Hint {
     text: String,
     can_be_accepted: bool,
+}
+
+impl Hint {
+    fn to_read(text: impl Into<String>) -> Self {
+        Self { text: text.into(), can_be_accepted: false }
+    }
 }
 
 impl rustyline::hint::Hint for Hint {
@@ -19,32 +27,38 @@ impl rustyline::hint::Hint for Hint {
     }
 }
 
-/// The rest of the latest entry that begins with the line.
-pub(super) fn from_history(line: &str, pos: usize, context: &rustyline::Context<'_>) -> Option<Hint> {
-    if line.trim().is_empty() || pos < line.len() || line.len() > 200 {
+/// The rest of the latest entry that begins with the line and did not fail.
+pub(super) fn from_history(
+    line: &str,
+    context: &rustyline::Context<'_>,
+    failed: &FxHashSet<String>,
+) -> Option<Hint> {
+    if line.trim().is_empty() || line.len() > 200 {
         return None;
     }
     let history = context.history();
-    let mut start = context.history_index().min(history.len()).checked_sub(1)?;
-    loop {
-        let found = history.starts_with(line, start, SearchDirection::Reverse).ok()??;
-        let rest = &found.entry[line.len()..];
-        if !rest.is_empty() && !rest.contains('\n') {
-            return Some(Hint { text: rest.to_owned(), can_be_accepted: true });
-        }
-        start = found.idx.checked_sub(1)?;
-    }
+    let latest = context.history_index().min(history.len());
+    (0..latest).rev().find_map(|index| {
+        let found = history.get(index, SearchDirection::Reverse).ok()??;
+        let rest = found.entry.strip_prefix(line)?;
+        let fits = !rest.is_empty() && !rest.contains('\n') && !failed.contains(&*found.entry);
+        fits.then(|| Hint { text: rest.to_owned(), can_be_accepted: true })
+    })
 }
 
 /// The parameters of the function whose call has just been opened.
-pub(super) fn from_signature(line: &str, pos: usize, context: &Context) -> Option<Hint> {
-    if pos < line.len() {
-        return None;
-    }
+pub(super) fn from_signature(line: &str, context: &Context) -> Option<Hint> {
     let before = line.strip_suffix('(')?;
     let start = before.rfind(|character: char| !(character.is_alphanumeric() || character == '_'));
     let name = &before[start.map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8))..];
     let signature = context.signature(name)?;
     let (_, parameters) = signature.split_once('(')?;
-    Some(Hint { text: parameters.replace(' ', ", "), can_be_accepted: false })
+    Some(Hint::to_read(parameters.replace(' ', ", ")))
+}
+
+/// How to get out of an input that goes on and on.
+pub(super) fn way_out(line: &str) -> Option<Hint> {
+    let is_second = line.matches('\n').count() > 1;
+    (is_second && input::ends_with_empty_row(line))
+        .then(|| Hint::to_read("an empty line ends the input, Ctrl-C cancels it"))
 }

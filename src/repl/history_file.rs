@@ -1,8 +1,9 @@
 //! The history of all sessions, on disk.
 //!
-//! One entry a line, with line feeds and backslashes escaped. Sessions append
-//! to it as they go, under a lock, so several can run at once; the first to
-//! find it too long replaces it by its end.
+//! One entry a line, with line feeds and backslashes escaped. An entry that
+//! failed follows once more, after a mark. Sessions append to the file as they
+//! go, under a lock, so several can run at once; the first to find it too long
+//! replaces it by its end.
 
 use super::file::write_atomically;
 use std::fs::{self, File, OpenOptions};
@@ -13,6 +14,17 @@ use std::path::{Path, PathBuf};
 pub(super) const MOST: usize = 10_000;
 /// The file is cut when it has grown by so many.
 const SLACK: usize = 1_000;
+
+/// Stands before an entry that failed; escaping makes no such beginning.
+const FAILED: &str = "\\!";
+
+/// One input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    pub(super) text: String,
+    /// Whether it failed when it ran.
+    pub(super) has_failed: bool,
+}
 
 /// The file. Every failure is silent: a session without history is better
 /// than none.
@@ -26,7 +38,7 @@ impl HistoryFile {
     }
 
     /// The entries, oldest first.
-    pub(super) fn entries(&self) -> Vec<String> {
+    pub(super) fn entries(&self) -> Vec<Entry> {
         let Ok(bytes) = fs::read(&self.path) else { return Vec::new() };
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
@@ -34,18 +46,23 @@ impl HistoryFile {
         if excess > SLACK {
             let _ = self.cut();
         }
-        lines[excess..].iter().map(|line| unescaped(line)).collect()
+        lines[excess..].iter().map(|line| Entry::of(line)).collect()
     }
 
     /// Adds an entry.
     pub(super) fn append(&self, entry: &str) {
-        let _ = self.try_append(entry);
+        let _ = self.try_append("", entry);
     }
 
-    fn try_append(&self, entry: &str) -> io::Result<()> {
+    /// Notes that an entry, which was added before, has failed.
+    pub(super) fn append_failed(&self, entry: &str) {
+        let _ = self.try_append(FAILED, entry);
+    }
+
+    fn try_append(&self, mark: &str, entry: &str) -> io::Result<()> {
         let _lock = self.lock()?;
         let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
-        file.write_all(format!("{}\n", escaped(entry)).as_bytes())
+        file.write_all(format!("{mark}{}\n", escaped(entry)).as_bytes())
     }
 
     fn cut(&self) -> io::Result<()> {
@@ -71,6 +88,15 @@ impl HistoryFile {
         let lock = OpenOptions::new().create(true).append(true).open(lock_path(&self.path))?;
         lock.lock()?;
         Ok(lock)
+    }
+}
+
+impl Entry {
+    fn of(line: &str) -> Self {
+        match line.strip_prefix(FAILED) {
+            Some(text) => Self { text: unescaped(text), has_failed: true },
+            None => Self { text: unescaped(line), has_failed: false },
+        }
     }
 }
 
@@ -111,7 +137,11 @@ mod tests {
         one.append("def f(x)\n  x \\ 2");
         other.append("1");
         one.append("2");
-        assert_eq!(one.entries(), ["def f(x)\n  x \\ 2", "1", "2"]);
+        one.append_failed("\\!2");
+        let entries = other.entries().into_iter();
+        let read: Vec<(String, bool)> = entries.map(|entry| (entry.text, entry.has_failed)).collect();
+        let wanted = [("def f(x)\n  x \\ 2", false), ("1", false), ("2", false), ("\\!2", true)];
+        assert_eq!(read, wanted.map(|(text, has_failed)| (text.to_owned(), has_failed)));
         let many: String = (0..MOST + SLACK + 10).map(|number| format!("{number}\n")).collect();
         fs::write(&one.path, many).unwrap();
         assert_eq!(other.entries().len(), MOST);

@@ -2,7 +2,9 @@
 
 use super::{CONTINUATION, PROMPT, command};
 use crate::context::Context;
+use crate::engine::Engine;
 use crate::source::Source;
+use crate::syntax::operator::Operators;
 
 /// The program text or command in what was typed: pasted transcripts lose
 /// their prompts and the answers between them.
@@ -21,20 +23,50 @@ pub(super) fn without_prompts(text: &str) -> String {
     inputs.join("\n")
 }
 
+/// What decides whether an input is complete, apart from the session.
+pub(super) struct Grammar {
+    engine: Engine,
+    operators: Operators,
+}
+
+impl Grammar {
+    /// The grammar of a context as it is now.
+    pub(super) fn of(context: &Context) -> Self {
+        Self { engine: context.engine().clone(), operators: context.operators().clone() }
+    }
+
+    /// Returns what [`is_incomplete`] does.
+    pub(super) fn is_incomplete(&self, text: &str) -> bool {
+        is_unfinished(text, |source| {
+            crate::syntax::parser::is_incomplete(source, self.engine.names(), &self.operators)
+        })
+    }
+}
+
 /// Whether more has to be typed before the text can be run: the parser says
 /// so, and documentation waits for what it documents.
 pub(super) fn is_incomplete(context: &Context, text: &str) -> bool {
+    is_unfinished(text, |source| context.is_incomplete(source))
+}
+
+fn is_unfinished(text: &str, is_incomplete: impl Fn(&Source) -> bool) -> bool {
     match command::split(text) {
         Some((name, arguments)) => {
             command::find(name).is_ok_and(command::Command::takes_code)
                 && arguments.contains(|character: char| character.is_alphanumeric() || character == '(')
-                && context.is_incomplete(&Source::new("", arguments))
+                && is_incomplete(&Source::new("", arguments))
         }
         None => {
-            context.is_incomplete(&Source::new("", text))
+            is_incomplete(&Source::new("", text))
                 || (text.trim_start().starts_with("##") && text.lines().all(is_comment))
         }
     }
+}
+
+/// Whether the last row of several is empty: what is unfinished is to be
+/// answered as it is.
+pub(super) fn ends_with_empty_row(text: &str) -> bool {
+    text.rsplit_once('\n').is_some_and(|(_, row)| row.trim().is_empty())
 }
 
 fn is_comment(line: &str) -> bool {

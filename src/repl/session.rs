@@ -54,7 +54,8 @@ pub(super) struct Session<'c> {
     pub(super) width: usize,
     /// The file that `:reload` runs again.
     loaded: Option<PathBuf>,
-    failed: bool,
+    /// The number of failures so far.
+    failures: usize,
     is_out_of_time: bool,
     /// Whether prompts and inputs are printed, too.
     pub(super) is_transcript: bool,
@@ -95,7 +96,7 @@ impl<'c> Session<'c> {
             watches,
             width,
             loaded: None,
-            failed: false,
+            failures: 0,
             is_out_of_time: false,
             is_transcript: false,
         };
@@ -155,9 +156,16 @@ impl<'c> Session<'c> {
         Flow::Continue
     }
 
+    /// Answers a complete input; returns also whether any of it failed.
+    pub(super) fn attempt(&mut self, text: &str) -> (Flow, bool) {
+        let before = self.failures;
+        let flow = self.answer(text);
+        (flow, self.failures > before)
+    }
+
     /// Whether anything has failed so far.
     pub(super) fn has_failed(&self) -> bool {
-        self.failed
+        self.failures > 0
     }
 
     fn command(&mut self, name: &str, arguments: &str) -> Flow {
@@ -208,7 +216,7 @@ impl<'c> Session<'c> {
             Feedback::Each => self.context.run(source, &mut each),
             Feedback::Count => self.context.update(source, &mut each),
         };
-        self.failed |= tally.failed > 0;
+        self.failures += tally.failed;
         tally
     }
 
@@ -222,13 +230,13 @@ impl<'c> Session<'c> {
 
     /// Tells a problem, after what was printed before it.
     pub(super) fn problem(&mut self, message: &str) {
-        self.failed = true;
+        self.failures += 1;
         let _ = self.screen.settle();
         self.reporter.problem(message);
     }
 
     fn error(&mut self, error: &Error) {
-        self.failed = true;
+        self.failures += 1;
         self.is_out_of_time |= is_out_of_time(error);
         self.screen.make_way(error);
         self.reporter.error(error);
@@ -236,7 +244,12 @@ impl<'c> Session<'c> {
 
     /// A text in a quiet colour.
     pub(super) fn faint(&self, text: &str) -> String {
-        if self.reporter.colors().stdout { paint(FAINT, text) } else { text.to_owned() }
+        self.painted(FAINT, text)
+    }
+
+    /// A text in a colour, where colours are shown.
+    pub(super) fn painted(&self, color: &str, text: &str) -> String {
+        if self.reporter.colors().stdout { paint(color, text) } else { text.to_owned() }
     }
 
     fn declare_ans(&mut self) {
@@ -392,7 +405,7 @@ fn editable(context: &Context, name: &str) -> String {
 }
 
 /// Lets the user change a text in the editor of their choice.
-fn in_editor(text: &str) -> Result<String, Trouble> {
+pub(super) fn in_editor(text: &str) -> Result<String, Trouble> {
     let path = std::env::temp_dir().join(format!("kal-edit-{}.kal", std::process::id()));
     let result = edit_file(&path, text);
     let _ = std::fs::remove_file(&path);
