@@ -42,7 +42,8 @@ fn overview() -> String {
             text += &format!("  {head:width$}  {}\n", command.help);
         }
     }
-    text.push_str("The beginning of a name will do. `ans` is the last value.");
+    text.push_str("The beginning of a name will do. `ans` is the last value.\n");
+    text.push_str("An empty line ends an unfinished input, Ctrl-C cancels it.");
     text
 }
 
