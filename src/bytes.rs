@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
 
     /// Reads so many bytes.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Damage> {
-        let bytes = self.rest().get(..count).ok_or(self.damage("it ends too early"))?;
+        let bytes = self.rest().get(..count).ok_or(self.damage("unexpected end"))?;
         self.at += count;
         Ok(bytes)
     }
@@ -124,16 +124,16 @@ impl<'a> Reader<'a> {
             if byte < 0x80 {
                 let is_shortest = byte > 0 || shift == 7;
                 let number = u32::try_from(number).ok().filter(|_| is_shortest);
-                return number.ok_or(self.damage("a number is written wrongly"));
+                return number.ok_or(self.damage("malformed number"));
             }
-            self.expect(shift < 35, "a number is too long")?;
+            self.expect(shift < 35, "number too long")?;
         }
     }
 
     /// Reads how many things follow, each of at least one byte.
     pub fn count(&mut self) -> Result<usize, Damage> {
         let count = self.number()? as usize;
-        self.expect(count <= self.rest().len(), "more is announced than follows")?;
+        self.expect(count <= self.rest().len(), "too few bytes")?;
         Ok(count)
     }
 
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
     pub fn text(&mut self) -> Result<&'a str, Damage> {
         let count = self.count()?;
         let bytes = self.bytes(count)?;
-        std::str::from_utf8(bytes).map_err(|_| self.damage("a text is not UTF-8"))
+        std::str::from_utf8(bytes).map_err(|_| self.damage("source is not UTF-8"))
     }
 }
 

@@ -220,7 +220,13 @@ impl Context {
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
             let limits = parser::Limits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits);
+            let mut refused = false;
             while let Some(item) = self.parsing(|context| context.next_item(&mut parser)) {
+                // What goes on after a mistake on its line belongs to the mistake.
+                if refused && parser.runs_on() {
+                    continue;
+                }
+                refused = item.is_err();
                 let outcome = self.begin_item(limit.as_deref()).and(item);
                 let outcome = outcome.and_then(|item| self.item(item, known));
                 each(self, outcome)?;
@@ -368,6 +374,11 @@ impl Context {
         draft.diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect()
     }
 
+    /// What is probably not meant in a text that follows the grammar.
+    pub(crate) fn lints(&self, source: &Source) -> Vec<Diagnostic> {
+        parser::lints(source, self.engine.names(), Operators::clone(&self.operators))
+    }
+
     fn item(&mut self, item: sema::Item, known: Known) -> Result<Outcome, Error> {
         match item {
             sema::Item::Definition(function, fixity) => match known {
@@ -393,7 +404,8 @@ impl Context {
             let text = self.engine.names().text(name);
             let message = format!("`{text}` can be called by compiled code only");
             let error = Diagnostic::error(Code::Unsupported, &place.source, place.span, message);
-            return Err(Error::Invalid(vec![error.with_help("run the program without --interpret")]));
+            let error = error.with_note("compiled code only").with_help("run the program without --interpret");
+            return Err(Error::Invalid(vec![error]));
         }
         Ok(Outcome::Extern)
     }
@@ -407,7 +419,7 @@ impl Context {
         if self.machine.binding(function.name).is_none() && self.machine.definitions() >= most {
             let message = format!("no more than {most} definitions are allowed");
             let diagnostic = Diagnostic::error(Code::TooMany, &function.source, function.name_span, message);
-            return Err(Error::Invalid(vec![diagnostic]));
+            return Err(Error::Invalid(vec![diagnostic.with_note("one definition too many")]));
         }
         let before = self.binding_of(function.name);
         let reading = Reading { operators: self.operators.clone(), fixity };

@@ -14,7 +14,7 @@ pub mod visible;
 /// Declares [`Code`] with its number, its one-line meaning and the list of all.
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $number:literal;)+) => {
-        /// The kind of a mistake. Shown as `E0101`.
+        /// The kind of a mistake. Shown as `E0101`, or `W0401` for a lint.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum Code { $($(#[doc = $doc])+ $name),+ }
 
@@ -30,6 +30,11 @@ macro_rules! codes {
             /// Whether the text does not follow the grammar.
             pub fn is_syntax(self) -> bool {
                 self.number() < 200
+            }
+
+            /// Whether it is only ever a warning about what is allowed.
+            pub fn is_lint(self) -> bool {
+                self.number() >= 400
             }
 
             /// What the code means, in one or more lines.
@@ -95,12 +100,23 @@ codes! {
     CompileFailure = 307;
     /// The fuel is used up.
     OutOfFuel = 308;
+
+    /// An assignment where a condition is wanted, such as `if x = 0`.
+    AssignedCondition = 401;
+    /// An item that begins on the line of another without a `;` between them.
+    RunOnItem = 402;
+    /// A parameter that the body does not use.
+    UnusedParameter = 403;
+    /// A definition that takes an unindented next line as its body.
+    SwallowedLine = 404;
+    /// Comparisons in a chain, such as `1 < 2 < 3`.
+    ChainedComparison = 405;
 }
 
 impl fmt::Display for Code {
-    /// `E0101`
+    /// `E0101`; `W0401` for a lint.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "E{:04}", self.number())
+        write!(f, "{}{:04}", if self.is_lint() { 'W' } else { 'E' }, self.number())
     }
 }
 

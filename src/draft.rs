@@ -2,14 +2,18 @@
 //!
 //! `kal check` and `kal emit` look at programs without running them. A draft
 //! takes the items in order, as a context would, and lets definitions,
-//! variables and operators come into force, but evaluates nothing.
+//! variables and operators come into force, but evaluates nothing. Of what
+//! would happen in a run it tells what is certain (`draft::certain`).
 
-use crate::diagnostic::{Code, Diagnostic};
+mod certain;
+
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, EXPRESSION, Function};
 use crate::sema::{self, Environment, arguments};
 use crate::source::Source;
+use crate::syntax::lint;
 use crate::syntax::lexer::{LONGEST_SOURCE, Pieces};
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, Parser};
@@ -33,6 +37,9 @@ pub(crate) struct Draft<'a> {
     pub(crate) items: Vec<sema::Item>,
     /// Everything wrong, in the order of the text.
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// What is right and probably means something else, in the order of the
+    /// text.
+    pub(crate) lints: Vec<Diagnostic>,
 }
 
 /// The symbols of the functions of a text in emitted code: `f$impl` for what `f`
@@ -85,6 +92,7 @@ impl<'a> Draft<'a> {
             compiled: Vec::new(),
             items: Vec::new(),
             diagnostics: Vec::new(),
+            lints: Vec::new(),
         }
     }
 
@@ -108,6 +116,20 @@ impl<'a> Draft<'a> {
         functions().zip(symbols(functions(), self.names)).collect()
     }
 
+    /// Everything there is to say about the text, in its order: mistakes,
+    /// failures that are certain, and warnings.
+    pub(crate) fn findings(&self) -> Vec<Diagnostic> {
+        let place = |diagnostic: &Diagnostic| diagnostic.labels.first().map(|label| label.span.start);
+        let mut findings = self.certain_failures();
+        let certain: Vec<_> = findings.iter().map(place).collect();
+        let others = self.diagnostics.iter().filter(|other| {
+            other.severity == Severity::Error || !certain.contains(&place(other))
+        });
+        findings.extend(others.chain(&self.lints).cloned());
+        findings.sort_by_key(place);
+        findings
+    }
+
     fn pieces(&mut self, pieces: Pieces<'_>, limits: Limits, mut operators: Operators) {
         for tokens in pieces {
             self.items(Parser::new(&tokens, self.names, limits), &mut operators);
@@ -115,8 +137,19 @@ impl<'a> Draft<'a> {
     }
 
     fn items(&mut self, mut parser: Parser<'_>, operators: &mut Operators) {
+        let mut refused = false;
         while let Some(item) = parser.next_item(operators) {
-            let checked = item.map_err(|errors| errors.diagnostics).and_then(|item| sema::check(&item, self));
+            // What goes on after a mistake on its line belongs to the mistake.
+            if refused && parser.runs_on() {
+                continue;
+            }
+            let checked = item.map_err(|errors| errors.diagnostics).and_then(|item| {
+                let checked = sema::check(&item, self)?;
+                self.lints.extend(lint::lints(&item, parser.runs_on(), self.names));
+                self.lints.extend(lint::unused_parameters(&item, self.names));
+                Ok(checked)
+            });
+            refused = checked.is_err();
             self.items.extend(checked.as_ref().ok().cloned());
             match checked {
                 Ok(sema::Item::Definition(function, fixity)) => {
@@ -159,8 +192,9 @@ impl<'a> Draft<'a> {
             Some(known) if known.arity() == callee.arity => None,
             Some(known) => {
                 let takes = arguments(known.arity() as usize);
-                let message = format!("`{text}` takes {takes} in the end, not {}", callee.arity);
-                Some(warning(Code::StaleCall, message)?.with_label(
+                let message = format!("by the end of the file `{text}` takes {takes}, not {}", callee.arity);
+                let passed = format!("called with {}", arguments(callee.arity as usize));
+                Some(warning(Code::StaleCall, message)?.with_note(passed).with_label(
                     &known.source,
                     known.name_span,
                     "its last definition",
@@ -169,7 +203,7 @@ impl<'a> Draft<'a> {
             None if self.hosts.get(callee.name).is_some() => None,
             None if self.outer.is_some_and(|outer| outer.function(callee.name).is_some()) => None,
             None if self.externs.contains_key(&callee.name) => None,
-            None => warning(Code::UndefinedFunction, format!("`{text}` is called but never defined")),
+            None => Some(self.never_defined(caller, callee).as_warning()),
         }
     }
 }

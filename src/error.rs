@@ -2,7 +2,7 @@
 
 use crate::bytes::Damage;
 use crate::diagnostic::suggest::nearest;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Label};
 use crate::failure::{Calls, Failure, Stopped, Trace};
 use crate::host::Intrinsic;
 use crate::name::{Name, Names};
@@ -50,7 +50,7 @@ pub enum Error {
     #[error("this function belongs to another engine")]
     OtherEngine,
     /// The bytes are no stored program, or a damaged one.
-    #[error("this is no stored program that can be run: {0}")]
+    #[error("not a valid stored program: {0}")]
     Damaged(#[from] Damage),
     /// The engine could not be set up, or the system refused a resource.
     #[error("{0}")]
@@ -80,7 +80,7 @@ impl Error {
 }
 
 fn first(diagnostics: &[Diagnostic]) -> &str {
-    diagnostics.first().map_or("the text was refused", |diagnostic| &diagnostic.message)
+    diagnostics.first().map_or("the source was refused", |diagnostic| &diagnostic.message)
 }
 
 /// How a failure is told: the names in it, and what else is defined.
@@ -97,7 +97,7 @@ impl Teller<'_> {
         let Trace { inner, omitted, outer } = &stopped.trace;
         if let (true, Some(innermost)) = (diagnostic.labels.is_empty(), inner.first()) {
             let function = &innermost.function;
-            diagnostic = diagnostic.with_label(&function.source, function.name_span, "in this call");
+            diagnostic = diagnostic.with_label(&function.source, function.name_span, self.running(function));
         }
         // One call alone is the place that is shown anyway.
         if inner.len() + outer.len() > 1 || inner.first().is_some_and(|calls| calls.count > 1) {
@@ -107,6 +107,13 @@ impl Teller<'_> {
                 inner.chain(omitted).chain(outer.iter().map(|calls| self.describe_calls(calls))).collect();
         }
         diagnostic
+    }
+
+    fn running(&self, function: &Function) -> &'static str {
+        match self.names.text(function.name) {
+            EXPRESSION => "while evaluating this",
+            _ => "while running this function",
+        }
     }
 
     /// `fib(n) × 48,211`
@@ -158,6 +165,7 @@ impl Teller<'_> {
                 let what = self.describe(function);
                 let message = format!("{what} cannot be compiled: {message}");
                 Diagnostic::error(Code::CompileFailure, &function.source, function.name_span, message)
+                    .with_note("this function")
             }
             Failure::TooMany(what) => nowhere(Code::TooMany, format!("there are too many {what}")),
             Failure::System(message) => {
@@ -183,6 +191,10 @@ impl Teller<'_> {
             caller,
             &format!("`{text}`, which is not defined"),
         );
+        let call = diagnostic.labels.first().filter(|_| caller.is_some());
+        if let Some(line) = call.and_then(|call| defined_after(text, call)) {
+            return diagnostic.with_help(format!("`{text}` is defined only later, on line {line}"));
+        }
         let functions = (self.functions)();
         match nearest(text, functions.iter().map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
@@ -201,7 +213,7 @@ impl Teller<'_> {
     fn stale(&self, callee: &Arc<Function>, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
         let text = self.names.text(callee.name);
         let takes = arguments(callee.arity() as usize);
-        let problem = format!("`{text}` with {passed}, but it takes {takes}");
+        let problem = format!("`{text}` with {}, but `{text}` takes {}", arguments(passed as usize), callee.arity());
         self.call(Code::StaleCall, callee.name, passed, caller, &problem).with_label(
             &callee.source,
             callee.name_span,
@@ -227,7 +239,7 @@ impl Teller<'_> {
         };
         let span = call.map(|call| call.span).or_else(intrinsic).unwrap_or(caller.name_span);
         let message = format!("{} calls {problem}", self.describe(caller));
-        Diagnostic::error(code, &caller.source, span, message).with_note("called here")
+        Diagnostic::error(code, &caller.source, span, message).with_note("this call")
     }
 
     fn describe(&self, function: &Function) -> String {
@@ -236,6 +248,20 @@ impl Teller<'_> {
             name => format!("`{name}`"),
         }
     }
+}
+
+/// The line after a call on which its source defines the function.
+fn defined_after(name: &str, call: &Label) -> Option<usize> {
+    let text = call.source.text();
+    let rest = text.get(call.span.end as usize..)?;
+    let defines = |at: &usize| {
+        let line = rest[..*at].rsplit('\n').next().unwrap_or("");
+        let head = rest[at + "def".len()..].trim_start().strip_prefix(name);
+        let is_apart = !line.ends_with(unicode_ident::is_xid_continue) && !line.contains('#');
+        is_apart && head.is_some_and(|after| after.trim_start().starts_with('('))
+    };
+    let at = rest.match_indices("def ").map(|(at, _)| at).find(defines)?;
+    Some(call.source.position(call.span.end + at as u32).0)
 }
 
 /// How many parameters a trace names.

@@ -127,12 +127,12 @@ impl Program {
     pub fn from_bytes(engine: &Engine, bytes: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes);
         let magic = reader.bytes(MAGIC.len())?;
-        reader.expect(magic == MAGIC, "it begins like something else")?;
+        reader.expect(magic == MAGIC, "it does not begin like one")?;
         let version = reader.word()?;
-        reader.expect(version == VERSION, "it was made by another version")?;
+        reader.expect(version == VERSION, "made by another version of Kal")?;
         let (length, sum) = (reader.long()?, reader.long()?);
-        reader.expect(length == reader.rest().len() as u64, "it has another length than it says")?;
-        reader.expect(sum == checksum(reader.rest()), "its checksum is wrong")?;
+        reader.expect(length == reader.rest().len() as u64, "wrong length")?;
+        reader.expect(sum == checksum(reader.rest()), "bad checksum")?;
         let parts = body(&mut reader, engine.names())?;
         Ok(Self { engine: engine.clone(), parts })
     }
@@ -268,17 +268,17 @@ fn body(reader: &mut Reader<'_>, names: &Names) -> Result<Vec<Part>, Damage> {
             || is_identifier_in(text, names)
             || is_operator_in(operator.unwrap_or(text), names)
     };
-    reader.expect(texts.iter().all(allowed), "a name that cannot be written")?;
+    reader.expect(texts.iter().all(allowed), "invalid name")?;
     let sources = reader.many(|reader| {
         let (name, text) = (reader.text()?, reader.text()?);
         let first = (reader.number()? as usize, reader.number()? as usize);
-        reader.expect(first.0 > 0 && first.1 > 0, "a text without a place")?;
+        reader.expect(first.0 > 0 && first.1 > 0, "source without a place")?;
         Ok(Source::starting_at(name, text, first))
     })?;
     let names_of = texts.iter().map(|text| names.intern(text)).collect();
     let tables = Tables { names: names_of, sources: sources.into_vec() };
     let parts = reader.many(|reader| part(reader, &tables, names))?;
-    reader.expect(reader.rest().is_empty(), "something follows its end")?;
+    reader.expect(reader.rest().is_empty(), "bytes after the end")?;
     Ok(parts.into_vec())
 }
 
@@ -292,13 +292,13 @@ fn part(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Part,
     let item = match kind {
         0..=2 => {
             let function = Function::read(reader, tables)?;
-            reader.expect(fits(fixity, &function, names), "a definition of something else")?;
+            reader.expect(fits(fixity, &function, names), "definition of another name")?;
             Item::Definition(Arc::new(function), fixity)
         }
         3 => {
             let declared = reader.many(|reader| tables.name(reader))?;
             let all_named = declared.iter().all(|name| is_identifier_in(names.text(*name), names));
-            reader.expect(all_named, "a variable that cannot be written")?;
+            reader.expect(all_named, "invalid variable")?;
             Item::Variables(Arc::new(nameless(reader, tables, names)?), declared.into_vec())
         }
         4 => Item::Expression(Arc::new(nameless(reader, tables, names)?)),
@@ -310,7 +310,7 @@ fn part(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Part,
                 tape: None,
             });
         }
-        _ => return Err(reader.damage("an item that does not exist")),
+        _ => return Err(reader.damage("unknown kind of item")),
     };
     let mut part = Part { item, tape: None };
     if let Some(function) = part.function() {
@@ -337,6 +337,6 @@ fn fits(fixity: Option<Fixity>, function: &Function, names: &Names) -> bool {
 fn nameless(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Function, Damage> {
     let function = Function::read(reader, tables)?;
     let is_nameless = names.text(function.name) == EXPRESSION && function.arity() == 0;
-    reader.expect(is_nameless, "an expression with a name")?;
+    reader.expect(is_nameless, "expression with a name")?;
     Ok(function)
 }

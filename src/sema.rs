@@ -7,6 +7,7 @@
 
 mod calls;
 pub mod checked;
+mod mistakes;
 mod resolve;
 pub mod spans;
 pub mod stored;
@@ -89,7 +90,7 @@ pub struct Extern {
 pub fn check(item: &ast::Item, environment: &dyn Environment) -> Result<Item, Vec<Diagnostic>> {
     let mut checker = Checker { environment, source: &item.source, diagnostics: Vec::new() };
     let checked = checker.item(item);
-    if checker.diagnostics.is_empty() { Ok(checked) } else { Err(checker.diagnostics) }
+    if checker.diagnostics.is_empty() { Ok(checked) } else { Err(in_order(checker.diagnostics)) }
 }
 
 /// Checks an expression that has parameters, as a function without a name.
@@ -102,15 +103,22 @@ pub fn check_formula(
     environment: &dyn Environment,
 ) -> Result<Arc<Function>, Vec<Diagnostic>> {
     let ItemKind::Expression(body) = &item.kind else {
-        let message = "an expression is wanted here, not a definition";
-        return Err(vec![Diagnostic::error(Code::UnexpectedToken, &item.source, item.span, message)]);
+        let message = "expected an expression, found a definition";
+        let error = Diagnostic::error(Code::UnexpectedToken, &item.source, item.span, message);
+        return Err(vec![error.with_note("a definition")]);
     };
     let mut checker = Checker { environment, source: &item.source, diagnostics: Vec::new() };
     let spanned = |name| Spanned { name, span: item.span };
     let nameless = spanned(environment.names().intern(checked::EXPRESSION));
     let parameters: Vec<Spanned> = parameters.iter().copied().map(spanned).collect();
     let function = Resolver::new(&mut checker, nameless, &parameters).body(body, item.span);
-    if checker.diagnostics.is_empty() { Ok(Arc::new(function)) } else { Err(checker.diagnostics) }
+    if checker.diagnostics.is_empty() { Ok(Arc::new(function)) } else { Err(in_order(checker.diagnostics)) }
+}
+
+/// Sorts the mistakes of one item by their places.
+fn in_order(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    diagnostics.sort_by_key(|diagnostic| diagnostic.labels[0].span.start);
+    diagnostics
 }
 
 /// The check of one item: its surroundings and what was found so far.
@@ -170,7 +178,8 @@ impl Checker<'_> {
                 let message = format!("parameter `{}` is declared twice", self.text(parameter.name));
                 let source = self.source.clone();
                 let error = self.error(Code::DuplicateParameter, parameter.span, message);
-                *error = error.clone().with_label(&source, first, "first declared here");
+                error.labels[0].message = "declared again".into();
+                *error = error.clone().with_label(&source, first, "first declared");
             }
         }
     }
@@ -185,7 +194,8 @@ impl Checker<'_> {
         };
         if prototype.parameters.len() != wanted {
             let message = format!("this operator takes {}", operands(wanted));
-            self.error(Code::WrongArity, prototype.name.span, message);
+            let error = self.error(Code::WrongArity, prototype.name.span, message);
+            error.labels[0].message = format!("declared with {}", arguments(prototype.parameters.len()));
         }
     }
 
@@ -197,7 +207,7 @@ impl Checker<'_> {
                 arguments(before as usize)
             );
             let error = self.error(Code::ExternArity, span, message);
-            error.labels[0].message = format!("declared here with {declared}");
+            error.labels[0].message = format!("declared with {}", arguments(declared as usize));
         }
     }
 
@@ -216,7 +226,7 @@ impl Checker<'_> {
                 let message =
                     format!("the host function `{text}` takes {}, not {declared}", arguments(arity as usize));
                 let error = self.error(Code::ExternArity, span, message);
-                error.labels[0].message = format!("declared here with {declared}");
+                error.labels[0].message = format!("declared with {}", arguments(declared as usize));
             }
             None => {
                 let names = self.environment.names();
@@ -225,7 +235,7 @@ impl Checker<'_> {
                 let message = format!("`{text}` is not a function this program may call");
                 let error = self.error(Code::UnknownExtern, span, message);
                 error.help = help;
-                error.labels[0].message = "not on the list of host functions".into();
+                error.labels[0].message = "not a host function".into();
             }
         }
     }

@@ -3,7 +3,9 @@
 //! Pure: text and tables in, values and diagnostics out.
 
 pub mod ast;
+pub mod foreign;
 pub mod lexer;
+pub mod lint;
 mod number;
 pub mod operator;
 pub mod parser;

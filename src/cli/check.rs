@@ -33,12 +33,13 @@ pub(super) fn check(arguments: &CheckArguments, options: &Options, reporter: &mu
     };
     let limits = Limits { max_nesting: options.max_nesting };
     let draft = Draft::new(&source, engine.names(), engine.hosts(), limits);
-    let failed = draft.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+    let findings = draft.findings();
+    let failed = findings.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
     let exit = if failed { Exit::Failed } else { Exit::Fine };
     if arguments.json {
-        return reporter.printed(print(&draft.diagnostics), exit);
+        return reporter.printed(print(&findings), exit);
     }
-    reporter.diagnostics(&draft.diagnostics);
+    reporter.diagnostics(&findings);
     exit
 }
 

@@ -78,16 +78,12 @@ impl Context {
             let source = Source::new("<parameter>", *parameter);
             let whole = Span::new(0, parameter.len());
             if !is_identifier_in(parameter, self.engine.names()) {
-                return Err(refused(&source, whole, "a parameter must be a name"));
+                return Err(refused(&source, whole, "a parameter must be a name", "not a name"));
             }
             if parameters[..index].contains(parameter) {
                 let message = format!("two parameters are called `{parameter}`");
-                return Err(Error::Invalid(vec![Diagnostic::error(
-                    Mistake::DuplicateParameter,
-                    &source,
-                    whole,
-                    message,
-                )]));
+                let error = Diagnostic::error(Mistake::DuplicateParameter, &source, whole, message);
+                return Err(Error::Invalid(vec![error.with_note("declared again")]));
             }
         }
         Ok(())
@@ -98,8 +94,11 @@ impl Context {
         let end = Span::new(source.text().len(), source.text().len());
         match (items.pop(), items.pop()) {
             (Some(item), None) => Ok(item),
-            (None, _) => Err(refused(source, end, "an expression is missing")),
-            (Some(second), Some(_)) => Err(refused(source, second.span, "only one expression is wanted")),
+            (None, _) => Err(refused(source, end, "expected an expression, found nothing", "expected an expression")),
+            (Some(second), Some(_)) => {
+                let message = "expected one expression, found several items";
+                Err(refused(source, second.span, message, "a second item"))
+            }
         }
     }
 
@@ -117,6 +116,6 @@ impl Context {
     }
 }
 
-fn refused(source: &Source, span: Span, message: &str) -> Error {
-    Error::Invalid(vec![Diagnostic::error(Mistake::UnexpectedToken, source, span, message)])
+fn refused(source: &Source, span: Span, message: &str, note: &str) -> Error {
+    Error::Invalid(vec![Diagnostic::error(Mistake::UnexpectedToken, source, span, message).with_note(note)])
 }

@@ -65,7 +65,8 @@ impl Inner {
         let missing = || {
             let end = crate::source::Span::new(text.len(), text.len());
             let code = crate::diagnostic::Code::UnexpectedToken;
-            vec![Diagnostic::error(code, &source, end, "an expression is missing")]
+            let message = "expected an expression, found nothing";
+            vec![Diagnostic::error(code, &source, end, message).with_note("expected an expression")]
         };
         let item = parser.next_item(&self.scope.operators).ok_or_else(missing)?;
         let item = item.map_err(|errors| errors.diagnostics)?;

@@ -202,7 +202,7 @@ impl Excerpt {
         let mut rows: Vec<Row> = Vec::new();
         for label in &own {
             if !rows.iter().any(|row| row.shows(start_of(label))) {
-                rows.push(Row::around(source, start_of(label), longest));
+                rows.push(Row::around(source, start_of(label), reach(label, &own), longest));
             }
         }
         rows.sort_by_key(|row| row.window.start);
@@ -248,6 +248,23 @@ impl Excerpt {
     }
 }
 
+/// How many columns the labels on the line of `label` take, from its place on.
+fn reach(label: &Label, labels: &[&Label]) -> usize {
+    /// What is drawn between a place and what is said there.
+    const LEAD: usize = 4;
+    let text = label.source.text();
+    let from = start_of(label) as usize;
+    let is_near = |other: &&&Label| {
+        let at = start_of(other) as usize;
+        text.get(from.min(at)..from.max(at)).is_some_and(|between| !between.contains('\n'))
+    };
+    let end = |other: &&Label| {
+        let place = text.get(other.span.range()).and_then(|place| place.lines().next()).map_or(1, UnicodeWidthStr::width);
+        (start_of(other) as usize).saturating_sub(from) + place.max(1) + LEAD + visible_text(&other.message).width()
+    };
+    labels.iter().filter(is_near).map(|other| end(other)).max().unwrap_or(0)
+}
+
 /// Where a label begins; the end of its source if it begins behind that.
 fn start_of(label: &Label) -> u32 {
     label.span.start.min(label.source.text().len() as u32)
@@ -261,14 +278,17 @@ const MARGIN: usize = 10;
 const SHORTEST_CUT: usize = 24;
 
 impl Row {
-    /// The line of a place; of one that is longer than `longest` bytes, so many
-    /// around the place.
-    fn around(source: &Source, offset: u32, longest: usize) -> Self {
+    /// The line of a place; at most `longest` bytes of it around the place, so
+    /// that `reach` columns fit after the place.
+    fn around(source: &Source, offset: u32, reach: usize, longest: usize) -> Self {
         let text = source.text();
         let offset = floor_char_boundary(text, offset as usize);
         let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
         let end = text[offset..].find('\n').map_or(text.len(), |at| offset + at);
-        let first = offset.saturating_sub(longest / 3).min(end.saturating_sub(longest)).max(start);
+        let centred = offset.saturating_sub(longest / 3).min(end.saturating_sub(longest));
+        // What is said at the place needs columns, too.
+        let shifted = if reach < longest { (offset + reach).saturating_sub(longest).min(offset) } else { 0 };
+        let first = centred.max(shifted).max(start);
         let from = floor_char_boundary(text, first);
         let to = floor_char_boundary(text, (first + longest).min(end));
         let shown = text[from..to].strip_suffix('\r').unwrap_or(&text[from..to]);

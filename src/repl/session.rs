@@ -186,10 +186,19 @@ impl<'c> Session<'c> {
     fn program(&mut self, text: &str) -> Flow {
         let source = Source::new("<input>", text);
         match self.context.mistakes(&source) {
-            mistakes if mistakes.is_empty() => _ = self.run(&source, Feedback::Each),
+            mistakes if mistakes.is_empty() => self.run_with_lints(&source),
             mistakes => self.error(&Error::Invalid(mistakes)),
         }
         Flow::Continue
+    }
+
+    /// Runs an input, and warns of what is probably not meant in it.
+    fn run_with_lints(&mut self, source: &Source) {
+        let lints = self.context.lints(source);
+        if self.run(source, Feedback::Each).failed == 0 && !lints.is_empty() {
+            let _ = self.screen.settle();
+            self.reporter.diagnostics(&lints);
+        }
     }
 
     /// Runs a text; with [`Feedback::Count`], what is defined already as the

@@ -3,14 +3,16 @@
 //! The walk keeps the scopes of `var` and `for` as an undo list, so it needs
 //! no recursion and each name costs one look-up, however deep the nesting.
 
-use super::checked::{Callee, Function, Node};
+use super::checked::{Callee, EXPRESSION, Function, Node};
+use super::mistakes::Mistakes;
 use super::spans::Spans;
 use super::{Checker, arguments};
-use crate::diagnostic::Code;
 use crate::diagnostic::suggest::nearest;
-use crate::name::Name;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::name::{Name, Names};
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast, Spanned};
+use crate::syntax::foreign;
 use rustc_hash::FxHashMap;
 
 /// The state of resolving one body.
@@ -24,6 +26,7 @@ pub(super) struct Resolver<'c, 'a> {
     numbers: Vec<f64>,
     callees: Vec<Callee>,
     callee_index: FxHashMap<(Name, u32), u32>,
+    mistakes: Mistakes,
 }
 
 impl<'c, 'a> Resolver<'c, 'a> {
@@ -32,6 +35,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         for parameter in parameters {
             scope.open(parameter.name);
         }
+        let checker_diagnostics = checker.diagnostics.len();
         Self {
             checker,
             head,
@@ -42,6 +46,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             numbers: Vec::new(),
             callees: Vec::new(),
             callee_index: FxHashMap::default(),
+            mistakes: Mistakes::new(checker_diagnostics),
         }
     }
 
@@ -89,11 +94,18 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     fn walk(&mut self, body: &Ast) {
         self.nodes.reserve(body.nodes.len());
-        for (node, span) in body.nodes.iter().zip(&body.spans) {
+        for (at, (node, span)) in body.nodes.iter().zip(&body.spans).enumerate() {
+            self.mistakes.at = at;
             if let Some(node) = self.node(*node, *span) {
                 self.push(node, *span);
             }
         }
+        self.mistakes.suppress(body, &mut self.checker.diagnostics);
+    }
+
+    fn error(&mut self, code: Code, span: Span, message: String) -> &mut Diagnostic {
+        self.mistakes.nodes.push(self.mistakes.at);
+        self.checker.error(code, span, message)
     }
 
     fn node(&mut self, node: ast::Node, span: Span) -> Option<Node> {
@@ -108,7 +120,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             },
             ast::Node::Assign(name) => match self.scope.local(name) {
                 Some(local) => Node::SetLocal(local),
-                None => Node::SetVariable(self.variable(name, span)),
+                None => Node::SetVariable(self.assigned(name, span)),
             },
             ast::Node::Unary(op) => Node::Unary(op),
             ast::Node::Binary(op) => Node::Binary(op),
@@ -142,14 +154,39 @@ impl<'c, 'a> Resolver<'c, 'a> {
             let known: Vec<Name> = self.scope.names().chain(environment.variables()).collect();
             let near = nearest(text, known.iter().map(|known| names.text(*known)));
             let is_function = environment.function(name).is_some() || environment.hosts().get(name).is_some();
-            let help = match near {
-                _ if is_function => Some(format!("`{text}` is a function: call it as `{text}(…)`")),
-                Some(near) => Some(format!("did you mean `{near}`?")),
-                None => None,
+            let (message, help) = match (foreign::word(self.checker.source, span), near) {
+                _ if is_function => (None, Some(format!("`{text}` is a function: call it as `{text}(…)`"))),
+                (Some((message, help)), _) => (Some(message), Some(help)),
+                (None, Some(near)) => (None, Some(format!("did you mean `{near}`?"))),
+                (None, None) => (None, None),
             };
-            let error = self.checker.error(Code::UnknownVariable, span, format!("unknown variable `{text}`"));
+            let message = message.unwrap_or_else(|| format!("unknown variable `{text}`"));
+            let error = self.error(Code::UnknownVariable, span, message);
+            error.labels[0].message = "not declared".into();
             error.help = help;
         }
+        name
+    }
+
+    /// A name that is assigned to and no local.
+    fn assigned(&mut self, name: Name, span: Span) -> Name {
+        let environment = self.checker.environment;
+        let is_near = |names: &Names| {
+            let known: Vec<Name> = self.scope.names().chain(environment.variables()).collect();
+            nearest(names.text(name), known.iter().map(|known| names.text(*known))).is_some()
+        };
+        if environment.has_variable(name) || is_near(environment.names()) {
+            return self.variable(name, span);
+        }
+        let text = environment.names().text(name);
+        let value = foreign::assigned(self.checker.source, span).unwrap_or("0");
+        let help = match environment.names().text(self.head.name) {
+            EXPRESSION => format!("to make one: `var {text} = {value}`"),
+            _ => format!("to make one: `var {text} = {value} in …`, or `var {text}` before the definition"),
+        };
+        let error = self.error(Code::UnknownVariable, span, format!("no variable `{text}`"));
+        error.labels[0].message = "assigned, but not declared".into();
+        error.help = Some(help);
         name
     }
 
@@ -174,18 +211,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
     fn operator(&mut self, callee: Name, operands: u8, span: Span) -> Node {
         let environment = self.checker.environment;
         if callee != self.head.name && environment.function(callee).is_none() {
-            let text = environment.names().text(callee);
-            let (kind, symbol) = match operands {
-                1 => ("unary", text.trim_start_matches("unary")),
-                _ => ("binary", text.trim_start_matches("binary")),
-            };
-            let parameters = if operands == 1 { "(x)" } else { " 30 (x y)" };
-            let message = format!("no {kind} operator `{symbol}` is defined");
-            let help = match symbol {
-                "=" => "a definition has no `=`: write `def f(x) x + 1`; to compare, write `==`".into(),
-                _ => format!("define it first: `def {kind}{symbol}{parameters} …`"),
-            };
-            self.checker.error(Code::UnknownOperator, span, message).help = Some(help);
+            let (diagnostic, is_foreign) = foreign::unknown_operator(self.checker.source, span, operands);
+            self.mistakes.found_operator(is_foreign);
+            self.checker.diagnostics.push(diagnostic);
         }
         self.callee(callee, u32::from(operands), span)
     }
@@ -207,10 +235,11 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let message = format!("`{text}` takes {}, not {passed}", arguments(wanted as usize));
         let own = (callee == self.head.name)
             .then(|| super::Place { source: self.checker.source.clone(), span: self.head.span });
-        let error = self.checker.error(Code::WrongArity, span, message);
-        error.labels[0].message = format!("called here with {passed}");
+        let error = self.error(Code::WrongArity, span, message);
+        error.labels[0].message = format!("called with {}", arguments(passed as usize));
         if let Some(place) = place.or(own) {
-            *error = error.clone().with_label(&place.source, place.span, format!("takes {wanted}"));
+            let takes = format!("takes {}", arguments(wanted as usize));
+            *error = error.clone().with_label(&place.source, place.span, takes);
         }
     }
 }

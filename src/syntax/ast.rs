@@ -90,6 +90,37 @@ pub struct Ast {
     pub spans: Vec<Span>,
 }
 
+impl Ast {
+    /// For each node, the first node of its operands; for a mark, the mark.
+    pub fn starts(&self) -> Vec<usize> {
+        let mut values: Vec<usize> = Vec::new();
+        let first_of = |(at, node): (usize, &Node)| {
+            let count = match *node {
+                Node::Number(_) | Node::Variable(_) => 0,
+                Node::Assign(_) | Node::Unary(_) => 1,
+                Node::Binary(_) => 2,
+                Node::Call { arguments, .. } => arguments as usize,
+                Node::Operator { arguments, .. } => usize::from(arguments),
+                Node::If => 3,
+                Node::For => 4,
+                Node::Var(count) => count as usize + 1,
+                Node::ShortCircuit(_)
+                | Node::Then
+                | Node::Else
+                | Node::ForVariable(_)
+                | Node::ForCondition
+                | Node::ForStep
+                | Node::Bind(_) => return at,
+            };
+            let rest = values.len().saturating_sub(count);
+            let first = values.drain(rest..).next().unwrap_or(at);
+            values.push(first);
+            first
+        };
+        self.nodes.iter().enumerate().map(first_of).collect()
+    }
+}
+
 /// A name with its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spanned {

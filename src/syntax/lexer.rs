@@ -63,8 +63,9 @@ impl<'s> Pieces<'s> {
     /// `SourceTooLong` for more than `longest` bytes.
     pub fn new(source: &'s Source, names: &'s Names, longest: u32) -> Result<Self, Diagnostic> {
         if source.text().len() > longest as usize {
-            let message = format!("the text is longer than {longest} bytes");
-            return Err(Diagnostic::error(Code::SourceTooLong, source, Span::default(), message));
+            let message = format!("the source is longer than {longest} bytes");
+            let too_long = Diagnostic::error(Code::SourceTooLong, source, Span::default(), message);
+            return Err(too_long.with_note("its beginning"));
         }
         let mut lexer = Terminal::lexer(source.text());
         lexer.bump(if source.text().starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 });
@@ -360,7 +361,7 @@ mod tests {
         let refused = lex_within(&source, &Names::new(), 4).unwrap_err();
         assert_eq!(
             (refused.code, refused.message.as_str()),
-            (Code::SourceTooLong, "the text is longer than 4 bytes")
+            (Code::SourceTooLong, "the source is longer than 4 bytes")
         );
     }
 

@@ -17,6 +17,8 @@ pub(super) enum Malformed {
     HexPoint,
     StrayUnderscore,
     StrayLetter,
+    Binary,
+    Octal,
 }
 
 impl Malformed {
@@ -29,11 +31,24 @@ impl Malformed {
             Self::HexPoint => "a decimal point in a hexadecimal number",
             Self::StrayUnderscore => "an underscore that is not between two digits",
             Self::StrayLetter => "a letter in a number",
+            Self::Binary => "a binary number",
+            Self::Octal => "an octal number",
         }
     }
 
-    pub(super) fn advice(self) -> &'static str {
-        match self {
+    /// What to write instead of `text`.
+    pub(super) fn advice(self, text: &str) -> String {
+        let hexadecimal = |radix| u64::from_str_radix(&text[2..].replace('_', ""), radix).ok();
+        let advice = match self {
+            Self::SecondPoint if text.contains("..") => "a range is written in a loop: `for i = 1, i < 10 in …`",
+            Self::Binary => match hexadecimal(2) {
+                Some(value) => return format!("hexadecimal is there (`{value:#x}`), binary is not"),
+                None => "hexadecimal is there, as in `0x1F`, binary is not",
+            },
+            Self::Octal => match hexadecimal(8) {
+                Some(value) => return format!("hexadecimal is there (`{value:#x}`), octal is not"),
+                None => "hexadecimal is there, as in `0x1F`, octal is not",
+            },
             Self::SecondPoint => "a number has at most one decimal point",
             Self::NoExponent => "write an exponent as in `1e5` or `1e-3`",
             Self::HexPoint => "hexadecimal numbers are whole numbers",
@@ -42,7 +57,8 @@ impl Malformed {
             Self::StrayLetter => {
                 "a name cannot begin with a digit; between a number and a name goes an operator"
             }
-        }
+        };
+        advice.to_owned()
     }
 }
 
@@ -119,10 +135,24 @@ fn power_of_two(exponent: u32) -> f64 {
 }
 
 fn decimal(text: &str) -> Result<f64, Malformed> {
+    if let Some(radix) = other_radix(text) {
+        return Err(radix);
+    }
     check_underscores(text, u8::is_ascii_digit)?;
     check_decimal(text)?;
     if text.contains('_') { text.replace('_', "").parse() } else { text.parse() }
         .map_err(|_| Malformed::StrayLetter)
+}
+
+/// The notation of `0b11` and `0o17`.
+fn other_radix(text: &str) -> Option<Malformed> {
+    let digits = text.strip_prefix('0')?;
+    let has_digit = digits[1.min(digits.len())..].starts_with(|next: char| next.is_ascii_digit());
+    match digits.chars().next()? {
+        'b' | 'B' if has_digit => Some(Malformed::Binary),
+        'o' | 'O' if has_digit => Some(Malformed::Octal),
+        _ => None,
+    }
 }
 
 /// The shape digits, point, digits, exponent.

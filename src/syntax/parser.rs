@@ -11,10 +11,12 @@ mod failure;
 mod grammar;
 
 use super::ast::{Item, ItemKind};
+use super::foreign::Foreign;
 use super::lexer::{self, LONGEST_SOURCE, Pieces};
+use super::lint;
 use super::operator::Operators;
 use super::token::{Terminal, Tokens};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::name::Names;
 use crate::source::Source;
 use builder::{Builder, State};
@@ -52,13 +54,14 @@ pub struct Parser<'t> {
     names: &'t Names,
     limits: Limits,
     position: usize,
+    runs_on: bool,
     builder: Builder,
 }
 
 impl<'t> Parser<'t> {
     /// A parser at the first of `tokens`, whose names are from `names`.
     pub fn new(tokens: &'t Tokens, names: &'t Names, limits: Limits) -> Self {
-        Self { tokens, names, limits, position: 0, builder: Builder::default() }
+        Self { tokens, names, limits, position: 0, runs_on: false, builder: Builder::default() }
     }
 
     /// Reads the next item with the operators now in force; `None` at the end
@@ -68,10 +71,11 @@ impl<'t> Parser<'t> {
     /// before the next call, if the text behind it is to use it.
     pub fn next_item(&mut self, operators: &Operators) -> Option<Result<Item, SyntaxErrors>> {
         let start = self.item_start()?;
+        self.runs_on = self.continues_line(start);
         let outcome = self.run(start, operators);
         self.position = match outcome {
             Ok(end) => end,
-            Err(failure) => self.recover(start, failure.at),
+            Err(failure) => self.recover(start, failure.at.max(self.end_of_foreign())),
         };
         let errors = self.errors(start, outcome.err());
         if !errors.diagnostics.is_empty() {
@@ -80,6 +84,23 @@ impl<'t> Parser<'t> {
         let kind = self.builder.finish()?;
         let span = self.tokens.span(start).to(self.tokens.span(self.position - 1));
         Some(Ok(Item { kind, source: self.tokens.source().clone(), span }))
+    }
+
+    /// Whether the item read last begins on the line on which the one before it
+    /// ended, with nothing between them.
+    pub fn runs_on(&self) -> bool {
+        self.runs_on
+    }
+
+    /// Whether `token` is on the line of the token before it, and neither is a
+    /// `;` nor begins an item.
+    fn continues_line(&self, token: usize) -> bool {
+        let Some(before) = token.checked_sub(1) else { return false };
+        let terminals = self.tokens.terminals();
+        let gap = self.tokens.span(before).end as usize..self.tokens.span(token).start as usize;
+        terminals[before] != Terminal::Semicolon
+            && !terminals[token].begins_item()
+            && !self.tokens.source().text()[gap].contains('\n')
     }
 
     /// The first token that is not a `;`.
@@ -145,15 +166,41 @@ impl<'t> Parser<'t> {
         diagnostics.extend(self.tokens.diagnostics(start..self.position).take(MOST_LEXICAL));
         let mut at_end = false;
         if let Some(failure) = failure {
-            let can_be_completed = diagnostics.is_empty() && !self.builder.has_undefined_operator;
-            at_end = can_be_completed && failure.is_at_end(self.tokens);
-            if self.tokens.terminals().get(failure.at) != Some(&Terminal::Unknown) {
-                diagnostics.push(failure.diagnostic(self.tokens, start, &self.builder, self.limits));
+            let has_meaning = self.builder.unknown_operator.is_none();
+            at_end = diagnostics.is_empty() && has_meaning && failure.is_at_end(self.tokens);
+            if !has_meaning || self.tokens.terminals().get(failure.at) != Some(&Terminal::Unknown) {
+                let refused = failure.diagnostic(self.tokens, start, &self.builder, self.limits);
+                if refused.help.as_deref() == Some(failure::LOOP) {
+                    diagnostics.retain(|lexical| is_before(lexical, &refused));
+                }
+                diagnostics.push(refused);
             }
+        }
+        if let Some(foreign) = self.foreign().filter(|_| !diagnostics.is_empty()) {
+            let found = foreign.diagnostic(Code::UnknownOperator, self.tokens.source());
+            diagnostics.retain(|other| is_before(other, &found));
+            diagnostics.push(found);
         }
         diagnostics.sort_by_key(|diagnostic| diagnostic.labels[0].span.start);
         SyntaxErrors { diagnostics, at_end }
     }
+
+    /// The construct of another language in the item read last.
+    fn foreign(&self) -> Option<Foreign> {
+        let (token, _) = self.builder.unknown_operator?;
+        Foreign::recognise(self.tokens.source(), self.tokens.span(token))
+    }
+
+    /// The first token after that.
+    fn end_of_foreign(&self) -> usize {
+        let Some(foreign) = self.foreign() else { return 0 };
+        self.tokens.spans.partition_point(|span| span.start < foreign.span.end)
+    }
+}
+
+/// Whether one mistake is at an earlier place than another.
+fn is_before(one: &Diagnostic, other: &Diagnostic) -> bool {
+    one.labels[0].span.start < other.labels[0].span.start
 }
 
 /// Reads a whole text, entering the operators it defines into `operators`.
@@ -176,6 +223,20 @@ pub fn parse_all(source: &Source, names: &Names, operators: &mut Operators) -> (
         }
     }
     (items, diagnostics)
+}
+
+/// Warns of what is probably not meant in a whole text that is read with
+/// `operators`; of nothing if it does not follow the grammar.
+pub fn lints(source: &Source, names: &Names, mut operators: Operators) -> Vec<Diagnostic> {
+    let Ok(tokens) = lexer::lex(source, names) else { return Vec::new() };
+    let mut parser = Parser::new(&tokens, names, Limits::default());
+    let mut found = Vec::new();
+    while let Some(item) = parser.next_item(&operators) {
+        let Ok(item) = item else { return Vec::new() };
+        install(&item, &mut operators);
+        found.extend(lint::lints(&item, parser.runs_on(), names));
+    }
+    found
 }
 
 /// Enters the operator that `item` defines, if it defines one.

@@ -207,13 +207,14 @@ impl Tokens {
             FaultKind::TooLong => {
                 let message = format!("an item of more than {LONGEST_ITEM} tokens");
                 Diagnostic::error(Code::SourceTooLong, &self.source, self.span(token), message)
+                    .with_note("the limit is reached")
                     .with_help("divide it into functions, or pass the data in another way")
             }
             FaultKind::MalformedNumber(malformed) => {
                 let message = format!("`{}` is not a well-formed number", shortened(self.text(token)));
                 Diagnostic::error(Code::MalformedNumber, &self.source, self.span(token), message)
                     .with_note(malformed.reason())
-                    .with_help(malformed.advice())
+                    .with_help(malformed.advice(self.text(token)))
             }
         }
     }
@@ -225,7 +226,8 @@ impl Tokens {
             0 | 1 => format!("unknown character {}", described(first)),
             more => format!("{more} unknown characters, the first is {}", described(first)),
         };
-        let diagnostic = Diagnostic::error(Code::UnknownCharacter, &self.source, self.span(token), message);
+        let diagnostic = Diagnostic::error(Code::UnknownCharacter, &self.source, self.span(token), message)
+            .with_note("has no meaning in Kaleidoscope");
         match look_alike(first) {
             Some(ascii) => diagnostic.with_help(format!("did you mean `{ascii}`?")),
             None => diagnostic,

@@ -335,7 +335,7 @@ fn mistakes_are_said_and_the_end_of_the_input_ends_the_run() {
     let ran = debug("mistakes", PROGRAM, &[], "x\np\np 1 +\nbp\nbp a b\nbp rm 7\nu x\nfr x\nw rm 3\nh\n");
     for part in [
         "error: unknown command `x`; h shows them",
-        "an expression is missing",
+        "expected an expression, found nothing",
         "no breakpoints",
         "error: a place is a function, LINE, LINE:COLUMN or FILE:LINE",
         "error: there is no breakpoint 7",

@@ -255,7 +255,7 @@ fn every_code_is_reached_by_a_program() {
     let texts: String = programs().iter().map(|program| program.parts().1).collect();
     let reached = |code: &Code| texts.contains(&format!("[{code}]"));
     let unreachable: BTreeSet<Code> = UNREACHABLE.iter().map(|(code, _)| *code).collect();
-    for code in Code::ALL {
+    for code in Code::ALL.iter().filter(|code| !code.is_lint()) {
         assert_eq!(reached(code), !unreachable.contains(code), "{code} ({})", code.meaning());
     }
 }

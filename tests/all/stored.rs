@@ -235,7 +235,7 @@ fn the_command_stores_and_runs_programs() {
     let refused = run(&["p.tape"]);
     assert_eq!((refused.code, refused.out()), (Some(1), ""));
     assert!(
-        refused.err().contains("p.tape: this is no stored program that can be run: its checksum is wrong")
+        refused.err().contains("p.tape: not a valid stored program: bad checksum")
     );
     std::fs::remove_dir_all(folder).expect("it is ours");
 }

@@ -10,6 +10,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::name::{Name, Names};
 use crate::source::Span;
 use crate::syntax::ast::{Ast, ItemKind, Node, Prototype, Spanned};
+use crate::syntax::foreign;
 use crate::syntax::operator::{
     BinaryAction, BinaryMeaning, DEFAULT_PRECEDENCE, Fixity, Operators, UNARY_PRECEDENCE, UnaryMeaning,
 };
@@ -51,10 +52,10 @@ pub(super) struct Builder {
     enclosing: u32,
     /// The tokens of the parentheses now open.
     pub(super) open_parentheses: Vec<u32>,
+    /// The first operator without a meaning, which the check will refuse however
+    /// the item goes on: its token, and how many operands it was taken to have.
+    pub(super) unknown_operator: Option<(usize, u8)>,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Whether an operator stands where it is not defined: the check will
-    /// refuse the item, however it goes on.
-    pub(super) has_undefined_operator: bool,
 }
 
 impl Builder {
@@ -68,8 +69,8 @@ impl Builder {
         self.depth = 0;
         self.enclosing = 0;
         self.open_parentheses.clear();
+        self.unknown_operator = None;
         self.diagnostics.clear();
-        self.has_undefined_operator = false;
     }
 
     /// The finished item; `None` if it has no prototype and should.
@@ -175,7 +176,7 @@ impl State<'_> {
             Some(UnaryMeaning::BuiltIn(op)) => Node::Unary(op),
             Some(UnaryMeaning::Function(callee)) => Node::Operator { callee, arguments: 1 },
             None => {
-                self.builder.has_undefined_operator = true;
+                self.builder.unknown_operator.get_or_insert((token, 1));
                 Node::Operator { callee: self.function("unary", name), arguments: 1 }
             }
         };
@@ -191,7 +192,7 @@ impl State<'_> {
             Some(meaning) => meaning,
             None if self.builder.enclosing == 0 && self.unary_meaning(operator).is_some() => return false,
             None => {
-                self.builder.has_undefined_operator = true;
+                self.builder.unknown_operator.get_or_insert((token, 2));
                 let action = BinaryAction::Function(self.function("binary", operator));
                 BinaryMeaning { precedence: DEFAULT_PRECEDENCE, right_associative: false, action }
             }
@@ -221,12 +222,7 @@ impl State<'_> {
         }
         let place = self.span(token);
         if self.builder.diagnostics.is_empty() {
-            let source = self.tokens.source();
-            let message = "the left side of `=` is not a variable";
-            let diagnostic = Diagnostic::error(Code::BadAssignment, source, place, message)
-                .with_note("assigns to what stands before it")
-                .with_help("to compare, write `==`");
-            self.builder.diagnostics.push(diagnostic);
+            self.builder.diagnostics.push(foreign::bad_assignment(self.tokens.source(), place));
         }
         (Node::Assign(self.tokens.name(token)), place)
     }
@@ -275,24 +271,25 @@ impl State<'_> {
             return value as u8;
         }
         let message = format!("`{}` is not a precedence", self.tokens.text(token));
-        self.report(Code::BadPrecedence, token, message, "a precedence is a whole number from 1 to 100");
+        let help = "a precedence is a whole number from 1 to 100";
+        self.report(Code::BadPrecedence, token, message, "the precedence", help);
         DEFAULT_PRECEDENCE
     }
 
     pub(super) fn refuse_reserved(&mut self, token: usize) {
         if self.tokens.terminals()[token] == Terminal::Equals {
             let message = "the operator `=` cannot be defined".to_owned();
-            self.report(Code::ReservedOperator, token, message, "any other operator can");
+            self.report(Code::ReservedOperator, token, message, "this operator assigns", "any other operator can");
         }
     }
 
     pub(super) fn refuse_import(&mut self, token: usize) {
         let message = "`import` is not available yet".to_owned();
-        self.report(Code::Unsupported, token, message, "this version has no libraries");
+        self.report(Code::Unsupported, token, message, "not available", "this version has no libraries");
     }
 
-    fn report(&mut self, code: Code, token: usize, message: String, help: &str) {
+    fn report(&mut self, code: Code, token: usize, message: String, note: &str, help: &str) {
         let diagnostic = Diagnostic::error(code, self.tokens.source(), self.tokens.span(token), message);
-        self.builder.diagnostics.push(diagnostic.with_help(help));
+        self.builder.diagnostics.push(diagnostic.with_note(note).with_help(help));
     }
 }

@@ -8,6 +8,8 @@ use super::Limits;
 use super::builder::Builder;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::syntax::ast::Node;
+use crate::syntax::foreign;
 use crate::syntax::token::{KEYWORDS, Terminal, Tokens, shortened};
 use chumsky::DefaultExpected;
 use chumsky::error::{Error, LabelError};
@@ -65,6 +67,9 @@ impl Expected {
     }
 }
 
+/// How a loop is written.
+pub(super) const LOOP: &str = "write `for i = 1, i < 10 in …`";
+
 /// Where and why the grammar does not fit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Failure {
@@ -100,13 +105,17 @@ impl Failure {
         builder: &Builder,
         limits: Limits,
     ) -> Diagnostic {
+        if let Some((token, operands)) = builder.unknown_operator {
+            return foreign::unknown_operator(tokens.source(), tokens.span(token), operands).0;
+        }
         let (source, place) = (tokens.source(), tokens.span(self.at));
         if self.too_deep {
             let message = format!("nested deeper than {} levels", limits.max_nesting);
             return Diagnostic::error(Code::TooDeep, source, place, message)
+                .with_note("one level too many")
                 .with_help("name parts of it with `var … in` or in functions of their own");
         }
-        let message = format!("expected {}, found {}", self.expected.words(), found(tokens, self.at));
+        let message = self.message(tokens, start);
         let open = builder.open_parentheses.last().map(|&token| tokens.span(token as usize));
         let diagnostic = match open {
             Some(open) if self.is_unclosed(tokens) => {
@@ -116,18 +125,87 @@ impl Failure {
             }
             _ => {
                 let code = if self.is_at_end(tokens) { Code::UnexpectedEnd } else { Code::UnexpectedToken };
-                let note = format!("expected {}", self.expected.words());
-                let diagnostic = Diagnostic::error(code, source, place, message).with_note(note);
+                let diagnostic = match self.lacking(tokens, start) {
+                    Some(token) => Diagnostic::error(code, source, tokens.span(token), message)
+                        .with_note("an expression must follow"),
+                    None => Diagnostic::error(code, source, place, message).with_note(self.role(tokens)),
+                };
                 match open {
                     Some(open) => diagnostic.with_label(source, open, "inside this parenthesis"),
                     None => diagnostic,
                 }
             }
         };
-        match self.intended(tokens, start) {
-            Some(keyword) => diagnostic.with_help(format!("did you mean `{keyword}`?")),
+        let intended = self.intended(tokens, start).map(|keyword| format!("did you mean `{keyword}`?"));
+        match intended.or_else(|| self.cure(tokens, builder)) {
+            Some(help) => diagnostic.with_help(help),
             None => diagnostic,
         }
+    }
+
+    fn message(self, tokens: &Tokens, start: usize) -> String {
+        let found = found(tokens, self.at);
+        match self.previous(start) {
+            Some(previous) if self.expected == Expected::EXPRESSION => {
+                format!("expected an expression after `{}`, found {found}", shortened(tokens.text(previous)))
+            }
+            _ if self.is_stray_parenthesis(tokens) => "this `)` closes nothing".to_owned(),
+            _ => format!("expected {}, found {found}", self.expected.words()),
+        }
+    }
+
+    /// What the refused token is to the reader.
+    fn role(self, tokens: &Tokens) -> String {
+        if self.is_stray_parenthesis(tokens) {
+            return "no `(` is open".to_owned();
+        }
+        format!("expected {}", self.expected.words())
+    }
+
+    fn is_stray_parenthesis(self, tokens: &Tokens) -> bool {
+        self.expected == Expected::ITEM && tokens.terminals().get(self.at) == Some(&Terminal::RightParenthesis)
+    }
+
+    /// The token before the refused one, in the item that began at `start`.
+    fn previous(self, start: usize) -> Option<usize> {
+        self.at.checked_sub(1).filter(|previous| *previous >= start)
+    }
+
+    /// The token after which an expression is missing, where the refused one is
+    /// on a later line and has nothing to do with it.
+    fn lacking(self, tokens: &Tokens, start: usize) -> Option<usize> {
+        let previous = self.previous(start).filter(|_| self.expected == Expected::EXPRESSION)?;
+        let between = tokens.span(previous).end as usize..tokens.span(self.at).start as usize;
+        let is_apart = self.at >= tokens.len() || tokens.source().text()[between].contains('\n');
+        is_apart.then_some(previous)
+    }
+
+    /// How the construct is written that the item probably has in mind.
+    fn cure(self, tokens: &Tokens, builder: &Builder) -> Option<String> {
+        let before = |distance| {
+            let token = self.at.checked_sub(distance)?;
+            tokens.terminals().get(token).copied()
+        };
+        let expects = |terminal| self.expected.contains(Expected::terminal(terminal));
+        if expects(Terminal::Then) || expects(Terminal::Else) {
+            return Some("write `if a then b else c`".into());
+        }
+        let in_head_of_for = match builder.ast.nodes.last() {
+            Some(Node::ForCondition) => expects(Terminal::In),
+            _ => before(2) == Some(Terminal::For) && expects(Terminal::Equals)
+                || self.expected == Expected::terminal(Terminal::Comma),
+        };
+        if in_head_of_for {
+            return Some(LOOP.into());
+        }
+        if expects(Terminal::In) {
+            return Some("inside an expression write `var y = 2 in …`".into());
+        }
+        if expects(Terminal::LeftParenthesis) && before(1) == Some(Terminal::Identifier) {
+            return Some("parameters go in parentheses, as in `def f(x y) x + y`".into());
+        }
+        let digits = foreign::grouped_digits(tokens.source(), tokens.span(self.at));
+        digits.filter(|_| self.expected == Expected::ITEM).map(|number| format!("write `{number}`"))
     }
 
     /// Whether a `)` is missing where nothing inside parentheses can stand.
@@ -158,7 +236,7 @@ impl Failure {
 /// What stands at a token, in words.
 fn found(tokens: &Tokens, token: usize) -> String {
     match tokens.terminals().get(token) {
-        None => "the end of the text".to_owned(),
+        None => "the end of the input".to_owned(),
         Some(_) => format!("`{}`", shortened(tokens.text(token))),
     }
 }

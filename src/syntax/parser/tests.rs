@@ -130,16 +130,19 @@ fn spans_are_those_of_the_tokens() {
 fn one_mistake_one_diagnostic() {
     use Code::{
         BadAssignment, BadPrecedence, MalformedNumber, ReservedOperator, TooDeep, UnclosedParenthesis,
-        UnexpectedEnd, UnexpectedToken, UnknownCharacter, Unsupported,
+        UnexpectedEnd, UnexpectedToken, UnknownCharacter, UnknownOperator, Unsupported,
     };
     let cases: &[(&str, Code, &str, &str)] = &[
         ("f(1 then", UnexpectedToken, "then", "expected `)` or `,`, found `then`"),
         ("if a b", UnexpectedToken, "b", "expected `then`, found `b`"),
-        ("1 +", UnexpectedEnd, "", "expected an expression, found the end of the text"),
-        ("1 + )", UnexpectedToken, ")", "expected an expression, found `)`"),
-        (")", UnexpectedToken, ")", "expected a definition or an expression, found `)`"),
+        ("1 +", UnexpectedEnd, "+", "expected an expression after `+`, found the end of the input"),
+        ("1 + )", UnexpectedToken, ")", "expected an expression after `+`, found `)`"),
+        (")", UnexpectedToken, ")", "this `)` closes nothing"),
+        ("1 +\ndef f(x) x", UnexpectedToken, "+", "expected an expression after `+`, found `def`"),
+        ("\"it’s", UnknownOperator, "\"it’s", "there are no strings in Kaleidoscope"),
+        ("x ? ", UnknownOperator, "?", "no binary operator `?` is defined"),
         ("def 1", UnexpectedToken, "1", "expected a name, `unary` or `binary`, found `1`"),
-        ("def f", UnexpectedEnd, "", "expected `(`, found the end of the text"),
+        ("def f", UnexpectedEnd, "", "expected `(`, found the end of the input"),
         ("def f(1)", UnexpectedToken, "1", "expected a name or `)`, found `1`"),
         ("def f(a 1)", UnexpectedToken, "1", "expected a name, `)` or `,`, found `1`"),
         ("def f(a,)", UnexpectedToken, ")", "expected a name, found `)`"),
@@ -152,7 +155,7 @@ fn one_mistake_one_diagnostic() {
         ("(1 + 2; ", UnclosedParenthesis, "(", "this `(` is never closed"),
         ("f((1) + 2", UnclosedParenthesis, "(", "this `(` is never closed"),
         ("f(", UnclosedParenthesis, "(", "this `(` is never closed"),
-        ("(1 + ", UnexpectedEnd, "", "expected an expression, found the end of the text"),
+        ("(1 + ", UnexpectedEnd, "+", "expected an expression after `+`, found the end of the input"),
         ("a + x = 1", BadAssignment, "=", "the left side of `=` is not a variable"),
         ("f(x) = 1", BadAssignment, "=", "the left side of `=` is not a variable"),
         ("-x = 1", BadAssignment, "=", "the left side of `=` is not a variable"),
@@ -191,11 +194,14 @@ fn second_places_and_advice() {
         ("def unari!(x) 1", "did you mean `unary`?"),
         ("1.2.3", "a number has at most one decimal point"),
         ("1 – 2", "did you mean `-`?"),
+        ("if a foo b", "write `if a then b else c`"),
+        ("for i in 1", "write `for i = 1, i < 10 in …`"),
+        ("0b101", "hexadecimal is there (`0x5`), binary is not"),
     ];
     for (text, help) in advice {
         assert_eq!(only(text).help.as_deref(), Some(help), "{text}");
     }
-    assert_eq!(only("if a foo b").help, None);
+    assert_eq!(only("def f(a a) (b 1)").help, None);
 }
 
 #[test]
@@ -275,6 +281,7 @@ fn incomplete_texts() {
         "(1 $ ",
         ":?",
         "~",
+        "x +=",
     ] {
         assert!(!check(text), "{text}");
     }

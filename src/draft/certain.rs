@@ -1,0 +1,134 @@
+//! Failures that are certain: what `kal check` can tell of a run without one.
+//!
+//! The items are taken in order, as a run takes them. What a top-level
+//! expression calls outside of branches is called, and so is what that calls;
+//! the first of these calls that finds no function, or one that takes another
+//! number of arguments, ends the program.
+
+use super::Draft;
+use crate::diagnostic::suggest::nearest;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::name::Name;
+use crate::sema::checked::{Callee, Function, Node};
+use crate::sema::{Environment, Item, arguments};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// The functions defined at one place of the text.
+type Defined<'d> = FxHashMap<Name, &'d Arc<Function>>;
+
+/// Calls deeper than this are not followed.
+const DEEPEST: usize = 256;
+
+/// A call that fails.
+struct Fatal<'d> {
+    caller: &'d Arc<Function>,
+    callee: Callee,
+    /// What the callee is bound to when it is called.
+    found: Option<&'d Arc<Function>>,
+}
+
+impl Draft<'_> {
+    /// The failures that are certain, as errors, each call once.
+    pub(crate) fn certain_failures(&self) -> Vec<Diagnostic> {
+        let (mut defined, mut told) = (Defined::default(), FxHashSet::default());
+        let mut failures = Vec::new();
+        for item in &self.items {
+            match item {
+                Item::Definition(function, _) => _ = defined.insert(function.name, function),
+                Item::Extern(_) => {}
+                Item::Variables(function, _) | Item::Expression(function) => {
+                    let mut visited = FxHashSet::from_iter([function.name]);
+                    let fatal = self.fatal(function, &defined, &mut visited, 0);
+                    let is_new = |fatal: &Fatal<'_>| told.insert((Arc::as_ptr(fatal.caller), fatal.callee.span));
+                    failures.extend(fatal.filter(is_new).map(|fatal| self.failure(&fatal, function)));
+                }
+            }
+        }
+        failures
+    }
+
+    /// The first call that fails once `caller` runs.
+    fn fatal<'d>(
+        &self,
+        caller: &'d Arc<Function>,
+        defined: &Defined<'d>,
+        visited: &mut FxHashSet<Name>,
+        depth: usize,
+    ) -> Option<Fatal<'d>> {
+        for callee in certain(caller) {
+            match defined.get(&callee.name) {
+                Some(known) if known.arity() != callee.arity => {
+                    return Some(Fatal { caller, callee: *callee, found: Some(known) });
+                }
+                Some(known) => {
+                    let is_new = depth < DEEPEST && visited.insert(callee.name);
+                    if let Some(fatal) = is_new.then(|| self.fatal(known, defined, visited, depth + 1)).flatten() {
+                        return Some(fatal);
+                    }
+                }
+                None if self.is_of_the_host(callee.name) => {}
+                None => return Some(Fatal { caller, callee: *callee, found: None }),
+            }
+        }
+        None
+    }
+
+    fn is_of_the_host(&self, name: Name) -> bool {
+        self.hosts.get(name).is_some() || self.hosts.foreign(name).is_some()
+    }
+
+    /// The error for a call that fails in the run of `outermost`.
+    fn failure(&self, fatal: &Fatal<'_>, outermost: &Arc<Function>) -> Diagnostic {
+        let Fatal { caller, callee, found } = fatal;
+        let text = self.names.text(callee.name);
+        let error = |code, message| Diagnostic::error(code, &caller.source, callee.span, message);
+        let diagnostic = match (found, self.functions.get(&callee.name)) {
+            (Some(known), _) => {
+                let (passed, takes) = (arguments(callee.arity as usize), arguments(known.arity() as usize));
+                error(Code::StaleCall, format!("`{text}` takes {takes} when it is called with {passed}"))
+                    .with_note(format!("called with {passed}"))
+                    .with_label(&known.source, known.name_span, format!("takes {takes}"))
+            }
+            (None, Some(later)) => {
+                error(Code::UndefinedFunction, format!("`{text}` is called before it is defined"))
+                    .with_note("this call")
+                    .with_label(&later.source, later.name_span, "defined only after the call")
+            }
+            (None, None) => self.never_defined(caller, callee),
+        };
+        if Arc::ptr_eq(caller, outermost) {
+            return diagnostic;
+        }
+        diagnostic.with_label(&outermost.source, outermost.name_span, "the call happens in this run")
+    }
+
+    /// The error for a call of a function that is never defined.
+    pub(super) fn never_defined(&self, caller: &Function, callee: &Callee) -> Diagnostic {
+        let text = self.names.text(callee.name);
+        let message = format!("`{text}` is called but never defined");
+        let diagnostic = Diagnostic::error(Code::UndefinedFunction, &caller.source, callee.span, message)
+            .with_note("this call");
+        let known = self.functions();
+        match nearest(text, known.iter().map(|name| self.names.text(*name))) {
+            Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+            None => diagnostic,
+        }
+    }
+}
+
+/// The calls of a body that happen whenever it runs: those outside of
+/// branches. A loop evaluates its parts at least once.
+fn certain(function: &Function) -> impl Iterator<Item = &Callee> {
+    let mut branches = 0_u32;
+    function.nodes.iter().filter_map(move |node| {
+        match node {
+            Node::Then | Node::ShortCircuit(_) => branches += 1,
+            Node::If => branches = branches.saturating_sub(1),
+            Node::Binary(op) if op.short_circuits() => branches = branches.saturating_sub(1),
+            Node::Call(index) if branches == 0 => return function.callees.get(*index as usize),
+            _ => {}
+        }
+        None
+    })
+}

@@ -1,0 +1,75 @@
+//! One mistake, one error: which of the mistakes in a body are told.
+//!
+//! How a body groups around an operator that nothing defines is a guess. So of
+//! such an operator and its operands only the first operator in the source is
+//! reported, and where that belongs to another language, nothing else is.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::syntax::ast::Ast;
+use std::ops::Range;
+
+/// The mistakes of one body beside their diagnostics.
+pub(super) struct Mistakes {
+    /// How many diagnostics there were before.
+    earlier: usize,
+    /// The node that is being resolved.
+    pub(super) at: usize,
+    /// For each diagnostic of the body, the node it is about.
+    pub(super) nodes: Vec<usize>,
+    /// Whether an operator is from another language: the number of the first
+    /// diagnostic that says so.
+    foreign: Vec<usize>,
+    has_unknown_operator: bool,
+}
+
+impl Mistakes {
+    pub(super) fn new(earlier: usize) -> Self {
+        Self { earlier, at: 0, nodes: Vec::new(), foreign: Vec::new(), has_unknown_operator: false }
+    }
+
+    /// Notes that the next diagnostic is about an operator without a meaning.
+    pub(super) fn found_operator(&mut self, is_foreign: bool) {
+        self.has_unknown_operator = true;
+        if is_foreign {
+            self.foreign.push(self.nodes.len());
+        }
+        self.nodes.push(self.at);
+    }
+
+    /// Removes what follows from another mistake.
+    pub(super) fn suppress(&self, body: &Ast, diagnostics: &mut Vec<Diagnostic>) {
+        if !self.has_unknown_operator {
+            return;
+        }
+        let own = diagnostics.split_off(self.earlier);
+        let first = |chosen: &mut dyn Iterator<Item = usize>| {
+            chosen.min_by_key(|index| own[*index].labels[0].span.start)
+        };
+        let keep: Vec<usize> = match first(&mut self.foreign.iter().copied()) {
+            Some(foreign) => vec![foreign],
+            None => {
+                let operators = |index: &usize| own[*index].code == Code::UnknownOperator;
+                let ranges = outermost(body, (0..own.len()).filter(operators).map(|index| self.nodes[index]));
+                let is_in = |index: usize, range: &Range<usize>| range.contains(&self.nodes[index]);
+                let firsts = ranges.iter().filter_map(|range| {
+                    first(&mut (0..own.len()).filter(operators).filter(|index| is_in(*index, range)))
+                });
+                let outside = (0..own.len()).filter(|index| !ranges.iter().any(|range| is_in(*index, range)));
+                firsts.chain(outside).collect()
+            }
+        };
+        diagnostics.extend(keep.into_iter().map(|index| own[index].clone()));
+    }
+}
+
+/// The nodes of each of `roots` with its operands, without those inside another.
+fn outermost(body: &Ast, roots: impl DoubleEndedIterator<Item = usize>) -> Vec<Range<usize>> {
+    let starts = body.starts();
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for root in roots.rev() {
+        if ranges.last().is_none_or(|outer| root < outer.start) {
+            ranges.push(starts[root]..root + 1);
+        }
+    }
+    ranges
+}

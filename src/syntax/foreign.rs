@@ -1,0 +1,359 @@
+//! Habits from other languages: what an operator without a meaning was
+//! probably part of, and how that is written in Kaleidoscope.
+//!
+//! Nothing here is grammar. It is consulted when an operator turns out to have
+//! no meaning, so a program that defines the operator never gets here. It sees
+//! the source alone.
+
+use super::number;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::{Source, Span};
+
+/// A construct of another language.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Foreign {
+    /// All of it that can be told from the source.
+    pub span: Span,
+    message: String,
+    note: &'static str,
+    help: Option<String>,
+}
+
+/// Operators of other languages, longer ones before those they contain, each
+/// with how it is written here.
+const OPERATORS: [(&str, &str); 17] = [
+    ("<=>", "compare with `<`, `==` and `>`"),
+    ("===", "to compare, write `==`"),
+    ("!==", "to compare, write `!=`"),
+    ("**", "the power is written `x ^ y`"),
+    ("++", "write `x = x + 1`"),
+    ("=>", "did you mean `>=`?"),
+    ("=<", "did you mean `<=`?"),
+    ("=!", "did you mean `!=`?"),
+    ("<>", "did you mean `!=`?"),
+    ("~=", "did you mean `!=`?"),
+    ("<<", "multiply by a power of two: `x * 2 ^ n`"),
+    (">>", "divide by a power of two: `floor(x / 2 ^ n)`"),
+    ("->", "the body follows the parameters at once: `def f(x) x + 1`"),
+    (":=", "to assign, write `x = 3`"),
+    ("??", "to choose, write `if a then b else c`"),
+    ("&&=", "write `x = x && y`"),
+    ("||=", "write `x = x || y`"),
+];
+
+/// What assigns the result of an operator to its left operand elsewhere.
+const COMPOUND_ASSIGNMENTS: [&str; 6] = ["+=", "-=", "*=", "/=", "%=", "^="];
+
+/// Words that are operators, keywords or constants elsewhere.
+const WORDS: [(&str, &str); 17] = [
+    ("mod", "the remainder is written `%`"),
+    ("div", "the whole quotient is written `floor(a / b)`"),
+    ("and", "and is written `&&`"),
+    ("or", "or is written `||`"),
+    ("not", "not is written `!`"),
+    ("let", "to make a variable: `var x = 3`"),
+    ("const", "to make a variable: `var x = 3`"),
+    ("return", "the value of the body is the value of the function: `def f(x) x + 1`"),
+    ("while", "the loop is written `for i = 1, i < 10 in …`"),
+    ("function", "a function is written `def f(x) x + 1`"),
+    ("fn", "a function is written `def f(x) x + 1`"),
+    ("func", "a function is written `def f(x) x + 1`"),
+    ("true", "true is any number but 0, such as `1`"),
+    ("false", "false is `0`"),
+    ("pi", "define it: `var pi = 3.141592653589793`"),
+    ("inf", "infinity is `1/0`"),
+    ("nan", "not a number is `0/0`"),
+];
+
+/// The words above that stand between two operands.
+const INFIX_WORDS: [&str; 4] = ["mod", "div", "and", "or"];
+
+impl Foreign {
+    /// Recognises what the operator at `operator` is part of.
+    pub fn recognise(source: &Source, operator: Span) -> Option<Self> {
+        let text = source.text();
+        match text.get(operator.range())? {
+            "\"" => Some(string(text, operator, '"')),
+            "'" if !follows_a_word(text, operator) => Some(string(text, operator, '\'')),
+            "{" | "}" => Some(brace(text, operator)),
+            "[" | "]" => Some(bracket(text, operator)),
+            "?" if line_from(text, operator.end).contains(':') => Some(choice(operator)),
+            _ => compound(text, operator),
+        }
+    }
+
+    /// The diagnostic, with `code`.
+    pub fn diagnostic(self, code: Code, source: &Source) -> Diagnostic {
+        let diagnostic = Diagnostic::error(code, source, self.span, self.message).with_note(self.note);
+        match self.help {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
+        }
+    }
+}
+
+/// The diagnostic for the operator at `place`, which has no meaning before one
+/// operand or between two; with whether it comes from another language.
+pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnostic, bool) {
+    if let Some(foreign) = Foreign::recognise(source, place) {
+        return (foreign.diagnostic(Code::UnknownOperator, source), true);
+    }
+    let symbol = source.slice(place);
+    let kind = if operands == 1 { "unary" } else { "binary" };
+    let message = format!("no {kind} operator `{symbol}` is defined");
+    let diagnostic =
+        Diagnostic::error(Code::UnknownOperator, source, place, message).with_note("not defined");
+    let diagnostic = match cure(symbol, operands) {
+        Some(help) => diagnostic.with_help(help),
+        None => diagnostic,
+    };
+    (diagnostic, false)
+}
+
+/// How to define an operator that can be meant; how to do without another.
+fn cure(symbol: &str, operands: u8) -> Option<String> {
+    let may_be_meant =
+        !symbol.is_ascii() || matches!(symbol, "~" | "|" | "&" | ":" | "@" | "$" | "?" | "!");
+    Some(match (symbol, operands) {
+        ("=", _) => "a definition has no `=`: write `def f(x) x + 1`; to compare, write `==`".into(),
+        ("+", 1) => "leave it out: a number without a sign is positive".into(),
+        (":", 2) => {
+            "`:` is not predefined; to do one thing after another: `def binary : 1 (first second) second`"
+                .into()
+        }
+        ("|" | "||", 2) => format!("define it first: `def binary {symbol} 5 (x y) …`"),
+        (_, 1) if may_be_meant => format!("define it first: `def unary {symbol} (x) …`"),
+        (_, _) if may_be_meant => {
+            format!("define it first, with its precedence: `def binary {symbol} … (x y) …`")
+        }
+        _ => return None,
+    })
+}
+
+/// The diagnostic for an `=` at `place` whose left side is not a variable.
+pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
+    if let Some(foreign) = Foreign::recognise(source, place) {
+        return foreign.diagnostic(Code::BadAssignment, source);
+    }
+    Diagnostic::error(Code::BadAssignment, source, place, "the left side of `=` is not a variable")
+        .with_note("this `=` assigns, so a variable must come before it")
+        .with_help("to compare, write `==`")
+}
+
+/// What the name at `place`, which nothing declares, was to be: a message and
+/// its help. `goes_on` if the line holds an item before it.
+pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
+    let text = source.text();
+    let word = source.slice(place);
+    let help = WORDS.iter().find(|entry| entry.0 == word)?.1;
+    let before = line_up_to(text, place.start).split_whitespace().next_back();
+    let message = match before.filter(|_| INFIX_WORDS.contains(&word)) {
+        Some(left) => format!("an operator is missing between `{left}` and `{word}`"),
+        None => format!("there is no `{word}` in Kaleidoscope"),
+    };
+    Some((message, help.to_owned()))
+}
+
+/// What the assignment to the variable at `place` assigns, for a sentence.
+pub fn assigned(source: &Source, place: Span) -> Option<&str> {
+    let line = line_from(source.text(), place.end);
+    let value = line.trim_start_matches([')', ' ', '\t']).strip_prefix('=')?;
+    short(value.split([';', '#']).next()?.trim())
+}
+
+/// `1,000` as `1_000`, if the comma at `place` separates thousands.
+pub fn grouped_digits(source: &Source, place: Span) -> Option<String> {
+    let text = source.text();
+    let is_digit = |character: char| character.is_ascii_digit();
+    let before = &text[..place.start as usize];
+    let whole = &before[before.trim_end_matches(is_digit).len()..];
+    let after = &text[place.end as usize..];
+    let group = &after[..after.find(|character| !is_digit(character)).unwrap_or(after.len())];
+    let fits = (1..=3).contains(&whole.len()) && group.len() == 3 && number::value(whole).is_ok();
+    fits.then(|| format!("{whole}_{group}"))
+}
+
+fn string(text: &str, quote: Span, mark: char) -> Foreign {
+    let line = line_from(text, quote.end);
+    let length = line.find(mark).map_or(line.len(), |at| at + 1);
+    let first = line.chars().next().filter(|first| first.is_ascii() && *first != mark).unwrap_or('h');
+    Foreign {
+        span: Span { start: quote.start, end: quote.end + length as u32 },
+        message: "there are no strings in Kaleidoscope".into(),
+        note: "a string",
+        help: Some(format!("to write characters, use putchard({})", u32::from(first))),
+    }
+}
+
+fn brace(text: &str, brace: Span) -> Foreign {
+    let before = line_up_to(text, brace.start);
+    let help = match before.split(|character: char| !character.is_alphanumeric()).find(|word| is_head(word)) {
+        Some("def") => "the body is one expression: `def f(x) x + 1`",
+        Some("for") => "write `for i = 1, i < 10 in …`",
+        Some(_) => "write `if a then b else c`",
+        None => "to group, write `( … )`",
+    };
+    Foreign {
+        span: brace,
+        message: "there are no braces in Kaleidoscope".into(),
+        note: "a brace",
+        help: Some(help.into()),
+    }
+}
+
+fn is_head(word: &str) -> bool {
+    matches!(word, "if" | "else" | "def" | "for")
+}
+
+fn bracket(text: &str, bracket: Span) -> Foreign {
+    let help = if follows_a_word(text, bracket) {
+        "to call a function, write `f(x)`"
+    } else {
+        "to group, write `( … )`"
+    };
+    Foreign {
+        span: bracket,
+        message: "there are no arrays in Kaleidoscope".into(),
+        note: "a bracket",
+        help: Some(help.into()),
+    }
+}
+
+fn choice(operator: Span) -> Foreign {
+    Foreign {
+        span: operator,
+        message: "there is no operator `? :`".into(),
+        note: "a choice between two values",
+        help: Some("write `if a then b else c`".into()),
+    }
+}
+
+/// An operator of several characters, or a comment.
+fn compound(text: &str, operator: Span) -> Option<Foreign> {
+    if let Some(start) = covering(text, operator, "//").or_else(|| covering(text, operator, "/*")) {
+        return Some(comment(text, start));
+    }
+    if let Some((symbol, start)) = OPERATORS.iter().find_map(|(symbol, help)| {
+        covering(text, operator, symbol).map(|start| ((*symbol, *help), start))
+    }) {
+        return Some(no_operator(symbol.0, start, symbol.1.into()));
+    }
+    COMPOUND_ASSIGNMENTS.iter().find_map(|symbol| {
+        let start = covering(text, operator, symbol)?;
+        let (left, right) = operands(text, start, start + symbol.len() as u32);
+        Some(no_operator(symbol, start, format!("write `{left} = {left} {} {right}`", &symbol[..1])))
+    })
+}
+
+fn no_operator(symbol: &str, start: u32, help: String) -> Foreign {
+    Foreign {
+        span: Span { start, end: start + symbol.len() as u32 },
+        message: format!("there is no operator `{symbol}`"),
+        note: "not an operator",
+        help: Some(help),
+    }
+}
+
+fn comment(text: &str, start: u32) -> Foreign {
+    let rest = &text[start as usize..];
+    let line = line_from(text, start).trim_end().len();
+    let length = match rest.strip_prefix("/*") {
+        Some(inner) => inner.find("*/").map_or(line, |end| end + 4),
+        None => line,
+    };
+    Foreign {
+        span: Span { start, end: start + length as u32 },
+        message: "a comment begins with `#`".into(),
+        note: "not a comment",
+        help: None,
+    }
+}
+
+/// Where `symbol` begins, if it covers the first character of the operator.
+fn covering(text: &str, operator: Span, symbol: &str) -> Option<u32> {
+    (0..symbol.len() as u32).find_map(|shift| {
+        let start = operator.start.checked_sub(shift)?;
+        text.get(start as usize..)?.starts_with(symbol).then_some(start)
+    })
+}
+
+/// The name before `start` and the value after `end`, or examples of them.
+fn operands(text: &str, start: u32, end: u32) -> (&str, &str) {
+    let before = line_up_to(text, start).trim_end();
+    let left = &before[before.trim_end_matches(unicode_ident::is_xid_continue).len()..];
+    let right = line_from(text, end).split([';', '#']).next().map_or("", str::trim);
+    match (short(left), short(right)) {
+        (Some(left), Some(right)) if !left.starts_with(|first: char| first.is_ascii_digit()) => (left, right),
+        _ => ("x", "1"),
+    }
+}
+
+/// A piece of the source that a sentence can quote.
+fn short(text: &str) -> Option<&str> {
+    const LONGEST: usize = 24;
+    (!text.is_empty() && text.len() <= LONGEST && !text.contains('`')).then_some(text)
+}
+
+fn follows_a_word(text: &str, place: Span) -> bool {
+    text[..place.start as usize].ends_with(|before| unicode_ident::is_xid_continue(before) || before == ')')
+}
+
+/// The rest of the line from an offset on.
+fn line_from(text: &str, offset: u32) -> &str {
+    text[offset as usize..].lines().next().unwrap_or("")
+}
+
+/// The line up to an offset.
+fn line_up_to(text: &str, offset: u32) -> &str {
+    let before = &text[..offset as usize];
+    &before[before.rfind('\n').map_or(0, |at| at + 1)..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recognised(text: &str, operator: &str) -> Option<(String, String, Option<String>)> {
+        let source = Source::new("test", text);
+        let start = text.find(operator).expect("the operator is there");
+        let found = Foreign::recognise(&source, Span::new(start, start + operator.len()))?;
+        Some((source.slice(found.span).to_owned(), found.message, found.help))
+    }
+
+    #[test]
+    fn an_operator_is_seen_whole_from_any_of_its_characters() {
+        for (text, token, whole) in [
+            ("x += 1", "=", "+="),
+            ("x => 1", ">", "=>"),
+            ("2 === 3", "= ", "==="),
+            ("2 // c ", "/", "// c"),
+            ("/* c */ 3", "/", "/* c */"),
+        ] {
+            assert_eq!(recognised(text, token.trim()).map(|found| found.0).as_deref(), Some(whole), "{text}");
+        }
+        assert_eq!(recognised("x = -1", "="), None);
+        assert_eq!(recognised("a : b", ":"), None);
+        assert_eq!(recognised("f' + 1", "'"), None);
+    }
+
+    #[test]
+    fn advice_uses_the_operands() {
+        let help = |text, token| recognised(text, token).and_then(|found| found.2);
+        assert_eq!(help("sum *= 2 # twice", "="), Some("write `sum = sum * 2`".into()));
+        assert_eq!(help("3 -= 2", "="), Some("write `x = x - 1`".into()));
+        assert_eq!(help("\"Hi\"", "\""), Some("to write characters, use putchard(72)".into()));
+    }
+
+    #[test]
+    fn thousands_are_recognised_by_their_digits() {
+        let grouped = |text: &str| {
+            let at = text.find(',').expect("a comma");
+            grouped_digits(&Source::new("test", text), Span::new(at, at + 1))
+        };
+        assert_eq!(grouped("1,000"), Some("1_000".into()));
+        assert_eq!(grouped("12,345 + 1"), Some("12_345".into()));
+        assert_eq!(grouped("1,00"), None);
+        assert_eq!(grouped("x,000"), None);
+        assert_eq!(grouped("1234,000"), None);
+    }
+}

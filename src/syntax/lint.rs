@@ -1,0 +1,165 @@
+//! Lints: items that follow the grammar and probably mean something else.
+//!
+//! Pure: an item in, warnings out. What is written with parentheses around it
+//! is taken to be meant.
+
+use super::ast::{Ast, Item, ItemKind, Node, Prototype};
+use super::operator::BinaryOp;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::name::Names;
+use crate::source::Span;
+
+/// The warnings for an item; `runs_on` if it begins on the line on which the
+/// one before it ended.
+pub fn lints(item: &Item, runs_on: bool, names: &Names) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    if runs_on {
+        found.push(run_on(item));
+    }
+    match &item.kind {
+        ItemKind::Definition(prototype, body) => {
+            found.extend(swallowed_line(item, prototype, names));
+            found.extend(body_lints(item, body, names));
+        }
+        ItemKind::Variables(body) | ItemKind::Expression(body) => found.extend(body_lints(item, body, names)),
+        ItemKind::Extern(_) => {}
+    }
+    found
+}
+
+/// The warnings for parameters that a definition does not use. The operands of
+/// an operator are not its own choice, and a name that begins with `_` says
+/// that this is meant.
+pub fn unused_parameters(item: &Item, names: &Names) -> Vec<Diagnostic> {
+    let ItemKind::Definition(prototype, body) = &item.kind else { return Vec::new() };
+    if prototype.fixity.is_some() {
+        return Vec::new();
+    }
+    let is_used = |name| body.nodes.iter().any(|node| matches!(node, Node::Variable(used) | Node::Assign(used) if *used == name));
+    let unused = prototype.parameters.iter().filter(|parameter| !is_used(parameter.name));
+    unused
+        .filter(|parameter| !names.text(parameter.name).starts_with('_'))
+        .map(|parameter| {
+            let text = names.text(parameter.name);
+            let message = format!("parameter `{text}` is never used");
+            warning(Code::UnusedParameter, item, parameter.span, message, "not used in the body")
+                .with_help(format!("if that is meant, call it `_{text}`"))
+        })
+        .collect()
+}
+
+fn warning(code: Code, item: &Item, span: Span, message: impl Into<String>, note: &str) -> Diagnostic {
+    Diagnostic::error(code, &item.source, span, message).with_note(note).as_warning()
+}
+
+fn run_on(item: &Item) -> Diagnostic {
+    let line = item.source.slice(item.span).lines().next().map_or(0, str::len);
+    let start = item.span.start;
+    let span = Span { start, end: start + line as u32 };
+    warning(Code::RunOnItem, item, span, "a second item on the line, with no `;` before it", "a new item")
+        .with_help("if one item is meant, an operator is missing; if two are, put `;` between them")
+}
+
+fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
+    let is_comparison = |node: &Node| matches!(node, Node::Binary(op) if comparison(*op).is_some());
+    let chains = body.nodes.iter().filter(|node| is_comparison(node)).nth(1).is_some();
+    let starts = if chains { body.starts() } else { Vec::new() };
+    let found = body.nodes.iter().enumerate().filter_map(|(at, node)| match node {
+        Node::Then | Node::ForCondition => assigned_condition(item, body, at, names),
+        Node::Binary(op) if chains => chained_comparison(item, body, &starts, at, *op),
+        _ => None,
+    });
+    found.collect()
+}
+
+/// `if x = 0 then`
+fn assigned_condition(item: &Item, body: &Ast, mark: usize, names: &Names) -> Option<Diagnostic> {
+    let last = mark.checked_sub(1)?;
+    let Node::Assign(name) = body.nodes[last] else { return None };
+    let message = "an assignment as a condition";
+    let note = format!("assigns to `{}`", names.text(name));
+    let found = warning(Code::AssignedCondition, item, body.spans[last], message, &note);
+    Some(found.with_help("to compare, write `==`"))
+}
+
+/// Comparisons that follow each other at one precedence: 1 for an order, 2 for
+/// equality.
+fn comparison(op: BinaryOp) -> Option<u8> {
+    match op {
+        BinaryOp::Less | BinaryOp::Greater | BinaryOp::LessEqual | BinaryOp::GreaterEqual => Some(1),
+        BinaryOp::Equal | BinaryOp::NotEqual => Some(2),
+        BinaryOp::Or
+        | BinaryOp::And
+        | BinaryOp::Add
+        | BinaryOp::Subtract
+        | BinaryOp::Multiply
+        | BinaryOp::Divide
+        | BinaryOp::Remainder
+        | BinaryOp::Power => None,
+    }
+}
+
+/// `a < b < c`
+fn chained_comparison(item: &Item, body: &Ast, starts: &[usize], at: usize, op: BinaryOp) -> Option<Diagnostic> {
+    let left = starts.get(at.checked_sub(1)?)?.checked_sub(1)?;
+    let Node::Binary(first) = body.nodes[left] else { return None };
+    comparison(op).filter(|kind| comparison(first) == Some(*kind))?;
+    let (first_place, place) = (body.spans[left], body.spans[at]);
+    if closes_a_parenthesis(&item.source.text()[first_place.end as usize..place.start as usize]) {
+        return None;
+    }
+    let (first, second) = (first.text(), op.text());
+    let message = format!("`a {first} b {second} c` compares the result of `a {first} b`, 0 or 1, with `c`");
+    let found = warning(Code::ChainedComparison, item, place, message, "compares 0 or 1")
+        .with_label(&item.source, first_place, "the result of this")
+        .with_help(format!("to compare `b` with both, write `a {first} b && b {second} c`"));
+    Some(found)
+}
+
+/// Whether a piece of the source has a `)` without its `(`.
+fn closes_a_parenthesis(text: &str) -> bool {
+    let mut open = 0_u32;
+    for line in text.lines() {
+        for character in line.split('#').next().unwrap_or("").chars() {
+            match character {
+                '(' => open += 1,
+                ')' if open == 0 => return true,
+                ')' => open -= 1,
+                _ => {}
+            }
+        }
+    }
+    false
+}
+
+/// `def f(x)` whose body is the next line, at the margin.
+fn swallowed_line(item: &Item, prototype: &Prototype, names: &Names) -> Option<Diagnostic> {
+    let text = item.source.text();
+    let last = prototype.parameters.last().map_or(prototype.name.span, |parameter| parameter.span);
+    let head = blank_comments(&text[last.end as usize..item.span.end as usize]);
+    let end = head.find(')')? + 1;
+    let gap = head[end..].len() - head[end..].trim_start().len();
+    let start = end + gap;
+    let is_at_margin = head[end..start].ends_with('\n');
+    if !is_at_margin {
+        return None;
+    }
+    let line = head[start..].lines().next().map_or(0, |line| line.trim_end().len());
+    let span = Span::new(last.end as usize + start, last.end as usize + start + line);
+    let name = names.text(prototype.name.name);
+    let message = format!("`{name}` takes the next line as its body");
+    let found = warning(Code::SwallowedLine, item, span, message, "the body");
+    Some(found.with_help("if that is meant, indent it; if not, the body is missing"))
+}
+
+/// The same with blanks for comments, byte by byte.
+fn blank_comments(text: &str) -> String {
+    let blank = |line: &str| match line.find('#') {
+        Some(at) => {
+            let end = line.trim_end_matches('\n').len();
+            format!("{}{}{}", &line[..at], " ".repeat(end - at), &line[end..])
+        }
+        None => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(blank).collect()
+}

@@ -1,0 +1,71 @@
+//! What `kal check` says.
+//!
+//! Every `*.kal` in `tests/checks` is checked. What is said stands at the end
+//! of the file, as in `programs`, with every label that is not about the place
+//! itself; `UPDATE=1` rewrites it. There are no false alarms: the examples and
+//! the programs of the tutorial have no lint.
+
+use crate::binary;
+use kal::diagnostic::Code;
+use std::path::{Path, PathBuf};
+
+fn checked(path: &Path) -> (Vec<String>, Option<i32>) {
+    let directory = path.parent().expect("a file has a directory");
+    let name = path.file_name().expect("a file has a name");
+    let ran = binary::finish(binary::kal().current_dir(directory).arg("check").arg(name));
+    assert_eq!(ran.out(), "", "{}", path.display());
+    (ran.said(), ran.code)
+}
+
+fn files() -> Vec<PathBuf> {
+    binary::files(&binary::directory("tests/checks"), "kal")
+}
+
+#[test]
+fn everything_wrong_is_said_once_and_in_order() {
+    for path in files() {
+        let text = std::fs::read_to_string(&path).expect("a program is text");
+        let (expected, program): (Vec<&str>, Vec<&str>) =
+            text.split_inclusive('\n').partition(|line| line.starts_with("#!") || line.starts_with("#?"));
+        let (said, code) = checked(&path);
+        let mut found: String = said.iter().map(|line| format!("#! {line}\n")).collect();
+        found += &code.filter(|code| *code != 0).map_or(String::new(), |code| format!("#? {code}\n"));
+        if binary::update() {
+            std::fs::write(&path, program.concat() + &found).expect("the expectation can be written");
+        } else {
+            assert_eq!(found, expected.concat(), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_lint_is_reached() {
+    let said: String = files().iter().flat_map(|path| checked(path).0).collect();
+    for code in Code::ALL.iter().filter(|code| code.is_lint()) {
+        assert!(said.contains(&format!("warning[{code}]")), "{code} ({})", code.meaning());
+    }
+}
+
+#[test]
+fn there_are_no_false_alarms() {
+    let mut programs = binary::files(&binary::directory("examples"), "kal");
+    programs.extend(binary::files(&binary::directory("tests/programs/tutorial"), "kal"));
+    assert!(programs.len() > 15);
+    for program in programs {
+        let (said, _) = checked(&program);
+        let lints: Vec<&String> = said.iter().filter(|line| line.starts_with("warning[W")).collect();
+        assert!(lints.is_empty(), "{}: {lints:?}", program.display());
+    }
+}
+
+#[test]
+fn labels_say_what_a_place_is() {
+    let mut programs = files();
+    programs.extend(binary::files(&binary::directory("tests/programs/errors"), "kal"));
+    for program in programs {
+        let ran = binary::finish(binary::kal().arg("check").arg(&program));
+        let drawn = String::from_utf8_lossy(&ran.stderr).into_owned();
+        let is_empty = |line: &&str| line.trim_end().ends_with("-- here");
+        assert_eq!(drawn.lines().find(is_empty), None, "{}", program.display());
+    }
+}
