@@ -38,6 +38,7 @@ use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
 use crate::syntax::lexer::Pieces;
+use crate::syntax::lint;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser::{self, Parser, SyntaxErrors};
 use history::{History, Reading};
@@ -353,7 +354,9 @@ impl Context {
     fn next_item(&mut self, parser: &mut Parser<'_>) -> Option<Result<sema::Item, Error>> {
         let parsed = parser.next_item(&self.operators)?;
         Some(match parsed {
-            Ok(item) => sema::check(&item, self).map_err(Error::Invalid),
+            Ok(item) => sema::check(&item, self).map_err(|mistakes| {
+                Error::Invalid(if parser.runs_on() { lint::explain_run_on(mistakes) } else { mistakes })
+            }),
             Err(SyntaxErrors { diagnostics, .. }) => Err(Error::Invalid(diagnostics)),
         })
     }
@@ -404,7 +407,8 @@ impl Context {
             let text = self.engine.names().text(name);
             let message = format!("`{text}` can be called by compiled code only");
             let error = Diagnostic::error(Code::Unsupported, &place.source, place.span, message);
-            let error = error.with_note("compiled code only").with_help("run the program without --interpret");
+            let error =
+                error.with_note("compiled code only").with_help("run the program without --interpret");
             return Err(Error::Invalid(vec![error]));
         }
         Ok(Outcome::Extern)

@@ -13,8 +13,9 @@ use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, EXPRESSION, Function};
 use crate::sema::{self, Environment, arguments};
 use crate::source::Source;
-use crate::syntax::lint;
+use crate::syntax::ast;
 use crate::syntax::lexer::{LONGEST_SOURCE, Pieces};
+use crate::syntax::lint;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, Parser};
 use rustc_hash::FxHashMap;
@@ -122,9 +123,10 @@ impl<'a> Draft<'a> {
         let place = |diagnostic: &Diagnostic| diagnostic.labels.first().map(|label| label.span.start);
         let mut findings = self.certain_failures();
         let certain: Vec<_> = findings.iter().map(place).collect();
-        let others = self.diagnostics.iter().filter(|other| {
-            other.severity == Severity::Error || !certain.contains(&place(other))
-        });
+        let others = self
+            .diagnostics
+            .iter()
+            .filter(|other| other.severity == Severity::Error || !certain.contains(&place(other)));
         findings.extend(others.chain(&self.lints).cloned());
         findings.sort_by_key(place);
         findings
@@ -145,9 +147,12 @@ impl<'a> Draft<'a> {
             }
             let checked = item.map_err(|errors| errors.diagnostics).and_then(|item| {
                 let checked = sema::check(&item, self)?;
-                self.lints.extend(lint::lints(&item, parser.runs_on(), self.names));
-                self.lints.extend(lint::unused_parameters(&item, self.names));
+                self.lint(&item, parser.runs_on());
                 Ok(checked)
+            });
+            let checked = checked.map_err(|mistakes| match parser.runs_on() {
+                true => self.explain_run_on(mistakes),
+                false => mistakes,
             });
             refused = checked.is_err();
             self.items.extend(checked.as_ref().ok().cloned());
@@ -169,6 +174,29 @@ impl<'a> Draft<'a> {
                 }
                 Err(diagnostics) => self.diagnostics.extend(diagnostics),
             }
+        }
+    }
+
+    fn lint(&mut self, item: &ast::Item, runs_on: bool) {
+        if runs_on {
+            self.forgive_unused();
+        }
+        let found = lint::lints(item, runs_on, self.names);
+        if found.iter().all(|lint| lint.code != Code::SwallowedLine) {
+            self.lints.extend(lint::unused_parameters(item, self.names));
+        }
+        self.lints.extend(found);
+    }
+
+    fn explain_run_on(&mut self, mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        self.forgive_unused();
+        lint::explain_run_on(mistakes)
+    }
+
+    /// A body that ended too soon may have used its parameters further on.
+    fn forgive_unused(&mut self) {
+        while self.lints.last().is_some_and(|last| last.code == Code::UnusedParameter) {
+            self.lints.pop();
         }
     }
 

@@ -213,7 +213,8 @@ impl Teller<'_> {
     fn stale(&self, callee: &Arc<Function>, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
         let text = self.names.text(callee.name);
         let takes = arguments(callee.arity() as usize);
-        let problem = format!("`{text}` with {}, but `{text}` takes {}", arguments(passed as usize), callee.arity());
+        let problem =
+            format!("`{text}` with {}, but `{text}` takes {}", arguments(passed as usize), callee.arity());
         self.call(Code::StaleCall, callee.name, passed, caller, &problem).with_label(
             &callee.source,
             callee.name_span,

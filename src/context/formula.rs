@@ -94,7 +94,9 @@ impl Context {
         let end = Span::new(source.text().len(), source.text().len());
         match (items.pop(), items.pop()) {
             (Some(item), None) => Ok(item),
-            (None, _) => Err(refused(source, end, "expected an expression, found nothing", "expected an expression")),
+            (None, _) => {
+                Err(refused(source, end, "expected an expression, found nothing", "expected an expression"))
+            }
             (Some(second), Some(_)) => {
                 let message = "expected one expression, found several items";
                 Err(refused(source, second.span, message, "a second item"))

@@ -44,7 +44,7 @@ pub(super) struct Breakpoints {
 pub(super) enum Mistake {
     #[error("a place is a function, LINE, LINE:COLUMN or FILE:LINE")]
     Place,
-    #[error("behind `if` an expression is missing")]
+    #[error("expected an expression after `if`")]
     Condition,
     #[error("there is no breakpoint {0}")]
     Number(String),

@@ -259,8 +259,14 @@ fn reach(label: &Label, labels: &[&Label]) -> usize {
         text.get(from.min(at)..from.max(at)).is_some_and(|between| !between.contains('\n'))
     };
     let end = |other: &&Label| {
-        let place = text.get(other.span.range()).and_then(|place| place.lines().next()).map_or(1, UnicodeWidthStr::width);
-        (start_of(other) as usize).saturating_sub(from) + place.max(1) + LEAD + visible_text(&other.message).width()
+        let place = text
+            .get(other.span.range())
+            .and_then(|place| place.lines().next())
+            .map_or(1, UnicodeWidthStr::width);
+        (start_of(other) as usize).saturating_sub(from)
+            + place.max(1)
+            + LEAD
+            + visible_text(&other.message).width()
     };
     labels.iter().filter(is_near).map(|other| end(other)).max().unwrap_or(0)
 }

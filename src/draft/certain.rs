@@ -9,7 +9,7 @@ use super::Draft;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::name::Name;
-use crate::sema::checked::{Callee, Function, Node};
+use crate::sema::checked::{Callee, EXPRESSION, Function, Node};
 use crate::sema::{Environment, Item, arguments};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -40,7 +40,8 @@ impl Draft<'_> {
                 Item::Variables(function, _) | Item::Expression(function) => {
                     let mut visited = FxHashSet::from_iter([function.name]);
                     let fatal = self.fatal(function, &defined, &mut visited, 0);
-                    let is_new = |fatal: &Fatal<'_>| told.insert((Arc::as_ptr(fatal.caller), fatal.callee.span));
+                    let is_new =
+                        |fatal: &Fatal<'_>| told.insert((Arc::as_ptr(fatal.caller), fatal.callee.span));
                     failures.extend(fatal.filter(is_new).map(|fatal| self.failure(&fatal, function)));
                 }
             }
@@ -63,7 +64,9 @@ impl Draft<'_> {
                 }
                 Some(known) => {
                     let is_new = depth < DEEPEST && visited.insert(callee.name);
-                    if let Some(fatal) = is_new.then(|| self.fatal(known, defined, visited, depth + 1)).flatten() {
+                    if let Some(fatal) =
+                        is_new.then(|| self.fatal(known, defined, visited, depth + 1)).flatten()
+                    {
                         return Some(fatal);
                     }
                 }
@@ -86,9 +89,16 @@ impl Draft<'_> {
         let diagnostic = match (found, self.functions.get(&callee.name)) {
             (Some(known), _) => {
                 let (passed, takes) = (arguments(callee.arity as usize), arguments(known.arity() as usize));
-                error(Code::StaleCall, format!("`{text}` takes {takes} when it is called with {passed}"))
-                    .with_note(format!("called with {passed}"))
-                    .with_label(&known.source, known.name_span, format!("takes {takes}"))
+                let calls = match self.names.text(caller.name) {
+                    EXPRESSION => "this expression calls".to_owned(),
+                    name => format!("`{name}` calls"),
+                };
+                let message = format!("{calls} `{text}` with {passed}, but `{text}` takes {}", known.arity());
+                error(Code::StaleCall, message).with_note(format!("called with {passed}")).with_label(
+                    &known.source,
+                    known.name_span,
+                    format!("takes {takes}"),
+                )
             }
             (None, Some(later)) => {
                 error(Code::UndefinedFunction, format!("`{text}` is called before it is defined"))

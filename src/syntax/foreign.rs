@@ -68,6 +68,9 @@ const WORDS: [(&str, &str); 17] = [
 /// The words above that stand between two operands.
 const INFIX_WORDS: [&str; 4] = ["mod", "div", "and", "or"];
 
+/// The words above that are values.
+const CONSTANTS: [&str; 5] = ["true", "false", "pi", "inf", "nan"];
+
 impl Foreign {
     /// Recognises what the operator at `operator` is part of.
     pub fn recognise(source: &Source, operator: Span) -> Option<Self> {
@@ -112,8 +115,7 @@ pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnost
 
 /// How to define an operator that can be meant; how to do without another.
 fn cure(symbol: &str, operands: u8) -> Option<String> {
-    let may_be_meant =
-        !symbol.is_ascii() || matches!(symbol, "~" | "|" | "&" | ":" | "@" | "$" | "?" | "!");
+    let may_be_meant = !symbol.is_ascii() || matches!(symbol, "~" | "|" | "&" | ":" | "@" | "$" | "?" | "!");
     Some(match (symbol, operands) {
         ("=", _) => "a definition has no `=`: write `def f(x) x + 1`; to compare, write `==`".into(),
         ("+", 1) => "leave it out: a number without a sign is positive".into(),
@@ -149,6 +151,7 @@ pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
     let before = line_up_to(text, place.start).split_whitespace().next_back();
     let message = match before.filter(|_| INFIX_WORDS.contains(&word)) {
         Some(left) => format!("an operator is missing between `{left}` and `{word}`"),
+        None if CONSTANTS.contains(&word) => format!("unknown variable `{word}`"),
         None => format!("there is no `{word}` in Kaleidoscope"),
     };
     Some((message, help.to_owned()))
@@ -233,9 +236,10 @@ fn compound(text: &str, operator: Span) -> Option<Foreign> {
     if let Some(start) = covering(text, operator, "//").or_else(|| covering(text, operator, "/*")) {
         return Some(comment(text, start));
     }
-    if let Some((symbol, start)) = OPERATORS.iter().find_map(|(symbol, help)| {
-        covering(text, operator, symbol).map(|start| ((*symbol, *help), start))
-    }) {
+    if let Some((symbol, start)) = OPERATORS
+        .iter()
+        .find_map(|(symbol, help)| covering(text, operator, symbol).map(|start| ((*symbol, *help), start)))
+    {
         return Some(no_operator(symbol.0, start, symbol.1.into()));
     }
     COMPOUND_ASSIGNMENTS.iter().find_map(|symbol| {

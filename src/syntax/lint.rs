@@ -28,14 +28,18 @@ pub fn lints(item: &Item, runs_on: bool, names: &Names) -> Vec<Diagnostic> {
 }
 
 /// The warnings for parameters that a definition does not use. The operands of
-/// an operator are not its own choice, and a name that begins with `_` says
-/// that this is meant.
+/// an operator are not its own choice, a body that is a number only stands for
+/// one that follows, and a name that begins with `_` says that this is meant.
 pub fn unused_parameters(item: &Item, names: &Names) -> Vec<Diagnostic> {
     let ItemKind::Definition(prototype, body) = &item.kind else { return Vec::new() };
-    if prototype.fixity.is_some() {
+    if prototype.fixity.is_some() || matches!(*body.nodes, [Node::Number(_)]) {
         return Vec::new();
     }
-    let is_used = |name| body.nodes.iter().any(|node| matches!(node, Node::Variable(used) | Node::Assign(used) if *used == name));
+    let is_used = |name| {
+        body.nodes
+            .iter()
+            .any(|node| matches!(node, Node::Variable(used) | Node::Assign(used) if *used == name))
+    };
     let unused = prototype.parameters.iter().filter(|parameter| !is_used(parameter.name));
     unused
         .filter(|parameter| !names.text(parameter.name).starts_with('_'))
@@ -58,6 +62,16 @@ fn run_on(item: &Item) -> Diagnostic {
     let span = Span { start, end: start + line as u32 };
     warning(Code::RunOnItem, item, span, "a second item on the line, with no `;` before it", "a new item")
         .with_help("if one item is meant, an operator is missing; if two are, put `;` between them")
+}
+
+/// Adds to the mistakes of an item that runs on from another what may have
+/// caused them.
+pub fn explain_run_on(mut mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    if let Some(first) = mistakes.first_mut() {
+        let help = "this is a second item on the line; if one is meant, an operator is missing before it";
+        first.help.get_or_insert_with(|| help.to_owned());
+    }
+    mistakes
 }
 
 fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
@@ -100,7 +114,13 @@ fn comparison(op: BinaryOp) -> Option<u8> {
 }
 
 /// `a < b < c`
-fn chained_comparison(item: &Item, body: &Ast, starts: &[usize], at: usize, op: BinaryOp) -> Option<Diagnostic> {
+fn chained_comparison(
+    item: &Item,
+    body: &Ast,
+    starts: &[usize],
+    at: usize,
+    op: BinaryOp,
+) -> Option<Diagnostic> {
     let left = starts.get(at.checked_sub(1)?)?.checked_sub(1)?;
     let Node::Binary(first) = body.nodes[left] else { return None };
     comparison(op).filter(|kind| comparison(first) == Some(*kind))?;

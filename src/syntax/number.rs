@@ -40,7 +40,9 @@ impl Malformed {
     pub(super) fn advice(self, text: &str) -> String {
         let hexadecimal = |radix| u64::from_str_radix(&text[2..].replace('_', ""), radix).ok();
         let advice = match self {
-            Self::SecondPoint if text.contains("..") => "a range is written in a loop: `for i = 1, i < 10 in …`",
+            Self::SecondPoint if text.contains("..") => {
+                "a range is written in a loop: `for i = 1, i < 10 in …`"
+            }
             Self::Binary => match hexadecimal(2) {
                 Some(value) => return format!("hexadecimal is there (`{value:#x}`), binary is not"),
                 None => "hexadecimal is there, as in `0x1F`, binary is not",

@@ -75,7 +75,7 @@ impl<'t> Parser<'t> {
         let outcome = self.run(start, operators);
         self.position = match outcome {
             Ok(end) => end,
-            Err(failure) => self.recover(start, failure.at.max(self.end_of_foreign())),
+            Err(failure) => self.after_foreign(start).unwrap_or_else(|| self.recover(start, failure.at)),
         };
         let errors = self.errors(start, outcome.err());
         if !errors.diagnostics.is_empty() {
@@ -99,6 +99,7 @@ impl<'t> Parser<'t> {
         let terminals = self.tokens.terminals();
         let gap = self.tokens.span(before).end as usize..self.tokens.span(token).start as usize;
         terminals[before] != Terminal::Semicolon
+            && terminals[token] != Terminal::Semicolon
             && !terminals[token].begins_item()
             && !self.tokens.source().text()[gap].contains('\n')
     }
@@ -191,10 +192,14 @@ impl<'t> Parser<'t> {
         Foreign::recognise(self.tokens.source(), self.tokens.span(token))
     }
 
-    /// The first token after that.
-    fn end_of_foreign(&self) -> usize {
-        let Some(foreign) = self.foreign() else { return 0 };
-        self.tokens.spans.partition_point(|span| span.start < foreign.span.end)
+    /// Where to go on after that: behind the next `;`, before a keyword that
+    /// begins an item, or on a later line.
+    fn after_foreign(&self, start: usize) -> Option<usize> {
+        let end = self.foreign()?.span.end;
+        let terminals = self.tokens.terminals();
+        let from = self.tokens.spans.partition_point(|span| span.start < end).max(start + 1);
+        let stop = (from..terminals.len()).find(|&at| !self.continues_line(at)).unwrap_or(terminals.len());
+        Some(if terminals.get(stop) == Some(&Terminal::Semicolon) { stop + 1 } else { stop })
     }
 }
 

@@ -234,8 +234,6 @@ fn the_command_stores_and_runs_programs() {
     std::fs::write(&stored, bytes).expect("a file");
     let refused = run(&["p.tape"]);
     assert_eq!((refused.code, refused.out()), (Some(1), ""));
-    assert!(
-        refused.err().contains("p.tape: not a valid stored program: bad checksum")
-    );
+    assert!(refused.err().contains("p.tape: not a valid stored program: bad checksum"));
     std::fs::remove_dir_all(folder).expect("it is ours");
 }

@@ -279,7 +279,13 @@ impl State<'_> {
     pub(super) fn refuse_reserved(&mut self, token: usize) {
         if self.tokens.terminals()[token] == Terminal::Equals {
             let message = "the operator `=` cannot be defined".to_owned();
-            self.report(Code::ReservedOperator, token, message, "this operator assigns", "any other operator can");
+            self.report(
+                Code::ReservedOperator,
+                token,
+                message,
+                "this operator assigns",
+                "any other operator can",
+            );
         }
     }
 

@@ -163,7 +163,8 @@ impl Failure {
     }
 
     fn is_stray_parenthesis(self, tokens: &Tokens) -> bool {
-        self.expected == Expected::ITEM && tokens.terminals().get(self.at) == Some(&Terminal::RightParenthesis)
+        self.expected == Expected::ITEM
+            && tokens.terminals().get(self.at) == Some(&Terminal::RightParenthesis)
     }
 
     /// The token before the refused one, in the item that began at `start`.
@@ -192,8 +193,10 @@ impl Failure {
         }
         let in_head_of_for = match builder.ast.nodes.last() {
             Some(Node::ForCondition) => expects(Terminal::In),
-            _ => before(2) == Some(Terminal::For) && expects(Terminal::Equals)
-                || self.expected == Expected::terminal(Terminal::Comma),
+            _ => {
+                before(2) == Some(Terminal::For) && expects(Terminal::Equals)
+                    || self.expected == Expected::terminal(Terminal::Comma)
+            }
         };
         if in_head_of_for {
             return Some(LOOP.into());
