@@ -193,8 +193,12 @@ fn execute(arguments: Arguments) -> Exit {
         Some(Command::Debug(debug)) => start(options, &mut reporter, |context, reporter, idle| {
             debug::debug(&debug, context, reporter, idle)
         }),
-        Some(Command::Emit(emit)) => emit::emit(&emit, options, &mut reporter),
-        Some(Command::Check(check)) => check::check(&check, options, &mut reporter),
+        Some(Command::Emit(emit)) => {
+            timed(options, &mut reporter, |reporter| emit::emit(&emit, options, reporter))
+        }
+        Some(Command::Check(check)) => {
+            timed(options, &mut reporter, |reporter| check::check(&check, options, reporter))
+        }
         None => self::run(&arguments.run, &arguments.repl, options, &mut reporter),
     };
     reporter.ended(exit)
@@ -212,6 +216,17 @@ fn run(arguments: &RunArguments, repl: &ReplArguments, options: &Options, report
     start(options, reporter, |session, reporter, idle| run::run(arguments, session, reporter, idle))
 }
 
+/// Does the work of a command that runs no program, within its time.
+fn timed(options: &Options, reporter: &mut Reporter, command: impl FnOnce(&mut Reporter) -> Exit) -> Exit {
+    match options.deadline().map_or(Ok(()), interrupt::end_at) {
+        Ok(()) => command(reporter),
+        Err(error) => {
+            reporter.problem(&format!("no thread can watch the time: {error}"));
+            Exit::Failed
+        }
+    }
+}
+
 /// Makes a context, gives it to `command`, prints the figures.
 fn start(
     options: &Options,
@@ -226,8 +241,7 @@ fn start(
             return Exit::Failed;
         }
     };
-    // A time that no clock can tell never comes.
-    let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let deadline = options.deadline();
     context.set_deadline(deadline);
     let idle = interrupt::install(context.interrupt_handle(), deadline);
     let exit = command(&mut context, reporter, &idle);
@@ -277,6 +291,12 @@ impl Options {
                 fuel: self.fuel,
                 ..Limits::default()
             })
+    }
+
+    /// When the time of the command is over; a time that no clock can tell never
+    /// comes.
+    fn deadline(&self) -> Option<Instant> {
+        self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
     }
 
     fn engine(&self) -> Result<Engine, crate::Error> {

@@ -20,6 +20,7 @@ pub use trace::{Trace, Transition};
 use crate::config::Mode;
 use crate::deadline::Deadline;
 use crate::debugger::Debugger;
+use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::draft::Draft;
 use crate::engine::Engine;
@@ -37,6 +38,7 @@ use crate::runtime::Arguments;
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
+use crate::stop::Poll;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::operator::{Fixity, Operators};
@@ -72,6 +74,8 @@ pub struct Context {
     /// The deadline of the outermost evaluation or call in progress.
     in_force: Weak<Deadline>,
     debugger: Option<Debugger>,
+    /// What suggestions may cost, for the source in progress.
+    suggestions: Budget,
     redefined: u64,
     parse_time: Duration,
 }
@@ -129,6 +133,7 @@ impl Context {
             deadline: None,
             in_force: Weak::new(),
             debugger: None,
+            suggestions: Budget::default(),
             redefined: 0,
             parse_time: Duration::ZERO,
         })
@@ -208,10 +213,12 @@ impl Context {
 
     fn items(&mut self, source: &Source, known: Known, each: &mut Each<'_>) -> ControlFlow<()> {
         let _step = self.history.step();
+        self.suggestions.refill();
         let engine = self.engine.clone();
         let limits = engine.config().limits;
+        let poll = self.poll();
         let mut pieces = match Pieces::new(source, engine.names(), limits.max_source_bytes) {
-            Ok(pieces) => pieces,
+            Ok(pieces) => pieces.polled(&poll),
             Err(diagnostic) => return each(self, Err(Error::Invalid(vec![diagnostic]))),
         };
         let limit = match self.limit() {
@@ -220,7 +227,7 @@ impl Context {
         };
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
             let limits = parser::Limits { max_nesting: limits.max_nesting };
-            let mut parser = Parser::new(&tokens, engine.names(), limits);
+            let mut parser = Parser::new(&tokens, engine.names(), limits).polled(&poll);
             let mut refused = false;
             while let Some(item) = self.parsing(|context| context.next_item(&mut parser)) {
                 // What goes on after a mistake on its line belongs to the mistake.
@@ -309,6 +316,15 @@ impl Context {
     #[cold]
     fn set_limits(&mut self) -> Result<Option<Arc<Deadline>>, Error> {
         self.refuel();
+        let deadline = self.next_deadline()?;
+        if let Some(deadline) = deadline.as_ref().filter(|_| self.in_force.strong_count() == 0) {
+            self.in_force = Arc::downgrade(deadline);
+        }
+        Ok(deadline)
+    }
+
+    /// The deadline for what begins now.
+    fn next_deadline(&self) -> Result<Option<Arc<Deadline>>, Error> {
         let outer = self.in_force.upgrade();
         let own = match &outer {
             Some(outer) => Some(outer.instant()),
@@ -318,15 +334,10 @@ impl Context {
         let Some(earliest) = own.into_iter().chain(self.deadline).min() else { return Ok(None) };
         let deadline = match outer {
             Some(outer) if outer.instant() == earliest => outer,
-            outer => {
+            Some(_) | None => {
                 // Without the thread that watches it, nothing runs.
                 let set = self.engine.deadlines().set(earliest, self.machine.stopper());
-                let deadline =
-                    Arc::new(set.map_err(|error| self.failed(&Failure::System(error.to_string())))?);
-                if outer.is_none() {
-                    self.in_force = Arc::downgrade(&deadline);
-                }
-                deadline
+                Arc::new(set.map_err(|error| self.failed(&Failure::System(error.to_string())))?)
             }
         };
         deadline.ask_again();
@@ -372,8 +383,7 @@ impl Context {
     /// Returns every mistake in a source that can be found without running it.
     /// Each item is checked as if those before it had been run.
     pub(crate) fn mistakes(&self, source: &Source) -> Vec<Diagnostic> {
-        let limits = parser::Limits { max_nesting: self.engine.config().limits.max_nesting };
-        let draft = Draft::within(source, self, limits, Operators::clone(&self.operators));
+        let draft = Draft::within(source, &self.engine, self, Operators::clone(&self.operators));
         draft.diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect()
     }
 
@@ -447,9 +457,7 @@ impl Context {
 
     /// What no longer fits a function.
     fn warnings(&self, stale: &[Arc<checked::Function>], callee: &Arc<checked::Function>) -> Vec<Diagnostic> {
-        let functions = || self.functions();
-        let teller = Teller { names: self.engine.names(), functions: &functions };
-        stale.iter().filter_map(|caller| teller.stale_caller(caller, callee)).collect()
+        self.teller(|teller| stale.iter().filter_map(|caller| teller.stale_caller(caller, callee)).collect())
     }
 
     fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
@@ -485,7 +493,10 @@ impl Context {
     pub(crate) fn call_handle(&mut self, handle: Handle, arguments: Arguments<'_>) -> Result<f64, Error> {
         let _limit = self.limit()?;
         let result = self.machine.call(handle, arguments, &mut *self.output);
-        result.map_err(|stopped| self.stopped(&stopped))
+        result.map_err(|stopped| {
+            self.suggestions.refill();
+            self.stopped(&stopped)
+        })
     }
 
     fn handle(&self, text: &str, asked: u32) -> Result<(Name, Handle), Error> {
@@ -517,8 +528,10 @@ impl Context {
     /// Compiles everything that is defined, on all cores, and waits for it.
     ///
     /// # Errors
-    /// [`Error::Failed`] for the first definition that cannot be compiled.
+    /// [`Error::Failed`] for the first definition that cannot be compiled, and
+    /// when an interrupt or the deadline comes first.
     pub fn prepare_all(&self) -> Result<(), Error> {
+        let _deadline = self.next_deadline()?;
         self.machine.prepare_all().map_err(|failure| self.failed(&failure))
     }
 
@@ -601,15 +614,18 @@ impl Context {
 
     #[cold]
     fn stopped(&self, stopped: &Stopped) -> Error {
-        let functions = || self.functions();
-        let teller = Teller { names: self.engine.names(), functions: &functions };
-        Error::Failed(Box::new(teller.tell_stopped(stopped)))
+        Error::Failed(Box::new(self.teller(|teller| teller.tell_stopped(stopped))))
     }
 
     fn failed(&self, failure: &Failure) -> Error {
+        Error::Failed(Box::new(self.teller(|teller| teller.tell(failure))))
+    }
+
+    /// Lends a teller of failures.
+    fn teller<T>(&self, tell: impl FnOnce(&Teller<'_>) -> T) -> T {
         let functions = || self.functions();
-        let teller = Teller { names: self.engine.names(), functions: &functions };
-        Error::Failed(Box::new(teller.tell(failure)))
+        let names = self.engine.names();
+        tell(&Teller { names, functions: &functions, suggestions: &self.suggestions })
     }
 }
 
@@ -641,5 +657,13 @@ impl Environment for Context {
 
     fn variables(&self) -> Vec<Name> {
         self.variables.iter().copied().collect()
+    }
+
+    fn suggestions(&self) -> &Budget {
+        &self.suggestions
+    }
+
+    fn poll(&self) -> Poll {
+        Poll::of(self.machine.stopper())
     }
 }

@@ -14,6 +14,7 @@ mod plan;
 mod view;
 mod waiting;
 
+use crate::diagnostic::suggest::Budget;
 use crate::error::Teller;
 use crate::failure::{Failure, Stopped};
 use crate::interp::inspect::{self, Frame, Go, Inspector, Stop};
@@ -391,7 +392,7 @@ impl Inner {
         let functions = || -> Vec<Name> {
             stop.bound().map(|function| function.name).chain(stop.hosts().names()).collect()
         };
-        tell(&Teller { names: &self.names, functions: &functions })
+        tell(&Teller { names: &self.names, functions: &functions, suggestions: &Budget::default() })
     }
 
     /// Why an expression did not run to its end.

@@ -37,6 +37,11 @@ macro_rules! codes {
                 self.number() >= 400
             }
 
+            /// Whether work was stopped from outside, whatever it was.
+            pub(crate) fn is_stop(self) -> bool {
+                matches!(self, Self::Interrupted | Self::DeadlineExceeded)
+            }
+
             /// What the code means, in one or more lines.
             pub fn meaning(self) -> &'static str {
                 match self { $(Code::$name => concat!($($doc, "\n"),+).trim_ascii()),+ }

@@ -7,14 +7,17 @@
 
 mod certain;
 
+use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::engine::Engine;
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, EXPRESSION, Function};
 use crate::sema::{self, Environment, arguments};
 use crate::source::Source;
+use crate::stop::Poll;
 use crate::syntax::ast;
-use crate::syntax::lexer::{LONGEST_SOURCE, Pieces};
+use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, Parser};
@@ -28,6 +31,8 @@ pub(crate) struct Draft<'a> {
     hosts: &'a HostFunctions,
     /// What is defined before the text, if it is the rest of a program.
     outer: Option<&'a dyn Environment>,
+    suggestions: Budget,
+    poll: Poll,
     functions: FxHashMap<Name, Arc<Function>>,
     variables: BTreeSet<Name>,
     externs: FxHashMap<Name, u32>,
@@ -66,27 +71,29 @@ pub(crate) fn symbols<'f>(
 }
 
 impl<'a> Draft<'a> {
-    /// The draft of `source`.
-    pub(crate) fn new(source: &Source, names: &'a Names, hosts: &'a HostFunctions, limits: Limits) -> Self {
-        Self::empty(names, hosts, None).filled(source, limits, Operators::new(names))
+    /// The draft of `source`, within the limits of the engine.
+    pub(crate) fn new(source: &Source, engine: &'a Engine) -> Self {
+        Self::empty(engine, None, engine.poll()).filled(source, engine, Operators::new(engine.names()))
     }
 
     /// The draft of `source` as the continuation of a program whose definitions
     /// and variables are `outer`, and whose operators are `operators`.
     pub(crate) fn within(
         source: &Source,
+        engine: &'a Engine,
         outer: &'a dyn Environment,
-        limits: Limits,
         operators: Operators,
     ) -> Self {
-        Self::empty(outer.names(), outer.hosts(), Some(outer)).filled(source, limits, operators)
+        Self::empty(engine, Some(outer), outer.poll()).filled(source, engine, operators)
     }
 
-    fn empty(names: &'a Names, hosts: &'a HostFunctions, outer: Option<&'a dyn Environment>) -> Self {
+    fn empty(engine: &'a Engine, outer: Option<&'a dyn Environment>, poll: Poll) -> Self {
         Self {
-            names,
-            hosts,
+            names: engine.names(),
+            hosts: engine.hosts(),
             outer,
+            suggestions: Budget::default(),
+            poll,
             functions: FxHashMap::default(),
             variables: BTreeSet::new(),
             externs: FxHashMap::default(),
@@ -97,9 +104,13 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn filled(mut self, source: &Source, limits: Limits, operators: Operators) -> Self {
-        match Pieces::new(source, self.names, LONGEST_SOURCE) {
-            Ok(pieces) => self.pieces(pieces, limits, operators),
+    fn filled(mut self, source: &Source, engine: &Engine, operators: Operators) -> Self {
+        let limits = engine.config().limits;
+        match Pieces::new(source, self.names, limits.max_source_bytes) {
+            Ok(pieces) => {
+                let pieces = pieces.polled(&self.poll);
+                self.pieces(pieces, Limits { max_nesting: limits.max_nesting }, operators);
+            }
             Err(diagnostic) => self.diagnostics.push(diagnostic),
         }
         self.calls();
@@ -134,7 +145,11 @@ impl<'a> Draft<'a> {
 
     fn pieces(&mut self, pieces: Pieces<'_>, limits: Limits, mut operators: Operators) {
         for tokens in pieces {
-            self.items(Parser::new(&tokens, self.names, limits), &mut operators);
+            let parser = Parser::new(&tokens, self.names, limits).polled(&self.poll);
+            self.items(parser, &mut operators);
+            if self.diagnostics.last().is_some_and(|found| found.code.is_stop()) {
+                break;
+            }
         }
     }
 
@@ -172,7 +187,13 @@ impl<'a> Draft<'a> {
                 Ok(sema::Item::Extern(declared)) => {
                     self.externs.insert(declared.name, declared.arity);
                 }
-                Err(diagnostics) => self.diagnostics.extend(diagnostics),
+                Err(diagnostics) => {
+                    let is_stopped = diagnostics.iter().any(|found| found.code.is_stop());
+                    self.diagnostics.extend(diagnostics);
+                    if is_stopped {
+                        return;
+                    }
+                }
             }
         }
     }
@@ -268,5 +289,13 @@ impl Environment for Draft<'_> {
     fn variables(&self) -> Vec<Name> {
         let outer = self.outer.map(Environment::variables).unwrap_or_default();
         self.variables.iter().copied().chain(outer).collect()
+    }
+
+    fn suggestions(&self) -> &Budget {
+        &self.suggestions
+    }
+
+    fn poll(&self) -> Poll {
+        self.poll.clone()
     }
 }

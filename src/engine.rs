@@ -11,8 +11,10 @@ use crate::jit::{self, Jit, TierUp};
 use crate::name::Names;
 use crate::room::Room;
 use crate::runtime::Fence;
+use crate::stop::Poll;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// The part of Kal that contexts share: names, host functions, the compiler.
 /// Cheap to clone, and usable from any thread.
@@ -126,6 +128,13 @@ impl Engine {
 
     pub(crate) fn deadlines(&self) -> &Deadlines {
         &self.0.deadlines
+    }
+
+    /// When work that belongs to no context is to stop that begins now.
+    pub(crate) fn poll(&self) -> Poll {
+        // A time that no clock can tell never comes.
+        let deadline = self.0.config.limits.deadline.and_then(|time| Instant::now().checked_add(time));
+        Poll::until(deadline)
     }
 
     /// The compiler, set up when it is first needed.

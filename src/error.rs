@@ -1,7 +1,7 @@
 //! The errors of the embedding API.
 
 use crate::bytes::Damage;
-use crate::diagnostic::suggest::nearest;
+use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Code, Diagnostic, Label};
 use crate::failure::{Calls, Failure, Stopped, Trace};
 use crate::host::Intrinsic;
@@ -88,6 +88,8 @@ pub(crate) struct Teller<'a> {
     pub(crate) names: &'a Names,
     /// The names of all functions that could be called.
     pub(crate) functions: &'a dyn Fn() -> Vec<Name>,
+    /// What suggestions may cost.
+    pub(crate) suggestions: &'a Budget,
 }
 
 impl Teller<'_> {
@@ -195,8 +197,11 @@ impl Teller<'_> {
         if let Some(line) = call.and_then(|call| defined_after(text, call)) {
             return diagnostic.with_help(format!("`{text}` is defined only later, on line {line}"));
         }
+        if self.suggestions.is_empty() {
+            return diagnostic;
+        }
         let functions = (self.functions)();
-        match nearest(text, functions.iter().map(|name| self.names.text(*name))) {
+        match self.suggestions.nearest(text, functions.iter().map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
             None => diagnostic,
         }

@@ -6,7 +6,7 @@
 //! when it is read: what was damaged, or made by another version, is refused.
 
 use crate::bytes::{Damage, Reader, Writer, checksum};
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::draft::Draft;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -15,9 +15,10 @@ use crate::name::{Name, Names};
 use crate::sema::checked::{EXPRESSION, Function};
 use crate::sema::stored::{Places, Tables, read_span, write_span};
 use crate::sema::{self, Extern, Item, Place};
-use crate::source::Source;
+use crate::source::{Source, Span};
+use crate::stop::Poll;
+use crate::syntax::lexer::fitting;
 use crate::syntax::operator::Fixity;
-use crate::syntax::parser::Limits;
 use crate::syntax::{is_identifier_in, is_operator_in};
 use crate::tape::{Callee, Counts, Environment, Tape, TooMany};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -64,13 +65,14 @@ pub(crate) struct Part {
 }
 
 impl Program {
-    /// Reads and checks a whole text. Nothing is run.
+    /// Reads and checks a whole text, within the limits of the engine. Nothing
+    /// is run.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong.
+    /// [`Error::Invalid`] with everything that is wrong, up to where
+    /// [`Limits::deadline`](crate::Limits::deadline) stopped reading.
     pub fn new(engine: &Engine, source: &Source) -> Result<Self, Error> {
-        let limits = Limits { max_nesting: engine.config().limits.max_nesting };
-        let Draft { diagnostics, items, .. } = Draft::new(source, engine.names(), engine.hosts(), limits);
+        let Draft { diagnostics, items, .. } = Draft::new(source, engine);
         let errors: Vec<_> =
             diagnostics.into_iter().filter(|found| found.severity == Severity::Error).collect();
         if !errors.is_empty() {
@@ -123,8 +125,11 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Damaged`] for all that [`to_bytes`](Self::to_bytes) of this
-    /// version cannot have made.
+    /// version cannot have made; [`Error::Invalid`] for a text in it that is
+    /// longer than [`Limits::max_source_bytes`](crate::Limits::max_source_bytes),
+    /// and if reading takes longer than the deadline.
     pub fn from_bytes(engine: &Engine, bytes: &[u8]) -> Result<Self, Error> {
+        let poll = engine.poll();
         let mut reader = Reader::new(bytes);
         let magic = reader.bytes(MAGIC.len())?;
         reader.expect(magic == MAGIC, "it does not begin like one")?;
@@ -133,7 +138,7 @@ impl Program {
         let (length, sum) = (reader.long()?, reader.long()?);
         reader.expect(length == reader.rest().len() as u64, "wrong length")?;
         reader.expect(sum == checksum(reader.rest()), "bad checksum")?;
-        let parts = body(&mut reader, engine.names())?;
+        let parts = body(&mut reader, engine, &poll)?;
         Ok(Self { engine: engine.clone(), parts })
     }
 }
@@ -260,7 +265,8 @@ impl Part {
     }
 }
 
-fn body(reader: &mut Reader<'_>, names: &Names) -> Result<Vec<Part>, Damage> {
+fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<Part>, Error> {
+    let names = engine.names();
     let texts = reader.many(Reader::text)?;
     let allowed = |text: &&str| {
         let operator = text.strip_prefix("unary").or_else(|| text.strip_prefix("binary"));
@@ -275,11 +281,23 @@ fn body(reader: &mut Reader<'_>, names: &Names) -> Result<Vec<Part>, Damage> {
         reader.expect(first.0 > 0 && first.1 > 0, "source without a place")?;
         Ok(Source::starting_at(name, text, first))
     })?;
+    let longest = engine.config().limits.max_source_bytes;
+    sources.iter().try_for_each(|source| fitting(source, longest)).map_err(refused)?;
     let names_of = texts.iter().map(|text| names.intern(text)).collect();
     let tables = Tables { names: names_of, sources: sources.into_vec() };
-    let parts = reader.many(|reader| part(reader, &tables, names))?;
+    let mut parts = Vec::new();
+    for _ in 0..reader.count()? {
+        if let Some(request) = poll.request() {
+            return Err(refused(request.while_reading(&Source::new("", ""), Span::default())));
+        }
+        parts.push(part(reader, &tables, names)?);
+    }
     reader.expect(reader.rest().is_empty(), "bytes after the end")?;
-    Ok(parts.into_vec())
+    Ok(parts)
+}
+
+fn refused(diagnostic: Diagnostic) -> Error {
+    Error::Invalid(vec![diagnostic])
 }
 
 fn part(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Part, Damage> {

@@ -12,11 +12,12 @@ mod resolve;
 pub mod spans;
 pub mod stored;
 
-use crate::diagnostic::suggest::nearest;
+use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::source::{Source, Span};
+use crate::stop::Poll;
 use crate::syntax::ast::{self, ItemKind, Prototype, Spanned};
 use crate::syntax::operator::Fixity;
 pub use calls::Calls;
@@ -56,6 +57,12 @@ pub trait Environment {
 
     /// The names of all variables, for suggestions.
     fn variables(&self) -> Vec<Name>;
+
+    /// What suggestions may cost.
+    fn suggestions(&self) -> &Budget;
+
+    /// When the check is to stop.
+    fn poll(&self) -> Poll;
 }
 
 /// An item that passed the check.
@@ -88,7 +95,7 @@ pub struct Extern {
 /// # Errors
 /// Every mistake found in the item, in the order of its text.
 pub fn check(item: &ast::Item, environment: &dyn Environment) -> Result<Item, Vec<Diagnostic>> {
-    let mut checker = Checker { environment, source: &item.source, diagnostics: Vec::new() };
+    let mut checker = Checker::new(environment, &item.source);
     let checked = checker.item(item);
     if checker.diagnostics.is_empty() { Ok(checked) } else { Err(in_order(checker.diagnostics)) }
 }
@@ -107,7 +114,7 @@ pub fn check_formula(
         let error = Diagnostic::error(Code::UnexpectedToken, &item.source, item.span, message);
         return Err(vec![error.with_note("a definition")]);
     };
-    let mut checker = Checker { environment, source: &item.source, diagnostics: Vec::new() };
+    let mut checker = Checker::new(environment, &item.source);
     let spanned = |name| Spanned { name, span: item.span };
     let nameless = spanned(environment.names().intern(checked::EXPRESSION));
     let parameters: Vec<Spanned> = parameters.iter().copied().map(spanned).collect();
@@ -126,9 +133,14 @@ struct Checker<'a> {
     environment: &'a dyn Environment,
     source: &'a Source,
     diagnostics: Vec<Diagnostic>,
+    poll: Poll,
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
+    fn new(environment: &'a dyn Environment, source: &'a Source) -> Self {
+        Self { environment, source, diagnostics: Vec::new(), poll: environment.poll() }
+    }
+
     fn item(&mut self, item: &ast::Item) -> Item {
         let expression = self.environment.names().intern(checked::EXPRESSION);
         let nameless = Spanned { name: expression, span: item.span };
@@ -231,7 +243,8 @@ impl Checker<'_> {
             None => {
                 let names = self.environment.names();
                 let known = self.environment.hosts().names().map(|host| names.text(host));
-                let help = nearest(&text, known).map(|near| format!("did you mean `{near}`?"));
+                let near = self.environment.suggestions().nearest(&text, known);
+                let help = near.map(|near| format!("did you mean `{near}`?"));
                 let message = format!("`{text}` is not a function this program may call");
                 let error = self.error(Code::UnknownExtern, span, message);
                 error.help = help;

@@ -6,7 +6,6 @@ use super::{Exit, Options};
 use crate::diagnostic::{Diagnostic, Severity, draw};
 use crate::draft::Draft;
 use crate::source::Source;
-use crate::syntax::parser::Limits;
 use clap::Args;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -31,8 +30,7 @@ pub(super) fn check(arguments: &CheckArguments, options: &Options, reporter: &mu
             return Exit::Failed;
         }
     };
-    let limits = Limits { max_nesting: options.max_nesting };
-    let draft = Draft::new(&source, engine.names(), engine.hosts(), limits);
+    let draft = Draft::new(&source, &engine);
     let findings = draft.findings();
     let failed = findings.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
     let exit = if failed { Exit::Failed } else { Exit::Fine };

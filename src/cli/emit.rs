@@ -14,7 +14,7 @@ use crate::repl::file::write_atomically;
 use crate::sema::checked::Function;
 use crate::source::{Source, Span};
 use crate::syntax::operator::Operators;
-use crate::syntax::parser::{Limits, parse_all};
+use crate::syntax::parser::parse_all;
 use crate::syntax::{ast, lexer, printer};
 use crate::tape::{self, Callee, Counts, Tape};
 use clap::{Args, ValueEnum};
@@ -193,8 +193,7 @@ fn code(
     engine: &Engine,
     reporter: &mut Reporter,
 ) -> Result<Vec<u8>, Problem> {
-    let limits = Limits { max_nesting: options.max_nesting };
-    let draft = Draft::new(source, engine.names(), engine.hosts(), limits);
+    let draft = Draft::new(source, engine);
     let mut errors = draft.diagnostics.iter().filter(|found| found.severity == Severity::Error).peekable();
     if errors.peek().is_some() {
         reporter.diagnostics(errors);

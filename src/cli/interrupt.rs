@@ -67,6 +67,20 @@ pub(super) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idl
     idle
 }
 
+/// Ends the process at the deadline, whatever it is at: for commands that run
+/// no program.
+///
+/// # Errors
+/// When no thread can be started.
+pub(super) fn end_at(deadline: Instant) -> std::io::Result<()> {
+    let wait = move || {
+        std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
+        Reporter::new(Colors::default()).problem("this took longer than allowed");
+        exit::leave(Exit::Deadline)
+    };
+    std::thread::Builder::new().name("kal timeout".into()).spawn(wait).map(drop)
+}
+
 fn out_of_time() -> ! {
     Reporter::new(Colors::default()).problem("the time was over before the input");
     exit::leave(Exit::Deadline)

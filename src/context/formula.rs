@@ -6,13 +6,15 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::machine::Code;
 use crate::name::Name;
-use crate::sema;
+use crate::sema::checked::Function;
+use crate::sema::{self, Environment};
 use crate::source::{Source, Span};
 use crate::syntax::ast::Item;
 use crate::syntax::is_identifier_in;
-use crate::syntax::lexer::lex;
+use crate::syntax::lexer::lex_polled;
 use crate::syntax::parser::{Limits, Parser};
 use std::fmt;
+use std::sync::Arc;
 
 /// An expression with parameters, compiled. It is bound to no name. What it
 /// calls it calls by name: a redefinition is seen at the next call.
@@ -46,7 +48,10 @@ impl Formula {
         }
         let _limit = context.limit()?;
         let result = context.machine.run_formula(&self.code, arguments, &mut *context.output);
-        result.map_err(|stopped| context.stopped(&stopped))
+        result.map_err(|stopped| {
+            context.suggestions.refill();
+            context.stopped(&stopped)
+        })
     }
 }
 
@@ -62,14 +67,21 @@ impl Context {
     ///
     /// # Errors
     /// [`Error::Invalid`] for what is not one expression, [`Error::Failed`] if
-    /// it cannot be compiled.
+    /// it cannot be compiled, or an interrupt or the deadline comes first.
     pub fn formula(&mut self, text: &str, parameters: &[&str]) -> Result<Formula, Error> {
-        let item = self.only_item(&Source::new("<formula>", text))?;
-        self.check_parameters(parameters)?;
-        let parameters: Vec<Name> = parameters.iter().map(|text| self.engine.names().intern(text)).collect();
-        let function = sema::check_formula(&item, &parameters, self).map_err(Error::Invalid)?;
+        self.suggestions.refill();
+        let limit = self.limit()?;
+        let function = self.read_formula(&Source::new("<formula>", text), parameters);
+        let function = self.begin_item(limit.as_deref()).and(function)?;
         let code = self.machine.formula(&function).map_err(|failure| self.failed(&failure))?;
         Ok(Formula { engine: self.engine.clone(), code, arity: function.arity() })
+    }
+
+    fn read_formula(&self, source: &Source, parameters: &[&str]) -> Result<Arc<Function>, Error> {
+        let item = self.only_item(source)?;
+        self.check_parameters(parameters)?;
+        let parameters: Vec<Name> = parameters.iter().map(|text| self.engine.names().intern(text)).collect();
+        sema::check_formula(&item, &parameters, self).map_err(Error::Invalid)
     }
 
     /// Parameters must be names, each another one.
@@ -106,10 +118,12 @@ impl Context {
 
     /// The items of a text, read with the operators in force now.
     pub(super) fn parse(&self, source: &Source) -> Result<Vec<Item>, Error> {
-        let names = self.engine.names();
-        let tokens = lex(source, names).map_err(|diagnostic| Error::Invalid(vec![diagnostic]))?;
-        let limits = Limits { max_nesting: self.engine.config().limits.max_nesting };
-        let mut parser = Parser::new(&tokens, names, limits);
+        let (names, limits) = (self.engine.names(), self.engine.config().limits);
+        let poll = self.poll();
+        let tokens = lex_polled(source, names, limits.max_source_bytes, &poll)
+            .map_err(|diagnostic| Error::Invalid(vec![diagnostic]))?;
+        let limits = Limits { max_nesting: limits.max_nesting };
+        let mut parser = Parser::new(&tokens, names, limits).polled(&poll);
         let mut items = Vec::new();
         while let Some(item) = parser.next_item(&self.operators) {
             items.push(item.map_err(|errors| Error::Invalid(errors.diagnostics))?);

@@ -2,6 +2,7 @@
 //! may assign them.
 
 use super::{Inner, Scope};
+use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, draw};
 use crate::host::HostFunctions;
 use crate::interp::inspect::{Frame, Stop};
@@ -9,6 +10,7 @@ use crate::name::{Name, Names};
 use crate::sema::checked::Function;
 use crate::sema::{self, Environment};
 use crate::source::Source;
+use crate::stop::Poll;
 use crate::syntax::lexer::lex;
 use crate::syntax::parser::{Limits, Parser};
 use std::sync::Arc;
@@ -70,7 +72,9 @@ impl Inner {
         };
         let item = parser.next_item(&self.scope.operators).ok_or_else(missing)?;
         let item = item.map_err(|errors| errors.diagnostics)?;
-        sema::check_formula(&item, parameters, &Surroundings { stop, scope: &self.scope, names: &self.names })
+        let suggestions = Budget::default();
+        let surroundings = Surroundings { stop, scope: &self.scope, names: &self.names, suggestions };
+        sema::check_formula(&item, parameters, &surroundings)
     }
 }
 
@@ -79,6 +83,7 @@ struct Surroundings<'a, 's> {
     stop: &'a Stop<'s>,
     scope: &'a Scope,
     names: &'a Names,
+    suggestions: Budget,
 }
 
 impl Environment for Surroundings<'_, '_> {
@@ -108,5 +113,13 @@ impl Environment for Surroundings<'_, '_> {
 
     fn variables(&self) -> Vec<Name> {
         self.scope.variables.iter().copied().collect()
+    }
+
+    fn suggestions(&self) -> &Budget {
+        &self.suggestions
+    }
+
+    fn poll(&self) -> Poll {
+        Poll::default()
     }
 }

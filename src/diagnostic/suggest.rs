@@ -1,19 +1,89 @@
 //! "Did you mean": the name nearest to a misspelt one.
+//!
+//! What suggestions cost is bounded, however many mistakes a source has and
+//! whatever it calls things: long names get none, and all mistakes of one
+//! source share a [`Budget`].
 
-/// The candidate nearest to `wanted`, if one is near enough to be meant: one
-/// slip (a letter missing, added, changed, or two swapped) for every three
-/// letters, at least one. Of equally near ones, one that begins with `wanted`,
-/// otherwise the first.
+use std::cell::Cell;
+
+/// The longest name, in characters, that is suggested or gets a suggestion.
+const LONGEST: usize = 64;
+
+/// How many candidates may be looked at for the mistakes of one source; some
+/// ten milliseconds.
+const CANDIDATES: usize = 1 << 18;
+
+/// How many characters of two names, multiplied, take as long to compare as it
+/// takes to look at a candidate.
+const CELLS: usize = 16;
+
+/// What suggestions for one source may still cost, in candidates.
+#[derive(Debug)]
+pub struct Budget(Cell<usize>);
+
+impl Budget {
+    /// For the next source.
+    pub fn refill(&self) {
+        self.0.set(CANDIDATES);
+    }
+
+    /// Whether nothing is left, so that candidates need not even be listed.
+    pub fn is_empty(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    fn spend(&self, cost: usize) {
+        self.0.set(self.0.get().saturating_sub(cost));
+    }
+
+    /// The candidate nearest to `wanted`, if one is near enough to be meant: one
+    /// slip (a letter missing, added, changed, or two swapped) for every three
+    /// letters, at least one. Of equally near ones, one that begins with
+    /// `wanted`, otherwise the first. Only as many are looked at as the budget
+    /// allows.
+    pub fn nearest<'c>(
+        &self,
+        wanted: &str,
+        candidates: impl IntoIterator<Item = &'c str>,
+    ) -> Option<&'c str> {
+        let length = length(wanted)?;
+        let most = (length / 3).max(1);
+        let mut best = None;
+        for candidate in candidates {
+            if self.is_empty() {
+                break;
+            }
+            self.spend(1);
+            let Some(other) = self::length(candidate) else { continue };
+            if other.abs_diff(length) > most || candidate == wanted {
+                continue;
+            }
+            self.spend(length * other / CELLS);
+            let distance = strsim::osa_distance(wanted, candidate);
+            let rank = (distance, !candidate.starts_with(wanted));
+            if distance <= most && distance < other && best.is_none_or(|(least, _)| rank < least) {
+                best = Some((rank, candidate));
+            }
+        }
+        best.map(|(_, candidate)| candidate)
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Cell::new(CANDIDATES))
+    }
+}
+
+/// The nearest of a few candidates; see [`Budget::nearest`].
 pub fn nearest<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    let length = wanted.chars().count();
-    let most = (length / 3).max(1);
-    candidates
-        .into_iter()
-        .filter(|candidate| candidate.chars().count().abs_diff(length) <= most && *candidate != wanted)
-        .map(|candidate| (strsim::osa_distance(wanted, candidate), candidate))
-        .filter(|&(distance, candidate)| distance <= most && distance < candidate.chars().count())
-        .min_by_key(|&(distance, candidate)| (distance, !candidate.starts_with(wanted)))
-        .map(|(_, candidate)| candidate)
+    Budget::default().nearest(wanted, candidates)
+}
+
+/// The characters of a name; `None` if there are too many.
+fn length(name: &str) -> Option<usize> {
+    let most_bytes = LONGEST * char::MAX_LEN_UTF8;
+    (name.len() <= most_bytes).then(|| name.chars().count()).filter(|length| *length <= LONGEST)
 }
 
 #[cfg(test)]
@@ -33,5 +103,28 @@ mod tests {
         assert_eq!(nearest("print", ["rint", "printd"]), Some("printd"));
         assert_eq!(nearest("same", ["same"]), None);
         assert_eq!(nearest("", ["a"]), None);
+    }
+
+    #[test]
+    fn long_names_are_not_compared() {
+        let name = "a".repeat(LONGEST - 1);
+        let (longest, longer) = (name.clone() + "b", name.clone() + "bb");
+        assert_eq!(nearest(&name, [&*longest]), Some(&*longest));
+        assert_eq!(nearest(&name, [&*longer]), None);
+        assert_eq!(nearest(&longer, [&*longest]), None);
+        assert_eq!(nearest(&"é".repeat(LONGEST), [&*"é".repeat(LONGEST - 1)]).map(str::len), Some(126));
+    }
+
+    #[test]
+    fn a_budget_ends_and_is_filled_again() {
+        let budget = Budget::default();
+        let candidates: Vec<String> = (0..1000).map(|i| format!("name{i}")).collect();
+        let ask = || budget.nearest("nam1", candidates.iter().map(String::as_str));
+        let answered = (0..CANDIDATES).take_while(|_| ask() == Some("name1")).count();
+        assert!(answered > 10 && answered < CANDIDATES / 1000, "{answered}");
+        assert!(budget.is_empty());
+        assert_eq!(ask(), None);
+        budget.refill();
+        assert_eq!(ask(), Some("name1"));
     }
 }

@@ -2,9 +2,10 @@
 //! and tapes that have been damaged.
 
 use super::*;
+use crate::diagnostic::suggest::Budget;
 use crate::sema::{self, Environment as Surroundings, Item};
 use crate::source::Source;
-use crate::stop::{Request, Stoppable, Stopper};
+use crate::stop::{Poll, Request, Stoppable, Stopper};
 use crate::syntax::lexer::lex;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, Parser};
@@ -121,6 +122,7 @@ pub(super) struct Session {
     numbers: Arc<Variables>,
     pub(super) memory: Arc<Alone>,
     pub(super) interpreter: Interpreter,
+    suggestions: Budget,
 }
 
 impl Surroundings for Session {
@@ -151,6 +153,14 @@ impl Surroundings for Session {
     fn variables(&self) -> Vec<Name> {
         self.variables.clone()
     }
+
+    fn suggestions(&self) -> &Budget {
+        &self.suggestions
+    }
+
+    fn poll(&self) -> Poll {
+        Poll::default()
+    }
 }
 
 impl Session {
@@ -167,7 +177,16 @@ impl Session {
             options,
         );
         let operators = Operators::new(&names);
-        Self { operators, names, hosts, variables: Vec::new(), numbers, memory, interpreter }
+        Self {
+            operators,
+            names,
+            hosts,
+            variables: Vec::new(),
+            numbers,
+            memory,
+            interpreter,
+            suggestions: Budget::default(),
+        }
     }
 
     pub(super) fn stopper(&self) -> Stopper {

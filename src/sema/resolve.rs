@@ -7,9 +7,8 @@ use super::checked::{Callee, EXPRESSION, Function, Node};
 use super::mistakes::Mistakes;
 use super::spans::Spans;
 use super::{Checker, arguments};
-use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::name::{Name, Names};
+use crate::name::Name;
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast, Spanned};
 use crate::syntax::foreign;
@@ -27,6 +26,8 @@ pub(super) struct Resolver<'c, 'a> {
     callees: Vec<Callee>,
     callee_index: FxHashMap<(Name, u32), u32>,
     mistakes: Mistakes,
+    /// The variable that is nearest to each name that is none.
+    near: FxHashMap<Name, Option<String>>,
 }
 
 impl<'c, 'a> Resolver<'c, 'a> {
@@ -47,6 +48,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             callees: Vec::new(),
             callee_index: FxHashMap::default(),
             mistakes: Mistakes::new(checker_diagnostics),
+            near: FxHashMap::default(),
         }
     }
 
@@ -95,6 +97,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
     fn walk(&mut self, body: &Ast) {
         self.nodes.reserve(body.nodes.len());
         for (at, (node, span)) in body.nodes.iter().zip(&body.spans).enumerate() {
+            if let Some(request) = self.checker.poll.step() {
+                self.checker.diagnostics.push(request.while_reading(self.checker.source, *span));
+                return;
+            }
             self.mistakes.at = at;
             if let Some(node) = self.node(*node, *span) {
                 self.push(node, *span);
@@ -149,10 +155,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
     fn variable(&mut self, name: Name, span: Span) -> Name {
         let environment = self.checker.environment;
         if !environment.has_variable(name) {
-            let names = environment.names();
-            let text = names.text(name);
-            let known: Vec<Name> = self.scope.names().chain(environment.variables()).collect();
-            let near = nearest(text, known.iter().map(|known| names.text(*known)));
+            let text = environment.names().text(name);
+            let near = self.near(name);
             let is_function = environment.function(name).is_some() || environment.hosts().get(name).is_some();
             let (message, help) = match (foreign::word(self.checker.source, span), near) {
                 _ if is_function => (None, Some(format!("`{text}` is a function: call it as `{text}(…)`"))),
@@ -168,14 +172,28 @@ impl<'c, 'a> Resolver<'c, 'a> {
         name
     }
 
+    /// The variable that may have been meant by a name that is none: looked for
+    /// once, as long as the budget lasts.
+    fn near(&mut self, name: Name) -> Option<String> {
+        let environment = self.checker.environment;
+        let (names, budget) = (environment.names(), environment.suggestions());
+        if let Some(known) = self.near.get(&name) {
+            return known.clone();
+        }
+        if budget.is_empty() {
+            return None;
+        }
+        let known: Vec<Name> = self.scope.names().chain(environment.variables()).collect();
+        let near = budget.nearest(names.text(name), known.iter().map(|known| names.text(*known)));
+        let near = near.map(str::to_owned);
+        self.near.insert(name, near.clone());
+        near
+    }
+
     /// A name that is assigned to and no local.
     fn assigned(&mut self, name: Name, span: Span) -> Name {
         let environment = self.checker.environment;
-        let is_near = |names: &Names| {
-            let known: Vec<Name> = self.scope.names().chain(environment.variables()).collect();
-            nearest(names.text(name), known.iter().map(|known| names.text(*known))).is_some()
-        };
-        if environment.has_variable(name) || is_near(environment.names()) {
+        if environment.has_variable(name) || self.near(name).is_some() {
             return self.variable(name, span);
         }
         let text = environment.names().text(name);

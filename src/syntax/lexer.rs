@@ -10,6 +10,7 @@ use super::token::{Fault, FaultKind, Terminal, Tokens};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::name::Names;
 use crate::source::{Source, Span};
+use crate::stop::{Poll, Request};
 use logos::Logos;
 use rustc_hash::FxHashMap;
 
@@ -33,9 +34,37 @@ pub fn lex(source: &Source, names: &Names) -> Result<Tokens, Diagnostic> {
 ///
 /// `SourceTooLong`.
 pub fn lex_within(source: &Source, names: &Names, longest: u32) -> Result<Tokens, Diagnostic> {
-    let mut pieces = Pieces::new(source, names, longest)?;
+    lex_polled(source, names, longest, &Poll::default())
+}
+
+/// The same, until `poll` says to stop.
+///
+/// # Errors
+///
+/// `SourceTooLong`.
+pub(crate) fn lex_polled(
+    source: &Source,
+    names: &Names,
+    longest: u32,
+    poll: &Poll,
+) -> Result<Tokens, Diagnostic> {
+    let mut pieces = Pieces::new(source, names, longest)?.polled(poll);
     pieces.size = usize::MAX;
     Ok(pieces.next().unwrap_or_else(|| pieces.collector.empty()))
+}
+
+/// Refuses a source of more than `longest` bytes.
+///
+/// # Errors
+///
+/// `SourceTooLong`.
+pub(crate) fn fitting(source: &Source, longest: u32) -> Result<(), Diagnostic> {
+    if source.text().len() <= longest as usize {
+        return Ok(());
+    }
+    let message = format!("the source is longer than {longest} bytes");
+    let too_long = Diagnostic::error(Code::SourceTooLong, source, Span::default(), message);
+    Err(too_long.with_note("its beginning"))
 }
 
 /// An item may have so many tokens, and a few more.
@@ -53,6 +82,7 @@ pub struct Pieces<'s> {
     /// The keyword that ended the last piece and begins the next.
     carried: Option<(Terminal, Span)>,
     at_end: bool,
+    poll: Poll,
 }
 
 impl<'s> Pieces<'s> {
@@ -62,19 +92,21 @@ impl<'s> Pieces<'s> {
     ///
     /// `SourceTooLong` for more than `longest` bytes.
     pub fn new(source: &'s Source, names: &'s Names, longest: u32) -> Result<Self, Diagnostic> {
-        if source.text().len() > longest as usize {
-            let message = format!("the source is longer than {longest} bytes");
-            let too_long = Diagnostic::error(Code::SourceTooLong, source, Span::default(), message);
-            return Err(too_long.with_note("its beginning"));
-        }
+        fitting(source, longest)?;
         let mut lexer = Terminal::lexer(source.text());
         lexer.bump(if source.text().starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 });
         let collector = Collector::new(source, names);
-        Ok(Self { lexer, collector, size: PIECE, carried: None, at_end: false })
+        Ok(Self { lexer, collector, size: PIECE, carried: None, at_end: false, poll: Poll::default() })
     }
 }
 
 impl Pieces<'_> {
+    /// The same, until `poll` says to stop: the last token is a mistake then.
+    #[must_use]
+    pub(crate) fn polled(self, poll: &Poll) -> Self {
+        Self { poll: poll.clone(), ..self }
+    }
+
     /// Whether the item that is being read has no end in sight.
     fn is_too_long(&self) -> bool {
         self.collector.tokens.len() >= self.size.saturating_add(LONGEST_ITEM)
@@ -93,6 +125,10 @@ impl Iterator for Pieces<'_> {
         }
         while let Some(terminal) = self.lexer.next() {
             let span = Span::new(self.lexer.span().start, self.lexer.span().end);
+            if let Some(request) = self.poll.step() {
+                self.collector.push_stopped(request, span);
+                break;
+            }
             let is_full = self.collector.tokens.len() >= self.size;
             let Ok(terminal) = terminal else {
                 if !self.is_too_long() {
@@ -192,6 +228,12 @@ impl<'s> Collector<'s> {
             self.push_fault(FaultKind::TooLong);
             self.push_raw(Terminal::Unknown, span, 0);
         }
+    }
+
+    /// Ends the tokens: what follows is not read.
+    fn push_stopped(&mut self, request: Request, span: Span) {
+        self.push_fault(FaultKind::Stopped(request));
+        self.push_raw(Terminal::Unknown, span, 0);
     }
 
     fn push_fault(&mut self, kind: FaultKind) {
@@ -314,6 +356,7 @@ mod tests {
     #[test]
     fn white_space_and_comments_are_skipped() {
         assert_eq!(texts("\u{FEFF}#!/usr/bin/kal\na # b\r\n#c"), ["a"]);
+        assert_eq!(texts("a # b\rc#d\r\re"), ["a", "c", "e"]);
         assert_eq!(texts("a\u{A0}b\u{2003}c\t\x0B\x0Cd"), ["a", "b", "c", "d"]);
         assert_eq!(texts(""), Vec::<String>::new());
         assert_eq!(texts("# no line feed"), Vec::<String>::new());

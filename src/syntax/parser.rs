@@ -19,6 +19,7 @@ use super::token::{Terminal, Tokens};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::name::Names;
 use crate::source::Source;
+use crate::stop::Poll;
 use builder::{Builder, State};
 use chumsky::Parser as _;
 use failure::Failure;
@@ -56,12 +57,20 @@ pub struct Parser<'t> {
     position: usize,
     runs_on: bool,
     builder: Builder,
+    poll: Poll,
 }
 
 impl<'t> Parser<'t> {
     /// A parser at the first of `tokens`, whose names are from `names`.
     pub fn new(tokens: &'t Tokens, names: &'t Names, limits: Limits) -> Self {
-        Self { tokens, names, limits, position: 0, runs_on: false, builder: Builder::default() }
+        let (builder, poll) = (Builder::default(), Poll::default());
+        Self { tokens, names, limits, position: 0, runs_on: false, builder, poll }
+    }
+
+    /// The same, whose items are refused when `poll` says to stop.
+    #[must_use]
+    pub(crate) fn polled(self, poll: &Poll) -> Self {
+        Self { poll: poll.clone(), ..self }
     }
 
     /// Reads the next item with the operators now in force; `None` at the end
@@ -125,6 +134,7 @@ impl<'t> Parser<'t> {
             start,
             end: None,
             builder: &mut self.builder,
+            poll: &self.poll,
         };
         let rest = &self.tokens.terminals()[start..];
         let verdict = grammar::program().parse_with_state(rest, &mut state);

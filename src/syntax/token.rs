@@ -9,6 +9,7 @@ use crate::diagnostic::visible::is_invisible;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::name::Name;
 use crate::source::{Source, Span};
+use crate::stop::Request;
 use logos::Logos;
 
 /// Declares [`Terminal`] with the pattern of each, and the lists of fixed texts.
@@ -21,7 +22,7 @@ macro_rules! terminals {
         /// What the grammar sees of a token.
         #[derive(Logos, Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[logos(skip r"\s+")]
-        #[logos(skip(r"#[^\n]*", allow_greedy = true))]
+        #[logos(skip(r"#[^\n\r]*", allow_greedy = true))]
         #[repr(u8)]
         pub enum Terminal {
             $(#[doc = concat!("`", $keyword_text, "`")] #[token($keyword_text)] $keyword,)+
@@ -129,6 +130,8 @@ pub(super) enum FaultKind {
     MalformedNumber(super::number::Malformed),
     /// Here the lexer gave up on an item.
     TooLong,
+    /// Here the lexer was asked to stop.
+    Stopped(Request),
 }
 
 /// The tokens of one text, as parallel arrays.
@@ -210,6 +213,7 @@ impl Tokens {
                     .with_note("the limit is reached")
                     .with_help("divide it into functions, or pass the data in another way")
             }
+            FaultKind::Stopped(request) => request.while_reading(&self.source, self.span(token)),
             FaultKind::MalformedNumber(malformed) => {
                 let message = format!("`{}` is not a well-formed number", shortened(self.text(token)));
                 Diagnostic::error(Code::MalformedNumber, &self.source, self.span(token), message)

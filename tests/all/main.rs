@@ -18,6 +18,7 @@ mod program;
 mod programs;
 mod prompt;
 mod reading;
+mod reading_stops;
 mod redefining;
 mod robustness;
 mod seeds;

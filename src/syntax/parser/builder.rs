@@ -9,6 +9,7 @@ use super::Limits;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::name::{Name, Names};
 use crate::source::Span;
+use crate::stop::Poll;
 use crate::syntax::ast::{Ast, ItemKind, Node, Prototype, Spanned};
 use crate::syntax::foreign;
 use crate::syntax::operator::{
@@ -114,6 +115,7 @@ pub(super) struct State<'s> {
     /// The token behind the item, once it has been read.
     pub(super) end: Option<usize>,
     pub(super) builder: &'s mut Builder,
+    pub(super) poll: &'s Poll,
 }
 
 /// The grammar is decided by one token, so chumsky never has to go back over

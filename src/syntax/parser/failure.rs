@@ -8,6 +8,7 @@ use super::Limits;
 use super::builder::Builder;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::stop::Request;
 use crate::syntax::ast::Node;
 use crate::syntax::foreign;
 use crate::syntax::token::{KEYWORDS, Terminal, Tokens, shortened};
@@ -76,16 +77,27 @@ pub(super) struct Failure {
     /// The token: counted from the item's first while chumsky has it.
     pub(super) at: usize,
     expected: Expected,
-    too_deep: bool,
+    given_up: Option<GivenUp>,
+}
+
+/// Why an item is given up that may follow the grammar.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum GivenUp {
+    TooDeep,
+    Stopped(Request),
 }
 
 impl Failure {
     pub(super) fn expected(at: usize, expected: Expected) -> Self {
-        Self { at, expected, too_deep: false }
+        Self { at, expected, given_up: None }
     }
 
     pub(super) fn too_deep(at: usize) -> Self {
-        Self { at, expected: Expected::default(), too_deep: true }
+        Self { at, expected: Expected::default(), given_up: Some(GivenUp::TooDeep) }
+    }
+
+    pub(super) fn stopped(at: usize, request: Request) -> Self {
+        Self { at, expected: Expected::default(), given_up: Some(GivenUp::Stopped(request)) }
     }
 
     /// The same with the token counted from one `start` tokens earlier.
@@ -94,7 +106,7 @@ impl Failure {
     }
 
     pub(super) fn is_at_end(self, tokens: &Tokens) -> bool {
-        self.at >= tokens.len() && !self.too_deep
+        self.at >= tokens.len() && self.given_up.is_none()
     }
 
     /// The diagnostic for the item that began at token `start`.
@@ -109,11 +121,15 @@ impl Failure {
             return foreign::unknown_operator(tokens.source(), tokens.span(token), operands).0;
         }
         let (source, place) = (tokens.source(), tokens.span(self.at));
-        if self.too_deep {
-            let message = format!("nested deeper than {} levels", limits.max_nesting);
-            return Diagnostic::error(Code::TooDeep, source, place, message)
-                .with_note("one level too many")
-                .with_help("name parts of it with `var … in` or in functions of their own");
+        match self.given_up {
+            None => {}
+            Some(GivenUp::Stopped(request)) => return request.while_reading(source, place),
+            Some(GivenUp::TooDeep) => {
+                let message = format!("nested deeper than {} levels", limits.max_nesting);
+                return Diagnostic::error(Code::TooDeep, source, place, message)
+                    .with_note("one level too many")
+                    .with_help("name parts of it with `var … in` or in functions of their own");
+            }
         }
         let message = self.message(tokens, start);
         let open = builder.open_parentheses.last().map(|&token| tokens.span(token as usize));
@@ -268,7 +284,7 @@ impl<'t> Error<'t, Input<'t>> for Failure {
             std::cmp::Ordering::Equal => Self {
                 at: self.at,
                 expected: self.expected.or(other.expected),
-                too_deep: self.too_deep || other.too_deep,
+                given_up: self.given_up.or(other.given_up),
             },
         }
     }

@@ -184,9 +184,11 @@ fn expression<'t, 's: 't>(tape: &mut Tape<'t, '_, 's>) -> Parsed {
 fn operand<'t, 's: 't>() -> impl Rule<'t, 's> {
     custom(|tape: &mut Tape<'t, '_, 's>| {
         while tape.peek().is_some_and(Terminal::is_operator) {
+            poll(tape)?;
             let token = advance(tape);
             tape.state().unary(token);
         }
+        poll(tape)?;
         tape.parse(primary())
     })
 }
@@ -395,6 +397,7 @@ fn take(tape: &mut Tape<'_, '_, '_>, terminal: Terminal) -> Parsed<usize> {
 }
 
 fn identifier(tape: &mut Tape<'_, '_, '_>) -> Parsed<Spanned> {
+    poll(tape)?;
     let token = take(tape, Terminal::Identifier)?;
     Ok(tape.state().identifier(token))
 }
@@ -440,6 +443,14 @@ fn begins_expression(terminal: Terminal) -> bool {
         | Terminal::Comma
         | Terminal::Semicolon
         | Terminal::Unknown => false,
+    }
+}
+
+/// Gives up if reading is to stop.
+fn poll(tape: &mut Tape<'_, '_, '_>) -> Parsed {
+    match tape.state().poll.step() {
+        None => Ok(()),
+        Some(request) => Err(Failure::stopped(relative(tape), request)),
     }
 }
 

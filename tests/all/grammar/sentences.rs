@@ -103,7 +103,17 @@ pub(super) fn text(sentence: &[Terminal], random: &mut Random) -> String {
     let mut text = String::new();
     for &terminal in sentence {
         text.push_str(&sample(terminal, random));
-        text.push_str(random.pick(&[" ", " ", " ", "  ", "\t", "\n", " # comment (\n", "\r\n"]));
+        text.push_str(random.pick(&[
+            " ",
+            " ",
+            " ",
+            "  ",
+            "\t",
+            "\n",
+            " # comment (\n",
+            " # comment (\r",
+            "\r\n",
+        ]));
     }
     text
 }
