@@ -50,7 +50,7 @@ INSTALL := root=$$([ "$$(id -u)" = 0 ] || echo sudo); $$root apt-get update -qq 
 PACKAGES := llvm-22-dev zlib1g-dev libzstd-dev g++
 
 setup:
-	@if ! $(PREFIX)/bin/llvm-config --link-static --libs orcjit orcdebugging passes x86 >/dev/null 2>&1 \
+	@if ! $(PREFIX)/bin/llvm-config --link-static --libs orcjit orcdebugging passes all-targets mcjit >/dev/null 2>&1 \
 	    || ! command -v c++ >/dev/null || ! [ -e /usr/include/zlib.h ] || ! [ -e /usr/include/zstd.h ]; then \
 	  command -v apt-get >/dev/null || { echo "Install LLVM 22 with its static libraries, zlib, zstd and a C++ compiler."; exit 1; }; \
 	  $(INSTALL) $(PACKAGES); \

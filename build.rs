@@ -18,11 +18,21 @@ const LLVM_MAJOR: &str = "22";
 const INCOMPLETE: &str = "The static libraries of LLVM 22 are missing: apt-get install llvm-22-dev";
 /// System libraries that only unused parts of LLVM need.
 const UNUSED: [&str; 1] = ["xml2"];
-/// The parts of LLVM that are linked.
+/// The parts of LLVM that Kal uses.
 const COMPONENTS: [&str; 4] = ["orcjit", "orcdebugging", "passes", "x86"];
+/// What its host may use beside it, by crates that this one has keep from
+/// linking LLVM themselves: of what nobody calls, nothing is in the program.
+const FOR_HOSTS: [&str; 6] = ["mcjit", "interpreter", "irreader", "bitwriter", "linker", "all-targets"];
 /// C++ sources of the crate; those that do not exist (yet) are left out.
-const SHIMS: [&str; 4] =
-    ["src/orc/shim.cpp", "src/orc/slab.cpp", "src/codegen/pipeline.cpp", "src/llvm/start.cpp"];
+const SHIMS: [&str; 7] = [
+    "src/orc/shim.cpp",
+    "src/orc/slab.cpp",
+    "src/orc/trampolines.cpp",
+    "src/codegen/pipeline.cpp",
+    "src/llvm/start.cpp",
+    "src/llvm/native.cpp",
+    "src/llvm/targets.cpp",
+];
 /// What the command's linker is asked for, beside what Cargo asks for: no
 /// position independence, whose 50,000 relocations take a millisecond of every
 /// start, and the functions of a start side by side.
@@ -88,15 +98,20 @@ impl Llvm {
     fn link(&self) {
         let directory = ask(&self.config, "--libdir").unwrap_or_else(|| give_up(INCOMPLETE));
         println!("cargo:rustc-link-search=native={directory}");
-        for library in self.libraries("--libs") {
+        let components = [&COMPONENTS[..], &FOR_HOSTS].concat();
+        for library in self.libraries("--libs", &components) {
             // Not copied into the crate's archive: they are large.
             println!("cargo:rustc-link-lib=static:-bundle={library}");
         }
         let used = |library: &String| !UNUSED.contains(&library.as_str());
-        for library in self.libraries("--system-libs").into_iter().filter(used) {
+        for library in self.libraries("--system-libs", &components).into_iter().filter(used) {
             println!("cargo:rustc-link-lib=dylib={library}");
         }
         println!("cargo:rustc-link-lib=dylib=stdc++");
+        // LLVM's interpreter, which only hosts use, needs this one.
+        if library_file("libffi.so").is_some() {
+            println!("cargo:rustc-link-lib=dylib=ffi");
+        }
         println!("cargo:rerun-if-changed={START_SCRIPT}");
         // Where it matters; linkers are picky about unoptimised binaries.
         if env::var("PROFILE").is_ok_and(|profile| profile == "release") {
@@ -107,9 +122,9 @@ impl Llvm {
 
     /// The `-l` names that llvm-config answers with. What it gives a path for
     /// is a solver that code generation does not use.
-    fn libraries(&self, question: &str) -> Vec<String> {
+    fn libraries(&self, question: &str, components: &[&str]) -> Vec<String> {
         let mut command = Command::new(&self.config);
-        let line = first_line(command.arg("--link-static").arg(question).args(COMPONENTS));
+        let line = first_line(command.arg("--link-static").arg(question).args(components));
         let line = line.unwrap_or_else(|| give_up(INCOMPLETE));
         line.split_whitespace().filter_map(|word| word.strip_prefix("-l")).map(str::to_owned).collect()
     }
@@ -213,16 +228,20 @@ fn arrange_command(llvm: &Llvm) {
 fn static_libraries(out: &Path) -> PathBuf {
     let folder = out.join("static");
     fs::create_dir_all(&folder).expect("the output folder is writable");
-    let compiler = cc::Build::new().cpp(true).cargo_metadata(false).get_compiler();
     for library in ["libstdc++.a", "libz.a", "libzstd.a"] {
-        let question = format!("-print-file-name={library}");
-        let path = first_line(compiler.to_command().arg(question)).map(PathBuf::from);
         let link = folder.join(library);
-        if let Some(path) = path.filter(|path| path.is_absolute() && !link.exists()) {
+        if let Some(path) = library_file(library).filter(|_| !link.exists()) {
             let _ = std::os::unix::fs::symlink(path, link);
         }
     }
     folder
+}
+
+/// Where the compiler finds a library, if it does.
+fn library_file(name: &str) -> Option<PathBuf> {
+    let compiler = cc::Build::new().cpp(true).cargo_metadata(false).get_compiler();
+    let path = first_line(compiler.to_command().arg(format!("-print-file-name={name}")))?;
+    Some(PathBuf::from(path)).filter(|path| path.is_absolute())
 }
 
 /// Writes the names of the functions of a start, in the order of their hashes.
@@ -232,7 +251,7 @@ fn start_order(llvm: &Llvm, out: &Path) -> PathBuf {
     let hashes = fs::read_to_string(START_ORDER).unwrap_or_default();
     let hashes: HashSet<&str> = hashes.split_ascii_whitespace().collect();
     let directory = ask(&llvm.config, "--libdir").unwrap_or_default();
-    let archives = llvm.libraries("--libs").into_iter().map(|name| format!("{directory}/lib{name}.a"));
+    let archives = llvm.libraries("--libs", &COMPONENTS).into_iter().map(|name| format!("{directory}/lib{name}.a"));
     let symbols = Command::new(llvm.config.with_file_name("llvm-nm"))
         .args(["--defined-only", "--format=just-symbols"])
         .args(archives)

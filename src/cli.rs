@@ -241,6 +241,9 @@ fn start(
             return Exit::Failed;
         }
     };
+    if let Ok(Some(failure)) = context.engine().perf_map_failure() {
+        reporter.line(&format!("warning: perf is not told the names of functions: {failure}"));
+    }
     let deadline = options.deadline();
     context.set_deadline(deadline);
     let idle = interrupt::install(context.interrupt_handle(), deadline);

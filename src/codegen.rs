@@ -14,6 +14,7 @@ mod types;
 
 use crate::llvm;
 use crate::name::Names;
+use crate::process::{self, Activity};
 use crate::sema::checked::Function;
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
@@ -21,6 +22,7 @@ use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
 use pipeline::Pipeline;
 pub use size::symbol_sizes;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
 
 /// How much the compiler does for the speed of the code.
@@ -266,6 +268,26 @@ impl Compiler {
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
         output: impl for<'c> FnOnce(&mut Machine, &Module<'c>) -> Result<T, CodegenError>,
     ) -> Result<T, CodegenError> {
+        static USED: [AtomicBool; 4] = [const { AtomicBool::new(false) }; 4];
+        let used = &USED[level as usize];
+        if used.load(Ordering::Acquire) {
+            return self.compile_again(level, lower, output);
+        }
+        // The first time, LLVM makes tables that others wait for, and that are
+        // destroyed at the exit of the process.
+        let result = process::within(Activity::Steady, || self.compile_again(level, lower, output));
+        if !used.swap(true, Ordering::AcqRel) {
+            process::watch_exit();
+        }
+        result
+    }
+
+    fn compile_again<T>(
+        &mut self,
+        level: Level,
+        lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
+        output: impl for<'c> FnOnce(&mut Machine, &Module<'c>) -> Result<T, CodegenError>,
+    ) -> Result<T, CodegenError> {
         self.refresh();
         let machine = match &mut self.machines[level as usize] {
             Some(machine) => machine,
@@ -325,8 +347,10 @@ pub fn llvm_version() -> String {
 /// when called from several threads.
 pub fn initialize() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    let start = || {
         llvm::start();
         pipeline::initialize();
-    });
+        process::watch_exit();
+    };
+    process::within(Activity::Steady, || ONCE.call_once(start));
 }

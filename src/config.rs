@@ -113,7 +113,9 @@ impl Config {
     }
 
     /// Whether the names of compiled functions are written to
-    /// `/tmp/perf-PID.map`, so that `perf report` shows them.
+    /// `/tmp/perf-PID.map`, so that `perf report` shows them. Where that cannot
+    /// be written, or is a link or another user's, programs run without;
+    /// [`Engine::perf_map_failure`](crate::Engine::perf_map_failure) says why.
     #[must_use]
     pub fn perf_map(mut self, on: bool) -> Self {
         self.perf_map = on;

@@ -18,7 +18,7 @@ pub(crate) use script::literal;
 pub use trace::{Trace, Transition};
 
 use crate::config::Mode;
-use crate::deadline::Deadline;
+use crate::deadline::{self, Alarm, Deadline};
 use crate::debugger::Debugger;
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -34,7 +34,7 @@ use crate::machine::{Handle, Machine};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
 use crate::program::Program;
-use crate::runtime::Arguments;
+use crate::runtime::{Arguments, Time};
 use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
@@ -44,9 +44,10 @@ use crate::syntax::lint;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser::{self, Parser, SyntaxErrors};
 use history::{History, Reading};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A program in progress: its definitions, variables and operators, and what
@@ -70,9 +71,8 @@ pub struct Context {
     history: History,
     variables: BTreeSet<Name>,
     output: Box<dyn Output>,
-    deadline: Option<Instant>,
-    /// The deadline of the outermost evaluation or call in progress.
-    in_force: Weak<Deadline>,
+    deadline: Time,
+    alarm: RefCell<Option<Arc<Alarm>>>,
     debugger: Option<Debugger>,
     /// What suggestions may cost, for the source in progress.
     suggestions: Budget,
@@ -130,8 +130,8 @@ impl Context {
             history: History::default(),
             variables: BTreeSet::new(),
             output: Box::new(LineOutput::stdout()),
-            deadline: None,
-            in_force: Weak::new(),
+            deadline: Time::NEVER,
+            alarm: RefCell::default(),
             debugger: None,
             suggestions: Budget::default(),
             redefined: 0,
@@ -235,7 +235,7 @@ impl Context {
                     continue;
                 }
                 refused = item.is_err();
-                let outcome = self.begin_item(limit.as_deref()).and(item);
+                let outcome = self.begin_item(limit.as_ref()).and(item);
                 let outcome = outcome.and_then(|item| self.item(item, known));
                 each(self, outcome)?;
             }
@@ -266,7 +266,7 @@ impl Context {
             if let (Some(function), Some(tape)) = (part.function(), &part.tape) {
                 self.machine.supply(function, tape);
             }
-            let begun = self.begin_item(limit.as_deref());
+            let begun = self.begin_item(limit.as_ref());
             let outcome = begun.and_then(|()| self.item(part.item, Known::Replace));
             each(self, outcome)?;
         }
@@ -286,12 +286,12 @@ impl Context {
     /// # Errors
     /// When it is inside too many others, or no thread can watch the deadline.
     #[inline]
-    fn limit(&mut self) -> Result<Option<Arc<Deadline>>, Error> {
+    fn limit(&mut self) -> Result<Option<Deadline>, Error> {
         if nesting::is_too_deep() {
             return Err(self.failed(&Failure::StackOverflow));
         }
         let limits = &self.engine.config().limits;
-        if limits.fuel.is_none() && limits.deadline.is_none() && self.deadline.is_none() {
+        if limits.fuel.is_none() && limits.deadline.is_none() && self.deadline == Time::NEVER {
             return Ok(None);
         }
         self.set_limits()
@@ -313,46 +313,48 @@ impl Context {
         }
     }
 
-    #[cold]
-    fn set_limits(&mut self) -> Result<Option<Arc<Deadline>>, Error> {
+    fn set_limits(&mut self) -> Result<Option<Deadline>, Error> {
         self.refuel();
-        let deadline = self.next_deadline()?;
-        if let Some(deadline) = deadline.as_ref().filter(|_| self.in_force.strong_count() == 0) {
-            self.in_force = Arc::downgrade(deadline);
-        }
-        Ok(deadline)
+        self.next_deadline()
     }
 
-    /// The deadline for what begins now.
-    fn next_deadline(&self) -> Result<Option<Arc<Deadline>>, Error> {
-        let outer = self.in_force.upgrade();
-        let own = match &outer {
-            Some(outer) => Some(outer.instant()),
-            // A time that no clock can tell never comes.
-            None => self.engine.config().limits.deadline.and_then(|time| Instant::now().checked_add(time)),
+    /// Puts the deadline for what begins now in force.
+    fn next_deadline(&self) -> Result<Option<Deadline>, Error> {
+        let limit = self.engine.config().limits.deadline;
+        if limit.is_none() && self.deadline == Time::NEVER {
+            return Ok(None);
+        }
+        let mut alarm = self.alarm.borrow_mut();
+        let alarm = match &mut *alarm {
+            Some(alarm) if alarm.is_watched() => alarm,
+            none => none.insert(self.new_alarm()?),
         };
-        let Some(earliest) = own.into_iter().chain(self.deadline).min() else { return Ok(None) };
-        let deadline = match outer {
-            Some(outer) if outer.instant() == earliest => outer,
-            Some(_) | None => {
-                // Without the thread that watches it, nothing runs.
-                let set = self.engine.deadlines().set(earliest, self.machine.stopper());
-                Arc::new(set.map_err(|error| self.failed(&Failure::System(error.to_string())))?)
-            }
+        let (tick, outer) = (Time::of_last_tick(), alarm.in_force());
+        let own = match limit {
+            Some(limit) if outer == Time::NEVER => deadline::end_of(limit, tick),
+            Some(_) | None => outer,
         };
-        deadline.ask_again();
+        let deadline = alarm.set(own.min(self.deadline));
+        deadline.ask_after(tick);
         Ok(Some(deadline))
+    }
+
+    #[cold]
+    fn new_alarm(&self) -> Result<Arc<Alarm>, Error> {
+        // Without the thread that watches it, nothing runs.
+        let alarm = self.engine.deadlines().alarm(self.machine.stopper());
+        alarm.map_err(|error| self.failed(&Failure::System(error.to_string())))
     }
 
     /// Sets when everything that runs in this context is stopped at the
     /// latest; beside the deadline that each evaluation may have.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
-        self.deadline = deadline;
+        self.deadline = deadline.map_or(Time::NEVER, Time::of);
     }
 
     /// A handle that interrupts what runs here, from any thread.
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        InterruptHandle::new(self.machine.stopper())
+        InterruptHandle::new(&self.machine.stopper())
     }
 
     /// How much of the fuel the last evaluation or call has left, if there is

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::host::HostFunctions;
 use crate::jit::{self, Jit, TierUp};
 use crate::name::Names;
+use crate::process;
 use crate::room::Room;
 use crate::runtime::Fence;
 use crate::stop::Poll;
@@ -18,6 +19,26 @@ use std::time::Instant;
 
 /// The part of Kal that contexts share: names, host functions, the compiler.
 /// Cheap to clone, and usable from any thread.
+///
+/// # When the process forks
+/// After fork(2) parent and child have an engine each, and each goes on with
+/// it: its code, its contexts, runs in progress. In the child, threads that
+/// compile or watch deadlines start again when they are needed; what was being
+/// compiled is compiled at its next call. The child may also make engines.
+///
+/// A fork waits until no compiler is just linking, and copies all linked code:
+/// milliseconds. A child that is made without fork(2), by a bare system call,
+/// must not use engines of its parent.
+///
+/// As with all locks, what another thread of the host was in the middle of stays
+/// so in the child: there, only the thread that forked may go on with contexts,
+/// and if others were defining, evaluating or dropping something in the same
+/// engine at that moment, the child had better use an engine of its own.
+///
+/// # When the process exits
+/// Engines need not be dropped before the process exits. The exit waits until
+/// no thread is inside of the compiler; what is compiled then is finished, what
+/// waits is not begun. `_exit` waits for nothing, which is fine as well.
 ///
 /// ```
 /// let engine = kal::Engine::new()?;
@@ -55,6 +76,7 @@ impl Engine {
     /// # Errors
     /// When a host function has an impossible name.
     pub fn with_config(config: Config) -> Result<Self, Error> {
+        process::watch_forks();
         let names = Arc::new(Names::new());
         let hosts = Arc::new(config.hosts(&names)?);
         if config.mode != Mode::Interpret {
@@ -92,6 +114,17 @@ impl Engine {
     /// The level that compiled code is optimised at.
     pub fn level(&self) -> Level {
         self.0.config.level
+    }
+
+    /// Why `perf` is not told the names of compiled functions, if
+    /// [`Config::perf_map`] asked for it and the file cannot be written. Sets
+    /// the compiler up.
+    ///
+    /// # Errors
+    /// When the compiler cannot work in this process.
+    pub fn perf_map_failure(&self) -> Result<Option<&str>, Error> {
+        let is_asked = self.config().perf_map && self.mode() != Mode::Interpret;
+        if is_asked { Ok(self.jit()?.perf_map_failure()) } else { Ok(None) }
     }
 
     /// Starts the compiler on another thread, so that it is ready when it is

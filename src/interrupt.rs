@@ -1,8 +1,9 @@
 //! Interrupting a run from another thread.
 
-use crate::stop::{Request, Stopper};
+use crate::stop::{Request, Stopper, WeakStopper};
 
-/// Interrupts what runs in a context; for any thread. Cheap to clone.
+/// Interrupts what runs in a context; for any thread. Cheap to clone. It keeps
+/// nothing of the context, and does nothing once that is gone.
 ///
 /// ```
 /// let mut context = kal::Engine::new()?.context()?;
@@ -14,27 +15,31 @@ use crate::stop::{Request, Stopper};
 /// # Ok::<(), kal::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct InterruptHandle(Stopper);
+pub struct InterruptHandle(WeakStopper);
 
 impl InterruptHandle {
-    pub(crate) fn new(stopper: Stopper) -> Self {
-        Self(stopper)
+    pub(crate) fn new(stopper: &Stopper) -> Self {
+        Self(stopper.downgrade())
     }
 
     /// Stops the evaluation in progress at its next check, with an error. If
     /// none is in progress, the next one is stopped instead, unless the
     /// interrupt is [cleared](Self::clear) before.
     pub fn interrupt(&self) {
-        self.0.request(Request::Interrupt);
+        if let Some(stopper) = self.0.upgrade() {
+            stopper.request(Request::Interrupt);
+        }
     }
 
     /// Forgets an interrupt that has not stopped anything.
     pub fn clear(&self) {
-        self.0.withdraw(Request::Interrupt);
+        if let Some(stopper) = self.0.upgrade() {
+            stopper.withdraw(Request::Interrupt);
+        }
     }
 
     /// Whether an interrupt waits for something to stop.
     pub fn is_pending(&self) -> bool {
-        self.0.requested() == Some(Request::Interrupt)
+        self.0.upgrade().is_some_and(|stopper| stopper.requested() == Some(Request::Interrupt))
     }
 }

@@ -48,11 +48,11 @@ use code::{Linked, Object};
 use code_map::CodeMap;
 use definition::Definition;
 use epoch::Epochs;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use slots::Slots;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{self, Arc, Condvar, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use worker::{Announcement, Urgency, Workers};
 
@@ -190,6 +190,11 @@ impl Jit {
         self.session.code_bytes()
     }
 
+    /// Why perf is not told the names of functions, if it should be.
+    pub fn perf_map_failure(&self) -> Option<&str> {
+        self.session.perf_map_failure()
+    }
+
     /// Waits for the compile workers and ends them. Whoever owns the JIT does
     /// this before letting go of it: a job holds the JIT too, and a worker that
     /// held it last would still be at work in LLVM when the process exits.
@@ -228,14 +233,15 @@ impl Jit {
     }
 
     fn thunk(&self, name: Name, arity: u32) -> Result<usize, Failure> {
-        let mut thunks = self.thunks.lock();
-        if let Some(body) = thunks.get(&name) {
-            return Ok(*body);
-        }
         let symbol = format!("{}$host", self.names.text(name));
         let thunk = Thunk { closure: name.index() as u64, arity };
         let object = worker::with_compiler(|compiler| compiler.thunk(thunk, &symbol))
             .map_err(|error| Failure::System(error.to_string()))?;
+        // Another worker may have made it meanwhile.
+        let mut thunks = self.thunks.lock();
+        if let Some(body) = thunks.get(&name) {
+            return Ok(*body);
+        }
         let body = self.link(&object, &symbol, None).map_err(Failure::System)?.keep();
         thunks.insert(name, body);
         Ok(body)
@@ -279,29 +285,36 @@ impl Jit {
         self.await_answer(&answer, stopper)
     }
 
-    /// Has a worker do something; gives where the answer will be.
+    /// Has a worker do something; gives where the answer will be. If nobody
+    /// waits for it any more when its turn comes, it is not done.
     fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Arc<Answer<T>>, Failure> {
-        let answer = Arc::new(Answer { value: Mutex::new(None), given: Condvar::new() });
+        let answer = Arc::new(Answer { value: sync::Mutex::new(None), given: Condvar::new() });
         let (counters, giver) = (self.counters.clone(), Giver(answer.clone()));
         let job = Box::new(move || {
-            let value = timed(&counters, work);
+            let value = giver.is_awaited().then(|| timed(&counters, work));
             Box::new(move || giver.give(value)) as Announcement
         });
+        if worker::is_worker() {
+            // It may be the only one, and cannot wait for itself.
+            worker::perform(job)();
+            return Ok(answer);
+        }
         self.workers.submit(Urgency::Now, job).map_err(|error| Failure::System(error.to_string()))?;
         Ok(answer)
     }
 
     fn await_answer<T>(&self, answer: &Answer<T>, stopper: Option<&Stopper>) -> Result<T, Failure> {
-        let mut value = answer.value.lock();
+        let mut value = answer.value();
         loop {
             match value.take() {
                 Some(Some(value)) => return Ok(value),
                 Some(None) => return Err(Failure::System("a compile worker ended".into())),
                 None => {
-                    answer.given.wait_for(&mut value, PATIENCE);
+                    let waited = answer.given.wait_timeout(value, PATIENCE);
+                    value = waited.unwrap_or_else(PoisonError::into_inner).0;
                 }
             }
             if let (None, Some(stopper)) = (&*value, stopper)
@@ -363,22 +376,32 @@ const PATIENCE: Duration = Duration::from_millis(10);
 /// A value that one thread waits for and another gives; `Some(None)` if that
 /// one ended without giving it.
 struct Answer<T> {
-    value: Mutex<Option<Option<T>>>,
+    value: sync::Mutex<Option<Option<T>>>,
     given: Condvar,
+}
+
+impl<T> Answer<T> {
+    fn value(&self) -> MutexGuard<'_, Option<Option<T>>> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The duty to give an answer: also fulfilled, with nothing, by a panic.
 struct Giver<T>(Arc<Answer<T>>);
 
 impl<T> Giver<T> {
-    fn give(self, value: T) {
-        *self.0.value.lock() = Some(Some(value));
+    fn is_awaited(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    fn give(self, value: Option<T>) {
+        *self.0.value() = Some(value);
     }
 }
 
 impl<T> Drop for Giver<T> {
     fn drop(&mut self) {
-        self.0.value.lock().get_or_insert(None);
+        self.0.value().get_or_insert(None);
         self.0.given.notify_all();
     }
 }

@@ -92,7 +92,7 @@
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `room`, `llvm`, `abi` | texts and spans, interned names, diagnostics as data, the host functions, requests to stop, room for code, starting LLVM, the layout that code relies on | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `room`, `process`, `llvm`, `abi` | texts and spans, interned names, diagnostics as data, the host functions, requests to stop, room for code, forks and exits, starting LLVM, the layout that code relies on | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
 //! | 3 | `failure` | what comes of defining and running, for all back ends | knows one of them |
@@ -132,6 +132,7 @@ pub mod host;
 mod bytes;
 mod stop;
 mod room;
+mod process;
 mod llvm;
 mod abi;
 pub mod syntax;

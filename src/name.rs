@@ -4,6 +4,7 @@
 //! exactly when their texts are. The table they come from, [`Names`], belongs
 //! to an engine and only grows; there is no global table.
 
+use crate::process;
 use lasso::{Key, Spur, ThreadedRodeo};
 use rustc_hash::FxBuildHasher;
 
@@ -45,7 +46,7 @@ impl Names {
 
     /// The text of a name that came from this table.
     pub fn text(&self, name: Name) -> &str {
-        self.0.resolve(&name.0)
+        process::briefly_steady(|| self.0.resolve(&name.0))
     }
 }
 

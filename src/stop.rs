@@ -7,7 +7,7 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Source, Span};
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -52,6 +52,17 @@ pub trait Stoppable: Send + Sync {
     }
 }
 
+/// A stopper that does not keep what it is for.
+#[derive(Clone)]
+pub struct WeakStopper(Weak<dyn Stoppable>);
+
+impl WeakStopper {
+    /// The stopper, if what it is for is still there.
+    pub fn upgrade(&self) -> Option<Stopper> {
+        self.0.upgrade().map(Stopper)
+    }
+}
+
 /// Asks the runs of something to stop. Cheap to clone.
 #[derive(Clone)]
 pub struct Stopper(Arc<dyn Stoppable>);
@@ -60,6 +71,11 @@ impl Stopper {
     /// A stopper for what runs there.
     pub fn new(runs: Arc<dyn Stoppable>) -> Self {
         Self(runs)
+    }
+
+    /// The same, without keeping it.
+    pub fn downgrade(&self) -> WeakStopper {
+        WeakStopper(Arc::downgrade(&self.0))
     }
 
     /// Makes the run in progress stop at its next check. The request stays

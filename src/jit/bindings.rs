@@ -10,16 +10,19 @@ use super::definition::Definition;
 use super::slots::{Slots, Target};
 use super::state::{Action, Event, State, transition};
 use super::tier::{Callees, Plan, Tier};
-use super::{Jit, Options, TierUp};
+use super::{Jit, Options, TierUp, worker};
 use crate::codegen::Level;
 use crate::name::Name;
+use crate::process::{self, Activity};
 use crate::runtime::ExecutionMemory;
 use crate::sema::Calls;
 use crate::sema::checked::{Callee, Function};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Names, what they are bound to, and the memory whose slots follow.
@@ -27,10 +30,14 @@ pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
     table: Mutex<Table>,
     observer: Mutex<Option<Observer>>,
+    is_observed: AtomicBool,
+    /// What the observer has not been told yet.
+    news: Mutex<VecDeque<Happened>>,
 }
 
-/// Is told of everything that happens to a name, in order, under the lock of
-/// the bindings: it must not come back to them.
+/// Is told of everything that happens to a name, in order: by the thread that it
+/// happens on, or by one that is just telling. It may use other contexts, but
+/// must not come back to these bindings.
 pub type Observer = Box<dyn FnMut(Happened) + Send>;
 
 /// Something that happened to a name.
@@ -158,7 +165,13 @@ pub(super) enum Call {
 
 impl Bindings {
     pub(super) fn new(memory: Arc<ExecutionMemory>) -> Self {
-        Self { memory, table: Mutex::default(), observer: Mutex::default() }
+        Self {
+            memory,
+            table: Mutex::default(),
+            observer: Mutex::default(),
+            is_observed: AtomicBool::new(false),
+            news: Mutex::default(),
+        }
     }
 
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {
@@ -167,21 +180,41 @@ impl Bindings {
 
     /// Sets who is told of what happens from now on.
     pub(super) fn observe(&self, observer: Option<Observer>) {
-        *self.observer.lock() = observer;
+        let mut present = self.observer.lock();
+        self.is_observed.store(observer.is_some(), Ordering::Relaxed);
+        self.news.lock().clear();
+        *present = observer;
     }
 
-    /// Tells the observer; what changes nothing is told only if it is news.
-    fn tell(&self, name: Name, event: Event, states: (State, State), took: Option<Duration>) {
+    /// Notes what the observer is to be told; what changes nothing only if it is
+    /// news. Called under the lock of the table, which puts it in order.
+    fn note(&self, name: Name, event: Event, states: (State, State), took: Option<Duration>) {
         let (before, after) = states;
-        if before == after && !matches!(event, Event::Define | Event::Failed | Event::Outdated) {
-            return;
+        let is_news = before != after || matches!(event, Event::Define | Event::Failed | Event::Outdated);
+        if is_news && self.is_observed.load(Ordering::Relaxed) {
+            self.news.lock().push_back(Happened { name, event, before, after, took });
         }
-        let mut told = self.observer.lock();
-        if let Some(observer) = &mut *told {
-            let happened = Happened { name, event, before, after, took };
+    }
+
+    /// Tells the observer what has been noted; called without the lock of the
+    /// table, which a worker may need for the observer to go on. A worker does
+    /// not wait for a thread that is just telling, which tells this as well.
+    fn tell(&self) {
+        while self.is_observed.load(Ordering::Relaxed) && !self.news.lock().is_empty() {
+            let observer =
+                if worker::is_worker() { self.observer.try_lock() } else { Some(self.observer.lock()) };
+            let Some(mut observer) = observer else { return };
+            process::within(Activity::Elsewhere, || self.tell_all(&mut observer));
+        }
+    }
+
+    fn tell_all(&self, told: &mut Option<Observer>) {
+        let next = || self.news.lock().pop_front();
+        while let (Some(observer), Some(happened)) = (told.as_mut(), next()) {
             // The definition and its caller are none of the observer's business.
             if catch_unwind(AssertUnwindSafe(|| observer(happened))).is_err() {
                 *told = None;
+                self.is_observed.store(false, Ordering::Relaxed);
             }
         }
     }
@@ -194,7 +227,9 @@ impl Bindings {
         event: Event,
         definition: Arc<Definition>,
     ) -> Option<Arc<Definition>> {
-        self.bind_in(&mut self.table.lock(), slots, event, definition)
+        let old = self.bind_in(&mut self.table.lock(), slots, event, definition);
+        self.tell();
+        old
     }
 
     fn bind_in(
@@ -223,7 +258,7 @@ impl Bindings {
                 | Action::Report => {}
             }
         }
-        self.tell(name, event, (state, next), None);
+        self.note(name, event, (state, next), None);
         old
     }
 
@@ -235,19 +270,28 @@ impl Bindings {
         if actions.contains(&Action::Reset) {
             slots.reset(&self.memory, name);
         }
-        self.tell(name, Event::Drop, (state, next), None);
-        table.unbind(name)
+        self.note(name, Event::Drop, (state, next), None);
+        let old = table.unbind(name);
+        drop(table);
+        self.tell();
+        old
     }
 
     /// A call came through a trampoline, or code is asked for ahead.
     pub(super) fn call(&self, slots: &Slots, target: Target) -> Call {
+        let call = self.call_in(slots, target);
+        self.tell();
+        call
+    }
+
+    fn call_in(&self, slots: &Slots, target: Target) -> Call {
         let mut table = self.table.lock();
         let Some(binding) = table.bindings.get_mut(&target.name) else { return Call::Undefined };
         if binding.definition.function().arity() != target.arity {
             return Call::Stale(binding.definition.clone());
         }
         let (next, actions) = transition(binding.state, Event::Call);
-        self.tell(target.name, Event::Call, (binding.state, next), None);
+        self.note(target.name, Event::Call, (binding.state, next), None);
         binding.state = next;
         if actions.contains(&Action::Materialize) {
             binding.asked = Some(Instant::now());
@@ -280,6 +324,7 @@ impl Bindings {
             // Giving up code takes locks of its own.
             drop(old);
             self.memory.tell_tapes();
+            self.tell();
             return;
         }
         let event = match body {
@@ -290,7 +335,7 @@ impl Bindings {
         let (next, actions) = transition(binding.state, event);
         let took = (event == Event::Materialized).then(|| binding.asked.take()).flatten();
         let took = took.map(|asked| asked.elapsed());
-        self.tell(function.name, event, (binding.state, next), took);
+        self.note(function.name, event, (binding.state, next), took);
         binding.state = next;
         if let (true, Some(body)) = (actions.contains(&Action::Redirect), body) {
             let target = Target { name: function.name, arity: function.arity() };
@@ -299,6 +344,7 @@ impl Bindings {
         }
         drop(table);
         self.memory.tell_tapes();
+        self.tell();
     }
 
     /// Better code for a definition is ready: puts it to use if everything is

@@ -4,6 +4,7 @@ use super::Jit;
 use super::code_map::CodeMap;
 use super::tier::Tier;
 use crate::orc::Tracker;
+use crate::process::{self, Activity};
 use crate::sema::checked::Function;
 use std::sync::{Arc, Weak};
 
@@ -114,5 +115,5 @@ impl Drop for Object {
 /// materialized and then fails itself; what cannot be removed stays until the
 /// session ends.
 fn discard(tracker: Tracker) {
-    let _ = tracker.remove();
+    let _ = process::within(Activity::Steady, || tracker.remove());
 }

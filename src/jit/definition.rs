@@ -16,10 +16,10 @@ use crate::codegen;
 use crate::failure::Failure;
 use crate::name::Names;
 use crate::orc::{MaterializationUnit, Responsibility, SymbolFlags};
+use crate::process::{self, Activity, Generation};
 use crate::sema::checked::{EXPRESSION, Function};
-use parking_lot::{Condvar, Mutex};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A checked function and its code.
 pub(super) struct Definition {
@@ -36,8 +36,8 @@ pub(super) struct Definition {
 enum Progress {
     /// Nobody has asked for it.
     Idle,
-    /// A worker registers the unit and looks the symbol up.
-    Busy,
+    /// A worker of a process registers the unit and looks the symbol up.
+    Busy(Generation),
     /// It is there.
     Linked(Code),
     /// It could not be made; who asks next tries again.
@@ -67,25 +67,25 @@ impl Definition {
 
     /// The address of the body, if it is there.
     pub(super) fn body(&self) -> Option<usize> {
-        match &*self.progress.lock() {
+        match &*self.progress() {
             Progress::Linked(code) => Some(code.body()),
-            Progress::Idle | Progress::Busy | Progress::Failed(_) => None,
+            Progress::Idle | Progress::Busy(_) | Progress::Failed(_) => None,
         }
     }
 
     /// The level of the code, if it is there.
     pub(super) fn tier(&self) -> Option<Tier> {
-        match &*self.progress.lock() {
+        match &*self.progress() {
             Progress::Linked(code) => Some(code.tier()),
-            Progress::Idle | Progress::Busy | Progress::Failed(_) => None,
+            Progress::Idle | Progress::Busy(_) | Progress::Failed(_) => None,
         }
     }
 
     /// The code, as bindings see it, if it is there.
     pub(super) fn present(&self) -> Option<Made> {
-        match &*self.progress.lock() {
+        match &*self.progress() {
             Progress::Linked(code) => Some(Made::new(code)),
-            Progress::Idle | Progress::Busy | Progress::Failed(_) => None,
+            Progress::Idle | Progress::Busy(_) | Progress::Failed(_) => None,
         }
     }
 
@@ -94,26 +94,31 @@ impl Definition {
     /// # Errors
     /// The other code, if there is none yet.
     pub(super) fn replace(&self, code: Code) -> Result<Code, Code> {
-        match &mut *self.progress.lock() {
+        match &mut *self.progress() {
             Progress::Linked(present) => Ok(std::mem::replace(present, code)),
-            Progress::Idle | Progress::Busy | Progress::Failed(_) => Err(code),
+            Progress::Idle | Progress::Busy(_) | Progress::Failed(_) => Err(code),
         }
     }
 
     /// Whether the caller is to make the body, and to say when it is
     /// [`made`](Self::made).
     pub(super) fn claim(&self) -> bool {
-        let mut progress = self.progress.lock();
-        let is_free = matches!(*progress, Progress::Idle | Progress::Failed(_));
+        let mut progress = self.progress();
+        let is_free = match &*progress {
+            Progress::Idle | Progress::Failed(_) => true,
+            // A worker that was lost by a fork does not go on.
+            Progress::Busy(generation) => !generation.is_current(),
+            Progress::Linked(_) => false,
+        };
         if is_free {
-            *progress = Progress::Busy;
+            *progress = Progress::Busy(Generation::current());
         }
         is_free
     }
 
     /// Whether somebody is making the body.
     pub(super) fn is_busy(&self) -> bool {
-        matches!(*self.progress.lock(), Progress::Busy)
+        matches!(*self.progress(), Progress::Busy(generation) if generation.is_current())
     }
 
     /// Whoever [`claim`](Self::claim)ed the definition is done.
@@ -122,7 +127,7 @@ impl Definition {
             Ok(code) => Ok(code.body()),
             Err(failure) => Err(failure.clone()),
         };
-        *self.progress.lock() = match made {
+        *self.progress() = match made {
             Ok(code) => Progress::Linked(code),
             Err(failure) => Progress::Failed(Box::new(failure)),
         };
@@ -148,15 +153,27 @@ impl Definition {
 
     /// The address of the body, once whoever makes it is done.
     pub(super) fn wait(&self) -> Result<usize, Failure> {
-        let mut progress = self.progress.lock();
+        process::within(Activity::Elsewhere, || self.wait_elsewhere())
+    }
+
+    fn wait_elsewhere(&self) -> Result<usize, Failure> {
+        let mut progress = self.progress();
         loop {
             match &*progress {
                 Progress::Linked(code) => return Ok(code.body()),
                 Progress::Failed(failure) => return Err(Failure::clone(failure)),
-                Progress::Idle => return Err(Failure::System("the compiler gave up".into())),
-                Progress::Busy => self.done.wait(&mut progress),
+                Progress::Busy(generation) if generation.is_current() => {
+                    progress = self.done.wait(progress).unwrap_or_else(PoisonError::into_inner);
+                }
+                Progress::Idle | Progress::Busy(_) => {
+                    return Err(Failure::System("the compiler gave up".into()));
+                }
             }
         }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -176,7 +193,7 @@ pub(super) fn link(
     let fail = |message: String| Failure::Compile { function: function.clone(), message };
     let body = |(definition, plan): &(&Definition, Plan)| Body {
         function: definition.function.clone(),
-        symbol: definition.symbol(&jit.names) + suffix,
+        symbol: definition.symbol(&jit.names) + suffix + &Generation::current().suffix(),
         plan: plan.clone(),
         code_bytes: definition.code_bytes.clone(),
     };

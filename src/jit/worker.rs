@@ -5,14 +5,18 @@
 //! of LLVM's runs anywhere but here. Threads start when there is work for
 //! them; jobs that somebody waits for go before those that nobody does, until
 //! there are many of these.
+//!
+//! A forked child starts threads of its own. Locks and condition variables are
+//! the standard library's here, which are words that the system knows nothing
+//! of; others keep lists of the threads that wait, which are gone in the child.
 
 use crate::codegen::Compiler;
-use parking_lot::{Condvar, Mutex};
-use std::cell::RefCell;
+use crate::process::{self, Activity, Generation};
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -46,10 +50,16 @@ pub(super) enum Urgency {
 /// The threads. Closing or dropping them lets them finish the jobs that somebody
 /// waits for.
 pub(super) struct Workers {
-    queue: Arc<Queue>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    team: Mutex<Team>,
     usual: usize,
     most: AtomicUsize,
+}
+
+/// The threads of one process.
+struct Team {
+    generation: Generation,
+    queue: Arc<Queue>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 /// How many threads may take the place of such as are busy for nobody.
@@ -74,22 +84,37 @@ struct Jobs {
 
 thread_local! {
     static COMPILER: RefCell<Option<Compiler>> = const { RefCell::new(None) };
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Lends this thread's compiler to `work`.
 pub(super) fn with_compiler<T>(work: impl FnOnce(&mut Compiler) -> T) -> T {
     // A compile inside a compile on one thread gets a compiler of its own.
     let mut compiler = COMPILER.take().unwrap_or_default();
-    let result = work(&mut compiler);
+    let result = process::within(Activity::Compiling, || work(&mut compiler));
     COMPILER.set(Some(compiler));
     result
+}
+
+/// Whether this thread is a worker, of whatever engine: it can do a job at once.
+pub(super) fn is_worker() -> bool {
+    IS_WORKER.get()
+}
+
+/// Does a job on this thread.
+pub(super) fn perform(job: Job) -> Announcement {
+    process::within(Activity::Steady, job)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Workers {
     /// At most `most` threads; none is started yet.
     pub(super) fn new(most: usize) -> Self {
         let usual = most.max(1);
-        Self { queue: Arc::default(), threads: Mutex::default(), usual, most: AtomicUsize::new(usual) }
+        Self { team: Mutex::new(Team::new()), usual, most: AtomicUsize::new(usual) }
     }
 
     /// Nobody waits any more for a job that may keep its thread busy for long:
@@ -104,56 +129,76 @@ impl Workers {
     /// # Errors
     /// When no thread can be started and none is there.
     pub(super) fn submit(&self, urgency: Urgency, job: Job) -> std::io::Result<()> {
-        let mut jobs = self.queue.jobs.lock();
-        if jobs.idle <= jobs.now.len() + jobs.later.len() {
-            drop(jobs);
-            self.start_another()?;
-            jobs = self.queue.jobs.lock();
+        let mut team = locked(&self.team);
+        team.replace_after_fork();
+        if locked(&team.queue.jobs).are_many() {
+            team.start_another(self.most.load(Ordering::Relaxed))?;
         }
-        self.queue.waiting.fetch_add(1, Ordering::Relaxed);
-        match urgency {
-            Urgency::Now => jobs.now.push_back(job),
-            Urgency::Later => jobs.later.push_back(job),
-        }
-        drop(jobs);
-        self.queue.wake.notify_one();
+        team.queue.push(urgency, job);
         Ok(())
     }
 
     /// Gives up the jobs that nobody waits for, and waits until all others are
     /// done and the threads have ended. Nothing can be submitted afterwards.
     pub(super) fn close(&self) {
-        let given_up = self.queue.jobs.lock().close();
-        self.queue.waiting.fetch_sub(given_up.len(), Ordering::Relaxed);
-        drop(given_up);
-        self.queue.wake.notify_all();
-        for thread in self.threads.lock().drain(..) {
+        for thread in locked(&self.team).close() {
             // The last handle may go away on a worker, which cannot wait for
-            // itself; it ends by itself.
-            if thread.thread().id() != thread::current().id() {
+            // itself; it ends by itself. Those of a process that is exiting may
+            // never end.
+            if thread.thread().id() != thread::current().id() && !process::is_exiting() {
                 let _ = thread.join();
             }
         }
     }
+}
 
-    fn start_another(&self) -> std::io::Result<()> {
-        let mut threads = self.threads.lock();
-        if threads.len() >= self.most.load(Ordering::Relaxed) {
+impl Team {
+    fn new() -> Self {
+        Self { generation: Generation::current(), queue: Arc::default(), threads: Vec::new() }
+    }
+
+    /// Replaces threads that belong to the process that this one was forked
+    /// from, where they go on. Their queue may be locked for ever; what waits
+    /// in it is asked for again when it is called.
+    fn replace_after_fork(&mut self) {
+        if !self.generation.is_current() {
+            std::mem::forget(std::mem::replace(self, Self::new()));
+        }
+    }
+
+    fn start_another(&mut self, most: usize) -> std::io::Result<()> {
+        if self.threads.len() >= most {
             return Ok(());
         }
         let queue = self.queue.clone();
         let started =
             thread::Builder::new().name("kal compiler".into()).stack_size(STACK).spawn(move || queue.work());
         match started {
-            Ok(thread) => threads.push(thread),
-            Err(error) if threads.is_empty() => return Err(error),
+            Ok(thread) => self.threads.push(thread),
+            Err(error) if self.threads.is_empty() => return Err(error),
             Err(_) => {}
         }
         Ok(())
     }
+
+    /// Gives up the jobs that nobody waits for; returns the threads, which end
+    /// after the others.
+    fn close(&mut self) -> Vec<JoinHandle<()>> {
+        self.replace_after_fork();
+        let given_up = locked(&self.queue.jobs).close();
+        self.queue.waiting.fetch_sub(given_up.len(), Ordering::Relaxed);
+        drop(given_up);
+        self.queue.wake.notify_all();
+        std::mem::take(&mut self.threads)
+    }
 }
 
 impl Jobs {
+    /// Whether more wait than threads do.
+    fn are_many(&self) -> bool {
+        self.idle <= self.now.len() + self.later.len()
+    }
+
     fn close(&mut self) -> VecDeque<Job> {
         self.closed = true;
         std::mem::take(&mut self.later)
@@ -169,24 +214,36 @@ impl Jobs {
 }
 
 impl Queue {
+    fn push(&self, urgency: Urgency, job: Job) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let mut jobs = locked(&self.jobs);
+        match urgency {
+            Urgency::Now => jobs.now.push_back(job),
+            Urgency::Later => jobs.later.push_back(job),
+        }
+        drop(jobs);
+        self.wake.notify_one();
+    }
+
     fn work(&self) {
+        IS_WORKER.set(true);
         let mut finished: Option<Announcement> = None;
         while let Some(job) = self.next(finished.take()) {
             // A job that panics has ended for those who wait for it.
-            finished = catch_unwind(AssertUnwindSafe(job)).ok();
+            finished = catch_unwind(AssertUnwindSafe(|| perform(job))).ok();
         }
     }
 
     /// The next job; before that, this thread being free for it again, the end
     /// of the last one is announced.
     fn next(&self, finished: Option<Announcement>) -> Option<Job> {
-        let mut jobs = self.jobs.lock();
+        let mut jobs = locked(&self.jobs);
         jobs.idle += 1;
         if let Some(announce) = finished {
             drop(jobs);
             announce();
             self.linger();
-            jobs = self.jobs.lock();
+            jobs = locked(&self.jobs);
         }
         loop {
             if let Some(job) = jobs.pop() {
@@ -197,7 +254,7 @@ impl Queue {
             if jobs.closed {
                 return None;
             }
-            self.wake.wait(&mut jobs);
+            jobs = self.wake.wait(jobs).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -287,6 +344,7 @@ mod tests {
         let workers = Workers::new(1);
         let gate = Arc::new(Barrier::new(2));
         let (held, later) = (gate.clone(), Arc::new(AtomicUsize::new(0)));
+        let queue = locked(&workers.team).queue.clone();
         let blocks = Box::new(move || {
             held.wait();
             held.wait();
@@ -304,7 +362,7 @@ mod tests {
         }
         std::thread::scope(|scope| {
             scope.spawn(|| workers.close());
-            while !workers.queue.jobs.lock().closed {
+            while !locked(&queue.jobs).closed {
                 std::thread::yield_now();
             }
             gate.wait();

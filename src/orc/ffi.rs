@@ -1,4 +1,4 @@
-//! The functions of `shim.cpp`, declared; their contracts are written there.
+//! The functions of `shim.cpp`, `slab.cpp` and `trampolines.cpp`, declared; their contracts are written there.
 
 #![allow(unsafe_code)]
 
@@ -19,7 +19,7 @@ pub(super) struct OrcShimSession {
     _opaque: [u8; 0],
 }
 
-/// `TrampolinePool` in LLVM.
+/// `Trampolines` in `trampolines.cpp`.
 #[repr(C)]
 pub(super) struct OrcShimTrampolines {
     _opaque: [u8; 0],
@@ -28,6 +28,9 @@ pub(super) struct OrcShimTrampolines {
 pub(super) type LandingFunction = extern "C" fn(context: *mut c_void, trampoline: u64) -> u64;
 
 unsafe extern "C" {
+    pub(super) safe fn orc_slabs_before_fork();
+    pub(super) safe fn orc_slabs_after_fork_in_parent();
+    pub(super) safe fn orc_slabs_after_fork_in_child();
     pub(super) fn orc_shim_session_create(
         code_limit: u64,
         anonymous: bool,

@@ -20,6 +20,7 @@ use super::dylib::Dylib;
 use super::error::{OrcError, check, take_message};
 use super::ffi;
 use super::report::{Reports, report_to};
+use crate::process::{self, Activity, AtFork};
 
 /// What can be chosen when a session is created.
 #[derive(Clone, Debug)]
@@ -30,7 +31,9 @@ pub struct SessionOptions {
     /// allowed so many; memory is occupied only as it is used.
     pub code_limit: u64,
     /// Whether the names of what is linked are written to `/tmp/perf-PID.map`,
-    /// where `perf report` looks for them.
+    /// where `perf report` looks for them. If that cannot be, or is a link or
+    /// another user's, the session does without, see
+    /// [`perf_map_failure`](Session::perf_map_failure).
     pub perf_map: bool,
     /// Whether debuggers are told of what is linked, through GDB's JIT
     /// interface.
@@ -46,8 +49,9 @@ impl Default for SessionOptions {
 /// A handle to a JIT session. The session ends, and all of its code goes, when
 /// the last handle to it or to a part of it is dropped.
 ///
-/// A forked child shares the memory of the code with its parent, so only one of
-/// them may go on linking.
+/// A child that is forked through fork(2) gets a copy of all code, which takes
+/// the fork as long as copying does. If that cannot be made, no process can link
+/// any more, and freed memory is not used again.
 #[derive(Clone)]
 pub struct Session {
     inner: Arc<SessionInner>,
@@ -59,10 +63,13 @@ impl Session {
     /// # Errors
     /// [`OrcError::Session`] if the host refuses what it needs.
     pub fn new(options: &SessionOptions) -> Result<Self, OrcError> {
-        crate::llvm::start();
-        let inner = SessionInner::new(options)?;
-        inner.tell_tools(options)?;
-        Ok(Self { inner: Arc::new(inner) })
+        process::within(Activity::Steady, || {
+            crate::llvm::start();
+            process::at_fork(AT_FORK);
+            let mut inner = SessionInner::new(options)?;
+            inner.tell_tools(options)?;
+            Ok(Self { inner: Arc::new(inner) })
+        })
     }
 
     /// Adds an empty dylib. It lives as long as the session.
@@ -146,6 +153,11 @@ impl Session {
         unsafe { ffi::orc_shim_session_set_code_limit(self.inner.shim(), bytes) }
     }
 
+    /// Why perf is not told the names of what is linked, if it should be.
+    pub fn perf_map_failure(&self) -> Option<&str> {
+        self.inner.perf_map_failure.as_deref()
+    }
+
     /// Takes out the latest failures the session was told of. Those that made a
     /// lookup fail are in its error too; this is for the others.
     pub fn drain_reports(&self) -> Vec<String> {
@@ -160,6 +172,7 @@ pub(super) struct SessionInner {
     /// Boxed, because LLVM holds its address.
     reports: Box<Reports>,
     creating_dylib: Mutex<()>,
+    perf_map_failure: Option<String>,
     /// References to trackers that were dropped but not removed. To release one
     /// costs ORC a walk over all pending units, unless the session has ended.
     dropped_trackers: Mutex<Vec<LLVMOrcResourceTrackerRef>>,
@@ -193,18 +206,21 @@ impl SessionInner {
             execution_session,
             reports,
             creating_dylib: Mutex::default(),
+            perf_map_failure: None,
             dropped_trackers: Mutex::default(),
         })
     }
 
     /// Has profilers and debuggers told, as far as the options say.
-    fn tell_tools(&self, options: &SessionOptions) -> Result<(), OrcError> {
+    fn tell_tools(&mut self, options: &SessionOptions) -> Result<(), OrcError> {
         if options.perf_map {
-            let path = CString::new(format!("/tmp/perf-{}.map", std::process::id())).unwrap_or_default();
+            let path = format!("/tmp/perf-{}.map", std::process::id());
+            let c_path = CString::new(path.as_str()).unwrap_or_default();
             // SAFETY: the session is alive and links nothing yet; the path ends
             // with a NUL and is read during the call.
-            let error = unsafe { ffi::orc_shim_session_perf_map(self.shim(), path.as_ptr()) };
-            check(error, OrcError::Session)?;
+            let error = unsafe { ffi::orc_shim_session_perf_map(self.shim(), c_path.as_ptr()) };
+            let failed = !error.is_null();
+            self.perf_map_failure = failed.then(|| format!("cannot write {path}: {}", take_message(error)));
         }
         if options.debug_objects {
             // SAFETY: the session is alive and links nothing yet.
@@ -232,8 +248,21 @@ impl SessionInner {
     }
 }
 
+/// What becomes of code memory at a fork.
+const AT_FORK: AtFork = AtFork {
+    before: ffi::orc_slabs_before_fork,
+    in_parent: ffi::orc_slabs_after_fork_in_parent,
+    in_child: ffi::orc_slabs_after_fork_in_child,
+};
+
 impl Drop for SessionInner {
     fn drop(&mut self) {
+        process::within(Activity::Steady, || self.end());
+    }
+}
+
+impl SessionInner {
+    fn end(&mut self) {
         // SAFETY: this was the last owner, and every part of the session (dylib
         // handles, trackers, responsibilities) is an owner, so nothing uses it.
         let error = unsafe { ffi::orc_shim_session_end(self.shim.as_ptr()) };

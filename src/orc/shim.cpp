@@ -13,18 +13,20 @@
 #include "llvm/ExecutionEngine/JITLink/JITLink.h"
 #include "llvm/ExecutionEngine/Orc/Core.h"
 #include "llvm/ExecutionEngine/Orc/Debugging/ELFDebugObjectPlugin.h"
-#include "llvm/ExecutionEngine/Orc/IndirectionUtils.h"
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
-#include "llvm/ExecutionEngine/Orc/OrcABISupport.h"
 #include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
 #include "llvm/ExecutionEngine/Orc/TargetProcess/JITLoaderGDB.h"
 #include "llvm/Support/CBindingWrapping.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <fcntl.h>
 #include <memory>
 #include <string>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 
 using namespace llvm;
@@ -102,7 +104,8 @@ void keepPrivate(jitlink::LinkGraph &G, const SymbolFlagsMap &Promised) {
 
 /// Appends what is linked to the file in which perf(1) looks for names:
 /// `START SIZE NAME` in each line, the numbers hexadecimal. (Linux,
-/// tools/perf/Documentation/jit-interface.txt)
+/// tools/perf/Documentation/jit-interface.txt) Children are processes of their
+/// own, which perf finds nothing for.
 class PerfMap final : public ObjectLinkingLayer::Plugin {
 public:
   explicit PerfMap(std::FILE *File) : File(File) {}
@@ -127,6 +130,8 @@ public:
 
 private:
   void write(jitlink::LinkGraph &G) {
+    if (::getpid() != Process)
+      return;
     std::string Lines;
     raw_string_ostream Stream(Lines);
     for (auto *Sym : G.defined_symbols())
@@ -140,7 +145,24 @@ private:
   }
 
   std::FILE *File;
+  pid_t Process = ::getpid();
 };
+
+/// Opens the file to append to; null, with `errno`, if it is not this user's
+/// alone: where everybody may create files, somebody may have put a link there.
+std::FILE *openOwn(const char *Path) {
+  int File = ::open(Path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
+  if (File < 0)
+    return nullptr;
+  struct stat Status;
+  bool Ours = ::fstat(File, &Status) == 0 && S_ISREG(Status.st_mode) &&
+              Status.st_uid == ::geteuid() && Status.st_nlink == 1;
+  if (Ours)
+    return ::fdopen(File, "a");
+  ::close(File);
+  errno = EPERM;
+  return nullptr;
+}
 
 //===----------------------------------------------------------------------===//
 // Units
@@ -212,32 +234,14 @@ SymbolFlagsMap takeSymbols(LLVMOrcCSymbolFlagsMapPairs Pairs, size_t Count) {
   return Symbols;
 }
 
-//===----------------------------------------------------------------------===//
-// Trampolines
-//===----------------------------------------------------------------------===//
-
-#if defined(__x86_64__)
-using HostABI = OrcX86_64_SysV;
-#elif defined(__aarch64__)
-using HostABI = OrcAArch64;
-#else
-#error "no trampolines for this target"
-#endif
-
 } // namespace
 
 extern "C" {
 
 typedef struct OrcShimSession OrcShimSession;
-typedef struct OrcShimTrampolines OrcShimTrampolines;
-typedef uint64_t (*OrcShimLandingFunction)(void *Ctx, uint64_t Trampoline);
 
 static Session *unwrapSession(OrcShimSession *S) {
   return reinterpret_cast<Session *>(S);
-}
-
-static TrampolinePool *unwrapTrampolines(OrcShimTrampolines *T) {
-  return reinterpret_cast<TrampolinePool *>(T);
 }
 
 /// Creates a session that the caller must end, then destroy; its code is in
@@ -253,7 +257,7 @@ LLVMErrorRef orc_shim_session_create(uint64_t CodeLimit, bool Anonymous,
 
 /// From now on appends the names of what is linked to the file Path.
 LLVMErrorRef orc_shim_session_perf_map(OrcShimSession *S, const char *Path) {
-  std::FILE *File = std::fopen(Path, "a");
+  std::FILE *File = openOwn(Path);
   if (!File)
     return wrap(errorCodeToError(errnoAsErrorCode()));
   unwrapSession(S)->Layer->addPlugin(std::make_shared<PerfMap>(File));
@@ -383,40 +387,6 @@ void orc_shim_emit(OrcShimSession *S,
   keepPrivate(**G, R->getSymbols());
   unwrapSession(S)->Layer->emit(std::move(R), std::move(*G),
                                 std::move(Buffer));
-}
-
-/// Creates trampolines for the host that jump to where Landing says. Landing
-/// may run on any thread and must not unwind.
-LLVMErrorRef orc_shim_trampolines_create(OrcShimLandingFunction Landing,
-                                         void *Ctx,
-                                         OrcShimTrampolines **Result) {
-  auto Pool = LocalTrampolinePool<HostABI>::Create(
-      [=](ExecutorAddr Trampoline,
-          TrampolinePool::NotifyLandingResolvedFunction Resolved) {
-        Resolved(ExecutorAddr(Landing(Ctx, Trampoline.getValue())));
-      });
-  if (!Pool)
-    return wrap(Pool.takeError());
-  TrampolinePool *Base = Pool->release();
-  *Result = reinterpret_cast<OrcShimTrampolines *>(Base);
-  return LLVMErrorSuccess;
-}
-
-void orc_shim_trampolines_destroy(OrcShimTrampolines *T) {
-  delete unwrapTrampolines(T);
-}
-
-LLVMErrorRef orc_shim_trampolines_get(OrcShimTrampolines *T,
-                                      uint64_t *Address) {
-  auto Trampoline = unwrapTrampolines(T)->getTrampoline();
-  if (!Trampoline)
-    return wrap(Trampoline.takeError());
-  *Address = Trampoline->getValue();
-  return LLVMErrorSuccess;
-}
-
-void orc_shim_trampolines_release(OrcShimTrampolines *T, uint64_t Address) {
-  unwrapTrampolines(T)->releaseTrampoline(ExecutorAddr(Address));
 }
 
 } // extern "C"

@@ -10,6 +10,9 @@
 // written. Ranges that are freed are used again, and large free stretches are
 // given back to the system.
 //
+// A forked child would share the file with its parent. So a fork copies what is
+// in use to another file, which the child maps instead, at the same addresses.
+//
 //===----------------------------------------------------------------------===//
 
 #include "slab.h"
@@ -134,6 +137,17 @@ public:
     });
   }
 
+  /// Calls Visit for every stretch in use.
+  template <typename F> void forEachUsed(F Visit) const {
+    for (uint32_t I = 0; I != All.size(); ++I) {
+      uint32_t First = I;
+      while (All[I].Used)
+        ++I;
+      if (I != First)
+        Visit(Range{First * UnitsEach, (I - First) * UnitsEach});
+    }
+  }
+
   /// Whether so much is idle that `drain` is worth its system calls.
   bool give(Range R) {
     forEach(R, [&](Chunk &C, uint32_t Units) {
@@ -186,9 +200,34 @@ public:
   /// Takes over 2 * Limit bytes at Base: the executable view, then the
   /// writable one.
   Slab(char *Base, uint64_t Limit)
-      : Base(Base), Limit(Limit), Allowed(Limit), Free(Limit / Unit), Occupied(Limit / Unit) {}
+      : Base(Base), Limit(Limit), Allowed(Limit), Free(Limit / Unit), Occupied(Limit / Unit) {
+    std::lock_guard<std::mutex> Lock(slabs().Mutex);
+    slabs().All.insert(this);
+  }
 
-  ~Slab() override { ::munmap(Base, 2 * Limit); }
+  ~Slab() override {
+    {
+      std::lock_guard<std::mutex> Lock(slabs().Mutex);
+      slabs().All.erase(this);
+    }
+    ::munmap(Base, 2 * Limit);
+  }
+
+  /// All slabs of the process; never destroyed, since processes fork and exit
+  /// whenever they like.
+  struct Slabs {
+    std::mutex Mutex;
+    std::set<Slab *> All;
+  };
+  static Slabs &slabs() {
+    static Slabs *Known = new Slabs;
+    return *Known;
+  }
+
+  /// Copies what is in use to a file for the child, and stands still.
+  void beforeFork();
+  void afterForkInParent();
+  void afterForkInChild();
 
   void allocate(const jitlink::JITLinkDylib *, jitlink::LinkGraph &G,
                 OnAllocatedFunction OnAllocated) override;
@@ -216,6 +255,10 @@ private:
   FreeRanges Free;
   Chunks Occupied;
   std::atomic<uint64_t> Used{0};
+  /// At a fork, the file for the child.
+  int Copy = -1;
+  /// Whether another process may use the same memory: it stays as it is.
+  bool Shared = false;
   /// By where their range starts; hardly any object has some.
   DenseMap<uint32_t, DeallocActions> Actions;
 };
@@ -354,6 +397,9 @@ Expected<Range> Slab::take(uint64_t Bytes, uint64_t Alignment) {
     return failure("a section's alignment is larger than a page");
   uint64_t Units = divideCeil(Bytes, Unit);
   std::lock_guard<std::mutex> Lock(Mutex);
+  if (Shared)
+    return failure("the code memory could not be copied when the process was "
+                   "forked");
   Range Taken;
   if (Units <= Limit / Unit && Used + Units <= Allowed / Unit)
     Taken = Free.take(Units, std::max<uint64_t>(Alignment / Unit, 1));
@@ -372,6 +418,8 @@ void Slab::give(ArrayRef<Range> Ranges) {
     if (!R.Size)
       continue;
     Used -= R.Size;
+    if (Shared)
+      continue;
     Free.give(R);
     if (Occupied.give(R))
       Occupied.drain([&](Range Idle) {
@@ -395,8 +443,9 @@ CodeMemory::FinalizedAlloc Slab::finalized(Range R, DeallocActions ToKeep) {
 // Mapping
 //===----------------------------------------------------------------------===//
 
-/// An anonymous file that cannot be run as a program.
-int createFile() {
+} // namespace
+
+int createCodeFile() {
 #ifdef MFD_NOEXEC_SEAL
   int File = ::memfd_create("code", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
   // Linux before 6.3 does not know the flag.
@@ -406,11 +455,30 @@ int createFile() {
   return ::memfd_create("code", MFD_CLOEXEC);
 }
 
+namespace {
+
 /// Addresses for two views of Limit bytes, or null.
 char *reserve(uint64_t Limit) {
   void *Base = ::mmap(nullptr, 2 * Limit, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return Base == MAP_FAILED ? nullptr : static_cast<char *>(Base);
+}
+
+/// The same, or if the process is not allowed so many, a quarter of what it is:
+/// stacks and contexts need some too. Sets Limit to what it is.
+char *reserveSome(uint64_t &Limit) {
+  if (char *Base = reserve(Limit))
+    return Base;
+  while (Limit / 2 >= SmallestSlab) {
+    Limit = alignTo(Limit / 2, SmallestSlab);
+    char *Base = reserve(Limit);
+    if (!Base)
+      continue;
+    ::munmap(Base, 2 * Limit);
+    Limit = std::max(alignTo(Limit / 4, SmallestSlab), SmallestSlab);
+    return reserve(Limit);
+  }
+  return nullptr;
 }
 
 bool mapViews(char *Base, uint64_t Limit, int File) {
@@ -425,7 +493,7 @@ bool mapViews(char *Base, uint64_t Limit, int File) {
 /// Makes a file, and the two views of it; null, or the call that failed. The
 /// views keep the file.
 const char *mapFile(char *Base, uint64_t Limit) {
-  int File = createFile();
+  int File = createCodeFile();
   if (File < 0)
     return "memfd_create";
   const char *Refused = ::ftruncate(File, Limit)       ? "ftruncate"
@@ -450,19 +518,82 @@ const char *mapAnonymous(char *Base, uint64_t Limit) {
   return ::mprotect(Base, Limit, PROT_READ | PROT_EXEC) ? "mprotect" : nullptr;
 }
 
+//===----------------------------------------------------------------------===//
+// Forks
+//===----------------------------------------------------------------------===//
+
+void Slab::beforeFork() {
+  Mutex.lock();
+  Copy = createCodeFile();
+  bool Copied = Copy >= 0 && ::ftruncate(Copy, Limit) == 0;
+  Occupied.forEachUsed([&](Range R) {
+    uint64_t Size = R.Size * Unit, Done = 0;
+    while (Copied && Done != Size) {
+      uint64_t At = R.Start * Unit + Done;
+      ssize_t Written = ::pwrite(Copy, Base + At, Size - Done, At);
+      Copied = Written > 0;
+      Done += Copied ? Written : 0;
+    }
+  });
+  if (!Copied) {
+    Shared = true;
+    if (Copy >= 0)
+      ::close(Copy);
+    Copy = -1;
+  }
+}
+
+void Slab::afterForkInParent() {
+  if (Copy >= 0)
+    ::close(Copy);
+  Copy = -1;
+  Mutex.unlock();
+}
+
+void Slab::afterForkInChild() {
+  if (Copy >= 0 && !mapViews(Base, Limit, Copy))
+    Shared = true;
+  afterForkInParent();
+}
+
 } // namespace
+
+extern "C" {
+
+/// To be called around a fork, on the thread that forks, while no other thread
+/// links. Slabs neither come nor go, and hand out nothing, until one of the
+/// others is called, in each of the two processes.
+void orc_slabs_before_fork() {
+  Slab::slabs().Mutex.lock();
+  for (Slab *Each : Slab::slabs().All)
+    Each->beforeFork();
+}
+
+void orc_slabs_after_fork_in_parent() {
+  for (Slab *Each : Slab::slabs().All)
+    Each->afterForkInParent();
+  Slab::slabs().Mutex.unlock();
+}
+
+void orc_slabs_after_fork_in_child() {
+  for (Slab *Each : Slab::slabs().All)
+    Each->afterForkInChild();
+  Slab::slabs().Mutex.unlock();
+}
+
+} // extern "C"
 
 Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit,
                                                  bool Anonymous) {
   Limit = alignTo(std::clamp(Limit, SmallestSlab, LargestSlab), SmallestSlab);
-  char *Base = reserve(Limit);
-  while (!Base && Limit / 2 >= SmallestSlab)
-    Base = reserve(Limit = alignTo(Limit / 2, SmallestSlab));
+  char *Base = reserveSome(Limit);
   if (!Base)
     return systemFailure("mmap");
   auto Result = std::make_unique<Slab>(Base, Limit);
-  const char *Refused =
-      Anonymous ? mapAnonymous(Base, Limit) : mapFile(Base, Limit);
+  const char *Refused = Anonymous ? nullptr : mapFile(Base, Limit);
+  // Some processes may not have such files.
+  if (Anonymous || Refused)
+    Refused = mapAnonymous(Base, Limit);
   if (Refused)
     return systemFailure(Refused);
   return Result;

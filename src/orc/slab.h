@@ -23,4 +23,7 @@ public:
 llvm::Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit,
                                                        bool Anonymous);
 
+/// A file in memory that cannot be run as a program; below 0 if there are none.
+int createCodeFile();
+
 #endif

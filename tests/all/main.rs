@@ -4,10 +4,13 @@ mod binary;
 mod checks;
 mod choices;
 mod cli;
+mod deadlines;
 mod debugger;
 mod differential;
 mod editing;
 mod embedding;
+mod exiting;
+mod forking;
 mod grammar;
 mod inputs;
 mod limits;
@@ -37,6 +40,7 @@ mod tiers;
 mod tools;
 mod transcripts;
 mod valgrind;
+mod waiting;
 
 /// How much of something a test does: what the environment variable says, or
 /// what is enough for every run of the suite.

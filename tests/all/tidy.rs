@@ -11,7 +11,7 @@ use std::path::Path;
 /// The modules of the crate, lowest layer first. A module uses modules of its
 /// own layer and of lower ones.
 const LAYERS: &[&[&str]] = &[
-    &["source", "name", "diagnostic", "host", "bytes", "stop", "room", "llvm", "abi"],
+    &["source", "name", "diagnostic", "host", "bytes", "stop", "room", "process", "llvm", "abi"],
     &["syntax"],
     &["sema", "failure"],
     &["tape", "interp", "codegen", "orc", "runtime"],
@@ -89,7 +89,9 @@ const UNSAFE: &[&str] = &[
     "src/cli/allocation.rs",
     "src/cli/exit.rs",
     "src/llvm.rs",
+    "src/process.rs",
     "examples/orc.rs",
+    "tests/all/forking.rs",
     "benches/peers/contestant.rs",
 ];
 

@@ -1,0 +1,166 @@
+//===- trampolines.cpp - addresses that lead elsewhere later ---------------===//
+//
+// LLVM's pool of trampolines, but for how they come into executable memory: as
+// pages of a file that is written before they are run, so that no memory ever
+// changes from writable to executable, which some systems do not allow. Where
+// there are no such files, it does.
+//
+//===----------------------------------------------------------------------===//
+
+#include "slab.h"
+
+#include "llvm-c/Error.h"
+#include "llvm/ExecutionEngine/Orc/IndirectionUtils.h"
+#include "llvm/ExecutionEngine/Orc/OrcABISupport.h"
+#include "llvm/Support/Errno.h"
+
+#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+using namespace llvm;
+using namespace llvm::orc;
+
+#if defined(__x86_64__)
+using HostABI = OrcX86_64_SysV;
+#elif defined(__aarch64__)
+using HostABI = OrcAArch64;
+#else
+#error "no trampolines for this target"
+#endif
+
+typedef uint64_t (*OrcShimLandingFunction)(void *Ctx, uint64_t Trampoline);
+
+namespace {
+
+constexpr size_t BlockSize = 4096;
+
+/// A block of code, made of the bytes that Write leaves in a buffer, given the
+/// address where they are to run; null if the system has none.
+template <typename F> char *mapCode(F Write) {
+  std::vector<char> Bytes(BlockSize);
+  auto Code = [](void *Mapped) {
+    return Mapped == MAP_FAILED ? nullptr : static_cast<char *>(Mapped);
+  };
+  int File = createCodeFile();
+  if (File < 0) {
+    char *Block = Code(::mmap(nullptr, BlockSize, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (!Block)
+      return nullptr;
+    Write(Bytes.data(), Block);
+    std::memcpy(Block, Bytes.data(), BlockSize);
+    if (::mprotect(Block, BlockSize, PROT_READ | PROT_EXEC) == 0)
+      return Block;
+    ::munmap(Block, BlockSize);
+    return nullptr;
+  }
+  // Nobody else has the file, so a private mapping shows what is written now.
+  char *Block = nullptr;
+  if (::ftruncate(File, BlockSize) == 0)
+    Block = Code(::mmap(nullptr, BlockSize, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+                        File, 0));
+  if (Block) {
+    Write(Bytes.data(), Block);
+    if (::pwrite(File, Bytes.data(), BlockSize, 0) != ssize_t(BlockSize)) {
+      ::munmap(Block, BlockSize);
+      Block = nullptr;
+    }
+  }
+  ::close(File);
+  return Block;
+}
+
+class Trampolines final : public TrampolinePool {
+public:
+  Trampolines(OrcShimLandingFunction Landing, void *Ctx)
+      : Landing(Landing), Ctx(Ctx) {}
+
+  ~Trampolines() override {
+    for (char *Block : Blocks)
+      ::munmap(Block, BlockSize);
+  }
+
+  /// Makes the code that all trampolines jump to.
+  Error writeResolver() {
+    return add([this](char *Buffer, char *Address) {
+      HostABI::writeResolverCode(Buffer, ExecutorAddr::fromPtr(Address),
+                                 ExecutorAddr::fromPtr(&reenter),
+                                 ExecutorAddr::fromPtr(this));
+    });
+  }
+
+private:
+  static uint64_t reenter(void *Pool, void *Trampoline) {
+    auto &Self = *static_cast<Trampolines *>(Pool);
+    return Self.Landing(Self.Ctx, reinterpret_cast<uintptr_t>(Trampoline));
+  }
+
+  Error grow() override {
+    constexpr unsigned Count =
+        (BlockSize - HostABI::PointerSize) / HostABI::TrampolineSize;
+    Error Err = add([this](char *Buffer, char *Address) {
+      HostABI::writeTrampolines(Buffer, ExecutorAddr::fromPtr(Address),
+                                ExecutorAddr::fromPtr(Blocks.front()), Count);
+    });
+    if (Err)
+      return Err;
+    for (unsigned I = 0; I != Count; ++I)
+      AvailableTrampolines.push_back(ExecutorAddr::fromPtr(
+          Blocks.back() + I * HostABI::TrampolineSize));
+    return Error::success();
+  }
+
+  template <typename F> Error add(F Write) {
+    char *Block = mapCode(Write);
+    if (!Block)
+      return errorCodeToError(errnoAsErrorCode());
+    Blocks.push_back(Block);
+    return Error::success();
+  }
+
+  const OrcShimLandingFunction Landing;
+  void *const Ctx;
+  /// The first is the resolver.
+  std::vector<char *> Blocks;
+};
+
+} // namespace
+
+extern "C" {
+
+typedef struct OrcShimTrampolines OrcShimTrampolines;
+
+static Trampolines *unwrap(OrcShimTrampolines *T) {
+  return reinterpret_cast<Trampolines *>(T);
+}
+
+/// Creates trampolines for the host that jump to where Landing says. Landing
+/// may run on any thread and must not unwind.
+LLVMErrorRef orc_shim_trampolines_create(OrcShimLandingFunction Landing,
+                                         void *Ctx,
+                                         OrcShimTrampolines **Result) {
+  auto Pool = std::make_unique<Trampolines>(Landing, Ctx);
+  if (Error Err = Pool->writeResolver())
+    return wrap(std::move(Err));
+  *Result = reinterpret_cast<OrcShimTrampolines *>(Pool.release());
+  return LLVMErrorSuccess;
+}
+
+void orc_shim_trampolines_destroy(OrcShimTrampolines *T) { delete unwrap(T); }
+
+LLVMErrorRef orc_shim_trampolines_get(OrcShimTrampolines *T,
+                                      uint64_t *Address) {
+  auto Trampoline = unwrap(T)->getTrampoline();
+  if (!Trampoline)
+    return wrap(Trampoline.takeError());
+  *Address = Trampoline->getValue();
+  return LLVMErrorSuccess;
+}
+
+void orc_shim_trampolines_release(OrcShimTrampolines *T, uint64_t Address) {
+  unwrap(T)->releaseTrampoline(ExecutorAddr(Address));
+}
+
+} // extern "C"

@@ -1,0 +1,104 @@
+//! The clock that deadlines are measured with.
+//!
+//! To ask for the exact time can take longer than a call. The system keeps a
+//! time that it sets at its ticks, some milliseconds apart, and tells that in
+//! a third of the time: enough where a few milliseconds do not matter.
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// A time, in nanoseconds of the system's monotonic clock.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// Later than any other.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// The present.
+    pub fn now() -> Self {
+        read(libc::clock_gettime, libc::CLOCK_MONOTONIC)
+    }
+
+    /// The last tick of the system: at most [`Self::tick`] ago.
+    #[inline]
+    pub fn of_last_tick() -> Self {
+        read(libc::clock_gettime, libc::CLOCK_MONOTONIC_COARSE)
+    }
+
+    /// The time between two ticks.
+    #[inline]
+    pub fn tick() -> Duration {
+        static TICK: OnceLock<Duration> = OnceLock::new();
+        *TICK.get_or_init(|| Duration::from_nanos(read(libc::clock_getres, libc::CLOCK_MONOTONIC_COARSE).0))
+    }
+
+    /// The time of an instant.
+    pub fn of(instant: Instant) -> Self {
+        static KNOWN: OnceLock<(Instant, Time)> = OnceLock::new();
+        let (known, time) = *KNOWN.get_or_init(|| (Instant::now(), Self::now()));
+        match instant.checked_duration_since(known) {
+            Some(later) => time.after(later),
+            None => Self(time.0.saturating_sub(nanoseconds(known - instant))),
+        }
+    }
+
+    /// So much later.
+    #[inline]
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(nanoseconds(duration)))
+    }
+
+    /// How long it is until then.
+    pub fn remaining(self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(Self::now().0))
+    }
+
+    /// Whether it is over; `tick` is the time of the last tick.
+    #[inline]
+    pub fn is_over(self, tick: Self) -> bool {
+        self <= tick || (self <= tick.after(Self::tick()) && self <= Self::now())
+    }
+}
+
+#[inline]
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+type Read = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
+
+#[inline]
+fn read(call: Read, clock: libc::clockid_t) -> Time {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both calls write a time to the place they are given, which is
+    // valid; they fail for clocks that do not exist, which these two do.
+    unsafe { call(clock, &raw mut time) };
+    Time(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_clocks_tell_the_same_time() {
+        for _ in 0..1000 {
+            let (before, tick, after) = (Time::now(), Time::of_last_tick(), Time::now());
+            assert!(tick <= after && before <= tick.after(Time::tick()).after(Duration::from_millis(1)));
+        }
+    }
+
+    #[test]
+    fn instants_are_times() {
+        let now = Instant::now();
+        let hour = Duration::from_secs(3600);
+        assert_eq!(Time::of(now + hour).0 - Time::of(now).0, 3_600_000_000_000);
+        assert!(Time::of(now).is_over(Time::of_last_tick()));
+        assert!(!Time::of(now + hour).is_over(Time::of_last_tick()));
+        assert_eq!(Time::now().after(Duration::MAX), Time::NEVER);
+        assert!(Time::of(now + hour).remaining() <= hour);
+    }
+}

@@ -1,0 +1,260 @@
+//! Forks in every state of an engine: parent and child both go on, and neither
+//! changes anything of the other.
+//!
+//! `KAL_FORKS` is how often the process forks while compilers are at work.
+#![allow(unsafe_code)]
+
+use crate::robustness::alone;
+use crate::scale;
+use kal::{Config, Context, Engine, Limits, Mode, TierUp};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+const MODES: [Mode; 4] = [Mode::Lazy, Mode::Eager, Mode::Tiered, Mode::Interpret];
+
+/// A child that is to end well within a minute.
+struct Child(libc::pid_t);
+
+/// Forks, and has the child do something.
+fn fork(work: impl FnOnce()) -> Child {
+    // SAFETY: the child is this thread alone; that its locks and memory are in
+    // order is what is tested.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: a signal ends a child that hangs, and `_exit` one that is done.
+        unsafe { libc::alarm(60) };
+        let is_well = catch_unwind(AssertUnwindSafe(work)).is_ok();
+        // SAFETY: as above.
+        unsafe { libc::_exit(i32::from(!is_well)) };
+    }
+    assert!(pid > 0, "it forks");
+    Child(pid)
+}
+
+impl Child {
+    fn ends_well(self) {
+        let mut status = 0;
+        // SAFETY: the status is written before the call returns.
+        assert_eq!(unsafe { libc::waitpid(self.0, &raw mut status, 0) }, self.0);
+        assert_eq!(status, 0, "how the child ended");
+    }
+}
+
+fn context(config: Config) -> Context {
+    Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts")
+}
+
+fn value(context: &mut Context, text: &str) -> f64 {
+    context.eval(text).unwrap_or_else(|error| panic!("{text}: {error}")).expect("a value")
+}
+
+fn define(context: &mut Context, text: &str) {
+    assert_eq!(context.eval(text).expect("it is right"), None);
+}
+
+fn long(name: &str, terms: usize) -> String {
+    let terms: Vec<String> = (0..terms).map(|index| format!("sin(x + {index})")).collect();
+    format!("def {name}(x) {}", terms.join(" + "))
+}
+
+/// Defines, redefines and calls functions that are called after `who`, whose
+/// values nobody else's functions have.
+fn work_as(context: &mut Context, who: usize, functions: usize) {
+    for index in 0..functions {
+        let expected = (who * 1_000_000 + index) as f64;
+        assert_eq!(value(context, &format!("def own{index}(x) x + {expected}; own{index}(0)")), expected);
+    }
+    for index in 0..functions {
+        let expected = (who * 1_000_000 + index) as f64;
+        assert_eq!(context.call(&format!("own{index}"), &[1.0]).expect("it runs"), expected + 1.0);
+    }
+    context.prepare_all().expect("all compiles");
+    assert_eq!(value(context, "def once(x) x * 2; once(21)"), 42.0);
+    assert_eq!(value(context, "def once(x) x * 3; once(21)"), 63.0);
+}
+
+/// Forks, has both go on in the same context, and then lets go of it.
+fn both(mut context: Context, functions: usize) {
+    let child = fork(|| {
+        work_as(&mut context, 2, functions);
+        // What the process would do that returns from `main`.
+        drop(std::mem::replace(&mut context, self::context(Config::new())));
+        work_as(&mut context, 3, functions);
+    });
+    work_as(&mut context, 1, functions);
+    child.ends_well();
+    work_as(&mut context, 4, functions);
+    let child = fork(|| drop(context));
+    child.ends_well();
+}
+
+#[test]
+fn before_anything_is_compiled() {
+    alone("forking::before_anything_is_compiled", || {
+        for mode in MODES {
+            both(context(Config::new().mode(mode)), 20);
+        }
+    });
+}
+
+#[test]
+fn a_child_that_lets_go_of_code_does_not_take_it_from_its_parent() {
+    alone("forking::a_child_that_lets_go_of_code_does_not_take_it_from_its_parent", || {
+        for mode in MODES {
+            let mut context = context(Config::new().mode(mode).tier_up(TierUp::Never));
+            let names: Vec<String> = (0..60).map(|index| format!("f{index}")).collect();
+            names.iter().for_each(|name| define(&mut context, &long(name, 300)));
+            let sum = |context: &mut Context| -> f64 {
+                names.iter().map(|name| context.call(name, &[0.5]).expect("it runs")).sum()
+            };
+            let expected = sum(&mut context);
+            let engine = context.engine().clone();
+            let mut context = Some(context);
+            let child = fork(|| drop((context.take(), engine)));
+            child.ends_well();
+            let mut context = context.expect("the parent's");
+            assert_eq!(sum(&mut context), expected);
+            // And the other way round.
+            let (release, wait) = pipe();
+            let mut context = Some(context);
+            let child = fork(|| {
+                wait();
+                assert_eq!(context.as_mut().map(sum), Some(expected));
+            });
+            let mut own = context.take().expect("the parent's");
+            names.iter().for_each(|name| define(&mut own, &format!("def {name}(x) 1")));
+            assert_eq!(sum(&mut own), 60.0);
+            work_as(&mut own, 1, 200);
+            drop(own);
+            release();
+            child.ends_well();
+        }
+    });
+}
+
+/// What lets the other process go on, and what waits for that.
+fn pipe() -> (impl FnOnce(), impl FnOnce()) {
+    use std::io::{Read, Write};
+    let (mut reader, mut writer) = std::io::pipe().expect("a pipe");
+    let write = move || writer.write_all(b"x").expect("somebody reads");
+    let read = move || reader.read_exact(&mut [0]).expect("somebody writes");
+    (write, read)
+}
+
+#[test]
+fn while_workers_are_idle() {
+    alone("forking::while_workers_are_idle", || {
+        for mode in MODES {
+            let mut context = context(Config::new().mode(mode).workers(3));
+            work_as(&mut context, 0, 30);
+            both(context, 100);
+        }
+    });
+}
+
+#[test]
+fn while_workers_compile() {
+    alone("forking::while_workers_compile", || {
+        for mode in [Mode::Lazy, Mode::Tiered] {
+            for pause in 0..scale("KAL_FORKS", 12) {
+                let mut context = context(Config::new().mode(mode).workers(2));
+                work_as(&mut context, 0, 3);
+                for name in ["a", "b", "c"] {
+                    define(&mut context, &long(name, 500));
+                    context.prepare(name).expect("a worker starts");
+                }
+                let expected: f64 = (0..500).map(|index| f64::from(index).sin()).sum();
+                std::thread::sleep(Duration::from_micros(pause % 40 * 250));
+                let child = fork(|| {
+                    assert_eq!(context.call("own2", &[1.0]).expect("it runs"), 3.0);
+                    for name in ["c", "b", "a"] {
+                        assert!((value(&mut context, &format!("{name}(0)")) - expected).abs() < 1e-9);
+                    }
+                    work_as(&mut context, 2, 60);
+                });
+                work_as(&mut context, 1, 60);
+                assert!((value(&mut context, "a(0) + b(0) + c(0)") - 3.0 * expected).abs() < 1e-9);
+                child.ends_well();
+            }
+        }
+    });
+}
+
+#[test]
+fn while_hot_code_is_compiled_in_the_background() {
+    alone("forking::while_hot_code_is_compiled_in_the_background", || {
+        let sum = "def sum(n) var s = 0 in (for i = 0, i < n in s = s + i) : s";
+        for mode in [Mode::Lazy, Mode::Tiered] {
+            let mut context = context(Config::new().mode(mode).tier_up(TierUp::After(10)));
+            value(&mut context, &format!("def binary : 1 (a b) b; {sum}; def f(x) x + sum(100); f(1)"));
+            for round in 0..scale("KAL_FORKS", 12) {
+                let expected = value(&mut context, &format!("def g(x) f(x) + {round}; f(2)"));
+                let go_on = |context: &mut Context| {
+                    for _ in 0..50 {
+                        assert_eq!(value(context, "g(2)"), expected + round as f64);
+                        assert_eq!(value(context, "sum(20000)"), 200_010_000.0);
+                    }
+                };
+                value(&mut context, "for i = 1, i < 20 in g(i)");
+                let child = fork(|| go_on(&mut context));
+                go_on(&mut context);
+                child.ends_well();
+            }
+        }
+    });
+}
+
+#[test]
+fn with_deadlines() {
+    alone("forking::with_deadlines", || {
+        let limits = Limits { deadline: Some(Duration::from_millis(100)), ..Limits::default() };
+        let stops = |context: &mut Context| {
+            let start = Instant::now();
+            let error = context.eval("for i = 0, 1 in i").expect_err("it has no end").to_string();
+            assert_eq!(error, "the run took longer than allowed");
+            assert!(start.elapsed() < Duration::from_secs(5));
+            assert_eq!(value(context, "1 + 1"), 2.0);
+        };
+        for mode in MODES {
+            let mut context = context(Config::new().mode(mode).limits(limits));
+            for _ in 0..2 {
+                let child = fork(|| {
+                    stops(&mut context);
+                    // A child of a child.
+                    fork(|| stops(&mut context)).ends_well();
+                });
+                stops(&mut context);
+                child.ends_well();
+            }
+        }
+    });
+}
+
+#[test]
+fn inside_of_a_run() {
+    alone("forking::inside_of_a_run", || {
+        for mode in MODES {
+            // Each process goes on with the run, and with what it has not compiled.
+            let config = Config::new().mode(mode).host_function("fork", 0, |_| {
+                // SAFETY: as above.
+                Ok(f64::from(i32::from(unsafe { libc::fork() } != 0)))
+            });
+            let mut context = context(config);
+            let text = "def later(x) x * 7; def f(x) var p = fork() in later(x) + p; f(6)";
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                let result = value(&mut context, text);
+                work_as(&mut context, result as usize, 100);
+                result
+            }));
+            match result {
+                Ok(43.0) => {}
+                // SAFETY: it ends the child.
+                other => unsafe { libc::_exit(i32::from(!matches!(other, Ok(42.0)))) },
+            }
+            let mut status = 0;
+            // SAFETY: the status is written before the call returns.
+            assert!(unsafe { libc::wait(&raw mut status) } > 0);
+            assert_eq!(status, 0, "how the child ended");
+        }
+    });
+}
