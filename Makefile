@@ -4,6 +4,8 @@
 # make bench          compare with peers, write benches/RESULTS.md
 # make robustness     the tests of docs/robustness.md at full size
 # make soak TIME=60   half an hour (or so many seconds) of random use
+# make storm TIME=60  64 threads on one engine, ten minutes (or so many seconds) in each mode
+# make hosts          a host that uses LLVM by itself, beside Kal
 # make loom           the lock-free parts, in every order of events
 # make fuzz TIME=60   each fuzz target for ten minutes (or so many seconds)
 # make check-costs    what the checks in compiled code cost
@@ -15,7 +17,7 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
-.PHONY: run test bench peers robustness soak loom fuzz check-costs setup test-setup build format lint docs unit clean
+.PHONY: run test bench peers robustness soak storm hosts loom fuzz check-costs setup test-setup build format lint docs unit clean
 
 run: build
 ifdef FILE
@@ -84,12 +86,18 @@ peers:
 # machine that does nothing else.
 robustness:
 	KAL_PROGRAMS=20000 KAL_RECURSIONS=10000 KAL_REDEFINITIONS=100000 KAL_HUGE=100000 \
-	  KAL_HUGE_SECONDS=10 KAL_INTERRUPTS=200 KAL_INTERRUPT_MS=200 \
+	  KAL_HUGE_SECONDS=10 KAL_INTERRUPTS=200 KAL_INTERRUPT_MS=200 KAL_EXITS=1000 KAL_FORKS=200 \
 	  $(CARGO) test --release --locked --test all -- --nocapture --test-threads 1 \
-	  differential:: robustness:: signals::
+	  differential:: robustness:: signals:: forking:: exiting::
 
 soak:
 	KAL_SOAK=$(or $(TIME),1800) $(CARGO) test --release --locked --test all -- --nocapture soak::
+
+storm:
+	KAL_STORM=$(or $(TIME),600) $(CARGO) test --release --locked --test all -- --nocapture storm::
+
+hosts:
+	$(CARGO) run --locked --manifest-path tests/hosts/inkwell/Cargo.toml --target-dir target/hosts
 
 # Every order in which threads may see what the lock-free parts do.
 loom:

@@ -251,7 +251,8 @@ fn start_order(llvm: &Llvm, out: &Path) -> PathBuf {
     let hashes = fs::read_to_string(START_ORDER).unwrap_or_default();
     let hashes: HashSet<&str> = hashes.split_ascii_whitespace().collect();
     let directory = ask(&llvm.config, "--libdir").unwrap_or_default();
-    let archives = llvm.libraries("--libs", &COMPONENTS).into_iter().map(|name| format!("{directory}/lib{name}.a"));
+    let archives =
+        llvm.libraries("--libs", &COMPONENTS).into_iter().map(|name| format!("{directory}/lib{name}.a"));
     let symbols = Command::new(llvm.config.with_file_name("llvm-nm"))
         .args(["--defined-only", "--format=just-symbols"])
         .args(archives)

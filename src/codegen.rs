@@ -98,14 +98,21 @@ pub enum CodegenError {
     /// LLVM refused to build or emit the code.
     #[error("LLVM cannot compile it: {0}")]
     Llvm(String),
-    /// The function has more nodes than [`LARGEST`].
-    #[error("it is too large, with {0} operations of {LARGEST} at most; `--interpret` runs it")]
-    TooLarge(usize),
+    /// The function has more nodes than the compiler takes.
+    #[error("it is too large, with {0} operations of {1} at most; `--interpret` runs it")]
+    TooLarge(usize, usize),
 }
 
 /// How many nodes a function may have to be compiled: what takes a few seconds
 /// and some hundred megabytes.
 pub const LARGEST: usize = 1 << 20;
+
+/// What LLVM needs of a stack for each node of a function, in bytes: it recurs
+/// as deeply as functions are nested.
+const STACK_PER_NODE: usize = 1 << 10;
+
+/// The stack of a thread that can compile the largest functions, in bytes.
+pub const STACK: usize = LARGEST * STACK_PER_NODE;
 
 /// The code that lets compiled code call a closure of the host: a function of
 /// doubles that puts them into memory and calls [`crate::abi::Header::host`].
@@ -122,6 +129,8 @@ pub struct Compiler {
     context: Context,
     machines: [Option<Machine>; 4],
     modules: u32,
+    /// How many nodes a function may have.
+    largest: usize,
 }
 
 /// A target machine and the pipeline built for it. Fields are dropped in
@@ -157,7 +166,12 @@ impl Compiler {
     /// A compiler for this machine. Cheap: pipelines are built when needed.
     pub fn new() -> Self {
         initialize();
-        Self { context: Context::create(), machines: [const { None }; 4], modules: 0 }
+        Self { context: Context::create(), machines: [const { None }; 4], modules: 0, largest: LARGEST }
+    }
+
+    /// Takes no larger functions than a stack of so many bytes is enough for.
+    pub fn set_stack(&mut self, bytes: usize) {
+        self.largest = LARGEST.min(bytes / STACK_PER_NODE);
     }
 
     /// Compiles functions into one object file that defines their symbols.
@@ -171,8 +185,8 @@ impl Compiler {
         options: Options,
     ) -> Result<Vec<u8>, CodegenError> {
         let sizes = bodies.iter().map(|body| body.function.nodes.len());
-        if let Some(size) = sizes.max().filter(|size| *size > LARGEST) {
-            return Err(CodegenError::TooLarge(size));
+        if let Some(size) = sizes.max().filter(|size| *size > self.largest) {
+            return Err(CodegenError::TooLarge(size, self.largest));
         }
         let level = if bodies.iter().any(|body| is_large(body.function)) { Level::O0 } else { options.level };
         let options = Options { level, ..options };
@@ -307,7 +321,7 @@ impl Compiler {
     fn refresh(&mut self) {
         self.modules += 1;
         if self.modules > MODULES_PER_CONTEXT {
-            *self = Self::new();
+            *self = Self { largest: self.largest, ..Self::new() };
         }
     }
 }

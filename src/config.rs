@@ -1,6 +1,6 @@
 //! How an engine is set up.
 
-use crate::codegen::Level;
+use crate::codegen::{self, Level};
 use crate::error::Error;
 use crate::host::{Call, Callable, Closure, Foreign, HostError, HostFunctions};
 use crate::jit::TierUp;
@@ -42,6 +42,7 @@ pub struct Config {
     pub(crate) waits_for_code: bool,
     /// Nothing: one for each core, counted when they are needed.
     pub(crate) workers: Option<usize>,
+    pub(crate) worker_stack: usize,
     pub(crate) limits: Limits,
     pub(crate) perf_map: bool,
     pub(crate) debug_objects: bool,
@@ -58,6 +59,7 @@ impl Config {
             tier_up: TierUp::default(),
             waits_for_code: false,
             workers: None,
+            worker_stack: codegen::STACK,
             limits: Limits::default(),
             perf_map: false,
             debug_objects: false,
@@ -102,6 +104,18 @@ impl Config {
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers.max(1));
+        self
+    }
+
+    /// How much stack each thread that compiles has, in bytes: 1 GiB if nothing
+    /// else is asked for, at least 16 MiB. Addresses are reserved for all of it;
+    /// memory is taken from the system only as far as it is used, unless the
+    /// process locks what it reserves. Threads get less where the process may
+    /// have no more. A function of more operations than kibibytes of stack is
+    /// too large to be compiled.
+    #[must_use]
+    pub fn worker_stack(mut self, bytes: usize) -> Self {
+        self.worker_stack = bytes;
         self
     }
 

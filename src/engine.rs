@@ -195,6 +195,7 @@ impl Engine {
                 Mode::Eager | Mode::Interpret => TierUp::Never,
             },
             workers: shared.config.workers.unwrap_or_else(cores),
+            stack: shared.config.worker_stack,
             perf_map: shared.config.perf_map,
             debug_objects: shared.config.debug_objects,
         };

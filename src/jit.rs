@@ -93,6 +93,8 @@ pub struct Options {
     pub tier_up: TierUp,
     /// How many threads may compile at once.
     pub workers: usize,
+    /// How much stack each of them has, in bytes.
+    pub stack: usize,
     /// Whether `perf` is told the names of functions.
     pub perf_map: bool,
     /// Whether debuggers are told of functions.
@@ -162,7 +164,7 @@ impl Jit {
             removed_symbols: AtomicU64::new(0),
             thunks: Mutex::default(),
             code: Arc::default(),
-            workers: Workers::new(options.workers),
+            workers: Workers::new(options.workers, options.stack),
             epochs: Epochs::new(),
             room,
             slots: Slots::new(trampolines, variables),

@@ -20,8 +20,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Reserved, and taken from the system only as far as it is used.
-const STACK: usize = 1 << 30;
+/// The smallest stack that a worker gets where the system has no more; in bytes.
+const SMALLEST_STACK: usize = 16 << 20;
 
 /// How long a worker without work stays awake.
 const LINGER: Duration = Duration::from_micros(40);
@@ -53,6 +53,8 @@ pub(super) struct Workers {
     team: Mutex<Team>,
     usual: usize,
     most: AtomicUsize,
+    /// Reserved for each, and taken from the system only as far as it is used.
+    stack: usize,
 }
 
 /// The threads of one process.
@@ -84,13 +86,15 @@ struct Jobs {
 
 thread_local! {
     static COMPILER: RefCell<Option<Compiler>> = const { RefCell::new(None) };
-    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+    /// The stack of this thread if it is a worker.
+    static STACK: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
 /// Lends this thread's compiler to `work`.
 pub(super) fn with_compiler<T>(work: impl FnOnce(&mut Compiler) -> T) -> T {
     // A compile inside a compile on one thread gets a compiler of its own.
     let mut compiler = COMPILER.take().unwrap_or_default();
+    compiler.set_stack(STACK.get().unwrap_or(SMALLEST_STACK));
     let result = process::within(Activity::Compiling, || work(&mut compiler));
     COMPILER.set(Some(compiler));
     result
@@ -98,7 +102,7 @@ pub(super) fn with_compiler<T>(work: impl FnOnce(&mut Compiler) -> T) -> T {
 
 /// Whether this thread is a worker, of whatever engine: it can do a job at once.
 pub(super) fn is_worker() -> bool {
-    IS_WORKER.get()
+    STACK.get().is_some()
 }
 
 /// Does a job on this thread.
@@ -111,10 +115,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Workers {
-    /// At most `most` threads; none is started yet.
-    pub(super) fn new(most: usize) -> Self {
+    /// At most `most` threads, with stacks of so many bytes; none is started yet.
+    pub(super) fn new(most: usize, stack: usize) -> Self {
         let usual = most.max(1);
-        Self { team: Mutex::new(Team::new()), usual, most: AtomicUsize::new(usual) }
+        let stack = stack.max(SMALLEST_STACK);
+        Self { team: Mutex::new(Team::new()), usual, most: AtomicUsize::new(usual), stack }
     }
 
     /// Nobody waits any more for a job that may keep its thread busy for long:
@@ -132,7 +137,7 @@ impl Workers {
         let mut team = locked(&self.team);
         team.replace_after_fork();
         if locked(&team.queue.jobs).are_many() {
-            team.start_another(self.most.load(Ordering::Relaxed))?;
+            team.start_another(self.most.load(Ordering::Relaxed), self.stack)?;
         }
         team.queue.push(urgency, job);
         Ok(())
@@ -166,19 +171,26 @@ impl Team {
         }
     }
 
-    fn start_another(&mut self, most: usize) -> std::io::Result<()> {
+    fn start_another(&mut self, most: usize, stack: usize) -> std::io::Result<()> {
         if self.threads.len() >= most {
             return Ok(());
         }
-        let queue = self.queue.clone();
-        let started =
-            thread::Builder::new().name("kal compiler".into()).stack_size(STACK).spawn(move || queue.work());
-        match started {
+        match self.start(stack) {
             Ok(thread) => self.threads.push(thread),
             Err(error) if self.threads.is_empty() => return Err(error),
             Err(_) => {}
         }
         Ok(())
+    }
+
+    /// Starts a thread, with less stack where the process may have no more.
+    fn start(&self, stack: usize) -> std::io::Result<JoinHandle<()>> {
+        let queue = self.queue.clone();
+        let thread = thread::Builder::new().name("kal compiler".into()).stack_size(stack);
+        match thread.spawn(move || queue.work(stack)) {
+            Err(_) if stack / 2 >= SMALLEST_STACK => self.start(stack / 2),
+            started => started,
+        }
     }
 
     /// Gives up the jobs that nobody waits for; returns the threads, which end
@@ -225,8 +237,8 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    fn work(&self) {
-        IS_WORKER.set(true);
+    fn work(&self, stack: usize) {
+        STACK.set(Some(stack));
         let mut finished: Option<Announcement> = None;
         while let Some(job) = self.next(finished.take()) {
             // A job that panics has ended for those who wait for it.
@@ -282,7 +294,7 @@ mod tests {
     /// The order in which one worker does jobs that nobody waits for (`false`)
     /// and jobs that somebody waits for, if these were submitted last.
     fn order(later: usize, now: usize) -> Vec<bool> {
-        let workers = Workers::new(1);
+        let workers = Workers::new(1, SMALLEST_STACK);
         let gate = Arc::new(Barrier::new(2));
         let (done, order) = mpsc::channel();
         let job = |work: Box<dyn FnOnce() + Send>| -> Job {
@@ -328,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_job_that_panics_does_not_take_its_thread_along() {
-        let workers = Workers::new(1);
+        let workers = Workers::new(1, SMALLEST_STACK);
         let (done, order) = mpsc::channel();
         workers.submit(Urgency::Now, Box::new(|| panic!("as it should"))).expect("a thread starts");
         let job = Box::new(move || {
@@ -341,7 +353,7 @@ mod tests {
 
     #[test]
     fn closing_gives_up_what_nobody_waits_for() {
-        let workers = Workers::new(1);
+        let workers = Workers::new(1, SMALLEST_STACK);
         let gate = Arc::new(Barrier::new(2));
         let (held, later) = (gate.clone(), Arc::new(AtomicUsize::new(0)));
         let queue = locked(&workers.team).queue.clone();

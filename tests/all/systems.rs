@@ -1,0 +1,79 @@
+//! Systems that refuse something: files in `/tmp`, addresses, a thread's stack.
+
+use crate::binary::{Ran, finish, kal};
+use crate::robustness::alone;
+use kal::{Config, Engine};
+use std::process::Command;
+
+/// What a shell says that runs a script; `$KAL` is the command.
+fn shell(script: &str) -> Ran {
+    finish(Command::new("sh").args(["-c", script]).env("KAL", kal().get_program()))
+}
+
+#[test]
+fn the_map_for_perf_follows_no_link_and_its_lack_stops_nothing() {
+    let folder = std::env::temp_dir().join(format!("kal-systems-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("it can be made");
+    let target = folder.join("target");
+    let ran = shell(&format!(
+        "ln -s {} /tmp/perf-$$.map; echo $$; exec $KAL --perf -e 'def f(x) x + 1; f(1)'",
+        target.display()
+    ));
+    let (process, value) = ran.out().split_once('\n').expect("two lines");
+    let map = format!("/tmp/perf-{process}.map");
+    std::fs::remove_file(&map).expect("the link is there");
+    assert_eq!((value, ran.code), ("2\n", Some(0)), "{}", ran.err());
+    assert!(ran.err().contains(&map) && ran.err().starts_with("warning: "), "{}", ran.err());
+    assert!(!target.exists());
+    std::fs::remove_dir_all(&folder).expect("it was made");
+}
+
+#[test]
+fn few_addresses_are_enough() {
+    for kilobytes in [700_000, 1_000_000, 1_500_000, 2_500_000, 3_000_000, 4_000_000] {
+        for mode in ["--lazy", "--eager", "--tiered", "--interpret"] {
+            let ran = shell(&format!("ulimit -v {kilobytes}; exec $KAL {mode} -e 'def f(x) x + 1; f(41)'"));
+            assert_eq!((ran.out(), ran.err(), ran.code), ("42\n", "", Some(0)), "{kilobytes} {mode}");
+        }
+    }
+}
+
+#[test]
+fn a_small_stack_compiles_small_functions() {
+    let mut context = Engine::with_config(Config::new().worker_stack(0))
+        .and_then(|engine| engine.context())
+        .expect("it starts");
+    assert_eq!(context.eval("def f(x) x + 1; f(41)").expect("it compiles"), Some(42.0));
+    let text = |terms: usize| format!("def g(x) x{}; g(1)", " + 1".repeat(terms));
+    assert_eq!(context.eval(&text(7_000)).expect("it compiles"), Some(7001.0));
+    let error = context.eval(&text(10_000)).expect_err("it is too large").to_string();
+    assert!(error.contains("it is too large, with 20001 operations of 16384 at most"), "{error}");
+}
+
+/// Bytes of addresses that this process has.
+fn addresses() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    status.split(' ').next().and_then(|pages| pages.parse::<u64>().ok()).expect("it is a number") * 4096
+}
+
+#[test]
+fn a_handle_keeps_no_context() {
+    alone("systems::a_handle_keeps_no_context", || {
+        let engine = Engine::new().expect("it starts");
+        let handle = || {
+            let mut context = engine.context().expect("it starts");
+            assert_eq!(context.eval("1 + 1").expect("it runs"), Some(2.0));
+            context.interrupt_handle()
+        };
+        let first = handle();
+        let before = addresses();
+        let handles: Vec<_> = (0..20).map(|_| handle()).collect();
+        let more = addresses() - before;
+        assert!(more < 100 << 20, "{more} bytes more");
+        for handle in handles.iter().chain([&first]) {
+            handle.interrupt();
+            assert!(!handle.is_pending());
+            handle.clear();
+        }
+    });
+}
