@@ -7,8 +7,8 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Source, Span};
 use std::cell::Cell;
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 /// Why a run is asked to stop.

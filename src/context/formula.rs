@@ -72,7 +72,7 @@ impl Context {
         self.suggestions.refill();
         let limit = self.limit()?;
         let function = self.read_formula(&Source::new("<formula>", text), parameters);
-        let function = self.begin_item(limit.as_deref()).and(function)?;
+        let function = self.begin_item(limit.as_ref()).and(function)?;
         let code = self.machine.formula(&function).map_err(|failure| self.failed(&failure))?;
         Ok(Formula { engine: self.engine.clone(), code, arity: function.arity() })
     }
