@@ -94,7 +94,7 @@ soak:
 	KAL_SOAK=$(or $(TIME),1800) $(CARGO) test --release --locked --test all -- --nocapture soak::
 
 storm:
-	KAL_STORM=$(or $(TIME),600) $(CARGO) test --release --locked --test all -- --nocapture storm::
+	KAL_STORM=$(or $(TIME),600) KAL_STORM_THREADS=64 $(CARGO) test --release --locked --test all -- --nocapture storm::
 
 hosts:
 	$(CARGO) run --locked --manifest-path tests/hosts/inkwell/Cargo.toml --target-dir target/hosts
