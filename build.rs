@@ -54,6 +54,7 @@ fn main() {
     llvm.link();
     arrange_command(&llvm);
     println!("cargo:rustc-env=KAL_BUILD_ID={}", build_id(&llvm));
+    println!("cargo:rustc-env=KAL_TARGET={}", env::var("TARGET").unwrap_or_default());
 }
 
 /// Ends the build with `message`, without a panic's noise around it.

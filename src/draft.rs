@@ -33,6 +33,8 @@ pub(crate) struct Draft<'a> {
     outer: Option<&'a dyn Environment>,
     suggestions: Budget,
     poll: Poll,
+    /// What it consists of.
+    sources: Vec<Source>,
     functions: FxHashMap<Name, Arc<Function>>,
     variables: BTreeSet<Name>,
     externs: FxHashMap<Name, u32>,
@@ -71,9 +73,10 @@ pub(crate) fn symbols<'f>(
 }
 
 impl<'a> Draft<'a> {
-    /// The draft of `source`, within the limits of the engine.
-    pub(crate) fn new(source: &Source, engine: &'a Engine) -> Self {
-        Self::empty(engine, None, engine.poll()).filled(source, engine, Operators::new(engine.names()))
+    /// The draft of a program that consists of `sources`, within the limits of
+    /// the engine.
+    pub(crate) fn new(sources: &[Source], engine: &'a Engine) -> Self {
+        Self::empty(engine, None, engine.poll()).filled(sources, engine, Operators::new(engine.names()))
     }
 
     /// The draft of `source` as the continuation of a program whose definitions
@@ -84,7 +87,7 @@ impl<'a> Draft<'a> {
         outer: &'a dyn Environment,
         operators: Operators,
     ) -> Self {
-        Self::empty(engine, Some(outer), outer.poll()).filled(source, engine, operators)
+        Self::empty(engine, Some(outer), outer.poll()).filled(std::slice::from_ref(source), engine, operators)
     }
 
     fn empty(engine: &'a Engine, outer: Option<&'a dyn Environment>, poll: Poll) -> Self {
@@ -94,6 +97,7 @@ impl<'a> Draft<'a> {
             outer,
             suggestions: Budget::default(),
             poll,
+            sources: Vec::new(),
             functions: FxHashMap::default(),
             variables: BTreeSet::new(),
             externs: FxHashMap::default(),
@@ -104,14 +108,17 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn filled(mut self, source: &Source, engine: &Engine, operators: Operators) -> Self {
+    fn filled(mut self, sources: &[Source], engine: &Engine, mut operators: Operators) -> Self {
         let limits = engine.config().limits;
-        match Pieces::new(source, self.names, limits.max_source_bytes) {
-            Ok(pieces) => {
-                let pieces = pieces.polled(&self.poll);
-                self.pieces(pieces, Limits { max_nesting: limits.max_nesting }, operators);
+        for source in sources {
+            self.sources.push(source.clone());
+            match Pieces::new(source, self.names, limits.max_source_bytes) {
+                Ok(pieces) => {
+                    let pieces = pieces.polled(&self.poll);
+                    self.pieces(pieces, Limits { max_nesting: limits.max_nesting }, &mut operators);
+                }
+                Err(diagnostic) => self.diagnostics.push(diagnostic),
             }
-            Err(diagnostic) => self.diagnostics.push(diagnostic),
         }
         self.calls();
         self
@@ -131,7 +138,11 @@ impl<'a> Draft<'a> {
     /// Everything there is to say about the text, in its order: mistakes,
     /// failures that are certain, and warnings.
     pub(crate) fn findings(&self) -> Vec<Diagnostic> {
-        let place = |diagnostic: &Diagnostic| diagnostic.labels.first().map(|label| label.span.start);
+        let place = |diagnostic: &Diagnostic| {
+            let label = diagnostic.labels.first()?;
+            let source = self.sources.iter().position(|source| *source == label.source);
+            Some((source, label.span.start))
+        };
         let mut findings = self.certain_failures();
         let certain: Vec<_> = findings.iter().map(place).collect();
         let others = self
@@ -143,10 +154,10 @@ impl<'a> Draft<'a> {
         findings
     }
 
-    fn pieces(&mut self, pieces: Pieces<'_>, limits: Limits, mut operators: Operators) {
+    fn pieces(&mut self, pieces: Pieces<'_>, limits: Limits, operators: &mut Operators) {
         for tokens in pieces {
             let parser = Parser::new(&tokens, self.names, limits).polled(&self.poll);
-            self.items(parser, &mut operators);
+            self.items(parser, operators);
             if self.diagnostics.last().is_some_and(|found| found.code.is_stop()) {
                 break;
             }

@@ -72,7 +72,12 @@ impl Program {
     /// [`Error::Invalid`] with everything that is wrong, up to where
     /// [`Limits::deadline`](crate::Limits::deadline) stopped reading.
     pub fn new(engine: &Engine, source: &Source) -> Result<Self, Error> {
-        let Draft { diagnostics, items, .. } = Draft::new(source, engine);
+        Self::of(engine, std::slice::from_ref(source))
+    }
+
+    /// The same for a program that consists of several texts.
+    pub(crate) fn of(engine: &Engine, sources: &[Source]) -> Result<Self, Error> {
+        let Draft { diagnostics, items, .. } = Draft::new(sources, engine);
         let errors: Vec<_> =
             diagnostics.into_iter().filter(|found| found.severity == Severity::Error).collect();
         if !errors.is_empty() {

@@ -45,6 +45,7 @@ use parking_lot::Mutex;
 use screen::Screen;
 use session::Session;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::mpsc;
 
 const PROMPT: &str = "kal> ";
@@ -54,14 +55,14 @@ const CONTINUATION: &str = "...> ";
 #[derive(clap::Args, Debug, Clone, Default)]
 pub(crate) struct ReplArguments {
     /// No banner at the prompt
-    #[arg(long, short)]
+    #[arg(long, short, global = true, help_heading = "Prompt")]
     quiet: bool,
     /// Do not run init.kal before the prompt
-    #[arg(long)]
+    #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]
     no_init: bool,
     /// With input from a pipe: print prompts, the input and the answers, as a
     /// terminal would show them
-    #[arg(long)]
+    #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]
     transcript: bool,
     /// Edit with the keys of vi; also by KAL_EDIT_MODE=vi
     #[arg(long)]
@@ -74,18 +75,27 @@ impl ReplArguments {
     }
 }
 
+/// What runs before the first prompt.
+pub(crate) struct First<'f> {
+    /// Runs it.
+    pub(crate) run: &'f dyn Fn(&mut Context, &mut Reporter) -> Exit,
+    /// The file in it, which `:reload` runs again.
+    pub(crate) file: Option<&'f Path>,
+}
+
 /// Reads inputs and answers them until there are no more.
 pub(crate) fn start(
     arguments: &ReplArguments,
     context: &mut Context,
     reporter: &mut Reporter,
     idle: &Idle,
+    first: First<'_>,
 ) -> Exit {
     match context.engine().mode() {
         Mode::Lazy | Mode::Eager => Engine::warm_up(),
         Mode::Interpret | Mode::Tiered => {}
     }
-    let at_terminal = std::io::stdin().is_terminal();
+    let at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let screen = Screen::stdout();
     if arguments.transcript {
         let screen = screen.clone();
@@ -99,6 +109,11 @@ pub(crate) fn start(
     }
     if !arguments.no_init {
         session.run_init();
+    }
+    let exit = (first.run)(session.context, session.reporter);
+    match exit {
+        Exit::Fine | Exit::Failed | Exit::Interrupted => session.begin_with(first.file, exit),
+        Exit::Usage | Exit::Deadline | Exit::BrokenPipe => return exit,
     }
     session.begin_history();
     let session = Mutex::new(session);

@@ -1,44 +1,70 @@
-//! `kal check`: everything wrong with a program, without running it.
+//! `kal check`: everything wrong with programs, without running them.
 
 use super::report::Reporter;
 use super::run::read;
-use super::{Exit, Options};
+use super::stdin;
+use super::{Exit, Given, Options};
 use crate::diagnostic::{Diagnostic, Severity, draw};
 use crate::draft::Draft;
 use crate::source::Source;
-use clap::Args;
+use clap::{Args, ValueHint};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub(super) struct CheckArguments {
+    #[command(flatten)]
+    pub(super) given: Given,
     /// Print one JSON object a line on standard output instead
     #[arg(long)]
     json: bool,
-    /// The program; `-` is standard input
-    file: PathBuf,
+    /// The programs, each checked by itself behind the texts of -e; `-` is
+    /// standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(super) files: Vec<PathBuf>,
 }
 
-/// Checks a program.
+/// Checks programs.
 pub(super) fn check(arguments: &CheckArguments, options: &Options, reporter: &mut Reporter) -> Exit {
-    let prepared = open(&arguments.file)
-        .and_then(|source| Ok((source, options.engine().map_err(|error| error.to_string())?)));
-    let (source, engine) = match prepared {
-        Ok(prepared) => prepared,
-        Err(message) => {
-            reporter.problem(&message);
-            return Exit::Failed;
-        }
+    let CheckArguments { given, json, files } = arguments;
+    let programs: Vec<Option<&Path>> = match files.as_slice() {
+        [] => vec![None],
+        files => files.iter().map(|file| Some(file.as_path())).collect(),
     };
-    let draft = Draft::new(&source, &engine);
+    let mut exit = Exit::Fine;
+    for file in programs {
+        match program(given, file, options, reporter, *json) {
+            Ok(Exit::Fine) => {}
+            Ok(Exit::BrokenPipe) => return Exit::BrokenPipe,
+            Ok(_) => exit = Exit::Failed,
+            Err(message) => {
+                reporter.problem(&message);
+                exit = Exit::Failed;
+            }
+        }
+    }
+    exit
+}
+
+/// Checks one program.
+fn program(
+    given: &Given,
+    file: Option<&Path>,
+    options: &Options,
+    reporter: &mut Reporter,
+    json: bool,
+) -> Result<Exit, String> {
+    let sources = sources(given, file)?;
+    let engine = options.engine(&given.allow_extern).map_err(|error| error.to_string())?;
+    let draft = Draft::new(&sources, &engine);
     let findings = draft.findings();
     let failed = findings.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
     let exit = if failed { Exit::Failed } else { Exit::Fine };
-    if arguments.json {
-        return reporter.printed(print(&findings), exit);
+    if json {
+        return Ok(reporter.printed(print(&findings), exit));
     }
     reporter.diagnostics(&findings);
-    exit
+    Ok(exit)
 }
 
 /// Prints JSON, an object a line.
@@ -48,11 +74,21 @@ fn print(diagnostics: &[Diagnostic]) -> io::Result<()> {
     output.flush()
 }
 
+/// The texts of `-e`, and the file behind them.
+pub(super) fn sources(given: &Given, file: Option<&Path>) -> Result<Vec<Source>, String> {
+    let mut sources = given.sources();
+    if let Some(file) = file {
+        sources.push(open(file)?);
+    }
+    Ok(sources)
+}
+
 /// Reads a file, or standard input for `-`.
-pub(super) fn open(path: &Path) -> Result<Source, String> {
+fn open(path: &Path) -> Result<Source, String> {
     if path.as_os_str() != "-" {
         return read(path);
     }
+    stdin::announce_terminal();
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes).map_err(|error| format!("standard input: {error}"))?;
     let text = String::from_utf8(bytes).map_err(|_| "standard input is not UTF-8 text".to_owned())?;

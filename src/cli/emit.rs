@@ -1,9 +1,9 @@
 //! `kal emit`: a stage of the compiler, as text or as an object file.
 
-use super::check::open;
+use super::check::sources;
 use super::report::Reporter;
 use super::run::{load, text};
-use super::{Exit, Options};
+use super::{Exit, Given, Options};
 use crate::codegen::{self, CodegenError, Compiler};
 use crate::diagnostic::Severity;
 use crate::draft::{self, Draft};
@@ -17,13 +17,15 @@ use crate::syntax::operator::Operators;
 use crate::syntax::parser::parse_all;
 use crate::syntax::{ast, lexer, printer};
 use crate::tape::{self, Callee, Counts, Tape};
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(super) struct EmitArguments {
+    #[command(flatten)]
+    pub(super) given: Given,
     /// What to print
     stage: Stage,
     /// Only this function; an operator is called `unary!` or `binary|`
@@ -33,7 +35,18 @@ pub(super) struct EmitArguments {
     #[arg(short, value_name = "OUT")]
     output: Option<PathBuf>,
     /// The program; `-` is standard input. For `tape`, also a stored program
-    file: PathBuf,
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(super) file: Option<PathBuf>,
+}
+
+impl EmitArguments {
+    /// What messages call the program.
+    fn program(&self) -> String {
+        self.file.as_ref().map_or("<eval>".into(), |file| match file.as_os_str() {
+            input if input == "-" => "<stdin>".into(),
+            _ => file.display().to_string(),
+        })
+    }
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,37 +103,43 @@ fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) 
     if arguments.stage == Stage::Tape && arguments.output.is_some() && arguments.function.is_some() {
         return Err("a whole program is stored with -o; leave --fn out".to_owned().into());
     }
-    let engine = options.engine().map_err(|error| error.to_string())?;
-    let source = match input(arguments, &engine)? {
-        Input::Text(source) => source,
+    let engine = options.engine(&arguments.given.allow_extern).map_err(|error| error.to_string())?;
+    let sources = match input(arguments, &engine)? {
+        Input::Texts(sources) => sources,
         Input::Stored(program) if arguments.output.is_some() => return Ok(program.to_bytes()),
         Input::Stored(program) => return disassembled(&program, arguments, engine.names()),
     };
     match arguments.stage {
-        Stage::Tokens => tokens(arguments, &source, &engine, reporter),
-        Stage::Ast => trees(arguments, &source, &engine, reporter),
-        Stage::Tape if arguments.output.is_some() => stored(&source, &engine, reporter),
+        Stage::Tokens => tokens(arguments, &sources, &engine, reporter),
+        Stage::Ast => trees(arguments, &sources, &engine, reporter),
+        Stage::Tape if arguments.output.is_some() => stored(&sources, &engine, reporter),
         Stage::Tape | Stage::Ir | Stage::Asm | Stage::Obj => {
-            code(arguments, options, &source, &engine, reporter)
+            code(arguments, options, &sources, &engine, reporter)
         }
     }
 }
 
 /// What a stage is emitted of.
 enum Input {
-    Text(Source),
+    Texts(Vec<Source>),
     /// A program that has been stored, of which there are tapes.
     Stored(Program),
 }
 
 fn input(arguments: &EmitArguments, engine: &Engine) -> Result<Input, String> {
-    let path = &arguments.file;
-    if arguments.stage != Stage::Tape || path.as_os_str() == "-" {
-        return open(path).map(Input::Text);
-    }
+    let file = arguments.file.as_deref();
+    let path = match file.filter(|file| arguments.stage == Stage::Tape && file.as_os_str() != "-") {
+        Some(path) => path,
+        None => return sources(&arguments.given, file).map(Input::Texts),
+    };
     let bytes = load(path)?;
     if !Program::is_stored(&bytes) {
-        return text(path, bytes).map(Input::Text);
+        let mut sources = arguments.given.sources();
+        sources.push(text(path, bytes)?);
+        return Ok(Input::Texts(sources));
+    }
+    if !arguments.given.eval.is_empty() {
+        return Err(format!("{} is a stored program; leave -e out", path.display()));
     }
     let program = Program::from_bytes(engine, &bytes);
     program.map(Input::Stored).map_err(|error| format!("{}: {error}", path.display()))
@@ -132,27 +151,36 @@ fn missing(name: &str, program: impl Display) -> Problem {
 
 fn tokens(
     arguments: &EmitArguments,
-    source: &Source,
+    sources: &[Source],
     engine: &Engine,
     reporter: &mut Reporter,
 ) -> Result<Vec<u8>, Problem> {
-    let tokens = lexer::lex(source, engine.names()).map_err(|diagnostic| {
-        reporter.diagnostic(&diagnostic);
-        Problem::Told
-    })?;
-    let Some(name) = &arguments.function else {
-        return Ok(printer::token_list(&tokens, |_| true).into_bytes());
-    };
-    // What does not parse has no definitions to choose from, but what does has.
-    let (items, _) = parse_all(source, engine.names(), &mut Operators::new(engine.names()));
-    let wanted: Vec<Span> =
-        items.iter().filter(|item| defines(item, name, engine)).map(|item| item.span).collect();
-    if wanted.is_empty() {
-        return Err(missing(name, source.name()));
+    let (mut text, mut operators) = (String::new(), Operators::new(engine.names()));
+    for source in sources {
+        let tokens = lexer::lex(source, engine.names()).map_err(|diagnostic| {
+            reporter.diagnostic(&diagnostic);
+            Problem::Told
+        })?;
+        // What does not parse has no definitions to choose from, but what does has.
+        let wanted: Option<Vec<Span>> = arguments.function.as_ref().map(|name| {
+            let (items, _) = parse_all(source, engine.names(), &mut operators);
+            items.iter().filter(|item| defines(item, name, engine)).map(|item| item.span).collect()
+        });
+        let is_wanted = |token: Span| {
+            let holds = |item: &Span| item.start <= token.start && token.end <= item.end;
+            wanted.as_ref().is_none_or(|wanted| wanted.iter().any(holds))
+        };
+        text += &printer::token_list(&tokens, is_wanted);
     }
-    let is_wanted =
-        |token: Span| wanted.iter().any(|item| item.start <= token.start && token.end <= item.end);
-    Ok(printer::token_list(&tokens, is_wanted).into_bytes())
+    found(arguments, text)
+}
+
+/// The text about the function that is asked for, which is there.
+fn found(arguments: &EmitArguments, text: String) -> Result<Vec<u8>, Problem> {
+    match &arguments.function {
+        Some(name) if text.is_empty() => Err(missing(name, arguments.program())),
+        Some(_) | None => Ok(text.into_bytes()),
+    }
 }
 
 /// Whether an item is a definition of a function.
@@ -165,35 +193,32 @@ fn defines(item: &ast::Item, name: &str, engine: &Engine) -> bool {
 
 fn trees(
     arguments: &EmitArguments,
-    source: &Source,
+    sources: &[Source],
     engine: &Engine,
     reporter: &mut Reporter,
 ) -> Result<Vec<u8>, Problem> {
-    let mut operators = Operators::new(engine.names());
-    let (items, diagnostics) = parse_all(source, engine.names(), &mut operators);
-    if !diagnostics.is_empty() {
-        reporter.diagnostics(&diagnostics);
-        return Err(Problem::Told);
+    let (mut text, mut operators) = (String::new(), Operators::new(engine.names()));
+    for source in sources {
+        let (items, diagnostics) = parse_all(source, engine.names(), &mut operators);
+        if !diagnostics.is_empty() {
+            reporter.diagnostics(&diagnostics);
+            return Err(Problem::Told);
+        }
+        let is_wanted =
+            |item: &&ast::Item| arguments.function.as_ref().is_none_or(|name| defines(item, name, engine));
+        text.extend(items.iter().filter(is_wanted).map(|item| printer::symbolic(item, engine.names())));
     }
-    let wanted = |item: &&ast::Item| match &arguments.function {
-        None => true,
-        Some(name) => defines(item, name, engine),
-    };
-    let items: Vec<&ast::Item> = items.iter().filter(wanted).collect();
-    if let (Some(name), true) = (&arguments.function, items.is_empty()) {
-        return Err(missing(name, source.name()));
-    }
-    Ok(items.iter().map(|item| printer::symbolic(item, engine.names())).collect::<String>().into_bytes())
+    found(arguments, text)
 }
 
 fn code(
     arguments: &EmitArguments,
     options: &Options,
-    source: &Source,
+    sources: &[Source],
     engine: &Engine,
     reporter: &mut Reporter,
 ) -> Result<Vec<u8>, Problem> {
-    let draft = Draft::new(source, engine);
+    let draft = Draft::new(sources, engine);
     let mut errors = draft.diagnostics.iter().filter(|found| found.severity == Severity::Error).peekable();
     if errors.peek().is_some() {
         reporter.diagnostics(errors);
@@ -201,7 +226,7 @@ fn code(
     }
     let mut functions = draft.symbols();
     if let Some(name) = &arguments.function {
-        let wanted = draft.definition(name).ok_or_else(|| missing(name, source.name()))?;
+        let wanted = draft.definition(name).ok_or_else(|| missing(name, arguments.program()))?;
         functions.retain(|(function, _)| std::ptr::eq(*function, &raw const **wanted));
     }
     match arguments.stage {
@@ -211,8 +236,8 @@ fn code(
 }
 
 /// The program as it is stored.
-fn stored(source: &Source, engine: &Engine, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
-    Program::new(engine, source).map(|program| program.to_bytes()).map_err(|error| {
+fn stored(sources: &[Source], engine: &Engine, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
+    Program::of(engine, sources).map(|program| program.to_bytes()).map_err(|error| {
         reporter.error(&error);
         Problem::Told
     })
@@ -228,7 +253,7 @@ fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> 
     };
     // The last one is what the name means.
     let wanted = all.filter(|((function, _), _)| names.text(function.name) == name).last();
-    let ((function, tape), symbol) = wanted.ok_or_else(|| missing(name, arguments.file.display()))?;
+    let ((function, tape), symbol) = wanted.ok_or_else(|| missing(name, arguments.program()))?;
     Ok(tape.disassemble(&symbol, function, names).into_bytes())
 }
 

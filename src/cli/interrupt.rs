@@ -6,6 +6,7 @@ use super::report::{Colors, Reporter};
 use super::{Exit, exit};
 use crate::InterruptHandle;
 use parking_lot::Mutex;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ impl Idle {
             exit::leave(Exit::Interrupted);
         }
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            out_of_time();
+            out_of_time("timed out waiting for input");
         }
         let input = wait();
         self.now.store(false, Ordering::SeqCst);
@@ -56,11 +57,10 @@ pub(super) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idl
     });
     if let Some(deadline) = deadline {
         let is_idle = idle.now.clone();
-        let _ = std::thread::Builder::new().name("kal timeout".into()).spawn(move || {
-            std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
-            // What runs hears of it by itself, and what waits later looks first.
+        // What runs hears of it by itself, and what waits later looks first.
+        let _ = at(deadline, move || {
             if is_idle.load(Ordering::SeqCst) {
-                out_of_time();
+                out_of_time("timed out waiting for input");
             }
         });
     }
@@ -72,16 +72,20 @@ pub(super) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idl
 ///
 /// # Errors
 /// When no thread can be started.
-pub(super) fn end_at(deadline: Instant) -> std::io::Result<()> {
+pub(super) fn end_at(deadline: Instant) -> io::Result<()> {
+    at(deadline, || out_of_time("timed out"))
+}
+
+/// Calls `act` at the deadline, on a thread of its own.
+fn at(deadline: Instant, act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let wait = move || {
         std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
-        Reporter::new(Colors::default()).problem("this took longer than allowed");
-        exit::leave(Exit::Deadline)
+        act();
     };
     std::thread::Builder::new().name("kal timeout".into()).spawn(wait).map(drop)
 }
 
-fn out_of_time() -> ! {
-    Reporter::new(Colors::default()).problem("the time was over before the input");
+fn out_of_time(message: &str) -> ! {
+    Reporter::new(Colors::default()).problem(message);
     exit::leave(Exit::Deadline)
 }

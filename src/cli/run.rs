@@ -2,7 +2,7 @@
 
 use super::interrupt::Idle;
 use super::report::Reporter;
-use super::stdin::{Items, Trouble};
+use super::stdin::{self, Items, Trouble};
 use super::{Exit, RunArguments};
 use crate::context::{Context, Each, Outcome};
 use crate::diagnostic::{Code, Diagnostic};
@@ -37,16 +37,36 @@ pub(super) fn run(
 }
 
 fn sources(arguments: &RunArguments, context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {
-    for text in &arguments.eval {
-        let exit = evaluate(context, &Source::new("<eval>", text), AfterError::Stop, reporter);
-        if exit != Exit::Fine {
-            return exit;
-        }
-    }
+    let exit = texts(arguments.given.sources(), context, reporter);
     match &arguments.file {
+        _ if exit != Exit::Fine => exit,
         Some(path) if path.as_os_str() != "-" => file(path, context, reporter, idle),
-        None if !arguments.eval.is_empty() => Exit::Fine,
+        None if !arguments.given.eval.is_empty() => Exit::Fine,
         Some(_) | None => standard_input(context, reporter, idle),
+    }
+}
+
+/// Runs the texts of `-e`, up to the first that fails.
+pub(super) fn texts(texts: Vec<Source>, context: &mut Context, reporter: &mut Reporter) -> Exit {
+    let failed = texts.into_iter().find_map(|source| {
+        let exit = evaluate(context, &source, AfterError::Stop, reporter);
+        (exit != Exit::Fine).then_some(exit)
+    });
+    failed.unwrap_or(Exit::Fine)
+}
+
+/// Runs what the arguments name before the prompt. That comes after a program
+/// that fails, too; the exit says whether it does.
+pub(super) fn before_prompt(
+    arguments: &RunArguments,
+    context: &mut Context,
+    reporter: &mut Reporter,
+    idle: &Idle,
+) -> Exit {
+    let exit = texts(arguments.given.sources(), context, reporter);
+    match &arguments.file {
+        Some(path) if exit == Exit::Fine => file(path, context, reporter, idle),
+        Some(_) | None => exit,
     }
 }
 
@@ -115,11 +135,8 @@ pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, String> {
 
 fn standard_input(context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {
     let mut exit = Exit::Fine;
-    let at_terminal = io::stdin().is_terminal();
-    let mut items = Items::new(io::stdin().lock(), at_terminal);
-    if at_terminal {
-        reporter.line("The program is read from the terminal; Ctrl-D ends it.");
-    }
+    let mut items = Items::new(io::stdin().lock(), io::stdin().is_terminal());
+    stdin::announce_terminal();
     loop {
         while let Some(source) = items.ready(context) {
             match evaluate(context, &source, AfterError::Continue, reporter) {

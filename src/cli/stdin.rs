@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Source, Span};
 use crate::syntax::seams::Seams;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read, Write};
 
 /// An item may take this many bytes, comments before and inside it included.
 const LONGEST: usize = 1 << 26;
@@ -34,6 +34,13 @@ pub(super) struct Items<R> {
     seams: Seams,
     has_news: bool,
     at_end: bool,
+}
+
+/// Says on a terminal what is waited for.
+pub(super) fn announce_terminal() {
+    if io::stdin().is_terminal() && io::stderr().is_terminal() {
+        let _ = writeln!(io::stderr(), "The program is read from the terminal; Ctrl-D ends it.");
+    }
 }
 
 /// Why nothing more can be read.

@@ -8,6 +8,7 @@ use super::palette::{FAINT, paint};
 use super::places;
 use super::screen::Screen;
 use super::watch::Watches;
+use crate::cli::Exit;
 use crate::cli::report::Reporter;
 use crate::cli::run::read;
 use crate::context::{Change, Context, Outcome, literal};
@@ -118,6 +119,13 @@ impl<'c> Session<'c> {
             Ok(source) => _ = self.run(&source, Feedback::Count),
             Err(message) => self.problem(&message),
         }
+        let _ = self.screen.settle();
+    }
+
+    /// Takes note of what ran before the first prompt.
+    pub(super) fn begin_with(&mut self, file: Option<&Path>, exit: Exit) {
+        self.failed |= exit != Exit::Fine;
+        self.loaded = file.map(Path::to_owned);
         let _ = self.screen.settle();
     }
 

@@ -17,6 +17,7 @@ mod limits;
 mod model;
 mod modes;
 mod nested;
+mod options;
 mod program;
 mod programs;
 mod prompt;

@@ -78,7 +78,7 @@ const UNSAFE: &[&str] = &[
     "src/host.rs",
     "src/host/foreign.rs",
     "src/config.rs",
-    "src/cli.rs",
+    "src/cli/options.rs",
     "src/orc.rs",
     "src/orc/",
     "src/runtime.rs",

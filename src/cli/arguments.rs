@@ -1,0 +1,296 @@
+//! What may be typed behind `kal`: commands, what each takes, and their help.
+
+use super::check::CheckArguments;
+use super::debug::DebugArguments;
+use super::emit::EmitArguments;
+use super::options::Options;
+use crate::diagnostic::suggest::nearest;
+use crate::repl::ReplArguments;
+use crate::source::Source;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Kaleidoscope, live: run a file, standard input, or a prompt.
+#[derive(Parser, Debug)]
+#[command(name = "kal", about, disable_version_flag = true, args_override_self = true)]
+#[command(override_usage = "kal [OPTIONS] [FILE | -]\n       kal [OPTIONS] <COMMAND>")]
+#[command(after_help = "Options may stand before or after the command.
+
+Examples:
+  kal                          the prompt
+  kal program.kal              run a file
+  kal -i program.kal           run a file, then the prompt
+  echo '1+1' | kal             run standard input
+  kal -e 'def f(x) x*x' -e 'f(3)'
+  kal -e 'var n = 5' program.kal
+  kal emit asm --fn f program.kal")]
+#[command(after_long_help = "Options may stand before or after the command.
+
+Examples:
+  kal                          the prompt
+  kal program.kal              run a file
+  kal -i program.kal           run a file, then the prompt
+  echo '1+1' | kal             run standard input
+  kal -e 'def f(x) x*x' -e 'f(3)'
+  kal -e 'var n = 5' program.kal
+  kal emit asm --fn f program.kal
+
+Files:
+  $XDG_CONFIG_HOME/kal/init.kal  a program that runs before the first prompt
+                                 (~/.config if the variable is not set)
+  $XDG_STATE_HOME/kal/history    what was typed at the prompt
+                                 (~/.local/state if the variable is not set)
+
+Exit codes:
+  0 fine, 1 the program failed, 2 wrong usage, 70 a bug in Kal,
+  124 out of time, 130 interrupted, 141 broken pipe")]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    #[command(flatten)]
+    pub(super) run: RunArguments,
+    #[command(flatten)]
+    pub(super) repl: ReplArguments,
+    #[command(flatten)]
+    pub(super) options: Options,
+    /// Print the version
+    #[arg(short = 'V', long)]
+    pub(super) version: bool,
+    /// With --version, say how this `kal` was built
+    #[arg(long, requires = "version")]
+    pub(super) verbose: bool,
+}
+
+/// What may be given several times; before and after the command, all counts.
+#[derive(Args, Debug, Clone, Default)]
+pub(super) struct Given {
+    /// Evaluate TEXT before FILE; may be given several times
+    #[arg(short, long = "eval", value_name = "TEXT", allow_hyphen_values = true)]
+    pub(super) eval: Vec<String>,
+    /// Let the program declare and call this C function of doubles that returns
+    /// a double, of the process or of the shared library at PATH; it can do
+    /// anything, a crash included. May be given several times
+    #[arg(long, value_name = "NAME[=PATH]", help_heading = "Host")]
+    pub(super) allow_extern: Vec<String>,
+}
+
+#[derive(Args, Debug, Default)]
+pub(super) struct RunArguments {
+    #[command(flatten)]
+    pub(super) given: Given,
+    /// Go on at the prompt when the program has ended
+    #[arg(short, long)]
+    pub(super) interactive: bool,
+    /// The program; `-` is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(super) file: Option<PathBuf>,
+    /// What is not understood behind FILE.
+    #[arg(hide = true)]
+    pub(super) extra: Vec<OsString>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum Command {
+    /// Start the prompt; with input from a pipe, a prompt without editing
+    Repl(PromptArguments),
+    /// Run a program (the same as without `run`)
+    Run(RunArguments),
+    /// Run a program that stops at breakpoints, step by step
+    Debug(DebugArguments),
+    /// Print a stage of the compiler for a program, without running it
+    Emit(EmitArguments),
+    /// Print everything wrong with programs, without running them
+    Check(CheckArguments),
+    /// Print a script that completes the command line in a shell
+    Completions {
+        /// The shell
+        #[arg(value_parser = clap::builder::EnumValueParser::<Shell>::new())]
+        shell: Shell,
+    },
+    /// Print the manual page, for `man -l`
+    Man,
+    /// Print the version
+    Version {
+        /// Say how this `kal` was built
+        #[arg(long)]
+        verbose: bool,
+    },
+}
+
+/// What goes before the prompt.
+#[derive(Args, Debug)]
+pub(super) struct PromptArguments {
+    #[command(flatten)]
+    pub(super) given: Given,
+}
+
+impl Command {
+    fn given(&mut self) -> Option<&mut Given> {
+        match self {
+            Self::Repl(arguments) => Some(&mut arguments.given),
+            Self::Run(arguments) => Some(&mut arguments.given),
+            Self::Debug(arguments) => Some(&mut arguments.given),
+            Self::Emit(arguments) => Some(&mut arguments.given),
+            Self::Check(arguments) => Some(&mut arguments.given),
+            Self::Completions { .. } | Self::Man | Self::Version { .. } => None,
+        }
+    }
+}
+
+impl Given {
+    /// The texts of `-e`.
+    pub(super) fn sources(&self) -> Vec<Source> {
+        self.eval.iter().map(|text| Source::new("<eval>", text)).collect()
+    }
+
+    /// Adds what stands behind the command.
+    fn extend(&mut self, later: &mut Self) {
+        self.eval.append(&mut later.eval);
+        self.allow_extern.append(&mut later.allow_extern);
+    }
+}
+
+/// The options that mean something for a command that does not run programs;
+/// its help leaves the others out.
+const MEANINGFUL: &[(&str, &[&str])] = &[
+    ("check", &["timeout", "max_nesting", "color"]),
+    ("emit", &["level", "timeout", "fuel", "max_nesting", "color"]),
+    ("completions", &["color"]),
+    ("man", &[]),
+    ("version", &[]),
+];
+
+/// The options of the prompt alone.
+const PROMPT: &[&str] = &["quiet", "no_init", "transcript"];
+
+impl Arguments {
+    /// The arguments of this process.
+    ///
+    /// # Errors
+    /// What is wrong with them, or the help that they ask for.
+    pub(super) fn read() -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(std::env::args_os()).map_err(trimmed_help)?;
+        let mut arguments = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+        arguments.gather();
+        match arguments.mistake() {
+            Some(message) => Err(command.error(ErrorKind::ArgumentConflict, message)),
+            None => Ok(arguments),
+        }
+    }
+
+    /// Moves what stands before the command to what stands behind it.
+    fn gather(&mut self) {
+        if let Some(later) = self.command.as_mut().and_then(Command::given) {
+            self.run.given.extend(later);
+            *later = std::mem::take(&mut self.run.given);
+        }
+        if let Some(Command::Run(run)) = &mut self.command {
+            run.interactive |= std::mem::take(&mut self.run.interactive);
+        }
+    }
+
+    /// What is wrong although each part is right.
+    fn mistake(&self) -> Option<String> {
+        let nothing = |file: &Option<PathBuf>, given: &Given| file.is_none() && given.eval.is_empty();
+        let found = match &self.command {
+            None => self.run.mistyped(),
+            Some(_) if self.run.file.is_some() => Some("a command comes before FILE".to_owned()),
+            Some(_) if self.run.interactive => Some("-i goes with running a program".to_owned()),
+            Some(Command::Run(run)) => run.superfluous(),
+            Some(Command::Debug(debug)) if nothing(&debug.file, &debug.given) => Some(MISSING.to_owned()),
+            Some(Command::Emit(emit)) if nothing(&emit.file, &emit.given) => Some(MISSING.to_owned()),
+            Some(Command::Check(check)) if check.files.is_empty() && check.given.eval.is_empty() => {
+                Some(MISSING.to_owned())
+            }
+            Some(_) => None,
+        };
+        found.or_else(|| self.options.conflict())
+    }
+}
+
+pub(super) const MISSING: &str = "the program is missing: name a FILE, or give it with -e TEXT";
+
+impl RunArguments {
+    /// What is wrong where FILE may have been meant as a command.
+    fn mistyped(&self) -> Option<String> {
+        let word = self.file.as_deref().filter(|file| is_bare(file) && !file.exists());
+        let Some(word) = word.and_then(Path::to_str) else { return self.superfluous() };
+        let command = Arguments::command();
+        let known = command.get_subcommands().map(clap::Command::get_name).chain(["help"]);
+        let tip = nearest(word, known).map(|near| format!("; did you mean `kal {near}`?"));
+        Some(format!("there is no file `{word}`, and no such command{}", tip.unwrap_or_default()))
+    }
+
+    fn superfluous(&self) -> Option<String> {
+        if let Some(extra) = self.extra.first() {
+            let extra = extra.to_string_lossy();
+            return Some(format!(
+                "unexpected argument `{extra}`: a program takes no arguments; give it values with -e 'var n = 5'"
+            ));
+        }
+        let is_input = self.file.as_deref().is_some_and(|file| file.as_os_str() == "-");
+        (self.interactive && is_input)
+            .then(|| "with -i, standard input is for the prompt: name a FILE".to_owned())
+    }
+}
+
+/// Whether a path is a single word, as commands are.
+fn is_bare(path: &Path) -> bool {
+    path.as_os_str() != "-"
+        && path.extension().is_none()
+        && path.components().count() == 1
+        && path.file_name() == Some(path.as_os_str())
+}
+
+/// Leaves out of the help of a command what means nothing for it.
+fn trimmed_help(answer: clap::Error) -> clap::Error {
+    if answer.kind() != ErrorKind::DisplayHelp {
+        return answer;
+    }
+    trimmed().try_get_matches_from(std::env::args_os()).err().unwrap_or(answer)
+}
+
+/// The command line, where each command has only the options that mean
+/// something for it in its help.
+pub(super) fn trimmed() -> clap::Command {
+    let mut command = Arguments::command();
+    let shared: Vec<clap::Arg> = command.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    for name in names {
+        let means_nothing = |arg: &&clap::Arg| match MEANINGFUL.iter().find(|(command, _)| *command == name) {
+            Some((_, meaningful)) => !meaningful.contains(&arg.get_id().as_str()),
+            None => name == "debug" && PROMPT.contains(&arg.get_id().as_str()),
+        };
+        let hidden = shared.iter().filter(means_nothing).cloned().map(|arg| arg.hide(true));
+        let hidden: Vec<clap::Arg> = hidden.collect();
+        command = command.mut_subcommand(name, |sub| sub.args(hidden));
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_clap_is_told_makes_sense() {
+        Arguments::command().debug_assert();
+        trimmed().debug_assert();
+        let all: Vec<_> = Arguments::command().get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        for name in MEANINGFUL.iter().flat_map(|(_, names)| *names).chain(PROMPT) {
+            assert!(all.iter().any(|known| known == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn words_may_be_commands_and_paths_are_not() {
+        for (path, bare) in [("check", true), ("a.kal", false), ("./a", false), ("a/b", false), ("-", false)]
+        {
+            assert_eq!(is_bare(Path::new(path)), bare, "{path}");
+        }
+    }
+}

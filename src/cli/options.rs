@@ -1,0 +1,200 @@
+//! Options that go with every command, before or after its name.
+
+use super::quantity;
+use super::report::Colors;
+use crate::config::{Config, Mode};
+use crate::engine::Engine;
+use crate::{Level, Limits, TierUp};
+use clap::{Args, ValueEnum};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What goes with every command.
+#[derive(Args, Debug, Clone)]
+pub(super) struct Options {
+    /// Compile functions on their first call (the default)
+    #[arg(long, global = true, help_heading = "Compilation")]
+    lazy: bool,
+    /// Compile functions when they are defined, on all cores
+    #[arg(long, global = true, help_heading = "Compilation")]
+    eager: bool,
+    /// Compile nothing: interpret
+    #[arg(long, global = true, help_heading = "Compilation")]
+    interpret: bool,
+    /// Interpret first, and compile what is hot in the background
+    #[arg(long, global = true, help_heading = "Compilation")]
+    tiered: bool,
+    /// Optimisation level
+    #[arg(
+        short = 'O',
+        value_name = "LEVEL",
+        global = true,
+        default_value = "2",
+        help_heading = "Compilation"
+    )]
+    level: LevelArgument,
+    /// Compile everything at the full level at once
+    #[arg(long, global = true, help_heading = "Compilation", hide_short_help = true)]
+    no_tier_up: bool,
+    /// Compile a function at the full level after this many calls; with
+    /// --tiered, also a loop after this many iterations. 1000 if not given
+    #[arg(long, value_name = "COUNT", global = true, allow_hyphen_values = true,
+          value_parser = quantity::small_count, help_heading = "Compilation", hide_short_help = true)]
+    tier_up_after: Option<u32>,
+    /// With --tiered, wait for the code of what is hot: for repeatable runs
+    #[arg(long, global = true, help_heading = "Compilation", hide_short_help = true)]
+    tier_up_waits: bool,
+    /// Stop after this time: `2s`, `500ms`, `1.5m`, `1h`
+    #[arg(long, value_name = "TIME", global = true, value_parser = quantity::time,
+          allow_hyphen_values = true, help_heading = "Limits")]
+    timeout: Option<Duration>,
+    /// Stop each item after this many function entries and loop iterations:
+    /// `5000`, `1e6`, `100k`
+    #[arg(long, value_name = "COUNT", global = true, value_parser = quantity::count,
+          allow_hyphen_values = true, help_heading = "Limits")]
+    pub(super) fuel: Option<u64>,
+    /// Size of the program's stack: `512MiB`, `1GB`; in MiB without a unit
+    #[arg(long, value_name = "SIZE", global = true, default_value = "256MiB", allow_hyphen_values = true,
+          value_parser = quantity::stack_size, help_heading = "Limits")]
+    stack_size: usize,
+    /// How deep expressions may be nested
+    #[arg(long, value_name = "DEPTH", global = true, default_value = "10_000", allow_hyphen_values = true,
+          value_parser = quantity::small_count, help_heading = "Limits", hide_short_help = true)]
+    pub(super) max_nesting: u32,
+    /// At the end, print figures as one JSON object on standard error
+    #[arg(long, global = true, help_heading = "Inspection")]
+    pub(super) stats: bool,
+    /// Let `perf report` know compiled functions by name
+    #[arg(long, global = true, help_heading = "Inspection", hide_short_help = true)]
+    perf: bool,
+    /// Let gdb know compiled functions by name
+    #[arg(long, global = true, help_heading = "Inspection", hide_short_help = true)]
+    gdb: bool,
+    /// Colour in what is printed; `auto` looks at each stream by itself
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    color: Color,
+}
+
+#[derive(ValueEnum, Debug, Clone, Copy)]
+enum LevelArgument {
+    #[value(name = "0")]
+    O0,
+    #[value(name = "1")]
+    O1,
+    #[value(name = "2")]
+    O2,
+    #[value(name = "3")]
+    O3,
+}
+
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum Color {
+    /// On a terminal that is not dumb, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl Options {
+    /// What cannot go together, also when the command's name stands between.
+    pub(super) fn conflict(&self) -> Option<String> {
+        let modes = [
+            ("--lazy", self.lazy),
+            ("--eager", self.eager),
+            ("--interpret", self.interpret),
+            ("--tiered", self.tiered),
+        ];
+        let given: Vec<&str> = modes.iter().filter(|mode| mode.1).map(|mode| mode.0).collect();
+        match given[..] {
+            [one, other, ..] => Some(format!("{one} cannot be used with {other}")),
+            _ if self.tier_up_waits && !self.tiered => Some("--tier-up-waits needs --tiered".into()),
+            _ if self.no_tier_up && self.tier_up_after.is_some() => {
+                Some("--tier-up-after cannot be used with --no-tier-up".into())
+            }
+            _ => None,
+        }
+    }
+
+    #[allow(unsafe_code)]
+    fn config(&self, externs: &[String]) -> Config {
+        let allowed = externs.iter().fold(Config::new(), |config, allowed| {
+            let (name, path) = match allowed.split_once('=') {
+                Some((name, path)) => (name, Some(PathBuf::from(path))),
+                None => (allowed.as_str(), None),
+            };
+            // SAFETY: not ours to ensure: who gives the option vouches for it.
+            unsafe { config.allow_extern(name, path) }
+        });
+        let tier_up = match self.tier_up_after {
+            _ if self.no_tier_up => TierUp::Never,
+            Some(count) => TierUp::After(count),
+            None => TierUp::default(),
+        };
+        allowed
+            .mode(self.mode())
+            .level(self.level())
+            .tier_up(tier_up)
+            .wait_for_code(self.tier_up_waits)
+            .perf_map(self.perf)
+            .debug_objects(self.gdb)
+            .limits(Limits {
+                stack: self.stack_size,
+                max_nesting: self.max_nesting,
+                fuel: self.fuel,
+                ..Limits::default()
+            })
+    }
+
+    /// When the time of the command is over; a time that no clock can tell never
+    /// comes.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+    }
+
+    /// An engine for these options that allows these C functions.
+    pub(super) fn engine(&self, externs: &[String]) -> Result<Engine, crate::Error> {
+        Engine::with_config(self.config(externs))
+    }
+
+    fn mode(&self) -> Mode {
+        if self.eager {
+            Mode::Eager
+        } else if self.interpret {
+            Mode::Interpret
+        } else if self.tiered {
+            Mode::Tiered
+        } else {
+            Mode::Lazy
+        }
+    }
+
+    pub(super) fn level(&self) -> Level {
+        match self.level {
+            LevelArgument::O0 => Level::O0,
+            LevelArgument::O1 => Level::O1,
+            LevelArgument::O2 => Level::O2,
+            LevelArgument::O3 => Level::O3,
+        }
+    }
+
+    pub(super) fn colors(&self) -> Colors {
+        let both = |color| Colors { stdout: color, stderr: color };
+        let is_refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        match self.color {
+            Color::Always => both(true),
+            Color::Never => both(false),
+            Color::Auto if is_refused() || terminal_is_dumb() => both(false),
+            Color::Auto => {
+                Colors { stdout: std::io::stdout().is_terminal(), stderr: std::io::stderr().is_terminal() }
+            }
+        }
+    }
+}
+
+/// Whether the terminal, if there is one, knows no escape sequences.
+fn terminal_is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|terminal| terminal.is_empty() || terminal == "dumb")
+}

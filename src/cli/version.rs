@@ -1,0 +1,18 @@
+//! Which Kal this is.
+
+use crate::engine::Engine;
+use std::io::{self, Write};
+
+/// Prints the version, and how this binary was built if that `is_verbose`.
+pub(super) fn print(is_verbose: bool) -> io::Result<()> {
+    let mut text = format!("kal {}\n", env!("CARGO_PKG_VERSION"));
+    if is_verbose {
+        let features = if cfg!(feature = "unchecked") { "unchecked" } else { "none" };
+        let llvm = Engine::llvm_version();
+        text += concat!("build: ", env!("KAL_BUILD_ID"), "\n");
+        text += &format!("LLVM: {llvm}\ntarget: {}\nfeatures: {features}\n", env!("KAL_TARGET"));
+    }
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}

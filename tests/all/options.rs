@@ -1,0 +1,277 @@
+//! What may be typed behind `kal`: options, commands, their help.
+
+use crate::binary::{self, Ran, feed, kal, run, run_with};
+use crate::transcripts::Folder;
+use std::path::Path;
+use std::process::Command;
+
+/// Standard output of a run that succeeds without a word on standard error.
+fn printed(ran: &Ran) -> &str {
+    assert_eq!((ran.code, ran.err()), (Some(0), ""));
+    ran.out()
+}
+
+/// The first line that a wrong command line is answered with.
+fn refused(arguments: &[&str]) -> String {
+    let ran = run(arguments);
+    assert_eq!((ran.code, ran.out()), (Some(2), ""), "{arguments:?}: {}", ran.err());
+    ran.err().lines().next().unwrap_or_default().to_owned()
+}
+
+fn in_folder(folder: &Path, arguments: &[&str], input: &str) -> Ran {
+    feed(kal().args(arguments).current_dir(folder), input.as_bytes())
+}
+
+/// A folder with `p.kal`, which defines and calls a function.
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    std::fs::write(folder.path().join("p.kal"), "def f(x) x + 1\nf(2)\n").expect("it can be written");
+    folder
+}
+
+#[test]
+fn options_stand_before_and_after_the_command() {
+    let folder = folder("global");
+    for arguments in [
+        &["-O", "0", "run", "p.kal"][..],
+        &["run", "p.kal", "-O", "0"],
+        &["run", "-O", "0", "p.kal"],
+        &["-O3", "p.kal", "-O0"],
+        &["--tiered", "run", "--tier-up-waits", "p.kal"],
+        &["--interpret", "--color", "never", "run", "p.kal", "--fuel", "1e6"],
+    ] {
+        assert_eq!(printed(&in_folder(folder.path(), arguments, "")), "3\n", "{arguments:?}");
+    }
+    assert_eq!(printed(&in_folder(folder.path(), &["--eager", "check", "p.kal"], "")), "");
+    assert_eq!(printed(&in_folder(folder.path(), &["--tiered", "-q", "repl", "--no-init"], "7")), "7\n");
+    let early = in_folder(folder.path(), &["--max-nesting", "1", "check", "-e", "((1))"], "");
+    assert!(early.err().starts_with("error[E0107]"), "{}", early.err());
+}
+
+#[test]
+fn what_may_be_repeated_counts_on_both_sides() {
+    let folder = folder("repeated");
+    let ran = in_folder(folder.path(), &["-e", "f(0)", "-e", "1", "run", "-e", "2", "p.kal"], "");
+    assert_eq!((ran.out(), ran.code), ("", Some(1)));
+    let ran = in_folder(folder.path(), &["-e", "1", "run", "-e", "2", "p.kal", "-e", "3"], "");
+    assert_eq!(printed(&ran), "1\n2\n3\n3\n");
+    let both = ["--allow-extern", "j0=libm.so.6", "run", "--allow-extern", "j1=libm.so.6"];
+    let call = ["-e", "extern j0(x); extern j1(x); j0(0) + j1(0)"];
+    assert_eq!(printed(&run(&[&both[..], &call].concat())), "1\n");
+}
+
+#[test]
+fn arguments_that_cannot_be_meant_are_told_apart() {
+    let folder = folder("told");
+    let first = |arguments: &[&str]| {
+        let ran = in_folder(folder.path(), arguments, "");
+        assert_eq!((ran.code, ran.out()), (Some(2), ""), "{arguments:?}");
+        ran.err().lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        first(&["chekc", "p.kal"]),
+        "error: there is no file `chekc`, and no such command; did you mean `kal check`?"
+    );
+    assert_eq!(first(&["nosuch"]), "error: there is no file `nosuch`, and no such command");
+    let extra = "a program takes no arguments; give it values with -e 'var n = 5'";
+    assert_eq!(first(&["p.kal", "extra"]), format!("error: unexpected argument `extra`: {extra}"));
+    assert_eq!(first(&["run", "p.kal", "5"]), format!("error: unexpected argument `5`: {extra}"));
+    assert_eq!(first(&["p.kal", "check"]), "error: a command comes before FILE");
+    assert_eq!(first(&["--lazy", "run", "--eager", "p.kal"]), "error: --lazy cannot be used with --eager");
+    assert_eq!(first(&["--tier-up-waits", "p.kal"]), "error: --tier-up-waits needs --tiered");
+    let missing = "error: the program is missing: name a FILE, or give it with -e TEXT";
+    for command in [&["check"][..], &["emit", "ir"], &["debug"]] {
+        assert_eq!(first(command), missing);
+    }
+    // A file of that name goes before a command that is near.
+    std::fs::write(folder.path().join("chekc"), "5").expect("it can be written");
+    assert_eq!(printed(&in_folder(folder.path(), &["chekc"], "")), "5\n");
+}
+
+#[test]
+fn numbers_may_have_units() {
+    let loops = "for i = 1, 1 in 0";
+    for fuel in ["1e3", "1_000", "1k", "1000"] {
+        let ran = run(&["--fuel", fuel, "-e", loops]);
+        assert!(ran.err().starts_with("error[E0308]"), "{fuel}: {}", ran.err());
+    }
+    for arguments in [["--timeout", "50ms"], ["--timeout", "0.05"], ["--timeout", "5e-2s"]] {
+        assert_eq!(run(&[&arguments[..], &["-e", loops]].concat()).code, Some(124), "{arguments:?}");
+    }
+    assert_eq!(printed(&run(&["--timeout", "1h", "--stack-size", "64MiB", "-e", "1"])), "1\n");
+    let deep = ["-e", "def f(n) if n < 1 then 0 else 1 + f(n - 1)", "-e", "f(1e5)", "--interpret"];
+    assert_eq!(printed(&run(&[&deep[..], &["--stack-size", "1GB"]].concat())), "100000\n");
+    assert_eq!(run(&[&deep[..], &["--stack-size", "1024KiB"]].concat()).code, Some(1));
+}
+
+#[test]
+fn numbers_that_are_none_are_explained() {
+    let invalid = |option: &str, value: &str| refused(&[option, value, "-e", "1"]);
+    for (option, value, why) in [
+        ("--fuel", "many", "a count is written 5000, 1e6, 1_000 or 100k"),
+        ("--fuel", "-5", "it must not be negative; a count is written 5000, 1e6, 1_000 or 100k"),
+        ("--timeout", "-1s", "it must not be negative; a time is written 2s, 500ms, 1.5m or 1h"),
+        ("--timeout", "2y", "unknown unit `y`; the units are us, ms, s, m, min, h, d"),
+        ("--stack-size", "0", "a stack has between 1MiB and 1024GiB"),
+        ("--max-nesting", "5G", "the count is larger than 4294967295"),
+        ("--tier-up-after", "1.5", "a count is a whole number; a count is written 5000, 1e6, 1_000 or 100k"),
+    ] {
+        let line = invalid(option, value);
+        assert!(line.starts_with(&format!("error: invalid value '{value}' for '{option} <")), "{line}");
+        assert!(line.ends_with(&format!(": {why}")), "{line}");
+    }
+}
+
+#[test]
+fn a_text_may_begin_with_a_minus() {
+    assert_eq!(printed(&run(&["-e", "-1"])), "-1\n");
+    assert_eq!(printed(&run(&["-e", "var x = 2", "-e", "-x"])), "-2\n");
+    assert_eq!(printed(&run(&["run", "-e", "--1"])), "1\n");
+}
+
+#[test]
+fn a_prompt_follows_a_program() {
+    let folder = folder("interactive");
+    let prompt = |arguments: &[&str], input: &str| in_folder(folder.path(), arguments, input);
+    for arguments in [&["-i", "p.kal"][..], &["run", "-i", "p.kal"], &["-i", "run", "p.kal"]] {
+        let arguments = [arguments, &["--no-init"]].concat();
+        assert_eq!(printed(&prompt(&arguments, "f(5)\n")), "3\n6\n", "{arguments:?}");
+    }
+    let ran = prompt(&["-i", "--no-init", "-e", "def g(x) x * 2", "-e", "missing()"], "g(4)\n");
+    assert_eq!((ran.out(), ran.code), ("8\n", Some(1)));
+    assert!(ran.err().starts_with("error[E0301]"), "{}", ran.err());
+    assert_eq!(printed(&prompt(&["repl", "--no-init", "-e", "def g(x) x * 2"], "g(4)\n")), "8\n");
+    std::fs::write(folder.path().join("p.kal"), "def f(x) x + 10").expect("it can be written");
+    let ran = prompt(&["-i", "--no-init", "p.kal"], "f(1)\n:reload\nf(2)\n");
+    assert_eq!(printed(&ran).lines().collect::<Vec<_>>(), ["11", "p.kal: unchanged", "12"]);
+    assert_eq!(refused(&["-i", "-"]), "error: with -i, standard input is for the prompt: name a FILE");
+}
+
+#[test]
+fn texts_go_with_every_command() {
+    let folder = folder("texts");
+    let ran = |arguments: &[&str], input: &str| in_folder(folder.path(), arguments, input);
+    std::fs::write(folder.path().join("n.kal"), "f(n)\n").expect("it can be written");
+    let given = ["-e", "def f(x) x * 2", "-e", "var n = 5"];
+    assert_eq!(printed(&ran(&[&["check"], &given[..], &["n.kal"]].concat(), "")), "");
+    assert_eq!(ran(&["check", "n.kal"], "").code, Some(1));
+    let ran_out = ran(&["check", "-e", "x", "-e", "y"], "");
+    assert_eq!(ran_out.said().len(), 2, "{}", ran_out.err());
+    let tree = ran(&[&["emit", "ast"], &given[..], &["n.kal"]].concat(), "");
+    assert_eq!(printed(&tree).lines().filter(|line| line.starts_with('(')).count(), 3, "{}", tree.out());
+    let only = ran(&[&["emit", "ir", "--fn", "f"], &given[..]].concat(), "");
+    assert!(printed(&only).contains("f$impl"), "{}", only.out());
+    let stored = ran(&[&["emit", "tape", "-o", "n.tape"], &given[..], &["n.kal"]].concat(), "");
+    assert_eq!(printed(&stored), "");
+    assert_eq!(printed(&ran(&["n.tape"], "")), "10\n");
+    let debugged = ran(&["debug", "-b", "f", "-e", "def f(x) x * 2", "-e", "f(21)"], "p x\nc\n");
+    assert!(debugged.out().contains("21") && debugged.out().ends_with("42\n"), "{}", debugged.out());
+}
+
+#[test]
+fn several_programs_are_checked_each_by_itself() {
+    let folder = folder("several");
+    std::fs::write(folder.path().join("q.kal"), "def g(x) y\n").expect("it can be written");
+    std::fs::write(folder.path().join("r.kal"), "f(1)\n").expect("it can be written");
+    let ran = in_folder(folder.path(), &["check", "--json", "p.kal", "q.kal", "missing.kal", "r.kal"], "");
+    let files = ran.out().lines().map(|line| {
+        let found: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        found["file"].as_str().expect("a name").to_owned()
+    });
+    assert_eq!(files.collect::<Vec<_>>(), ["q.kal", "r.kal"]);
+    assert!(ran.err().starts_with("error: missing.kal: No such file"), "{}", ran.err());
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn help_shows_what_means_something() {
+    let check = run(&["check", "--help"]);
+    for option in ["--json", "--max-nesting", "--eval", "--color"] {
+        assert!(printed(&check).contains(option), "{option}");
+    }
+    for option in ["--eager", "--gdb", "--stack-size", "--fuel", "--tier-up-after", "--quiet"] {
+        assert!(!check.out().contains(option), "{option}: {}", check.out());
+        assert!(run(&["--help"]).out().contains(option), "{option}");
+    }
+    assert!(check.out().lines().count() < 50, "{}", check.out());
+    assert_eq!(run(&["help", "check"]).out(), check.out());
+    for heading in ["Compilation:", "Limits:", "Inspection:", "Prompt:", "Host:"] {
+        assert!(run(&["--help"]).out().contains(heading), "{heading}");
+    }
+    let help = run(&["--help"]);
+    for text in ["init.kal", "kal/history", "takes doubles and returns a double", "141 broken pipe"] {
+        assert!(help.out().contains(text), "{text}");
+    }
+}
+
+#[test]
+fn versions_say_how_it_was_built() {
+    let short = format!("kal {}\n", env!("CARGO_PKG_VERSION"));
+    for arguments in [&["--version"][..], &["-V"], &["version"]] {
+        assert_eq!(printed(&run(arguments)), short);
+    }
+    for arguments in [&["--version", "--verbose"][..], &["--verbose", "-V"], &["version", "--verbose"]] {
+        let ran = run(arguments);
+        let lines: Vec<&str> = printed(&ran).lines().collect();
+        let kinds: Vec<&str> = lines[1..].iter().filter_map(|line| line.split(": ").next()).collect();
+        assert_eq!((lines[0], kinds), (short.trim_end(), vec!["build", "LLVM", "target", "features"]));
+        assert!(ran.out().contains("\nLLVM: 22."), "{}", ran.out());
+    }
+}
+
+#[test]
+fn shells_complete_commands_and_options() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&["completions", shell]);
+        for word in ["check", "tiered", "stack-size", "emit"] {
+            assert!(printed(&script).contains(word), "{shell}: {word}");
+        }
+    }
+    let folder = folder("completions");
+    let script = run(&["completions", "bash"]);
+    std::fs::write(folder.path().join("kal.bash"), script.out()).expect("it can be written");
+    let complete =
+        "source kal.bash; COMP_WORDS=(kal ch); COMP_CWORD=1; _kal kal ch kal; echo ${COMPREPLY[@]}";
+    let ran = binary::finish(Command::new("bash").args(["-c", complete]).current_dir(folder.path()));
+    assert_eq!(ran.out(), "check\n", "{}", ran.err());
+}
+
+#[test]
+fn the_manual_page_has_every_command_and_option() {
+    let ran = run(&["man"]);
+    let page = printed(&ran).replace("\\-", "-");
+    assert!(page.contains(".TH kal 1"), "{page}");
+    for command in ["REPL", "RUN", "DEBUG", "EMIT", "CHECK", "COMPLETIONS"] {
+        assert!(page.contains(&format!("KAL {command}\"")), "{command}");
+    }
+    for option in ["--tiered", "--timeout", "--json", "--break", "--allow-extern"] {
+        assert!(page.contains(option), "{option}");
+    }
+}
+
+#[test]
+fn a_timeout_ends_checking_too() {
+    let mut child = kal()
+        .args(["--timeout", "50ms", "check", "-"])
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // Nothing is written: it would wait for ever.
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().expect("it ends");
+    drop(stdin);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), said.as_str()), (Some(124), "error: timed out\n"));
+}
+
+#[test]
+fn functions_of_c_can_be_called_in_every_mode() {
+    let allowed =
+        ["--allow-extern", "jn=libm.so.6", "--allow-extern", "hypot", "--allow-extern", "j0=libm.so.6"];
+    let program = "def f(x) j0(x) + 1; extern j0(x); f(0); def j0(x) x; f(5); j0(2)";
+    for mode in ["--lazy", "--eager", "--interpret", "--tiered"] {
+        let ran = run(&[&allowed[..], &[mode, "-e", program]].concat());
+        assert_eq!(printed(&ran), "2\n6\n2\n", "{mode}");
+    }
+}
