@@ -167,7 +167,7 @@ impl Config {
     /// Lets programs declare, with `extern`, and call a C function by its name:
     /// one of the shared library at `library`, or of this process and what it
     /// has loaded, unless programs may call a function of that name already.
-    /// The library is loaded, and its initialisers run, when the
+    /// It may have up to 16 arguments. The library is loaded, and its initialisers run, when the
     /// engine is made; it stays until the engine is gone.
     ///
     /// ```

@@ -27,7 +27,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Teller};
 use crate::failure::{Failure, Stopped};
 use crate::function::{Function, Signature};
-use crate::host::{HostFunctions, Output, nesting};
+use crate::host::{Foreign, HostFunctions, Output, nesting};
 use crate::interrupt::InterruptHandle;
 use crate::jit::state::State;
 use crate::machine::{Handle, Machine};
@@ -415,14 +415,15 @@ impl Context {
 
     fn declare_extern(&mut self, declared: &sema::Extern) -> Result<Outcome, Error> {
         let sema::Extern { name, arity, ref place } = *declared;
-        if self.engine.hosts().foreign(name).is_some() && !self.machine.declare(name, arity) {
-            let text = self.engine.names().text(name);
-            let message = format!("`{text}` can be called by compiled code only");
-            let error = Diagnostic::error(Code::Unsupported, &place.source, place.span, message);
-            let error =
-                error.with_note("compiled code only").with_help("run the program without --interpret");
-            return Err(Error::Invalid(vec![error]));
+        if self.engine.hosts().foreign(name).is_none() {
+            return Ok(Outcome::Extern);
         }
+        if arity > Foreign::MOST_ARGUMENTS {
+            let message = format!("a C function may have {} arguments at most", Foreign::MOST_ARGUMENTS);
+            let error = Diagnostic::error(Code::Unsupported, &place.source, place.span, message);
+            return Err(Error::Invalid(vec![error.with_note("too many parameters")]));
+        }
+        self.machine.declare(name, arity);
         Ok(Outcome::Extern)
     }
 

@@ -28,7 +28,7 @@ mod tests;
 
 use crate::abi::{Memory, Variables};
 use crate::failure::{Defined, Failure, Stopped, Trace};
-use crate::host::{HostError, HostFunctions, Output};
+use crate::host::{Foreign, HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
 use crate::room::Room;
 use crate::sema::Calls;
@@ -64,6 +64,8 @@ pub struct Interpreter {
     variables: Arc<Variables>,
     memory: Arc<dyn Memory>,
     bindings: FxHashMap<Name, Binding>,
+    /// The arities of the foreign functions that the program has declared.
+    declared: FxHashMap<Name, u32>,
     /// How the bound definitions call each other.
     calls: Calls,
     code: Code,
@@ -136,6 +138,7 @@ impl Interpreter {
             variables: variables.clone(),
             memory,
             bindings: FxHashMap::default(),
+            declared: FxHashMap::default(),
             calls: Calls::default(),
             code: Code::new(room),
             links: Links::default(),
@@ -189,6 +192,16 @@ impl Interpreter {
         }
         let stale = self.stale_callers(function);
         Defined { before: before.map(|binding| binding.function), stale }
+    }
+
+    /// Declares how many arguments a foreign function takes.
+    pub fn declare(&mut self, name: Name, arity: u32) {
+        self.declared.insert(name, arity);
+    }
+
+    /// How many arguments a foreign function is declared to take.
+    pub fn declared(&self, name: Name) -> Option<u32> {
+        self.declared.get(&name).copied()
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
@@ -391,12 +404,7 @@ impl Interpreter {
     fn link_callee(&mut self, number: u32) -> Result<Entry, Failure> {
         let Callee { name, arity } = self.links.target(number);
         let Some(Binding { function, tape, code }) = self.bindings.get_mut(&name) else {
-            return Err(match self.hosts.get(name) {
-                Some(host) if host.arity != arity => {
-                    Failure::HostArity { callee: name, wanted: host.arity, passed: arity, caller: None }
-                }
-                Some(_) | None => Failure::Undefined { callee: name, passed: arity, caller: None },
-            });
+            return Err(self.without_definition(name, arity));
         };
         let function = function.clone();
         if function.arity() != arity {
@@ -415,6 +423,25 @@ impl Interpreter {
         }
         self.links.lead(number, entry);
         Ok(entry)
+    }
+
+    /// Why a name that no definition is bound to cannot be called.
+    fn without_definition(&self, name: Name, passed: u32) -> Failure {
+        let is_foreign = self.hosts.foreign(name).is_some();
+        match self.hosts.get(name).map(|host| host.arity).or(self.declared(name)) {
+            Some(wanted) if wanted != passed => {
+                Failure::HostArity { callee: name, wanted, passed, caller: None }
+            }
+            None if is_foreign => Failure::Undeclared { callee: name, passed, caller: None },
+            Some(_) | None => Failure::Undefined { callee: name, passed, caller: None },
+        }
+    }
+
+    /// The foreign function that a callee means.
+    fn foreign(&self, callee: Callee) -> Option<Foreign> {
+        let is_meant =
+            !self.bindings.contains_key(&callee.name) && self.declared(callee.name) == Some(callee.arity);
+        self.hosts.foreign(callee.name).filter(|_| is_meant).cloned()
     }
 
     /// A name was bound that was not, or is not any more: code that calls it,
@@ -618,6 +645,13 @@ impl Interpreter {
             let arguments = self.stack[state.base..state.base + arity].to_vec();
             return self.leave_for(state, callee.arity, |interpreter| {
                 natives.call(interpreter, callee, &arguments, output)
+            });
+        }
+        if let Some(foreign) = self.foreign(callee) {
+            let arguments = self.stack[state.base..state.base + arity].to_vec();
+            return self.leave_for(state, callee.arity, |_| {
+                let too_many = || Failure::TooMany("arguments of a C function").into();
+                foreign.call(&arguments).ok_or_else(too_many)
             });
         }
         let saved = self.stack[state.base + arity];

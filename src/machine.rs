@@ -154,24 +154,25 @@ impl Machine {
         }
     }
 
-    /// The program says how many arguments a foreign function takes. Whether it
-    /// can be called: only compiled code can pass any number of arguments.
-    pub(crate) fn declare(&mut self, name: Name, arity: u32) -> bool {
+    /// Declares how many arguments a foreign function takes.
+    pub(crate) fn declare(&mut self, name: Name, arity: u32) {
         match self {
             Self::Native(instance) => instance.declare(name, arity),
             Self::Tape(tapes) => match tapes.compiler() {
                 Some(instance) => instance.declare(name, arity),
-                None => return false,
+                None => tapes.interpreter.declare(name, arity),
             },
         }
-        true
     }
 
     /// How many arguments the program says that a foreign function takes.
     pub(crate) fn declared(&self, name: Name) -> Option<u32> {
         match self {
             Self::Native(instance) => instance.declared(name),
-            Self::Tape(tapes) => tapes.compiled().and_then(|instance| instance.declared(name)),
+            Self::Tape(tapes) => match tapes.compiled() {
+                Some(instance) => instance.declared(name),
+                None => tapes.interpreter.declared(name),
+            },
         }
     }
 

@@ -50,9 +50,19 @@ fn body(diagnostic: &Diagnostic, Style { colour, columns }: Style) -> String {
     }
     let mut drawn = Vec::new();
     match report.finish().write(Texts::new(&excerpts), &mut drawn) {
-        Ok(()) => number_lines(&String::from_utf8_lossy(&drawn), &excerpts),
+        Ok(()) => number_lines(&with_basic_colours(&String::from_utf8_lossy(&drawn)), &excerpts),
         Err(_) => String::new(),
     }
+}
+
+/// The same with colours that every terminal with colours has, instead of
+/// ariadne's from the palette of 256.
+fn with_basic_colours(drawn: &str) -> String {
+    const BASIC: [(&str, &str); 5] =
+        [("246", "90"), ("240", "90"), ("249", "37"), ("115", "36"), ("147", "96")];
+    BASIC.iter().fold(drawn.to_owned(), |drawn, (of_256, basic)| {
+        drawn.replace(&format!("\x1b[38;5;{of_256}m"), &format!("\x1b[{basic}m"))
+    })
 }
 
 /// The calls in progress, one a line.

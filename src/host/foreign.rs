@@ -1,7 +1,8 @@
 //! Functions that the user allows by name: of the process, or of a shared
 //! library.
 //!
-//! Nothing is known of them but an address. What they must be like to be called
+//! Nothing is known of them but an address; compiled code calls it directly,
+//! tapes with [`Foreign::call`]. What they must be like to be called
 //! is said at [`Config::allow_extern`](crate::Config::allow_extern).
 #![allow(unsafe_code)]
 
@@ -32,14 +33,52 @@ pub enum ForeignError {
     Missing(String, String),
 }
 
+/// Calls a function with as many doubles as a slice holds, up to the number of
+/// names: one arm, and one type of function, for each length.
+macro_rules! call {
+    ($address:expr, $arguments:expr, $($name:ident)*) => {
+        call!(@ $address, $arguments, [], $($name)*)
+    };
+    (@ $address:expr, $arguments:expr, [$($arm:tt)*], $first:ident $($rest:ident)*) => {
+        call!(@ $address, $arguments, [$($arm)* $first], $($rest)*)
+            .or_else(|| call!(arm $address, $arguments, $($arm)*))
+    };
+    (@ $address:expr, $arguments:expr, [$($arm:tt)*],) => { call!(arm $address, $arguments, $($arm)*) };
+    (arm $address:expr, $arguments:expr, $($name:ident)*) => {
+        match *$arguments {
+            [$($name),*] => {
+                // SAFETY: who allowed the function has promised that it takes
+                // the doubles the program passes, and returns one, in the C way.
+                let function = unsafe {
+                    std::mem::transmute::<*const (), extern "C" fn($(call!(double $name)),*) -> f64>($address)
+                };
+                Some(function($($name),*))
+            }
+            _ => None,
+        }
+    };
+    (double $name:ident) => { f64 };
+}
+
 impl Foreign {
+    /// The largest number of arguments that a program may pass.
+    pub const MOST_ARGUMENTS: u32 = 16;
+
+    /// Calls the function; `None` for more than [`MOST_ARGUMENTS`](Self::MOST_ARGUMENTS).
+    pub fn call(&self, arguments: &[f64]) -> Option<f64> {
+        let address = self.address as *const ();
+        call!(address, arguments, a b c d e f g h i j k l m n o p)
+    }
+
     /// Finds a function in a library, or in the process and what it has loaded.
     ///
     /// # Errors
     /// When the library cannot be loaded or has no such function.
     ///
     /// # Safety
-    /// The initialisers of the library must be fit to run in this process.
+    /// The initialisers of the library must be fit to run in this process, and
+    /// the function must be as [`Config::allow_extern`](crate::Config::allow_extern)
+    /// says.
     pub unsafe fn find(name: &str, path: Option<&Path>) -> Result<Self, ForeignError> {
         let library = match path {
             None => Library::this(),
@@ -65,5 +104,32 @@ impl Foreign {
 impl fmt::Debug for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Foreign({:#x} in {:?})", self.address, self.library)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    macro_rules! weighted {
+        ($($name:ident $weight:literal)*) => {
+            extern "C" fn weighted($($name: f64),*) -> f64 { 0.0 $(+ $name * $weight)* }
+        };
+    }
+
+    weighted!(a 1.0 b 2.0 c 3.0 d 4.0 e 5.0 f 6.0 g 7.0 h 8.0 i 9.0 j 10.0 k 11.0 l 12.0 m 13.0 n 14.0 o 15.0 p 16.0);
+
+    extern "C" fn nothing() -> f64 {
+        7.0
+    }
+
+    #[test]
+    fn arguments_arrive_in_their_order() {
+        let foreign = |address| Foreign { address, library: Arc::new(Library::this()) };
+        let arguments: Vec<f64> = (0..17).map(|index| f64::from(1 << index)).collect();
+        let expected = (0..16).map(|index| f64::from((1 << index) * (index + 1))).sum();
+        assert_eq!(foreign(weighted as *const () as usize).call(&arguments[..16]), Some(expected));
+        assert_eq!(foreign(weighted as *const () as usize).call(&arguments), None);
+        assert_eq!(foreign(nothing as *const () as usize).call(&[]), Some(7.0));
     }
 }

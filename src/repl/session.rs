@@ -124,7 +124,7 @@ impl<'c> Session<'c> {
 
     /// Takes note of what ran before the first prompt.
     pub(super) fn begin_with(&mut self, file: Option<&Path>, exit: Exit) {
-        self.failed |= exit != Exit::Fine;
+        self.failures += usize::from(exit != Exit::Fine);
         self.loaded = file.map(Path::to_owned);
         let _ = self.screen.settle();
     }

@@ -512,7 +512,9 @@ fn examples_of_the_readme() {
         }
         let arguments: Vec<&str> =
             line.split('\'').skip(1).step_by(2).flat_map(|text| ["-e", text]).collect();
-        assert!(!printed(&run(&arguments)).is_empty(), "{line}");
+        let options = line.split('\'').next_back().unwrap_or_default().split_whitespace();
+        let found = run(&arguments.into_iter().chain(options).collect::<Vec<_>>());
+        assert!(found.code == Some(0) && !found.out().is_empty(), "{line}: {}", found.err());
         ran += 1;
     }
     assert!(ran > 0, "the README shows no command");
@@ -531,21 +533,22 @@ fn the_dependency_of_the_readme_is_this_package() {
 }
 
 #[test]
-fn the_session_of_the_readme() {
+fn the_options_of_the_readme_are_those_of_the_command() {
     let readme = std::fs::read_to_string(binary::directory("README.md")).expect("there is one");
-    let session = readme.split("```text").find(|part| part.contains("kal> ")).expect("a session");
-    let session = session.split("```").next().expect("its end");
-    let (mut input, mut expected) = (String::new(), String::new());
-    for line in session.lines().skip(1) {
-        match line.strip_prefix("kal> ") {
-            Some(text) => input += &format!("{text};\n"),
-            None if line.starts_with("error[") || line.starts_with("$ ") || line.is_empty() => {}
-            None => expected += &format!("{line}\n"),
-        }
+    let help = run(&["--help"]);
+    let options: Vec<&str> = printed(&help)
+        .lines()
+        .filter(|line| line.trim_start().starts_with('-'))
+        .filter_map(|line| line.split_whitespace().find(|word| word.starts_with("--")))
+        .filter(|option| !["--eval", "--interactive", "--help", "--version", "--verbose"].contains(option))
+        .filter(|option| !["--quiet"].contains(option))
+        .collect();
+    assert!(options.len() > 15, "{options:?}");
+    for option in options {
+        assert!(readme.contains(&format!("`{option}")), "the README does not show {option}");
     }
-    let ran = run_with(&[], input.as_bytes());
-    assert_eq!(ran.out(), expected);
-    for line in session.lines().filter(|line| line.starts_with("error[")) {
-        assert!(ran.err().contains(line), "{line}");
+    for shown in readme.split('`').skip(1).step_by(2).filter(|text| text.starts_with("--")) {
+        let option = shown.split([' ', '=']).next().unwrap_or_default();
+        assert!(help.out().contains(option), "the command has no {option}");
     }
 }

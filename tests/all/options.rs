@@ -267,11 +267,19 @@ fn a_timeout_ends_checking_too() {
 
 #[test]
 fn functions_of_c_can_be_called_in_every_mode() {
-    let allowed =
-        ["--allow-extern", "jn=libm.so.6", "--allow-extern", "hypot", "--allow-extern", "j0=libm.so.6"];
-    let program = "def f(x) j0(x) + 1; extern j0(x); f(0); def j0(x) x; f(5); j0(2)";
+    let allowed = ["--allow-extern", "j0=libm.so.6", "--allow-extern", "jn=libm.so.6"];
     for mode in ["--lazy", "--eager", "--interpret", "--tiered"] {
-        let ran = run(&[&allowed[..], &[mode, "-e", program]].concat());
-        assert_eq!(printed(&ran), "2\n6\n2\n", "{mode}");
+        let ran = |lines: &[&str]| {
+            let texts = lines.iter().flat_map(|line| ["-e", *line]);
+            run(&allowed.into_iter().chain([mode]).chain(texts).collect::<Vec<_>>())
+        };
+        let program = ["extern j0(x)", "def f(x) j0(x) + 1", "f(0)", "def j0(x) x", "f(5)", "j0(2)"];
+        assert_eq!(printed(&ran(&program)), "2\n6\n2\n", "{mode}");
+        let undeclared = ran(&["def f(x) j0(x)", "f(0)"]);
+        assert_eq!(undeclared.said()[0], "error[E0301] 1:10 `f` calls `j0`, which is not declared");
+        let late = ran(&["def f(x) if x then j0(0) else 3", "f(0)", "extern j0(x)", "f(1)"]);
+        assert_eq!(printed(&late), "3\n1\n", "{mode}");
+        let many = ran(&["extern jn(a b c d e f g h i j k l m n o p q)"]);
+        assert_eq!(many.said()[0], "error[E0110] 1:8 a C function may have 16 arguments at most");
     }
 }

@@ -1,5 +1,5 @@
-//! Documents made of sessions, replayed: every `text` block of a document in
-//! `docs/` that begins with a prompt is typed at one prompt, and the answers
+//! Documents made of sessions, replayed: every `text` block of the README and of
+//! a document in `docs/` that begins with a prompt is typed at one prompt, and the answers
 //! must be those that are written there. `…` in a line stands for anything.
 //! `UPDATE=1` writes the answers into the document; a line with `…` that still
 //! holds is kept.
@@ -137,7 +137,7 @@ fn rewritten(document: &str, mut answers: std::vec::IntoIter<Vec<String>>) -> St
 
 #[test]
 fn documents_are_true() {
-    for path in files(&directory("docs"), "md") {
+    for path in files(&directory("docs"), "md").into_iter().chain([directory("README.md")]) {
         let document = std::fs::read_to_string(&path).expect("it can be read");
         let folder = Folder::new("transcripts");
         let expected: Vec<Entry> =
