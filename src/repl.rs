@@ -65,7 +65,7 @@ pub(crate) struct ReplArguments {
     #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]
     transcript: bool,
     /// Edit with the keys of vi; also by KAL_EDIT_MODE=vi
-    #[arg(long)]
+    #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]
     vi: bool,
 }
 

@@ -70,9 +70,9 @@ pub(super) struct Given {
     /// Evaluate TEXT before FILE; may be given several times
     #[arg(short, long = "eval", value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) eval: Vec<String>,
-    /// Let the program declare and call this C function of doubles that returns
-    /// a double, of the process or of the shared library at PATH; it can do
-    /// anything, a crash included. May be given several times
+    /// Let the program declare and call this C function, which must take doubles
+    /// and return a double, of the process or of the shared library at PATH; it
+    /// can do anything, a crash included. May be given several times
     #[arg(long, value_name = "NAME[=PATH]", help_heading = "Host")]
     pub(super) allow_extern: Vec<String>,
 }
@@ -164,7 +164,7 @@ const MEANINGFUL: &[(&str, &[&str])] = &[
 ];
 
 /// The options of the prompt alone.
-const PROMPT: &[&str] = &["quiet", "no_init", "transcript"];
+const PROMPT: &[&str] = &["quiet", "no_init", "transcript", "vi"];
 
 impl Arguments {
     /// The arguments of this process.

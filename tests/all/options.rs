@@ -1,6 +1,6 @@
 //! What may be typed behind `kal`: options, commands, their help.
 
-use crate::binary::{self, Ran, feed, kal, run, run_with};
+use crate::binary::{self, Ran, feed, kal, run};
 use crate::transcripts::Folder;
 use std::path::Path;
 use std::process::Command;
@@ -45,7 +45,7 @@ fn options_stand_before_and_after_the_command() {
     assert_eq!(printed(&in_folder(folder.path(), &["--eager", "check", "p.kal"], "")), "");
     assert_eq!(printed(&in_folder(folder.path(), &["--tiered", "-q", "repl", "--no-init"], "7")), "7\n");
     let early = in_folder(folder.path(), &["--max-nesting", "1", "check", "-e", "((1))"], "");
-    assert!(early.err().starts_with("error[E0107]"), "{}", early.err());
+    assert!(early.err().starts_with("error[E0106]"), "{}", early.err());
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_prompt_follows_a_program() {
     assert_eq!(printed(&prompt(&["repl", "--no-init", "-e", "def g(x) x * 2"], "g(4)\n")), "8\n");
     std::fs::write(folder.path().join("p.kal"), "def f(x) x + 10").expect("it can be written");
     let ran = prompt(&["-i", "--no-init", "p.kal"], "f(1)\n:reload\nf(2)\n");
-    assert_eq!(printed(&ran).lines().collect::<Vec<_>>(), ["11", "p.kal: unchanged", "12"]);
+    assert_eq!(printed(&ran).lines().collect::<Vec<_>>(), ["11", "p.kal: 1 unchanged", "12"]);
     assert_eq!(refused(&["-i", "-"]), "error: with -i, standard input is for the prompt: name a FILE");
 }
 
@@ -199,7 +199,7 @@ fn help_shows_what_means_something() {
         assert!(run(&["--help"]).out().contains(heading), "{heading}");
     }
     let help = run(&["--help"]);
-    for text in ["init.kal", "kal/history", "takes doubles and returns a double", "141 broken pipe"] {
+    for text in ["init.kal", "kal/history", "must take doubles and return a double", "141 broken pipe"] {
         assert!(help.out().contains(text), "{text}");
     }
 }
