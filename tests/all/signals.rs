@@ -144,7 +144,7 @@ fn a_file_that_is_a_pipe_nobody_writes_to_can_be_left() {
     let folder = Folder::new("signals-fifo");
     let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status();
     assert!(made.expect("every system has it").success());
-    let told = "error: the time was over before the input\n";
+    let told = "error: timed out waiting for input\n";
     for arguments in [&["pipe"][..], &["debug", "pipe"]] {
         let mut command = kal();
         command.args(arguments).args(["--timeout", "100ms"]).current_dir(folder.path());
@@ -169,7 +169,7 @@ fn a_timeout_ends_waiting_for_standard_input() {
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(
             (output.status.code(), &*told),
-            (Some(124), "error: the time was over before the input\n")
+            (Some(124), "error: timed out waiting for input\n")
         );
     }
 }
