@@ -167,10 +167,7 @@ fn a_timeout_ends_waiting_for_standard_input() {
         let output = child.wait_with_output().expect("it ends");
         drop(stdin);
         let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(
-            (output.status.code(), &*told),
-            (Some(124), "error: timed out waiting for input\n")
-        );
+        assert_eq!((output.status.code(), &*told), (Some(124), "error: timed out waiting for input\n"));
     }
 }
 
