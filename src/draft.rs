@@ -21,7 +21,7 @@ use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{Limits, Parser};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -38,6 +38,8 @@ pub(crate) struct Draft<'a> {
     functions: FxHashMap<Name, Arc<Function>>,
     variables: BTreeSet<Name>,
     externs: FxHashMap<Name, u32>,
+    /// Functions whose definition is refused: calls of them follow from that.
+    refused: FxHashSet<Name>,
     /// What would be compiled: definitions and expressions, in the order of
     /// the text, also those that a later definition replaces.
     pub(crate) compiled: Vec<Arc<Function>>,
@@ -101,6 +103,7 @@ impl<'a> Draft<'a> {
             functions: FxHashMap::default(),
             variables: BTreeSet::new(),
             externs: FxHashMap::default(),
+            refused: FxHashSet::default(),
             compiled: Vec::new(),
             items: Vec::new(),
             diagnostics: Vec::new(),
@@ -172,13 +175,10 @@ impl<'a> Draft<'a> {
                 continue;
             }
             let checked = item.map_err(|errors| errors.diagnostics).and_then(|item| {
-                let checked = sema::check(&item, self)?;
+                let checked = sema::check(&item, self);
+                let checked = checked.map_err(|mistakes| self.refuse(&item, parser.runs_on(), mistakes))?;
                 self.lint(&item, parser.runs_on());
                 Ok(checked)
-            });
-            let checked = checked.map_err(|mistakes| match parser.runs_on() {
-                true => self.explain_run_on(mistakes),
-                false => mistakes,
             });
             refused = checked.is_err();
             self.items.extend(checked.as_ref().ok().cloned());
@@ -209,6 +209,18 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Notes an item that the check refuses; returns what to say of it.
+    fn refuse(&mut self, item: &ast::Item, runs_on: bool, mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        if let ast::ItemKind::Definition(prototype, _) = &item.kind {
+            self.refused.insert(prototype.name.name);
+        }
+        if !runs_on {
+            return mistakes;
+        }
+        self.forgive_unused();
+        lint::explain_run_on(mistakes)
+    }
+
     fn lint(&mut self, item: &ast::Item, runs_on: bool) {
         if runs_on {
             self.forgive_unused();
@@ -218,11 +230,6 @@ impl<'a> Draft<'a> {
             self.lints.extend(lint::unused_parameters(item, self.names));
         }
         self.lints.extend(found);
-    }
-
-    fn explain_run_on(&mut self, mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
-        self.forgive_unused();
-        lint::explain_run_on(mistakes)
     }
 
     /// A body that ended too soon may have used its parameters further on.
@@ -263,6 +270,7 @@ impl<'a> Draft<'a> {
             None if self.hosts.get(callee.name).is_some() => None,
             None if self.outer.is_some_and(|outer| outer.function(callee.name).is_some()) => None,
             None if self.externs.contains_key(&callee.name) => None,
+            None if self.refused.contains(&callee.name) => None,
             None => Some(self.never_defined(caller, callee).as_warning()),
         }
     }

@@ -70,7 +70,7 @@ impl Draft<'_> {
                         return Some(fatal);
                     }
                 }
-                None if self.is_of_the_host(callee.name) => {}
+                None if self.is_of_the_host(callee.name) || self.refused.contains(&callee.name) => {}
                 None => return Some(Fatal { caller, callee: *callee, found: None }),
             }
         }

@@ -188,7 +188,7 @@ impl<'t> Parser<'t> {
             }
         }
         if let Some(foreign) = self.foreign().filter(|_| !diagnostics.is_empty()) {
-            let found = foreign.diagnostic(Code::UnknownOperator, self.tokens.source());
+            let found = foreign.diagnostic(Code::UnexpectedToken, self.tokens.source());
             diagnostics.retain(|other| is_before(other, &found));
             diagnostics.push(found);
         }

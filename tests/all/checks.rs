@@ -6,7 +6,9 @@
 //! the programs of the tutorial have no lint.
 
 use crate::binary;
-use kal::diagnostic::Code;
+use kal::diagnostic::draw::{Style, draw};
+use kal::diagnostic::{Code, Diagnostic};
+use kal::source::{Source, Span};
 use std::path::{Path, PathBuf};
 
 fn checked(path: &Path) -> (Vec<String>, Option<i32>) {
@@ -67,5 +69,30 @@ fn labels_say_what_a_place_is() {
         let drawn = String::from_utf8_lossy(&ran.stderr).into_owned();
         let is_empty = |line: &&str| line.trim_end().ends_with("-- here");
         assert_eq!(drawn.lines().find(is_empty), None, "{}", program.display());
+    }
+}
+
+#[test]
+fn runs_of_files_do_not_lint() {
+    let lints = binary::directory("tests/checks").join("lints.kal");
+    let ran = binary::finish(binary::kal().args(["--fuel", "1000"]).arg(lints));
+    assert!(ran.said().iter().all(|line| !line.starts_with("warning[W")), "{}", ran.err());
+}
+
+#[test]
+fn labels_fit_beside_long_lines() {
+    const COLUMNS: usize = 60;
+    let source = Source::new("test.kal", format!("{}wrong", "1 + ".repeat(12)));
+    let end = source.text().len();
+    let place = Span::new(end - 5, end);
+    let drawn = draw(
+        &Diagnostic::error(Code::UnknownVariable, &source, place, "unknown variable `wrong`")
+            .with_note("not declared anywhere in this program"),
+        Style { colour: false, columns: Some(COLUMNS) },
+    );
+    assert!(drawn.contains("not declared anywhere in this program"), "{drawn}");
+    assert!(drawn.contains("1 + wrong"), "{drawn}");
+    for line in drawn.lines().skip(1) {
+        assert!(line.chars().count() <= COLUMNS, "{line}");
     }
 }

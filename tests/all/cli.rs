@@ -77,7 +77,7 @@ fn a_time_that_never_comes_is_no_mistake() {
 
 #[test]
 fn of_many_mistakes_a_hundred_are_drawn_and_the_others_counted() {
-    let text = "+;\n".repeat(150);
+    let text = "-;\n".repeat(150);
     let ran = binary::run_with(&["check", "-"], text.as_bytes());
     let lines = ran.said();
     let drawn = lines.iter().filter(|line| line.starts_with("error[E0103]"));
@@ -384,8 +384,7 @@ fn check_tells_everything_and_runs_nothing() {
             "",
             vec![
                 "error[E0201] 2:10 unknown variable `y`".into(),
-                "error[E0103] 3:4 expected an expression, found `;`".into(),
-                "warning[E0301] 4:1 `f` is called but never defined".into(),
+                "error[E0103] 3:4 expected an expression after `+`, found `;`".into(),
                 "warning[E0301] 5:10 `later` is called but never defined".into(),
             ]
         )

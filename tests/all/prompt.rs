@@ -371,3 +371,19 @@ fn pasted_transcripts_run() {
     assert!(answer.contains("f(x) defined\nf(x)\n    Doc.\n"), "{answer}");
     assert!(answer.ends_with("(f 1)\n"), "{answer}");
 }
+
+#[test]
+fn what_is_probably_not_meant_is_told_once_it_has_run() {
+    let folder = Folder::new("lints");
+    let input = "var x = 1\nif x = 0 then 1 else 2\n1; 2\n(1+2)(3+4)\ndef f(unused) 1 + 1\n1 < 2 < 3\nif x = 0 then y else 2\n";
+    let ran = session(&folder, input);
+    assert_eq!(lines(&ran), ["x = 1", "2", "1", "2", "3", "7", "f(unused) defined", "1"]);
+    let told: Vec<String> = ran.said().into_iter().filter(|line| !line.starts_with("  help")).collect();
+    let expected = [
+        "warning[W0401] 1:4 an assignment as a condition",
+        "warning[W0402] 1:6 a second item on the line, with no `;` before it",
+        "warning[W0405] 1:7 `a < b < c` compares the result of `a < b`, 0 or 1, with `c`",
+        "error[E0201] 1:15 unknown variable `y`",
+    ];
+    assert_eq!(told, expected);
+}

@@ -118,7 +118,8 @@ impl Failure {
         limits: Limits,
     ) -> Diagnostic {
         if let Some((token, operands)) = builder.unknown_operator {
-            return foreign::unknown_operator(tokens.source(), tokens.span(token), operands).0;
+            let (diagnostic, _) = foreign::unknown_operator(tokens.source(), tokens.span(token), operands);
+            return Diagnostic { code: Code::UnexpectedToken, ..diagnostic };
         }
         let (source, place) = (tokens.source(), tokens.span(self.at));
         match self.given_up {
@@ -136,7 +137,7 @@ impl Failure {
         let diagnostic = match open {
             Some(open) if self.is_unclosed(tokens) => {
                 Diagnostic::error(Code::UnclosedParenthesis, source, open, "this `(` is never closed")
-                    .with_note("opened here")
+                    .with_note("no `)` closes it")
                     .with_label(source, place, message)
             }
             _ => {

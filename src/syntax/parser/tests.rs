@@ -130,7 +130,7 @@ fn spans_are_those_of_the_tokens() {
 fn one_mistake_one_diagnostic() {
     use Code::{
         BadAssignment, BadPrecedence, MalformedNumber, ReservedOperator, TooDeep, UnclosedParenthesis,
-        UnexpectedEnd, UnexpectedToken, UnknownCharacter, UnknownOperator, Unsupported,
+        UnexpectedEnd, UnexpectedToken, UnknownCharacter, Unsupported,
     };
     let cases: &[(&str, Code, &str, &str)] = &[
         ("f(1 then", UnexpectedToken, "then", "expected `)` or `,`, found `then`"),
@@ -139,8 +139,8 @@ fn one_mistake_one_diagnostic() {
         ("1 + )", UnexpectedToken, ")", "expected an expression after `+`, found `)`"),
         (")", UnexpectedToken, ")", "this `)` closes nothing"),
         ("1 +\ndef f(x) x", UnexpectedToken, "+", "expected an expression after `+`, found `def`"),
-        ("\"it’s", UnknownOperator, "\"it’s", "there are no strings in Kaleidoscope"),
-        ("x ? ", UnknownOperator, "?", "no binary operator `?` is defined"),
+        ("\"it’s", UnexpectedToken, "\"it’s", "there are no strings in Kaleidoscope"),
+        ("x ? ", UnexpectedToken, "?", "no binary operator `?` is defined"),
         ("def 1", UnexpectedToken, "1", "expected a name, `unary` or `binary`, found `1`"),
         ("def f", UnexpectedEnd, "", "expected `(`, found the end of the input"),
         ("def f(1)", UnexpectedToken, "1", "expected a name or `)`, found `1`"),
