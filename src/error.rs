@@ -201,7 +201,10 @@ impl Teller<'_> {
             return diagnostic;
         }
         let functions = (self.functions)();
-        match self.suggestions.nearest(text, functions.iter().map(|name| self.names.text(*name))) {
+        // A function that misspells a callee hardly means itself.
+        let is_caller = |name: &Name| caller.is_some_and(|caller| caller.name == *name);
+        let others = functions.iter().filter(|name| !is_caller(name));
+        match self.suggestions.nearest(text, others.map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
             None => diagnostic,
         }

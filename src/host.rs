@@ -8,6 +8,7 @@
 //! whose arity is only known from the program's `extern`.
 
 mod foreign;
+pub(crate) mod library;
 pub(crate) mod nesting;
 
 use crate::name::{Name, Names};
@@ -162,6 +163,8 @@ pub struct HostFunction {
     pub callable: Callable,
     /// The instruction that does the same, if there is one.
     pub intrinsic: Option<Intrinsic>,
+    /// What people are told about it, if it belongs to the library.
+    pub(crate) entry: Option<&'static library::Entry>,
 }
 
 /// The host functions that programs may call, by name. Fixed once an engine
@@ -191,12 +194,15 @@ impl HostFunctions {
         }
         table.insert(names.intern("printd"), 1, Callable::Closure(Arc::new(printd)));
         table.insert(names.intern("putchard"), 1, Callable::Closure(Arc::new(putchard)));
+        for (name, function) in &mut table.functions {
+            function.entry = library::Entry::of(names.text(*name));
+        }
         table
     }
 
     /// Adds a function, or replaces the one of that name.
     pub fn insert(&mut self, name: Name, arity: u32, callable: Callable) {
-        self.functions.insert(name, HostFunction { arity, callable, intrinsic: None });
+        self.functions.insert(name, HostFunction { arity, callable, intrinsic: None, entry: None });
     }
 
     /// Lets programs declare and call a function at an address. A function of

@@ -238,6 +238,14 @@ impl Machine {
         }
     }
 
+    /// Whether a bound function is part of the code of another one.
+    pub(crate) fn is_inlined(&self, function: &Arc<Function>) -> bool {
+        match self {
+            Self::Native(instance) => instance.is_inlined(function),
+            Self::Tape(tapes) => tapes.compiled().is_some_and(|instance| instance.is_inlined(function)),
+        }
+    }
+
     /// All that is bound, in no particular order.
     pub(crate) fn all(&self) -> Vec<(State, Arc<Function>)> {
         match self {

@@ -143,7 +143,11 @@ impl Command {
 impl Given {
     /// The texts of `-e`.
     pub(super) fn sources(&self) -> Vec<Source> {
-        self.eval.iter().map(|text| Source::new("<eval>", text)).collect()
+        let name = |index: usize| match self.eval.len() {
+            1 => "<eval>".into(),
+            _ => format!("<eval {}>", index + 1),
+        };
+        self.eval.iter().enumerate().map(|(index, text)| Source::new(name(index), text)).collect()
     }
 
     /// Adds what stands behind the command.

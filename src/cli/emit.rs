@@ -146,7 +146,10 @@ fn input(arguments: &EmitArguments, engine: &Engine) -> Result<Input, String> {
 }
 
 fn missing(name: &str, program: impl Display) -> Problem {
-    format!("{program} defines no function `{name}`").into()
+    let is_operator = crate::syntax::is_operator_in(name, &Names::new());
+    let help =
+        if is_operator { format!("; operators are `unary{name}` and `binary{name}`") } else { String::new() };
+    format!("{program} defines no function `{name}`{help}").into()
 }
 
 fn tokens(

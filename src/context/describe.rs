@@ -21,7 +21,7 @@ pub struct Description {
     pub parameters: Vec<String>,
     /// How it is called, as `fib(n)` or `binary | 5 (a b)`.
     pub signature: String,
-    /// Its text.
+    /// Its text, with the comment after it on its last line.
     pub text: String,
     /// The lines that begin with `##` above it, without the marks.
     pub documentation: Option<String>,
@@ -34,6 +34,8 @@ pub struct Description {
     pub tier: Option<Tier>,
     /// Bytes of instructions of that code.
     pub code_bytes: u64,
+    /// Whether its body is part of the compiled code of another function.
+    pub is_inlined: bool,
     /// What it calls, in the order of the alphabet.
     pub callees: Vec<String>,
     /// What calls it, in the order of the alphabet.
@@ -85,14 +87,18 @@ impl Context {
     }
 
     /// How a function is called, as `fib(n)` or `atan2(x y)`; `None` if there
-    /// is none of that name. The parameters of host functions have no names of
-    /// their own.
+    /// is none of that name. The parameters of the host functions that you add
+    /// have no names of their own.
     pub fn signature(&self, name: &str) -> Option<String> {
         let name = self.engine.names().get(name)?;
         if let Some((_, function)) = self.machine.binding(name) {
             return Some(self.head(&function));
         }
-        let arity = self.engine.hosts().get(name)?.arity as usize;
+        let host = self.engine.hosts().get(name)?;
+        if let Some(entry) = host.entry {
+            return Some(entry.signature());
+        }
+        let arity = host.arity as usize;
         let parameters = match arity {
             0..=3 => ["x", "y", "z"][..arity].join(" "),
             more => (1..=more).map(|number| format!("x{number}")).collect::<Vec<_>>().join(" "),
@@ -121,12 +127,13 @@ impl Context {
             name: text(&name),
             parameters: function.parameters.iter().map(text).collect(),
             signature: self.head(&function),
-            text: function.text().to_owned(),
+            text: function.text().to_owned() + trailing_comment(&function.source, function.span),
             documentation: documentation(&function.source, function.span),
             place: (function.source.name().to_owned(), function.source.position(function.span.start).0),
             state,
             tier: bound.tier(),
             code_bytes: bound.code_bytes(),
+            is_inlined: self.machine.is_inlined(&function),
             callees: self.texts(self.callees_of(&function)),
             callers: Vec::new(),
         })
@@ -179,9 +186,32 @@ fn documentation(source: &Source, span: Span) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
+/// The rest of the line that a definition ends on, blanks before it included,
+/// if that is a comment.
+pub(super) fn trailing_comment(source: &Source, span: Span) -> &str {
+    let rest = source.text().get(span.end as usize..).unwrap_or_default();
+    let line = rest.lines().next().unwrap_or_default();
+    let after = line.trim_start().trim_start_matches(';').trim_start();
+    if after.starts_with('#') { line.trim_end() } else { "" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_comment_after_a_definition_belongs_to_it() {
+        let cases = [
+            ("def f(x) x  # One.\n# Two.", "  # One."),
+            ("def f(x) x; # One.", "; # One."),
+            ("def f(x) x\n# No.", ""),
+            ("def f(x) x; f(1) # No.", ""),
+            ("def f(x) x", ""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(trailing_comment(&Source::new("test", text), Span::new(0, 10)), expected, "{text}");
+        }
+    }
 
     #[test]
     fn documentation_stands_right_above() {

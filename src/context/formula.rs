@@ -69,9 +69,14 @@ impl Context {
     /// [`Error::Invalid`] for what is not one expression, [`Error::Failed`] if
     /// it cannot be compiled, or an interrupt or the deadline comes first.
     pub fn formula(&mut self, text: &str, parameters: &[&str]) -> Result<Formula, Error> {
+        self.formula_of(&Source::new("<formula>", text), parameters)
+    }
+
+    /// The same for a text with the name that errors show.
+    pub(crate) fn formula_of(&mut self, source: &Source, parameters: &[&str]) -> Result<Formula, Error> {
         self.suggestions.refill();
         let limit = self.limit()?;
-        let function = self.read_formula(&Source::new("<formula>", text), parameters);
+        let function = self.read_formula(source, parameters);
         let function = self.begin_item(limit.as_ref()).and(function)?;
         let code = self.machine.formula(&function).map_err(|failure| self.failed(&failure))?;
         Ok(Formula { engine: self.engine.clone(), code, arity: function.arity() })

@@ -11,7 +11,7 @@ use crate::machine::Bound;
 use crate::name::Name;
 use crate::sema::checked::Function;
 use crate::syntax::operator::{BinaryAction, Fixity, Operators, UnaryMeaning};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -74,6 +74,22 @@ pub struct Change {
     pub warnings: Vec<Diagnostic>,
 }
 
+impl Change {
+    /// That a function's name is bound to nothing.
+    pub(crate) fn dropped(name: &str) -> Self {
+        Self { name: name.to_owned(), is_variable: false, is_defined: false, warnings: Vec::new() }
+    }
+}
+
+/// Of several changes of one name the last.
+fn net(mut changes: Vec<Change>) -> Vec<Change> {
+    let mut seen = FxHashSet::default();
+    changes.reverse();
+    changes.retain(|change| seen.insert((change.name.clone(), change.is_variable)));
+    changes.reverse();
+    changes
+}
+
 impl History {
     /// Until what this gives is dropped, all changes are one step: a new one, or
     /// that of the text that is being run.
@@ -124,14 +140,14 @@ impl Context {
     /// text was run belongs to that text, as far as it has been run. Names are
     /// bound to their earlier definitions, operators are read as before. Nothing
     /// is compiled again. Variables keep their values. Gives what changed;
-    /// nothing if there is nothing to undo.
+    /// each name once; nothing if there is nothing to undo.
     pub fn undo(&mut self) -> Vec<Change> {
         let Some(step) = self.history.done.pop_back() else { return Vec::new() };
         let back = |change: &Move| match change {
             Move::Bound { name, before, .. } => self.go_to(*name, before),
             Move::Dropped(name) => self.set_declared(*name, true),
         };
-        let mut changes: Vec<Change> = step.iter().rev().map(back).collect();
+        let mut changes = net(step.iter().rev().map(back).collect());
         changes.reverse();
         self.history.undone.push(step);
         self.history.trim();
@@ -146,7 +162,7 @@ impl Context {
             Move::Bound { name, after, .. } => self.go_to(*name, after),
             Move::Dropped(name) => self.set_declared(*name, false),
         };
-        let changes = step.iter().map(forth).collect();
+        let changes = net(step.iter().map(forth).collect());
         self.history.done.push_back(step);
         self.history.trim();
         self.history.end();

@@ -9,6 +9,7 @@
 //! precedence has changed, is written anew from its tree.
 
 use super::Context;
+use super::describe::trailing_comment;
 use crate::name::{Name, Names};
 use crate::output::format_number;
 use crate::sema::checked::Function;
@@ -255,6 +256,7 @@ impl Writer<'_> {
         } else {
             self.script.push_str(&printer::source(&part.item, self.names, &self.operators));
         }
+        self.script.push_str(trailing_comment(&part.function.source, part.function.span));
         self.script.push('\n');
         self.enter(part);
     }

@@ -380,6 +380,14 @@ impl Bindings {
         inliners.iter().filter_map(function).collect()
     }
 
+    /// Whether a bound function is part of the code of another one.
+    pub(super) fn is_inlined(&self, function: &Arc<Function>) -> bool {
+        let table = self.table.lock();
+        let inliners = table.inliners.get(&function.name).into_iter().flatten();
+        let mut inliners = inliners.filter_map(|name| table.bindings.get(name));
+        inliners.any(|inliner| inliner.definition.inlines(function))
+    }
+
     /// How to make the first code of a function, or with a `tier`, code of it.
     pub(super) fn plan(&self, jit: &Jit, function: &Arc<Function>, tier: Option<Tier>) -> Plan {
         let tier = tier.unwrap_or_else(|| jit.options.tier_up.first(function, jit.options.code.level));

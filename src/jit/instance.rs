@@ -215,6 +215,11 @@ impl Instance {
         self.bindings.get(name).map(|(state, definition)| (state, definition.function().clone()))
     }
 
+    /// Whether a bound function is part of the code of another one.
+    pub fn is_inlined(&self, function: &Arc<Function>) -> bool {
+        self.bindings.is_inlined(function)
+    }
+
     /// All that is bound, in no particular order.
     pub fn all(&self) -> Vec<(State, Arc<Function>)> {
         let all = self.bindings.all();

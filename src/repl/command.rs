@@ -1,20 +1,22 @@
 //! The commands: one table for dispatch, help and completion.
 
 use super::session::{Flow, Session};
-use super::{bench, debug, inspect, plot, session, trace, watch};
+use super::{bench, debug, edit, help, inspect, plot, saved, session, trace, watch};
 use crate::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-/// What stands behind a command's name.
+/// What follows a command's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arguments {
     Nothing,
-    /// A command or a function; may be missing.
+    /// Whatever help knows; may be missing.
     Topic,
     File,
     /// The name of a definition or a variable.
     Name,
+    /// The same; may be missing.
+    AnyName,
     /// Program text, or the name of a definition.
     Code,
     Switch,
@@ -47,18 +49,19 @@ macro_rules! commands {
 
 /// Every command, in the order of the help.
 pub(super) const COMMANDS: &[Command] = commands! {
-    "help" Topic "[NAME]" "these commands, one of them, or a function; also ?NAME" inspect::help;
+    "help" Topic "[NAME]" "this list, or what NAME is: a command, function, operator, keyword; also ?NAME" help::help;
     "quit" Nothing "" "leave; also Ctrl-D" session::quit;
     "load" File "FILE" "run a file" session::load;
     "reload" Nothing "" "run the last file again; only what changed is redefined" session::reload;
     "watch" File "FILE" "load a file now and whenever it is saved" watch::watch;
-    "save" File "FILE" "write the present definitions and variables as a script" session::save;
-    "edit" Name "NAME" "change a definition, or begin one, in $EDITOR" session::edit;
+    "save" File "FILE" "write all definitions and variables as a script" saved::save;
+    "save!" File "FILE" "the same, even if FILE holds something else" saved::save_over;
+    "edit" AnyName "[NAME]" "change a definition, or the last input, in $EDITOR" edit::edit;
     "undo" Nothing "" "bind names as they were before the last change" session::undo;
     "redo" Nothing "" "take the last undo back" session::redo;
     "drop" Name "NAME" "forget a definition, an operator or a variable" session::drop;
-    "list" Nothing "" "all definitions: state, tier, size of the code" inspect::list;
-    "state" Name "NAME" "how far the code of a definition is" inspect::state;
+    "list" Nothing "" "all definitions with their state, all variables with their values" inspect::list;
+    "state" Name "NAME" "whether a definition is compiled, and how large its code is" inspect::state;
     "tokens" Code "TEXT" "the tokens of a definition or a text" inspect::tokens;
     "ast" Code "TEXT" "the syntax tree of a definition or a text" inspect::ast;
     "tape" Code "TEXT" "the interpreter's instructions for a definition or a text" inspect::tape;
@@ -68,11 +71,24 @@ pub(super) const COMMANDS: &[Command] = commands! {
     "bp" Place "[PLACE [if EXPR] | rm N | off N | on N]" "list, set or change breakpoints" debug::breakpoints;
     "time" Code "EXPR" "run once, and show the time to parse, compile and run" bench::time;
     "bench" Code "EXPR" "run many times, and show the median time of a run" bench::bench;
-    "plot" Code "EXPR, VAR = A..B  or  NAME A..B  [--svg FILE]" "draw a curve" plot::plot;
+    "plot" Code "EXPR, … [, VAR = A..B] [--svg FILE]" "draw curves; A..B is -10..10 if it is missing" plot::plot;
     "trace" Switch "on|off" "show what happens to definitions, as it happens" trace::trace;
     "stats" Nothing "" "figures about this session" inspect::stats;
-    "reset" Nothing "" "forget everything" session::reset;
+    "reset" Nothing "" "forget everything but what init.kal defines" session::reset;
 };
+
+/// The commands of one letter; these stay what they are, whatever commands
+/// are added.
+const SHORT: &[(&str, &str)] = &[
+    ("?", "help"),
+    ("e", "edit"),
+    ("h", "help"),
+    ("l", "load"),
+    ("q", "quit"),
+    ("r", "reload"),
+    ("t", "time"),
+    ("u", "undo"),
+];
 
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -109,29 +125,60 @@ impl Command {
         self.arguments == Arguments::Code
     }
 
+    /// The letters that stand for it.
+    pub(super) fn short(&self) -> impl Iterator<Item = &'static str> {
+        SHORT.iter().filter(|(_, name)| *name == self.name).map(|(short, _)| *short)
+    }
+
     fn needs_arguments(&self) -> bool {
-        !matches!(self.arguments, Arguments::Nothing | Arguments::Topic | Arguments::Place)
+        match self.arguments {
+            Arguments::Nothing | Arguments::Topic | Arguments::AnyName | Arguments::Place => false,
+            Arguments::File | Arguments::Name | Arguments::Code | Arguments::Switch => true,
+        }
     }
 }
 
-/// The command and its arguments, if a text is a command: `:name …`, `?name`.
+/// The command and its arguments, if a text is a command: `:name …`, `:name!
+/// …`, `?name`.
 pub(super) fn split(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
     if let Some(topic) = text.strip_prefix('?') {
         return Some(("help", topic.trim()));
     }
     let rest = text.strip_prefix(':')?;
-    let end = rest.find(|character: char| !character.is_ascii_alphabetic()).unwrap_or(rest.len());
-    let is_name = rest.starts_with(|character: char| character.is_ascii_alphabetic());
-    (is_name || rest.is_empty()).then(|| (&rest[..end], rest[end..].trim()))
+    let is_letter = |character: char| character.is_ascii_alphabetic();
+    let mut end = rest.find(|character| !is_letter(character)).unwrap_or(rest.len());
+    end += usize::from(if end == 0 { rest.starts_with('?') } else { rest[end..].starts_with('!') });
+    (end > 0 || rest.is_empty()).then(|| (&rest[..end], rest[end..].trim()))
 }
 
-/// The command that a name or an unambiguous beginning of one stands for.
+/// What to answer to a text that begins as commands do and is none.
+pub(super) fn advice(text: &str) -> Option<String> {
+    let rest = text.trim().strip_prefix(':')?;
+    let spaced = rest.trim_start().split(char::is_whitespace).next().unwrap_or_default();
+    if rest.starts_with('!') {
+        return Some("there is no shell here; :quit leaves, Ctrl-Z suspends".into());
+    }
+    let command = (!spaced.is_empty()).then(|| find(spaced).ok()).flatten();
+    Some(match command {
+        Some(command) => format!("a command has no blank after the colon: `:{}`", command.name),
+        None => "that is no command; `:` lists them".into(),
+    })
+}
+
+/// The command that a name, a short form or an unambiguous beginning of a name
+/// stands for.
 pub(super) fn find(name: &str) -> Result<&'static Command, Trouble> {
+    let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
     if let Some(exact) = COMMANDS.iter().find(|command| command.name == name) {
         return Ok(exact);
     }
-    let matching: Vec<&Command> = COMMANDS.iter().filter(|command| command.name.starts_with(name)).collect();
+    let is_meant = |command: &&Command| match (command.name.strip_suffix('!'), name.strip_suffix('!')) {
+        (Some(long), Some(typed)) => long.starts_with(typed),
+        (None, None) => command.name.starts_with(name),
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    let matching: Vec<&Command> = COMMANDS.iter().filter(is_meant).collect();
     match matching.as_slice() {
         [only] => Ok(only),
         [] => Err(Trouble::Text(unknown(name))),
@@ -152,12 +199,16 @@ fn unknown(name: &str) -> String {
 
 /// Carries out a command.
 pub(super) fn run(session: &mut Session<'_>, name: &str, arguments: &str) -> Result<Flow, Trouble> {
+    if name.is_empty() {
+        help::names(session);
+        return Ok(Flow::Continue);
+    }
     let command = find(name)?;
-    if command.needs_arguments() && arguments.is_empty() && command.name != "trace" {
+    if command.needs_arguments() && arguments.is_empty() {
         return Err(Trouble::usage(command.name));
     }
     if command.arguments == Arguments::Nothing && !arguments.is_empty() {
-        return Err(Trouble::Text(format!(":{} takes nothing behind it", command.name)));
+        return Err(Trouble::Text(format!(":{} takes no arguments", command.name)));
     }
     (command.run)(session, arguments)
 }
@@ -172,6 +223,16 @@ mod tests {
         assert_eq!(find("re").unwrap_err().to_string(), "`:re` could be :reload, :redo, :reset");
         assert_eq!(find("lod").unwrap_err().to_string(), "unknown command `:lod`; did you mean `:load`?");
         assert!(find("xyzzy").is_err());
+        assert_eq!((find("sav").unwrap().name, find("sav!").unwrap().name), ("save", "save!"));
+        assert!(find("load!").is_err());
+    }
+
+    #[test]
+    fn short_forms_have_fixed_meanings() {
+        for (short, name) in SHORT {
+            assert!(COMMANDS.iter().any(|command| command.name == *name), "{name}");
+            assert_eq!(find(short).unwrap().name, *name);
+        }
     }
 
     #[test]
@@ -179,6 +240,10 @@ mod tests {
         assert_eq!(split(" :load a b "), Some(("load", "a b")));
         assert_eq!(split("?fib"), Some(("help", "fib")));
         assert_eq!(split(":"), Some(("", "")));
+        assert_eq!(split(":?"), Some(("?", "")));
+        assert_eq!(split(":? sin"), Some(("?", "sin")));
+        assert_eq!(split(":save! a b"), Some(("save!", "a b")));
+        assert_eq!(split(":!ls"), None);
         assert_eq!(split(": x"), None);
         assert_eq!(split("1 : 2"), None);
     }

@@ -1,6 +1,7 @@
 //! Completion: what the word before the cursor could become.
 
 use super::command::{self, Arguments, COMMANDS};
+use super::manual::TOPICS;
 use super::session::ANS;
 use crate::context::Context;
 use crate::syntax::token::KEYWORDS;
@@ -39,7 +40,7 @@ impl Completion {
             Arguments::Code if before.contains("--svg ") => self.files.complete_path(line, pos)?,
             Arguments::Code => (start, words(context, word)),
             Arguments::Topic => (start, topics(context, word)),
-            Arguments::Name | Arguments::Place => (start, definitions(context, word)),
+            Arguments::Name | Arguments::AnyName | Arguments::Place => (start, definitions(context, word)),
             Arguments::Switch => (start, fixed(word, &["on", "off"])),
             Arguments::Nothing => (pos, Vec::new()),
         })
@@ -73,8 +74,12 @@ fn pair(display: impl Into<String>, replacement: impl Into<String>) -> Pair {
 fn commands(typed: &str) -> Vec<Pair> {
     let matching = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
     let replacement = |command: &command::Command| match command.arguments {
-        Arguments::Nothing | Arguments::Topic | Arguments::Place => command.name.to_owned(),
-        _ => format!("{} ", command.name),
+        Arguments::Nothing | Arguments::Topic | Arguments::AnyName | Arguments::Place => {
+            command.name.to_owned()
+        }
+        Arguments::File | Arguments::Name | Arguments::Code | Arguments::Switch => {
+            format!("{} ", command.name)
+        }
     };
     matching.map(|command| pair(format!(":{}", command.name), replacement(command))).collect()
 }
@@ -101,6 +106,8 @@ fn topics(context: &Context, word: &str) -> Vec<Pair> {
         functions(context, word).map(|(name, signature)| pair(signature, name)).collect();
     let commands = COMMANDS.iter().map(|command| command.name).filter(|name| name.starts_with(word));
     pairs.extend(commands.map(|name| pair(format!(":{name}"), name)));
+    let others = TOPICS.iter().map(|(name, _)| *name).chain(KEYWORDS.iter().map(|(_, keyword)| *keyword));
+    pairs.extend(others.filter(|name| name.starts_with(word)).map(|name| pair(name, name)));
     pairs
 }
 

@@ -1,9 +1,13 @@
-//! Curves: samples of a function, the part of the plane that shows them, and
+//! Curves: samples of functions, the part of the plane that shows them, and
 //! their picture in characters.
+
+use super::palette::{self, paint};
 
 /// A function sampled at evenly spaced places.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
+    /// The expression.
+    pub(super) label: String,
     /// Where it is sampled, first and last.
     pub(super) domain: (f64, f64),
     /// The values; those that are no finite number are gaps.
@@ -23,7 +27,8 @@ impl Curve {
         let margin = (high - low) * 0.5;
         let is_flattened = high > low && highest - lowest > 8.0 * (high - low);
         let (low, high) = if is_flattened { (low - margin, high + margin) } else { (lowest, highest) };
-        if high > low {
+        // A few units in the last place are noise, not a shape.
+        if high - low > low.abs().max(high.abs()) * 1e-14 {
             return Some((low, high));
         }
         let room = if low == 0.0 { 1.0 } else { low.abs() * 0.5 };
@@ -38,8 +43,28 @@ impl Curve {
     }
 }
 
+/// The expressions of curves, as a title.
+pub(super) fn labels(curves: &[Curve]) -> String {
+    let labels: Vec<&str> = curves.iter().map(|curve| curve.label.as_str()).collect();
+    labels.join(", ")
+}
+
+/// The values that a picture of several curves shows.
+pub(super) fn range(curves: &[Curve]) -> Option<(f64, f64)> {
+    let ranges = curves.iter().filter_map(Curve::range);
+    ranges.reduce(|(low, high), (lower, higher)| (low.min(lower), high.max(higher))).map(snapped)
+}
+
+/// Round numbers between two limits, about `count` of them, and their texts.
+pub(super) fn labelled_ticks(limits: (f64, f64), count: usize) -> Vec<(f64, String)> {
+    let marks = ticks(limits, count);
+    let step = marks.windows(2).map(|pair| pair[1] - pair[0]).next();
+    let text = |mark: &f64| (*mark, tick_text(*mark, step.unwrap_or(*mark)));
+    marks.iter().map(text).collect()
+}
+
 /// Round numbers between two limits, about `count` of them.
-pub(super) fn ticks((low, high): (f64, f64), count: usize) -> Vec<f64> {
+fn ticks((low, high): (f64, f64), count: usize) -> Vec<f64> {
     let rough = (high - low) / count.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| *step >= rough);
@@ -53,43 +78,65 @@ pub(super) fn ticks((low, high): (f64, f64), count: usize) -> Vec<f64> {
 }
 
 /// The limits, moved outwards to round numbers that are near.
-pub(super) fn snapped((low, high): (f64, f64)) -> (f64, f64) {
+fn snapped((low, high): (f64, f64)) -> (f64, f64) {
     let near = (high - low) / 20.0;
     let marks = ticks((low - near, high + near), 5);
     let beyond = |mark: Option<&f64>| mark.copied().filter(|mark| *mark < low || *mark > high);
     (beyond(marks.first()).unwrap_or(low), beyond(marks.last()).unwrap_or(high))
 }
 
-/// A tick's text, without the digits that rounding has left.
-pub(super) fn tick_text(value: f64) -> String {
-    let text = format!("{value:.4e}");
+/// A tick's text: the digits that distinguish it from others a step away.
+fn tick_text(value: f64, step: f64) -> String {
+    let magnitude = |number: f64| (number.abs().log10() + 1e-9).floor();
+    let digits = (magnitude(value) - magnitude(step)).clamp(0.0, 17.0);
+    let text = format!("{value:.*e}", digits as usize);
     let rounded: f64 = text.parse().unwrap_or(value);
     crate::output::format_number(rounded)
 }
 
-/// The curve in Braille characters, with axes, `width` columns wide.
-pub(super) fn draw(curve: &Curve, width: usize) -> Option<String> {
-    let range = snapped(curve.range()?);
+/// The curves in Braille characters, with axes, `width` columns wide. Several
+/// are told apart by colours, or without them by dashes.
+pub(super) fn draw(curves: &[Curve], width: usize, has_color: bool) -> Option<String> {
+    let range = range(curves)?;
+    let domain = curves.first()?.domain;
     let rows = (width / 5).clamp(8, 20);
-    let marks = ticks(range, rows / 3);
-    let labels: Vec<(usize, String)> =
-        marks.iter().map(|mark| (row(*mark, range, rows), tick_text(*mark))).collect();
+    let labels: Vec<(usize, String)> = labelled_ticks(range, rows / 3)
+        .into_iter()
+        .map(|(mark, text)| (row(mark, range, rows), text))
+        .collect();
     let margin = labels.iter().map(|(_, label)| label.chars().count()).max().unwrap_or_default();
     let columns = width.saturating_sub(margin + 3).max(10);
     let mut canvas = Canvas::new(columns, rows);
-    canvas.curve(curve, range);
+    for (number, curve) in curves.iter().enumerate() {
+        canvas.curve(curve, range, Pen { number, is_dashed: !has_color, drawn: 0.0 });
+    }
+    let colors = (has_color && curves.len() > 1).then_some(palette::CURVES);
     let zero = (range.0 < 0.0 && range.1 > 0.0).then(|| row(0.0, range, rows));
     let mut picture = String::new();
     for line in 0..rows {
         let label = labels.iter().find(|(at, _)| *at == line).map_or("", |(_, label)| label);
         let axis = if label.is_empty() { '│' } else { '┤' };
         picture += &format!("{label:>margin$} {axis}");
-        picture.push_str(&canvas.line(line, if zero == Some(line) { '┈' } else { ' ' }));
+        let empty = if zero == Some(line) { '┈' } else { ' ' };
+        picture.push_str(&canvas.line(line, empty, colors));
         picture.truncate(picture.trim_end().len());
         picture.push('\n');
     }
-    picture.push_str(&foot(curve.domain, margin, columns));
+    picture.push_str(&foot(domain, margin, columns));
+    if curves.len() > 1 {
+        picture += &format!("\n{:>margin$}  {}", "", legend(curves, colors));
+    }
     Some(picture)
+}
+
+/// Which curve looks like what.
+fn legend(curves: &[Curve], colors: Option<&[&str]>) -> String {
+    let entry = |(number, curve): (usize, &Curve)| match colors {
+        Some(colors) => paint(colors[number % colors.len()], &format!("── {}", curve.label)),
+        None => format!("{} {}", ["──", "╌╌", "┈┈"][number.min(2)], curve.label),
+    };
+    let entries: Vec<String> = curves.iter().enumerate().map(entry).collect();
+    entries.join("   ")
 }
 
 /// The character row that shows a value; 0 is the top.
@@ -103,9 +150,9 @@ fn foot(domain: (f64, f64), margin: usize, columns: usize) -> String {
     let (from, to) = domain;
     let mut axis: Vec<char> = vec!['─'; columns];
     let mut labels: Vec<char> = vec![' '; columns];
-    for mark in ticks(domain, columns / 12) {
+    for (mark, text) in labelled_ticks(domain, columns / 12) {
         let at = ((mark - from) / (to - from) * (columns - 1) as f64).round() as usize;
-        let text: Vec<char> = tick_text(mark).chars().collect();
+        let text: Vec<char> = text.chars().collect();
         let start = at.saturating_sub(text.len() / 2).min(columns.saturating_sub(text.len()));
         let room = start.saturating_sub(1)..(start + text.len() + 1).min(columns);
         if labels[room].iter().all(|character| *character == ' ') {
@@ -121,15 +168,41 @@ fn foot(domain: (f64, f64), margin: usize, columns: usize) -> String {
 struct Canvas {
     columns: usize,
     rows: usize,
+    /// The dots of each character.
     cells: Vec<u8>,
+    /// The curve that was drawn there last.
+    owners: Vec<usize>,
+}
+
+/// What a curve is drawn with.
+#[derive(Clone, Copy)]
+struct Pen {
+    /// The number of the curve.
+    number: usize,
+    /// Whether curves after the first have gaps.
+    is_dashed: bool,
+    /// The length of what it has drawn, in dots.
+    drawn: f64,
+}
+
+impl Pen {
+    /// Whether it leaves a mark after so many more dots.
+    fn marks(self, more: f64) -> bool {
+        let (dash, gap) = match self.number {
+            1 if self.is_dashed => (7.0, 7.0),
+            2.. if self.is_dashed => (2.0, 4.0),
+            _ => return true,
+        };
+        (self.drawn + more) % (dash + gap) < dash
+    }
 }
 
 impl Canvas {
     fn new(columns: usize, rows: usize) -> Self {
-        Self { columns, rows, cells: vec![0; columns * rows] }
+        Self { columns, rows, cells: vec![0; columns * rows], owners: vec![0; columns * rows] }
     }
 
-    fn curve(&mut self, curve: &Curve, (low, high): (f64, f64)) {
+    fn curve(&mut self, curve: &Curve, (low, high): (f64, f64), mut pen: Pen) {
         let (width, height) = ((self.columns * 2 - 1) as f64, (self.rows * 4 - 1) as f64);
         let last = (curve.values.len().max(2) - 1) as f64;
         let mut before: Option<(f64, f64)> = None;
@@ -141,22 +214,26 @@ impl Canvas {
                 let from = before.unwrap_or(to);
                 // From one edge to the other in one step is a pole, not a line.
                 let is_pole = from.1.min(to.1) < 0.0 && from.1.max(to.1) > height;
-                self.line_between(if is_pole { to } else { from }, to);
+                let from = if is_pole { to } else { from };
+                self.line_between(from, to, pen);
+                pen.drawn += length(from, to);
             }
             before = here;
         }
     }
 
-    fn line_between(&mut self, from: (f64, f64), to: (f64, f64)) {
+    fn line_between(&mut self, from: (f64, f64), to: (f64, f64), pen: Pen) {
         let most = (self.rows * 4) as f64;
         let steps = (to.1 - from.1).abs().max((to.0 - from.0).abs()).clamp(1.0, 4.0 * most).ceil();
         for step in 0..=steps as usize {
             let share = step as f64 / steps;
-            self.dot(from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share);
+            if pen.marks(length(from, to) * share) {
+                self.dot(from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share, pen.number);
+            }
         }
     }
 
-    fn dot(&mut self, x: f64, y: f64) {
+    fn dot(&mut self, x: f64, y: f64, owner: usize) {
         /// The bit of each dot of a Braille character, by line and column.
         const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
         let (x, y) = (x.round(), y.round());
@@ -165,18 +242,31 @@ impl Canvas {
         }
         let (x, y) = (x as usize, y as usize);
         if x < self.columns * 2 && y < self.rows * 4 {
-            self.cells[y / 4 * self.columns + x / 2] |= BITS[y % 4][x % 2];
+            let cell = y / 4 * self.columns + x / 2;
+            self.cells[cell] |= BITS[y % 4][x % 2];
+            self.owners[cell] = owner;
         }
     }
 
-    fn line(&self, row: usize, empty: char) -> String {
-        let cells = &self.cells[row * self.columns..(row + 1) * self.columns];
-        let character = |cell: &u8| match cell {
-            0 => empty,
-            dots => char::from_u32(0x2800 + u32::from(*dots)).unwrap_or(empty),
+    fn line(&self, row: usize, empty: char, colors: Option<&[&str]>) -> String {
+        let cells = row * self.columns..(row + 1) * self.columns;
+        let character = |cell: usize| match (self.cells[cell], colors) {
+            (0, _) => empty.to_string(),
+            (dots, None) => braille(dots).to_string(),
+            (dots, Some(colors)) => {
+                paint(colors[self.owners[cell] % colors.len()], &braille(dots).to_string())
+            }
         };
-        cells.iter().map(character).collect()
+        cells.map(character).collect()
     }
+}
+
+fn length(from: (f64, f64), to: (f64, f64)) -> f64 {
+    (to.0 - from.0).hypot(to.1 - from.1)
+}
+
+fn braille(dots: u8) -> char {
+    char::from_u32(0x2800 + u32::from(dots)).unwrap_or(' ')
 }
 
 #[cfg(test)]
@@ -187,15 +277,48 @@ mod tests {
     fn ticks_are_round_and_within() {
         assert_eq!(ticks((-1.0, 1.0), 4), [-1.0, -0.5, 0.0, 0.5, 1.0]);
         assert_eq!(ticks((0.0, 6.2), 6), [0.0, 2.0, 4.0, 6.0]);
-        assert_eq!(tick_text(0.1 + 0.2), "0.3");
+        assert_eq!(tick_text(0.1 + 0.2, 0.1), "0.3");
+        assert_eq!(tick_text(2e20, 5e19), "200000000000000000000");
         assert!(ticks((1.0, 1.0), 4).is_empty());
         assert!(ticks((f64::NAN, 1.0), 4).is_empty());
     }
 
     #[test]
+    fn ticks_differ_where_the_range_is_tiny_beside_the_offset() {
+        for (low, high) in [(5.0, 5.0 + 1e-9), (1e6, 1e6 + 0.01), (-7.0, -7.0 + 3e-12)] {
+            let texts: Vec<String> =
+                labelled_ticks((low, high), 5).into_iter().map(|(_, text)| text).collect();
+            let values: Vec<f64> = texts.iter().map(|text| text.parse().unwrap()).collect();
+            assert!(texts.len() > 2 && values.is_sorted_by(|one, next| one < next), "{texts:?}");
+            assert!(values.iter().all(|value| *value >= low && *value <= high), "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn several_curves_are_told_apart() {
+        let curve = |label: &str, slope: f64| Curve {
+            label: label.into(),
+            domain: (0.0, 1.0),
+            values: (0..400).map(|index| f64::from(index) * slope).collect(),
+        };
+        let (one, two) = (curve("up", 1.0), curve("down", -1.0));
+        let dots = |picture: &str| picture.chars().filter(|letter| ('⠀'..='⣿').contains(letter)).count();
+        let plain = draw(&[one.clone(), two.clone()], 80, false).unwrap();
+        assert!(plain.ends_with("── up   ╌╌ down"), "{plain}");
+        let half = plain.lines().count() / 2;
+        let part = |lines: Vec<&str>| dots(&lines.concat());
+        let (upper, lower) = (plain.lines().take(half).collect(), plain.lines().skip(half).collect());
+        assert!(part(upper) > part(lower) * 5 / 4, "{plain}");
+        let colored = draw(&[one, two], 80, true).unwrap();
+        for color in &palette::CURVES[..2] {
+            assert!(colored.matches(color).count() > 30, "{colored}");
+        }
+    }
+
+    #[test]
     fn a_line_goes_from_corner_to_corner() {
-        let curve = Curve { domain: (0.0, 1.0), values: vec![0.0, 0.5, 1.0] };
-        let picture = draw(&curve, 40).unwrap();
+        let curve = Curve { label: String::new(), domain: (0.0, 1.0), values: vec![0.0, 0.5, 1.0] };
+        let picture = draw(&[curve], 40, false).unwrap();
         let lines: Vec<&str> = picture.lines().collect();
         assert_eq!(lines.len(), 8 + 2);
         assert!(lines[0].starts_with("  1 ┤"), "{picture}");
@@ -206,15 +329,15 @@ mod tests {
     #[test]
     fn poles_do_not_flatten_the_rest() {
         let values = (0..1000).map(|index| (f64::from(index) * 0.01).tan()).collect();
-        let (low, high) = Curve { domain: (0.0, 10.0), values }.range().unwrap();
+        let (low, high) = Curve { label: String::new(), domain: (0.0, 10.0), values }.range().unwrap();
         assert!(low > -50.0 && high < 50.0, "{low} {high}");
     }
 
     #[test]
     fn what_has_no_finite_value_has_no_picture() {
-        let curve = Curve { domain: (0.0, 1.0), values: vec![f64::NAN, f64::INFINITY] };
-        assert!(draw(&curve, 80).is_none());
-        let constant = Curve { domain: (0.0, 1.0), values: vec![5.0; 10] };
-        assert!(draw(&constant, 80).is_some());
+        let curve = Curve { label: String::new(), domain: (0.0, 1.0), values: vec![f64::NAN, f64::INFINITY] };
+        assert!(draw(&[curve], 80, false).is_none());
+        let constant = Curve { label: String::new(), domain: (0.0, 1.0), values: vec![5.0; 10] };
+        assert!(draw(&[constant], 80, false).is_some());
     }
 }

@@ -1,8 +1,10 @@
-//! What a name behind a command denotes: a definition, an operator, a variable,
-//! or a function of the host.
+//! What a name after a command denotes: a definition, an operator, a variable,
+//! or something that is built in.
 
 use super::command::Trouble;
+use super::manual::{Entry, Kind};
 use crate::context::Context;
+use crate::diagnostic::suggest::nearest;
 use crate::output::format_number;
 
 /// Something that has a name. The name of an operator's function is as
@@ -12,40 +14,66 @@ pub(super) enum Denotation {
     /// A definition of the program, an operator's among them.
     Definition(String),
     Variable(String),
+    /// A function that is built in.
     Host(String),
+    /// An operator that is built in, or a keyword.
+    Manual(&'static Entry),
 }
 
 impl Denotation {
     /// What a name denotes; a definition, if a variable has the same name.
     /// Operators may be given as `|`, `binary |` or `binary | 15 (a b)`.
+    ///
+    /// # Errors
+    /// If it denotes nothing, or several operators.
     pub(super) fn of(context: &Context, text: &str) -> Result<Self, Trouble> {
         let text = text.trim();
-        if context.state(text).is_some() {
-            return Ok(Self::Definition(text.to_owned()));
+        match <[Self; 1]>::try_from(Self::all(context, text)) {
+            Ok([only]) => Ok(only),
+            Err(none) if none.is_empty() => Err(undefined(context, text)),
+            Err(several) => {
+                let names: Vec<String> = several.iter().map(Self::name).collect();
+                Err(Trouble::Text(format!("`{text}` could be {}", names.join(" or "))))
+            }
         }
-        if context.is_function(text) {
-            return Ok(Self::Host(text.to_owned()));
-        }
-        if context.variable(text).is_ok() {
-            return Ok(Self::Variable(text.to_owned()));
-        }
-        Self::operator(context, text)
     }
 
-    fn operator(context: &Context, text: &str) -> Result<Self, Trouble> {
-        let mut words = text.split([' ', '(']).filter(|word| !word.is_empty());
-        let (first, second) = (words.next().unwrap_or_default(), words.next());
-        let candidates = match (first, second) {
-            ("unary" | "binary", Some(operator)) => vec![format!("{first}{operator}")],
-            (operator, None) => vec![format!("unary{operator}"), format!("binary{operator}")],
-            _ => Vec::new(),
+    /// All that a text may denote: more than one if operators before and
+    /// between operands have the same name.
+    pub(super) fn all(context: &Context, text: &str) -> Vec<Self> {
+        let text = text.trim();
+        if context.state(text).is_some() {
+            return vec![Self::Definition(text.to_owned())];
+        }
+        if context.is_function(text) {
+            return vec![Self::Host(text.to_owned())];
+        }
+        if context.variable(text).is_ok() {
+            return vec![Self::Variable(text.to_owned())];
+        }
+        let (kinds, name) = operator(text);
+        let keywords = Entry::all(text).filter(|entry| entry.kind == Kind::Keyword).map(Self::Manual);
+        keywords.chain(kinds.iter().filter_map(|kind| Self::operator(context, *kind, name))).collect()
+    }
+
+    /// What an operator means: the program's definition hides the built-in one.
+    fn operator(context: &Context, kind: Kind, name: &str) -> Option<Self> {
+        let full = match kind {
+            Kind::Unary => format!("unary{name}"),
+            Kind::Binary => format!("binary{name}"),
+            Kind::Keyword => return None,
         };
-        let defined: Vec<String> =
-            candidates.into_iter().filter(|name| context.state(name).is_some()).collect();
-        match <[String; 1]>::try_from(defined) {
-            Ok([only]) => Ok(Self::Definition(only)),
-            Err(none) if none.is_empty() => Err(Trouble::Text(format!("`{text}` is not defined"))),
-            Err(several) => Err(Trouble::Text(format!("`{text}` could be {}", several.join(", ")))),
+        if context.state(&full).is_some() {
+            return Some(Self::Definition(full));
+        }
+        Entry::all(name).find(|entry| entry.kind == kind).map(Self::Manual)
+    }
+
+    /// The name, which denotes nothing else.
+    fn name(&self) -> String {
+        match self {
+            Self::Definition(name) | Self::Variable(name) | Self::Host(name) => name.clone(),
+            Self::Manual(entry) => entry.full_name(),
         }
     }
 
@@ -57,9 +85,49 @@ impl Denotation {
                 let value = context.variable(name).map(format_number).unwrap_or_default();
                 format!("{name} = {value}, a variable")
             }
-            Self::Host(name) => format!("{name} is a function of the host"),
+            Self::Host(name) => format!("`{name}` is built in"),
+            Self::Manual(Entry { kind: Kind::Keyword, name, .. }) => format!("`{name}` is a keyword"),
+            Self::Manual(entry) => format!("`{}` is built in", entry.name),
         }
     }
+}
+
+/// The kinds of operators that a text may mean, and the operator's name.
+fn operator(text: &str) -> (&'static [Kind], &str) {
+    let mut words = text.split([' ', '(']).filter(|word| !word.is_empty());
+    let joined = |kind: &str| text.strip_prefix(kind).filter(|name| is_punctuation(name));
+    match (words.next().unwrap_or_default(), words.next()) {
+        ("unary", Some(operator)) => (&[Kind::Unary], operator),
+        ("binary", Some(operator)) => (&[Kind::Binary], operator),
+        (operator, None) => match (joined("unary"), joined("binary")) {
+            (Some(name), _) => (&[Kind::Unary], name),
+            (None, Some(name)) => (&[Kind::Binary], name),
+            (None, None) => (&[Kind::Unary, Kind::Binary], operator),
+        },
+        _ => (&[], ""),
+    }
+}
+
+/// Whether a text is the name of an operator's function, as `unary~` or
+/// `binary ~`: it ends with the operator, and is complete.
+pub(super) fn is_operator_name(text: &str) -> bool {
+    let rest = text.strip_prefix("unary").or_else(|| text.strip_prefix("binary"));
+    let operator = rest.map(str::trim).filter(|rest| is_punctuation(rest));
+    operator
+        .is_some_and(|operator| !operator.contains(|letter: char| letter.is_alphanumeric() || letter == '('))
+}
+
+/// Whether a text begins as operators do, and names do not.
+fn is_punctuation(text: &str) -> bool {
+    text.starts_with(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter.is_whitespace()))
+}
+
+fn undefined(context: &Context, text: &str) -> Trouble {
+    let names: Vec<String> = context.function_names().into_iter().chain(context.variable_names()).collect();
+    Trouble::Text(match nearest(text, names.iter().map(String::as_str)) {
+        Some(near) => format!("`{text}` is not defined; did you mean `{near}`?"),
+        None => format!("`{text}` is not defined"),
+    })
 }
 
 #[cfg(test)]
@@ -82,9 +150,25 @@ mod tests {
         assert_eq!(of("f").unwrap(), definition("f"));
         assert_eq!(of("v").unwrap(), Denotation::Variable("v".into()));
         assert_eq!(of("sin").unwrap(), Denotation::Host("sin".into()));
-        assert_eq!(of("~").unwrap_err().to_string(), "`~` could be unary~, binary~");
-        for text in ["", "g", "+", "binary", "binary +", "f(x)"] {
+        for text in ["unary~", "unary ~", "unary ~ (x)"] {
+            assert_eq!(of(text).unwrap(), definition("unary~"), "{text}");
+        }
+        for (text, name, kind) in
+            [("+", "+", Kind::Binary), ("binary +", "+", Kind::Binary), ("for", "for", Kind::Keyword)]
+        {
+            let found = of(text).unwrap();
+            assert!(
+                matches!(&found, Denotation::Manual(entry) if entry.name == name && entry.kind == kind),
+                "{text}: {found:?}"
+            );
+        }
+        assert_eq!(of("~").unwrap_err().to_string(), "`~` could be unary~ or binary~");
+        assert_eq!(of("-").unwrap_err().to_string(), "`-` could be unary- or binary-");
+        for text in ["", "zzz", "unary +", "f(x)", "?"] {
             assert_eq!(of(text).unwrap_err().to_string(), format!("`{text}` is not defined"));
         }
+        context.eval("def scaled(x) x").unwrap();
+        let near = Denotation::of(&context, "scald").unwrap_err();
+        assert_eq!(near.to_string(), "`scald` is not defined; did you mean `scaled`?");
     }
 }

@@ -1,13 +1,14 @@
 //! Sessions at a terminal, with rustyline.
 
 use super::completer::Completion;
+use super::edit::in_editor;
 use super::highlighter::Highlight;
 use super::history_file::{self, HistoryFile};
 use super::input::Grammar;
 use super::keys::{self, Keys};
 use super::palette::{FAINT, PROMPT as PROMPT_COLOR, paint};
 use super::recall::Recall;
-use super::session::{Flow, Session, in_editor};
+use super::session::{Flow, Session};
 use super::{PROMPT, ReplArguments, hinter, input, margin, places, watch};
 use crate::cli::Exit;
 use parking_lot::Mutex;

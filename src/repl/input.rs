@@ -1,6 +1,6 @@
 //! What was typed or pasted, and whether it is complete.
 
-use super::{CONTINUATION, PROMPT, command};
+use super::{CONTINUATION, PROMPT, command, denotation};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::source::Source;
@@ -54,6 +54,7 @@ fn is_unfinished(text: &str, is_incomplete: impl Fn(&Source) -> bool) -> bool {
         Some((name, arguments)) => {
             command::find(name).is_ok_and(command::Command::takes_code)
                 && arguments.contains(|character: char| character.is_alphanumeric() || character == '(')
+                && !denotation::is_operator_name(arguments)
                 && is_incomplete(&Source::new("", arguments))
         }
         None => {

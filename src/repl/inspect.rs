@@ -1,102 +1,33 @@
-//! The commands that show: help, definitions, stages of the compiler, figures.
+//! The commands that show: definitions, stages of the compiler, figures.
 
-use super::command::{self, COMMANDS, Trouble};
+use super::command::Trouble;
 use super::denotation::Denotation;
-use super::session::Session;
+use super::session::{ANS, Session};
 use crate::context::{Description, Stage};
-use crate::diagnostic::visible::{visible_lines, visible_text};
-use crate::{State, Tier};
+use crate::output::format_number;
+use crate::{Mode, State, Tier};
 
-pub(super) fn help(session: &mut Session<'_>, topic: &str) -> Result<(), Trouble> {
-    if topic.is_empty() {
-        session.screen.line(&overview());
-        return Ok(());
-    }
-    if let Some(name) = topic.strip_prefix(':') {
-        let command = command::find(name)?;
-        session.screen.line(&format!("{}\n    {}", head(command).trim_end(), command.help));
-        return Ok(());
-    }
-    let denoted = match Denotation::of(session.context, topic) {
-        Err(_) if command::find(topic).is_ok() => return help(session, &format!(":{topic}")),
-        denoted => denoted?,
-    };
-    let text = match &denoted {
-        Denotation::Definition(name) => described(session, name),
-        Denotation::Host(name) => host_function(session, name),
-        Denotation::Variable(name) => Some(variable(session, name)),
-    };
-    session.screen.line(&text.unwrap_or_default());
-    Ok(())
-}
-
-fn overview() -> String {
-    let width = COMMANDS.iter().map(|command| head(command).len()).filter(|width| *width < 24).max();
-    let width = width.unwrap_or_default();
-    let mut text = String::from("Type an expression, a definition, or a command:\n");
-    for command in COMMANDS {
-        let head = head(command);
-        if head.len() > width {
-            text += &format!("  {head}\n  {:width$}  {}\n", "", command.help);
-        } else {
-            text += &format!("  {head:width$}  {}\n", command.help);
-        }
-    }
-    text.push_str("The beginning of a name will do. `ans` is the last value.\n");
-    text.push_str("An empty line ends an unfinished input, Ctrl-C cancels it.");
-    text
-}
-
-fn head(command: &command::Command) -> String {
-    format!(":{} {}", command.name, command.usage)
-}
-
-/// All about a definition.
-fn described(session: &Session<'_>, name: &str) -> Option<String> {
-    let known = session.context.describe(name)?;
-    let mut text = known.signature.clone();
-    for line in known.documentation.iter().flat_map(|documentation| documentation.lines()) {
-        text += &format!("\n    {}", visible_lines(line));
-    }
-    for line in known.text.lines() {
-        text += &format!("\n  {}", session.faint(&visible_lines(line)));
-    }
-    text += &format!("\n{:<10} {}", "state", state_of(session, &known));
-    for (what, names) in [("calls", &known.callees), ("called by", &known.callers)] {
-        if !names.is_empty() {
-            text += &format!("\n{what:<10} {}", names.join(", "));
-        }
-    }
-    let (source, line) = &known.place;
-    if !source.starts_with('<') {
-        text += &format!("\n{:<10} {}:{line}", "from", visible_text(source));
-    }
-    Some(text)
-}
-
-fn variable(session: &Session<'_>, name: &str) -> String {
-    let line = Denotation::Variable(name.to_owned()).line(session.context);
-    match session.context.users(name).as_slice() {
-        [] => line,
-        users => format!("{line}\n{:<10} {}", "used by", users.join(", ")),
-    }
-}
-
-fn host_function(session: &Session<'_>, name: &str) -> Option<String> {
-    let signature = session.context.signature(name)?;
-    Some(format!("{signature}\n    a function of the host"))
-}
-
-/// The state, and once there is code its tier and size.
-fn state_of(session: &Session<'_>, known: &Description) -> String {
+/// Whether it is compiled, and once it is at which level and how large.
+pub(super) fn state_of(session: &Session<'_>, known: &Description) -> String {
+    let engine = session.context.engine();
     let size = || bytes(known.code_bytes);
     match (known.state, known.tier) {
-        (State::Materialized, Some(Tier::Quick)) => format!("materialized, quick, {}", size()),
+        (State::Materialized, Some(Tier::Quick)) => format!("compiled (quick), {}", size()),
         (State::Materialized, Some(Tier::Full)) => {
-            format!("materialized, full {:?}, {}", session.context.engine().level(), size())
+            format!("compiled (-O{}), {}", engine.level() as u8, size())
         }
-        (State::Materialized, None) => "materialized, tape".into(),
-        (other, _) => other.text().to_owned(),
+        (State::Materialized, None) => "interpreted".into(),
+        (State::Materializing, _) => "being compiled".into(),
+        (State::NotDefined | State::Pending, _) if known.is_inlined => "inlined".into(),
+        (State::NotDefined | State::Pending, _) => waiting(engine.mode()).into(),
+    }
+}
+
+/// The state of what has not been needed yet.
+fn waiting(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Lazy | Mode::Eager => "not compiled yet",
+        Mode::Interpret | Mode::Tiered => "not called yet",
     }
 }
 
@@ -106,7 +37,9 @@ fn bytes(count: u64) -> String {
 
 pub(super) fn list(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
     let all = session.context.definitions();
-    if all.is_empty() {
+    let mut variables = session.context.variable_names();
+    variables.retain(|name| name != ANS);
+    if all.is_empty() && variables.is_empty() {
         session.screen.line("nothing is defined");
         return Ok(());
     }
@@ -114,11 +47,26 @@ pub(super) fn list(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
     for known in &all {
         session.screen.line(&format!("{:width$}  {}", known.signature, state_of(session, known)));
     }
-    let ready = all.iter().filter(|known| known.state == State::Materialized);
-    let (materialized, size) = (ready.clone().count(), ready.map(|known| known.code_bytes).sum());
-    let total = format!("{} defined, {materialized} materialized, {}", all.len(), bytes(size));
-    session.screen.line(&session.faint(&total));
+    for name in &variables {
+        let value = session.context.variable(name)?;
+        session.screen.line(&format!("{name} = {}", format_number(value)));
+    }
+    let mut counts = Vec::new();
+    if !all.is_empty() {
+        let compiled = all.iter().filter(|known| known.tier.is_some()).count();
+        let size = bytes(all.iter().map(|known| known.code_bytes).sum());
+        counts.push(format!("{} ({compiled} compiled, {size})", counted(all.len(), "definition")));
+    }
+    if !variables.is_empty() {
+        counts.push(counted(variables.len(), "variable"));
+    }
+    session.screen.line(&session.faint(&counts.join(", ")));
     Ok(())
+}
+
+/// `1 variable`, `2 variables`
+pub(super) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 pub(super) fn state(session: &mut Session<'_>, name: &str) -> Result<(), Trouble> {
@@ -126,7 +74,7 @@ pub(super) fn state(session: &mut Session<'_>, name: &str) -> Result<(), Trouble
     let line = denoted.line(session.context);
     let known = match &denoted {
         Denotation::Definition(name) => session.context.describe(name),
-        Denotation::Variable(_) | Denotation::Host(_) => None,
+        Denotation::Variable(_) | Denotation::Host(_) | Denotation::Manual(_) => None,
     };
     session
         .screen
@@ -155,9 +103,16 @@ pub(super) fn asm(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> 
 }
 
 fn listing(session: &mut Session<'_>, stage: Stage, text: &str) -> Result<(), Trouble> {
-    let text = match Denotation::of(session.context, text) {
-        Ok(Denotation::Definition(name)) => name,
-        Ok(Denotation::Variable(_) | Denotation::Host(_)) | Err(_) => text.to_owned(),
+    let text = match Denotation::all(session.context, text).as_slice() {
+        // Any token has a listing as a token.
+        _ if stage == Stage::Tokens && session.context.state(text).is_none() => text.to_owned(),
+        [Denotation::Definition(name)] => name.clone(),
+        [built_in @ Denotation::Manual(_)] => {
+            let line = built_in.line(session.context);
+            return Err(Trouble::Text(format!("{line}; only definitions and expressions are listed")));
+        }
+        [] | [Denotation::Variable(_) | Denotation::Host(_)] => text.to_owned(),
+        [_, _, ..] => return Denotation::of(session.context, text).map(drop),
     };
     let listing = session.context.listing(stage, &text)?;
     session.screen.line(&listing);
@@ -166,10 +121,14 @@ fn listing(session: &mut Session<'_>, stage: Stage, text: &str) -> Result<(), Tr
 
 pub(super) fn stats(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
     let stats = session.context.stats();
+    let (unused, used) = match session.context.engine().mode() {
+        Mode::Lazy | Mode::Eager => ("  not compiled yet", "  compiled"),
+        Mode::Interpret | Mode::Tiered => ("  not called yet", "  called"),
+    };
     let counts = [
         ("definitions", stats.defined),
-        ("  pending", stats.pending),
-        ("  materialized", stats.materialized),
+        (unused, stats.pending),
+        (used, stats.materialized),
         ("redefinitions", stats.redefined),
         ("functions compiled", stats.ir_generated),
         ("expressions compiled", stats.expressions),
@@ -177,16 +136,16 @@ pub(super) fn stats(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
         ("bytes of code", stats.code_bytes),
     ];
     for (what, count) in counts {
-        session.screen.line(&format!("{what:<21} {count:>10}"));
+        session.screen.line(&format!("{what:<22} {count:>10}"));
     }
     let times = [
         ("parse", stats.parse_ms),
         ("compile, all workers", stats.compile_ms),
-        ("  waited for", stats.wait_ms),
+        ("wait for compiled code", stats.wait_ms),
         ("run", stats.run_ms),
     ];
     for (what, time) in times {
-        session.screen.line(&format!("{what:<21} {time:>10.3} ms"));
+        session.screen.line(&format!("{what:<22} {time:>10.3} ms"));
     }
     Ok(())
 }

@@ -11,6 +11,8 @@ pub(super) const FAINT: &str = "\x1b[2m";
 pub(super) const MATCH: &str = "\x1b[1;4m";
 pub(super) const MISMATCH: &str = "\x1b[1;31m";
 pub(super) const COMMAND: &str = "\x1b[34m";
+/// Curves of a plot, in turn.
+pub(super) const CURVES: &[&str] = &["\x1b[34m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[36m", "\x1b[31m"];
 const OFF: &str = "\x1b[0m";
 
 /// A text in a colour.

@@ -1,69 +1,138 @@
-//! `:plot`: a function of one variable as a curve.
+//! `:plot`: functions of one variable as curves.
 
 use super::command::Trouble;
 use super::curve::{self, Curve};
 use super::file::{self, write_atomically};
 use super::session::Session;
 use super::svg;
+use crate::context::Context;
+use crate::diagnostic::Code;
 use crate::error::Error;
+use crate::source::Source;
+use std::path::Path;
+
+/// The variable and its limits if none are given.
+const VARIABLE: &str = "x";
+const LIMITS: (&str, &str) = ("-10", "10");
 
 /// What is to be plotted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Request<'a> {
-    expression: String,
-    variable: &'a str,
-    from: &'a str,
-    to: &'a str,
+    expressions: Vec<&'a str>,
+    variable: Option<&'a str>,
+    limits: (&'a str, &'a str),
     svg: Option<&'a str>,
 }
 
 pub(super) fn plot(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
-    let request = Request::parse(text).ok_or_else(|| Trouble::usage("plot"))?;
-    let domain = (number(session, request.from)?, number(session, request.to)?);
+    let request = Request::parse(text, &|name| takes_one(session.context, name));
+    let request = request.ok_or_else(|| Trouble::usage("plot"))?;
+    let domain = (number(session, request.limits.0)?, number(session, request.limits.1)?);
     let width = domain.1 - domain.0;
     if !(width.is_finite() && width > 0.0) {
         return Err(Trouble::Text("the plot's limits must be two numbers, the lower one first".into()));
     }
+    let variable = variable(session, &request)?;
     let samples = if request.svg.is_some() { 2000 } else { session.width * 8 };
-    let curve = sample(session, &request, domain, samples)?;
-    let nothing = || format!("{} has no finite value there", request.expression);
+    let mut curves = Vec::new();
+    for expression in &request.expressions {
+        let is_function = takes_one(session.context, expression);
+        let label = if is_function { format!("{expression}({variable})") } else { (*expression).to_owned() };
+        let mut curve = Curve { label, domain, values: vec![0.0; samples] };
+        sample(session, &mut curve, &variable)?;
+        curves.push(curve);
+    }
+    let nothing = || format!("{} has no finite value there", curve::labels(&curves));
     match request.svg {
         Some(argument) => {
             let path = file::path(argument);
-            let picture = svg::picture(&curve, &request.expression, request.variable).ok_or_else(nothing)?;
-            write_atomically(&path, picture.as_bytes())
-                .map_err(|error| Trouble::File { path: path.clone(), error })?;
+            let picture = svg::picture(&curves, &variable).ok_or_else(nothing)?;
+            write(&path, &picture)?;
             session.screen.line(&format!("{}: drawn", file::shown(&path)));
         }
-        None => session.screen.line(&curve::draw(&curve, session.width).ok_or_else(nothing)?),
+        None => {
+            let has_color = session.reporter.colors().stdout;
+            let picture = curve::draw(&curves, session.width, has_color).ok_or_else(nothing)?;
+            session.screen.line(&picture);
+        }
     }
     Ok(())
 }
 
-/// The value of a limit.
-fn number(session: &mut Session<'_>, text: &str) -> Result<f64, Error> {
-    session.context.formula(text, &[])?.call(session.context, &[])
+/// Whether a text is the name of a function of one argument.
+fn takes_one(context: &Context, text: &str) -> bool {
+    let parameters = context.signature(text).and_then(|signature| {
+        let (_, parameters) = signature.split_once('(')?;
+        Some(parameters.trim_end_matches(')').split_whitespace().count())
+    });
+    parameters == Some(1) && crate::syntax::is_identifier(text)
 }
 
-fn sample(
-    session: &mut Session<'_>,
-    request: &Request<'_>,
-    domain: (f64, f64),
-    count: usize,
-) -> Result<Curve, Error> {
-    let formula = session.context.formula(&request.expression, &[request.variable])?;
-    let mut curve = Curve { domain, values: vec![0.0; count] };
+/// The variable of the request, or the only name in it that nothing declares.
+fn variable(session: &mut Session<'_>, request: &Request<'_>) -> Result<String, Trouble> {
+    if let Some(variable) = request.variable {
+        return Ok(variable.to_owned());
+    }
+    let mut unknown = Vec::new();
+    for expression in &request.expressions {
+        if !takes_one(session.context, expression) {
+            unknown.extend(unknown_names(session.context, expression));
+        }
+    }
+    unknown.sort();
+    unknown.dedup();
+    match unknown.as_slice() {
+        [] => Ok(VARIABLE.into()),
+        [only] => Ok(only.clone()),
+        [first, ..] => {
+            let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
+            let names = names.join(", ");
+            Err(Trouble::Text(format!(
+                "several unknown variables: {names}; choose one, as in `{first} = 0..1`"
+            )))
+        }
+    }
+}
+
+/// The names in an expression that are no variables of the context.
+fn unknown_names(context: &mut Context, expression: &str) -> Vec<String> {
+    let Err(error) = context.formula_of(&Source::new("<input>", expression), &[]) else { return Vec::new() };
+    let diagnostics = error.diagnostics().iter();
+    let unknown = diagnostics.filter(|diagnostic| diagnostic.code == Code::UnknownVariable);
+    unknown
+        .filter_map(|diagnostic| Some(expression.get(diagnostic.labels.first()?.span.range())?.to_owned()))
+        .collect()
+}
+
+/// The value of a limit.
+fn number(session: &mut Session<'_>, text: &str) -> Result<f64, Error> {
+    session.context.formula_of(&Source::new("<input>", text), &[])?.call(session.context, &[])
+}
+
+fn sample(session: &mut Session<'_>, curve: &mut Curve, variable: &str) -> Result<(), Error> {
+    let source = Source::new("<input>", curve.label.as_str());
+    let formula = session.context.formula_of(&source, &[variable])?;
     let places: Vec<f64> = curve.places().collect();
     for (value, place) in curve.values.iter_mut().zip(places) {
         *value = formula.call(session.context, &[place])?;
     }
-    Ok(curve)
+    Ok(())
+}
+
+/// Writes a picture, over nothing but a picture.
+fn write(path: &Path, picture: &str) -> Result<(), Trouble> {
+    let held = if path.is_file() { std::fs::read(path).unwrap_or_default() } else { Vec::new() };
+    if !(held.is_empty() || held.starts_with(b"<svg")) {
+        return Err(Trouble::Text(format!("{} is not a picture, and stays as it is", file::shown(path))));
+    }
+    write_atomically(path, picture.as_bytes()).map_err(|error| Trouble::File { path: path.to_owned(), error })
 }
 
 impl<'a> Request<'a> {
-    /// Reads `EXPR, VAR = A..B` or `NAME A..B`, and `--svg FILE` behind or
-    /// before it.
-    fn parse(text: &'a str) -> Option<Self> {
+    /// Reads `EXPR, …, VAR = A..B`, where the variable may be missing, and so
+    /// may all behind the expressions; `NAME A..B`; and `--svg FILE` after or
+    /// before it. `is_function` knows the functions of one argument.
+    fn parse(text: &'a str, is_function: &dyn Fn(&str) -> bool) -> Option<Self> {
         let (text, svg) = match text.split_once("--svg") {
             Some((before, after)) if before.trim().is_empty() => {
                 let (file, rest) = after.trim().split_once(char::is_whitespace)?;
@@ -72,55 +141,71 @@ impl<'a> Request<'a> {
             Some((before, file)) => (before, Some(file.trim())),
             None => (text, None),
         };
-        if svg.is_some_and(str::is_empty) {
+        let mut expressions = separated(text);
+        let (mut variable, mut limits) = (None, LIMITS);
+        if let Some((before, to)) = expressions.last()?.rsplit_once("..") {
+            expressions.pop();
+            let from = match (before.split_once('='), before.trim().split_once(char::is_whitespace)) {
+                (Some((name, from)), _) if crate::syntax::is_identifier(name.trim()) => {
+                    variable = Some(name.trim());
+                    from
+                }
+                (_, Some((name, from))) if is_function(name) => {
+                    expressions.push(name);
+                    from
+                }
+                _ => before,
+            };
+            limits = (from.trim(), to.trim());
+        }
+        let is_missing = |text: &str| text.is_empty();
+        if expressions.is_empty()
+            || expressions.iter().copied().any(is_missing)
+            || svg.is_some_and(is_missing)
+        {
             return None;
         }
-        let (before, to) = text.rsplit_once("..")?;
-        let request = Self::with_variable(before).or_else(|| Self::with_name(before));
-        let (expression, variable, from) = request?;
-        let (from, to) = (from.trim(), to.trim());
-        let is_complete = !from.is_empty() && !to.is_empty() && !expression.trim().is_empty();
-        is_complete.then_some(Self { expression, variable, from, to, svg })
+        if is_missing(limits.0) || is_missing(limits.1) {
+            return None;
+        }
+        Some(Self { expressions, variable, limits, svg })
     }
+}
 
-    /// `EXPR, VAR = A`
-    fn with_variable(text: &'a str) -> Option<(String, &'a str, &'a str)> {
-        let (expression, assignment) = text.rsplit_once(',')?;
-        let (variable, from) = assignment.split_once('=')?;
-        let variable = variable.trim();
-        crate::syntax::is_identifier(variable).then(|| (expression.trim().to_owned(), variable, from))
-    }
-
-    /// `NAME A`
-    fn with_name(text: &'a str) -> Option<(String, &'a str, &'a str)> {
-        let (name, from) = text.trim().split_once(char::is_whitespace)?;
-        crate::syntax::is_identifier(name).then(|| (format!("{name}(x)"), "x", from))
-    }
+/// The parts of a text between the commas that are in no parentheses.
+fn separated(text: &str) -> Vec<&str> {
+    let mut depth = 0_i32;
+    let is_comma = |character: char| {
+        depth += i32::from(character == '(') - i32::from(character == ')');
+        character == ',' && depth == 0
+    };
+    text.split(is_comma).map(str::trim).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parts(text: &str) -> Option<(String, String, String, String, Option<String>)> {
-        let request = Request::parse(text)?;
-        let text = |part: &str| part.to_owned();
-        let Request { expression, variable, from, to, svg } = request;
-        Some((expression, text(variable), text(from), text(to), svg.map(text)))
+    fn parse(text: &str) -> Option<Request<'_>> {
+        Request::parse(text, &|name| name == "sin" || name == "cos")
     }
 
     #[test]
     fn requests_are_read() {
-        let some = |expression: &str, variable: &str, from: &str, to: &str, svg: Option<&str>| {
-            let text = |part: &str| part.to_owned();
-            Some((text(expression), text(variable), text(from), text(to), svg.map(text)))
+        let some = |expressions: &[&'static str], variable, limits, svg| {
+            Some(Request { expressions: expressions.to_vec(), variable, limits, svg })
         };
-        assert_eq!(parts("sin 0..6.28"), some("sin(x)", "x", "0", "6.28", None));
-        assert_eq!(parts("f(t, 2), t = -1 .. 2*3"), some("f(t, 2)", "t", "-1", "2*3", None));
-        assert_eq!(parts("sin 0..1 --svg a b.svg"), some("sin(x)", "x", "0", "1", Some("a b.svg")));
-        assert_eq!(parts("--svg a.svg sin 0..1"), some("sin(x)", "x", "0", "1", Some("a.svg")));
-        for wrong in ["", "sin", "sin 0", "sin ..1", "0..1", "sin 0..", "x, = 0..1", "sin 0..1 --svg"] {
-            assert_eq!(parts(wrong), None, "{wrong}");
+        assert_eq!(parse("sin"), some(&["sin"], None, LIMITS, None));
+        assert_eq!(parse("sin 0..6.28"), some(&["sin"], None, ("0", "6.28"), None));
+        assert_eq!(parse("sin, cos"), some(&["sin", "cos"], None, LIMITS, None));
+        assert_eq!(parse("sin, cos 0..1"), some(&["sin", "cos"], None, ("0", "1"), None));
+        assert_eq!(parse("sin(x), 0..6"), some(&["sin(x)"], None, ("0", "6"), None));
+        assert_eq!(parse("sin(x), a + 1..6"), some(&["sin(x)"], None, ("a + 1", "6"), None));
+        assert_eq!(parse("f(t, 2), t = -1 .. 2*3"), some(&["f(t, 2)"], Some("t"), ("-1", "2*3"), None));
+        assert_eq!(parse("sin 0..1 --svg a b.svg"), some(&["sin"], None, ("0", "1"), Some("a b.svg")));
+        assert_eq!(parse("--svg a.svg sin 0..1"), some(&["sin"], None, ("0", "1"), Some("a.svg")));
+        for wrong in ["", "sin,", "sin ..1", "0..1", "sin 0..", "x, = ..1", "sin 0..1 --svg", "--svg a.svg"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::command::{self, Trouble};
 use super::denotation::Denotation;
-use super::file::{self, write_atomically};
+use super::edit::Draft;
+use super::file;
 use super::input;
 use super::palette::{FAINT, paint};
 use super::places;
@@ -11,7 +12,7 @@ use super::watch::Watches;
 use crate::cli::Exit;
 use crate::cli::report::Reporter;
 use crate::cli::run::read;
-use crate::context::{Change, Context, Outcome, literal};
+use crate::context::{Change, Context, Outcome};
 use crate::diagnostic::Code;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -19,7 +20,6 @@ use crate::source::Source;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::mpsc::Sender;
 
 /// The variable that holds the last value.
@@ -57,6 +57,12 @@ pub(super) struct Session<'c> {
     loaded: Option<PathBuf>,
     /// The number of failures so far.
     failures: usize,
+    /// The program text that was typed last.
+    pub(super) last_input: Option<String>,
+    /// What the editor gave back and failed.
+    pub(super) draft: Option<Draft>,
+    /// Whether the user's own file is run, first and after `:reset`.
+    runs_init: bool,
     is_out_of_time: bool,
     /// Whether prompts and inputs are printed, too.
     pub(super) is_transcript: bool,
@@ -73,10 +79,10 @@ pub(super) struct Tally {
 
 /// What is said about definitions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Feedback {
+pub(super) enum Feedback {
     /// A line for each.
     Each,
-    /// Nothing: who asked counts them.
+    /// Nothing: the caller counts them.
     Count,
 }
 
@@ -98,6 +104,9 @@ impl<'c> Session<'c> {
             width,
             loaded: None,
             failures: 0,
+            last_input: None,
+            draft: None,
+            runs_init: false,
             is_out_of_time: false,
             is_transcript: false,
         };
@@ -112,13 +121,10 @@ impl<'c> Session<'c> {
         self.screen.line(&self.faint(&line));
     }
 
-    /// Runs the user's own file, if there is one.
+    /// Runs the user's own file, if there is one: now, and after `:reset`.
     pub(super) fn run_init(&mut self) {
-        let Some(path) = places::init().filter(|path| path.exists()) else { return };
-        match read(&path) {
-            Ok(source) => _ = self.run(&source, Feedback::Count),
-            Err(message) => self.problem(&message),
-        }
+        self.runs_init = true;
+        let _ = self.init();
         let _ = self.screen.settle();
     }
 
@@ -127,6 +133,17 @@ impl<'c> Session<'c> {
         self.failures += usize::from(exit != Exit::Fine);
         self.loaded = file.map(Path::to_owned);
         let _ = self.screen.settle();
+    }
+
+    fn init(&mut self) -> Option<Tally> {
+        let path = places::init().filter(|path| self.runs_init && path.exists())?;
+        match read(&path) {
+            Ok(source) => Some(self.run(&source, Feedback::Count)),
+            Err(message) => {
+                self.problem(&message);
+                None
+            }
+        }
     }
 
     /// What is changed from now on can be undone.
@@ -190,28 +207,63 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Runs an input if all of it is correct: a mistake changes nothing.
-    fn program(&mut self, text: &str) -> Flow {
-        let source = Source::new("<input>", text);
-        match self.context.mistakes(&source) {
-            mistakes if mistakes.is_empty() => self.run_with_lints(&source),
-            mistakes => self.error(&Error::Invalid(mistakes)),
+    /// Runs a text if all of it is correct: a mistake changes nothing. Returns
+    /// whether nothing failed.
+    pub(super) fn run_checked(&mut self, source: &Source) -> bool {
+        match self.context.mistakes(source) {
+            mistakes if mistakes.is_empty() => self.run_with_lints(source),
+            mistakes => {
+                self.error(&Error::Invalid(mistakes));
+                false
+            }
         }
+    }
+
+    fn program(&mut self, text: &str) -> Flow {
+        if let Some(advice) = self.advice(text) {
+            self.screen.line(&advice);
+            return Flow::Continue;
+        }
+        if !text.trim().is_empty() {
+            self.last_input = Some(text.to_owned());
+        }
+        self.run_checked(&Source::new("<input>", text));
         Flow::Continue
     }
 
-    /// Runs an input, and warns of what is probably not meant in it.
-    fn run_with_lints(&mut self, source: &Source) {
+    /// Runs a text, and warns of what is probably not meant in it.
+    fn run_with_lints(&mut self, source: &Source) -> bool {
         let lints = self.context.lints(source);
-        if self.run(source, Feedback::Each).failed == 0 && !lints.is_empty() {
+        let is_fine = self.run(source, Feedback::Each).failed == 0;
+        if is_fine && !lints.is_empty() {
             let _ = self.screen.settle();
             self.reporter.diagnostics(&lints);
         }
+        is_fine
+    }
+
+    /// What to answer to the words that leave or explain other prompts, and to
+    /// what looks like a command, unless it means something to the program.
+    fn advice(&self, text: &str) -> Option<String> {
+        let text = text.trim();
+        if text.starts_with(':') {
+            return command::advice(text).filter(|_| self.context.state("unary:").is_none());
+        }
+        let word = text.trim_end_matches(';').trim_end();
+        let word = word.strip_suffix("()").unwrap_or(word);
+        let advice = match word {
+            "help" => "type :help for the commands, ?NAME for help on a name",
+            "quit" | "exit" => "type :quit or Ctrl-D to leave",
+            _ => return None,
+        };
+        let is_known = self.context.variable(word).is_ok()
+            || self.context.function_names().iter().any(|name| name == word);
+        (!is_known).then(|| advice.to_owned())
     }
 
     /// Runs a text; with [`Feedback::Count`], what is defined already as the
     /// text says stays as it is.
-    fn run(&mut self, source: &Source, feedback: Feedback) -> Tally {
+    pub(super) fn run(&mut self, source: &Source, feedback: Feedback) -> Tally {
         let mut tally = Tally::default();
         let (screen, reporter) = (self.screen.clone(), &mut *self.reporter);
         let mut each = |context: &mut Context, outcome: Result<Outcome, Error>| {
@@ -279,10 +331,7 @@ impl<'c> Session<'c> {
             self.screen.line(nothing);
         }
         for change in changes {
-            let signature = self.context.signature(&change.name).filter(|_| !change.is_variable);
-            let what = signature.filter(|_| change.is_defined).unwrap_or_else(|| change.name.clone());
-            let became = if change.is_defined { "restored" } else { "dropped" };
-            self.screen.line(&format!("{what} {became}"));
+            self.screen.line(&changed(self.context, change));
             for warning in &change.warnings {
                 let _ = self.screen.settle();
                 self.reporter.diagnostic(warning);
@@ -350,6 +399,24 @@ fn tell(
     }
 }
 
+/// `fib(n) restored`, `fib dropped`, or that what was hidden means again what
+/// is built in.
+fn changed(context: &Context, change: &Change) -> String {
+    let name = &change.name;
+    if change.is_variable {
+        return format!("{name} {}", if change.is_defined { "restored" } else { "dropped" });
+    }
+    if change.is_defined {
+        let signature = context.signature(name);
+        return format!("{} restored", signature.as_ref().unwrap_or(name));
+    }
+    match Denotation::of(context, name) {
+        Ok(Denotation::Host(name)) => format!("`{name}` is built in again"),
+        Ok(Denotation::Manual(entry)) => format!("`{}` is built in again", entry.name),
+        Ok(Denotation::Definition(_) | Denotation::Variable(_)) | Err(_) => format!("{name} dropped"),
+    }
+}
+
 /// `fib(n) defined`, `fib(n) redefined, 3 callers affected`.
 fn defined(context: &Context, name: &str, redefined: bool) -> String {
     let signature = context.signature(name).unwrap_or_else(|| name.to_owned());
@@ -380,69 +447,6 @@ pub(super) fn reload(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> 
     session.load(&path).map(|_| ())
 }
 
-pub(super) fn save(session: &mut Session<'_>, argument: &str) -> Result<(), Trouble> {
-    let path = file::path(argument);
-    let script = session.context.script(&[ANS]);
-    match write_atomically(&path, script.as_bytes()) {
-        Ok(()) => {
-            let count = session.context.definitions().len();
-            let what = if count == 1 { "definition" } else { "definitions" };
-            session.screen.line(&format!("{}: {count} {what} saved", file::shown(&path)));
-            Ok(())
-        }
-        Err(error) => Err(Trouble::File { path, error }),
-    }
-}
-
-pub(super) fn edit(session: &mut Session<'_>, name: &str) -> Result<(), Trouble> {
-    let before = editable(session.context, name);
-    let after = in_editor(&before)?;
-    if after == before {
-        session.screen.line("unchanged");
-    } else {
-        session.run(&Source::new("<edit>", after), Feedback::Each);
-    }
-    Ok(())
-}
-
-/// The text that defines what a name denotes, or the beginning of one.
-fn editable(context: &Context, name: &str) -> String {
-    let known = match Denotation::of(context, name) {
-        Ok(Denotation::Definition(name)) => context.describe(&name),
-        Ok(Denotation::Variable(name)) => {
-            let value = context.variable(&name).map(literal);
-            return format!("var {name} = {}\n", value.unwrap_or_default());
-        }
-        Ok(Denotation::Host(_)) | Err(_) => None,
-    };
-    let Some(known) = known else { return format!("def {name}()\n") };
-    let lines = known.documentation.iter().flat_map(|documentation| documentation.lines());
-    let documentation: String = lines.map(|line| format!("## {line}\n")).collect();
-    documentation + &known.text + "\n"
-}
-
-/// Lets the user change a text in the editor of their choice.
-pub(super) fn in_editor(text: &str) -> Result<String, Trouble> {
-    let path = std::env::temp_dir().join(format!("kal-edit-{}.kal", std::process::id()));
-    let result = edit_file(&path, text);
-    let _ = std::fs::remove_file(&path);
-    result
-}
-
-fn edit_file(path: &Path, text: &str) -> Result<String, Trouble> {
-    let wrong = |error| Trouble::File { path: path.to_owned(), error };
-    let variable = |name| std::env::var(name).ok().filter(|editor: &String| !editor.trim().is_empty());
-    let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".into());
-    std::fs::write(path, text).map_err(wrong)?;
-    // As git does it: the variable is a shell command, the file its argument.
-    let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path).status();
-    match status {
-        Ok(status) if status.success() => std::fs::read_to_string(path).map_err(wrong),
-        Ok(status) => Err(Trouble::Text(format!("the editor `{editor}` failed: {status}"))),
-        Err(error) => Err(Trouble::Text(format!("the editor `{editor}` cannot be started: {error}"))),
-    }
-}
-
 pub(super) fn undo(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
     let changes = session.context.undo();
     session.changes(&changes, "nothing to undo");
@@ -463,19 +467,21 @@ pub(super) fn drop(session: &mut Session<'_>, name: &str) -> Result<(), Trouble>
             session.screen.line(&format!("{name} dropped"));
             return Ok(());
         }
-        Denotation::Host(name) => {
-            return Err(Trouble::Text(format!(
-                "`{name}` is a function of the host, which cannot be dropped"
-            )));
+        built_in @ (Denotation::Host(_) | Denotation::Manual(_)) => {
+            let line = built_in.line(session.context);
+            return Err(Trouble::Text(format!("{line} and cannot be dropped")));
         }
     };
     let callers = session.context.callers(&name);
     session.context.drop_function(&name)?;
     let left: Vec<String> = callers.into_iter().filter(|caller| *caller != name).collect();
     match left.as_slice() {
-        [] => session.screen.line(&format!("{name} dropped")),
+        [] => {
+            let change = Change::dropped(&name);
+            session.screen.line(&changed(session.context, &change));
+        }
         _ if session.context.is_function(&name) => {
-            session.screen.line(&format!("{name} dropped; {} will call the host's", left.join(", ")));
+            session.screen.line(&format!("{name} dropped; {} will call the built-in one", left.join(", ")));
         }
         callers => session.screen.line(&format!("{name} dropped; {} will fail", callers.join(", "))),
     }
@@ -486,7 +492,15 @@ pub(super) fn reset(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
     session.context.reset();
     session.watches.clear();
     session.loaded = None;
+    session.draft = None;
     session.declare_ans();
-    session.screen.line("everything is forgotten");
+    // What the user's own file does is no step that could be undone.
+    session.context.keep_history(0);
+    let again = session.init();
+    session.begin_history();
+    session.screen.line(&match again {
+        Some(tally) => format!("everything is forgotten; init.kal ran again: {}", tally.text()),
+        None => "everything is forgotten".into(),
+    });
     Ok(())
 }

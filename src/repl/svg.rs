@@ -1,6 +1,6 @@
-//! A curve as a picture file that browsers show.
+//! Curves as a picture file that browsers show.
 
-use super::curve::{Curve, snapped, tick_text, ticks};
+use super::curve::{Curve, labelled_ticks, labels, range};
 use std::fmt::Write;
 
 const WIDTH: f64 = 860.0;
@@ -8,21 +8,36 @@ const HEIGHT: f64 = 500.0;
 /// The part that shows the curve: left, top, right, bottom.
 const FRAME: (f64, f64, f64, f64) = (70.0, 50.0, 830.0, 450.0);
 
-/// The picture of a curve under a title; `None` if there is nothing to see.
-pub(super) fn picture(curve: &Curve, title: &str, axis: &str) -> Option<String> {
-    let range = snapped(curve.range()?);
+/// Half the width of a curve's stroke, rounded up: so much of it is shown
+/// outside the frame where the curve touches it.
+const STROKE: f64 = 2.0;
+
+/// The colours of curves, in turn: on a light page, on a dark one.
+const COLORS: [(&str, &str); 6] = [
+    ("#0b66c3", "#5aa9ff"),
+    ("#c2410c", "#fb923c"),
+    ("#15803d", "#4ade80"),
+    ("#7e22ce", "#c084fc"),
+    ("#0e7490", "#22d3ee"),
+    ("#b91c1c", "#f87171"),
+];
+
+/// The picture of curves; `None` if there is nothing to see.
+pub(super) fn picture(curves: &[Curve], axis: &str) -> Option<String> {
+    let range = range(curves)?;
+    let domain = curves.first()?.domain;
     let (left, top, right, bottom) = FRAME;
-    let x = |place: f64| left + (place - curve.domain.0) / (curve.domain.1 - curve.domain.0) * (right - left);
+    let x = |place: f64| left + (place - domain.0) / (domain.1 - domain.0) * (right - left);
     let y = |value: f64| bottom - (value - range.0) / (range.1 - range.0) * (bottom - top);
-    let mut svg = head(title);
-    for tick in ticks(curve.domain, 8) {
-        let (at, text) = (x(tick), tick_text(tick));
+    let mut svg = head(&labels(curves));
+    for (tick, text) in labelled_ticks(domain, 8) {
+        let at = x(tick);
         line(&mut svg, tick == 0.0, (at, top), (at, bottom));
         let _ =
             writeln!(svg, r#"<text x="{at:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#, bottom + 20.0);
     }
-    for tick in ticks(range, 6) {
-        let (at, text) = (y(tick), tick_text(tick));
+    for (tick, text) in labelled_ticks(range, 6) {
+        let at = y(tick);
         line(&mut svg, tick == 0.0, (left, at), (right, at));
         let _ = writeln!(
             svg,
@@ -38,16 +53,52 @@ pub(super) fn picture(curve: &Curve, title: &str, axis: &str) -> Option<String> 
         bottom + 40.0,
         escaped(axis)
     );
-    let _ =
-        writeln!(svg, r#"<path clip-path="url(#frame)" class="curve" d="{}"/>"#, path(curve, range, x, y));
+    for (number, curve) in curves.iter().enumerate() {
+        let (class, path) = (class(number), path(curve, range, x, y));
+        let _ = writeln!(svg, r#"<path clip-path="url(#frame)" class="{class}" d="{path}"/>"#);
+    }
+    if curves.len() > 1 {
+        legend(&mut svg, curves);
+    }
     svg.push_str("</svg>\n");
     Some(svg)
+}
+
+/// The classes of a curve; the first has the colour that is usual.
+fn class(number: usize) -> String {
+    match number % COLORS.len() {
+        0 => "curve".into(),
+        other => format!("curve c{other}"),
+    }
+}
+
+/// Which curve has which colour, below the axis.
+fn legend(svg: &mut String, curves: &[Curve]) {
+    let (mut at, y) = (FRAME.0, FRAME.3 + 40.0);
+    for (number, curve) in curves.iter().enumerate() {
+        let (line, end, text) = (y - 4.0, at + 24.0, at + 30.0);
+        let label = escaped(&curve.label);
+        let _ =
+            writeln!(svg, r#"<path class="{}" d="M{at:.1} {line:.1}L{end:.1} {line:.1}"/>"#, class(number));
+        let _ = writeln!(svg, r#"<text x="{text:.1}" y="{y:.1}">{label}</text>"#);
+        at = text + 24.0 + 8.0 * curve.label.chars().count() as f64;
+    }
+}
+
+/// Rules for the colours of the curves after the first.
+fn colors(of: impl Fn(&(&'static str, &'static str)) -> &'static str) -> String {
+    let rule = |(number, color)| format!("path.c{number} {{ stroke: {} }}\n", of(color));
+    COLORS.iter().enumerate().skip(1).map(rule).collect()
 }
 
 fn head(title: &str) -> String {
     let title = escaped(title);
     let (left, top, right, bottom) = FRAME;
-    let (width, height, middle) = (right - left, bottom - top, f64::midpoint(left, right));
+    let (clip_left, clip_top) = (left - STROKE, top - STROKE);
+    let (width, height) = (right - left + 2.0 * STROKE, bottom - top + 2.0 * STROKE);
+    let middle = f64::midpoint(left, right);
+    let (light, dark) = (colors(|color| color.0), colors(|color| color.1));
+    let (first_light, first_dark) = COLORS[0];
     format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">
 <title>{title}</title>
@@ -58,17 +109,17 @@ text.title {{ font-size: 18px; fill: #222222 }}
 text.name {{ font-style: italic }}
 line {{ stroke: #e4e4e4; stroke-width: 1 }}
 line.zero {{ stroke: #9a9a9a }}
-path.curve {{ fill: none; stroke: #0b66c3; stroke-width: 2.25; stroke-linejoin: round; stroke-linecap: round }}
-@media (prefers-color-scheme: dark) {{
+path.curve {{ fill: none; stroke: {first_light}; stroke-width: 2.25; stroke-linejoin: round; stroke-linecap: round }}
+{light}@media (prefers-color-scheme: dark) {{
 rect.page {{ fill: #16181d }}
 text {{ fill: #a8adb8 }}
 text.title {{ fill: #eceef2 }}
 line {{ stroke: #2b2f38 }}
 line.zero {{ stroke: #6b7280 }}
-path.curve {{ stroke: #5aa9ff }}
-}}
+path.curve {{ stroke: {first_dark} }}
+{dark}}}
 </style>
-<clipPath id="frame"><rect x="{left}" y="{top}" width="{width}" height="{height}"/></clipPath>
+<clipPath id="frame"><rect x="{clip_left}" y="{clip_top}" width="{width}" height="{height}"/></clipPath>
 <rect class="page" width="{WIDTH}" height="{HEIGHT}"/>
 <text x="{middle}" y="30" text-anchor="middle" class="title">{title}</text>
 "#

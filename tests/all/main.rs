@@ -4,6 +4,7 @@ mod binary;
 mod checks;
 mod choices;
 mod cli;
+mod commands;
 mod deadlines;
 mod debugger;
 mod differential;

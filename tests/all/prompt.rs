@@ -116,7 +116,7 @@ fn undo_compiles_nothing() {
         session(&folder, "def f(x) x\nf(3)\ndef f(x) x * 2\nf(3)\n:stats\n:undo\n:state f\n:stats\nf(3)\n");
     let counts = linked(&ran);
     assert_eq!(counts[0], counts[1]);
-    assert!(ran.out().contains("f(x) materialized"), "{}", ran.out());
+    assert!(ran.out().contains("f(x) compiled (quick), "), "{}", ran.out());
     assert_eq!(lines(&ran).last(), Some(&"3"));
 }
 
@@ -159,13 +159,19 @@ fn bad_files_leave_the_session_intact() {
     let mut input = String::from("def f(x) x\n:load nowhere.kal\n:load latin.kal\n:load .\n");
     input.push_str(":save nowhere/s.kal\n:save /proc/s.kal\n:plot sin 0..1 --svg nowhere/a.svg\n");
     input.push_str(":watch nowhere.kal\n:nonsense\n:edit\nf(42)\n");
-    let ran = feed(kal().args(["repl", "--no-init"]).current_dir(folder.path()), input.as_bytes());
+    let mut command = kal();
+    command
+        .args(["repl", "--no-init"])
+        .current_dir(folder.path())
+        .env_remove("VISUAL")
+        .env("EDITOR", "false");
+    let ran = feed(&mut command, input.as_bytes());
     assert_eq!(lines(&ran), ["f(x) defined", "42"]);
     let said: Vec<&str> = ran.err().lines().collect();
     assert_eq!(said.len(), 9, "{said:#?}");
     assert!(said.iter().all(|line| line.starts_with("error: ")), "{said:#?}");
     assert_eq!(said[1], "error: latin.kal: line 2 is not UTF-8 text");
-    assert_eq!(said[8], "error: usage: :edit NAME");
+    assert_eq!(said[8], "error: the editor `false` failed: exit status: 1");
     assert_eq!(ran.code, Some(1));
 }
 
@@ -205,7 +211,7 @@ fn whatever_has_a_name_can_be_dropped() {
         "ans dropped",
         "sin(x) defined",
         "g(x) defined",
-        "sin dropped; g will call the host's",
+        "sin dropped; g will call the built-in one",
         "1",
         "f dropped",
     ];
@@ -213,8 +219,8 @@ fn whatever_has_a_name_can_be_dropped() {
     let refused = session(&folder, "var w = 1\ndef g(x) w = x\n:drop w\n:drop cos\n:drop +\n?w\n");
     let expected = [
         "error: `w` is used by g",
-        "error: `cos` is a function of the host, which cannot be dropped",
-        "error: `+` is not defined",
+        "error: `cos` is built in and cannot be dropped",
+        "error: `+` is built in and cannot be dropped",
     ];
     assert_eq!(refused.err().lines().collect::<Vec<_>>(), expected);
     assert_eq!(lines(&refused)[2..], ["w = 1, a variable", "used by    g"]);
@@ -236,12 +242,9 @@ fn every_definition_shows_its_own_tier() {
         });
         assert!(found.len() == 3 && fits, "{found:?}");
     };
-    starts(tiers(&[]), ["materialized, full O2, ", "pending", "materialized, quick, "]);
-    starts(
-        tiers(&["--no-tier-up", "-O1"]),
-        ["materialized, full O1, ", "pending", "materialized, full O1, "],
-    );
-    starts(tiers(&["--interpret"]), ["materialized, tape", "pending", "materialized, tape"]);
+    starts(tiers(&[]), ["compiled (-O2), ", "not compiled yet", "compiled (quick), "]);
+    starts(tiers(&["--no-tier-up", "-O1"]), ["compiled (-O1), ", "not compiled yet", "compiled (-O1), "]);
+    starts(tiers(&["--interpret"]), ["interpreted", "not called yet", "interpreted"]);
 }
 
 #[test]

@@ -303,11 +303,11 @@ fn colour_depends_on_where_each_stream_goes() {
     let session = r"printf 'def f(x) x\n:list\nf()\n' | $KAL repl --no-init";
     let file = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("it was written");
     let shown = Terminal::shell(&folder, &format!("{session} 2>errors"));
-    assert!(shown.contains("\x1b[2m1 defined"), "{shown}");
+    assert!(shown.contains("\x1b[2m1 definition ("), "{shown}");
     assert!(file("errors").contains("E0205") && !file("errors").contains('\x1b'), "{}", file("errors"));
     let shown = Terminal::shell(&folder, &format!("{session} >answers"));
     assert!(shown.contains("E0205") && shown.contains('\x1b'), "{shown}");
-    assert!(file("answers").contains("1 defined") && !file("answers").contains('\x1b'));
+    assert!(file("answers").contains("1 definition (") && !file("answers").contains('\x1b'));
 }
 
 #[test]

@@ -1,0 +1,177 @@
+//! `:help` and `?`: what there is to know about a name, and the lists.
+
+use super::command::{self, COMMANDS, Command, Trouble};
+use super::denotation::Denotation;
+use super::inspect::state_of;
+use super::manual::TOPICS;
+use super::session::Session;
+use crate::diagnostic::suggest::nearest;
+use crate::diagnostic::visible::{visible_lines, visible_text};
+use crate::host::library::Entry;
+
+pub(super) fn help(session: &mut Session<'_>, topic: &str) -> Result<(), Trouble> {
+    let text = match topic.strip_prefix(':') {
+        Some(name) if !name.is_empty() => of_command(command::find(name)?, session.width),
+        _ if topic.is_empty() => overview(session.width),
+        _ => about(session, topic)?,
+    };
+    session.screen.line(&text);
+    Ok(())
+}
+
+/// What a name means to the program, else as a topic or a command.
+fn about(session: &Session<'_>, topic: &str) -> Result<String, Trouble> {
+    let denoted = Denotation::all(session.context, topic);
+    if !denoted.is_empty() {
+        let texts: Vec<String> = denoted.iter().map(|denoted| described(session, denoted)).collect();
+        return Ok(texts.join("\n"));
+    }
+    if let Some((_, text)) = TOPICS.iter().find(|(name, _)| *name == topic) {
+        return Ok(text());
+    }
+    match command::find(topic) {
+        Ok(command) => Ok(of_command(command, session.width)),
+        Err(_) => Err(unknown(session, topic)),
+    }
+}
+
+fn unknown(session: &Session<'_>, topic: &str) -> Trouble {
+    let mut names = session.context.function_names();
+    names.extend(session.context.variable_names());
+    names.extend(COMMANDS.iter().map(|command| command.name.to_owned()));
+    names.extend(TOPICS.iter().map(|(name, _)| (*name).to_owned()));
+    Trouble::Text(match nearest(topic, names.iter().map(String::as_str)) {
+        Some(near) => format!("`{topic}` is not defined; did you mean `{near}`?"),
+        None => format!("`{topic}` is not defined"),
+    })
+}
+
+fn described(session: &Session<'_>, denoted: &Denotation) -> String {
+    match denoted {
+        Denotation::Definition(name) => definition(session, name).unwrap_or_default(),
+        Denotation::Host(name) => host_function(session, name),
+        Denotation::Variable(name) => variable(session, name),
+        Denotation::Manual(entry) => entry.text(),
+    }
+}
+
+/// All about a definition.
+fn definition(session: &Session<'_>, name: &str) -> Option<String> {
+    let known = session.context.describe(name)?;
+    let mut text = known.signature.clone();
+    for line in known.documentation.iter().flat_map(|documentation| documentation.lines()) {
+        text += &format!("\n    {}", visible_lines(line));
+    }
+    for line in known.text.lines() {
+        text += &format!("\n  {}", session.faint(&visible_lines(line)));
+    }
+    text += &format!("\n{:<10} {}", "state", state_of(session, &known));
+    for (what, names) in [("calls", &known.callees), ("called by", &known.callers)] {
+        if !names.is_empty() {
+            text += &format!("\n{what:<10} {}", names.join(", "));
+        }
+    }
+    let (source, line) = &known.place;
+    if !source.starts_with('<') {
+        text += &format!("\n{:<10} {}:{line}", "from", visible_text(source));
+    }
+    Some(text)
+}
+
+fn variable(session: &Session<'_>, name: &str) -> String {
+    let line = Denotation::Variable(name.to_owned()).line(session.context);
+    match session.context.users(name).as_slice() {
+        [] => line,
+        users => format!("{line}\n{:<10} {}", "used by", users.join(", ")),
+    }
+}
+
+fn host_function(session: &Session<'_>, name: &str) -> String {
+    let signature = session.context.signature(name).unwrap_or_else(|| name.to_owned());
+    let summary = Entry::of(name).map_or("built in", |entry| entry.summary);
+    format!("{signature}\n    {summary}")
+}
+
+fn of_command(command: &Command, width: usize) -> String {
+    let short: Vec<String> = command.short().map(|short| format!(":{short}")).collect();
+    let short = if short.is_empty() { String::new() } else { format!("; short: {}", short.join(", ")) };
+    format!("{}\n    {}", head(command).trim_end(), wrapped(&format!("{}{short}", command.help), 4, width))
+}
+
+fn head(command: &Command) -> String {
+    format!(":{} {}", command.name, command.usage)
+}
+
+/// Every command with one line.
+fn overview(width: usize) -> String {
+    let indent =
+        COMMANDS.iter().map(|command| head(command).chars().count()).filter(|width| *width < 24).max();
+    let indent = indent.unwrap_or_default() + 4;
+    let mut text = String::from("Type an expression, a definition, or a command:\n");
+    for command in COMMANDS {
+        let head = head(command);
+        let help = wrapped(command.help, indent, width);
+        let is_long = head.chars().count() + 4 > indent;
+        let gap = if is_long { format!("\n{:indent$}", "") } else { String::new() };
+        let column = if is_long { 0 } else { indent - 2 };
+        text += &format!("  {head:column$}{gap}{help}\n");
+    }
+    text +=
+        &wrapped("Names may be shortened, as :li for :list. ?NAME explains NAME: ?sin, ?+, ?for.", 0, width);
+    let topics: Vec<String> = TOPICS.iter().map(|(name, _)| format!(":help {name}")).collect();
+    let more = [
+        format!("Lists: {}.", topics.join(", ")),
+        "`ans` is the last value. An empty line ends an unfinished input, Ctrl-C cancels it.".into(),
+    ];
+    more.iter().fold(text, |text, line| text + "\n" + &wrapped(line, 0, width))
+}
+
+/// A text with line breaks between its words; from the second line on
+/// indented.
+fn wrapped(text: &str, indent: usize, width: usize) -> String {
+    let room = width.saturating_sub(indent).max(20);
+    let (mut lines, mut column) = (String::new(), 0);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > room {
+            lines += &format!("\n{:indent$}", "");
+            column = 0;
+        } else if column > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines
+}
+
+/// The names of all commands, in columns.
+pub(super) fn names(session: &Session<'_>) {
+    let widest = COMMANDS.iter().map(|command| command.name.len()).max().unwrap_or_default() + 3;
+    let columns = (session.width / widest).max(1);
+    let line = |row: &[Command]| {
+        let names: String =
+            row.iter().map(|command| format!("{:widest$}", format!(":{}", command.name))).collect();
+        names.trim_end().to_owned()
+    };
+    COMMANDS.chunks(columns).for_each(|row| session.screen.line(&line(row)));
+    session.screen.line(&session.faint(":help explains them"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_breaks_between_words() {
+        assert_eq!(wrapped("one two three four", 2, 22), "one two three four");
+        assert_eq!(wrapped("aaaa bbbb cccc dddd eeee ffff", 2, 22), "aaaa bbbb cccc dddd\n  eeee ffff");
+        for width in [40, 60, 80, 200] {
+            let text = overview(width);
+            let usual = |line: &&str| !line.starts_with("  :");
+            let widest = text.lines().filter(usual).map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width), "{width}: {text}");
+        }
+    }
+}

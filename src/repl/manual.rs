@@ -1,0 +1,199 @@
+//! The manual: what help says about operators, keywords and whole topics.
+//!
+//! The library has its own table beside the functions (`host::library`), the
+//! commands have theirs (`command`); completion reads all of them.
+
+use crate::host::library::LIBRARY;
+use crate::syntax::operator::{BinaryOp, UNARY_PRECEDENCE};
+
+/// What an entry is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Unary,
+    Binary,
+    Keyword,
+}
+
+/// What people are told about an operator or a keyword.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    /// The token.
+    pub(super) name: &'static str,
+    /// How it is written.
+    pub(super) form: &'static str,
+    /// One line.
+    pub(super) summary: &'static str,
+    /// More lines, if one does not say it all.
+    pub(super) details: &'static [&'static str],
+}
+
+macro_rules! entries {
+    ($($kind:ident $name:literal $form:literal $summary:literal [$($detail:literal)*];)+) => {
+        &[$(Entry {
+            kind: Kind::$kind,
+            name: $name,
+            form: $form,
+            summary: $summary,
+            details: &[$($detail),*],
+        }),+]
+    };
+}
+
+/// The operators, tightest first, then the keywords.
+pub(super) const ENTRIES: &[Entry] = entries! {
+    Binary "^" "x ^ y" "x to the power of y" [];
+    Unary "-" "-x" "x with the other sign" [];
+    Unary "!" "!x" "1 if x is 0, else 0" [];
+    Binary "*" "x * y" "the product of x and y" [];
+    Binary "/" "x / y" "the quotient of x and y; inf or nan if y is 0" [];
+    Binary "%" "x % y" "the remainder of x / y, with the sign of x" [];
+    Binary "+" "x + y" "the sum of x and y" [];
+    Binary "-" "x - y" "the difference of x and y" [];
+    Binary "<" "x < y" "1 if x is less than y, else 0" [];
+    Binary ">" "x > y" "1 if x is greater than y, else 0" [];
+    Binary "<=" "x <= y" "1 if x is less than or equal to y, else 0" [];
+    Binary ">=" "x >= y" "1 if x is greater than or equal to y, else 0" [];
+    Binary "==" "x == y" "1 if x and y are equal, else 0; nan equals nothing" [];
+    Binary "!=" "x != y" "1 if x and y differ, else 0" [];
+    Binary "&&" "x && y" "1 if neither x nor y is 0, else 0; y is evaluated only if x is not 0" [];
+    Binary "||" "x || y" "1 if x or y is not 0, else 0; y is evaluated only if x is 0" [];
+    Binary "=" "x = y" "assigns y to the variable x; its value is y"
+        ["To compare, write `==`."];
+    Keyword "def" "def NAME(A B …) EXPR" "defines a function; parameters are separated by blanks or commas"
+        ["Defining a name again redefines it, and every caller sees the new definition."
+         "Operators: `?unary` and `?binary`."];
+    Keyword "extern" "extern NAME(A B …)" "declares a function that is built in, with its parameters" [];
+    Keyword "import" "import NAME" "reserved: programs cannot import others yet" [];
+    Keyword "if" "if CONDITION then A else B" "A if CONDITION is not 0, else B; only that one is evaluated" [];
+    Keyword "then" "if CONDITION then A else B" "precedes the value for a CONDITION that is not 0; see `?if`" [];
+    Keyword "else" "if CONDITION then A else B" "precedes the value for a CONDITION that is 0; see `?if`" [];
+    Keyword "for" "for I = START, CONDITION in BODY" "repeats BODY while CONDITION is not 0; its value is 0"
+        ["BODY runs before CONDITION is tested, so it runs at least once:"
+         "`for i = 1, i < n in printd(i)` prints 1 to n."
+         "Each time I grows by 1, or by STEP: `for I = START, CONDITION, STEP in BODY`."];
+    Keyword "in" "for … in BODY, var … in BODY" "precedes the body of `for` and of `var`" [];
+    Keyword "var" "var A = X, B = Y in BODY" "variables for BODY, which is its value; they are 0 if nothing is assigned"
+        ["At the top level, without `in`: variables that all functions can use."];
+    Keyword "unary" "def unary OP (A) EXPR" "defines an operator that is written before its operand: `OP x`" [];
+    Keyword "binary" "def binary OP PRECEDENCE (A B) EXPR" "defines an operator between two operands: `x OP y`"
+        ["PRECEDENCE is 1 (loosest) to 100; 30 if there is none. `:help operators` shows the others'."];
+};
+
+impl Entry {
+    /// Every entry of a token: `-` has two.
+    pub(super) fn all(name: &str) -> impl Iterator<Item = &'static Self> {
+        ENTRIES.iter().filter(move |entry| entry.name == name)
+    }
+
+    /// The name as definitions have it: `unary-`, `binary-`, `for`.
+    pub(super) fn full_name(&self) -> String {
+        match self.kind {
+            Kind::Unary => format!("unary{}", self.name),
+            Kind::Binary => format!("binary{}", self.name),
+            Kind::Keyword => self.name.to_owned(),
+        }
+    }
+
+    /// The head of a definition that would replace it.
+    pub(super) fn head(&self) -> Option<String> {
+        match self.kind {
+            Kind::Unary => Some(format!("def unary {} (x) ", self.name)),
+            Kind::Binary => self.precedence().map(|level| format!("def binary {} {level} (x y) ", self.name)),
+            Kind::Keyword => None,
+        }
+    }
+
+    /// How tightly an operator binds.
+    pub(super) fn precedence(&self) -> Option<u8> {
+        match self.kind {
+            Kind::Unary => Some(UNARY_PRECEDENCE),
+            Kind::Binary => {
+                let known = BinaryOp::ALL.into_iter().find(|op| op.text() == self.name);
+                // `=` is no operation.
+                Some(known.map_or(2, BinaryOp::precedence))
+            }
+            Kind::Keyword => None,
+        }
+    }
+
+    /// All of it.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("{}\n    {}", self.form, self.summary);
+        for detail in self.details {
+            text += &format!("\n    {detail}");
+        }
+        if let Some(precedence) = self.precedence() {
+            let grouping = match (self.kind, self.name) {
+                (Kind::Binary, "^" | "=") => ", groups to the right",
+                (Kind::Binary, _) => ", groups to the left",
+                (Kind::Unary | Kind::Keyword, _) => "",
+            };
+            text += &format!("\nprecedence {precedence}{grouping}");
+        }
+        text
+    }
+}
+
+/// Topics that are no names, and what there is to read about them.
+pub(super) const TOPICS: &[(&str, fn() -> String)] =
+    &[("functions", functions), ("operators", operators), ("keywords", keywords)];
+
+/// The library, one line for each function.
+fn functions() -> String {
+    let entries = || LIBRARY.iter().flat_map(|(_, entries)| *entries);
+    let width = entries().map(|entry| entry.signature().len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (title, entries) in LIBRARY {
+        text += &format!("{title}\n");
+        for entry in *entries {
+            text += &format!("  {:width$}  {}\n", entry.signature(), entry.summary);
+        }
+    }
+    text
+}
+
+/// The built-in operators with their precedence.
+fn operators() -> String {
+    let mut text = String::from("Operators, tightest first, with their precedence\n");
+    for entry in ENTRIES {
+        if let Some(precedence) = entry.precedence() {
+            text += &format!("{precedence:>4}  {:6}  {}\n", entry.form, entry.summary);
+        }
+    }
+    text + "Define others, or these anew: `?unary`, `?binary`.\n"
+}
+
+/// What begins with a keyword; the others are part of these.
+fn keywords() -> String {
+    let is_beginning = |entry: &&Entry| entry.form.starts_with(entry.name) || entry.form.starts_with("def");
+    let entries = ENTRIES.iter().filter(|entry| entry.kind == Kind::Keyword).filter(is_beginning);
+    entries.map(|entry| format!("{}\n    {}\n", entry.form, entry.summary)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::operator::UnaryOp;
+    use crate::syntax::token::KEYWORDS;
+
+    #[test]
+    fn every_operator_and_keyword_has_one_entry() {
+        let names = |kind: Kind| -> Vec<&str> {
+            let mut names: Vec<&str> =
+                ENTRIES.iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect();
+            names.sort_unstable();
+            names
+        };
+        let sorted = |mut names: Vec<&'static str>| {
+            names.sort_unstable();
+            names
+        };
+        let binary = BinaryOp::ALL.iter().map(|op| op.text()).chain(["="]).collect();
+        assert_eq!(names(Kind::Binary), sorted(binary));
+        assert_eq!(names(Kind::Unary), sorted(UnaryOp::ALL.iter().map(|op| op.text()).collect()));
+        assert_eq!(names(Kind::Keyword), sorted(KEYWORDS.iter().map(|(_, text)| *text).collect()));
+        let precedences: Vec<u8> = ENTRIES.iter().filter_map(Entry::precedence).collect();
+        assert!(precedences.is_sorted_by(|one, next| one >= next), "{precedences:?}");
+    }
+}
