@@ -5,6 +5,7 @@ mod describe;
 mod formula;
 mod history;
 mod listing;
+mod preview;
 mod script;
 #[cfg(test)]
 mod tests;

@@ -165,6 +165,8 @@ pub struct HostFunction {
     pub intrinsic: Option<Intrinsic>,
     /// What people are told about it, if it belongs to the library.
     pub(crate) entry: Option<&'static library::Entry>,
+    /// Whether it only computes its value from its arguments.
+    pub is_pure: bool,
 }
 
 /// The host functions that programs may call, by name. Fixed once an engine
@@ -192,6 +194,7 @@ impl HostFunctions {
                 function.intrinsic = Some(intrinsic);
             }
         }
+        table.functions.values_mut().for_each(|function| function.is_pure = true);
         table.insert(names.intern("printd"), 1, Callable::Closure(Arc::new(printd)));
         table.insert(names.intern("putchard"), 1, Callable::Closure(Arc::new(putchard)));
         for (name, function) in &mut table.functions {
@@ -202,7 +205,8 @@ impl HostFunctions {
 
     /// Adds a function, or replaces the one of that name.
     pub fn insert(&mut self, name: Name, arity: u32, callable: Callable) {
-        self.functions.insert(name, HostFunction { arity, callable, intrinsic: None, entry: None });
+        let function = HostFunction { arity, callable, intrinsic: None, entry: None, is_pure: false };
+        self.functions.insert(name, function);
     }
 
     /// Lets programs declare and call a function at an address. A function of

@@ -39,7 +39,7 @@ use code::{Code, Entry, LEAVE};
 use execute::{Pause, Program, State, execute, link, unlink};
 use inspect::{CallSite, Inspector, Outer, Walk};
 use links::Links;
-pub use native::{Natives, Progress, Spot};
+pub use native::{Natives, NoNatives, Progress, Spot};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};

@@ -5,6 +5,7 @@
 //! compiler is never started.
 
 mod tapes;
+mod trial;
 
 use crate::abi::Memory;
 use crate::config::Mode;
@@ -329,6 +330,17 @@ impl Machine {
             Self::Native(instance) => instance.run(expression, output, &mut NoTapes),
             Self::Tape(tapes) => tapes.run(expression, output),
         }
+    }
+
+    /// Evaluates an expression beside the program; see [`trial`].
+    pub(crate) fn try_out(
+        &self,
+        engine: &Engine,
+        expression: &Arc<Function>,
+        needed: &[Arc<Function>],
+        fuel: u32,
+    ) -> Option<f64> {
+        trial::run(engine, self.memory(), expression, needed, fuel)
     }
 
     /// What calls of a function with so many arguments go by.

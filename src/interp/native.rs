@@ -2,7 +2,7 @@
 
 use super::Interpreter;
 use super::inspect::CallSite;
-use crate::failure::Stopped;
+use crate::failure::{Failure, Stopped};
 use crate::host::Output;
 use crate::name::Name;
 use crate::sema::checked::Function;
@@ -74,4 +74,48 @@ pub trait Natives {
         arguments: &[f64],
         output: &mut dyn Output,
     ) -> Result<f64, Stopped>;
+}
+
+/// No compiled code at all.
+pub struct NoNatives;
+
+impl Natives for NoNatives {
+    fn recall(&mut self, _: Name) {}
+
+    fn callers(&mut self, _: CallSite) -> Vec<Arc<Function>> {
+        Vec::new()
+    }
+
+    fn takes(&mut self, _: Callee) -> bool {
+        false
+    }
+
+    fn call(
+        &mut self,
+        _: &mut Interpreter,
+        callee: Callee,
+        arguments: &[f64],
+        _: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        let passed = arguments.len() as u32;
+        Err(Failure::Undefined { callee: callee.name, passed, caller: None }.into())
+    }
+
+    fn heat(&mut self, _: &Interpreter, _: &Spot) -> Progress {
+        Progress::Never
+    }
+
+    fn progress(&mut self, _: &Spot) -> Progress {
+        Progress::Never
+    }
+
+    fn go_on(
+        &mut self,
+        _: &mut Interpreter,
+        _: &Spot,
+        _: &[f64],
+        _: &mut dyn Output,
+    ) -> Result<f64, Stopped> {
+        Err(Failure::System("no compiled code".into()).into())
+    }
 }

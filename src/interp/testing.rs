@@ -69,50 +69,6 @@ impl Output for Nowhere {
     }
 }
 
-/// No compiled code at all.
-pub(super) struct NoNatives;
-
-impl Natives for NoNatives {
-    fn recall(&mut self, _: Name) {}
-
-    fn callers(&mut self, _: super::inspect::CallSite) -> Vec<Arc<Function>> {
-        Vec::new()
-    }
-
-    fn takes(&mut self, _: Callee) -> bool {
-        false
-    }
-
-    fn call(
-        &mut self,
-        _: &mut Interpreter,
-        callee: Callee,
-        arguments: &[f64],
-        _: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
-        let passed = arguments.len() as u32;
-        Err(Failure::Undefined { callee: callee.name, passed, caller: None }.into())
-    }
-
-    fn heat(&mut self, _: &Interpreter, _: &Spot) -> Progress {
-        Progress::Never
-    }
-
-    fn progress(&mut self, _: &Spot) -> Progress {
-        Progress::Never
-    }
-
-    fn go_on(
-        &mut self,
-        _: &mut Interpreter,
-        _: &Spot,
-        _: &[f64],
-        _: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
-        Err(Failure::System("no compiled code".into()).into())
-    }
-}
-
 /// A program in progress: an interpreter and what its text may refer to.
 pub(super) struct Session {
     pub(super) names: Arc<Names>,

@@ -93,6 +93,8 @@ impl<'s, 'c> Prompt<'s, 'c> {
             session,
             highlight: Highlight::new(has_color),
             completion: Completion::new(),
+            // Without colours it would look like a part of the line.
+            has_preview: has_color && !arguments.no_preview,
             failed: RefCell::new(failed),
         }));
         for (key, action) in keys::bindings(&keys) {
@@ -213,6 +215,7 @@ struct Helper<'s, 'c> {
     session: &'s Mutex<Session<'c>>,
     highlight: Highlight,
     completion: Completion,
+    has_preview: bool,
     /// The entries of the history that failed when they were last run.
     failed: RefCell<FxHashSet<String>>,
 }
@@ -257,8 +260,11 @@ impl Hinter for Helper<'_, '_> {
         if pos < line.len() {
             return None;
         }
+        let session = self.session.try_lock();
+        let context_of = || session.as_ref().map(|session| &*session.context);
         hinter::way_out(line)
-            .or_else(|| hinter::from_signature(line, self.session.try_lock()?.context))
+            .or_else(|| hinter::from_signature(line, context_of()?))
+            .or_else(|| hinter::from_preview(line, context_of().filter(|_| self.has_preview)?))
             .or_else(|| hinter::from_history(line, context, &self.failed.borrow()))
     }
 }

@@ -1,7 +1,8 @@
 //! Hints: what could follow at the end of the line, in a quiet colour.
 
-use super::input;
+use super::{command, input, margin};
 use crate::context::Context;
+use crate::output::format_number;
 use rustc_hash::FxHashSet;
 use rustyline::history::SearchDirection;
 
@@ -54,6 +55,16 @@ pub(super) fn from_signature(line: &str, context: &Context) -> Option<Hint> {
     let signature = context.signature(name)?;
     let (_, parameters) = signature.split_once('(')?;
     Some(Hint::to_read(parameters.replace(' ', ", ")))
+}
+
+/// The value of an expression, if it is pure and says more than the text.
+pub(super) fn from_preview(line: &str, context: &Context) -> Option<Hint> {
+    let text = margin::removed(line);
+    if command::split(&text).is_some() {
+        return None;
+    }
+    let value = format_number(context.preview(&text)?);
+    (value != text.trim()).then(|| Hint::to_read(format!("  = {value}")))
 }
 
 /// How to get out of an input that goes on and on.

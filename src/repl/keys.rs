@@ -149,7 +149,9 @@ fn left(_: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
 fn right(_: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
     let rest = &context.line()[context.pos()..];
     let Some(next) = rest.strip_prefix('\n').and_then(|next| next.strip_prefix(MARGIN)) else {
-        return whole_hint(context);
+        // What cannot be accepted is no reason to beep.
+        let is_at_end = rest.is_empty() && context.has_hint();
+        return whole_hint(context).or(is_at_end.then_some(Cmd::Noop));
     };
     let is_empty = next.lines().next().is_none_or(|row| row.trim().is_empty());
     let movement =

@@ -19,6 +19,7 @@ mod model;
 mod modes;
 mod nested;
 mod options;
+mod preview;
 mod program;
 mod programs;
 mod prompt;

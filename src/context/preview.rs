@@ -1,0 +1,183 @@
+//! Previews: the value of an expression that is still being typed.
+//!
+//! A preview never has an effect and never takes long. Only pure expressions
+//! have one: they and all they call assign nothing but locals and call no
+//! function of the host but those of the mathematical library. The text, the
+//! functions it needs and the work they do are limited beforehand, so that the
+//! worst case is fast enough for every key.
+
+use super::Context;
+use crate::host::HostFunctions;
+use crate::name::{Name, Names};
+use crate::sema::checked::{Callee, Function, Node};
+use crate::sema::{self, Environment};
+use crate::source::Source;
+use crate::syntax::ast::ItemKind;
+use crate::syntax::lexer::lex;
+use crate::syntax::operator::BinaryOp;
+use crate::syntax::parser::{Limits, Parser};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+/// A longer text has no preview, in bytes.
+const LONGEST_TEXT: usize = 400;
+
+/// How many nodes the expression and all that it calls may have together.
+const MOST_NODES: usize = 1_000;
+
+/// At most this many function entries and iterations.
+const MOST_FUEL: u32 = 10_000;
+
+/// The most work: fuel times the cost of the most expensive function.
+const MOST_WORK: u32 = 100_000;
+
+/// The cost of a call of the mathematical library, in nodes.
+const LIBRARY_CALL: u32 = 20;
+
+impl Context {
+    /// Returns the value that a pure expression has now, without running it in
+    /// the program: it prints, assigns and counts nothing, and takes less than a
+    /// millisecond. `None` if the text is not one expression, if the expression
+    /// or something that it calls has an effect, and if it fails or takes long.
+    ///
+    /// ```
+    /// let mut context = kal::Engine::new()?.context()?;
+    /// context.eval("def square(x) x * x; var side = 3")?;
+    /// assert_eq!(context.preview("square(side) + 1"), Some(10.0));
+    /// assert_eq!(context.preview("side = 4"), None);
+    /// assert_eq!(context.preview("square("), None);
+    /// # Ok::<(), kal::Error>(())
+    /// ```
+    pub fn preview(&self, text: &str) -> Option<f64> {
+        let expression = self.expression(text)?;
+        let mut needed = Needed::new(self);
+        let expression = needed.take(&expression)?;
+        while let Some(name) = needed.waiting.pop() {
+            let (_, function) = self.machine.binding(name)?;
+            let function = needed.take(&function)?;
+            needed.functions.push(function);
+        }
+        let fuel = MOST_FUEL.min(MOST_WORK / needed.heaviest);
+        self.machine.try_out(&self.engine, &expression, &needed.functions, fuel)
+    }
+
+    /// The only item of a text, if it is an expression without mistakes.
+    fn expression(&self, text: &str) -> Option<Arc<Function>> {
+        if text.len() > LONGEST_TEXT {
+            return None;
+        }
+        let tokens = lex(&Source::new("<preview>", text), self.engine.names()).ok()?;
+        let limits = Limits { max_nesting: self.engine.config().limits.max_nesting };
+        let mut parser = Parser::new(&tokens, self.engine.names(), limits);
+        let item = parser.next_item(&self.operators)?.ok()?;
+        let is_expression = matches!(item.kind, ItemKind::Expression(_));
+        if !is_expression || parser.next_item(&self.operators).is_some() {
+            return None;
+        }
+        match sema::check(&item, &Quiet(self)) {
+            Ok(sema::Item::Expression(function)) => Some(function),
+            Ok(_) | Err(_) => None,
+        }
+    }
+}
+
+/// What an expression needs to be evaluated.
+struct Needed<'c> {
+    context: &'c Context,
+    functions: Vec<Arc<Function>>,
+    /// Names of functions that have not been looked at.
+    waiting: Vec<Name>,
+    seen: FxHashSet<Name>,
+    nodes: usize,
+    /// The cost of the most expensive function.
+    heaviest: u32,
+}
+
+impl<'c> Needed<'c> {
+    fn new(context: &'c Context) -> Self {
+        Self {
+            context,
+            functions: Vec::new(),
+            waiting: Vec::new(),
+            seen: FxHashSet::default(),
+            nodes: 0,
+            heaviest: 1,
+        }
+    }
+
+    /// Adds what a function calls; `None` if it is not pure, or too large.
+    /// Returns the function as it is to be read now.
+    fn take(&mut self, function: &Arc<Function>) -> Option<Arc<Function>> {
+        self.nodes += function.nodes.len();
+        if self.nodes > MOST_NODES {
+            return None;
+        }
+        let is_bound = |name| self.context.machine.binding(name).is_some();
+        let function = function.without_bound_intrinsics(self.context.names(), is_bound);
+        if function.nodes.iter().any(|node| matches!(node, Node::SetVariable(_))) {
+            return None;
+        }
+        function.callees.iter().try_for_each(|callee| self.call(callee))?;
+        self.heaviest = self.heaviest.max(self.cost(&function));
+        Some(function)
+    }
+
+    fn call(&mut self, callee: &Callee) -> Option<()> {
+        if let Some((_, function)) = self.context.machine.binding(callee.name) {
+            if function.arity() != callee.arity {
+                return None;
+            }
+            if self.seen.insert(callee.name) {
+                self.waiting.push(callee.name);
+            }
+            return Some(());
+        }
+        let host = self.context.hosts().get(callee.name)?;
+        (host.is_pure && host.arity == callee.arity).then_some(())
+    }
+
+    /// How much work one entry of a function, or one iteration in it, is at most.
+    fn cost(&self, function: &Function) -> u32 {
+        let is_library =
+            |callee: u32| self.context.hosts().get(function.callees[callee as usize].name).is_some();
+        let cost = |node: &Node| match node {
+            Node::Binary(BinaryOp::Power | BinaryOp::Remainder) => LIBRARY_CALL,
+            Node::Call(callee) if is_library(*callee) => LIBRARY_CALL,
+            _ => 1,
+        };
+        function.nodes.iter().map(cost).sum()
+    }
+}
+
+/// A context that suggests nothing: nobody would see it.
+struct Quiet<'c>(&'c Context);
+
+impl Environment for Quiet<'_> {
+    fn names(&self) -> &Names {
+        self.0.names()
+    }
+
+    fn hosts(&self) -> &HostFunctions {
+        self.0.hosts()
+    }
+
+    fn function(&self, name: Name) -> Option<Arc<Function>> {
+        Environment::function(self.0, name)
+    }
+
+    fn declared(&self, name: Name) -> Option<u32> {
+        Environment::declared(self.0, name)
+    }
+
+    fn has_variable(&self, name: Name) -> bool {
+        self.0.has_variable(name)
+    }
+
+    fn functions(&self) -> Vec<Name> {
+        Vec::new()
+    }
+
+    fn variables(&self) -> Vec<Name> {
+        Vec::new()
+    }
+}
