@@ -63,7 +63,7 @@ fn an_input_of_several_rows_is_one_buffer() {
     terminal.press(UP);
     terminal.wait_for("def area(r w)\n...>   r *\n...>   w");
     terminal.press(CTRL_C);
-    terminal.wait_for("kal> ");
+    terminal.wait_for("\nkal> ");
     // Rows are split and joined where the cursor stands.
     answers(&mut terminal, &["1", ALT_ENTER, "+ 2"], "3");
     terminal.press("def f(x)\r");
@@ -94,10 +94,10 @@ fn the_second_row_says_how_to_get_out() {
     terminal.press(ENTER);
     terminal.wait_for("error[E0104]");
     terminal.wait_for("kal> ");
-    terminal.press("(1\r2\r");
+    terminal.press("(1 +\r2\r");
     terminal.wait_for("Ctrl-C cancels it");
     terminal.press(CTRL_C);
-    terminal.wait_for("kal> ");
+    terminal.wait_for("\nkal> ");
     terminal.press("(1\r");
     terminal.wait_for("...> ");
     // What is unfinished is answered: that says what is missing.
@@ -132,7 +132,7 @@ fn hints_prefer_signatures_and_leave_out_what_failed() {
         terminal.press("sin(");
         terminal.wait_for("sin(x)");
         terminal.press(CTRL_C);
-        terminal.wait_for("kal> ");
+        terminal.wait_for("\nkal> ");
         terminal.press("sin(1) + no");
         terminal.press(CTRL_E);
         terminal.press(ENTER);
@@ -204,7 +204,7 @@ fn the_prompt_is_not_drawn_into_a_file() {
     let mut terminal = Terminal::running(&folder, command, &[], 80);
     terminal.wait_for("kal> ");
     terminal.press("6 * 7\r");
-    terminal.wait_for("kal> ");
+    terminal.wait_for("\nkal> ");
     terminal.press(CTRL_D);
     assert_eq!(terminal.ends(), 0);
     let answers = std::fs::read_to_string(folder.path().join("answers")).expect("it was written");

@@ -159,7 +159,7 @@ fn the_prompt_shows_previews() {
     terminal.press("square(7) - 7");
     terminal.wait_for("square(7) - 7  = 42");
     terminal.press(CTRL_C);
-    terminal.wait_for("kal> ");
+    terminal.wait_for("\nkal> ");
     // Nothing happened: there is no value yet, and nothing to undo but this.
     terminal.answer("ans", "0");
     terminal.press("(1\r");
@@ -170,8 +170,9 @@ fn the_prompt_shows_previews() {
     terminal.wait_for("\n6");
     terminal.wait_for("kal> ");
     terminal.press("printd(5) + 5");
+    terminal.wait_for("printd(5) + 5");
     terminal.press(CTRL_C);
-    terminal.wait_for("kal> ");
+    terminal.wait_for("\nkal> ");
     terminal.press(CTRL_D);
     assert_eq!(terminal.ends(), 0);
     assert!(!terminal.shown().contains("  = 5"), "{}", terminal.shown());
