@@ -7,11 +7,13 @@
 //! worst case is fast enough for every key.
 
 use super::Context;
+use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, Function, Node};
 use crate::sema::{self, Environment};
 use crate::source::Source;
+use crate::stop::Poll;
 use crate::syntax::ast::ItemKind;
 use crate::syntax::lexer::lex;
 use crate::syntax::operator::BinaryOp;
@@ -74,7 +76,7 @@ impl Context {
         if !is_expression || parser.next_item(&self.operators).is_some() {
             return None;
         }
-        match sema::check(&item, &Quiet(self)) {
+        match sema::check(&item, &Quiet { context: self, suggestions: Budget::default() }) {
             Ok(sema::Item::Expression(function)) => Some(function),
             Ok(_) | Err(_) => None,
         }
@@ -149,28 +151,32 @@ impl<'c> Needed<'c> {
     }
 }
 
-/// A context that suggests nothing: nobody would see it.
-struct Quiet<'c>(&'c Context);
+/// A context that suggests nothing, since that would not be shown, and does not
+/// stop, since the text is short.
+struct Quiet<'c> {
+    context: &'c Context,
+    suggestions: Budget,
+}
 
 impl Environment for Quiet<'_> {
     fn names(&self) -> &Names {
-        self.0.names()
+        self.context.names()
     }
 
     fn hosts(&self) -> &HostFunctions {
-        self.0.hosts()
+        self.context.hosts()
     }
 
     fn function(&self, name: Name) -> Option<Arc<Function>> {
-        Environment::function(self.0, name)
+        Environment::function(self.context, name)
     }
 
     fn declared(&self, name: Name) -> Option<u32> {
-        Environment::declared(self.0, name)
+        Environment::declared(self.context, name)
     }
 
     fn has_variable(&self, name: Name) -> bool {
-        self.0.has_variable(name)
+        self.context.has_variable(name)
     }
 
     fn functions(&self) -> Vec<Name> {
@@ -179,5 +185,13 @@ impl Environment for Quiet<'_> {
 
     fn variables(&self) -> Vec<Name> {
         Vec::new()
+    }
+
+    fn suggestions(&self) -> &Budget {
+        &self.suggestions
+    }
+
+    fn poll(&self) -> Poll {
+        Poll::default()
     }
 }
