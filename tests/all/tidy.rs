@@ -92,6 +92,7 @@ const UNSAFE: &[&str] = &[
     "src/process.rs",
     "examples/orc.rs",
     "tests/all/forking.rs",
+    "tests/hosts/",
     "benches/peers/contestant.rs",
 ];
 
