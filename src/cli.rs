@@ -73,7 +73,8 @@ fn execute(arguments: Arguments) -> Exit {
             self::prompt(&run, repl, options, &mut reporter)
         }
         Some(Command::Debug(debug)) => {
-            start(options, &debug.given, &mut reporter, |context, reporter, idle| {
+            let options = options.for_debugging(!debug.given.allow_extern.is_empty());
+            start(&options, &debug.given, &mut reporter, |context, reporter, idle| {
                 debug::debug(&debug, context, reporter, idle)
             })
         }

@@ -40,6 +40,7 @@ use crate::sema::{self, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
 use crate::stop::Poll;
+use crate::stop::Request;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::operator::{Fixity, Operators};
@@ -77,6 +78,10 @@ pub struct Context {
     debugger: Option<Debugger>,
     /// What suggestions may cost, for the source in progress.
     suggestions: Budget,
+    /// Whether what fails is kept to be looked at.
+    keeps_failures: bool,
+    /// The expression whose evaluation has failed last.
+    failed: Option<Arc<checked::Function>>,
     redefined: u64,
     parse_time: Duration,
 }
@@ -135,6 +140,8 @@ impl Context {
             alarm: RefCell::default(),
             debugger: None,
             suggestions: Budget::default(),
+            keeps_failures: false,
+            failed: None,
             redefined: 0,
             parse_time: Duration::ZERO,
         })
@@ -215,6 +222,7 @@ impl Context {
     fn items(&mut self, source: &Source, known: Known, each: &mut Each<'_>) -> ControlFlow<()> {
         let _step = self.history.step();
         self.suggestions.refill();
+        self.debugger.iter().for_each(Debugger::forget_ending);
         let engine = self.engine.clone();
         let limits = engine.config().limits;
         let poll = self.poll();
@@ -258,6 +266,7 @@ impl Context {
 
     fn parts_of(&mut self, program: &Program, each: &mut Each<'_>) -> ControlFlow<()> {
         let _step = self.history.step();
+        self.debugger.iter().for_each(Debugger::forget_ending);
         let limit = match self.limit() {
             Ok(limit) => limit,
             Err(error) => return each(self, Err(error)),
@@ -302,8 +311,11 @@ impl Context {
     fn begin_item(&mut self, deadline: Option<&Deadline>) -> Result<(), Error> {
         self.refuel();
         deadline.into_iter().for_each(Deadline::ask_again);
-        match self.machine.stopper().take() {
-            Some(request) => Err(self.failed(&request.into())),
+        let stopper = self.machine.stopper();
+        // What only stops a run stops the one that begins.
+        let stops = self.debugger.as_ref().is_some_and(Debugger::is_breaking_in);
+        match stopper.requested().filter(|request| !(stops && *request == Request::Interrupt)) {
+            Some(_) => Err(self.failed(&stopper.take().map_or(Failure::Interrupted, Failure::from))),
             None => Ok(()),
         }
     }
@@ -470,7 +482,11 @@ impl Context {
         }
         self.submit();
         let result = self.machine.run(expression, &mut *self.output);
-        result.map_err(|stopped| self.stopped(&stopped))
+        self.adopt();
+        result.map_err(|stopped| {
+            self.failed = self.keeps_failures.then(|| expression.clone());
+            self.stopped(&stopped)
+        })
     }
 
     /// A handle of a function, to call it from Rust.
@@ -497,6 +513,9 @@ impl Context {
     pub(crate) fn call_handle(&mut self, handle: Handle, arguments: Arguments<'_>) -> Result<f64, Error> {
         let _limit = self.limit()?;
         let result = self.machine.call(handle, arguments, &mut *self.output);
+        if self.debugger.is_some() {
+            self.adopt();
+        }
         result.map_err(|stopped| {
             self.suggestions.refill();
             self.stopped(&stopped)

@@ -8,23 +8,29 @@
 
 mod breakpoint;
 mod command;
+mod definition;
 mod evaluate;
 mod place;
 mod plan;
+mod prompt;
+mod setting;
+mod spot;
 mod view;
 mod waiting;
 
 use crate::diagnostic::suggest::Budget;
 use crate::error::Teller;
 use crate::failure::{Failure, Stopped};
-use crate::interp::inspect::{self, Frame, Go, Inspector, Stop};
+use crate::host::HostFunctions;
+use crate::interp::inspect::{self, Frame, Go, Inspector, Reason, Stop};
 use crate::name::{Name, Names};
 use crate::output::format_number;
 use crate::sema::checked::{EXPRESSION, Function};
 use crate::syntax::operator::Operators;
 use crate::tape::Tape;
 use breakpoint::Breakpoints;
-use command::{Action, Command};
+pub(crate) use command::words;
+pub(crate) use definition::{Changes, Defined};
 use parking_lot::Mutex;
 use place::Places;
 use plan::{Moment, Plan};
@@ -39,6 +45,14 @@ pub trait Console: Send {
 
     /// Writes lines, without the last line's end.
     fn say(&mut self, text: &str);
+
+    /// Whether it completes words, and wants to be [offered](Self::offer) them.
+    fn completes(&self) -> bool {
+        false
+    }
+
+    /// A line is about to be read in which these words mean something.
+    fn offer(&mut self, _words: Vec<String>) {}
 }
 
 /// With which operators and variables expressions are read.
@@ -53,11 +67,46 @@ pub(crate) struct Scope {
 #[derive(Clone)]
 pub(crate) struct Debugger(Arc<Mutex<Inner>>);
 
+/// How somebody ended a run who could have let it go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// For good.
+    Quit,
+    /// To begin again.
+    Restart,
+}
+
+/// How much is run on tapes where there could be compiled code.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+enum Reach {
+    /// What is looked at.
+    Looked,
+    /// Everything, so that every frame can be looked at.
+    Everything,
+}
+
 struct Inner {
     names: Arc<Names>,
+    hosts: Arc<HostFunctions>,
     console: Box<dyn Console>,
     breakpoints: Breakpoints,
     breaks_on_error: bool,
+    /// Whether runs stop where a NaN or an infinity appears.
+    breaks_on_nan: bool,
+    /// Whether a request to interrupt a run has it stop.
+    breaks_in: bool,
+    reach: Reach,
+    ending: Option<Ending>,
+    /// What has been defined at stops of the present run.
+    changes: Changes,
+    /// A program that is going to be run.
+    expected: Vec<Arc<Function>>,
+    /// Where the run stood before, if that was the step before.
+    before: Option<Moment>,
+    /// What the call stepped over has returned.
+    returned: Option<f64>,
+    /// The value that was shown last.
+    answer: Option<f64>,
     watches: Vec<String>,
     scope: Scope,
     /// Whether the next run begins with a stop.
@@ -77,12 +126,27 @@ struct Inner {
 
 impl Debugger {
     /// A debugger without breakpoints.
-    pub(crate) fn new(names: &Arc<Names>, scope: Scope, console: Box<dyn Console>) -> Self {
+    pub(crate) fn new(
+        names: &Arc<Names>,
+        hosts: &Arc<HostFunctions>,
+        scope: Scope,
+        console: Box<dyn Console>,
+    ) -> Self {
         Self(Arc::new(Mutex::new(Inner {
             names: names.clone(),
+            hosts: hosts.clone(),
             console,
             breakpoints: Breakpoints::default(),
             breaks_on_error: false,
+            breaks_on_nan: false,
+            breaks_in: false,
+            reach: Reach::Looked,
+            ending: None,
+            changes: Changes::default(),
+            expected: Vec::new(),
+            before: None,
+            returned: None,
+            answer: None,
             watches: Vec::new(),
             scope,
             stops_at_first: false,
@@ -100,6 +164,8 @@ impl Debugger {
     pub(crate) fn begin(&self, scope: Scope) {
         let mut inner = self.0.lock();
         inner.scope = scope;
+        inner.ending = None;
+        inner.before = None;
         inner.read.clear();
         if !inner.follows {
             inner.plan = Plan::Continue;
@@ -124,17 +190,60 @@ impl Debugger {
 
     /// A function has been defined.
     pub(crate) fn note(&self, function: &Arc<Function>) {
-        self.0.lock().breakpoints.note(function);
+        let mut inner = self.0.lock();
+        inner.breakpoints.note(function);
     }
 
-    /// Carries out what stands behind `bp`; the answer, or what is wrong.
+    /// Whether a request to interrupt a run has it stop, instead of ending it.
+    pub(crate) fn break_in(&self, breaks_in: bool) {
+        self.0.lock().breaks_in = breaks_in;
+    }
+
+    /// Whether it has.
+    pub(crate) fn is_breaking_in(&self) -> bool {
+        self.0.lock().breaks_in
+    }
+
+    /// Has a program ahead of its run known for breakpoints and conditions.
+    pub(crate) fn expect(&self, functions: Vec<Arc<Function>>, scope: Scope) {
+        let mut inner = self.0.lock();
+        inner.expected = functions;
+        inner.scope = scope;
+    }
+
+    /// Has everything run on tapes, so that every frame can be looked at; what
+    /// was in force before.
+    pub(crate) fn look_at_everything(&self) -> impl FnOnce(&Self) + use<> {
+        let mut inner = self.0.lock();
+        let (reach, breaks_on_error) = (inner.reach, inner.breaks_on_error);
+        inner.reach = Reach::Everything;
+        inner.breaks_on_error = true;
+        move |debugger| {
+            let mut inner = debugger.0.lock();
+            inner.reach = reach;
+            inner.breaks_on_error = breaks_on_error;
+        }
+    }
+
+    /// What comes next has not been ended.
+    pub(crate) fn forget_ending(&self) {
+        self.0.lock().ending = None;
+    }
+
+    /// How the run that has ended was ended here, if it was.
+    pub(crate) fn ending(&self) -> Option<Ending> {
+        self.0.lock().ending
+    }
+
+    /// What was defined at stops of the run that has ended.
+    pub(crate) fn take_changes(&self) -> Changes {
+        std::mem::take(&mut self.0.lock().changes)
+    }
+
+    /// Carries out the arguments of `bp`; the answer, or what is wrong.
     /// `functions` are all that are defined.
-    pub(crate) fn breakpoints<'f>(
-        &self,
-        text: &str,
-        functions: impl Iterator<Item = &'f Arc<Function>>,
-    ) -> Result<String, String> {
-        self.0.lock().change_breakpoints(text, functions)
+    pub(crate) fn breakpoints(&self, text: &str, functions: Vec<Arc<Function>>) -> Result<String, String> {
+        self.0.lock().change_breakpoints(text, functions, None)
     }
 }
 
@@ -164,6 +273,18 @@ impl Inspector for Debugger {
         self.0.lock().stops_at_first()
     }
 
+    fn wants_all(&self) -> bool {
+        self.0.lock().reach == Reach::Everything
+    }
+
+    fn watches_numbers(&self) -> bool {
+        self.0.lock().breaks_on_nan
+    }
+
+    fn breaks_in(&self) -> bool {
+        self.0.lock().breaks_in
+    }
+
     fn stopped(&mut self, stop: &mut Stop<'_>) -> Go {
         self.0.lock().stopped(stop)
     }
@@ -172,8 +293,8 @@ impl Inspector for Debugger {
         self.0.lock().left(base, value, caller)
     }
 
-    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped) {
-        self.0.lock().failed(stop, stopped);
+    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped) -> Go {
+        self.0.lock().failed(stop, stopped)
     }
 
     fn has_changed(&mut self) -> bool {
@@ -181,12 +302,20 @@ impl Inspector for Debugger {
     }
 }
 
+/// What is said when compiled code was interrupted.
+const INTERRUPTED: &str =
+    "interrupted in compiled code, which cannot be stopped half-way: this run is over. Here is where it was;
+`restart` begins again. Interpreted functions can be stopped and gone on with: that is what `kal debug`
+does without --lazy, --eager or --tiered, and `bp error` in every mode";
+
 /// What happens after a command.
 enum Then {
     /// The next one is read.
     Ask,
     /// The run goes on.
     Follow(Plan),
+    /// The run goes on with the call that a frame has made last, once more.
+    Again(usize),
     /// The run ends.
     Quit,
 }
@@ -201,26 +330,67 @@ impl Inner {
         let Some(tape) = stop.tape(&frame.function) else { return Go::On };
         let Some(now) = moment(&frame, &tape) else { return Go::On };
         let is_nameless = self.names.text(frame.function.name) == EXPRESSION;
+        self.note_value(now, stop.accumulator());
         let is_first = now.offset == 0 && is_nameless && self.stops_at_first();
         self.stops_at_first = false;
         let has_arrived = self.start.is_some_and(|start| self.plan.has_arrived(start, now));
-        if !is_first && !has_arrived && !self.is_at_breakpoint(stop, &frame, &tape) {
+        let is_due = match stop.reason {
+            Reason::Place => is_first || has_arrived || self.is_at_breakpoint(stop, &frame, &tape),
+            Reason::Interrupt | Reason::Nonfinite(_) | Reason::Failure => true,
+        };
+        if !is_due {
             return self.start.map_or(Go::On, |start| self.plan.go(start));
         }
-        if has_arrived && self.plan == Plan::Finish {
-            self.console.say(&format!("returned {}", format_number(stop.accumulator())));
-        }
+        self.say_why(stop, has_arrived);
         self.show(stop, 0);
-        match self.ask(stop, true) {
+        if has_arrived && self.plan == Plan::Token {
+            self.show_instruction(stop, &frame, &tape);
+        }
+        let then = self.ask(stop, true);
+        self.before = None;
+        match then {
             Then::Follow(plan) => {
                 self.plan = plan;
                 self.start = Some(now);
+                self.before = Some(now);
                 plan.go(now)
+            }
+            Then::Again(number) => {
+                self.plan = Plan::Continue;
+                self.start = None;
+                Go::Again(number)
             }
             Then::Quit | Then::Ask => {
                 self.start = None;
                 Go::Quit
             }
+        }
+    }
+
+    /// Says why a run has stopped, if the place does not show it.
+    fn say_why(&mut self, stop: &Stop<'_>, has_arrived: bool) {
+        let value = format_number(stop.accumulator());
+        match stop.reason {
+            Reason::Interrupt => self.console.say("interrupted"),
+            Reason::Nonfinite(_) if stop.accumulator().is_finite() => {
+                self.console.say("stopped: the variable of a loop has become infinite");
+            }
+            Reason::Nonfinite(_) => self.console.say(&format!("stopped: {value} from finite operands")),
+            Reason::Place if has_arrived && self.plan == Plan::Finish => {
+                self.console.say(&format!("returned {value}"));
+            }
+            Reason::Place | Reason::Failure => {}
+        }
+    }
+
+    /// Keeps what a call has returned that was stepped over.
+    fn note_value(&mut self, now: Moment, value: f64) {
+        let before = self.before.replace(now);
+        if before.is_some_and(|before| {
+            let is_after = before.is_call && before.base == now.base && before.offset < now.offset;
+            is_after || now.base < before.base
+        }) {
+            self.returned = Some(value);
         }
     }
 
@@ -238,153 +408,52 @@ impl Inner {
         true
     }
 
-    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped) {
+    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped) -> Go {
         self.start = None;
+        self.before = None;
         let Stopped { failure, trace } = stopped;
-        if !self.breaks_on_error || stop.frames.is_empty() || matches!(failure, Failure::Interrupted) {
-            return;
+        let is_interrupt = matches!(failure, Failure::Interrupted);
+        let is_wanted = if is_interrupt { self.breaks_in } else { self.breaks_on_error };
+        if !is_wanted || stop.frames.is_empty() || self.ending.is_some() {
+            return Go::Quit;
         }
-        let message = self.teller(stop, |teller| teller.tell(failure).message);
-        self.console.say(&format!("stopped: {message}"));
-        if !trace.is_empty() {
+        if is_interrupt {
+            self.console.say(INTERRUPTED);
+        } else {
+            let message = self.teller(stop, |teller| teller.tell(failure).message);
+            self.console.say(&format!("stopped: {message}"));
+        }
+        if !trace.is_empty() && stop.frames.iter().any(|frame| frame.offset.is_some()) {
             let calls = trace.inner.iter().map(|calls| self.signature(&calls.function));
             let calls = calls.chain((trace.omitted > 0).then(|| "…".to_owned()));
             self.console.say(&format!("in compiled code: {}", calls.collect::<Vec<_>>().join(", ")));
         }
         self.show(stop, 0);
-        self.ask(stop, false);
+        match self.ask(stop, false) {
+            Then::Again(number) => Go::Again(number),
+            Then::Follow(_) | Then::Quit | Then::Ask => Go::Quit,
+        }
     }
 
     /// Whether a breakpoint stands there whose condition is true.
     fn is_at_breakpoint(&mut self, stop: &mut Stop<'_>, frame: &Frame, tape: &Tape) -> bool {
         let here = self.breakpoints.offsets(&frame.function, tape);
-        let conditions: Vec<Option<String>> = here
+        let here: Vec<(usize, Option<String>)> = here
             .filter(|(_, offset)| Some(*offset) == frame.offset)
-            .map(|(breakpoint, _)| breakpoint.condition.clone())
+            .map(|(breakpoint, _)| (breakpoint.number, breakpoint.condition.clone()))
             .collect();
-        conditions.into_iter().any(|condition| {
-            let Some(condition) = condition else { return true };
-            match self.evaluate(stop, frame, &condition) {
+        let mut stops = false;
+        for (number, condition) in here {
+            let is_true = condition.is_none_or(|condition| match self.evaluate(stop, frame, &condition) {
                 Ok(value) => value != 0.0 && !value.is_nan(),
                 Err(message) => {
                     self.console.say(message.trim_end());
                     true
                 }
-            }
-        })
-    }
-
-    /// Reads and carries out commands until one lets the run go on.
-    fn ask(&mut self, stop: &mut Stop<'_>, can_go_on: bool) -> Then {
-        let mut selected = 0;
-        loop {
-            let Some(line) = self.console.read(&format!("{}|debug> ", selected + 1)) else {
-                return Then::Quit;
-            };
-            let line = if line.trim().is_empty() { self.last.clone() } else { line };
-            self.last.clone_from(&line);
-            if line.trim().is_empty() {
-                continue;
-            }
-            match self.carry_out(stop, &line, &mut selected) {
-                Then::Ask => {}
-                Then::Follow(_) if !can_go_on => return Then::Quit,
-                then => return then,
-            }
+            });
+            stops |= is_true && self.breakpoints.hit(number);
         }
-    }
-
-    fn carry_out(&mut self, stop: &mut Stop<'_>, line: &str, selected: &mut usize) -> Then {
-        let Some((command, rest)) = Command::read(line) else {
-            self.console.say(&format!("error: unknown command `{}`; h shows them", line.trim()));
-            return Then::Ask;
-        };
-        match command.action {
-            Action::Next => return Then::Follow(Plan::Next),
-            Action::Step => return Then::Follow(Plan::Step),
-            Action::Token => return Then::Follow(Plan::Token),
-            Action::Finish => return Then::Follow(Plan::Finish),
-            Action::Continue => return Then::Follow(Plan::Continue),
-            Action::Quit => return Then::Quit,
-            Action::Until if rest.is_empty() => return Then::Follow(Plan::Until(None)),
-            Action::Until => match rest.parse() {
-                Ok(line) => return Then::Follow(Plan::Until(Some(line))),
-                Err(_) => self.console.say("error: u LINE"),
-            },
-            Action::Backtrace => self.backtrace(stop, *selected),
-            Action::Up => self.select(stop, selected, selected.checked_add(1)),
-            Action::Down => self.select(stop, selected, selected.checked_sub(1)),
-            Action::Frame if rest.is_empty() => self.select(stop, selected, Some(*selected)),
-            Action::Frame => {
-                let wanted = rest.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-                self.select(stop, selected, wanted);
-            }
-            Action::Locals => self.locals(stop, *selected),
-            Action::Print => self.print(stop, *selected, rest),
-            Action::Watch => self.watch(stop, *selected, rest),
-            Action::Breakpoints => {
-                let functions: Vec<_> = stop.bound().cloned().collect();
-                let frames: Vec<_> = stop.frames.iter().map(|frame| frame.function.clone()).collect();
-                let answer = self.change_breakpoints(rest, functions.iter().chain(&frames));
-                self.console.say(&answer.unwrap_or_else(|message| format!("error: {message}")));
-            }
-            Action::Where => self.show(stop, *selected),
-            Action::Help => self.console.say(&command::help()),
-        }
-        Then::Ask
-    }
-
-    fn change_breakpoints<'f>(
-        &mut self,
-        text: &str,
-        functions: impl Iterator<Item = &'f Arc<Function>>,
-    ) -> Result<String, String> {
-        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let rest = rest.trim();
-        let changed = match (word, rest) {
-            ("", _) => return Ok(self.list_breakpoints()),
-            ("error", "" | "on" | "off") => {
-                self.breaks_on_error = rest != "off";
-                return Ok(format!("stops at errors: {}", if self.breaks_on_error { "on" } else { "off" }));
-            }
-            ("rm", number) => self.breakpoints.remove(number).map(|()| format!("{number} removed")),
-            ("on" | "off", number) if !number.is_empty() => {
-                self.breakpoints.enable(number, word == "on").map(|()| format!("{number} {word}"))
-            }
-            _ => self.breakpoints.add(text, &self.names).map(ToString::to_string),
-        };
-        self.breakpoints.settle(functions);
-        self.has_changed = true;
-        changed.map_err(|mistake| mistake.to_string())
-    }
-
-    fn list_breakpoints(&self) -> String {
-        let lines: Vec<String> = self.breakpoints.all().iter().map(ToString::to_string).collect();
-        if lines.is_empty() { "no breakpoints".into() } else { lines.join("\n") }
-    }
-
-    fn watch(&mut self, stop: &mut Stop<'_>, selected: usize, rest: &str) {
-        match rest.strip_prefix("rm ").map(|number| number.trim().parse::<usize>()) {
-            Some(Ok(number)) if (1..=self.watches.len()).contains(&number) => {
-                self.watches.remove(number - 1);
-            }
-            Some(_) => self.console.say("error: there is no such watch"),
-            None if rest.is_empty() => self.show_watches(stop, selected),
-            None => {
-                self.watches.push(rest.to_owned());
-                self.show_watches(stop, selected);
-            }
-        }
-    }
-
-    fn select(&mut self, stop: &mut Stop<'_>, selected: &mut usize, wanted: Option<usize>) {
-        match wanted.filter(|wanted| *wanted < stop.frames.len()) {
-            Some(wanted) => {
-                *selected = wanted;
-                self.show(stop, wanted);
-            }
-            None => self.console.say("error: there is no such call"),
-        }
+        stops
     }
 
     /// Lends a teller of failures.

@@ -18,9 +18,12 @@
 mod code;
 mod execute;
 mod gaps;
+mod heat;
 pub mod inspect;
 mod links;
 mod native;
+mod nonfinite;
+mod remains;
 #[cfg(any(test, fuzzing))]
 mod testing;
 #[cfg(test)]
@@ -34,12 +37,13 @@ use crate::room::Room;
 use crate::sema::Calls;
 use crate::sema::checked::{EXPRESSION, Function};
 use crate::tape::op::Op;
-use crate::tape::{self, Callee, Counts, Environment, Tape, Waiting};
+use crate::tape::{self, Callee, Counts, Environment, Tape};
 use code::{Code, Entry, LEAVE};
 use execute::{Pause, Program, State, execute, link, unlink};
-use inspect::{CallSite, Inspector, Outer, Walk};
+use inspect::{CallSite, Inspector, Outer, Reason, Walk};
 use links::Links;
 pub use native::{Natives, NoNatives, Progress, Spot};
+use remains::Remains;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -95,6 +99,10 @@ pub struct Interpreter {
     has_shown: bool,
     /// Where the runs stand that wait for one inside them.
     outer: Vec<Outer>,
+    /// A host function has just returned a NaN or an infinity for finite
+    /// arguments, which is watched for.
+    is_nonfinite: bool,
+    remains: Remains,
 }
 
 /// What a name is bound to.
@@ -158,6 +166,8 @@ impl Interpreter {
             stepped: Vec::new(),
             has_shown: false,
             outer: Vec::new(),
+            is_nonfinite: false,
+            remains: Remains::default(),
         }
     }
 
@@ -178,6 +188,7 @@ impl Interpreter {
 
     /// Binds a function's name to it. Nothing is lowered.
     pub fn define(&mut self, function: &Arc<Function>) -> Defined {
+        self.forget_remains();
         let name = function.name;
         let binding = Binding { function: function.clone(), tape: self.supplied(function), code: None };
         let before = self.bindings.insert(name, binding);
@@ -185,7 +196,7 @@ impl Interpreter {
         match &before {
             Some(Binding { code, function: replaced, .. }) => {
                 self.calls.remove(replaced);
-                self.code.remove_if(*code);
+                self.retire(*code);
                 self.links.reset(name);
             }
             None => self.meaning_changed(name),
@@ -206,6 +217,7 @@ impl Interpreter {
 
     /// Binds a name to nothing; gives back what it was bound to.
     pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
+        self.forget_remains();
         let Binding { function, code, .. } = self.bindings.remove(&name)?;
         self.calls.remove(&function);
         self.code.remove_if(code);
@@ -243,7 +255,7 @@ impl Interpreter {
         let entry = self.link(expression, tape)?;
         self.expressions += 1;
         let result = self.enter(entry, &[], natives, output);
-        self.code.remove(entry.code);
+        self.retire(Some(entry.code));
         result
     }
 
@@ -500,21 +512,26 @@ impl Interpreter {
         natives: &mut dyn Natives,
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
+        self.forget_remains();
         // Until its frame is there, what its slots hold is of earlier runs: no
         // trace can be made of it.
         self.begin(entry, arguments)?;
         let start = (self.depth == 0).then(Instant::now);
         let mut state = State { at: entry.code as usize, base: self.top, accumulator: 0.0 };
         self.depth += 1;
-        let begun = self.begin_walk(state, natives, output);
-        let result = begun.and_then(|()| self.resume(&mut state, natives, output));
+        let begun = self.begin_walk(&mut state, natives, output);
+        let mut result = begun.and_then(|()| self.resume(&mut state, natives, output));
+        while let Err(stopped) = &result
+            && self.show_failure(&mut state, stopped, natives, output)
+        {
+            result = self.resume(&mut state, natives, output);
+        }
         self.depth -= 1;
         if let Some(start) = start {
             self.run_nanoseconds += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         }
         result.map_err(|stopped| {
-            self.show_failure(state, &stopped, natives, output);
-            let Stopped { failure, trace } = stopped;
+            let Stopped { failure, trace } = self.keep_remains(state, stopped);
             let trace = self.trace(state, trace);
             // A stop in progress still shows what is below the top.
             if self.depth == 0 && self.top == 0 && self.stack.len() > KEPT_STACK {
@@ -542,7 +559,8 @@ impl Interpreter {
     ) -> Result<f64, Stopped> {
         loop {
             let pause = match self.walk {
-                Walk::Run => self.execute::<false>(state),
+                Walk::Run if self.is_watching() => self.execute::<false, true>(state),
+                Walk::Run => self.execute::<false, false>(state),
                 Walk::Past | Walk::Step { .. } => {
                     if let Some(value) = self.step(state, natives, output)? {
                         return Ok(value);
@@ -552,17 +570,25 @@ impl Interpreter {
             };
             match pause {
                 Pause::Left => return Ok(state.accumulator),
-                Pause::Break => self.inspect(*state, natives, output)?,
+                Pause::Break => self.inspect(state, Reason::Place, natives, output)?,
+                Pause::Nonfinite(operation) => {
+                    self.look_at(operation, state, natives, output)?;
+                }
                 pause => {
+                    if self.breaks_in(pause, state, natives, output)? {
+                        continue;
+                    }
                     self.attend(pause, state, natives, output)?;
                     // A run inside this one may have been stepped out of.
-                    self.arrive(*state, natives, output)?;
+                    if !self.look_at_host(state, natives, output)? {
+                        self.arrive(state, natives, output)?;
+                    }
                 }
             }
         }
     }
 
-    fn execute<const ONCE: bool>(&mut self, state: &mut State) -> Pause {
+    fn execute<const ONCE: bool, const WATCH: bool>(&mut self, state: &mut State) -> Pause {
         let program = Program {
             words: self.code.running(),
             callees: self.links.entries(),
@@ -572,7 +598,7 @@ impl Interpreter {
             fuel: self.memory.fuel(),
             limit: self.memory.reach(),
         };
-        execute::<ONCE>(state, program)
+        execute::<ONCE, WATCH>(state, program)
     }
 
     /// Does what the instructions themselves do not.
@@ -584,7 +610,7 @@ impl Interpreter {
         output: &mut dyn Output,
     ) -> Result<(), Stopped> {
         match pause {
-            Pause::Left | Pause::Break | Pause::Once => {}
+            Pause::Left | Pause::Break | Pause::Once | Pause::Nonfinite(_) => {}
             Pause::FirstCall => self.first_call(state, natives, output)?,
             Pause::Limit(slots) => {
                 self.hear_news(natives);
@@ -603,7 +629,7 @@ impl Interpreter {
 
     /// Gives the stack at least so many slots, unless the run is to stop.
     fn reserve(&mut self, slots: usize) -> Result<(), Failure> {
-        if let Some(request) = self.memory.take_request() {
+        if let Some(request) = self.take_request() {
             return Err(request.into());
         }
         if slots > self.max_stack {
@@ -706,84 +732,6 @@ impl Interpreter {
         }
     }
 
-    /// The count of the next instruction is over: goes on in compiled code, if
-    /// there is some.
-    fn hot(
-        &mut self,
-        state: &mut State,
-        natives: &mut dyn Natives,
-        output: &mut dyn Output,
-    ) -> Result<(), Stopped> {
-        let at = state.at as u32;
-        let (spot, link) = (self.code.spot(at), self.code.frame(at).map(|(_, link)| link));
-        let (Some(spot), Some(link)) = (spot, link) else {
-            state.at += Op::Count.length();
-            return Ok(());
-        };
-        if self.is_looked_at(&spot.function) {
-            self.code.count_again(at, self.hot_after.unwrap_or(0).max(1));
-            state.at += Op::Count.length();
-            return Ok(());
-        }
-        match natives.heat(self, &spot) {
-            Progress::Ready => {
-                self.code.end_count(at);
-                let arguments = self.state_of(&spot, state.base);
-                self.leave_for(state, link, |interpreter| match spot.counted {
-                    Some(_) => natives.go_on(interpreter, &spot, &arguments, output),
-                    None => {
-                        let callee = Callee { name: spot.function.name, arity: spot.function.arity() };
-                        natives.call(interpreter, callee, &arguments, output)
-                    }
-                })
-            }
-            progress => {
-                if progress == Progress::Busy {
-                    self.code.wait(at);
-                }
-                state.at += Op::Count.length();
-                Ok(())
-            }
-        }
-    }
-
-    /// What compiled code needs to go on at a spot of the frame at `base`.
-    fn state_of(&self, spot: &Spot, base: usize) -> Vec<f64> {
-        let function = &spot.function;
-        let Some(counted) = &spot.counted else {
-            return self.stack[base..base + function.arity() as usize].to_vec();
-        };
-        let mut state = self.stack[base..base + function.locals as usize].to_vec();
-        state.extend(counted.values.iter().map(|value| match value {
-            Waiting::Slot(slot) => self.stack[base + *slot as usize],
-            Waiting::Number(bits) => f64::from_bits(*bits),
-        }));
-        state
-    }
-
-    /// Puts compiled code to use that has been made.
-    fn hear_news(&mut self, natives: &mut dyn Natives) {
-        if self.memory.news().swap(0, Ordering::SeqCst) == 0 {
-            return;
-        }
-        let again = self.hot_after.unwrap_or(0).max(1);
-        for at in self.code.take_waiting() {
-            let Some(spot) = self.code.spot(at) else { continue };
-            match (natives.progress(&spot), spot.counted) {
-                (Progress::Busy, _) => self.code.wait(at),
-                (Progress::Ready, Some(_)) => self.code.end_count(at),
-                // Calls go to the code, until that is given up: then the tape
-                // counts again.
-                (Progress::Ready, None) => {
-                    self.links.reset(spot.function.name);
-                    self.code.count_again(at, again);
-                }
-                (Progress::Never, None) => self.code.count_again(at, again),
-                (Progress::Never, Some(_)) => {}
-            }
-        }
-    }
-
     /// The next instruction calls a closure of the host.
     fn closure(&mut self, state: &mut State, output: &mut dyn Output) -> Result<(), Failure> {
         let words = &self.code.words()[state.at..];
@@ -796,8 +744,10 @@ impl Interpreter {
             let first = state.base + (words[0] >> 8) as usize;
             &self.stack[first..first + arity as usize]
         };
+        let is_finite = arguments.iter().all(|argument| argument.is_finite());
         let result = self.hosts.call_closure(name, arguments, output);
         state.accumulator = result.map_err(|HostError(message)| Failure::Host { callee: name, message })?;
+        self.is_nonfinite = is_finite && !state.accumulator.is_finite();
         state.at += if from_accumulator { Op::HostA.length() } else { Op::Host.length() };
         Ok(())
     }

@@ -122,6 +122,23 @@ impl Machine {
         }
     }
 
+    /// Keeps the frames of a run that fails, where tapes are run first.
+    pub(crate) fn keep_failures(&mut self) {
+        match self {
+            Self::Native(_) => {}
+            Self::Tape(tapes) => tapes.interpreter.keep_failures(),
+        }
+    }
+
+    /// Shows the run that has failed last to the inspector, if its frames are
+    /// still there.
+    pub(crate) fn examine(&mut self, output: &mut dyn Output) -> bool {
+        match self {
+            Self::Native(_) => false,
+            Self::Tape(tapes) => tapes.examine(output),
+        }
+    }
+
     /// Binds a function's name to it.
     pub(crate) fn define(&mut self, function: Arc<Function>) -> Defined {
         match self {

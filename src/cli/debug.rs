@@ -4,25 +4,36 @@ use super::Exit;
 use super::arguments::{Given, MISSING};
 use super::interrupt::Idle;
 use super::report::Reporter;
-use super::run::{self, AfterError, read};
+use super::run::{self, AfterError};
 use crate::context::Context;
+use crate::debugger::Ending;
+use crate::error::Error;
+use crate::program::Program;
 use crate::repl::console::LineConsole;
 use crate::repl::screen::Screen;
+use crate::source::Source;
 use clap::{Args, ValueHint};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub(super) struct DebugArguments {
     #[command(flatten)]
     pub(super) given: Given,
-    /// Stop there: a function, LINE, LINE:COLUMN, with ` if EXPR` only when
-    /// that is true; may be given several times. Without one, the program stops
-    /// at its first expression
+    /// Stop there: FUNCTION, LINE, LINE:COLUMN or FUNCTION:LINE, with ` if EXPR`
+    /// only when that is true; `error` and `nan` stop at errors and where a NaN
+    /// or infinity appears. May be given several times. Without one, the program
+    /// stops at its first expression
     #[arg(short, long = "break", value_name = "PLACE")]
     breakpoints: Vec<String>,
-    /// The program
+    /// The program, a text or stored
     #[arg(value_hint = ValueHint::FilePath)]
     pub(super) file: Option<PathBuf>,
+}
+
+/// A program that has been read.
+enum Loaded {
+    Text(Source),
+    Stored(Program),
 }
 
 /// Runs a program that stops at breakpoints, and asks there how to go on.
@@ -34,33 +45,72 @@ pub(super) fn debug(
 ) -> Exit {
     // Without a file, the last text is the program.
     let mut before = arguments.given.sources();
-    let source = match &arguments.file {
-        Some(file) => idle.during(|| read(file)),
-        None => before.pop().ok_or_else(|| MISSING.to_owned()),
+    let program = match &arguments.file {
+        Some(file) => idle.during(|| load(file, context)),
+        None => before.pop().map(Loaded::Text).ok_or_else(|| MISSING.to_owned()),
     };
-    let source = match source {
-        Ok(source) => source,
+    let program = match program {
+        Ok(program) => program,
         Err(message) => {
             reporter.problem(&message);
             return Exit::Failed;
         }
     };
-    let exit = run::texts(before, context, reporter);
+    let exit = run::texts(before.clone(), context, reporter);
     if exit != Exit::Fine {
         return exit;
     }
-    let screen = Screen::stdout();
-    context.set_output(Box::new(screen.clone()));
-    let mut attached = context.debug(Box::new(LineConsole::new(screen, false)));
-    for place in &arguments.breakpoints {
-        attached = attached.and_then(|()| context.breakpoints(place).map(drop));
-    }
-    if let Err(error) = attached {
+    if let Err(error) = attach(arguments, &program, context, reporter) {
         reporter.error(&error);
         return Exit::Usage;
     }
-    context.follow(arguments.breakpoints.is_empty());
-    let exit = run::evaluate(context, &source, AfterError::Stop, reporter);
-    let _ = context.output().end_line().and_then(|()| context.output().flush());
-    exit
+    loop {
+        context.follow(arguments.breakpoints.is_empty());
+        let exit = match &program {
+            Loaded::Text(source) => run::evaluate(context, source, AfterError::Stop, reporter),
+            Loaded::Stored(program) => run::evaluate_stored(context, program, reporter),
+        };
+        let _ = context.output().end_line().and_then(|()| context.output().flush());
+        if context.ending() != Some(Ending::Restart) {
+            return exit;
+        }
+        context.reset();
+        let exit = run::texts(before.clone(), context, reporter);
+        if exit != Exit::Fine {
+            return exit;
+        }
+    }
+}
+
+fn load(path: &Path, context: &Context) -> Result<Loaded, String> {
+    if path.as_os_str() == "-" {
+        return Err("standard input is where the debugger reads its commands; name a FILE".into());
+    }
+    let bytes = run::load(path)?;
+    if Program::is_stored(&bytes) {
+        let program = Program::from_bytes(context.engine(), &bytes);
+        return program.map(Loaded::Stored).map_err(|error| format!("{}: {error}", path.display()));
+    }
+    run::text(path, bytes).map(Loaded::Text)
+}
+
+/// Attaches the debugger, and sets the breakpoints of the arguments.
+fn attach(
+    arguments: &DebugArguments,
+    program: &Loaded,
+    context: &mut Context,
+    reporter: &Reporter,
+) -> Result<(), Error> {
+    let screen = Screen::stdout();
+    context.set_output(Box::new(screen.clone()));
+    let console = LineConsole::new(screen.clone(), false, reporter.colors().stdout);
+    context.debug(Box::new(console))?;
+    match program {
+        Loaded::Text(source) => context.expect_source(source),
+        Loaded::Stored(program) => context.expect(program.parts.iter().map(|part| &part.item)),
+    }
+    for place in &arguments.breakpoints {
+        screen.line(&context.breakpoints(place)?);
+    }
+    Ok(())
 }

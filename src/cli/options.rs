@@ -159,6 +159,17 @@ impl Options {
         Engine::with_config(self.config(externs))
     }
 
+    /// The same, interpreting unless a mode was chosen: then every frame can be
+    /// looked at. Foreign functions need the compiler to be called.
+    pub(super) fn for_debugging(&self, has_foreign: bool) -> Self {
+        let is_chosen = self.lazy || self.eager || self.interpret || self.tiered;
+        match (is_chosen, has_foreign) {
+            (true, _) => self.clone(),
+            (false, false) => Self { interpret: true, ..self.clone() },
+            (false, true) => Self { tiered: true, no_tier_up: true, tier_up_after: None, ..self.clone() },
+        }
+    }
+
     fn mode(&self) -> Mode {
         if self.eager {
             Mode::Eager

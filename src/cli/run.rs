@@ -91,9 +91,7 @@ fn file(path: &Path, context: &mut Context, reporter: &mut Reporter, idle: &Idle
         if Program::is_stored(&bytes) {
             let program = Program::from_bytes(context.engine(), &bytes);
             let program = program.map_err(|error| format!("{}: {error}", path.display()))?;
-            return Ok(each_item(context, None, AfterError::Stop, reporter, |context, each| {
-                context.run_program(&program, each)
-            }));
+            return Ok(evaluate_stored(context, &program, reporter));
         }
         Ok(evaluate(context, &text(path, bytes)?, AfterError::Stop, reporter))
     });
@@ -173,6 +171,11 @@ pub(crate) fn evaluate(
     each_item(context, Some(source), after_error, reporter, |context, each| context.run(source, each))
 }
 
+/// Runs a stored program and prints the values of its expressions.
+pub(super) fn evaluate_stored(context: &mut Context, program: &Program, reporter: &mut Reporter) -> Exit {
+    each_item(context, None, AfterError::Stop, reporter, |context, each| context.run_program(program, each))
+}
+
 /// Has items run, and prints the values of expressions; of a text, the rest of
 /// its syntax errors too.
 fn each_item(
@@ -185,6 +188,10 @@ fn each_item(
     let mut exit = Exit::Fine;
     let mut misread = Vec::new();
     let _ = run(context, &mut |context, outcome| {
+        // To leave at the debugger's prompt is no error.
+        if outcome.is_err() && context.ending().is_some() {
+            return ControlFlow::Break(());
+        }
         if after_error == AfterError::Stop {
             misread = outcome.as_ref().err().map(syntax_errors).unwrap_or_default();
         }

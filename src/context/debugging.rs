@@ -1,9 +1,13 @@
 //! Debugging: a context whose runs stop at breakpoints.
 
 use super::Context;
-use crate::debugger::{Console, Debugger, Scope};
+use crate::debugger::{Changes, Console, Debugger, Defined, Ending, Scope};
+use crate::draft::Draft;
 use crate::error::Error;
+use crate::sema::Item;
 use crate::source::Source;
+use crate::syntax::operator::Operators;
+use std::sync::Arc;
 
 impl Context {
     /// Lets runs stop: from now on breakpoints can be set, and `console` is
@@ -13,7 +17,7 @@ impl Context {
     /// # Errors
     /// [`Error::Setup`] when the system refuses memory.
     pub fn debug(&mut self, console: Box<dyn Console>) -> Result<(), Error> {
-        let debugger = Debugger::new(self.engine.names(), self.scope(), console);
+        let debugger = Debugger::new(self.engine.names(), self.engine.hosts(), self.scope(), console);
         self.machine.attach(&self.engine, Box::new(debugger.clone()))?;
         self.debugger = Some(debugger);
         Ok(())
@@ -26,23 +30,27 @@ impl Context {
 
     /// Lists, sets, changes or removes breakpoints, as `bp` does at a stop:
     /// nothing, `PLACE`, `PLACE if EXPR`, `rm N`, `off N`, `on N`, `error on`,
-    /// `error off`. A place is a function, `LINE`, `LINE:COLUMN` or
-    /// `FILE:LINE`. Gives what there is to say.
+    /// `error off`, `nan on`, `nan off`, `once PLACE`, `ignore N COUNT`. A place
+    /// is a function, `LINE`, `LINE:COLUMN`, `FILE:LINE` or `FUNCTION:LINE`.
+    /// Returns what there is to say: where the breakpoint is, that it is kept
+    /// until its function is defined, or that another line was taken.
     ///
     /// # Errors
-    /// [`Error::Setup`] for a text that means nothing, and without
-    /// [`debug`](Self::debug).
+    /// [`Error::Setup`] for a text that means nothing, a line that nothing can
+    /// stop on, a condition that is wrong, and without [`debug`](Self::debug).
     pub fn breakpoints(&mut self, text: &str) -> Result<String, Error> {
         let nobody = || Error::Setup("no debugger is attached".into());
         let debugger = self.debugger.clone().ok_or_else(nobody)?;
         let functions: Vec<_> = self.machine.all().into_iter().map(|(_, function)| function).collect();
-        let said = debugger.breakpoints(text.trim(), functions.iter()).map_err(Error::Setup)?;
+        let said = debugger.breakpoints(text.trim(), functions).map_err(Error::Setup)?;
         self.machine.recall();
         Ok(said)
     }
 
     /// Runs a text, item by item, as [`run`](Self::run) does, and stops at the
-    /// beginning of its first expression.
+    /// beginning of its first expression. Meanwhile an
+    /// [interrupt](Self::interrupt_handle) stops what is interpreted, and does
+    /// not end it.
     ///
     /// # Errors
     /// As [`eval`](Self::eval), and [`Error::Setup`] without
@@ -51,8 +59,10 @@ impl Context {
         let nobody = || Error::Setup("no debugger is attached".into());
         let debugger = self.debugger.clone().ok_or_else(nobody)?;
         debugger.stop_at_first(true);
+        debugger.break_in(true);
         let result = self.last_value(source);
         debugger.stop_at_first(false);
+        debugger.break_in(false);
         result
     }
 
@@ -63,6 +73,93 @@ impl Context {
             debugger.follow();
             debugger.stop_at_first(stops_at_first);
             debugger.break_on_error(true);
+            debugger.break_in(true);
+        }
+    }
+
+    /// The same for a text.
+    pub(crate) fn expect_source(&self, source: &Source) {
+        let draft = Draft::within(source, &self.engine, self, Operators::clone(&self.operators));
+        self.expect(&draft.items);
+    }
+
+    /// Has a program ahead of its run known for breakpoints and conditions.
+    pub(crate) fn expect<'i>(&self, items: impl IntoIterator<Item = &'i Item>) {
+        let Some(debugger) = &self.debugger else { return };
+        let (mut scope, mut functions) = (self.scope(), Vec::new());
+        for item in items {
+            match item {
+                Item::Definition(function, fixity) => {
+                    if let Some(fixity) = fixity {
+                        Arc::make_mut(&mut scope.operators).define(*fixity, function.name);
+                    }
+                    functions.push(function.clone());
+                }
+                Item::Variables(function, names) => {
+                    scope.variables.extend(names);
+                    functions.push(function.clone());
+                }
+                Item::Expression(function) => functions.push(function.clone()),
+                Item::Extern(_) => {}
+            }
+        }
+        debugger.expect(functions, scope);
+    }
+
+    /// How the run that has ended was ended at the debugger's prompt.
+    pub(crate) fn ending(&self) -> Option<Ending> {
+        self.debugger.as_ref()?.ending()
+    }
+
+    /// Keeps the frames of a run that fails for [`examine`](Self::examine).
+    pub(crate) fn keep_failures(&mut self) {
+        self.keeps_failures = true;
+        self.machine.keep_failures();
+    }
+
+    /// Shows the frames of the evaluation that has failed last, where they are
+    /// still there; whether they were.
+    pub(crate) fn examine(&mut self) -> bool {
+        let Some(debugger) = self.debugger.clone() else { return false };
+        debugger.begin(self.scope());
+        let restore = debugger.look_at_everything();
+        let was_there = self.machine.examine(&mut *self.output);
+        restore(&debugger);
+        self.adopt();
+        was_there
+    }
+
+    /// Runs the expression again that has failed last, up to its error; `None`
+    /// if none has.
+    pub(crate) fn run_failed_again(&mut self) -> Option<Result<f64, Error>> {
+        let (expression, debugger) = (self.failed.clone()?, self.debugger.clone()?);
+        let restore = debugger.look_at_everything();
+        debugger.break_in(true);
+        self.machine.recall();
+        let result = self.evaluate(&expression);
+        debugger.break_in(false);
+        restore(&debugger);
+        self.machine.recall();
+        Some(result)
+    }
+
+    /// The text of the expression that has failed last.
+    pub(crate) fn failed_text(&self) -> Option<&str> {
+        self.failed.as_ref().map(|expression| expression.text())
+    }
+
+    /// Takes over what was defined at stops of the run that has ended.
+    pub(super) fn adopt(&mut self) {
+        let Some(debugger) = &self.debugger else { return };
+        let Changes { functions, variables } = debugger.take_changes();
+        self.variables.extend(variables);
+        for Defined { before, function, fixity } in functions {
+            // The machine knows it already; the history is to see the change.
+            match before {
+                Some(before) => drop(self.machine.define(before)),
+                None => self.machine.drop_binding(function.name),
+            }
+            let _ = self.define(&function, fixity);
         }
     }
 

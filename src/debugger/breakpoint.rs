@@ -1,22 +1,13 @@
 //! Breakpoints: where runs are to stop, and when.
 
 use super::place::Places;
+use super::spot::Spot;
 use crate::name::{Name, Names};
 use crate::sema::checked::Function;
 use crate::tape::Tape;
 use rustc_hash::FxHashSet;
 use std::fmt;
 use std::sync::Arc;
-
-/// Where runs are to stop.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Spot {
-    /// At the beginning of a function.
-    Function(Name),
-    /// At the first instruction made for a line, or for what stands at a column
-    /// of it, of one text or of any.
-    Line { file: Option<String>, line: usize, column: Option<usize> },
-}
 
 /// One breakpoint.
 #[derive(Clone, Debug)]
@@ -26,6 +17,12 @@ pub(super) struct Breakpoint {
     /// The run stops only if this is true.
     pub(super) condition: Option<String>,
     pub(super) is_enabled: bool,
+    /// Whether it is removed when it has stopped a run.
+    is_once: bool,
+    /// How many times more it is passed.
+    ignored: u64,
+    /// Where it is, if that is known.
+    place: Option<String>,
     /// As it was typed.
     text: String,
 }
@@ -42,30 +39,70 @@ pub(super) struct Breakpoints {
 /// What was typed is no breakpoint.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum Mistake {
-    #[error("a place is a function, LINE, LINE:COLUMN or FILE:LINE")]
+    #[error("a place is FUNCTION, LINE, LINE:COLUMN, FILE:LINE or FUNCTION:LINE")]
     Place,
     #[error("expected an expression after `if`")]
     Condition,
     #[error("there is no breakpoint {0}")]
     Number(String),
+    #[error("{0}")]
+    Other(String),
 }
 
-impl Breakpoints {
-    /// Adds the breakpoint that a text describes: `PLACE [if EXPR]`.
-    pub(super) fn add(&mut self, text: &str, names: &Names) -> Result<&Breakpoint, Mistake> {
+/// What was typed: `PLACE [if EXPR]`.
+pub(super) struct Request {
+    pub(super) spot: Spot,
+    pub(super) condition: Option<String>,
+    text: String,
+}
+
+impl Request {
+    pub(super) fn read(
+        text: &str,
+        names: &Names,
+        is_function: impl Fn(Name) -> bool,
+    ) -> Result<Self, Mistake> {
         let (place, condition) = match text.split_once(" if") {
-            Some((place, condition)) if condition.trim().is_empty() || !condition.starts_with(' ') => {
-                let _ = place;
+            Some((_, condition)) if condition.trim().is_empty() || !condition.starts_with(' ') => {
                 return Err(Mistake::Condition);
             }
             Some((place, condition)) => (place, Some(condition.trim().to_owned())),
             None => (text, None),
         };
-        let spot = Spot::read(place.trim(), names).ok_or(Mistake::Place)?;
+        let spot = Spot::read(place.trim(), names, is_function).ok_or(Mistake::Place)?;
+        Ok(Self { spot, condition, text: text.trim().to_owned() })
+    }
+}
+
+impl Breakpoints {
+    /// Adds a breakpoint, which is at `place` for now.
+    pub(super) fn add(&mut self, request: Request, place: Option<String>, is_once: bool) -> &Breakpoint {
+        let Request { spot, condition, text } = request;
         self.made += 1;
-        let text = text.trim().to_owned();
-        self.all.push(Breakpoint { number: self.made, spot, condition, is_enabled: true, text });
-        Ok(&self.all[self.all.len() - 1])
+        let number = self.made;
+        let is_enabled = true;
+        let breakpoint = Breakpoint { number, spot, condition, is_enabled, is_once, ignored: 0, place, text };
+        self.all.push(breakpoint);
+        &self.all[self.all.len() - 1]
+    }
+
+    /// Passes a breakpoint so many times.
+    pub(super) fn ignore(&mut self, number: &str, count: u64) -> Result<(), Mistake> {
+        self.find(number)?.ignored = count;
+        Ok(())
+    }
+
+    /// A run has come to a breakpoint whose condition is true. Whether it stops.
+    pub(super) fn hit(&mut self, number: usize) -> bool {
+        let Some(breakpoint) = self.all.iter_mut().find(|known| known.number == number) else { return false };
+        if breakpoint.ignored > 0 {
+            breakpoint.ignored -= 1;
+            return false;
+        }
+        if breakpoint.is_once {
+            self.all.retain(|known| known.number != number);
+        }
+        true
     }
 
     pub(super) fn remove(&mut self, number: &str) -> Result<(), Mistake> {
@@ -129,104 +166,87 @@ impl Breakpoints {
         tape: &'a Tape,
     ) -> impl Iterator<Item = (&'a Breakpoint, u32)> {
         let enabled = self.enabled().filter(|breakpoint| breakpoint.spot.covers(function));
-        enabled.filter_map(|breakpoint| Some((breakpoint, breakpoint.spot.offset(function, tape)?)))
-    }
-}
-
-impl Spot {
-    fn read(text: &str, names: &Names) -> Option<Self> {
-        let (file, numbers) = match text.split_once(':') {
-            Some((first, rest)) if first.parse::<usize>().is_err() => (Some(first.to_owned()), rest),
-            Some(_) | None => (None, text),
-        };
-        let (line, column) = match numbers.split_once(':') {
-            Some((line, column)) => (line, Some(column.parse().ok()?)),
-            None => (numbers, None),
-        };
-        match line.parse() {
-            Ok(line) => Some(Self::Line { file, line, column }),
-            Err(_) if file.is_none() && column.is_none() && !text.is_empty() => {
-                let is_name = !text.contains(char::is_whitespace);
-                is_name.then(|| Self::Function(names.intern(text)))
-            }
-            Err(_) => None,
-        }
-    }
-
-    fn function(&self) -> Option<Name> {
-        match self {
-            Self::Function(name) => Some(*name),
-            Self::Line { .. } => None,
-        }
-    }
-
-    fn covers(&self, function: &Function) -> bool {
-        match self {
-            Self::Function(name) => function.name == *name,
-            Self::Line { file, line, .. } => {
-                let is_file = |file: &String| function.source.name().ends_with(file.as_str());
-                let (first, _) = function.source.position(function.span.start);
-                let (last, _) = function.source.position(function.span.end);
-                file.as_ref().is_none_or(is_file) && (first..=last).contains(line)
-            }
-        }
-    }
-
-    fn offset(&self, function: &Function, tape: &Tape) -> Option<u32> {
-        let (line, column) = match self {
-            Self::Function(_) => return Some(0),
-            Self::Line { line, column, .. } => (*line, *column),
-        };
-        let places = Places::of(function, tape);
-        let of_line = || places.all().filter(|place| place.line == line);
-        let found = match column {
-            None => of_line().next(),
-            Some(column) => of_line()
-                .find(|place| (place.column..place.end_column).contains(&column))
-                .or_else(|| of_line().min_by_key(|place| place.column.abs_diff(column))),
-        };
-        found.map(|place| place.offset)
+        let mut enabled = enabled.peekable();
+        // Most functions have none.
+        let places = enabled.peek().map(|_| Places::of(function, tape));
+        enabled.filter_map(move |breakpoint| match breakpoint.spot {
+            Spot::Function(_) => Some((breakpoint, 0)),
+            Spot::Line { .. } => Some((breakpoint, breakpoint.spot.place(places.as_ref()?)?.offset)),
+        })
     }
 }
 
 impl fmt::Display for Breakpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let off = if self.is_enabled { "" } else { " (off)" };
-        write!(f, "{}: {}{off}", self.number, self.text)
+        write!(f, "{}: {}", self.number, self.text)?;
+        if let Some(place) = &self.place {
+            write!(f, " ({place})")?;
+        }
+        match self.ignored {
+            0 => {}
+            1 => write!(f, ", passed once more")?,
+            count => write!(f, ", passed {count} times more")?,
+        }
+        let once = if self.is_once { ", once" } else { "" };
+        let off = if self.is_enabled { "" } else { ", off" };
+        write!(f, "{once}{off}")
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::spot::Within;
     use super::*;
 
     #[test]
     fn places_and_conditions_are_read() {
         let names = Names::new();
+        let (f, sequence) = (names.intern("f"), names.intern("binary:"));
+        let read = |text: &str| Request::read(text, &names, |name| name == f);
+        let line = |within, line, column| Spot::Line { within, line, column };
+        let file = || Within::File("a.kal".to_owned());
+        let cases = [
+            ("f", Spot::Function(f)),
+            ("12", line(Within::Any, 12, None)),
+            ("12:7", line(Within::Any, 12, Some(7))),
+            ("a.kal:12", line(file(), 12, None)),
+            ("a.kal:12:7", line(file(), 12, Some(7))),
+            ("f:3", line(Within::Function(f), 3, None)),
+            ("binary:", Spot::Function(sequence)),
+            ("binary :", Spot::Function(sequence)),
+        ];
+        for (text, spot) in cases {
+            assert_eq!(read(text).unwrap().spot, spot, "{text}");
+        }
+        let conditional = read("f if n == 3").unwrap();
+        assert_eq!((conditional.spot, conditional.condition.as_deref()), (Spot::Function(f), Some("n == 3")));
+        for wrong in ["", "a b", "a.kal:", "1:x", "a.kal:f"] {
+            assert_eq!(read(wrong).err(), Some(Mistake::Place), "{wrong}");
+        }
+        assert_eq!(read("f if").err(), Some(Mistake::Condition));
+    }
+
+    #[test]
+    fn breakpoints_are_counted_switched_and_removed() {
+        let names = Names::new();
         let mut table = Breakpoints::default();
         let f = names.intern("f");
-        assert_eq!(table.add("f", &names).unwrap().spot, Spot::Function(f));
-        let conditional = table.add("f if n == 3", &names).unwrap();
-        assert_eq!(
-            (conditional.spot.clone(), conditional.condition.as_deref()),
-            (Spot::Function(f), Some("n == 3"))
-        );
-        let line =
-            |file: Option<&str>, line, column| Spot::Line { file: file.map(str::to_owned), line, column };
-        assert_eq!(table.add("12", &names).unwrap().spot, line(None, 12, None));
-        assert_eq!(table.add("12:7", &names).unwrap().spot, line(None, 12, Some(7)));
-        assert_eq!(table.add("a.kal:12", &names).unwrap().spot, line(Some("a.kal"), 12, None));
-        assert_eq!(table.add("a.kal:12:7", &names).unwrap().spot, line(Some("a.kal"), 12, Some(7)));
-        for wrong in ["", "a b", "a.kal:", "1:x", "a.kal:f"] {
-            assert_eq!(table.add(wrong, &names).unwrap_err(), Mistake::Place, "{wrong}");
-        }
-        assert_eq!(table.add("f if", &names).unwrap_err(), Mistake::Condition);
+        let add = |table: &mut Breakpoints, is_once| {
+            let request = Request::read("f", &names, |_| false).unwrap();
+            table.add(request, None, is_once).number
+        };
+        assert_eq!((add(&mut table, false), add(&mut table, true)), (1, 2));
         assert_eq!(table.remove("9").unwrap_err(), Mistake::Number("9".into()));
         table.enable("1", false).unwrap();
-        assert_eq!(table.all()[0].to_string(), "1: f (off)");
+        assert_eq!(table.all()[0].to_string(), "1: f, off");
+        table.enable("1", true).unwrap();
+        table.ignore("1", 2).unwrap();
+        assert_eq!(table.all()[0].to_string(), "1: f, passed 2 times more");
+        assert_eq!([table.hit(1), table.hit(1), table.hit(1)], [false, false, true]);
+        assert_eq!((table.hit(2), table.hit(2)), (true, false));
         table.settle(std::iter::empty());
         assert!(table.holds(f));
-        table.remove("2").unwrap();
+        table.remove("1").unwrap();
         table.settle(std::iter::empty());
         assert!(!table.holds(f));
     }

@@ -1,14 +1,25 @@
-//! The commands of the debugger: one table for reading and help.
+//! The commands of the debugger: one table for reading, help and completion.
+//! Words of gdb and pdb mean what they mean there.
+
+use crate::diagnostic::suggest::nearest;
 
 /// What a command does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Action {
     Next,
+    NextLine,
+    NextCall,
     Step,
     Token,
     Finish,
     Until,
     Continue,
+    Retry,
+    Restart,
+    Quit,
+    Here,
+    List,
+    Whole,
     Backtrace,
     Frame,
     Up,
@@ -16,69 +27,140 @@ pub(super) enum Action {
     Locals,
     Print,
     Watch,
+    Unwatch,
+    Info,
+    Functions,
     Breakpoints,
-    Where,
+    Once,
+    Ignore,
+    Delete,
+    Enable,
+    Disable,
     Help,
-    Quit,
 }
 
 /// One command.
 pub(super) struct Command {
-    /// What is typed, the letters first.
+    /// What is typed; help shows the first two.
     names: &'static [&'static str],
-    arguments: &'static str,
+    pub(super) arguments: &'static str,
     help: &'static str,
     pub(super) action: Action,
 }
 
 macro_rules! commands {
-    ($($action:ident $names:expr, $arguments:literal $help:literal;)+) => {
-        &[$(Command { names: &$names, arguments: $arguments, help: $help, action: Action::$action }),+]
+    ($($group:literal { $($action:ident $names:expr, $arguments:literal $help:literal;)+ })+) => {
+        &[$(($group, &[$(Command {
+            names: &$names,
+            arguments: $arguments,
+            help: $help,
+            action: Action::$action,
+        }),+])),+]
     };
 }
 
-/// Every command, in the order of the help.
-const COMMANDS: &[Command] = commands! {
-    Next ["n", "next"], "" "go on to the next call or line of this function, or its caller";
-    Step ["s", "step"], "" "the same, but into the function that is called";
-    Token ["si"], "" "execute one instruction";
-    Finish ["so", "finish"], "" "go on until this function returns";
-    Until ["u", "until"], "[LINE]" "go on until a later place, or a line, of this function: out of loops";
-    Continue ["c", "continue"], "" "go on to the next breakpoint";
-    Backtrace ["bt", "backtrace"], "" "the calls in progress";
-    Frame ["fr", "frame"], "[N]" "select the Nth of these calls, or show the selected one";
-    Up ["up"], "" "select the caller";
-    Down ["down"], "" "select the function that it calls";
-    Locals ["l", "locals"], "" "the parameters and variables of the selected call";
-    Print ["p", "print"], "EXPR" "the value of an expression there; it may assign";
-    Watch ["w", "watch"], "[EXPR | rm N]" "show an expression at every stop";
-    Breakpoints ["bp"], "[PLACE [if EXPR] | rm N | off N | on N | error [off]]" "list, set or change breakpoints";
-    Where ["st"], "" "show where this is";
-    Help ["h", "help"], "" "these commands";
-    Quit ["q", "quit"], "" "end the run";
+/// Every command, in groups, in the order of the help.
+const GROUPS: &[(&str, &[Command])] = commands! {
+    "Running" {
+        Next ["n", "next"], "" "to the next call or line of this function, or its caller";
+        NextLine ["nl", "nextline"], "" "to the next line of this function, or its caller";
+        NextCall ["nc", "nextcall"], "" "to the next call in this function, or its caller";
+        Step ["s", "step"], "" "as `n`, but into the function that is called";
+        Token ["si", "stepi"], "" "execute one instruction";
+        Finish ["so", "finish", "ret", "return"], "" "until this function returns";
+        Until ["u", "until"], "[LINE]" "until a later place, or a line, of this function: out of loops";
+        Continue ["c", "continue", "cont"], "" "to the next breakpoint";
+        Retry ["retry"], "" "make the call again that has failed, or that the next frame made";
+        Restart ["r", "restart", "run"], "" "begin again; breakpoints stay";
+        Quit ["q", "quit", "exit"], "" "leave; also Ctrl-D";
+    }
+    "Looking" {
+        Print ["p", "print"], "EXPR" "the value of an expression; it may assign. `p` can be left out";
+        Locals ["lo", "locals"], "" "the parameters and variables of the selected call";
+        Backtrace ["bt", "where", "backtrace"], "" "the calls in progress";
+        Up ["up"], "" "select the caller";
+        Down ["down"], "" "select the function that it calls";
+        Frame ["fr", "frame"], "[N]" "select the Nth call, or show the selected one";
+        Here ["st", "here"], "" "show where this is";
+        List ["l", "list"], "[LINE]" "the source around this line, or another";
+        Whole ["ll", "longlist"], "" "the source of the whole function";
+        Watch ["w", "watch", "display"], "[EXPR | rm N]" "show an expression at every stop";
+        Unwatch ["undisplay"], "N" "as `w rm N`";
+        Info ["info"], "locals | args | frame | breakpoints | display | functions" "as in gdb";
+        Functions ["defs", "functions"], "" "what is defined";
+    }
+    "Breakpoints" {
+        Breakpoints ["bp", "b", "break"],
+            "[PLACE [if EXPR] | rm N | off N | on N | error [off] | nan [off]]" "list, set or change them";
+        Once ["tbp", "tbreak"], "PLACE [if EXPR]" "stop there once";
+        Ignore ["ignore"], "N COUNT" "pass breakpoint N so many times";
+        Delete ["delete"], "N" "as `bp rm N`";
+        Enable ["enable"], "N" "as `bp on N`";
+        Disable ["disable"], "N" "as `bp off N`";
+        Help ["h", "help", "?"], "" "these commands";
+    }
 };
 
+const NOTES: &str = "\
+A PLACE is FUNCTION, LINE, LINE:COLUMN, FILE:LINE or FUNCTION:LINE. `bp error` stops at
+errors, `bp nan` where the first NaN or infinity appears. Steps are finer than a line: `n`
+stops at each call on it. Ctrl-C stops a run, or clears the line. An empty line repeats the
+last command. `_` is the value of the call stepped over, `ans` the value shown last.
+`def f(x) …` defines a function; calls that begin later, and `retry`, use it.";
+
+fn all() -> impl Iterator<Item = &'static Command> {
+    GROUPS.iter().flat_map(|(_, commands)| commands.iter())
+}
+
 impl Command {
-    /// The command that a line begins with, and what stands behind it.
+    /// The command that a line begins with, and its arguments.
     pub(super) fn read(line: &str) -> Option<(&'static Self, &str)> {
         let line = line.trim();
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let command = COMMANDS.iter().find(|command| command.names.contains(&name))?;
+        let command = all().find(|command| command.names.contains(&name))?;
         Some((command, rest.trim()))
     }
+
+    /// Whether it takes what was typed with it: nothing, something, or either.
+    pub(super) fn takes(&self, arguments: &str) -> bool {
+        let (is_none, is_optional) = (self.arguments.is_empty(), self.arguments.starts_with('['));
+        if arguments.is_empty() { is_none || is_optional } else { !is_none }
+    }
+
+    /// How it is typed.
+    pub(super) fn usage(&self) -> String {
+        match (self.names[0], self.arguments) {
+            (name, "") => format!("`{name}` takes no arguments"),
+            (name, arguments) => format!("usage: {name} {arguments}"),
+        }
+    }
+}
+
+/// The command that a misspelt one was meant to be.
+pub(super) fn meant(word: &str) -> Option<&'static str> {
+    nearest(word, words().filter(|known| known.len() > 2))
+}
+
+/// Every word that is a command.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    all().flat_map(|command| command.names.iter().copied())
 }
 
 /// All commands, a line each, and what places are.
 pub(super) fn help() -> String {
     let mut text = String::new();
-    for command in COMMANDS {
-        let head = format!("{} {}", command.names.join(", "), command.arguments);
-        match head.len() {
-            ..=20 => text += &format!("{head:<20}  {}\n", command.help),
-            _ => text += &format!("{}\n{:20}  {}\n", head.trim_end(), "", command.help),
+    for (group, commands) in GROUPS {
+        text += &format!("{group}\n");
+        for command in *commands {
+            let names = &command.names[..command.names.len().min(2)];
+            let head = format!("{} {}", names.join(", "), command.arguments);
+            match head.len() {
+                ..=20 => text += &format!("  {head:<20}  {}\n", command.help),
+                _ => text += &format!("  {}\n{:24}{}\n", head.trim_end(), "", command.help),
+            }
         }
     }
-    text + "A PLACE is a function, LINE, LINE:COLUMN or FILE:LINE. An empty line repeats the last command."
+    text + NOTES
 }
 
 #[cfg(test)]
@@ -92,10 +174,22 @@ mod tests {
         assert_eq!(read(" p  x + 1 "), Some((Action::Print, "x + 1")));
         assert_eq!(read("finish"), Some((Action::Finish, "")));
         assert_eq!(read("x"), None);
-        let mut names: Vec<_> = COMMANDS.iter().flat_map(|command| command.names).collect();
+        let mut names: Vec<_> = words().collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
+        assert_eq!(meant("contniue"), Some("continue"));
+    }
+
+    #[test]
+    fn commands_take_what_they_say() {
+        let takes = |line| Command::read(line).map(|(command, rest)| command.takes(rest));
+        for line in ["n", "u", "u 5", "p x", "bp", "bp f", "ignore 1 2"] {
+            assert_eq!(takes(line), Some(true), "{line}");
+        }
+        for line in ["n 3", "up 2", "p", "ignore", "tbp"] {
+            assert_eq!(takes(line), Some(false), "{line}");
+        }
     }
 }

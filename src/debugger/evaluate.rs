@@ -3,14 +3,15 @@
 
 use super::{Inner, Scope};
 use crate::diagnostic::suggest::Budget;
-use crate::diagnostic::{Diagnostic, draw};
+use crate::diagnostic::{Code, Diagnostic, draw};
 use crate::host::HostFunctions;
 use crate::interp::inspect::{Frame, Stop};
 use crate::name::{Name, Names};
 use crate::sema::checked::Function;
 use crate::sema::{self, Environment};
-use crate::source::Source;
+use crate::source::{Source, Span};
 use crate::stop::Poll;
+use crate::syntax::ast;
 use crate::syntax::lexer::lex;
 use crate::syntax::parser::{Limits, Parser};
 use std::sync::Arc;
@@ -19,11 +20,12 @@ impl Inner {
     /// The value of an expression in a call; what it assigns is changed there.
     pub(super) fn evaluate(&mut self, stop: &mut Stop<'_>, frame: &Frame, text: &str) -> Result<f64, String> {
         let locals = self.visible(stop, frame);
+        let extras = self.extras(&locals, text);
         let parameters: Vec<Name> = locals.iter().map(|(name, _)| *name).collect();
-        let function = self.known(stop, text, parameters).map_err(|diagnostics| {
-            diagnostics.iter().map(|found| draw::draw(found, draw::Style::default())).collect::<String>()
-        })?;
-        let before: Vec<f64> = locals.iter().map(|(_, local)| stop.local(frame, *local)).collect();
+        let parameters = [parameters, extras.iter().map(|(name, _)| *name).collect()].concat();
+        let function = self.known(stop, text, parameters).map_err(|diagnostics| drawn(&diagnostics))?;
+        let before = locals.iter().map(|(_, local)| stop.local(frame, *local));
+        let before: Vec<f64> = before.chain(extras.iter().map(|(_, value)| *value)).collect();
         // What it calls is linked without breaks.
         self.has_changed |= !function.callees.is_empty();
         let result = stop.evaluate(&function, &before);
@@ -34,6 +36,23 @@ impl Inner {
             }
         }
         Ok(value)
+    }
+
+    /// The values of the session that a text names, unless the program has
+    /// something of that name: `_`, of the call stepped over, and `ans`.
+    fn extras(&self, locals: &[(Name, u32)], text: &str) -> Vec<(Name, f64)> {
+        let own = [("_", self.returned), ("ans", self.answer)];
+        let named = own.into_iter().filter(|(name, _)| text.contains(name));
+        let values = named.map(|(name, value)| (self.names.intern(name), value));
+        let is_hidden = |name: Name| locals.iter().any(|(local, _)| *local == name);
+        let known = values.filter_map(|(name, value)| match value {
+            Some(value) => Some((name, value)),
+            None if self.names.text(name) == "ans" && !self.scope.variables.contains(&name) => {
+                Some((name, 0.0))
+            }
+            None => None,
+        });
+        known.filter(|(name, _)| !is_hidden(*name)).collect()
     }
 
     /// The checked expression, as it was read before in this run if it was: a
@@ -60,43 +79,74 @@ impl Inner {
         text: &str,
         parameters: &[Name],
     ) -> Result<Arc<Function>, Vec<Diagnostic>> {
-        let source = Source::new("<debug>", text);
-        let tokens = lex(&source, &self.names).map_err(|diagnostic| vec![diagnostic])?;
-        let limits = Limits { max_nesting: self.scope.max_nesting };
-        let mut parser = Parser::new(&tokens, &self.names, limits);
-        let missing = || {
-            let end = crate::source::Span::new(text.len(), text.len());
-            let code = crate::diagnostic::Code::UnexpectedToken;
-            let message = "expected an expression, found nothing";
-            vec![Diagnostic::error(code, &source, end, message).with_note("expected an expression")]
-        };
-        let item = parser.next_item(&self.scope.operators).ok_or_else(missing)?;
-        let item = item.map_err(|errors| errors.diagnostics)?;
-        let suggestions = Budget::default();
-        let surroundings = Surroundings { stop, scope: &self.scope, names: &self.names, suggestions };
-        sema::check_formula(&item, parameters, &surroundings)
+        let item = parse(text, &self.names, &self.scope)?;
+        self.checking(stop, |surroundings| sema::check_formula(&item, parameters, surroundings))
+    }
+
+    /// Lends what a text is checked against at a stop.
+    pub(super) fn checking<T>(&self, stop: &Stop<'_>, check: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+        check(&Surroundings {
+            function: &|name| stop.binding(name).cloned(),
+            functions: &|| stop.bound().map(|function| function.name).chain(self.hosts.names()).collect(),
+            hosts: &self.hosts,
+            scope: &self.scope,
+            names: &self.names,
+            suggestions: Budget::default(),
+        })
     }
 }
 
-/// What the check asks of a program that stands still.
-struct Surroundings<'a, 's> {
-    stop: &'a Stop<'s>,
-    scope: &'a Scope,
-    names: &'a Names,
-    suggestions: Budget,
+/// The first item of a text.
+pub(super) fn parse(text: &str, names: &Names, scope: &Scope) -> Result<ast::Item, Vec<Diagnostic>> {
+    let source = Source::new("<debug>", text);
+    let tokens = lex(&source, names).map_err(|diagnostic| vec![diagnostic])?;
+    let mut parser = Parser::new(&tokens, names, Limits { max_nesting: scope.max_nesting });
+    let missing = || {
+        let end = Span::new(text.len(), text.len());
+        let message = "expected an expression, found nothing";
+        let missing = Diagnostic::error(Code::UnexpectedToken, &source, end, message);
+        vec![missing.with_note("expected an expression")]
+    };
+    let item = parser.next_item(&scope.operators).ok_or_else(missing)?;
+    let item = item.map_err(|errors| errors.diagnostics)?;
+    match parser.next_item(&scope.operators) {
+        None => Ok(item),
+        Some(Err(errors)) => Err(errors.diagnostics),
+        Some(Ok(next)) => {
+            let message = "one expression at a time";
+            Err(vec![Diagnostic::error(Code::UnexpectedToken, &source, next.span, message)])
+        }
+    }
 }
 
-impl Environment for Surroundings<'_, '_> {
+/// Diagnostics as people read them.
+pub(super) fn drawn(diagnostics: &[Diagnostic]) -> String {
+    let drawn = diagnostics.iter().map(|found| draw::draw(found, draw::Style::default()));
+    drawn.collect::<String>().trim_end().to_owned()
+}
+
+/// What the check asks of a program that is being debugged.
+pub(super) struct Surroundings<'a> {
+    pub(super) function: &'a dyn Fn(Name) -> Option<Arc<Function>>,
+    pub(super) functions: &'a dyn Fn() -> Vec<Name>,
+    pub(super) hosts: &'a HostFunctions,
+    pub(super) scope: &'a Scope,
+    pub(super) names: &'a Names,
+    /// What suggestions may cost.
+    pub(super) suggestions: Budget,
+}
+
+impl Environment for Surroundings<'_> {
     fn names(&self) -> &Names {
         self.names
     }
 
     fn hosts(&self) -> &HostFunctions {
-        self.stop.hosts()
+        self.hosts
     }
 
     fn function(&self, name: Name) -> Option<Arc<Function>> {
-        self.stop.binding(name).cloned()
+        (self.function)(name)
     }
 
     fn declared(&self, _: Name) -> Option<u32> {
@@ -108,7 +158,7 @@ impl Environment for Surroundings<'_, '_> {
     }
 
     fn functions(&self) -> Vec<Name> {
-        self.stop.bound().map(|function| function.name).chain(self.stop.hosts().names()).collect()
+        (self.functions)()
     }
 
     fn variables(&self) -> Vec<Name> {

@@ -6,8 +6,8 @@ use crate::sema::checked::{Function, Node};
 use crate::source::Span;
 use crate::syntax::operator::BinaryOp;
 use crate::syntax::scope;
-use crate::tape::Tape;
 use crate::tape::op::Op;
+use crate::tape::{Counts, Environment, Tape};
 
 /// Where an instruction comes from; lines and columns from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,11 +29,9 @@ impl Places {
         let mut places: Vec<Place> = Vec::new();
         let mut waiting: Vec<u32> = Vec::new();
         for ((offset, instruction), node) in tape.instructions().zip(tape.origins.iter()) {
-            // The end of a condition stands for the jump that it decides.
-            let is_decided = function.nodes.get(*node as usize) == Some(&Node::Then);
-            let (offset, node) = (offset as u32, *node as usize - usize::from(is_decided));
-            let is_own = instruction
-                .is_some_and(|instruction| !matches!(instruction.op, Op::Burn | Op::Count))
+            let (offset, op) = (offset as u32, instruction.map(|instruction| instruction.op));
+            let node = meant(function, *node as usize, op);
+            let is_own = op.is_some_and(|op| !matches!(op, Op::Burn | Op::Count))
                 && !function.nodes.get(node).is_none_or(is_mark);
             match (spans.get(node).filter(|_| is_own), places.last()) {
                 (Some(span), _) => {
@@ -52,6 +50,13 @@ impl Places {
         Self(places)
     }
 
+    /// The places of a function that is not linked.
+    pub(super) fn of_function(function: &Function) -> Self {
+        // What belongs to the host makes a difference to no place.
+        let environment = Environment { is_host: &|_| false, counts_fuel: false, counts: Counts::default() };
+        Tape::lower(function, environment).map_or_else(|_| Self(Vec::new()), |tape| Self::of(function, &tape))
+    }
+
     pub(super) fn all(&self) -> impl Iterator<Item = &Place> {
         self.0.iter()
     }
@@ -59,6 +64,19 @@ impl Places {
     /// Where the instruction at an offset comes from.
     pub(super) fn at(&self, offset: u32) -> Option<&Place> {
         self.0.iter().find(|place| place.offset == offset)
+    }
+}
+
+/// The node that an instruction stands for, which was made at `node`.
+fn meant(function: &Function, node: usize, op: Option<Op>) -> usize {
+    let is_value = || matches!(function.nodes[node - 1], Node::Number(_) | Node::Local(_));
+    let takes = matches!(op, Some(Op::ReturnS | Op::ReturnK | Op::Get | Op::Number | Op::Copy | Op::Put));
+    match function.nodes.get(node) {
+        // The end of a condition stands for the jump that it decides.
+        Some(Node::Then) => node - 1,
+        // A branch that is a variable or a number is first met at its end.
+        Some(Node::Else | Node::If) if takes && is_value() => node - 1,
+        Some(_) | None => node,
     }
 }
 

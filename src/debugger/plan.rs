@@ -26,6 +26,10 @@ pub(super) enum Plan {
     Step,
     /// To the next call or line of this function or its caller.
     Next,
+    /// To the next line of this function or its caller.
+    NextLine,
+    /// To the next call in this function, or to its caller.
+    NextCall,
     /// Until this function has returned.
     Finish,
     /// To a later place, or a line, of this function.
@@ -42,7 +46,7 @@ impl Plan {
         let within = |below| Go::Step { below, into: false };
         match self {
             Self::Token | Self::Step | Self::Anywhere => Go::Step { below: usize::MAX, into: true },
-            Self::Next | Self::Until(_) => within(start.base + 1),
+            Self::Next | Self::NextLine | Self::NextCall | Self::Until(_) => within(start.base + 1),
             Self::Finish => within(start.base),
             Self::Continue => Go::On,
         }
@@ -58,6 +62,8 @@ impl Plan {
         match self {
             Self::Token | Self::Anywhere => true,
             Self::Step | Self::Next => is_elsewhere || is_new,
+            Self::NextLine => is_elsewhere || now.line != start.line,
+            Self::NextCall => is_elsewhere || (now.is_call && !is_same),
             Self::Finish => has_returned,
             Self::Until(None) => has_returned || (!is_elsewhere && now.offset > start.offset && is_new),
             Self::Until(Some(line)) => has_returned || (!is_elsewhere && now.line >= line),
@@ -84,6 +90,8 @@ mod tests {
             (Plan::Token, [true; 6]),
             (Plan::Step, [true, true, true, true, true, false]),
             (Plan::Next, [true, true, true, true, true, false]),
+            (Plan::NextLine, [false, true, true, true, true, false]),
+            (Plan::NextCall, [true, false, false, true, true, false]),
             (Plan::Finish, [false, false, false, false, true, false]),
             (Plan::Until(None), [true, true, false, false, true, false]),
             (Plan::Until(Some(3)), [false, true, false, false, true, false]),

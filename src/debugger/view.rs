@@ -6,9 +6,14 @@ use crate::interp::inspect::{Frame, Stop};
 use crate::name::Name;
 use crate::output::format_number;
 use crate::sema::checked::{EXPRESSION, Function};
+use crate::source::Source;
+use crate::tape::Tape;
 
 /// How many lines of a function are shown before the present one and behind.
 const AROUND: usize = 2;
+
+/// How many lines `list` shows before a line and after it.
+const LISTED: usize = 5;
 
 impl Inner {
     /// Shows where a call stands, and what is watched.
@@ -17,7 +22,12 @@ impl Inner {
         let place = place_of(stop, &frame);
         let mut text = self.head(stop, selected, place.as_ref());
         if let Some(place) = place {
-            text += &excerpt(&frame, &place);
+            let source = &frame.function.source;
+            let line = |at| source.position(at).0;
+            let own = line(frame.function.span.start)..=line(frame.function.span.end);
+            let first = place.line.saturating_sub(AROUND).max(*own.start());
+            let last = (place.line + AROUND).min(*own.end());
+            text = text + "\n" + &excerpt(source, first..=last, Some(&place));
         }
         self.console.say(&text);
         if !self.watches.is_empty() {
@@ -58,6 +68,54 @@ impl Inner {
         format!(
             "{name} is compiled, so its variables cannot be seen: set a breakpoint with `bp {place}` and run it again"
         )
+    }
+
+    /// Shows the source around where a call stands, or around a line.
+    pub(super) fn list(&mut self, stop: &Stop<'_>, selected: usize, line: &str) {
+        let Some(frame) = stop.frames.get(selected) else { return };
+        let place = place_of(stop, frame);
+        let here = place.as_ref().map(|place| place.line);
+        let own = frame.function.source.position(frame.function.span.start).0;
+        let wanted = if line.is_empty() { Some(here.unwrap_or(own)) } else { line.parse().ok() };
+        let Some(line) = wanted else { return self.error("usage: l [LINE]") };
+        let lines = line.saturating_sub(LISTED).max(1)..=line.saturating_add(LISTED);
+        let text = excerpt(&frame.function.source, lines, place.as_ref());
+        if text.is_empty() {
+            return self.error(&format!("there is no line {line}"));
+        }
+        self.console.say(&text);
+    }
+
+    /// Shows the source of a whole function.
+    pub(super) fn list_function(&mut self, stop: &Stop<'_>, selected: usize) {
+        let Some(frame) = stop.frames.get(selected) else { return };
+        let (function, place) = (&frame.function, place_of(stop, frame));
+        let line = |at| function.source.position(at).0;
+        let lines = line(function.span.start)..=line(function.span.end);
+        let text = excerpt(&function.source, lines, place.as_ref());
+        self.console.say(&text);
+    }
+
+    /// Shows what is defined.
+    pub(super) fn list_functions(&mut self, stop: &Stop<'_>) {
+        let line = |function: &Function| function.source.position(function.span.start).0;
+        let mut lines: Vec<String> = stop
+            .bound()
+            .map(|function| {
+                format!("{}  {}:{}", self.signature(function), function.source.name(), line(function))
+            })
+            .collect();
+        lines.sort();
+        lines.extend(self.scope.variables.iter().map(|name| format!("var {}", self.names.text(*name))));
+        self.console.say(&if lines.is_empty() { "nothing is defined".to_owned() } else { lines.join("\n") });
+    }
+
+    /// Shows the instruction that is executed next, and the accumulator.
+    pub(super) fn show_instruction(&mut self, stop: &Stop<'_>, frame: &Frame, tape: &Tape) {
+        let Some(offset) = frame.offset else { return };
+        let instruction = tape.instruction_at(offset as usize, &frame.function, &self.names);
+        let accumulator = format_number(stop.accumulator());
+        self.console.say(&format!("next: {instruction}    accumulator _ = {accumulator}"));
     }
 
     /// The calls in progress, the selected one marked.
@@ -109,8 +167,11 @@ impl Inner {
     pub(super) fn print(&mut self, stop: &mut Stop<'_>, selected: usize, text: &str) {
         let Some(frame) = stop.frames.get(selected).cloned() else { return };
         let said = match self.evaluate(stop, &frame, text) {
-            Ok(value) => format_number(value),
-            Err(message) if frame.offset.is_none() => format!("{message}{}", self.unknown(&frame)),
+            Ok(value) => {
+                self.answer = Some(value);
+                format_number(value)
+            }
+            Err(message) if frame.offset.is_none() => format!("{message}\n{}", self.unknown(&frame)),
             Err(message) => message.trim_end().to_owned(),
         };
         self.console.say(&said);
@@ -134,24 +195,21 @@ fn place_of(stop: &Stop<'_>, frame: &Frame) -> Option<Place> {
     Places::of(&frame.function, &tape).at(offset).copied()
 }
 
-/// The lines around a place, as far as they belong to the function.
-fn excerpt(frame: &Frame, place: &Place) -> String {
-    let source = &frame.function.source;
-    let (first, _) = source.position(frame.function.span.start);
-    let (last, _) = source.position(frame.function.span.end);
+/// Lines of a source with their numbers, the place marked.
+fn excerpt(source: &Source, shown: std::ops::RangeInclusive<usize>, place: Option<&Place>) -> String {
     let (base, _) = source.position(0);
-    let shown = place.line.saturating_sub(AROUND).max(first)..=(place.line + AROUND).min(last);
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for (number, line) in source.text().lines().enumerate().map(|(index, line)| (index + base, line)) {
         if !shown.contains(&number) {
             continue;
         }
-        let mark = if number == place.line { '>' } else { ' ' };
-        text += &format!("\n{mark}{number:>3} | {line}");
-        if number == place.line {
+        let here = place.filter(|place| place.line == number);
+        let mark = if here.is_some() { '>' } else { ' ' };
+        lines.push(format!("{mark}{number:>3} | {line}"));
+        if let Some(place) = here {
             let carets = "^".repeat(place.end_column - place.column);
-            text += &format!("\n     | {:width$}{carets}", "", width = place.column - 1);
+            lines.push(format!("     | {:width$}{carets}", "", width = place.column - 1));
         }
     }
-    text
+    lines.join("\n")
 }

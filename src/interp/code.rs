@@ -144,6 +144,25 @@ impl Code {
         self.breaks.contains_key(&at)
     }
 
+    /// The operation of the instruction there, with a break or without.
+    pub(super) fn op(&self, at: u32) -> Option<Op> {
+        Op::of(self.breaks.get(&at).copied().or_else(|| self.words.get(at as usize).copied())?)
+    }
+
+    /// Where the instruction begins that ends at `end`, or the one around it, in
+    /// the function that begins at `start`.
+    pub(super) fn instruction_before(&self, start: u32, end: u32) -> u32 {
+        let mut at = start;
+        while let Some(op) = self.op(at) {
+            let next = at + op.length() as u32;
+            if next >= end {
+                break;
+            }
+            at = next;
+        }
+        at
+    }
+
     /// How the function is called that begins there.
     pub(super) fn entry(&self, code: u32) -> Option<Entry> {
         self.regions.get(&code).map(|region| Entry { code, link: region.link, frame: region.frame })

@@ -44,6 +44,19 @@ pub(super) enum Pause {
     Once,
     /// The count of the next instruction is over.
     Hot,
+    /// An operation has come to a NaN or an infinity, which was watched for.
+    Nonfinite(Operation),
+}
+
+/// An operation that has been executed, and what it has overwritten.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Operation {
+    /// The instruction.
+    pub(super) at: usize,
+    /// The bits of the accumulator before it.
+    pub(super) accumulator: u64,
+    /// The bits of the slot that it has stored its result in, if it has.
+    pub(super) stored_over: u64,
 }
 
 /// What instructions refer to.
@@ -77,10 +90,13 @@ pub(super) fn unlink(link: f64) -> (usize, usize) {
 }
 
 /// Executes instructions until there is a reason to pause: with `ONCE`, after
-/// the first.
-pub(super) fn execute<const ONCE: bool>(state: &mut State, program: Program<'_>) -> Pause {
+/// the first; with `WATCH`, also after a result that is not finite.
+pub(super) fn execute<const ONCE: bool, const WATCH: bool>(state: &mut State, program: Program<'_>) -> Pause {
     let Program { words, callees, hosts, variables, stack, fuel, limit } = program;
     let State { mut at, mut base, accumulator: mut a } = *state;
+    // Where `WATCH` looks for what an instruction has overwritten, and whether
+    // a loop's variable has overflowed.
+    let (mut stored_over, mut has_overflowed) = (0.0, false);
 
     // A word of the instruction.
     macro_rules! word {
@@ -134,6 +150,9 @@ pub(super) fn execute<const ONCE: bool>(state: &mut State, program: Program<'_>)
     macro_rules! store {
         ($op:ident, $value:expr, $slot:expr) => {{
             a = $value;
+            if WATCH {
+                stored_over = slot!($slot);
+            }
             slot!($slot) = a;
             next!($op);
         }};
@@ -155,10 +174,21 @@ pub(super) fn execute<const ONCE: bool>(state: &mut State, program: Program<'_>)
             }
         }};
     }
+    // Adds the step of a loop to its variable.
+    macro_rules! advance {
+        ($slot:expr, $step:expr) => {{
+            let before = slot!($slot);
+            let after = before + $step;
+            slot!($slot) = after;
+            if WATCH {
+                has_overflowed = before.is_finite() && !after.is_finite();
+            }
+        }};
+    }
     macro_rules! loop_while {
         ($op:ident, $condition:expr, $variable:expr) => {{
             if $condition {
-                slot!(index!($variable)) += number!($variable + 1);
+                advance!(index!($variable), number!($variable + 1));
                 back!($variable + 3);
             } else {
                 next!($op);
@@ -203,6 +233,7 @@ pub(super) fn execute<const ONCE: bool>(state: &mut State, program: Program<'_>)
         ) => {
             loop {
                 let Some(op) = Op::of(word!(0)) else { pause!(Pause::Left) };
+                let before = (at, a);
                 match op {
                     $(
                         Op::$as => give!($as, a $sign slot!(first!())),
@@ -249,6 +280,13 @@ pub(super) fn execute<const ONCE: bool>(state: &mut State, program: Program<'_>)
                         Op::$lks => loop_while!($lks, number!(1) $while slot!(first!()), 3),
                     )+
                     $(Op::$pattern => $action,)+
+                }
+                if WATCH && (std::mem::take(&mut has_overflowed) || (op.computes() && !a.is_finite())) {
+                    pause!(Pause::Nonfinite(Operation {
+                        at: before.0,
+                        accumulator: before.1.to_bits(),
+                        stored_over: stored_over.to_bits(),
+                    }));
                 }
                 if ONCE {
                     pause!(Pause::Once);
@@ -325,11 +363,11 @@ pub(super) fn execute<const ONCE: bool>(state: &mut State, program: Program<'_>)
             If => branch!(If, truth(a), 1);
             Unless => branch!(Unless, !truth(a), 1);
             NextS => {
-                slot!(first!()) += slot!(index!(1));
+                advance!(first!(), slot!(index!(1)));
                 back!(2);
             };
             NextK => {
-                slot!(first!()) += number!(1);
+                advance!(first!(), number!(1));
                 back!(3);
             };
 

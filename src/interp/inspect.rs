@@ -8,13 +8,15 @@
 
 use super::execute::{Pause, State};
 use super::{Interpreter, Natives};
-use crate::failure::{Failure, Stopped};
+use crate::failure::{Defined, Failure, Stopped};
 use crate::host::{HostFunctions, Output};
 use crate::name::Name;
 use crate::sema::checked::Function;
+use crate::stop::Request;
 use crate::tape::Tape;
 use crate::tape::op::Op;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Who is asked when a run stops.
 pub trait Inspector: Send {
@@ -38,14 +40,24 @@ pub trait Inspector: Send {
     /// A run stands before an instruction. Says how it goes on.
     fn stopped(&mut self, stop: &mut Stop<'_>) -> Go;
 
+    /// Whether every function is to run on its tape.
+    fn wants_all(&self) -> bool;
+
+    /// Whether runs stop where a NaN or an infinity appears.
+    fn watches_numbers(&self) -> bool;
+
+    /// Whether a request to interrupt a run only has it stop.
+    fn breaks_in(&self) -> bool;
+
     /// A run that compiled code has begun, at `base`, and that was walked
     /// through, has ended with that value. Whether to stop at whatever is next
     /// on a tape. Where the code is that goes on is not known.
     fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<Function>>) -> bool;
 
     /// A run has failed, there or in code that it has called. Its frames are
-    /// still there, but not those of the code.
-    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped);
+    /// still there, but not those of the code. Returns whether it is to go on
+    /// all the same: only [`Go::Again`] can do that.
+    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped) -> Go;
 
     /// Whether the breaks are others than before; asked after each stop.
     fn has_changed(&mut self) -> bool;
@@ -65,8 +77,24 @@ pub enum Go {
         /// Whether calls are followed.
         into: bool,
     },
+    /// With the call that the frame of that number has made last, once more.
+    Again(usize),
     /// Not at all.
     Quit,
+}
+
+/// Why a run stands still.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// There is a break, or a step has led there.
+    Place,
+    /// It was interrupted.
+    Interrupt,
+    /// The instruction at that place has come from finite numbers to one that
+    /// is not.
+    Nonfinite(usize),
+    /// It has failed.
+    Failure,
 }
 
 /// A call in progress.
@@ -79,6 +107,15 @@ pub struct Frame {
     pub offset: Option<u32>,
     /// Where the frame begins.
     pub base: usize,
+    /// Where the instructions of its function begin.
+    start: u32,
+}
+
+impl Frame {
+    /// The frame of compiled code, of which only the function is known.
+    fn of_code(function: Arc<Function>) -> Self {
+        Self { function, offset: None, base: 0, start: 0 }
+    }
 }
 
 /// Where compiled code has called a function that runs on a tape.
@@ -107,6 +144,10 @@ pub struct Stop<'a> {
     output: &'a mut dyn Output,
     /// The calls in progress, innermost first.
     pub frames: Vec<Frame>,
+    /// Why it stands still.
+    pub reason: Reason,
+    /// How many of the frames belong to the innermost run, on tapes.
+    own: usize,
 }
 
 impl Stop<'_> {
@@ -141,6 +182,21 @@ impl Stop<'_> {
         if let Some(slot) = self.interpreter.stack.get_mut(frame.base + local as usize) {
             *slot = value;
         }
+    }
+
+    /// Whether the call that a frame has made last can be made once more.
+    pub fn can_call_again(&self, number: usize) -> bool {
+        let frame = self.frames.get(number).filter(|_| number < self.own);
+        let op = frame.and_then(|frame| self.interpreter.code.op(frame.start + frame.offset?));
+        op.is_some_and(|op| matches!(op, Op::Call | Op::CallA | Op::CallS | Op::Host | Op::HostA))
+    }
+
+    /// Binds a function's name to it. The calls in progress stay with what they
+    /// have begun.
+    pub fn define(&mut self, function: &Arc<Function>) -> Defined {
+        let defined = self.interpreter.define(function);
+        self.natives.define(&self.interpreter.present(function));
+        defined
     }
 
     /// What was computed last: behind a call, what that has returned.
@@ -191,17 +247,23 @@ impl Interpreter {
     /// compiled code.
     pub fn holds(&self, name: Name) -> bool {
         let into = matches!(self.walk, Walk::Step { into: true, .. });
-        self.inspector.as_ref().is_some_and(|inspector| into || inspector.holds(name))
+        let inspector = self.inspector.as_ref();
+        inspector.is_some_and(|inspector| into || inspector.wants_all() || inspector.holds(name))
     }
 
     /// Whether a function without a name is to run on its tape.
     pub fn wants(&self, function: &Arc<Function>) -> bool {
-        self.inspector.as_ref().is_some_and(|inspector| inspector.wants(function))
+        let inspector = self.inspector.as_ref();
+        inspector.is_some_and(|inspector| inspector.wants_all() || inspector.wants(function))
     }
 
     /// The functions that are held.
     pub fn held(&self) -> Vec<Name> {
-        self.inspector.as_ref().map_or_else(Vec::new, |inspector| inspector.held())
+        match &self.inspector {
+            None => Vec::new(),
+            Some(inspector) if inspector.wants_all() => self.bindings.keys().copied().collect(),
+            Some(inspector) => inspector.held(),
+        }
     }
 
     /// Whether a function is to stay on its tape, however hot it is.
@@ -216,6 +278,7 @@ impl Interpreter {
         let mut places = Vec::new();
         for (start, function) in self.code.functions() {
             if (inspector.holds(function.name) || inspector.wants(function))
+                && !self.is_retired(start)
                 && let Ok(tape) = self.tape(function)
             {
                 places.extend(inspector.breaks(function, &tape).iter().map(|offset| start + offset));
@@ -242,7 +305,7 @@ impl Interpreter {
     /// one, or if steps have led here.
     pub(super) fn begin_walk(
         &mut self,
-        state: State,
+        state: &mut State,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
     ) -> Result<(), Stopped> {
@@ -253,7 +316,7 @@ impl Interpreter {
         }
         self.begin_outermost();
         if stops {
-            self.inspect(state, natives, output)?;
+            self.inspect(state, Reason::Place, natives, output)?;
         }
         Ok(())
     }
@@ -261,7 +324,7 @@ impl Interpreter {
     /// Asks how the run goes on if single steps have led it to where it stands.
     pub(super) fn arrive(
         &mut self,
-        state: State,
+        state: &mut State,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
     ) -> Result<(), Stopped> {
@@ -269,7 +332,7 @@ impl Interpreter {
         // The instruction that ends a run belongs to no function.
         let is_inside = self.code.start(state.at as u32).is_some();
         if is_inside && (state.base < below || self.code.has_break(state.at as u32)) {
-            self.inspect(state, natives, output)?;
+            self.inspect(state, Reason::Place, natives, output)?;
         }
         Ok(())
     }
@@ -297,27 +360,81 @@ impl Interpreter {
     ) -> Result<Option<f64>, Stopped> {
         let (at, walk) = (state.at as u32, self.walk);
         let had_break = self.code.remove_break(at);
-        let pause = self.execute::<true>(state);
+        let pause = match self.is_watching() {
+            true => self.execute::<true, true>(state),
+            false => self.execute::<true, false>(state),
+        };
         let stops = self.stops;
-        let attended = self.attend(pause, state, natives, output);
-        if had_break {
+        let broke = self.step_rest(pause, state, natives, output);
+        if had_break && !self.code.has_break(at) {
             self.code.add_break(at);
         }
-        attended?;
+        if broke? {
+            return Ok(None);
+        }
         let is_done = !matches!(pause, Pause::Limit(_));
         match (pause, walk) {
             (Pause::Left, _) => return Ok(Some(state.accumulator)),
             (_, Walk::Past) if is_done && self.stops == stops => self.walk = Walk::Run,
-            (_, Walk::Step { .. }) if is_done => self.arrive(*state, natives, output)?,
+            (_, Walk::Step { .. }) if is_done => self.arrive(state, natives, output)?,
             (_, Walk::Run | Walk::Past | Walk::Step { .. }) => {}
         }
         Ok(None)
     }
 
+    /// Does what an instruction has left to do. Whether somebody was asked how
+    /// the run goes on.
+    fn step_rest(
+        &mut self,
+        pause: Pause,
+        state: &mut State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<bool, Stopped> {
+        if let Pause::Nonfinite(operation) = pause {
+            return Ok(self.look_at(operation, state, natives, output)?);
+        }
+        if self.breaks_in(pause, state, natives, output)? {
+            return Ok(true);
+        }
+        self.attend(pause, state, natives, output)?;
+        Ok(self.look_at_host(state, natives, output)?)
+    }
+
+    /// Asks how the run goes on if it was interrupted, and that only stops it.
+    pub(super) fn breaks_in(
+        &mut self,
+        pause: Pause,
+        state: &mut State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<bool, Failure> {
+        if !matches!(pause, Pause::Limit(_) | Pause::Stop) || !self.is_broken_in() {
+            return Ok(false);
+        }
+        self.memory.requests().fetch_and(!(Request::Interrupt as u64), Ordering::SeqCst);
+        self.inspect(state, Reason::Interrupt, natives, output)?;
+        Ok(true)
+    }
+
+    /// Whether the most urgent request only stops the run for a while.
+    fn is_broken_in(&self) -> bool {
+        let request = Request::first(self.memory.requests().load(Ordering::SeqCst));
+        let breaks_in = || self.inspector.as_ref().is_some_and(|inspector| inspector.breaks_in());
+        request == Some(Request::Interrupt) && breaks_in()
+    }
+
+    /// Takes the request back that the run ends for; one that only stops it
+    /// waits for the next instruction that looks.
+    pub(super) fn take_request(&self) -> Option<Request> {
+        if self.is_broken_in() { None } else { self.memory.take_request() }
+    }
+
     /// Asks how the run goes on.
     pub(super) fn inspect(
         &mut self,
-        state: State,
+        state: &mut State,
+        reason: Reason,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
     ) -> Result<(), Failure> {
@@ -327,19 +444,25 @@ impl Interpreter {
         };
         self.stops += 1;
         self.walk = Walk::Run;
-        let frames = self.frames(state, true, natives);
-        let go = inspector.stopped(&mut Stop { interpreter: self, state, natives, output, frames });
+        let (frames, own) = match reason {
+            Reason::Nonfinite(at) => self.frames(State { at: at + 1, ..*state }, false, natives),
+            Reason::Place | Reason::Interrupt | Reason::Failure => self.frames(*state, true, natives),
+        };
+        let calls = frames.clone();
+        let mut stop = Stop { interpreter: self, state: *state, natives, output, frames, reason, own };
+        let go = inspector.stopped(&mut stop);
         let has_changed = inspector.has_changed();
         self.inspector = Some(inspector);
-        if has_changed {
-            self.place_breaks();
-            self.held().into_iter().for_each(|name| natives.recall(name));
-        }
+        self.change_breaks(has_changed, natives);
         self.walk = match go {
             Go::On => Walk::Past,
             // No frame begins before the outermost one.
             Go::Step { below: 0, .. } if self.outer.is_empty() => Walk::Past,
             Go::Step { below, into } => Walk::Step { below, into },
+            Go::Again(number) => {
+                self.go_back(state, &calls, number);
+                Walk::Past
+            }
             Go::Quit => return Err(Failure::Interrupted),
         };
         if self.walk == Walk::Past {
@@ -348,24 +471,66 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Shows a run that has failed.
+    /// Goes back to the call that a frame of this run has made last.
+    fn go_back(&mut self, state: &mut State, frames: &[Frame], number: usize) {
+        let (Some(frame), Some(callee)) = (frames.get(number), frames.get(number.saturating_sub(1))) else {
+            return;
+        };
+        let at = (frame.start + frame.offset.unwrap_or(0)) as usize;
+        // The arguments are where they were: they have become parameters.
+        let last = callee.function.parameters.len().checked_sub(1).filter(|_| number > 0);
+        let accumulator = last.map_or(state.accumulator, |last| self.stack[callee.base + last]);
+        *state = State { at, base: frame.base, accumulator };
+    }
+
+    /// Shows a run that has failed. Whether it goes on all the same.
     pub(super) fn show_failure(
         &mut self,
-        state: State,
+        state: &mut State,
         stopped: &Stopped,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) {
+    ) -> bool {
         // The runs around the one that has failed fail, too.
         if self.has_shown {
-            return;
+            return false;
         }
-        let Some(mut inspector) = self.inspector.take() else { return };
+        let Some(mut inspector) = self.inspector.take() else { return false };
         self.has_shown = true;
         self.walk = Walk::Run;
-        let frames = self.frames(state, false, natives);
-        inspector.failed(&mut Stop { interpreter: self, state, natives, output, frames }, stopped);
+        let (frames, own) = self.frames(State { at: state.at + 1, ..*state }, false, natives);
+        let (calls, reason) = (frames.clone(), Reason::Failure);
+        let mut stop = Stop { interpreter: self, state: *state, natives, output, frames, reason, own };
+        let go = inspector.failed(&mut stop, stopped);
+        let has_changed = inspector.has_changed();
         self.inspector = Some(inspector);
+        self.change_breaks(has_changed, natives);
+        let Go::Again(number) = go else { return false };
+        self.go_back(state, &calls, number);
+        self.walk = Walk::Past;
+        self.has_shown = false;
+        true
+    }
+
+    /// Shows a run of compiled code that has failed: only its calls are known.
+    pub fn show_code(&mut self, stopped: &Stopped, natives: &mut dyn Natives, output: &mut dyn Output) {
+        let Some(mut inspector) = self.inspector.take().filter(|_| !self.has_shown) else { return };
+        self.has_shown = true;
+        let calls = stopped.trace.inner.iter();
+        let frames = calls.map(|calls| Frame::of_code(calls.function.clone())).collect();
+        let state = State { at: 0, base: self.top, accumulator: 0.0 };
+        let reason = Reason::Failure;
+        let mut stop = Stop { interpreter: self, state, natives, output, frames, reason, own: 0 };
+        inspector.failed(&mut stop, stopped);
+        self.inspector = Some(inspector);
+    }
+
+    /// Puts breaks where they are now wanted.
+    fn change_breaks(&mut self, has_changed: bool, natives: &mut dyn Natives) {
+        if has_changed {
+            self.place_breaks();
+            self.held().into_iter().for_each(|name| natives.recall(name));
+        }
     }
 
     /// Lets functions go back to compiled code that were only stepped through.
@@ -377,22 +542,23 @@ impl Interpreter {
         }
     }
 
-    /// The calls in progress, innermost first; `is_whole` says that the
-    /// innermost stands before an instruction, not within the one that failed.
-    fn frames(&self, state: State, is_whole: bool, natives: &mut dyn Natives) -> Vec<Frame> {
+    /// The calls in progress, innermost first, and how many of them belong to
+    /// the innermost run. `is_before` says that this stands before an
+    /// instruction; else it is looked at within the one that ends there.
+    fn frames(&self, state: State, is_before: bool, natives: &mut dyn Natives) -> (Vec<Frame>, usize) {
         let mut frames = Vec::new();
-        let state = if is_whole { state } else { State { at: state.at + 1, ..state } };
-        self.frames_of_run(state, is_whole, &mut frames);
+        self.frames_of_run(state, is_before, &mut frames);
+        let own = frames.len();
         for outer in self.outer.iter().rev() {
             match outer {
                 Outer::Tapes(state) => self.frames_of_run(*state, false, &mut frames),
                 Outer::Code(site) => {
                     let callers = natives.callers(*site).into_iter();
-                    frames.extend(callers.map(|function| Frame { function, offset: None, base: 0 }));
+                    frames.extend(callers.map(Frame::of_code));
                 }
             }
         }
-        frames
+        (frames, own)
     }
 
     /// The frames of one run that is, or is not, the innermost.
@@ -403,19 +569,13 @@ impl Interpreter {
             let (Some((function, link)), Some(start)) = (self.code.frame(at), self.code.start(at)) else {
                 return;
             };
-            let offset = if is_first { at - start } else { self.instruction_before(function, at - start) };
-            frames.push(Frame { function: function.clone(), offset: Some(offset), base: state.base });
+            let offset = if is_first { at - start } else { self.code.instruction_before(start, at) - start };
+            let function = function.clone();
+            frames.push(Frame { function, offset: Some(offset), base: state.base, start });
             let Some((at, base)) = self.caller(state.base, link) else { return };
             state = State { at, base, accumulator: 0.0 };
             is_first = false;
         }
-    }
-
-    /// The offset of the instruction that ends at `offset`.
-    fn instruction_before(&self, function: &Arc<Function>, offset: u32) -> u32 {
-        let tape = self.tape(function).unwrap_or_default();
-        let before = tape.instructions().map(|(at, _)| at as u32).take_while(|at| *at < offset);
-        before.last().unwrap_or(0)
     }
 
     /// Behind the frame that is the innermost.

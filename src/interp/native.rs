@@ -48,6 +48,9 @@ pub trait Natives {
         output: &mut dyn Output,
     ) -> Result<f64, Stopped>;
 
+    /// A function is bound to its name while something runs.
+    fn define(&mut self, function: &Arc<Function>);
+
     /// Compiled code is to call that function through the bindings again, and
     /// so to ask whether it runs on its tape.
     fn recall(&mut self, name: Name);
@@ -80,6 +83,8 @@ pub trait Natives {
 pub struct NoNatives;
 
 impl Natives for NoNatives {
+    fn define(&mut self, _: &Arc<Function>) {}
+
     fn recall(&mut self, _: Name) {}
 
     fn callers(&mut self, _: CallSite) -> Vec<Arc<Function>> {

@@ -193,7 +193,13 @@ impl Tapes {
     ) -> Result<f64, Stopped> {
         let result = match self.native.compiled_first() {
             Some(_) if !self.interpreter.wants(expression) => {
-                self.in_code("an expression", |instance, tapes| instance.run(expression, output, tapes))
+                let run = |instance: &Instance, tapes: &mut Lent<'_>| instance.run(expression, output, tapes);
+                let result = self.in_code("an expression", run);
+                if let Err(stopped) = &result {
+                    let mut natives = &self.native;
+                    self.interpreter.show_code(stopped, &mut natives, output);
+                }
+                result
             }
             Some(_) | None => {
                 let mut natives = &self.native;
@@ -236,6 +242,12 @@ impl Tapes {
         };
         self.interpreter.begin_outermost();
         run(instance, &mut Lent { interpreter: &mut self.interpreter, native: &self.native })
+    }
+
+    /// Shows the run that has failed last, if its frames are still there.
+    pub(super) fn examine(&mut self, output: &mut dyn Output) -> bool {
+        let mut natives = &self.native;
+        self.interpreter.examine(&mut natives, output)
     }
 
     pub(super) fn call(
@@ -393,6 +405,12 @@ impl Natives for &Native {
 
     fn callers(&mut self, site: CallSite) -> Vec<Arc<Function>> {
         self.instance().map_or_else(Vec::new, |instance| instance.callers(site.address, site.frame))
+    }
+
+    fn define(&mut self, function: &Arc<Function>) {
+        if let Some(instance) = self.instance() {
+            instance.define(function.clone());
+        }
     }
 
     fn recall(&mut self, name: Name) {

@@ -67,8 +67,8 @@ pub(super) const COMMANDS: &[Command] = commands! {
     "tape" Code "TEXT" "the interpreter's instructions for a definition or a text" inspect::tape;
     "ir" Code "TEXT" "the LLVM IR of a definition or a text" inspect::ir;
     "asm" Code "TEXT" "the machine code of a definition or a text" inspect::asm;
-    "debug" Code "EXPR" "run step by step; there, h lists the debugger's commands" debug::debug;
-    "bp" Place "[PLACE [if EXPR] | rm N | off N | on N]" "list, set or change breakpoints" debug::breakpoints;
+    "debug" Code "[EXPR]" "run step by step, h lists the commands there; alone: what failed last" debug::debug;
+    "bp" Place "[PLACE [if EXPR] | rm N | off N | on N | error | nan]" "list, set or change breakpoints" debug::breakpoints;
     "time" Code "EXPR" "run once, and show the time to parse, compile and run" bench::time;
     "bench" Code "EXPR" "run many times, and show the median time of a run" bench::bench;
     "plot" Code "EXPR, … [, VAR = A..B] [--svg FILE]" "draw curves; A..B is -10..10 if it is missing" plot::plot;
@@ -204,7 +204,7 @@ pub(super) fn run(session: &mut Session<'_>, name: &str, arguments: &str) -> Res
         return Ok(Flow::Continue);
     }
     let command = find(name)?;
-    if command.needs_arguments() && arguments.is_empty() {
+    if command.needs_arguments() && arguments.is_empty() && command.name != "debug" {
         return Err(Trouble::usage(command.name));
     }
     if command.arguments == Arguments::Nothing && !arguments.is_empty() {

@@ -1,9 +1,18 @@
 //! Where the debugger reads its commands: the terminal, or lines from a pipe.
 
+use super::highlighter::Highlight;
+use super::palette::{COMMAND, paint};
 use super::screen::Screen;
-use crate::debugger::Console;
+use crate::debugger::{self, Console};
 use crate::diagnostic::visible::visible_lines;
-use rustyline::DefaultEditor;
+use rustyline::completion::{Completer, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::Hinter;
+use rustyline::history::MemHistory;
+use rustyline::validate::Validator;
+use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
+use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal};
 
 /// The console of a session, or of `kal debug`.
@@ -11,22 +20,47 @@ pub(crate) struct LineConsole {
     screen: Screen,
     /// Whether prompts and input are printed, as a terminal would show them.
     is_transcript: bool,
-    /// What was typed before.
-    history: Vec<String>,
+    has_color: bool,
+    /// Nothing before the first line is read.
+    editor: Option<Editor<Words, MemHistory>>,
+    words: Vec<String>,
+}
+
+/// What a line is completed and coloured with.
+struct Words {
+    all: Vec<String>,
+    highlight: Highlight,
 }
 
 impl LineConsole {
-    pub(crate) fn new(screen: Screen, is_transcript: bool) -> Self {
-        Self { screen, is_transcript, history: Vec::new() }
+    pub(crate) fn new(screen: Screen, is_transcript: bool, has_color: bool) -> Self {
+        Self { screen, is_transcript, has_color, editor: None, words: Vec::new() }
+    }
+
+    fn editor(&mut self) -> Option<&mut Editor<Words, MemHistory>> {
+        if self.editor.is_none() {
+            let color = if self.has_color { ColorMode::Forced } else { ColorMode::Disabled };
+            let config = Config::builder().completion_type(CompletionType::List).color_mode(color).build();
+            let mut editor = Editor::with_history(config.clone(), MemHistory::with_config(&config)).ok()?;
+            editor.set_helper(Some(Words { all: Vec::new(), highlight: Highlight::new(self.has_color) }));
+            self.editor = Some(editor);
+        }
+        self.editor.as_mut()
     }
 
     fn read_terminal(&mut self, prompt: &str) -> Option<String> {
-        let mut editor = DefaultEditor::new().ok()?;
-        for entry in &self.history {
-            let _ = editor.add_history_entry(entry);
-        }
-        let line = editor.readline(prompt).ok()?;
-        self.history.push(line.clone());
+        let words = std::mem::take(&mut self.words);
+        let editor = self.editor()?;
+        editor.helper_mut()?.all = words;
+        let line = loop {
+            match editor.readline(prompt) {
+                Ok(line) => break line,
+                // Ctrl-C clears the line.
+                Err(ReadlineError::Interrupted) => {}
+                Err(_) => return None,
+            }
+        };
+        let _ = editor.add_history_entry(&line);
         Some(line)
     }
 
@@ -49,5 +83,56 @@ impl Console for LineConsole {
 
     fn say(&mut self, text: &str) {
         self.screen.line(&visible_lines(text));
+    }
+
+    fn completes(&self) -> bool {
+        io::stdin().is_terminal()
+    }
+
+    fn offer(&mut self, words: Vec<String>) {
+        self.words = words;
+    }
+}
+
+impl Helper for Words {}
+
+impl Validator for Words {}
+
+impl Hinter for Words {
+    type Hint = String;
+}
+
+impl Completer for Words {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let is_part = |sign: char| sign.is_alphanumeric() || sign == '_';
+        let start = line[..pos]
+            .rfind(|sign| !is_part(sign))
+            .map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+        let word = &line[start..pos];
+        let mut matching: Vec<&String> = self.all.iter().filter(|known| known.starts_with(word)).collect();
+        matching.sort();
+        matching.dedup();
+        let pair = |known: &String| Pair { display: known.clone(), replacement: known.clone() };
+        Ok((start, matching.into_iter().filter(|_| !word.is_empty()).map(pair).collect()))
+    }
+}
+
+impl Highlighter for Words {
+    fn highlight<'l>(&self, line: &'l str, pos: usize) -> Cow<'l, str> {
+        let end = line.find(char::is_whitespace).unwrap_or(line.len());
+        let head = if debugger::words().any(|word| word == &line[..end]) { end } else { 0 };
+        let is_known = |name: &str| self.all.iter().any(|known| known == name);
+        let code = self.highlight.line(&line[head..], pos.saturating_sub(head), is_known);
+        let word = &line[..head];
+        let word =
+            if self.highlight.has_color() && head > 0 { paint(COMMAND, word) } else { word.to_owned() };
+        Cow::Owned(word + &code)
+    }
+
+    fn highlight_char(&self, line: &str, _: usize, kind: CmdKind) -> bool {
+        self.highlight.note(kind);
+        self.highlight.is_drawn_while_typing(line)
     }
 }

@@ -1,14 +1,56 @@
-//! `:debug` and `:bp`: running an expression step by step, breakpoints.
+//! `:debug` and `:bp`: running an expression step by step, breakpoints, and what
+//! has failed.
 
 use super::command::Trouble;
 use super::console::LineConsole;
 use super::session::{ANS, Session};
+use crate::debugger::Ending;
+use crate::error::Error;
 use crate::host::Output;
 use crate::source::Source;
 
+/// Runs an expression step by step; without one, shows what has failed last.
 pub(super) fn debug(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
     attach(session)?;
-    if let Some(value) = session.context.eval_stopping(&Source::new("<input>", text))? {
+    if text.is_empty() {
+        return post_mortem(session);
+    }
+    loop {
+        let result = session.context.eval_stopping(&Source::new("<input>", text));
+        if session.context.ending() != Some(Ending::Restart) {
+            return finish(session, result);
+        }
+    }
+}
+
+/// Shows the frames of the evaluation that has failed last; where they are gone,
+/// it runs again.
+fn post_mortem(session: &mut Session<'_>) -> Result<(), Trouble> {
+    let Some(failed) = session.context.failed_text().map(str::to_owned) else {
+        return Err("nothing has failed yet; :debug EXPR runs an expression step by step".to_owned().into());
+    };
+    let is_restarted = |session: &Session<'_>| session.context.ending() == Some(Ending::Restart);
+    if session.context.examine() && !is_restarted(session) {
+        return Ok(());
+    }
+    let failed = failed.lines().next().unwrap_or_default().to_owned();
+    session.screen.line(&format!(
+        "running `{failed}` again, interpreted, up to its error; what it prints or assigns happens again"
+    ));
+    while let Some(result) = session.context.run_failed_again() {
+        if !is_restarted(session) {
+            return finish(session, result.map(Some));
+        }
+    }
+    Ok(())
+}
+
+/// Tells what an evaluation came to, unless somebody has ended it.
+fn finish(session: &mut Session<'_>, result: Result<Option<f64>, Error>) -> Result<(), Trouble> {
+    if result.is_err() && session.context.ending().is_some() {
+        return Ok(());
+    }
+    if let Some(value) = result? {
         let _ = session.screen.value(value);
         session.context.declare(ANS, value)?;
     }
@@ -24,7 +66,8 @@ pub(super) fn breakpoints(session: &mut Session<'_>, text: &str) -> Result<(), T
 
 fn attach(session: &mut Session<'_>) -> Result<(), Trouble> {
     if !session.context.is_debugged() {
-        let console = LineConsole::new(session.screen.clone(), session.is_transcript);
+        let colors = session.reporter.colors();
+        let console = LineConsole::new(session.screen.clone(), session.is_transcript, colors.stdout);
         session.context.debug(Box::new(console))?;
     }
     Ok(())

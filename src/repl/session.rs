@@ -13,6 +13,7 @@ use crate::cli::Exit;
 use crate::cli::report::Reporter;
 use crate::cli::run::read;
 use crate::context::{Change, Context, Outcome};
+use crate::debugger::Ending;
 use crate::diagnostic::Code;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -149,6 +150,7 @@ impl<'c> Session<'c> {
     /// What is changed from now on can be undone.
     pub(super) fn begin_history(&mut self) {
         self.context.keep_history(HISTORY);
+        self.context.keep_failures();
     }
 
     /// Whether more has to be typed before the text can be answered.
@@ -211,7 +213,12 @@ impl<'c> Session<'c> {
     /// whether nothing failed.
     pub(super) fn run_checked(&mut self, source: &Source) -> bool {
         match self.context.mistakes(source) {
-            mistakes if mistakes.is_empty() => self.run_with_lints(source),
+            mistakes if mistakes.is_empty() => loop {
+                let is_fine = self.run_with_lints(source);
+                if self.context.ending() != Some(Ending::Restart) {
+                    break is_fine;
+                }
+            },
             mistakes => {
                 self.error(&Error::Invalid(mistakes));
                 false
@@ -269,6 +276,8 @@ impl<'c> Session<'c> {
         let mut each = |context: &mut Context, outcome: Result<Outcome, Error>| {
             match outcome {
                 Ok(outcome) => tell(context, &outcome, feedback, &screen, reporter, &mut tally),
+                // To leave at the debugger's prompt is no error.
+                Err(_) if context.ending().is_some() => return ControlFlow::Break(()),
                 Err(error) => {
                     tally.failed += 1;
                     screen.make_way(&error);

@@ -44,6 +44,15 @@ impl Tape {
         text
     }
 
+    /// The instruction at an offset as text.
+    pub fn instruction_at(&self, offset: usize, function: &Function, names: &Names) -> String {
+        let instruction = self.words.get(offset..).and_then(Instruction::decode);
+        instruction.map_or_else(
+            || "?".to_owned(),
+            |instruction| self.instruction(&instruction, offset, function, names),
+        )
+    }
+
     fn instruction(
         &self,
         instruction: &Instruction,

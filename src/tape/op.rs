@@ -272,6 +272,23 @@ impl Op {
         (Self::NextS as u8..=Self::LoopLessEqualKS as u8).contains(&(self as u8))
     }
 
+    /// Whether it computes a new number, which may not be finite.
+    pub fn computes(self) -> bool {
+        let is_host = matches!(self, Self::Host | Self::HostA);
+        is_host || (Self::AddAS as u8..=Self::CopysignSA as u8).contains(&(self as u8))
+    }
+
+    /// Whether it also stores its result in a slot, its last operand.
+    pub fn stores(self) -> bool {
+        (Self::AddASTo as u8..=Self::DivideKSTo as u8).contains(&(self as u8))
+    }
+
+    /// Whether the accumulator is one of its operands.
+    pub fn takes_accumulator(self) -> bool {
+        let template = self.template();
+        template.split_once(" = ").is_some_and(|(_, value)| value.contains('_'))
+    }
+
     /// How many words an instruction takes.
     pub const fn length(self) -> usize {
         let kinds = self.operands();

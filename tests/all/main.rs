@@ -1,6 +1,7 @@
 //! The one integration test binary: each would link LLVM again.
 
 mod binary;
+mod breakpoints;
 mod checks;
 mod choices;
 mod cli;

@@ -559,3 +559,88 @@ fn the_banner_is_one_line_with_versions() {
     assert_eq!(banner.matches('\n').count(), 1, "{banner}");
     assert!(!shown(&["--quiet"]).contains("LLVM"));
 }
+
+/// A terminal with `kal debug` of a program.
+fn debugging(folder: &Folder, program: &str, arguments: &[&str]) -> Terminal {
+    std::fs::write(folder.path().join("p.kal"), program).expect("it can be written");
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kal"));
+    command.arg("debug");
+    command.args(arguments);
+    command.arg("p.kal");
+    Terminal::running(folder, command, &[], 80)
+}
+
+const ENDLESS: &str = "def spin(n) for i = n, i > 0, 0 in n\nprintd(77)\nspin(1)\n99\n";
+
+#[test]
+fn ctrl_c_breaks_in_and_clears_the_line_at_the_debuggers_prompt() {
+    let folder = Folder::new("debug-break-in");
+    let mut terminal = debugging(&folder, ENDLESS, &["-b", "nosuch"]);
+    terminal.wait_for("77\n");
+    terminal.press(CTRL_C);
+    terminal.wait_for("interrupted\nspin(n) at p.kal:1");
+    terminal.wait_for("1|debug> ");
+    terminal.press("half a li");
+    terminal.press(CTRL_C);
+    terminal.wait_for("1|debug> ");
+    terminal.press("n + 41\r");
+    terminal.wait_for("\n42\n");
+    // It goes on, and can be stopped again; here for good.
+    terminal.press("c\r");
+    terminal.wait_for("\n");
+    terminal.press(CTRL_C);
+    terminal.wait_for("interrupted\nspin(n) at p.kal:1");
+    terminal.press("i = 0\r");
+    terminal.wait_for("\n0\n");
+    terminal.press("c\r");
+    terminal.wait_for("\n99\n");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn ctrl_c_in_compiled_code_says_why_the_run_is_over() {
+    let folder = Folder::new("debug-compiled");
+    let mut terminal = debugging(&folder, ENDLESS, &["--lazy", "-b", "nosuch"]);
+    terminal.wait_for("77\n");
+    terminal.press(CTRL_C);
+    terminal.wait_for("interrupted in compiled code, which cannot be stopped half-way");
+    terminal.wait_for(", compiled");
+    terminal.wait_for("1|debug> ");
+    terminal.press("bt\r");
+    terminal.wait_for("this expression");
+    terminal.press("q\r");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn the_debuggers_prompt_completes_and_leaves_quietly() {
+    let folder = Folder::new("debug-completes");
+    let program = "def longest(counter) counter + 1\nlongest(6)\n";
+    let mut terminal = debugging(&folder, program, &["-b", "longest"]);
+    terminal.wait_for("1|debug> ");
+    terminal.press("coun\t * 6 + 1\r");
+    terminal.wait_for("\n37\n");
+    terminal.press("backt\t\r");
+    terminal.wait_for(">  1 longest(counter)");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ends(), 0);
+    assert!(!terminal.shown().contains("E0304"), "{}", terminal.shown());
+}
+
+#[test]
+fn ctrl_c_breaks_in_at_the_prompt_while_something_is_debugged() {
+    let folder = Folder::new("debug-at-prompt");
+    let mut terminal = Terminal::with(&folder, &["--quiet", "--interpret"], &[], 80);
+    terminal.answer("def spin(n) for i = n, i > 0, 0 in n", "spin(n) defined");
+    terminal.press(":debug spin(1)\r");
+    terminal.wait_for("1|debug> ");
+    terminal.press("c\r");
+    terminal.wait_for("\n");
+    terminal.press(CTRL_C);
+    terminal.wait_for("interrupted\nspin(n) at <input>:1");
+    terminal.wait_for("1|debug> ");
+    terminal.press("q\r");
+    terminal.wait_for("kal> ");
+    terminal.answer("6 * 7", "42");
+    assert!(!terminal.shown().contains("E0304"), "{}", terminal.shown());
+}

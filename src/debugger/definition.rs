@@ -1,0 +1,95 @@
+//! Definitions at the debugger's prompt: they are in force at once, for calls
+//! that begin later. The calls in progress stay with what they have begun.
+
+use super::Inner;
+use super::evaluate::{drawn, parse};
+use crate::interp::inspect::Stop;
+use crate::name::Name;
+use crate::sema::checked::Function;
+use crate::sema::{self, Item};
+use crate::source::Source;
+use crate::syntax::ast::ItemKind;
+use crate::syntax::operator::Fixity;
+use crate::syntax::parser::is_incomplete;
+use std::sync::Arc;
+
+/// What was defined while a run stood still.
+#[derive(Default)]
+pub(crate) struct Changes {
+    pub(crate) functions: Vec<Defined>,
+    pub(crate) variables: Vec<Name>,
+}
+
+/// One definition.
+pub(crate) struct Defined {
+    /// What the name was bound to before.
+    pub(crate) before: Option<Arc<Function>>,
+    pub(crate) function: Arc<Function>,
+    pub(crate) fixity: Option<Fixity>,
+}
+
+impl Inner {
+    /// Carries out a definition, which may go on for some lines. Whether it was
+    /// one: `var a = 1 in a` is an expression.
+    pub(super) fn define(&mut self, stop: &mut Stop<'_>, line: &str) -> bool {
+        let text = self.complete(line);
+        let item = match parse(&text, &self.names, &self.scope) {
+            Ok(item) if matches!(item.kind, ItemKind::Expression(_)) => return false,
+            Ok(item) => self.checking(stop, |surroundings| sema::check(&item, surroundings)),
+            Err(diagnostics) => Err(diagnostics),
+        };
+        match item {
+            Ok(Item::Definition(function, fixity)) => self.bind(stop, &function, fixity),
+            Ok(Item::Variables(function, names)) => self.declare(stop, &function, &names),
+            Ok(Item::Extern(_)) => self.error("an extern is for the kal> prompt or the program"),
+            Ok(Item::Expression(_)) => return false,
+            Err(diagnostics) => self.console.say(&drawn(&diagnostics)),
+        }
+        true
+    }
+
+    /// A definition with all of its lines.
+    fn complete(&mut self, line: &str) -> String {
+        let mut text = line.to_owned();
+        while is_incomplete(&Source::new("<debug>", &*text), &self.names, &self.scope.operators) {
+            let Some(more) = self.console.read("...> ").filter(|more| !more.trim().is_empty()) else { break };
+            text = format!("{text}\n{more}");
+        }
+        text
+    }
+
+    fn bind(&mut self, stop: &mut Stop<'_>, function: &Arc<Function>, fixity: Option<Fixity>) {
+        let before = stop.binding(function.name).cloned();
+        if before.is_none() && self.hosts.get(function.name).is_some() {
+            let name = self.names.text(function.name);
+            return self
+                .error(&format!("`{name}` is built in, and what runs uses it: define it before the run"));
+        }
+        stop.define(function);
+        self.breakpoints.note(function);
+        if let Some(fixity) = fixity {
+            Arc::make_mut(&mut self.scope.operators).define(fixity, function.name);
+        }
+        self.read.clear();
+        self.has_changed = true;
+        let how = if before.is_some() { "redefined" } else { "defined" };
+        let signature = self.signature(function);
+        self.console.say(&format!("{signature} {how}"));
+        self.changes.functions.push(Defined { before, function: function.clone(), fixity });
+    }
+
+    fn declare(&mut self, stop: &mut Stop<'_>, function: &Arc<Function>, names: &[Name]) {
+        match stop.evaluate(function, &[]) {
+            Ok(_) => {
+                self.scope.variables.extend(names);
+                self.changes.variables.extend(names);
+                let names: Vec<&str> = names.iter().map(|name| self.names.text(*name)).collect();
+                self.console.say(&format!("{} declared", names.join(", ")));
+            }
+            Err(stopped) => {
+                let why = self.why(stop, &stopped);
+                self.console.say(&why);
+            }
+        }
+    }
+}

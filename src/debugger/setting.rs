@@ -1,0 +1,199 @@
+//! Setting breakpoints: what was typed is checked at once, and the answer says
+//! where they really are.
+
+use super::breakpoint::{Mistake, Request};
+use super::evaluate::{Surroundings, parse};
+use super::place;
+use super::spot::{Found, Missing, Spot, Within};
+use super::{Inner, Reach};
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::suggest::{Budget, nearest};
+use crate::name::Name;
+use crate::sema;
+use crate::sema::checked::{EXPRESSION, Function};
+use std::sync::Arc;
+
+impl Inner {
+    /// Carries out the arguments of `bp` where `functions` are defined; `here` is
+    /// the source that lines without a file are of.
+    pub(super) fn change_breakpoints(
+        &mut self,
+        text: &str,
+        functions: Vec<Arc<Function>>,
+        here: Option<&str>,
+    ) -> Result<String, String> {
+        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let rest = rest.trim();
+        let functions = [self.expected.clone(), functions].concat();
+        let usage = |usage: &str| Err(Mistake::Other(format!("usage: bp {usage}")));
+        let changed = match (word, rest) {
+            ("", _) => return Ok(self.list_breakpoints()),
+            ("error", "" | "on" | "off") => Ok(self.stop_at_errors(rest != "off")),
+            ("nan", "" | "on" | "off") => Ok(self.stop_at_nan(rest != "off")),
+            ("rm", "") => usage("rm N"),
+            ("on" | "off", "") => usage(&format!("{word} N")),
+            ("rm", number) => self.breakpoints.remove(number).map(|()| format!("{number} removed")),
+            ("on" | "off", number) => {
+                self.breakpoints.enable(number, word == "on").map(|()| format!("{number} {word}"))
+            }
+            ("ignore", rest) => self.ignore(rest),
+            ("once", place) => self.add(place, &functions, here, true),
+            _ => self.add(text, &functions, here, false),
+        };
+        self.breakpoints.settle(functions.iter());
+        self.has_changed = true;
+        changed.map_err(|mistake| mistake.to_string())
+    }
+
+    fn stop_at_errors(&mut self, stops: bool) -> String {
+        self.breaks_on_error = stops;
+        self.reach();
+        format!("stops at errors: {}", if stops { "on" } else { "off" })
+    }
+
+    fn stop_at_nan(&mut self, stops: bool) -> String {
+        self.breaks_on_nan = stops;
+        self.reach();
+        format!("stops at the first nan or inf: {}", if stops { "on" } else { "off" })
+    }
+
+    /// Frames and operands can be seen on tapes only.
+    fn reach(&mut self) {
+        let is_everything = self.breaks_on_error || self.breaks_on_nan;
+        self.reach = if is_everything { Reach::Everything } else { Reach::Looked };
+    }
+
+    fn ignore(&mut self, text: &str) -> Result<String, Mistake> {
+        let parsed = text
+            .split_once(char::is_whitespace)
+            .and_then(|(number, count)| Some((number, count.trim().parse::<u64>().ok()?)));
+        let (number, count) = parsed.ok_or(Mistake::Other("usage: ignore N COUNT".into()))?;
+        self.breakpoints.ignore(number, count)?;
+        let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+        Ok(format!("{number} is passed {times}"))
+    }
+
+    fn list_breakpoints(&self) -> String {
+        let mut lines: Vec<String> = self.breakpoints.all().iter().map(ToString::to_string).collect();
+        if lines.is_empty() {
+            lines.push("no breakpoints".into());
+        }
+        lines.extend(self.breaks_on_error.then(|| "stops at errors: on".to_owned()));
+        lines.extend(self.breaks_on_nan.then(|| "stops at the first nan or inf: on".to_owned()));
+        lines.join("\n")
+    }
+
+    /// Adds a breakpoint; what is wrong with it is said at once.
+    fn add(
+        &mut self,
+        text: &str,
+        functions: &[Arc<Function>],
+        here: Option<&str>,
+        is_once: bool,
+    ) -> Result<String, Mistake> {
+        let is_function = |name: Name| functions.iter().any(|function| function.name == name);
+        let mut request = Request::read(text, &self.names, is_function)?;
+        if let (Spot::Line { within: within @ Within::Any, .. }, Some(here)) = (&mut request.spot, here) {
+            *within = Within::File(here.to_owned());
+        }
+        let wanted = line_of(&request.spot);
+        let found = request.spot.find(functions, &self.names);
+        let (place, note) = match found {
+            Ok(found) => {
+                self.check_condition(&request, Some(&found), functions)?;
+                let Found { function, place, moved_from } = found;
+                let at = format!("{}:{}:{}", function.source.name(), place.line, place.column);
+                (
+                    Some(at),
+                    moved_from.map(|line| format!("nothing to stop at on line {line}; the next place is")),
+                )
+            }
+            Err(missing) => {
+                self.check_condition(&request, None, functions)?;
+                (None, Some(self.missing(missing, wanted, functions)?))
+            }
+        };
+        let is_kept = place.is_none();
+        let added = self.breakpoints.add(request, place, is_once).to_string();
+        Ok(match note {
+            Some(note) if is_kept => format!("{added}: {note}"),
+            Some(note) => format!("{note}\n{added}"),
+            None => added,
+        })
+    }
+
+    /// Why a breakpoint is kept although it is nowhere, or is refused.
+    fn missing(
+        &self,
+        missing: Missing,
+        line: Option<usize>,
+        functions: &[Arc<Function>],
+    ) -> Result<String, Mistake> {
+        let line = line.unwrap_or(0);
+        match missing {
+            Missing::Nothing(message) => Err(Mistake::Other(message)),
+            Missing::Unknown(name) if name.is_empty() => {
+                Err(Mistake::Other(format!("line {line} of what? Nothing is defined")))
+            }
+            Missing::Ambiguous(sources) => {
+                let file = sources.iter().find(|source| !source.starts_with('<'));
+                let file = file.map(|file| format!("{file}:{line} or ")).unwrap_or_default();
+                Err(Mistake::Other(format!("line {line} of what? Write {file}FUNCTION:LINE")))
+            }
+            Missing::Unknown(name) if name.contains(['.', '/']) => {
+                Ok(format!("nothing has been read from `{name}` yet; kept until it is"))
+            }
+            Missing::Unknown(name) => {
+                let known = functions.iter().map(|function| self.names.text(function.name));
+                let meant = nearest(&name, known.filter(|name| *name != EXPRESSION));
+                let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+                let host = self.names.get(&name).is_some_and(|name| self.hosts.get(name).is_some());
+                Ok(match host {
+                    true => format!("`{name}` is built in; kept until the program defines it"),
+                    false => format!("`{name}` is not defined yet; kept until it is{meant}"),
+                })
+            }
+        }
+    }
+
+    /// Checks the condition of a breakpoint: its names, where it is known what
+    /// can be seen there, else its syntax.
+    fn check_condition(
+        &self,
+        request: &Request,
+        found: Option<&Found>,
+        functions: &[Arc<Function>],
+    ) -> Result<(), Mistake> {
+        let Some(condition) = &request.condition else { return Ok(()) };
+        let wrong = |diagnostics: Vec<Diagnostic>| {
+            let first = diagnostics.first();
+            let label = first.and_then(|first| first.labels.first());
+            let column = label.map_or(1, |label| label.source.position(label.span.start).1);
+            let message = first.map(|first| first.message.as_str()).unwrap_or_default();
+            Mistake::Other(format!("in the condition `{condition}`, column {column}: {message}"))
+        };
+        let item = parse(condition, &self.names, &self.scope).map_err(wrong)?;
+        let Some(Found { function, place, .. }) = found else { return Ok(()) };
+        let node = if request.spot.is_entry() { 0 } else { place.node };
+        let visible = place::visible(function, node, &self.names);
+        let parameters: Vec<Name> = visible.into_iter().map(|(name, _)| name).collect();
+        let known = |name| functions.iter().rev().find(|function| function.name == name).cloned();
+        let surroundings = Surroundings {
+            function: &known,
+            functions: &|| functions.iter().map(|function| function.name).chain(self.hosts.names()).collect(),
+            hosts: &self.hosts,
+            scope: &self.scope,
+            names: &self.names,
+            suggestions: Budget::default(),
+        };
+        sema::check_formula(&item, &parameters, &surroundings).map(drop).map_err(wrong)
+    }
+}
+
+/// The line of a spot, if it is one.
+fn line_of(spot: &Spot) -> Option<usize> {
+    match spot {
+        Spot::Function(_) => None,
+        Spot::Line { line, .. } => Some(*line),
+    }
+}

@@ -1,0 +1,247 @@
+//! Spots: what the place of a breakpoint means.
+
+use super::place::{Place, Places};
+use crate::name::{Name, Names};
+use crate::sema::checked::Function;
+use crate::source::Source;
+use std::sync::Arc;
+
+/// Where runs are to stop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Spot {
+    /// At the beginning of a function.
+    Function(Name),
+    /// At the first instruction made for a line, or for what stands at a column
+    /// of it.
+    Line { within: Within, line: usize, column: Option<usize> },
+}
+
+/// What a line is of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Within {
+    /// Of the one source that there is.
+    Any,
+    /// Of a source whose name ends so.
+    File(String),
+    /// Of the source of a function, inside of it.
+    Function(Name),
+}
+
+/// Where a spot is in the functions that are known.
+pub(super) struct Found {
+    pub(super) function: Arc<Function>,
+    pub(super) place: Place,
+    /// The line that was meant, if nothing can stop there.
+    pub(super) moved_from: Option<usize>,
+}
+
+/// Why a spot is nowhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Missing {
+    /// The function is not defined, or the source has not been read.
+    Unknown(String),
+    /// The line is one of several sources.
+    Ambiguous(Vec<String>),
+    /// There is nothing on the line or after it.
+    Nothing(String),
+}
+
+impl Spot {
+    /// Reads a place: `FUNCTION`, `LINE`, `LINE:COLUMN`, `FILE:LINE`,
+    /// `FILE:LINE:COLUMN`, `FUNCTION:LINE`. `is_function` says what is one.
+    pub(super) fn read(text: &str, names: &Names, is_function: impl Fn(Name) -> bool) -> Option<Self> {
+        let (function, rest) = match operator(text) {
+            Some(end) => (text[..end].replace(' ', ""), &text[end..]),
+            None => {
+                let end = text.find(':').unwrap_or(text.len());
+                (text[..end].to_owned(), &text[end..])
+            }
+        };
+        if function.is_empty() || function.contains(char::is_whitespace) {
+            return None;
+        }
+        let is_number = function.parse::<usize>().is_ok();
+        let name = names.intern(&function);
+        if rest.is_empty() && !is_number {
+            return Some(Self::Function(name));
+        }
+        let numbers = if is_number { text } else { rest.strip_prefix(':')? };
+        let (line, column) = match numbers.split_once(':') {
+            Some((line, column)) => (line.parse().ok()?, Some(column.parse().ok()?)),
+            None => (numbers.parse().ok()?, None),
+        };
+        let within = match is_number {
+            true => Within::Any,
+            false if is_function(name) => Within::Function(name),
+            false => Within::File(function),
+        };
+        Some(Self::Line { within, line, column })
+    }
+
+    /// The function that it is named by.
+    pub(super) fn function(&self) -> Option<Name> {
+        match self {
+            Self::Function(name) | Self::Line { within: Within::Function(name), .. } => Some(*name),
+            Self::Line { .. } => None,
+        }
+    }
+
+    /// Whether it is the beginning of a function.
+    pub(super) fn is_entry(&self) -> bool {
+        matches!(self, Self::Function(_))
+    }
+
+    /// Whether it may be in a function.
+    pub(super) fn covers(&self, function: &Function) -> bool {
+        let (line, is_source) = match self {
+            Self::Function(name) => return function.name == *name,
+            Self::Line { within: Within::Any, line, .. } => (line, true),
+            Self::Line { within: Within::File(file), line, .. } => {
+                (line, function.source.name().ends_with(file.as_str()))
+            }
+            Self::Line { within: Within::Function(name), line, .. } => (line, function.name == *name),
+        };
+        is_source && lines(function).contains(line)
+    }
+
+    /// Where it is in a function that it covers.
+    pub(super) fn place(&self, places: &Places) -> Option<Place> {
+        let (line, column) = match self {
+            Self::Function(_) => return places.all().next().copied(),
+            Self::Line { line, column, .. } => (*line, *column),
+        };
+        let of_line = || places.all().filter(|place| place.line == line);
+        let found = match column {
+            None => of_line().next(),
+            Some(column) => of_line()
+                .find(|place| (place.column..place.end_column).contains(&column))
+                .or_else(|| of_line().min_by_key(|place| place.column.abs_diff(column))),
+        };
+        found.copied()
+    }
+
+    /// Where it is in the functions of a program. A line that nothing can stop
+    /// on becomes the next one where something can.
+    pub(super) fn find(&mut self, functions: &[Arc<Function>], names: &Names) -> Result<Found, Missing> {
+        let (line, column, moved_from) = match self {
+            Self::Function(name) => {
+                let unknown = || Missing::Unknown(names.text(*name).to_owned());
+                let function = functions.iter().rev().find(|function| function.name == *name);
+                let function = function.ok_or_else(unknown)?.clone();
+                let place = Places::of_function(&function).all().next().copied().ok_or_else(unknown)?;
+                return Ok(Found { function, place, moved_from: None });
+            }
+            Self::Line { within, line, column } => {
+                let source = self::source(within, functions, names)?;
+                if let Within::Function(name) = within
+                    && let Some(function) = functions.iter().rev().find(|function| function.name == *name)
+                {
+                    *line = line_within(function, *line).ok_or_else(|| {
+                        let lines = lines(function);
+                        Missing::Nothing(format!(
+                            "nothing to stop at on line {line}: `{}` is on lines {} to {}",
+                            names.text(*name),
+                            lines.start(),
+                            lines.end()
+                        ))
+                    })?;
+                }
+                let found = next(source, *line, functions).ok_or_else(|| nothing(source, *line))?;
+                let meant = std::mem::replace(line, found);
+                (found, *column, Some(meant).filter(|meant| *meant != found))
+            }
+        };
+        let exact = Self::Line { within: Within::Any, line, column };
+        let source = match self {
+            Self::Line { within, .. } => self::source(within, functions, names)?,
+            Self::Function(_) => return Err(Missing::Unknown(String::new())),
+        };
+        let here = functions.iter().filter(|function| is_same(&function.source, source));
+        let found = here.filter(|function| exact.covers(function)).find_map(|function| {
+            let place = exact.place(&Places::of_function(function))?;
+            Some(Found { function: function.clone(), place, moved_from })
+        });
+        found.ok_or_else(|| nothing(source, line))
+    }
+}
+
+/// The lines of a function, from 1.
+fn lines(function: &Function) -> std::ops::RangeInclusive<usize> {
+    let line = |at| function.source.position(at).0;
+    line(function.span.start)..=line(function.span.end)
+}
+
+/// The line of its source that is meant by a line of a function: one of those it
+/// is on, else counted from its first.
+fn line_within(function: &Function, line: usize) -> Option<usize> {
+    let lines = lines(function);
+    let counted = (lines.start() + line).checked_sub(1)?;
+    [line, counted].into_iter().find(|line| lines.contains(line))
+}
+
+/// The first line from `line` on where something can be stopped at.
+fn next(source: &Source, line: usize, functions: &[Arc<Function>]) -> Option<usize> {
+    let here = functions.iter().filter(|function| is_same(&function.source, source));
+    let mut best: Option<usize> = None;
+    for function in here.filter(|function| *lines(function).end() >= line) {
+        if best.is_some_and(|best| *lines(function).start() > best) {
+            continue;
+        }
+        let places = Places::of_function(function);
+        let own = places.all().map(|place| place.line).filter(|own| *own >= line).min();
+        best = best.into_iter().chain(own).min();
+    }
+    best
+}
+
+fn nothing(source: &Source, line: usize) -> Missing {
+    let count = source.position(0).0 + source.text().lines().count().saturating_sub(1);
+    let count = if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
+    let message = match source.name().starts_with('<') {
+        true => format!("nothing to stop at on line {line}: the input has {count}"),
+        false => format!("nothing to stop at on line {line}: the file has {count}"),
+    };
+    Missing::Nothing(message)
+}
+
+fn is_same(one: &Source, other: &Source) -> bool {
+    let is_input = one.name().starts_with('<');
+    one.name() == other.name() && (!is_input || std::ptr::eq(one.text(), other.text()))
+}
+
+/// The source that lines are of.
+fn source<'f>(within: &Within, functions: &'f [Arc<Function>], names: &Names) -> Result<&'f Source, Missing> {
+    let mut matching: Vec<&Source> = Vec::new();
+    for function in functions {
+        let is_meant = match within {
+            Within::Any => true,
+            Within::File(file) => function.source.name().ends_with(file.as_str()),
+            Within::Function(name) => function.name == *name,
+        };
+        if is_meant && !matching.last().is_some_and(|known| is_same(known, &function.source)) {
+            matching.push(&function.source);
+        }
+    }
+    let mut known: Vec<String> = matching.iter().map(|source| source.name().to_owned()).collect();
+    known.sort();
+    known.dedup();
+    match (matching.last(), within) {
+        (None, Within::Any) => Err(Missing::Unknown(String::new())),
+        (None, Within::File(file)) => Err(Missing::Unknown(file.clone())),
+        (None, Within::Function(name)) => Err(Missing::Unknown(names.text(*name).to_owned())),
+        // Inputs are all called the same, and are different texts.
+        (Some(_), Within::Any) if known.len() > 1 || known[0].starts_with('<') && matching.len() > 1 => {
+            Err(Missing::Ambiguous(known))
+        }
+        (Some(source), _) => Ok(source),
+    }
+}
+
+/// Where the name of an operator ends that a text begins with: `binary:`.
+fn operator(text: &str) -> Option<usize> {
+    let keyword = ["binary", "unary"].into_iter().find(|keyword| text.starts_with(keyword))?;
+    let rest = text[keyword.len()..].trim_start();
+    let sign = rest.chars().next().filter(|sign| !sign.is_alphanumeric() && *sign != '_')?;
+    // `binary:3` is line 3 of something called `binary`, unless that is no line.
+    Some(text.len() - rest.len() + sign.len_utf8())
+}

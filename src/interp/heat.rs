@@ -1,0 +1,90 @@
+//! What is hot: leaving the tape for compiled code when a count is over, and
+//! putting code to use that has been compiled meanwhile.
+
+use super::execute::State;
+use super::{Interpreter, Natives, Progress, Spot};
+use crate::failure::Stopped;
+use crate::host::Output;
+use crate::tape::op::Op;
+use crate::tape::{Callee, Waiting};
+use std::sync::atomic::Ordering;
+
+impl Interpreter {
+    /// The count of the next instruction is over: goes on in compiled code, if
+    /// there is some.
+    pub(super) fn hot(
+        &mut self,
+        state: &mut State,
+        natives: &mut dyn Natives,
+        output: &mut dyn Output,
+    ) -> Result<(), Stopped> {
+        let at = state.at as u32;
+        let (spot, link) = (self.code.spot(at), self.code.frame(at).map(|(_, link)| link));
+        let (Some(spot), Some(link)) = (spot, link) else {
+            state.at += Op::Count.length();
+            return Ok(());
+        };
+        if self.is_looked_at(&spot.function) {
+            self.code.count_again(at, self.hot_after.unwrap_or(0).max(1));
+            state.at += Op::Count.length();
+            return Ok(());
+        }
+        match natives.heat(self, &spot) {
+            Progress::Ready => {
+                self.code.end_count(at);
+                let arguments = self.state_of(&spot, state.base);
+                self.leave_for(state, link, |interpreter| match spot.counted {
+                    Some(_) => natives.go_on(interpreter, &spot, &arguments, output),
+                    None => {
+                        let callee = Callee { name: spot.function.name, arity: spot.function.arity() };
+                        natives.call(interpreter, callee, &arguments, output)
+                    }
+                })
+            }
+            progress => {
+                if progress == Progress::Busy {
+                    self.code.wait(at);
+                }
+                state.at += Op::Count.length();
+                Ok(())
+            }
+        }
+    }
+
+    /// What compiled code needs to go on at a spot of the frame at `base`.
+    fn state_of(&self, spot: &Spot, base: usize) -> Vec<f64> {
+        let function = &spot.function;
+        let Some(counted) = &spot.counted else {
+            return self.stack[base..base + function.arity() as usize].to_vec();
+        };
+        let mut state = self.stack[base..base + function.locals as usize].to_vec();
+        state.extend(counted.values.iter().map(|value| match value {
+            Waiting::Slot(slot) => self.stack[base + *slot as usize],
+            Waiting::Number(bits) => f64::from_bits(*bits),
+        }));
+        state
+    }
+
+    /// Puts compiled code to use that has been made.
+    pub(super) fn hear_news(&mut self, natives: &mut dyn Natives) {
+        if self.memory.news().swap(0, Ordering::SeqCst) == 0 {
+            return;
+        }
+        let again = self.hot_after.unwrap_or(0).max(1);
+        for at in self.code.take_waiting() {
+            let Some(spot) = self.code.spot(at) else { continue };
+            match (natives.progress(&spot), spot.counted) {
+                (Progress::Busy, _) => self.code.wait(at),
+                (Progress::Ready, Some(_)) => self.code.end_count(at),
+                // Calls go to the code, until that is given up: then the tape
+                // counts again.
+                (Progress::Ready, None) => {
+                    self.links.reset(spot.function.name);
+                    self.code.count_again(at, again);
+                }
+                (Progress::Never, None) => self.code.count_again(at, again),
+                (Progress::Never, Some(_)) => {}
+            }
+        }
+    }
+}
