@@ -62,11 +62,12 @@ fn unparsed(answer: &clap::Error) -> Exit {
 }
 
 fn execute(arguments: Arguments) -> Exit {
-    let (options, repl) = (&arguments.options, &arguments.repl);
+    let Arguments { command, plain } = arguments;
+    let (options, repl) = (&plain.options, &plain.repl);
     let mut reporter = Reporter::new(options.colors());
-    let exit = match arguments.command {
-        None if arguments.version => reporter.printed(version::print(arguments.verbose), Exit::Fine),
-        None => run(&arguments.run, repl, options, &mut reporter),
+    let exit = match command {
+        None if plain.version => reporter.printed(version::print(plain.verbose), Exit::Fine),
+        None => run(&plain.run, repl, options, &mut reporter),
         Some(Command::Run(run)) => self::run(&run, repl, options, &mut reporter),
         Some(Command::Repl(prompt)) => {
             let run = RunArguments { given: prompt.given, ..RunArguments::default() };

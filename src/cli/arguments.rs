@@ -51,6 +51,13 @@ pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
     #[command(flatten)]
+    pub(super) plain: Plain,
+}
+
+/// What goes without a command.
+#[derive(Args, Debug)]
+pub(super) struct Plain {
+    #[command(flatten)]
     pub(super) run: RunArguments,
     #[command(flatten)]
     pub(super) repl: ReplArguments,
@@ -176,24 +183,32 @@ impl Arguments {
     /// # Errors
     /// What is wrong with them, or the help that they ask for.
     pub(super) fn read() -> Result<Self, clap::Error> {
-        let mut command = Self::command();
-        let matches = command.try_get_matches_from_mut(std::env::args_os()).map_err(trimmed_help)?;
-        let mut arguments = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+        let words: Vec<OsString> = std::env::args_os().collect();
+        let mut arguments = match Plain::read(&words) {
+            Some(plain) => Self { command: None, plain },
+            None => Self::read_all(words)?,
+        };
         arguments.gather();
         match arguments.mistake() {
-            Some(message) => Err(command.error(ErrorKind::ArgumentConflict, message)),
+            Some(message) => Err(Self::command().error(ErrorKind::ArgumentConflict, message)),
             None => Ok(arguments),
         }
+    }
+
+    fn read_all(words: Vec<OsString>) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(words).map_err(trimmed_help)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
 
     /// Moves what stands before the command to what stands behind it.
     fn gather(&mut self) {
         if let Some(later) = self.command.as_mut().and_then(Command::given) {
-            self.run.given.extend(later);
-            *later = std::mem::take(&mut self.run.given);
+            self.plain.run.given.extend(later);
+            *later = std::mem::take(&mut self.plain.run.given);
         }
         if let Some(Command::Run(run)) = &mut self.command {
-            run.interactive |= std::mem::take(&mut self.run.interactive);
+            run.interactive |= std::mem::take(&mut self.plain.run.interactive);
         }
     }
 
@@ -201,9 +216,9 @@ impl Arguments {
     fn mistake(&self) -> Option<String> {
         let nothing = |file: &Option<PathBuf>, given: &Given| file.is_none() && given.eval.is_empty();
         let found = match &self.command {
-            None => self.run.mistyped(),
-            Some(_) if self.run.file.is_some() => Some("a command comes before FILE".to_owned()),
-            Some(_) if self.run.interactive => Some("-i goes with running a program".to_owned()),
+            None => self.plain.run.mistyped(),
+            Some(_) if self.plain.run.file.is_some() => Some("a command comes before FILE".to_owned()),
+            Some(_) if self.plain.run.interactive => Some("-i goes with running a program".to_owned()),
             Some(Command::Run(run)) => run.superfluous(),
             Some(Command::Debug(debug)) if nothing(&debug.file, &debug.given) => Some(MISSING.to_owned()),
             Some(Command::Emit(emit)) if nothing(&emit.file, &emit.given) => Some(MISSING.to_owned()),
@@ -212,7 +227,23 @@ impl Arguments {
             }
             Some(_) => None,
         };
-        found.or_else(|| self.options.conflict())
+        found.or_else(|| self.plain.options.conflict())
+    }
+}
+
+/// The words that are commands.
+const COMMANDS: &[&str] = &["repl", "run", "debug", "emit", "check", "completions", "man", "version", "help"];
+
+impl Plain {
+    /// Reads what has no command in it and no mistake: describing the commands,
+    /// which most runs do without, takes longer than the rest.
+    fn read(words: &[OsString]) -> Option<Self> {
+        if words.iter().skip(1).any(|word| COMMANDS.iter().any(|command| word == command)) {
+            return None;
+        }
+        let command = clap::Command::new("kal").disable_version_flag(true).args_override_self(true);
+        let matches = Self::augment_args(command).try_get_matches_from(words).ok()?;
+        Self::from_arg_matches(&matches).ok()
     }
 }
 
@@ -223,9 +254,7 @@ impl RunArguments {
     fn mistyped(&self) -> Option<String> {
         let word = self.file.as_deref().filter(|file| is_bare(file) && !file.exists());
         let Some(word) = word.and_then(Path::to_str) else { return self.superfluous() };
-        let command = Arguments::command();
-        let known = command.get_subcommands().map(clap::Command::get_name).chain(["help"]);
-        let tip = nearest(word, known).map(|near| format!("; did you mean `kal {near}`?"));
+        let tip = nearest(word, COMMANDS.iter().copied()).map(|near| format!("; did you mean `kal {near}`?"));
         Some(format!("there is no file `{word}`, and no such command{}", tip.unwrap_or_default()))
     }
 
@@ -284,6 +313,10 @@ mod tests {
     fn what_clap_is_told_makes_sense() {
         Arguments::command().debug_assert();
         trimmed().debug_assert();
+        let mut command = Arguments::command();
+        command.build();
+        let commands: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        assert_eq!(commands, COMMANDS);
         let all: Vec<_> = Arguments::command().get_arguments().map(|arg| arg.get_id().to_string()).collect();
         for name in MEANINGFUL.iter().flat_map(|(_, names)| *names).chain(PROMPT) {
             assert!(all.iter().any(|known| known == name), "{name}");
