@@ -466,7 +466,8 @@ impl Context {
         if self.engine.mode() == Mode::Eager {
             self.machine.prepare_soon(function.name).map_err(|failure| self.failed(&failure))?;
         }
-        let warnings = self.warnings(&defined.stale, function);
+        let mut warnings = self.warnings(&defined.stale, function);
+        warnings.extend(sema::uncalled(function, fixity, self.engine.names()));
         let name = self.engine.names().text(function.name).to_owned();
         Ok(Outcome::Defined { name, redefined, warnings })
     }

@@ -65,7 +65,7 @@ codes! {
     TooDeep = 106;
     /// An operator precedence outside 1 to 100.
     BadPrecedence = 107;
-    /// An operator that cannot be defined, such as `=`.
+    /// A definition of `=`, which assigns: a warning if it is binary.
     ReservedOperator = 108;
     /// A text, or an item of one, longer than the limit.
     SourceTooLong = 109;

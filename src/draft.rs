@@ -184,6 +184,7 @@ impl<'a> Draft<'a> {
             self.items.extend(checked.as_ref().ok().cloned());
             match checked {
                 Ok(sema::Item::Definition(function, fixity)) => {
+                    self.diagnostics.extend(sema::uncalled(&function, fixity, self.names));
                     if let Some(fixity) = fixity {
                         operators.define(fixity, function.name);
                     }

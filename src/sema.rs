@@ -128,6 +128,18 @@ fn in_order(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     diagnostics
 }
 
+/// The warning for a definition that its operator does not call: `=` assigns,
+/// whatever a program defines.
+pub fn uncalled(function: &Function, fixity: Option<Fixity>, names: &Names) -> Option<Diagnostic> {
+    let Some(Fixity::Binary { operator, .. }) = fixity else { return None };
+    let message = "`=` assigns: `a = b` does not call this definition";
+    (names.text(operator) == "=").then(|| {
+        Diagnostic::error(Code::ReservedOperator, &function.source, function.name_span, message)
+            .as_warning()
+            .with_help("to compare, write `==`")
+    })
+}
+
 /// The check of one item: its surroundings and what was found so far.
 struct Checker<'a> {
     environment: &'a dyn Environment,

@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 use crate::machine::Bound;
 use crate::name::Name;
 use crate::sema::checked::Function;
-use crate::syntax::operator::{BinaryAction, Fixity, Operators, UnaryMeaning};
+use crate::syntax::operator::{BinaryAction, Fixity, Infix, Operators, UnaryMeaning};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -288,9 +288,11 @@ impl Context {
             Fixity::Unary { operator } => {
                 self.operators.unary(operator) == Some(UnaryMeaning::Function(function))
             }
+            Fixity::Binary { operator, .. } if self.operators.assigns(operator) => true,
             Fixity::Binary { operator, precedence } => {
                 self.operators.binary(operator).is_some_and(|meaning| {
-                    meaning.precedence == precedence && meaning.action == BinaryAction::Function(function)
+                    meaning.infix == Infix::defined(precedence)
+                        && meaning.action == BinaryAction::Function(function)
                 })
             }
         }

@@ -85,7 +85,19 @@ impl Context {
         }
         let documentation = self.describe(names.text(function.name))?.documentation;
         let fixity = self.reading(function.name)?.fixity;
-        Some(Part { function, item, fixity, documentation, operators, built_in })
+        let token = fixity.and_then(|fixity| self.token(fixity));
+        Some(Part { function, item, fixity, token, documentation, operators, built_in })
+    }
+}
+
+impl Context {
+    /// The token that means an operator's definition once it is in force, with
+    /// its count of operands; none for `=`, which goes on assigning.
+    fn token(&self, fixity: Fixity) -> Option<(u8, Name)> {
+        match fixity {
+            Fixity::Unary { operator } => Some((1, operator)),
+            Fixity::Binary { operator, .. } => (!self.operators.assigns(operator)).then_some((2, operator)),
+        }
     }
 }
 
@@ -94,6 +106,8 @@ struct Part {
     function: Arc<Function>,
     item: Item,
     fixity: Option<Fixity>,
+    /// The token that means this definition once it is in force.
+    token: Option<(u8, Name)>,
     documentation: Option<String>,
     /// The operators of the program that its text uses, by their functions.
     operators: FxHashSet<Name>,
@@ -104,14 +118,6 @@ struct Part {
 impl Part {
     fn uses_variable(&self, name: Option<Name>) -> bool {
         name.is_some_and(|name| self.function.uses_variable(name))
-    }
-
-    /// The token that means this definition once it is in force.
-    fn token(&self) -> Option<(u8, Name)> {
-        self.fixity.map(|fixity| match fixity {
-            Fixity::Unary { operator } => (1, operator),
-            Fixity::Binary { operator, .. } => (2, operator),
-        })
     }
 }
 
@@ -144,10 +150,10 @@ impl<'a> Order<'a> {
         let index: FxHashMap<Name, usize> =
             parts.iter().enumerate().map(|(at, part)| (part.function.name, at)).collect();
         let mut users: FxHashMap<(u8, Name), Vec<usize>> =
-            parts.iter().filter_map(|part| Some((part.token()?, Vec::new()))).collect();
+            parts.iter().filter_map(|part| Some((part.token?, Vec::new()))).collect();
         let mut misfits: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         for (at, part) in parts.iter().enumerate() {
-            for token in part.built_in.iter().filter(|token| part.token() != Some(**token)) {
+            for token in part.built_in.iter().filter(|token| part.token != Some(**token)) {
                 if let Some(users) = users.get_mut(token) {
                     users.push(at);
                 }
@@ -200,7 +206,7 @@ impl<'a> Order<'a> {
 
     /// Whether nobody needs the built-in operator any more that a part hides.
     fn hides_nothing(&self, part: usize) -> bool {
-        let users = self.parts[part].token().and_then(|token| self.users.get(&token));
+        let users = self.parts[part].token.and_then(|token| self.users.get(&token));
         users.is_none_or(|users| users.iter().all(|user| *user == part || self.written[*user]))
     }
 

@@ -7,11 +7,60 @@
 use crate::name::{Name, Names};
 use rustc_hash::FxHashMap;
 
-/// Precedence of unary operators: looser than `^`, tighter than `*`.
-pub const UNARY_PRECEDENCE: u8 = 45;
-
 /// Precedence of a user-defined binary operator that gives none.
 pub const DEFAULT_PRECEDENCE: u8 = 30;
+
+/// How tightly an operator between operands binds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Infix {
+    /// 1 (loosest) to 100.
+    pub precedence: u8,
+    /// Whether `a ∘ b ∘ c` is `a ∘ (b ∘ c)`.
+    pub right_associative: bool,
+    /// Whether `-a ∘ b` is `-(a ∘ b)`: only the built-in `^` binds tighter than
+    /// an operator before an operand.
+    pub binds_over_unary: bool,
+}
+
+impl Infix {
+    /// `=`
+    pub const ASSIGNMENT: Self = Self { precedence: 2, right_associative: true, binds_over_unary: false };
+
+    /// A built-in operator.
+    pub fn built_in(op: BinaryOp) -> Self {
+        let is_power = op == BinaryOp::Power;
+        Self { precedence: op.precedence(), right_associative: is_power, binds_over_unary: is_power }
+    }
+
+    /// An operator that a program defines.
+    pub fn defined(precedence: u8) -> Self {
+        Self { precedence, right_associative: false, binds_over_unary: false }
+    }
+}
+
+/// An operator whose last operand may go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Open {
+    /// Before its operand.
+    Prefix,
+    /// Between its operands.
+    Infix(Infix),
+}
+
+impl Open {
+    /// Whether its last operand ends before `next`. Operators fold by this rule
+    /// alone. Of two operators with the same precedence, a left-associative one
+    /// groups first.
+    pub fn ends_before(self, next: Infix) -> bool {
+        match self {
+            Self::Prefix => !next.binds_over_unary,
+            Self::Infix(open) if open.precedence == next.precedence => {
+                !(open.right_associative && next.right_associative)
+            }
+            Self::Infix(open) => open.precedence > next.precedence,
+        }
+    }
+}
 
 /// Built-in unary operators.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -156,10 +205,8 @@ pub enum UnaryMeaning {
 /// What an operator token means when it stands between operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BinaryMeaning {
-    /// 1 (loosest) to 100.
-    pub precedence: u8,
-    /// Whether `a ∘ b ∘ c` is `a ∘ (b ∘ c)`.
-    pub right_associative: bool,
+    /// How tightly it binds.
+    pub infix: Infix,
     /// What it does.
     pub action: BinaryAction,
 }
@@ -189,15 +236,11 @@ impl Operators {
         let mut binary: FxHashMap<_, _> = BinaryOp::ALL
             .iter()
             .map(|&op| {
-                let meaning = BinaryMeaning {
-                    precedence: op.precedence(),
-                    right_associative: op == BinaryOp::Power,
-                    action: BinaryAction::BuiltIn(op),
-                };
+                let meaning = BinaryMeaning { infix: Infix::built_in(op), action: BinaryAction::BuiltIn(op) };
                 (names.intern(op.text()), meaning)
             })
             .collect();
-        let assign = BinaryMeaning { precedence: 2, right_associative: true, action: BinaryAction::Assign };
+        let assign = BinaryMeaning { infix: Infix::ASSIGNMENT, action: BinaryAction::Assign };
         binary.insert(names.intern("="), assign);
         Self { unary: unary.into_iter().collect(), binary }
     }
@@ -212,6 +255,11 @@ impl Operators {
         self.binary.get(&operator).copied()
     }
 
+    /// Whether `operator` is the one that assigns, whatever a program defines.
+    pub fn assigns(&self, operator: Name) -> bool {
+        self.binary(operator).is_some_and(|meaning| meaning.action == BinaryAction::Assign)
+    }
+
     /// Gives the operator described by `fixity` its built-in meaning back, or
     /// none if it has no built-in one.
     pub fn forget(&mut self, fixity: Fixity, names: &Names) {
@@ -223,7 +271,7 @@ impl Operators {
     }
 
     /// Makes `function` the meaning of the operator described by `fixity`, for
-    /// the text read from now on.
+    /// the text read from now on. `=` goes on assigning.
     pub fn define(&mut self, fixity: Fixity, function: Name) {
         match fixity {
             Fixity::Unary { operator } => {
@@ -231,8 +279,10 @@ impl Operators {
             }
             Fixity::Binary { operator, precedence } => {
                 let action = BinaryAction::Function(function);
-                let meaning = BinaryMeaning { precedence, right_associative: false, action };
-                self.binary.insert(operator, meaning);
+                let meaning = BinaryMeaning { infix: Infix::defined(precedence), action };
+                if !self.assigns(operator) {
+                    self.binary.insert(operator, meaning);
+                }
             }
         }
     }

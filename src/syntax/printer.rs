@@ -98,7 +98,17 @@ mod tests {
             ("def unary!(a)!a", "def unary ! (a) !a"),
             ("extern f(x)", "extern f(x)"),
             ("def binary @ 45 (a b) a; (-x) @ y", "-x @ y"),
-            ("def binary @ 46 (a b) a; (-x) @ y", "(-x) @ y"),
+            ("def binary @ 46 (a b) a; (-x) @ y", "-x @ y"),
+            ("def binary @ 46 (a b) a; -(x @ y)", "-(x @ y)"),
+            ("def binary @ 60 (a b) a; (-(2^x)) @ y", "(-2 ^ x) @ y"),
+            ("def binary @ 60 (a b) a; -(2^(x @ y))", "-2 ^ x @ y"),
+            ("def binary @ 60 (a b) a; -((2 @ x) ^ y)", "-(2 @ x ^ y)"),
+            ("def binary @ 60 (a b) a; (-2 @ x) ^ y", "-2 @ x ^ y"),
+            ("def binary ^ 60 (a b) a; -(x ^ y)", "-(x ^ y)"),
+            ("def binary @ 50 (a b) a; x @ (y ^ z)", "x @ (y ^ z)"),
+            ("def binary @ 50 (a b) a; (x @ y) ^ z", "x @ y ^ z"),
+            ("def binary @ 50 (a b) a; (x ^ y) @ z", "x ^ y @ z"),
+            ("def binary @ 50 (a b) a; x ^ ((y @ z) ^ w)", "x ^ (y @ z ^ w)"),
             ("0x10 + 1_000.50 + 1e300 + 1e-7 + 1e999", "16 + 1000.5 + 1e300 + 1e-7 + 1e999"),
         ];
         for (text, expected) in cases {

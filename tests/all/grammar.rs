@@ -6,6 +6,7 @@
 //! program in the repository.
 
 mod ebnf;
+mod folding;
 mod recogniser;
 mod sentences;
 

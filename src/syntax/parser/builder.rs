@@ -13,7 +13,7 @@ use crate::stop::Poll;
 use crate::syntax::ast::{Ast, ItemKind, Node, Prototype, Spanned};
 use crate::syntax::foreign;
 use crate::syntax::operator::{
-    BinaryAction, BinaryMeaning, DEFAULT_PRECEDENCE, Fixity, Operators, UNARY_PRECEDENCE, UnaryMeaning,
+    BinaryAction, BinaryMeaning, DEFAULT_PRECEDENCE, Fixity, Infix, Open, Operators, UnaryMeaning,
 };
 use crate::syntax::token::{Terminal, Tokens};
 use chumsky::input::{Checkpoint, Cursor};
@@ -22,7 +22,7 @@ use chumsky::inspector::Inspector;
 /// An operator whose last operand is still being read.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    precedence: u8,
+    binds: Open,
     /// What it becomes.
     node: Node,
     span: Span,
@@ -90,12 +90,12 @@ impl Builder {
         self.ast.spans.push(span);
     }
 
-    /// Ends the wait of the innermost expression's operators that bind tighter
-    /// than one of `precedence` that comes next.
-    fn settle(&mut self, precedence: u8, right_associative: bool) {
+    /// Ends the wait of the innermost expression's operators whose operands end
+    /// before `next`; of all of them, at the end of the expression.
+    fn settle(&mut self, next: Option<Infix>) {
         while self.waiting.len() > self.base {
             let top = self.waiting[self.waiting.len() - 1];
-            if top.precedence < precedence || top.precedence == precedence && right_associative {
+            if next.is_some_and(|next| !top.binds.ends_before(next)) {
                 return;
             }
             self.push(top.node, top.span);
@@ -157,7 +157,7 @@ impl State<'_> {
 
     /// Closes the innermost expression.
     pub(super) fn leave(&mut self, outer_base: usize) {
-        self.builder.settle(0, false);
+        self.builder.settle(None);
         self.builder.base = outer_base;
         self.builder.depth -= 1;
     }
@@ -182,7 +182,7 @@ impl State<'_> {
                 Node::Operator { callee: self.function("unary", name), arguments: 1 }
             }
         };
-        self.builder.waiting.push(Waiting { precedence: UNARY_PRECEDENCE, node, span: self.span(token) });
+        self.builder.waiting.push(Waiting { binds: Open::Prefix, node, span: self.span(token) });
     }
 
     /// Reads the operator at `token` after a complete operand; false if the
@@ -196,10 +196,10 @@ impl State<'_> {
             None => {
                 self.builder.unknown_operator.get_or_insert((token, 2));
                 let action = BinaryAction::Function(self.function("binary", operator));
-                BinaryMeaning { precedence: DEFAULT_PRECEDENCE, right_associative: false, action }
+                BinaryMeaning { infix: Infix::defined(DEFAULT_PRECEDENCE), action }
             }
         };
-        self.builder.settle(meaning.precedence, meaning.right_associative);
+        self.builder.settle(Some(meaning.infix));
         let (node, span) = match meaning.action {
             BinaryAction::Assign => self.assignment(token),
             BinaryAction::Function(callee) => (Node::Operator { callee, arguments: 2 }, self.span(token)),
@@ -210,7 +210,7 @@ impl State<'_> {
                 (Node::Binary(op), self.span(token))
             }
         };
-        self.builder.waiting.push(Waiting { precedence: meaning.precedence, node, span });
+        self.builder.waiting.push(Waiting { binds: Open::Infix(meaning.infix), node, span });
         true
     }
 
@@ -243,7 +243,7 @@ impl State<'_> {
         self.operators.binary(operator).or_else(|| match self.own_operator()? {
             (Fixity::Binary { operator: own, precedence }, function) if own == operator => {
                 let action = BinaryAction::Function(function);
-                Some(BinaryMeaning { precedence, right_associative: false, action })
+                Some(BinaryMeaning { infix: Infix::defined(precedence), action })
             }
             _ => None,
         })
@@ -278,9 +278,10 @@ impl State<'_> {
         DEFAULT_PRECEDENCE
     }
 
+    /// Refuses `=` as an operator before an operand.
     pub(super) fn refuse_reserved(&mut self, token: usize) {
         if self.tokens.terminals()[token] == Terminal::Equals {
-            let message = "the operator `=` cannot be defined".to_owned();
+            let message = "the unary operator `=` cannot be defined".to_owned();
             self.report(
                 Code::ReservedOperator,
                 token,

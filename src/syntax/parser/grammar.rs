@@ -123,6 +123,7 @@ fn parameters(tape: &mut Tape<'_, '_, '_>) -> Parsed<Vec<Spanned>> {
 fn unary_proto(tape: &mut Tape<'_, '_, '_>) -> Parsed<Prototype> {
     let keyword = take(tape, Terminal::Unary)?;
     let token = operator(tape)?;
+    tape.state().refuse_reserved(token);
     open_parenthesis(tape)?;
     let parameters = vec![identifier(tape)?];
     close_parenthesis(tape)?;
@@ -343,9 +344,7 @@ fn operator(tape: &mut Tape<'_, '_, '_>) -> Parsed<usize> {
     if !tape.peek().is_some_and(Terminal::is_operator) {
         return unexpected(tape, Expected::terminal(Terminal::Operator));
     }
-    let token = advance(tape);
-    tape.state().refuse_reserved(token);
-    Ok(token)
+    Ok(advance(tape))
 }
 
 /// The last expression of a construct, which reaches as far right as

@@ -100,6 +100,12 @@ fn operators_hold_from_their_definition_on() {
         ("def binary ^ 50 (a b) a; 1^2^3", &["(def (binary^ 50 a b) a)", "(binary^ (binary^ 1 2) 3)"]),
         ("def unary ~ (x) x; ~1 ^ 2; 1 ~2", &["(def (unary~ x) x)", "(unary~ (^ 1 2))", "1", "(unary~ 2)"]),
         ("def binary & 45 (a b) a; -a & b", &["(def (binary& 45 a b) a)", "(binary& (- a) b)"]),
+        ("def binary & 100 (a b) a; -a & b", &["(def (binary& 100 a b) a)", "(binary& (- a) b)"]),
+        ("def binary & 60 (a b) a; -a ^ b & c", &["(def (binary& 60 a b) a)", "(- (^ a (binary& b c)))"]),
+        ("def binary ^ 60 (a b) a; -a ^ b", &["(def (binary^ 60 a b) a)", "(binary^ (- a) b)"]),
+        ("def binary & 50 (a b) a; a & b ^ c", &["(def (binary& 50 a b) a)", "(^ (binary& a b) c)"]),
+        ("def binary & 50 (a b) a; a ^ b & c", &["(def (binary& 50 a b) a)", "(binary& (^ a b) c)"]),
+        ("def binary = 9 (a b) a; x = y = z", &["(def (binary= 9 a b) a)", "(= x (= y z))"]),
         ("def binary && 6 (a b) a; a && b", &["(def (binary&& 6 a b) a)", "(binary&& a b)"]),
     ]);
 }
@@ -163,8 +169,7 @@ fn one_mistake_one_diagnostic() {
         ("def binary @ 101 (a b) a", BadPrecedence, "101", "`101` is not a precedence"),
         ("def binary @ 0 (a b) a", BadPrecedence, "0", "`0` is not a precedence"),
         ("def binary @ 1.5 (a b) a", BadPrecedence, "1.5", "`1.5` is not a precedence"),
-        ("def binary = (a b) a", ReservedOperator, "=", "the operator `=` cannot be defined"),
-        ("def unary = (a) a", ReservedOperator, "=", "the operator `=` cannot be defined"),
+        ("def unary = (a) a", ReservedOperator, "=", "the unary operator `=` cannot be defined"),
         ("import foo", Unsupported, "import", "`import` is not available yet"),
         ("1.2.3", MalformedNumber, "1.2.3", "`1.2.3` is not a well-formed number"),
         ("1 + “", UnknownCharacter, "“", "unknown character `“` (U+201C)"),

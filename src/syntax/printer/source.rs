@@ -7,9 +7,7 @@
 use super::number;
 use crate::name::{Name, Names};
 use crate::syntax::ast::{Ast, Item, ItemKind, Node, Prototype};
-use crate::syntax::operator::{
-    BinaryAction, BinaryOp, DEFAULT_PRECEDENCE, Fixity, Operators, UNARY_PRECEDENCE,
-};
+use crate::syntax::operator::{DEFAULT_PRECEDENCE, Fixity, Infix, Open, Operators};
 use crate::syntax::tree::Tree;
 use std::fmt::Write;
 
@@ -54,7 +52,7 @@ enum Shape {
     /// An operator before an operand.
     Prefix,
     /// An operator between operands.
-    Infix { precedence: u8, right_associative: bool },
+    Infix(Infix),
     /// `if`, `for`, `var`: open on the right.
     Construct,
 }
@@ -63,8 +61,42 @@ enum Shape {
 struct Plan {
     shapes: Vec<Shape>,
     parentheses: Vec<bool>,
-    /// The loosest operator that an operator behind the entry has to end.
-    loosest: Vec<u8>,
+    edges: Vec<Edges>,
+}
+
+/// The operators of an entry that its neighbours meet.
+#[derive(Clone, Copy, Default)]
+struct Edges {
+    /// The loosest operator that an operator before the entry meets.
+    first: Option<Infix>,
+    /// Whether one of those ends a unary operator.
+    ends_unary: bool,
+    /// The loosest operator that is open where the entry ends.
+    last: Option<Infix>,
+    /// Whether a unary operator is open there.
+    unary: bool,
+}
+
+impl Edges {
+    /// Whether the entry would be cut short as the last operand of `open`.
+    fn cut(self, open: Open) -> bool {
+        match open {
+            Open::Prefix => self.ends_unary,
+            Open::Infix(_) => self.first.is_some_and(|first| open.ends_before(first)),
+        }
+    }
+
+    /// Whether the whole entry ends before `next`.
+    fn end_before(self, next: Infix) -> bool {
+        (!self.unary || Open::Prefix.ends_before(next))
+            && self.last.is_none_or(|last| Open::Infix(last).ends_before(next))
+    }
+}
+
+/// The looser of two operators; of equal ones, the left-associative one.
+fn looser(one: Infix, other: Option<Infix>) -> Infix {
+    let key = |infix: &Infix| (infix.precedence, infix.right_associative);
+    other.into_iter().chain([one]).min_by_key(key).unwrap_or(one)
 }
 
 /// What is still to be written.
@@ -74,11 +106,6 @@ enum Task {
     Name(Name),
     Operator(String),
 }
-
-/// Binds tighter than any operator.
-const CLOSED: u8 = u8::MAX;
-
-const UNARY: Shape = Shape::Infix { precedence: UNARY_PRECEDENCE, right_associative: false };
 
 impl Printer<'_> {
     fn prototype(&mut self, prototype: &Prototype) {
@@ -123,26 +150,24 @@ impl Printer<'_> {
 
     fn plan(&self, tree: &Tree) -> Plan {
         let count = tree.entries.len();
-        let mut plan =
-            Plan { shapes: Vec::with_capacity(count), parentheses: Vec::new(), loosest: Vec::new() };
+        let mut plan = Plan { shapes: Vec::with_capacity(count), parentheses: Vec::new(), edges: Vec::new() };
         for entry in 0..count {
             let node = tree.entries[entry].node;
             let shape = self.shape(node);
             plan.shapes.push(shape);
             plan.parentheses.push(self.would_end_the_item(node));
-            let loosest = plan.operands(shape, tree.children(entry), matches!(node, Node::Assign(_)));
-            plan.loosest.push(loosest);
+            let edges = plan.operands(shape, tree.children(entry));
+            plan.edges.push(edges);
         }
         plan
     }
 
     fn shape(&self, node: Node) -> Shape {
-        let infix = |(precedence, right_associative)| Shape::Infix { precedence, right_associative };
         match node {
             Node::Unary(_) | Node::Operator { arguments: 1, .. } => Shape::Prefix,
-            Node::Assign(_) => infix((2, true)),
-            Node::Binary(op) => infix(self.built_in(op)),
-            Node::Operator { callee, .. } => infix((self.precedence(callee), false)),
+            Node::Assign(_) => Shape::Infix(Infix::ASSIGNMENT),
+            Node::Binary(op) => Shape::Infix(Infix::built_in(op)),
+            Node::Operator { callee, .. } => Shape::Infix(self.defined(callee)),
             Node::If | Node::For | Node::Var(_) => Shape::Construct,
             // Marks are no entries of a tree.
             Node::Number(_)
@@ -158,24 +183,16 @@ impl Printer<'_> {
         }
     }
 
-    fn built_in(&self, op: BinaryOp) -> (u8, bool) {
-        let meaning = self.names.get(op.text()).and_then(|name| self.operators.binary(name));
-        match meaning {
-            Some(meaning) if meaning.action == BinaryAction::BuiltIn(op) => {
-                (meaning.precedence, meaning.right_associative)
-            }
-            _ => (op.precedence(), op == BinaryOp::Power),
-        }
-    }
-
-    fn precedence(&self, callee: Name) -> u8 {
+    fn defined(&self, callee: Name) -> Infix {
         let operator = self.names.get(self.operator_text(callee));
         if let Some(meaning) = operator.and_then(|operator| self.operators.binary(operator)) {
-            return meaning.precedence;
+            return meaning.infix;
         }
         match self.own {
-            Some(Fixity::Binary { operator: own, precedence }) if Some(own) == operator => precedence,
-            _ => DEFAULT_PRECEDENCE,
+            Some(Fixity::Binary { operator: own, precedence }) if Some(own) == operator => {
+                Infix::defined(precedence)
+            }
+            _ => Infix::defined(DEFAULT_PRECEDENCE),
         }
     }
 
@@ -252,44 +269,50 @@ impl Printer<'_> {
 }
 
 impl Plan {
-    /// Decides on the parentheses of an entry's operands; gives the loosest
-    /// operator that is open at its right end.
-    fn operands(&mut self, shape: Shape, children: &[usize], is_assignment: bool) -> u8 {
+    /// Decides on the parentheses of an entry's operands; gives what its own
+    /// neighbours meet.
+    fn operands(&mut self, shape: Shape, children: &[usize]) -> Edges {
         match (shape, children) {
-            (Shape::Prefix, &[operand]) => self.right_operand(UNARY, operand),
-            (Shape::Infix { .. }, &[value]) if is_assignment => self.right_operand(shape, value),
-            (Shape::Infix { .. }, &[left, right]) => {
-                self.left_operand(shape, left);
-                self.right_operand(shape, right)
+            (Shape::Prefix, &[operand]) => {
+                let right = self.right_operand(Open::Prefix, operand);
+                Edges { first: None, ends_unary: false, last: right.last, unary: true }
+            }
+            (Shape::Infix(infix), &[value]) => self.infix(infix, Edges::default(), value),
+            (Shape::Infix(infix), &[left, right]) => {
+                let left = self.left_operand(infix, left);
+                self.infix(infix, left, right)
             }
             // Primaries; constructs get parentheses as operands.
-            _ => CLOSED,
+            _ => Edges::default(),
+        }
+    }
+
+    fn infix(&mut self, infix: Infix, left: Edges, right: usize) -> Edges {
+        let right = self.right_operand(Open::Infix(infix), right);
+        Edges {
+            first: Some(looser(infix, left.first)),
+            ends_unary: left.ends_unary || Open::Prefix.ends_before(infix),
+            last: Some(looser(infix, right.last)),
+            unary: right.unary,
         }
     }
 
     /// The operator must end every operator that is open in its left operand.
-    fn left_operand(&mut self, operator: Shape, operand: usize) {
-        let Shape::Infix { precedence, right_associative } = operator else { return };
-        let loosest = self.open(operand);
-        let ends = loosest > precedence || loosest == precedence && !right_associative;
+    fn left_operand(&mut self, infix: Infix, operand: usize) -> Edges {
+        let ends = self.edges(operand).end_before(infix);
         self.parentheses[operand] |= !ends || matches!(self.shapes[operand], Shape::Construct);
+        self.edges(operand)
     }
 
-    /// The operator must not be ended by that of its right operand.
-    fn right_operand(&mut self, operator: Shape, operand: usize) -> u8 {
-        let Shape::Infix { precedence, .. } = operator else { return CLOSED };
-        self.parentheses[operand] |= match self.shapes[operand] {
-            Shape::Primary | Shape::Prefix => false,
-            Shape::Construct => true,
-            Shape::Infix { precedence: own, right_associative } => {
-                own < precedence || own == precedence && !right_associative
-            }
-        };
-        precedence.min(self.open(operand))
+    /// The operator must not be ended inside its right operand.
+    fn right_operand(&mut self, operator: Open, operand: usize) -> Edges {
+        let is_cut = self.edges(operand).cut(operator);
+        self.parentheses[operand] |= is_cut || matches!(self.shapes[operand], Shape::Construct);
+        self.edges(operand)
     }
 
-    fn open(&self, entry: usize) -> u8 {
-        if self.parentheses[entry] { CLOSED } else { self.loosest[entry] }
+    fn edges(&self, entry: usize) -> Edges {
+        if self.parentheses[entry] { Edges::default() } else { self.edges[entry] }
     }
 }
 
