@@ -1,6 +1,7 @@
 //! Contexts: what a program has defined so far, and running more of it.
 
 mod debugging;
+mod declaring;
 mod describe;
 mod formula;
 mod history;
@@ -28,7 +29,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Teller};
 use crate::failure::{Failure, Stopped};
 use crate::function::{Function, Signature};
-use crate::host::{Foreign, HostFunctions, Output, nesting};
+use crate::host::{HostFunctions, Output, nesting};
 use crate::interrupt::InterruptHandle;
 use crate::jit::state::State;
 use crate::machine::{Handle, Machine};
@@ -36,7 +37,7 @@ use crate::name::{Name, Names};
 use crate::output::LineOutput;
 use crate::program::Program;
 use crate::runtime::{Arguments, Time};
-use crate::sema::{self, Environment, checked};
+use crate::sema::{self, Declaration, Environment, Externs, checked};
 use crate::source::Source;
 use crate::stats::Stats;
 use crate::stop::Poll;
@@ -72,6 +73,7 @@ pub struct Context {
     operators: Arc<Operators>,
     history: History,
     variables: BTreeSet<Name>,
+    externs: Arc<Externs>,
     output: Box<dyn Output>,
     deadline: Time,
     alarm: RefCell<Option<Arc<Alarm>>>,
@@ -116,7 +118,12 @@ pub enum Outcome {
         name: String,
     },
     /// An `extern` was accepted.
-    Extern,
+    Extern {
+        /// The name of the function.
+        name: String,
+        /// What it declares.
+        declares: Declaration,
+    },
     /// Variables were declared.
     Declared {
         /// Their names, in order.
@@ -135,6 +142,7 @@ impl Context {
             operators: Arc::new(Operators::new(engine.names())),
             history: History::default(),
             variables: BTreeSet::new(),
+            externs: Arc::default(),
             output: Box::new(LineOutput::stdout()),
             deadline: Time::NEVER,
             alarm: RefCell::default(),
@@ -181,7 +189,7 @@ impl Context {
                 Ok(
                     Outcome::Defined { .. }
                     | Outcome::Unchanged { .. }
-                    | Outcome::Extern
+                    | Outcome::Extern { .. }
                     | Outcome::Declared { .. },
                 ) => {}
                 Err(error) => result = Err(error),
@@ -276,7 +284,7 @@ impl Context {
             if let (Some(function), Some(tape)) = (part.function(), &part.tape) {
                 self.machine.supply(function, tape);
             }
-            let begun = self.begin_item(limit.as_ref());
+            let begun = self.begin_item(limit.as_ref()).and_then(|()| self.fits(&part.item));
             let outcome = begun.and_then(|()| self.item(part.item, Known::Replace));
             each(self, outcome)?;
         }
@@ -424,20 +432,6 @@ impl Context {
             }
             sema::Item::Expression(function) => self.evaluate(&function).map(Outcome::Value),
         }
-    }
-
-    fn declare_extern(&mut self, declared: &sema::Extern) -> Result<Outcome, Error> {
-        let sema::Extern { name, arity, ref place } = *declared;
-        if self.engine.hosts().foreign(name).is_none() {
-            return Ok(Outcome::Extern);
-        }
-        if arity > Foreign::MOST_ARGUMENTS {
-            let message = format!("a C function may have {} arguments at most", Foreign::MOST_ARGUMENTS);
-            let error = Diagnostic::error(Code::Unsupported, &place.source, place.span, message);
-            return Err(Error::Invalid(vec![error.with_note("too many parameters")]));
-        }
-        self.machine.declare(name, arity);
-        Ok(Outcome::Extern)
     }
 
     fn define(
@@ -648,8 +642,9 @@ impl Context {
     /// Lends a teller of failures.
     fn teller<T>(&self, tell: impl FnOnce(&Teller<'_>) -> T) -> T {
         let functions = || self.functions();
-        let names = self.engine.names();
-        tell(&Teller { names, functions: &functions, suggestions: &self.suggestions })
+        let (names, hosts) = (self.engine.names(), self.engine.hosts());
+        let (suggestions, externs) = (&self.suggestions, &*self.externs);
+        tell(&Teller { names, hosts, functions: &functions, suggestions, externs })
     }
 }
 
@@ -666,8 +661,8 @@ impl Environment for Context {
         self.machine.binding(name).map(|(_, function)| function)
     }
 
-    fn declared(&self, name: Name) -> Option<u32> {
-        self.machine.declared(name)
+    fn declared(&self, name: Name) -> Option<&sema::Extern> {
+        self.externs.get(&name)
     }
 
     fn has_variable(&self, name: Name) -> bool {

@@ -25,6 +25,7 @@ use crate::host::HostFunctions;
 use crate::interp::inspect::{self, Frame, Go, Inspector, Reason, Stop};
 use crate::name::{Name, Names};
 use crate::output::format_number;
+use crate::sema::Externs;
 use crate::sema::checked::{EXPRESSION, Function};
 use crate::syntax::operator::Operators;
 use crate::tape::Tape;
@@ -60,6 +61,7 @@ pub trait Console: Send {
 pub(crate) struct Scope {
     pub(crate) operators: Arc<Operators>,
     pub(crate) variables: BTreeSet<Name>,
+    pub(crate) externs: Arc<Externs>,
     pub(crate) max_nesting: u32,
 }
 
@@ -461,7 +463,9 @@ impl Inner {
         let functions = || -> Vec<Name> {
             stop.bound().map(|function| function.name).chain(stop.hosts().names()).collect()
         };
-        tell(&Teller { names: &self.names, functions: &functions, suggestions: &Budget::default() })
+        let (names, hosts, externs) = (&self.names, stop.hosts(), &self.scope.externs);
+        let suggestions = &Budget::default();
+        tell(&Teller { names, hosts, functions: &functions, suggestions, externs })
     }
 
     /// Why an expression did not run to its end.

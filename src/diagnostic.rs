@@ -82,9 +82,9 @@ codes! {
     DuplicateParameter = 204;
     /// A call with another number of arguments than the function takes.
     WrongArity = 205;
-    /// An `extern` that names no host function of the allow-list.
+    /// An `extern` of an operator, or of a function that is never defined.
     UnknownExtern = 206;
-    /// An `extern` whose arity is not the host function's.
+    /// An `extern` whose arity is not that of the function it declares.
     ExternArity = 207;
     /// More definitions, variables or functions than a limit allows.
     TooMany = 208;

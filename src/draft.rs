@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, EXPRESSION, Function};
-use crate::sema::{self, Environment, arguments};
+use crate::sema::{self, Environment, Extern, arguments, declaration};
 use crate::source::Source;
 use crate::stop::Poll;
 use crate::syntax::ast;
@@ -37,7 +37,7 @@ pub(crate) struct Draft<'a> {
     sources: Vec<Source>,
     functions: FxHashMap<Name, Arc<Function>>,
     variables: BTreeSet<Name>,
-    externs: FxHashMap<Name, u32>,
+    externs: FxHashMap<Name, Extern>,
     /// Functions whose definition is refused: calls of them follow from that.
     refused: FxHashSet<Name>,
     /// What would be compiled: definitions and expressions, in the order of
@@ -197,7 +197,7 @@ impl<'a> Draft<'a> {
                 }
                 Ok(sema::Item::Expression(function)) => self.compiled.push(function),
                 Ok(sema::Item::Extern(declared)) => {
-                    self.externs.insert(declared.name, declared.arity);
+                    self.externs.entry(declared.name).or_insert(declared);
                 }
                 Err(diagnostics) => {
                     let is_stopped = diagnostics.iter().any(|found| found.code.is_stop());
@@ -250,6 +250,22 @@ impl<'a> Draft<'a> {
             .filter_map(|(caller, callee)| self.call(caller, callee))
             .collect();
         self.diagnostics.extend(warnings);
+        self.declarations();
+    }
+
+    /// Warns of functions that are declared ahead and not defined.
+    fn declarations(&mut self) {
+        let is_undefined = |declared: &&Extern| {
+            let Extern { name, .. } = **declared;
+            !self.functions.contains_key(&name)
+                && self.hosts.get(name).is_none()
+                && self.hosts.foreign(name).is_none()
+        };
+        let mut undefined: Vec<&Extern> = self.externs.values().filter(is_undefined).collect();
+        undefined.sort_by_key(|declared| declared.place.span.start);
+        let warning = |declared| declaration::undefined(declared, self.names, self.hosts, &self.suggestions);
+        let warnings: Vec<_> = undefined.into_iter().map(warning).collect();
+        self.diagnostics.extend(warnings);
     }
 
     fn call(&self, caller: &Function, callee: &Callee) -> Option<Diagnostic> {
@@ -290,8 +306,8 @@ impl Environment for Draft<'_> {
         self.functions.get(&name).cloned().or_else(|| self.outer?.function(name))
     }
 
-    fn declared(&self, name: Name) -> Option<u32> {
-        self.externs.get(&name).copied().or_else(|| self.outer?.declared(name))
+    fn declared(&self, name: Name) -> Option<&Extern> {
+        self.externs.get(&name).or_else(|| self.outer?.declared(name))
     }
 
     fn has_variable(&self, name: Name) -> bool {

@@ -4,10 +4,10 @@ use crate::bytes::Damage;
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Code, Diagnostic, Label};
 use crate::failure::{Calls, Failure, Stopped, Trace};
-use crate::host::Intrinsic;
+use crate::host::{HostFunctions, Intrinsic};
 use crate::name::{Name, Names};
-use crate::sema::arguments;
 use crate::sema::checked::{EXPRESSION, Function};
+use crate::sema::{Extern, Externs, Place, arguments, declaration};
 use crate::source::{Source, Span};
 use std::sync::Arc;
 
@@ -86,10 +86,13 @@ fn first(diagnostics: &[Diagnostic]) -> &str {
 /// How a failure is told: the names in it, and what else is defined.
 pub(crate) struct Teller<'a> {
     pub(crate) names: &'a Names,
+    pub(crate) hosts: &'a HostFunctions,
     /// The names of all functions that could be called.
     pub(crate) functions: &'a dyn Fn() -> Vec<Name>,
     /// What suggestions may cost.
     pub(crate) suggestions: &'a Budget,
+    /// The functions that are declared ahead of their definitions.
+    pub(crate) externs: &'a Externs,
 }
 
 impl Teller<'_> {
@@ -186,6 +189,9 @@ impl Teller<'_> {
 
     fn undefined(&self, callee: Name, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
         let text = self.names.text(callee);
+        if let Some(declared) = self.externs.get(&callee) {
+            return self.unfulfilled(declared, passed, caller);
+        }
         let diagnostic = self.call(
             Code::UndefinedFunction,
             callee,
@@ -208,6 +214,15 @@ impl Teller<'_> {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
             None => diagnostic,
         }
+    }
+
+    /// A call of what has only been declared.
+    fn unfulfilled(&self, declared: &Extern, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
+        let problem = format!("`{}`, which is declared but not defined", self.names.text(declared.name));
+        let Place { source, span } = &declared.place;
+        self.call(Code::UndefinedFunction, declared.name, passed, caller, &problem)
+            .with_label(source, *span, "the declaration")
+            .with_help(declaration::advice(declared, self.names, self.hosts, self.suggestions))
     }
 
     fn undeclared(&self, callee: Name, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {

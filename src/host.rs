@@ -291,7 +291,6 @@ mod libm {
             // SAFETY: these are the C standard's functions over doubles
             // (C11 7.12): they take and return doubles by value and have no
             // preconditions. `unsafe extern` only states that.
-            #[link(name = "m")]
             unsafe extern "C" {
                 $(pub(super) safe fn $name($($argument: f64),+) -> f64;)+
             }

@@ -206,8 +206,15 @@ impl Interpreter {
     }
 
     /// Declares how many arguments a foreign function takes.
-    pub fn declare(&mut self, name: Name, arity: u32) {
-        self.declared.insert(name, arity);
+    pub fn declare(&mut self, name: Name, arity: Option<u32>) {
+        let before = match arity {
+            Some(arity) => self.declared.insert(name, arity),
+            None => self.declared.remove(&name),
+        };
+        if before.is_some() && before != arity {
+            self.links.reset(name);
+            self.meaning_changed(name);
+        }
     }
 
     /// How many arguments a foreign function is declared to take.

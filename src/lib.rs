@@ -27,7 +27,7 @@
 //! finds the name bound elsewhere, so nothing has to be stopped or undone.
 //!
 //! **One state machine per binding**, a pure function that returns actions
-//! (`jit::state`): not defined, pending, materializing, materialized.
+//! (`jit::state`): not defined, pending, inlined, materializing, materialized.
 //!
 //! **The lazy re-export.** Calls go through a *stub*: a dispatch slot, which
 //! leads to a re-entry trampoline until the first call. That has a worker
@@ -175,6 +175,7 @@ pub use jit::{Tier, TierUp};
 pub use limits::Limits;
 pub use output::{LineOutput, format_number};
 pub use program::Program;
+pub use sema::Declaration;
 pub use stats::Stats;
 
 /// For `fuzz/`, which reaches tapes from outside.

@@ -172,8 +172,8 @@ impl Machine {
         }
     }
 
-    /// Declares how many arguments a foreign function takes.
-    pub(crate) fn declare(&mut self, name: Name, arity: u32) {
+    /// Sets how many arguments the program says that a foreign function takes.
+    pub(crate) fn declare(&mut self, name: Name, arity: Option<u32>) {
         match self {
             Self::Native(instance) => instance.declare(name, arity),
             Self::Tape(tapes) => match tapes.compiler() {
@@ -253,14 +253,6 @@ impl Machine {
         match self {
             Self::Native(instance) => instance.binding(name),
             Self::Tape(tapes) => tapes.binding(name),
-        }
-    }
-
-    /// Whether a bound function is part of the code of another one.
-    pub(crate) fn is_inlined(&self, function: &Arc<Function>) -> bool {
-        match self {
-            Self::Native(instance) => instance.is_inlined(function),
-            Self::Tape(tapes) => tapes.compiled().is_some_and(|instance| instance.is_inlined(function)),
         }
     }
 
@@ -409,6 +401,7 @@ impl Machine {
         let stats = Stats {
             defined: bindings.len() as u64,
             pending: count(&[State::Pending, State::Materializing]),
+            inlined: count(&[State::Inlined]),
             materialized: count(&[State::Materialized]),
             ..Stats::default()
         };

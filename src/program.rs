@@ -29,7 +29,7 @@ use std::sync::Arc;
 const MAGIC: &[u8; 8] = b"\xffKALTAPE";
 
 /// The version of all that follows.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A program that has been read and checked, and not run yet. It can be stored
 /// as bytes and run in any context of its engine.
@@ -255,10 +255,11 @@ impl Part {
                 names.iter().for_each(|name| writer.number(tables.name(*name)));
             }
             Item::Expression(_) => writer.byte(4),
-            Item::Extern(Extern { name, arity, place }) => {
+            Item::Extern(Extern { name, parameters, place }) => {
                 writer.byte(5);
                 writer.number(tables.name(*name));
-                writer.number(*arity);
+                writer.count(parameters.len());
+                parameters.iter().for_each(|name| writer.number(tables.name(*name)));
                 writer.number(tables.source(&place.source));
                 write_span(writer, place.span);
             }
@@ -326,12 +327,15 @@ fn part(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Part,
         }
         4 => Item::Expression(Arc::new(nameless(reader, tables, names)?)),
         5 => {
-            let (name, arity, source) = (tables.name(reader)?, reader.number()?, tables.source(reader)?);
+            let name = tables.name(reader)?;
+            let parameters = reader.many(|reader| tables.name(reader))?;
+            let is_named = |name: &Name| is_identifier_in(names.text(*name), names);
+            let all_named = is_named(&name) && parameters.iter().all(is_named);
+            reader.expect(all_named, "a declaration that cannot be written")?;
+            let source = tables.source(reader)?;
             let span = read_span(reader, &source)?;
-            return Ok(Part {
-                item: Item::Extern(Extern { name, arity, place: Place { source, span } }),
-                tape: None,
-            });
+            let declared = Extern { name, parameters, place: Place { source, span } };
+            return Ok(Part { item: Item::Extern(declared), tape: None });
         }
         _ => return Err(reader.damage("unknown kind of item")),
     };

@@ -7,6 +7,7 @@
 
 mod calls;
 pub mod checked;
+pub mod declaration;
 mod mistakes;
 mod resolve;
 pub mod spans;
@@ -22,6 +23,7 @@ use crate::syntax::ast::{self, ItemKind, Prototype, Spanned};
 use crate::syntax::operator::Fixity;
 pub use calls::Calls;
 use checked::Function;
+pub use declaration::{Declaration, Extern, Externs};
 use resolve::Resolver;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -46,8 +48,9 @@ pub trait Environment {
     /// The definition a name is bound to at present.
     fn function(&self, name: Name) -> Option<Arc<Function>>;
 
-    /// How many arguments the program has declared a foreign function to take.
-    fn declared(&self, name: Name) -> Option<u32>;
+    /// The `extern` that declares a function of unknown arity: a foreign one, or
+    /// one that the program is to define.
+    fn declared(&self, name: Name) -> Option<&Extern>;
 
     /// Whether a variable of that name has been declared.
     fn has_variable(&self, name: Name) -> bool;
@@ -70,24 +73,13 @@ pub trait Environment {
 pub enum Item {
     /// `def`: the definition, and how it is read if it is an operator.
     Definition(Arc<Function>, Option<Fixity>),
-    /// An `extern` whose host function exists.
+    /// An `extern` that fits what its name means.
     Extern(Extern),
     /// A top-level `var`: a function without parameters that assigns the
     /// variables, and their names.
     Variables(Arc<Function>, Vec<Name>),
     /// A top-level expression as a function without parameters.
     Expression(Arc<Function>),
-}
-
-/// What an `extern` says.
-#[derive(Clone, Debug)]
-pub struct Extern {
-    /// The function.
-    pub name: Name,
-    /// How many arguments it takes.
-    pub arity: u32,
-    /// Where the name stands.
-    pub place: Place,
 }
 
 /// Checks an item against its surroundings.
@@ -136,6 +128,7 @@ pub fn uncalled(function: &Function, fixity: Option<Fixity>, names: &Names) -> O
     (names.text(operator) == "=").then(|| {
         Diagnostic::error(Code::ReservedOperator, &function.source, function.name_span, message)
             .as_warning()
+            .with_note("this operator assigns")
             .with_help("to compare, write `==`")
     })
 }
@@ -162,16 +155,12 @@ impl<'a> Checker<'a> {
                 self.arity_of_operator(prototype);
                 let head = prototype.name;
                 let function = Resolver::new(self, head, &prototype.parameters).body(body, item.span);
+                self.diagnostics.extend(declaration::misfit(&function, self.environment));
                 Item::Definition(Arc::new(function), prototype.fixity)
             }
             ItemKind::Extern(prototype) => {
                 self.parameters(&prototype.parameters);
-                self.host_function(prototype);
-                Item::Extern(Extern {
-                    name: prototype.name.name,
-                    arity: prototype.parameters.len() as u32,
-                    place: Place { source: self.source.clone(), span: prototype.name.span },
-                })
+                Item::Extern(self.declaration(prototype))
             }
             ItemKind::Variables(initialisers) => {
                 let resolver = Resolver::new(self, nameless, &[]);
@@ -223,46 +212,23 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The first declaration of a foreign function says what it takes.
-    fn foreign_function(&mut self, text: &str, name: Name, span: Span, declared: u32) {
-        if let Some(before) = self.environment.declared(name).filter(|before| *before != declared) {
-            let message = format!(
-                "the host function `{text}` is declared to take {} already, not {declared}",
-                arguments(before as usize)
-            );
-            let error = self.error(Code::ExternArity, span, message);
-            error.labels[0].message = format!("declared with {}", arguments(declared as usize));
-        }
-    }
-
-    fn host_function(&mut self, prototype: &Prototype) {
+    fn declaration(&mut self, prototype: &Prototype) -> Extern {
         let Spanned { name, span } = prototype.name;
-        let declared = prototype.parameters.len() as u32;
-        let text = self.text(name).to_owned();
-        if self.environment.hosts().foreign(name).is_some() {
-            self.foreign_function(&text, name, span, declared);
-            return;
-        }
-        match self.environment.hosts().get(name) {
-            Some(host) if host.arity == declared => {}
-            Some(host) => {
-                let arity = host.arity;
-                let message =
-                    format!("the host function `{text}` takes {}, not {declared}", arguments(arity as usize));
-                let error = self.error(Code::ExternArity, span, message);
-                error.labels[0].message = format!("declared with {}", arguments(declared as usize));
-            }
-            None => {
-                let names = self.environment.names();
-                let known = self.environment.hosts().names().map(|host| names.text(host));
-                let near = self.environment.suggestions().nearest(&text, known);
-                let help = near.map(|near| format!("did you mean `{near}`?"));
-                let message = format!("`{text}` is not a function this program may call");
+        let declared = Extern {
+            name,
+            parameters: prototype.parameters.iter().map(|parameter| parameter.name).collect(),
+            place: Place { source: self.source.clone(), span },
+        };
+        match prototype.fixity {
+            None => self.diagnostics.extend(declaration::meaning(&declared, self.environment).err()),
+            Some(_) => {
+                let message = format!("`{}` cannot be declared", self.text(name));
                 let error = self.error(Code::UnknownExtern, span, message);
-                error.help = help;
-                error.labels[0].message = "not a host function".into();
+                error.help = Some("an operator is defined with `def`, before its first use".into());
+                error.labels[0].message = "an operator".into();
             }
         }
+        declared
     }
 }
 

@@ -9,7 +9,9 @@ pub struct Stats {
     pub redefined: u64,
     /// Bound names without code.
     pub pending: u64,
-    /// Bound names with code.
+    /// Bound names whose only code is a part of that of their callers.
+    pub inlined: u64,
+    /// Bound names with code of their own.
     pub materialized: u64,
     /// Functions whose IR was built; top-level expressions are not counted.
     pub ir_generated: u64,

@@ -234,7 +234,7 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
             reporter.diagnostics(&warnings);
             Exit::Fine
         }
-        Ok(Outcome::Unchanged { .. } | Outcome::Extern | Outcome::Declared { .. }) => Exit::Fine,
+        Ok(Outcome::Unchanged { .. } | Outcome::Extern { .. } | Outcome::Declared { .. }) => Exit::Fine,
         Err(error) => {
             // If nobody reads what was printed, that is why `printd` failed, and
             // all there is to say.

@@ -167,6 +167,7 @@ impl Context {
         Scope {
             operators: self.operators.clone(),
             variables: self.variables.clone(),
+            externs: self.externs.clone(),
             max_nesting: self.engine.config().limits.max_nesting,
         }
     }

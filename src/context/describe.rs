@@ -6,6 +6,7 @@ use crate::jit::Tier;
 use crate::jit::state::State;
 use crate::name::Name;
 use crate::sema::checked::Function;
+use crate::sema::declaration;
 use crate::source::{Source, Span};
 use crate::syntax::operator::Fixity;
 use rustc_hash::FxHashMap;
@@ -34,8 +35,6 @@ pub struct Description {
     pub tier: Option<Tier>,
     /// Bytes of instructions of that code.
     pub code_bytes: u64,
-    /// Whether its body is part of the compiled code of another function.
-    pub is_inlined: bool,
     /// What it calls, in the order of the alphabet.
     pub callees: Vec<String>,
     /// What calls it, in the order of the alphabet.
@@ -94,6 +93,9 @@ impl Context {
         if let Some((_, function)) = self.machine.binding(name) {
             return Some(self.head(&function));
         }
+        if let Some(declared) = self.externs.get(&name) {
+            return Some(declaration::head(declared, self.engine.names()));
+        }
         let host = self.engine.hosts().get(name)?;
         if let Some(entry) = host.entry {
             return Some(entry.signature());
@@ -133,7 +135,6 @@ impl Context {
             state,
             tier: bound.tier(),
             code_bytes: bound.code_bytes(),
-            is_inlined: self.machine.is_inlined(&function),
             callees: self.texts(self.callees_of(&function)),
             callers: Vec::new(),
         })

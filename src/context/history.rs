@@ -9,6 +9,7 @@ use super::{Context, Error};
 use crate::diagnostic::Diagnostic;
 use crate::machine::Bound;
 use crate::name::Name;
+use crate::sema::Extern;
 use crate::sema::checked::Function;
 use crate::syntax::operator::{BinaryAction, Fixity, Infix, Operators, UnaryMeaning};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -47,11 +48,13 @@ pub(super) struct History {
 type Step = Vec<Move>;
 
 /// One change, both ways.
-enum Move {
+pub(super) enum Move {
     /// A name was bound to something else.
     Bound { name: Name, before: Moment, after: Moment },
     /// A variable was dropped.
     Dropped(Name),
+    /// A name was declared, or is no longer.
+    Declared { name: Name, before: Option<Extern>, after: Option<Extern> },
 }
 
 /// A binding and the operators around it at one time.
@@ -68,7 +71,10 @@ pub struct Change {
     pub name: String,
     /// Whether it is a variable's, and not a function's.
     pub is_variable: bool,
-    /// Whether it is bound to a definition now, or a variable again.
+    /// Whether it is the declaration of a function that has changed, and not
+    /// its definition.
+    pub is_declaration: bool,
+    /// Whether it is bound to a definition now, or a variable or declared again.
     pub is_defined: bool,
     /// What does not fit what it is bound to now.
     pub warnings: Vec<Diagnostic>,
@@ -105,7 +111,7 @@ impl History {
         self.at_beginning = true;
     }
 
-    fn push(&mut self, change: Move) {
+    pub(super) fn push(&mut self, change: Move) {
         self.undone.clear();
         if self.depth == 0 {
             return;
@@ -146,6 +152,7 @@ impl Context {
         let back = |change: &Move| match change {
             Move::Bound { name, before, .. } => self.go_to(*name, before),
             Move::Dropped(name) => self.set_declared(*name, true),
+            Move::Declared { name, before, .. } => self.declare_again(*name, before),
         };
         let mut changes = net(step.iter().rev().map(back).collect());
         changes.reverse();
@@ -161,6 +168,7 @@ impl Context {
         let forth = |change: &Move| match change {
             Move::Bound { name, after, .. } => self.go_to(*name, after),
             Move::Dropped(name) => self.set_declared(*name, false),
+            Move::Declared { name, after, .. } => self.declare_again(*name, after),
         };
         let changes = net(step.iter().map(forth).collect());
         self.history.done.push_back(step);
@@ -169,21 +177,27 @@ impl Context {
         changes
     }
 
-    /// Binds a name to nothing. Who calls it then fails; an operator means
-    /// again what is built in.
+    /// Binds a name to nothing, and forgets its declaration. Who calls it then
+    /// fails; an operator means again what is built in.
     ///
     /// # Errors
-    /// [`Error::NoFunction`] if nothing of that name is defined.
+    /// [`Error::NoFunction`] if nothing of that name is defined or declared.
     pub fn drop_function(&mut self, name: &str) -> Result<(), Error> {
         let known = self.engine.names().get(name);
-        let known = known.filter(|name| self.machine.binding(*name).is_some());
-        let name = known.ok_or_else(|| Error::NoFunction(name.to_owned()))?;
+        let is_known = |name: &Name| self.machine.binding(*name).is_some() || self.externs.contains_key(name);
+        let name = known.filter(is_known).ok_or_else(|| Error::NoFunction(name.to_owned()))?;
+        let _step = self.history.step();
+        if let Some(declared) = self.set_extern(name, None) {
+            self.history.push(Move::Declared { name, before: Some(declared), after: None });
+        }
+        if self.machine.binding(name).is_none() {
+            return Ok(());
+        }
         let before = self.binding_of(name);
         self.machine.drop_binding(name);
         if let Some(fixity) = self.history.readings.get(&name).and_then(|reading| reading.fixity) {
             Arc::make_mut(&mut self.operators).forget(fixity, self.engine.names());
         }
-        let _step = self.history.step();
         self.note_change(name, before, None);
         Ok(())
     }
@@ -214,6 +228,8 @@ impl Context {
             // Its place exists, since it was declared.
             let _ = self.machine.set_variable(&self.engine, name, 0.0);
         }
+        let declared: Vec<Name> = self.externs.keys().copied().collect();
+        declared.into_iter().for_each(|name| _ = self.set_extern(name, None));
         self.operators = Arc::new(Operators::new(self.engine.names()));
         let History { depth, ref step, .. } = self.history;
         self.history = History { depth, step: step.clone(), ..History::default() };
@@ -263,7 +279,18 @@ impl Context {
         };
         let is_defined = moment.binding.is_some();
         let name = self.engine.names().text(name).to_owned();
-        Change { name, is_variable: false, is_defined, warnings }
+        Change { name, is_variable: false, is_declaration: false, is_defined, warnings }
+    }
+
+    fn declare_again(&mut self, name: Name, declared: &Option<Extern>) -> Change {
+        self.set_extern(name, declared.clone());
+        Change {
+            name: self.engine.names().text(name).to_owned(),
+            is_variable: false,
+            is_declaration: true,
+            is_defined: declared.is_some(),
+            warnings: Vec::new(),
+        }
     }
 
     fn set_declared(&mut self, variable: Name, is_declared: bool) -> Change {
@@ -273,7 +300,13 @@ impl Context {
             self.variables.remove(&variable);
         }
         let name = self.engine.names().text(variable).to_owned();
-        Change { name, is_variable: true, is_defined: is_declared, warnings: Vec::new() }
+        Change {
+            name,
+            is_variable: true,
+            is_declaration: false,
+            is_defined: is_declared,
+            warnings: Vec::new(),
+        }
     }
 
     /// Whether a name means already what a definition says.

@@ -46,6 +46,10 @@ impl Context {
                 Step::LeaveOut(part) => writer.leave_out(&parts[part]),
             }
         }
+        for head in self.unbound_declarations() {
+            writer.separate();
+            writer.script += &format!("extern {head}\n");
+        }
         writer.script
     }
 

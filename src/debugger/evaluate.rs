@@ -8,7 +8,7 @@ use crate::host::HostFunctions;
 use crate::interp::inspect::{Frame, Stop};
 use crate::name::{Name, Names};
 use crate::sema::checked::Function;
-use crate::sema::{self, Environment};
+use crate::sema::{self, Environment, Extern};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
 use crate::syntax::ast;
@@ -149,8 +149,8 @@ impl Environment for Surroundings<'_> {
         (self.function)(name)
     }
 
-    fn declared(&self, _: Name) -> Option<u32> {
-        None
+    fn declared(&self, name: Name) -> Option<&Extern> {
+        self.scope.externs.get(&name)
     }
 
     fn has_variable(&self, name: Name) -> bool {

@@ -314,6 +314,11 @@ impl Bindings {
         let (body, inlined) = made.map_or((None, Vec::new()), |made| (Some(made.body), made.inlined));
         let mut table = self.table.lock();
         let is_current = table.is_current(&inlined);
+        let is_in_use =
+            table.bindings.get(&function.name).is_none_or(|bound| Arc::ptr_eq(&bound.definition, definition));
+        if is_in_use && is_current {
+            self.note_inlined(&mut table, &inlined);
+        }
         let Some(binding) = table.bindings.get_mut(&function.name) else { return };
         let is_bound = Arc::ptr_eq(&binding.definition, definition);
         if is_bound && body.is_some() && !is_current {
@@ -347,6 +352,16 @@ impl Bindings {
         self.tell();
     }
 
+    /// Definitions that are bound have become a part of code that is in use.
+    fn note_inlined(&self, table: &mut Table, inlined: &[Arc<Function>]) {
+        for function in inlined {
+            let Some(binding) = table.bindings.get_mut(&function.name) else { continue };
+            let (next, _) = transition(binding.state, Event::Inlined);
+            self.tell(function.name, Event::Inlined, (binding.state, next), None);
+            binding.state = next;
+        }
+    }
+
     /// Better code for a definition is ready: puts it to use if everything is
     /// still as it was.
     pub(super) fn improved(&self, jit: &Jit, definition: &Arc<Definition>, code: Code) {
@@ -364,6 +379,7 @@ impl Bindings {
         let replaced = definition.replace(code);
         if replaced.is_ok() {
             table.depends(name, &inlined);
+            self.note_inlined(&mut table, &inlined);
             let target = Target { name, arity: definition.function().arity() };
             jit.slots.redirect(&self.memory, target, body);
         }
@@ -378,14 +394,6 @@ impl Bindings {
         let inliners = table.inliners.remove(&name).unwrap_or_default();
         let function = |name: &Name| Some(table.bindings.get(name)?.definition.function().clone());
         inliners.iter().filter_map(function).collect()
-    }
-
-    /// Whether a bound function is part of the code of another one.
-    pub(super) fn is_inlined(&self, function: &Arc<Function>) -> bool {
-        let table = self.table.lock();
-        let inliners = table.inliners.get(&function.name).into_iter().flatten();
-        let mut inliners = inliners.filter_map(|name| table.bindings.get(name));
-        inliners.any(|inliner| inliner.definition.inlines(function))
     }
 
     /// How to make the first code of a function, or with a `tier`, code of it.

@@ -43,7 +43,7 @@ impl Search<'_> {
     fn calls(&mut self, function: &Function, depth: usize) -> Option<()> {
         for callee in certain(function) {
             let definition = match (self.find)(callee) {
-                Found::Definition(State::Pending, definition) => definition,
+                Found::Definition(State::Pending | State::Inlined, definition) => definition,
                 Found::Definition(..) | Found::Host => continue,
                 Found::Foreign | Found::Nothing => return None,
             };

@@ -198,10 +198,18 @@ impl Instance {
         self.bindings.observe(observer);
     }
 
-    /// The program says how many arguments a foreign function takes.
-    pub fn declare(&self, name: Name, arity: u32) {
-        if self.jit.hosts.foreign(name).is_some() {
-            self.declared.borrow_mut().insert(name, arity);
+    /// Sets how many arguments the program says that a foreign function takes.
+    pub fn declare(&self, name: Name, arity: Option<u32>) {
+        if self.jit.hosts.foreign(name).is_none() {
+            return;
+        }
+        let mut declared = self.declared.borrow_mut();
+        let before = match arity {
+            Some(arity) => declared.insert(name, arity),
+            None => declared.remove(&name),
+        };
+        if before != arity {
+            self.jit.slots.reset(self.memory(), name);
         }
     }
 
@@ -213,11 +221,6 @@ impl Instance {
     /// What a name is bound to, and how far its code is.
     pub fn binding(&self, name: Name) -> Option<(State, Arc<Function>)> {
         self.bindings.get(name).map(|(state, definition)| (state, definition.function().clone()))
-    }
-
-    /// Whether a bound function is part of the code of another one.
-    pub fn is_inlined(&self, function: &Arc<Function>) -> bool {
-        self.bindings.is_inlined(function)
     }
 
     /// All that is bound, in no particular order.
@@ -385,7 +388,9 @@ impl Instance {
     /// # Errors
     /// When no worker can be started; if this waits, also what the compiler said.
     pub fn heat(&self, name: Name, waits: bool, ran: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
-        let Some((State::Pending, definition)) = self.bindings.get(name) else { return Ok(()) };
+        let Some((State::Pending | State::Inlined, definition)) = self.bindings.get(name) else {
+            return Ok(());
+        };
         let target = Target { name, arity: definition.function().arity() };
         let plan = self.bindings.plan_among(&self.jit, definition.function(), Tier::Full, ran);
         let Call::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };

@@ -17,6 +17,9 @@
 //!                                                          callee changed
 //! ```
 //!
+//! A pending definition that becomes a part of its callers' code is *inlined*;
+//! in all else that is like pending.
+//!
 //! Definitions are immutable, so a definition that is being materialized when
 //! its name is bound to another one simply finishes: its completion finds the
 //! name bound elsewhere ([`Event::Outdated`]) and changes nothing.
@@ -29,6 +32,9 @@ pub enum State {
     NotDefined,
     /// Bound, and nobody has called it. Its stubs lead to trampolines.
     Pending,
+    /// Bound, and its only code is a part of that of its callers. Its stubs lead
+    /// to trampolines.
+    Inlined,
     /// A worker makes its code. Its stubs lead to trampolines, where callers
     /// wait.
     Materializing,
@@ -38,13 +44,15 @@ pub enum State {
 
 impl State {
     /// Every state.
-    pub const ALL: [Self; 4] = [Self::NotDefined, Self::Pending, Self::Materializing, Self::Materialized];
+    pub const ALL: [Self; 5] =
+        [Self::NotDefined, Self::Pending, Self::Inlined, Self::Materializing, Self::Materialized];
 
     /// The word people see.
     pub fn text(self) -> &'static str {
         match self {
             Self::NotDefined => "not defined",
             Self::Pending => "pending",
+            Self::Inlined => "inlined",
             Self::Materializing => "materializing",
             Self::Materialized => "materialized",
         }
@@ -60,6 +68,8 @@ pub enum Event {
     /// A call came through a trampoline, or somebody asked for the code ahead
     /// of the first call.
     Call,
+    /// The bound definition has become a part of a caller's code.
+    Inlined,
     /// The code of the bound definition is ready.
     Materialized,
     /// The code of a definition that is not bound any more is ready.
@@ -75,9 +85,10 @@ pub enum Event {
 
 impl Event {
     /// Every event.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Define,
         Self::Call,
+        Self::Inlined,
         Self::Materialized,
         Self::Outdated,
         Self::Failed,
@@ -120,28 +131,34 @@ pub fn transition(state: State, event: Event) -> Transition {
         (State::NotDefined, Event::Call) => (State::NotDefined, &[Refuse]),
         (
             State::NotDefined,
-            Event::Materialized | Event::Outdated | Event::Failed | Event::CalleeChanged | Event::Drop,
+            Event::Inlined
+            | Event::Materialized
+            | Event::Outdated
+            | Event::Failed
+            | Event::CalleeChanged
+            | Event::Drop,
         ) => (State::NotDefined, &[]),
 
-        (State::Pending, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind]),
-        (State::Pending, Event::Call) => (State::Materializing, &[Materialize, Wait]),
+        (State::Pending | State::Inlined, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind]),
+        (State::Pending | State::Inlined, Event::Call) => (State::Materializing, &[Materialize, Wait]),
+        (State::Pending | State::Inlined, Event::Inlined) => (State::Inlined, &[]),
         // Undo bound a definition again that a worker was still busy with.
-        (State::Pending, Event::Materialized) => (State::Materialized, &[Redirect]),
-        (State::Pending, Event::Failed) => (State::Pending, &[Report]),
-        (State::Pending, Event::Outdated) => (State::Pending, &[]),
-        (State::Pending, Event::Drop) => (State::NotDefined, &[Unbind]),
+        (State::Pending | State::Inlined, Event::Materialized) => (State::Materialized, &[Redirect]),
+        (State::Pending | State::Inlined, Event::Failed) => (state, &[Report]),
+        (State::Pending | State::Inlined, Event::Outdated) => (state, &[]),
+        (State::Pending | State::Inlined, Event::Drop) => (State::NotDefined, &[Unbind]),
 
         (State::Materializing, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind]),
         (State::Materializing, Event::Call) => (State::Materializing, &[Wait]),
         (State::Materializing, Event::Materialized) => (State::Materialized, &[Redirect]),
-        (State::Materializing, Event::Outdated) => (State::Materializing, &[]),
+        (State::Materializing, Event::Inlined | Event::Outdated) => (State::Materializing, &[]),
         (State::Materializing, Event::Failed) => (State::Pending, &[Report]),
         (State::Materializing, Event::Drop) => (State::NotDefined, &[Unbind]),
 
         (State::Materialized, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind, Reset]),
         // A stub that was made after the code, or a caller that waited.
         (State::Materialized, Event::Call | Event::Materialized) => (State::Materialized, &[Redirect]),
-        (State::Materialized, Event::Outdated | Event::Failed) => (State::Materialized, &[]),
+        (State::Materialized, Event::Inlined | Event::Outdated | Event::Failed) => (State::Materialized, &[]),
         (State::Materialized, Event::Drop) => (State::NotDefined, &[Unbind, Reset]),
     }
 }
@@ -207,6 +224,18 @@ mod tests {
         let (busy, actions) = transition(State::Pending, Event::Call);
         assert_eq!(actions, [Action::Materialize, Action::Wait]);
         assert_eq!(transition(busy, Event::Call), (busy, &[Action::Wait][..]));
+    }
+
+    #[test]
+    fn what_is_inlined_has_no_code_of_its_own_and_is_compiled_when_called() {
+        let (state, actions) = transition(State::Pending, Event::Inlined);
+        assert_eq!((state, actions), (State::Inlined, &[][..]));
+        for event in Event::ALL {
+            let (pending, inlined) = (transition(State::Pending, event), transition(state, event));
+            assert_eq!(inlined.1, pending.1, "{event:?}");
+            let is_kept = pending.0 == State::Pending && matches!(event, Event::Outdated | Event::Failed);
+            assert_eq!(inlined.0, if is_kept { State::Inlined } else { pending.0 }, "{event:?}");
+        }
     }
 
     #[test]

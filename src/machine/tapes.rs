@@ -452,7 +452,7 @@ impl Natives for &Native {
         match self.instance().and_then(|instance| instance.binding(spot.function.name)) {
             Some((State::Materialized, _)) => Progress::Ready,
             Some((State::Materializing, _)) => Progress::Busy,
-            Some((State::NotDefined | State::Pending, _)) | None => Progress::Never,
+            Some((State::NotDefined | State::Pending | State::Inlined, _)) | None => Progress::Never,
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn state_of(session: &Session<'_>, known: &Description) -> String {
         }
         (State::Materialized, None) => "interpreted".into(),
         (State::Materializing, _) => "being compiled".into(),
-        (State::NotDefined | State::Pending, _) if known.is_inlined => "inlined".into(),
+        (State::Inlined, _) => "inlined".into(),
         (State::NotDefined | State::Pending, _) => waiting(engine.mode()).into(),
     }
 }
@@ -128,6 +128,7 @@ pub(super) fn stats(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
     let counts = [
         ("definitions", stats.defined),
         (unused, stats.pending),
+        ("  inlined", stats.inlined),
         (used, stats.materialized),
         ("redefinitions", stats.redefined),
         ("functions compiled", stats.ir_generated),

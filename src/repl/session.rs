@@ -17,6 +17,7 @@ use crate::debugger::Ending;
 use crate::diagnostic::Code;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::sema::Declaration;
 use crate::source::Source;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -400,9 +401,15 @@ fn tell(
                 screen.line(&format!("{name} = {}", value.unwrap_or_default()));
             }
         }
-        Outcome::Extern => {
+        Outcome::Extern { name, declares } => {
             if feedback == Feedback::Each {
-                screen.line("declared");
+                let signature = context.signature(name).unwrap_or_else(|| name.clone());
+                let what = match declares {
+                    Declaration::Host => "is a host function",
+                    Declaration::Defined => "is defined already",
+                    Declaration::Forward => "declared, not yet defined",
+                };
+                screen.line(&format!("{signature} {what}"));
             }
         }
     }
@@ -414,6 +421,9 @@ fn changed(context: &Context, change: &Change) -> String {
     let name = &change.name;
     if change.is_variable {
         return format!("{name} {}", if change.is_defined { "restored" } else { "dropped" });
+    }
+    if change.is_declaration {
+        return format!("{name} {}", if change.is_defined { "declared again" } else { "no longer declared" });
     }
     if change.is_defined {
         let signature = context.signature(name);

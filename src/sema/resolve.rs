@@ -221,7 +221,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 return Node::Intrinsic(intrinsic);
             }
         } else if let Some(declared) = environment.declared(callee) {
-            self.fits(callee, arity, span, declared, None);
+            self.fits(callee, arity, span, declared.arity(), Some(declared.place.clone()));
         }
         self.callee(callee, arity, span)
     }

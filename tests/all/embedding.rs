@@ -69,7 +69,7 @@ fn run_tells_what_became_of_every_item() {
             Ok(Outcome::Defined { name, redefined, warnings }) => {
                 format!("{name} {redefined} {}", warnings.len())
             }
-            Ok(Outcome::Extern) => "extern".to_owned(),
+            Ok(Outcome::Extern { name, declares }) => format!("{name} {declares:?}"),
             Ok(Outcome::Declared { names }) => names.join(" "),
             Ok(Outcome::Value(value)) => value.to_string(),
             Ok(_) => "something new".to_owned(),
@@ -77,7 +77,7 @@ fn run_tells_what_became_of_every_item() {
         });
         ControlFlow::Continue(())
     });
-    assert_eq!(told, ["f false 0", "g false 0", "a b", "E0103", "extern", "f true 1", "7", "E0301"]);
+    assert_eq!(told, ["f false 0", "g false 0", "a b", "E0103", "sin Host", "f true 1", "7", "E0301"]);
 }
 
 #[test]
@@ -611,18 +611,27 @@ fn what_a_loop_may_not_call_stays_pending() {
     context.eval(define).unwrap();
     let states = |context: &Context| ["a", "b", "c", "d"].map(|name| context.state(name).unwrap());
     assert_eq!(context.eval("for i = 0, i < 3 in b(i)").unwrap(), Some(0.0));
-    assert_eq!(states(&context), [State::Pending; 4], "`b` is a part of the loop's code");
-    assert_eq!(context.stats().ir_generated, 0);
+    let (pending, inlined) = (State::Pending, State::Inlined);
+    assert_eq!(states(&context), [pending, inlined, pending, pending], "`b` is a part of the loop's code");
+    let stats = context.stats();
+    assert_eq!((stats.ir_generated, stats.pending, stats.inlined, stats.materialized), (0, 3, 1, 0));
     assert_eq!(code(context.eval("for i = 0, i < 3 in missing(i) + d(i)")), Code::UndefinedFunction);
     assert_eq!(context.state("d"), Some(State::Pending), "the call before it has failed");
     assert_eq!(context.eval("for i = 0, i < 3 in (i && d(i)) + c(i)").unwrap(), Some(0.0));
-    assert_eq!(states(&context), [State::Pending, State::Pending, State::Pending, State::Materialized]);
+    assert_eq!(states(&context), [inlined, inlined, inlined, State::Materialized]);
     assert_eq!(context.stats().ir_generated, 1);
     // What was inlined into a loop is seen anew.
     context.eval("def sum(n) var s = 0 in (for i = 1, i < n in s = s + c(i)) + s").unwrap();
     assert_eq!(context.eval("sum(3)").unwrap(), Some(15.0));
     context.eval("def a(x) x * 3").unwrap();
+    assert_eq!((context.state("a"), context.state("c")), (Some(pending), Some(inlined)));
     assert_eq!(context.eval("sum(3)").unwrap(), Some(21.0));
+    assert_eq!(context.describe("a").unwrap().state, inlined);
+    assert_eq!(context.eval("a(1) + c(1)").unwrap(), Some(7.0));
+    assert_eq!(
+        (context.state("a"), context.state("c")),
+        (Some(State::Materialized), Some(State::Materialized))
+    );
 }
 
 #[test]

@@ -1,0 +1,94 @@
+//! Declaring: what an `extern` does in a context.
+
+use super::history::Move;
+use super::{Context, Outcome};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::error::Error;
+use crate::host::Foreign;
+use crate::name::Name;
+use crate::sema::{self, Declaration, Extern, declaration};
+use std::sync::Arc;
+
+impl Context {
+    /// Accepts an `extern`, and remembers it if it says something new.
+    pub(super) fn declare_extern(&mut self, declared: &Extern) -> Result<Outcome, Error> {
+        let declares = declaration::meaning(declared, self).map_err(refused)?;
+        let name = declared.name;
+        let is_foreign = self.engine.hosts().foreign(name).is_some();
+        let says_something = is_foreign || declares == Declaration::Forward;
+        if says_something && declares != Declaration::Defined && !self.externs.contains_key(&name) {
+            self.check_declaration(declared)?;
+            let before = self.set_extern(name, Some(declared.clone()));
+            self.history.push(Move::Declared { name, before, after: Some(declared.clone()) });
+        }
+        Ok(Outcome::Extern { name: self.engine.names().text(name).to_owned(), declares })
+    }
+
+    /// Whether one more declaration can be remembered.
+    fn check_declaration(&self, declared: &Extern) -> Result<(), Error> {
+        let Extern { name, ref place, .. } = *declared;
+        let most = self.engine.config().limits.max_definitions;
+        if self.externs.len() >= most {
+            let message = format!("no more than {most} declarations are allowed");
+            return Err(refused(Diagnostic::error(Code::TooMany, &place.source, place.span, message)));
+        }
+        let is_foreign = self.engine.hosts().foreign(name).is_some();
+        if is_foreign && declared.arity() > Foreign::MOST_ARGUMENTS {
+            let message = format!("a C function may have {} arguments at most", Foreign::MOST_ARGUMENTS);
+            let error = Diagnostic::error(Code::Unsupported, &place.source, place.span, message);
+            return Err(refused(error.with_note("too many parameters")));
+        }
+        Ok(())
+    }
+
+    /// Sets what a name is declared as; returns what it was before.
+    pub(super) fn set_extern(&mut self, name: Name, declared: Option<Extern>) -> Option<Extern> {
+        let arity = declared.as_ref().map(Extern::arity);
+        if self.engine.hosts().foreign(name).is_some() {
+            self.machine.declare(name, arity);
+        }
+        let externs = Arc::make_mut(&mut self.externs);
+        match declared {
+            Some(declared) => externs.insert(name, declared),
+            None => externs.remove(&name),
+        }
+    }
+
+    /// Whether an item of a program that was checked elsewhere fits what is
+    /// declared here.
+    pub(super) fn fits(&self, item: &sema::Item) -> Result<(), Error> {
+        match item {
+            sema::Item::Definition(function, _) => {
+                declaration::misfit(function, self).map_or(Ok(()), |misfit| Err(refused(misfit)))
+            }
+            sema::Item::Extern(_) | sema::Item::Variables(..) | sema::Item::Expression(_) => Ok(()),
+        }
+    }
+
+    /// How the functions are called that are declared and neither defined nor
+    /// host functions, as `even(n)`, in the order of the alphabet.
+    pub fn undefined_declarations(&self) -> Vec<String> {
+        let is_undefined = |declared: &&Extern| {
+            let name = declared.name;
+            self.machine.binding(name).is_none() && self.engine.hosts().foreign(name).is_none()
+        };
+        self.heads(is_undefined)
+    }
+
+    /// How the declared functions are called that a script must declare again.
+    pub(super) fn unbound_declarations(&self) -> Vec<String> {
+        self.heads(|declared| self.machine.binding(declared.name).is_none())
+    }
+
+    fn heads(&self, is_wanted: impl Fn(&&Extern) -> bool) -> Vec<String> {
+        let wanted = self.externs.values().filter(is_wanted);
+        let mut heads: Vec<String> =
+            wanted.map(|declared| declaration::head(declared, self.engine.names())).collect();
+        heads.sort();
+        heads
+    }
+}
+
+fn refused(diagnostic: Diagnostic) -> Error {
+    Error::Invalid(vec![diagnostic])
+}

@@ -1,0 +1,138 @@
+//! Declarations: what an `extern` says, and whether that fits.
+//!
+//! An `extern` of a host function repeats what is known. One of a foreign
+//! function, which the user has allowed, says how many arguments that takes. Any
+//! other name is declared ahead of its definition: calls and the definition must
+//! fit, and a call before the definition fails. Declaring gives access to
+//! nothing.
+
+use super::checked::Function;
+use super::{Environment, Place, arguments};
+use crate::diagnostic::suggest::Budget;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::host::HostFunctions;
+use crate::name::{Name, Names};
+use rustc_hash::FxHashMap;
+
+/// What an `extern` says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Extern {
+    /// The function.
+    pub name: Name,
+    /// The names of its parameters.
+    pub parameters: Box<[Name]>,
+    /// Where the name stands.
+    pub place: Place,
+}
+
+/// The declarations that say something new: of foreign functions, and of those
+/// that a program is to define.
+pub type Externs = FxHashMap<Name, Extern>;
+
+/// What an `extern` declares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Declaration {
+    /// A host function.
+    Host,
+    /// A function that the program has defined before.
+    Defined,
+    /// A function that the program is to define.
+    Forward,
+}
+
+impl Extern {
+    /// The count of its parameters.
+    pub fn arity(&self) -> u32 {
+        self.parameters.len() as u32
+    }
+}
+
+/// Returns what an `extern` declares.
+///
+/// # Errors
+/// When what its name means takes another count of arguments.
+pub fn meaning(declared: &Extern, environment: &dyn Environment) -> Result<Declaration, Diagnostic> {
+    let Extern { name, ref place, .. } = *declared;
+    let (text, arity) = (environment.names().text(name), declared.arity());
+    let refuse = |what: String| {
+        let note = format!("declared with {}", arguments(arity as usize));
+        Diagnostic::error(Code::ExternArity, &place.source, place.span, what).with_note(note)
+    };
+    if let Some(function) = environment.function(name) {
+        if function.arity() == arity {
+            return Ok(Declaration::Defined);
+        }
+        let takes = arguments(function.arity() as usize);
+        return Err(refuse(format!("`{text}` takes {takes}, not {arity}")).with_label(
+            &function.source,
+            function.name_span,
+            format!("takes {takes}"),
+        ));
+    }
+    match environment.hosts().get(name).map(|host| host.arity) {
+        Some(takes) if takes == arity => return Ok(Declaration::Host),
+        Some(takes) => {
+            let takes = arguments(takes as usize);
+            return Err(refuse(format!("the host function `{text}` takes {takes}, not {arity}")));
+        }
+        None => {}
+    }
+    if let Some(before) = environment.declared(name).filter(|before| before.arity() != arity) {
+        let takes = arguments(before.arity() as usize);
+        return Err(refuse(format!("`{text}` is declared to take {takes} already, not {arity}")).with_label(
+            &before.place.source,
+            before.place.span,
+            format!("first declared with {takes}"),
+        ));
+    }
+    let is_foreign = environment.hosts().foreign(name).is_some();
+    Ok(if is_foreign { Declaration::Host } else { Declaration::Forward })
+}
+
+/// Returns what is wrong with a definition whose name was declared ahead of it.
+pub fn misfit(function: &Function, environment: &dyn Environment) -> Option<Diagnostic> {
+    let (name, arity) = (function.name, function.arity());
+    let declared = environment.declared(name).filter(|declared| declared.arity() != arity)?;
+    if environment.function(name).is_some() || environment.hosts().foreign(name).is_some() {
+        return None;
+    }
+    let (text, takes) = (environment.names().text(name), arguments(declared.arity() as usize));
+    let message = format!("`{text}` is declared to take {takes}, not {arity}");
+    let Place { source, span } = &declared.place;
+    let error = Diagnostic::error(Code::ExternArity, &function.source, function.name_span, message);
+    let note = format!("defined with {}", parameters(arity));
+    Some(error.with_note(note).with_label(source, *span, format!("declared with {takes}")))
+}
+
+/// Returns the warning for a declaration that a whole program does not define.
+pub fn undefined(declared: &Extern, names: &Names, hosts: &HostFunctions, budget: &Budget) -> Diagnostic {
+    let Place { source, span } = &declared.place;
+    let message = format!("`{}` is declared but never defined", names.text(declared.name));
+    Diagnostic::error(Code::UnknownExtern, source, *span, message)
+        .as_warning()
+        .with_note("the declaration")
+        .with_help(advice(declared, names, hosts, budget))
+}
+
+/// Returns what to do about a declaration without a definition.
+pub fn advice(declared: &Extern, names: &Names, hosts: &HostFunctions, budget: &Budget) -> String {
+    let text = names.text(declared.name);
+    match budget.nearest(text, hosts.names().map(|host| names.text(host))) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let head = head(declared, names);
+            format!("it is not a host function; define it: `def {head} …`")
+        }
+    }
+}
+
+/// `1 parameter`, `2 parameters`.
+fn parameters(count: u32) -> String {
+    if count == 1 { "1 parameter".into() } else { format!("{count} parameters") }
+}
+
+/// Returns how the function is called, as `even(n)`.
+pub fn head(declared: &Extern, names: &Names) -> String {
+    let parameters: Vec<&str> = declared.parameters.iter().map(|name| names.text(*name)).collect();
+    format!("{}({})", names.text(declared.name), parameters.join(" "))
+}
