@@ -283,7 +283,12 @@ fn putchard(call: &mut Call<'_>) -> Result<f64, HostError> {
     Ok(0.0)
 }
 
-/// The mathematical library of the process, the same one for every mode.
+/// The mathematical library, the same one for every mode. Which code that is,
+/// the linker decides: most is the C library's (`libm.so`). What Rust's own
+/// `compiler_builtins` has comes from there, since it is linked first: with the
+/// toolchain of this crate `cbrt ceil copysign fabs fdim floor fma fmax fmin fmod
+/// rint round sqrt trunc`. All of these but `cbrt` are exact by definition, so
+/// both libraries agree on them; of `cbrt` this one returns the nearest double.
 #[allow(unsafe_code)]
 mod libm {
     macro_rules! functions {

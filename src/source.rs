@@ -60,6 +60,12 @@ impl Source {
         Self::starting_at(name, text, (1, 1))
     }
 
+    /// A source whose text is from a file or a stream: a byte order mark at its
+    /// start is no part of it.
+    pub fn read(name: impl Into<String>, text: String) -> Self {
+        Self::new(name, text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text))
+    }
+
     /// A source that is a part of a longer text: it begins there at this line
     /// and column, both counted from 1.
     pub fn starting_at(name: impl Into<String>, text: impl Into<String>, first: (usize, usize)) -> Self {
@@ -129,6 +135,13 @@ mod tests {
         let expected = [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1), (3, 3), (3, 4), (4, 1), (4, 1)];
         assert_eq!(positions, expected);
         assert_eq!(Source::new("test", "").position(0), (1, 1));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_what_is_read() {
+        let texts = ["\u{FEFF}a\u{FEFF}", "a\u{FEFF}", "\u{FEFF}", ""];
+        let read = texts.map(|text| Source::read("test", text.to_owned()).text().to_owned());
+        assert_eq!(read, ["a\u{FEFF}", "a\u{FEFF}", "", ""]);
     }
 
     #[test]

@@ -42,8 +42,18 @@ pub enum Language {
 /// How many functions one function calls below.
 const CALLS: usize = 100;
 
-/// So many functions, each called once.
+/// So many functions, each called once, outside of all branches.
 pub fn functions(count: usize) -> String {
+    functions_called(count, |callee, call| format!("f{callee}(z, {call})"))
+}
+
+/// The same functions, each called once in a branch, so that no call is certain
+/// before it is made.
+pub fn functions_in_branches(count: usize) -> String {
+    functions_called(count, |callee, call| format!("(if z > 0 then f{callee}(z, {call}) else z)"))
+}
+
+fn functions_called(count: usize, call: impl Fn(usize, usize) -> String) -> String {
     let mut text = String::new();
     for index in 0..count {
         let (a, b) = (index % 13, index % 7 + 1);
@@ -53,7 +63,7 @@ pub fn functions(count: usize) -> String {
         );
     }
     for group in 0..count / CALLS {
-        let calls: Vec<_> = (0..CALLS).map(|call| format!("f{}(z, {call})", group * CALLS + call)).collect();
+        let calls: Vec<_> = (0..CALLS).map(|index| call(group * CALLS + index, index)).collect();
         let _ = writeln!(text, "def group{group}(z) {}", calls.join(" + "));
     }
     let groups: Vec<_> = (0..count / CALLS).map(|group| format!("group{group}(50)")).collect();

@@ -5,7 +5,7 @@
 //! The runs are interleaved, so that a slow spell of the machine meets all of
 //! them; medians and ratios go to `benches/RESULTS.md`. The programs are in
 //! `benches/workloads/`, or generated (`generated.rs`); a peer that gives
-//! another answer is marked.
+//! another answer is not compared, and fails the whole run.
 
 mod contestant;
 mod generated;
@@ -32,9 +32,11 @@ fn main() {
     std::fs::create_dir_all(&folder).expect("a folder for programs");
     let asked = |row: &rows::Row| filters.is_empty() || filters.iter().any(|text| row.name.contains(text));
     let mut report = report::Report::new(rounds);
+    let mut dissenters = Vec::new();
     for mut row in rows::all(&folder).into_iter().filter(asked) {
         run(&mut row, rounds);
         report.add(&row);
+        dissenters.extend(report::dissenters(&row));
     }
     if asked(&rows::Row::calling()) {
         report.add_call(rows::call_nanoseconds());
@@ -44,6 +46,10 @@ fn main() {
     if filters.is_empty() {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/RESULTS.md");
         std::fs::write(&path, report.text()).expect("the results can be written");
+    }
+    dissenters.iter().for_each(|dissenter| eprintln!("another answer: {dissenter}"));
+    if !dissenters.is_empty() {
+        std::process::exit(1);
     }
 }
 

@@ -72,11 +72,19 @@ fn line(contestant: &Contestant, kal: Option<f64>, answer: &str) -> String {
         return format!("– | – | – | – | – | {reason}");
     }
     let number = |value: Option<f64>, digits| value.map_or("–".into(), |value| format!("{value:.digits$}"));
-    let ratio = contestant.wall().zip(kal).map(|(wall, kal)| wall / kal);
-    let note = if agree(&contestant.answer, answer) { "" } else { "another answer!" };
+    let agrees = agree(&contestant.answer, answer);
+    let ratio = contestant.wall().zip(kal).filter(|_| agrees).map(|(wall, kal)| wall / kal);
+    let note = if agrees { "" } else { "another answer: not compared" };
     let times =
         [contestant.wall(), contestant.best(), contestant.cpu()].map(|time| number(time, 4)).join(" | ");
     format!("{times} | {} | {} | {note}", number(ratio, 2), number(contestant.megabytes(), 1))
+}
+
+/// The contestants of a row that give another answer than its first.
+pub fn dissenters(row: &Row) -> Vec<String> {
+    let first = &row.contestants[0].answer;
+    let others = row.contestants.iter().filter(|contestant| !agree(&contestant.answer, first));
+    others.map(|other| format!("{}: {} gives {}, not {first}", row.name, other.name, other.answer)).collect()
 }
 
 /// Whether two answers are the same number, or one has none.
@@ -92,7 +100,9 @@ fn verdict(row: &Row, target: &Target) -> String {
     let subject = find(target.contestant);
     let (aim, is, limit) = match target.limit {
         Limit::Ratio(limit, peer) => {
-            let is = subject.and_then(Contestant::wall).zip(find(peer).and_then(Contestant::wall));
+            let peer_agrees = |other: &&Contestant| agree(&other.answer, &row.contestants[0].answer);
+            let peer_wall = find(peer).filter(peer_agrees).and_then(Contestant::wall);
+            let is = subject.and_then(Contestant::wall).zip(peer_wall);
             (format!("{limit} × {peer}"), is.map(|(is, peer)| is / peer), limit)
         }
         Limit::Seconds(limit) => (format!("{limit} s"), subject.and_then(Contestant::wall), limit),

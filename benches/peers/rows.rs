@@ -42,6 +42,7 @@ pub fn all(folder: &Path) -> Vec<Row> {
         steady("chain", "ten tiny functions, called 10⁸ times", "clang -O3", 1.3, folder),
         definitions(folder),
         functions(folder),
+        functions_in_branches(folder),
         interpreted_start(),
         interpreted("fib", "fib(40), interpreted"),
         interpreted("sum", "sum of 1/i² to 5·10⁸, interpreted"),
@@ -224,6 +225,22 @@ fn functions(folder: &Path) -> Row {
             Target { contestant: "kal --eager -O0", limit: Limit::Ratio(0.6, "clang -O0, compile only") },
             Target { contestant: "kal --eager -O2", limit: Limit::Ratio(0.3, "clang -O2, compile only") },
         ],
+        rounds_factor: 1,
+    }
+}
+
+/// No call is certain, so the lazy mode compiles every function by itself.
+fn functions_in_branches(folder: &Path) -> Row {
+    const COUNT: usize = 10_000;
+    let program = write(folder, "branches.kal", &generated::functions_in_branches(COUNT));
+    Row {
+        name: "10,000 functions, each called once in a branch",
+        contestants: vec![
+            Contestant::new(KAL, kal(&[&program])),
+            Contestant::new("kal --tiered", kal(&["--tiered", &program])),
+            Contestant::new("LLJIT, a module for each", with_llvm("lljit", true, &["10000"], folder)),
+        ],
+        targets: vec![Target { contestant: KAL, limit: Limit::Ratio(1.0, "LLJIT, a module for each") }],
         rounds_factor: 1,
     }
 }

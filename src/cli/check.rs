@@ -92,5 +92,5 @@ fn open(path: &Path) -> Result<Source, String> {
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes).map_err(|error| format!("standard input: {error}"))?;
     let text = String::from_utf8(bytes).map_err(|_| "standard input is not UTF-8 text".to_owned())?;
-    Ok(Source::new("<stdin>", text))
+    Ok(Source::read("<stdin>", text))
 }

@@ -128,7 +128,7 @@ pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, String> {
         let line = error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count() + 1;
         format!("{}: line {line} is not UTF-8 text", path.display())
     })?;
-    Ok(Source::new(path.display().to_string(), text))
+    Ok(Source::read(path.display().to_string(), text))
 }
 
 fn standard_input(context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {

@@ -181,8 +181,11 @@ impl<R: Read> Items<R> {
         let text = std::mem::replace(&mut self.text, rest);
         self.seams = Seams::default();
         self.has_news = !self.text.is_empty();
-        let source = Source::starting_at("<stdin>", text, self.place);
-        self.place = source.position(length as u32);
+        let source = match self.place {
+            (1, 1) => Source::read("<stdin>", text),
+            place => Source::starting_at("<stdin>", text, place),
+        };
+        self.place = source.position(source.text().len() as u32);
         source
     }
 }

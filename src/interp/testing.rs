@@ -94,7 +94,7 @@ impl Surroundings for Session {
         self.interpreter.binding(name).map(|(_, function)| function.clone())
     }
 
-    fn declared(&self, _: Name) -> Option<&Extern> {
+    fn declared(&self, _: Name) -> Option<&sema::Extern> {
         None
     }
 

@@ -319,7 +319,10 @@ impl Bindings {
         if is_in_use && is_current {
             self.note_inlined(&mut table, &inlined);
         }
-        let Some(binding) = table.bindings.get_mut(&function.name) else { return };
+        let Some(binding) = table.bindings.get_mut(&function.name) else {
+            drop(table);
+            return self.tell();
+        };
         let is_bound = Arc::ptr_eq(&binding.definition, definition);
         if is_bound && body.is_some() && !is_current {
             // It was made from what something meant before.
@@ -357,7 +360,7 @@ impl Bindings {
         for function in inlined {
             let Some(binding) = table.bindings.get_mut(&function.name) else { continue };
             let (next, _) = transition(binding.state, Event::Inlined);
-            self.tell(function.name, Event::Inlined, (binding.state, next), None);
+            self.note(function.name, Event::Inlined, (binding.state, next), None);
             binding.state = next;
         }
     }
@@ -386,6 +389,7 @@ impl Bindings {
         drop(table);
         // Giving up code takes locks of its own.
         drop(replaced);
+        self.tell();
     }
 
     /// Whose code depends on what `name` means; they no longer count as such.

@@ -81,14 +81,6 @@ impl Definition {
         }
     }
 
-    /// Whether its code holds a copy of another function's body.
-    pub(super) fn inlines(&self, other: &Arc<Function>) -> bool {
-        match &*self.progress() {
-            Progress::Linked(code) => code.inlined().iter().any(|function| Arc::ptr_eq(function, other)),
-            Progress::Idle | Progress::Busy(_) | Progress::Failed(_) => false,
-        }
-    }
-
     /// The code, as bindings see it, if it is there.
     pub(super) fn present(&self) -> Option<Made> {
         match &*self.progress() {

@@ -39,6 +39,13 @@ pub(super) fn list(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
     let all = session.context.definitions();
     let mut variables = session.context.variable_names();
     variables.retain(|name| name != ANS);
+    let declared = session.context.undefined_declarations();
+    for head in &declared {
+        session.screen.line(&format!("{head}  declared, not yet defined"));
+    }
+    if all.is_empty() && variables.is_empty() && !declared.is_empty() {
+        return Ok(());
+    }
     if all.is_empty() && variables.is_empty() {
         session.screen.line("nothing is defined");
         return Ok(());

@@ -93,7 +93,8 @@ pub fn meaning(declared: &Extern, environment: &dyn Environment) -> Result<Decla
 pub fn misfit(function: &Function, environment: &dyn Environment) -> Option<Diagnostic> {
     let (name, arity) = (function.name, function.arity());
     let declared = environment.declared(name).filter(|declared| declared.arity() != arity)?;
-    if environment.function(name).is_some() || environment.hosts().foreign(name).is_some() {
+    let hosts = environment.hosts();
+    if environment.function(name).is_some() || hosts.foreign(name).is_some() || hosts.get(name).is_some() {
         return None;
     }
     let (text, takes) = (environment.names().text(name), arguments(declared.arity() as usize));

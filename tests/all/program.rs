@@ -21,6 +21,8 @@ pub enum Item {
     Variables(Vec<(String, Expr)>),
     /// A function, or by its head an operator.
     Define { head: String, body: Expr },
+    /// A function that is defined, or will be.
+    Declare { head: String },
     /// A top-level expression.
     Evaluate(Expr),
 }
@@ -44,11 +46,14 @@ const FUNCTIONS: usize = 5;
 const BINARY: [&str; 14] = ["+", "-", "*", "/", "%", "^", "<", ">", "<=", ">=", "==", "!=", "&&", "||"];
 /// Operators that programs define: the head, and how often they may be used
 /// before the head is read (never).
-const OPERATORS: [(&str, &str, usize); 4] = [
+const OPERATORS: [(&str, &str, usize); 6] = [
     ("binary @ 35 (a b)", "@", 2),
     ("binary | 5 (a b)", "|", 2),
     ("unary ~ (a)", "~", 1),
     ("binary $ 60 (a b)", "$", 2),
+    ("binary ? 100 (a b)", "?", 2),
+    // Goes on assigning; `==` is used in its place.
+    ("binary = 9 (a b)", "==", 2),
 ];
 const HOST: [(&str, usize); 16] = [
     ("sin", 1),
@@ -92,6 +97,7 @@ pub fn program(choices: &mut dyn Choices) -> Program {
     let mut maker = Maker {
         choices,
         arities: [None; FUNCTIONS],
+        declared: [None; FUNCTIONS],
         operators: Vec::new(),
         locals: Vec::new(),
         names: 0,
@@ -112,6 +118,8 @@ struct Maker<'a> {
     choices: &'a mut dyn Choices,
     /// How many arguments each function takes that is defined.
     arities: [Option<usize>; FUNCTIONS],
+    /// How many arguments each function takes that has been declared.
+    declared: [Option<usize>; FUNCTIONS],
     operators: Vec<usize>,
     /// Locals in scope, and whether they may be assigned.
     locals: Vec<(String, bool)>,
@@ -124,11 +132,24 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn item(&mut self) -> Item {
-        match self.choices.below(8) {
+        match self.choices.below(9) {
             0..=3 => self.function(),
             4 => self.operator(),
+            8 => self.declaration(),
             _ => self.evaluate(),
         }
+    }
+
+    /// Declares a function with the number of arguments that it has or will have.
+    fn declaration(&mut self) -> Item {
+        let number = self.choices.below(FUNCTIONS);
+        let arity = match self.arities[number].or(self.declared[number]) {
+            Some(arity) => arity,
+            None => self.choices.below(4),
+        };
+        self.declared[number] = Some(arity);
+        let parameters: Vec<String> = (0..arity).map(|index| format!("q{index}")).collect();
+        Item::Declare { head: format!("f{number}({})", parameters.join(" ")) }
     }
 
     fn evaluate(&mut self) -> Item {
@@ -140,7 +161,7 @@ impl Maker<'_> {
     /// arguments stays, or callers would not fit any more.
     fn function(&mut self) -> Item {
         let number = self.choices.below(FUNCTIONS);
-        let arity = match self.arities[number] {
+        let arity = match self.arities[number].or(self.declared[number]) {
             Some(arity) => arity,
             None => self.choices.below(4),
         };
@@ -323,6 +344,7 @@ impl Item {
         match self {
             Self::Variables(bindings) => format!("var {};", joined(bindings)),
             Self::Define { head, body } => format!("def {head} {};", body.text()),
+            Self::Declare { head } => format!("extern {head};"),
             Self::Evaluate(body) => format!("{};", body.text()),
         }
     }

@@ -98,6 +98,7 @@ impl Item {
         match self {
             Self::Variables(bindings) => bindings.iter().map(|(_, value)| value).collect(),
             Self::Define { body, .. } | Self::Evaluate(body) => vec![body],
+            Self::Declare { .. } => Vec::new(),
         }
     }
 }
@@ -107,6 +108,7 @@ impl Program {
         match &mut self.0[item] {
             Item::Variables(bindings) => bindings.iter_mut().find_map(|(_, value)| value.at(&mut place)),
             Item::Define { body, .. } | Item::Evaluate(body) => body.at(&mut place),
+            Item::Declare { .. } => None,
         }
     }
 }
