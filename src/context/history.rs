@@ -83,7 +83,13 @@ pub struct Change {
 impl Change {
     /// That a function's name is bound to nothing.
     pub(crate) fn dropped(name: &str) -> Self {
-        Self { name: name.to_owned(), is_variable: false, is_defined: false, warnings: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            is_variable: false,
+            is_declaration: false,
+            is_defined: false,
+            warnings: Vec::new(),
+        }
     }
 }
 

@@ -171,7 +171,7 @@ impl Environment for Quiet<'_> {
         Environment::function(self.context, name)
     }
 
-    fn declared(&self, name: Name) -> Option<u32> {
+    fn declared(&self, name: Name) -> Option<&sema::Extern> {
         Environment::declared(self.context, name)
     }
 

@@ -4,7 +4,7 @@
 //! commands have theirs (`command`); completion reads all of them.
 
 use crate::host::library::LIBRARY;
-use crate::syntax::operator::{BinaryOp, UNARY_PRECEDENCE};
+use crate::syntax::operator::BinaryOp;
 
 /// What an entry is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,16 +104,15 @@ impl Entry {
         }
     }
 
-    /// How tightly an operator binds.
+    /// How tightly an operator between operands binds.
     pub(super) fn precedence(&self) -> Option<u8> {
         match self.kind {
-            Kind::Unary => Some(UNARY_PRECEDENCE),
             Kind::Binary => {
                 let known = BinaryOp::ALL.into_iter().find(|op| op.text() == self.name);
                 // `=` is no operation.
                 Some(known.map_or(2, BinaryOp::precedence))
             }
-            Kind::Keyword => None,
+            Kind::Unary | Kind::Keyword => None,
         }
     }
 
@@ -124,12 +123,11 @@ impl Entry {
             text += &format!("\n    {detail}");
         }
         if let Some(precedence) = self.precedence() {
-            let grouping = match (self.kind, self.name) {
-                (Kind::Binary, "^" | "=") => ", groups to the right",
-                (Kind::Binary, _) => ", groups to the left",
-                (Kind::Unary | Kind::Keyword, _) => "",
-            };
-            text += &format!("\nprecedence {precedence}{grouping}");
+            let side = if matches!(self.name, "^" | "=") { "right" } else { "left" };
+            text += &format!("\nprecedence {precedence}, groups to the {side}");
+        }
+        if self.kind == Kind::Unary {
+            text += "\nbinds tighter than every operator between operands but the built-in `^`";
         }
         text
     }
@@ -157,7 +155,9 @@ fn functions() -> String {
 fn operators() -> String {
     let mut text = String::from("Operators, tightest first, with their precedence\n");
     for entry in ENTRIES {
-        if let Some(precedence) = entry.precedence() {
+        if entry.kind != Kind::Keyword {
+            let precedence = entry.precedence().map(|precedence| precedence.to_string());
+            let precedence = precedence.unwrap_or_default();
             text += &format!("{precedence:>4}  {:6}  {}\n", entry.form, entry.summary);
         }
     }
