@@ -37,7 +37,11 @@ impl Time {
     /// The time of an instant.
     pub fn of(instant: Instant) -> Self {
         static KNOWN: OnceLock<(Instant, Time)> = OnceLock::new();
-        let (known, time) = *KNOWN.get_or_init(|| (Instant::now(), Self::now()));
+        // An instant that has come must not be a time that has not.
+        let (known, time) = *KNOWN.get_or_init(|| {
+            let before = Self::now();
+            (Instant::now(), before)
+        });
         match instant.checked_duration_since(known) {
             Some(later) => time.after(later),
             None => Self(time.0.saturating_sub(nanoseconds(known - instant))),
