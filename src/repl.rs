@@ -71,7 +71,7 @@ pub(crate) struct ReplArguments {
     /// Do not show values of expressions while they are typed
     #[arg(long)]
     no_preview: bool,
-    /// Edit with the keys of vi; also by KAL_EDIT_MODE=vi
+    /// Edit with the keys of vi; also with `KAL_EDIT_MODE=vi`
     #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]
     vi: bool,
 }

@@ -128,9 +128,9 @@ enum Input {
 
 fn input(arguments: &EmitArguments, engine: &Engine) -> Result<Input, String> {
     let file = arguments.file.as_deref();
-    let path = match file.filter(|file| arguments.stage == Stage::Tape && file.as_os_str() != "-") {
-        Some(path) => path,
-        None => return sources(&arguments.given, file).map(Input::Texts),
+    let stored = file.filter(|file| arguments.stage == Stage::Tape && file.as_os_str() != "-");
+    let Some(path) = stored else {
+        return sources(&arguments.given, file).map(Input::Texts);
     };
     let bytes = load(path)?;
     if !Program::is_stored(&bytes) {

@@ -278,7 +278,7 @@ fn reach(label: &Label, labels: &[&Label]) -> usize {
             + LEAD
             + visible_text(&other.message).width()
     };
-    labels.iter().filter(is_near).map(|other| end(other)).max().unwrap_or(0)
+    labels.iter().filter(is_near).map(end).max().unwrap_or(0)
 }
 
 /// Where a label begins; the end of its source if it begins behind that.

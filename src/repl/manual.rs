@@ -133,8 +133,11 @@ impl Entry {
     }
 }
 
-/// Topics that are no names, and what there is to read about them.
-pub(super) const TOPICS: &[(&str, fn() -> String)] =
+/// A topic that is no name, and what writes its page.
+type Topic = (&'static str, fn() -> String);
+
+/// The topics that are no names.
+pub(super) const TOPICS: &[Topic] =
     &[("functions", functions), ("operators", operators), ("keywords", keywords)];
 
 /// The library, one line for each function.
