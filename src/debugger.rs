@@ -20,7 +20,7 @@ mod waiting;
 
 use crate::diagnostic::suggest::Budget;
 use crate::error::Teller;
-use crate::failure::{Failure, Stopped};
+use crate::failure::{Calls, Failure, Stopped};
 use crate::host::HostFunctions;
 use crate::interp::inspect::{self, Frame, Go, Inspector, Reason, Stop};
 use crate::name::{Name, Names};
@@ -426,8 +426,9 @@ impl Inner {
             self.console.say(&format!("stopped: {message}"));
         }
         if !trace.is_empty() && stop.frames.iter().any(|frame| frame.offset.is_some()) {
-            let calls = trace.inner.iter().map(|calls| self.signature(&calls.function));
-            let calls = calls.chain((trace.omitted > 0).then(|| "…".to_owned()));
+            let (inner, omitted, _) = trace.shown();
+            let calls = inner.iter().flat_map(Calls::functions).map(|function| self.signature(function));
+            let calls = calls.chain((omitted > 0).then(|| "…".to_owned()));
             self.console.say(&format!("in compiled code: {}", calls.collect::<Vec<_>>().join(", ")));
         }
         self.show(stop, 0);

@@ -3,7 +3,7 @@
 use crate::bytes::Damage;
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Code, Diagnostic, Label};
-use crate::failure::{Calls, Failure, Stopped, Trace};
+use crate::failure::{Calls, Failure, Stopped};
 use crate::host::{HostFunctions, Intrinsic};
 use crate::name::{Name, Names};
 use crate::sema::checked::{EXPRESSION, Function};
@@ -99,14 +99,14 @@ impl Teller<'_> {
     /// The diagnostic for a run that was left.
     pub(crate) fn tell_stopped(&self, stopped: &Stopped) -> Diagnostic {
         let mut diagnostic = self.tell(&stopped.failure);
-        let Trace { inner, omitted, outer } = &stopped.trace;
-        if let (true, Some(innermost)) = (diagnostic.labels.is_empty(), inner.first()) {
-            let function = &innermost.function;
+        let (inner, omitted, outer) = stopped.trace.shown();
+        let innermost = inner.first().and_then(|calls| calls.functions().first());
+        if let (true, Some(function)) = (diagnostic.labels.is_empty(), innermost) {
             diagnostic = diagnostic.with_label(&function.source, function.name_span, self.running(function));
         }
         // One call alone is the place that is shown anyway.
         if inner.len() + outer.len() > 1 || inner.first().is_some_and(|calls| calls.count > 1) {
-            let omitted = (*omitted > 0).then(|| format!("… {} more", grouped(*omitted)));
+            let omitted = (omitted > 0).then(|| format!("… {} more", grouped(omitted)));
             let inner = inner.iter().map(|calls| self.describe_calls(calls));
             diagnostic.trace =
                 inner.chain(omitted).chain(outer.iter().map(|calls| self.describe_calls(calls))).collect();
@@ -121,10 +121,16 @@ impl Teller<'_> {
         }
     }
 
-    /// `fib(n) × 48,211`
+    /// `fib(n) × 48,211`, `even(n) ↔ odd(n) × 24,105`
     fn describe_calls(&self, calls: &Calls) -> String {
-        let function = &calls.function;
-        let signature = match self.names.text(function.name) {
+        let signatures: Vec<String> =
+            calls.functions().iter().map(|function| self.describe_call(function)).collect();
+        let signatures = signatures.join(" ↔ ");
+        if calls.count == 1 { signatures } else { format!("{signatures} × {}", grouped(calls.count)) }
+    }
+
+    fn describe_call(&self, function: &Function) -> String {
+        match self.names.text(function.name) {
             EXPRESSION => "this expression".into(),
             name => {
                 let parameters: Vec<&str> = function
@@ -136,8 +142,7 @@ impl Teller<'_> {
                 let more = if function.parameters.len() > SHOWN_PARAMETERS { " …" } else { "" };
                 format!("{name}({}{more})", parameters.join(" "))
             }
-        };
-        if calls.count == 1 { signature } else { format!("{signature} × {}", grouped(calls.count)) }
+        }
     }
 
     /// The diagnostic for a failure.

@@ -3,7 +3,6 @@
 use crate::name::Name;
 use crate::sema::checked::Function;
 use crate::stop::Request;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// What became of a definition.
@@ -34,51 +33,141 @@ impl From<Failure> for Stopped {
 /// The calls in progress when a run was left, innermost first, repeats folded.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// The innermost calls.
-    pub inner: Vec<Calls>,
+    /// The groups at both ends, and what may still be folded.
+    groups: Vec<Calls>,
+    /// How many functions of the last group have been called once more.
+    begun: usize,
     /// How many calls between the innermost and the outermost are left out.
-    pub omitted: u64,
-    /// The outermost calls.
-    pub outer: VecDeque<Calls>,
+    omitted: u64,
 }
 
-/// Calls of one function by itself.
+/// Calls of one function by itself, or of a few in turn.
 #[derive(Clone, Debug)]
 pub struct Calls {
-    /// The function.
-    pub function: Arc<Function>,
-    /// How many calls of it follow one another.
+    /// The functions, innermost first.
+    functions: Functions,
+    /// How often all of them follow one another.
     pub count: u64,
+}
+
+/// The functions of a group; most are single, and millions may be added.
+#[derive(Clone, Debug)]
+enum Functions {
+    One(Arc<Function>),
+    Several(Vec<Arc<Function>>),
 }
 
 /// How many groups of calls a trace shows from either end.
 const SHOWN: usize = 8;
 
+/// Calls of at most so many functions in turn are folded.
+const LONGEST: usize = 4;
+
 impl Trace {
     /// Whether there are no calls in it.
     pub(crate) fn is_empty(&self) -> bool {
-        self.inner.is_empty()
+        self.groups.is_empty()
     }
 
     /// Adds the next call outwards.
     pub(crate) fn push(&mut self, function: &Arc<Function>) {
-        if let Some(last) = self.outer.back_mut().or_else(|| self.inner.last_mut())
-            && Arc::ptr_eq(&last.function, function)
-        {
-            last.count += 1;
-            return;
+        if let Some(last) = self.groups.last_mut() {
+            if Arc::ptr_eq(&last.functions()[self.begun], function) {
+                self.begun += 1;
+                if self.begun == last.functions().len() {
+                    (last.count, self.begun) = (last.count + 1, 0);
+                }
+                return;
+            }
+            self.separate();
         }
-        let calls = Calls { function: function.clone(), count: 1 };
-        if self.inner.len() < SHOWN {
-            self.inner.push(calls);
-            return;
+        self.add(function.clone());
+    }
+
+    /// The innermost groups, how many calls are left out, the outermost groups.
+    pub(crate) fn shown(&self) -> (Vec<Calls>, u64, Vec<Calls>) {
+        let mut all = self.clone();
+        all.separate();
+        let mut outer = all.groups.split_off(all.groups.len().min(SHOWN));
+        let between = outer.len().saturating_sub(SHOWN);
+        let omitted: u64 = outer.drain(..between).map(|calls| calls.total()).sum();
+        (all.groups, all.omitted + omitted, outer)
+    }
+
+    /// Takes what the last group has begun again as calls of their own.
+    fn separate(&mut self) {
+        let begun = std::mem::take(&mut self.begun);
+        let last = self.groups.last().filter(|_| begun > 0);
+        let calls = last.map_or_else(Vec::new, |last| last.functions()[..begun].to_vec());
+        calls.into_iter().for_each(|function| self.add(function));
+    }
+
+    fn add(&mut self, function: Arc<Function>) {
+        self.groups.push(Calls { functions: Functions::One(function), count: 1 });
+        self.fold();
+        if self.groups.len() > 2 * (SHOWN + LONGEST) {
+            self.omitted += self.groups.remove(SHOWN).total();
         }
-        self.outer.push_back(calls);
-        if self.outer.len() > SHOWN
-            && let Some(left_out) = self.outer.pop_front()
-        {
-            self.omitted += left_out.count;
+    }
+
+    /// Makes one group of the last calls if they repeat those before.
+    fn fold(&mut self) {
+        for length in 1..=LONGEST {
+            let Some(start) = self.groups.len().checked_sub(length) else { return };
+            let (before, last) = self.groups.split_at(start);
+            if !last.iter().all(Calls::is_single) {
+                return;
+            }
+            if before.last().is_some_and(|group| group.count > 1 && group.is_sequence(last)) {
+                self.groups.truncate(start);
+                self.groups[start - 1].count += 1;
+                return;
+            }
+            let earlier = start.checked_sub(length).map(|first| (first, &before[first..]));
+            let is_same = |(one, other): (&Calls, &Calls)| {
+                one.is_single() && other.is_sequence(std::slice::from_ref(one))
+            };
+            if let Some((first, earlier)) = earlier
+                && earlier.iter().zip(last).all(is_same)
+            {
+                let functions = last.iter().flat_map(Calls::functions).cloned();
+                let functions = match length {
+                    1 => last[0].functions.clone(),
+                    _ => Functions::Several(functions.collect()),
+                };
+                self.groups.truncate(first);
+                self.groups.push(Calls { functions, count: 2 });
+                return;
+            }
         }
+    }
+}
+
+impl Calls {
+    /// The functions that call each other in turn, innermost first.
+    pub(crate) fn functions(&self) -> &[Arc<Function>] {
+        match &self.functions {
+            Functions::One(function) => std::slice::from_ref(function),
+            Functions::Several(functions) => functions,
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.count * self.functions().len() as u64
+    }
+
+    fn is_single(&self) -> bool {
+        self.count == 1 && matches!(self.functions, Functions::One(_))
+    }
+
+    /// Whether it is calls of the same functions as these, one after another.
+    fn is_sequence(&self, calls: &[Self]) -> bool {
+        let functions = self.functions();
+        functions.len() == calls.len()
+            && functions
+                .iter()
+                .zip(calls)
+                .all(|(function, calls)| Arc::ptr_eq(function, &calls.functions()[0]))
     }
 }
 
@@ -206,17 +295,39 @@ mod tests {
     #[test]
     fn a_trace_folds_repeats_and_keeps_both_ends() {
         let names = Names::new();
-        let (f, g) = (function("f", &names), function("g", &names));
+        let (f, g, h) = (function("f", &names), function("g", &names), function("h", &names));
+        let told = |trace: &Trace| {
+            let (inner, omitted, outer) = trace.shown();
+            let text = |calls: &Calls| {
+                let functions: Vec<&str> =
+                    calls.functions().iter().map(|function| names.text(function.name)).collect();
+                format!("{}*{}", functions.join(">"), calls.count)
+            };
+            (inner.iter().map(text).collect::<Vec<_>>().join(" "), omitted, outer.len())
+        };
         let mut trace = Trace::default();
         (0..1000).for_each(|_| trace.push(&f));
-        assert_eq!((trace.inner.len(), trace.inner[0].count, trace.omitted), (1, 1000, 0));
+        assert_eq!(told(&trace), ("f*1000".into(), 0, 0));
         for _ in 0..100 {
             trace.push(&g);
             trace.push(&f);
         }
-        let count = |calls: &Calls| calls.count;
-        let shown: u64 = trace.inner.iter().map(count).chain(trace.outer.iter().map(count)).sum();
-        assert_eq!(shown + trace.omitted, 1200);
-        assert_eq!((trace.inner.len(), trace.outer.len()), (SHOWN, SHOWN));
+        trace.push(&h);
+        assert_eq!(told(&trace), ("f*1000 g>f*100 h*1".into(), 0, 0));
+        let mut trace = Trace::default();
+        for _ in 0..10 {
+            [&f, &g, &h].into_iter().for_each(|function| trace.push(function));
+        }
+        trace.push(&f);
+        trace.push(&h);
+        assert_eq!(told(&trace), ("f>g>h*10 f*1 h*1".into(), 0, 0));
+        // What does not repeat keeps both ends.
+        let mut trace = Trace::default();
+        for bits in 0..1000_u32 {
+            trace.push(if bits.count_ones() % 2 == 0 { &f } else { &g });
+        }
+        let (inner, omitted, outer) = trace.shown();
+        let shown: u64 = inner.iter().chain(&outer).map(Calls::total).sum();
+        assert_eq!((inner.len(), outer.len(), shown + omitted), (SHOWN, SHOWN, 1000));
     }
 }

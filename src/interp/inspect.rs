@@ -8,7 +8,7 @@
 
 use super::execute::{Pause, State};
 use super::{Interpreter, Natives};
-use crate::failure::{Defined, Failure, Stopped};
+use crate::failure::{Calls, Defined, Failure, Stopped};
 use crate::host::{HostFunctions, Output};
 use crate::name::Name;
 use crate::sema::checked::Function;
@@ -516,8 +516,9 @@ impl Interpreter {
     pub fn show_code(&mut self, stopped: &Stopped, natives: &mut dyn Natives, output: &mut dyn Output) {
         let Some(mut inspector) = self.inspector.take().filter(|_| !self.has_shown) else { return };
         self.has_shown = true;
-        let calls = stopped.trace.inner.iter();
-        let frames = calls.map(|calls| Frame::of_code(calls.function.clone())).collect();
+        let (inner, ..) = stopped.trace.shown();
+        let functions = inner.iter().flat_map(Calls::functions);
+        let frames = functions.cloned().map(Frame::of_code).collect();
         let state = State { at: 0, base: self.top, accumulator: 0.0 };
         let reason = Reason::Failure;
         let mut stop = Stop { interpreter: self, state, natives, output, frames, reason, own: 0 };

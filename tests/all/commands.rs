@@ -407,3 +407,11 @@ fn operators_are_listed_by_their_names() {
         "error: a.kal defines no function `:`; operators are `unary:` and `binary:`\n"
     );
 }
+
+#[test]
+fn calls_of_several_functions_in_turn_are_folded() {
+    let text = "def p(n) q(n + 1) + 1; def q(n) r(n + 1) + 1; def r(n) p(n + 1) + 1; p(1)";
+    let ran = feed(kal().args(["--interpret", "-e", text]), b"");
+    let calls: Vec<&str> = ran.err().lines().skip_while(|line| !line.contains("Calls:")).collect();
+    assert!(calls.len() < 6 && calls.iter().any(|line| line.contains("(n) ↔ ")), "{}", ran.err());
+}
