@@ -24,6 +24,10 @@ pub enum Mode {
     Tiered,
 }
 
+/// How many arguments a host function may take: the time to compile a call of it
+/// grows with their square.
+const MOST_ARGUMENTS: u32 = 10_000;
+
 /// How an engine is set up: mode, optimisation, limits, host functions.
 ///
 /// ```
@@ -152,7 +156,12 @@ impl Config {
     /// the program has used up its own; a tape calls it on the stack of the
     /// thread that runs it. It may run programs, in other contexts, which may
     /// call host functions in turn: a run inside more than 32 of them fails, as
-    /// one that has used up its stack.
+    /// one that has used up its stack. On tapes, each takes some 6.4 KB of the
+    /// thread's stack and what its closure needs: 32 of them fit into 256 KiB if
+    /// they need little, and on a smaller stack the process ends.
+    ///
+    /// [`Engine::with_config`](crate::Engine::with_config) refuses more than
+    /// 10,000 arguments.
     #[must_use]
     pub fn host_function(
         mut self,
@@ -207,6 +216,10 @@ impl Config {
         for (name, arity, closure) in &self.hosts {
             if !crate::syntax::is_identifier(name) {
                 return Err(Error::Setup(format!("a host function cannot be called `{name}`")));
+            }
+            if *arity > MOST_ARGUMENTS {
+                let message = format!("the host function `{name}` takes more than 10,000 arguments");
+                return Err(Error::Setup(message));
             }
             table.insert(names.intern(name), *arity, Callable::Closure(closure.clone()));
         }

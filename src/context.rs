@@ -98,6 +98,9 @@ enum Known {
     Replace,
 }
 
+/// So many callers that no longer fit a function get a warning each.
+const SHOWN_CALLERS: usize = 10;
+
 /// What became of one item of a program.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -255,6 +258,10 @@ impl Context {
                 let outcome = self.begin_item(limit.as_ref()).and(item);
                 let outcome = outcome.and_then(|item| self.item(item, known));
                 each(self, outcome)?;
+                // The names that have been read are of the engine of this source.
+                if !self.engine.is(&engine) {
+                    return each(self, Err(Error::OtherEngine));
+                }
             }
         }
         ControlFlow::Continue(())
@@ -287,6 +294,9 @@ impl Context {
             let begun = self.begin_item(limit.as_ref()).and_then(|()| self.fits(&part.item));
             let outcome = begun.and_then(|()| self.item(part.item, Known::Replace));
             each(self, outcome)?;
+            if !program.engine.is(&self.engine) {
+                return each(self, Err(Error::OtherEngine));
+            }
         }
         ControlFlow::Continue(())
     }
@@ -445,6 +455,7 @@ impl Context {
             let diagnostic = Diagnostic::error(Code::TooMany, &function.source, function.name_span, message);
             return Err(Error::Invalid(vec![diagnostic.with_note("one definition too many")]));
         }
+        self.machine.admit(&self.engine, function)?;
         let before = self.binding_of(function.name);
         let reading = Reading { operators: self.operators.clone(), fixity };
         if let Some(debugger) = &self.debugger {
@@ -468,7 +479,12 @@ impl Context {
 
     /// What no longer fits a function.
     fn warnings(&self, stale: &[Arc<checked::Function>], callee: &Arc<checked::Function>) -> Vec<Diagnostic> {
-        self.teller(|teller| stale.iter().filter_map(|caller| teller.stale_caller(caller, callee)).collect())
+        self.teller(|teller| {
+            let shown = stale.iter().take(SHOWN_CALLERS);
+            let warnings = shown.filter_map(|caller| teller.stale_caller(caller, callee));
+            let more = stale.len().checked_sub(SHOWN_CALLERS).filter(|more| *more > 0);
+            warnings.chain(more.map(|more| teller.more_stale_callers(more, callee))).collect()
+        })
     }
 
     fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
@@ -476,6 +492,7 @@ impl Context {
             debugger.begin(self.scope());
         }
         self.submit();
+        self.machine.admit(&self.engine, expression)?;
         let result = self.machine.run(expression, &mut *self.output);
         self.adopt();
         result.map_err(|stopped| {

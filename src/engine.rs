@@ -198,6 +198,7 @@ impl Engine {
             stack: shared.config.worker_stack,
             perf_map: shared.config.perf_map,
             debug_objects: shared.config.debug_objects,
+            most_operations: shared.config.limits.max_compiled_operations.min(codegen::LARGEST),
         };
         let Shared { names, hosts, variables, room, .. } = shared;
         Jit::new(names.clone(), hosts.clone(), variables.clone(), room.clone(), options)

@@ -192,6 +192,18 @@ impl Teller<'_> {
         Some(self.stale(callee, call.arity, Some(caller)).as_warning())
     }
 
+    /// The warning for more callers than are named.
+    pub(crate) fn more_stale_callers(&self, more: usize, callee: &Arc<Function>) -> Diagnostic {
+        let text = self.names.text(callee.name);
+        let callers =
+            if more == 1 { "1 more definition calls" } else { &format!("{more} more definitions call") };
+        let takes = arguments(callee.arity() as usize);
+        let message = format!("{callers} `{text}` with another number of arguments");
+        Diagnostic::error(Code::StaleCall, &callee.source, callee.name_span, message)
+            .with_note(format!("takes {takes}"))
+            .as_warning()
+    }
+
     fn undefined(&self, callee: Name, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
         let text = self.names.text(callee);
         if let Some(declared) = self.externs.get(&callee) {

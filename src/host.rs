@@ -14,6 +14,7 @@ pub(crate) mod nesting;
 use crate::name::{Name, Names};
 pub use foreign::Foreign;
 use rustc_hash::FxHashMap;
+use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -24,6 +25,16 @@ pub struct Call<'a> {
     pub arguments: &'a [f64],
     /// Where the program's output goes.
     pub output: &'a mut dyn Output,
+    is_stopped: &'a dyn Fn() -> bool,
+}
+
+impl Call<'_> {
+    /// Whether the run that makes this call was asked to stop meanwhile, by an
+    /// interrupt or a deadline. It ends when the function returns, whatever that
+    /// returns; one that may take long asks now and then.
+    pub fn is_stopped(&self) -> bool {
+        (self.is_stopped)()
+    }
 }
 
 /// Where a program's output goes: printed values and single bytes, in order.
@@ -230,12 +241,18 @@ impl HostFunctions {
     ///
     /// # Errors
     /// What a closure says; also if there is no such function.
-    pub fn call(&self, name: Name, arguments: &[f64], output: &mut dyn Output) -> Result<f64, HostError> {
+    pub fn call(
+        &self,
+        name: Name,
+        arguments: &[f64],
+        output: &mut dyn Output,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<f64, HostError> {
         match (self.get(name).map(|host| &host.callable), arguments) {
             (Some(Callable::Native(Native::One(function))), &[x]) => Ok(function(x)),
             (Some(Callable::Native(Native::Two(function))), &[x, y]) => Ok(function(x, y)),
             (Some(Callable::Native(Native::Three(function))), &[x, y, z]) => Ok(function(x, y, z)),
-            _ => self.call_closure(name, arguments, output),
+            _ => self.call_closure(name, arguments, output, is_stopped),
         }
     }
 
@@ -248,15 +265,16 @@ impl HostFunctions {
         name: Name,
         arguments: &[f64],
         output: &mut dyn Output,
+        is_stopped: &dyn Fn() -> bool,
     ) -> Result<f64, HostError> {
         let Some(Callable::Closure(closure)) = self.get(name).map(|host| &host.callable) else {
             return Err(HostError("it is no closure".into()));
         };
-        let mut call = Call { arguments, output };
+        let mut call = Call { arguments, output, is_stopped };
         // A panic must not cross frames of compiled code.
         match nesting::inside(|| catch_unwind(AssertUnwindSafe(|| closure(&mut call)))) {
             Ok(result) => result,
-            Err(panic) => Err(HostError(format!("it panicked: {}", message(&*panic)))),
+            Err(panic) => Err(HostError(format!("it panicked: {}", message(panic)))),
         }
     }
 
@@ -266,9 +284,20 @@ impl HostFunctions {
     }
 }
 
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
+/// What a panic says.
+fn message(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into())
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    discard(panic);
+    text.unwrap_or_else(|| "without a message".into())
+}
+
+/// Drops what a panic of the host has left, which may panic in turn: what that
+/// leaves is kept for ever.
+pub(crate) fn discard(panic: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(another);
+    }
 }
 
 fn printd(call: &mut Call<'_>) -> Result<f64, HostError> {

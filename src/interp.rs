@@ -20,6 +20,7 @@ mod execute;
 mod gaps;
 mod heat;
 pub mod inspect;
+mod kept;
 mod links;
 mod native;
 mod nonfinite;
@@ -36,17 +37,19 @@ use crate::name::{Name, Names};
 use crate::room::Room;
 use crate::sema::Calls;
 use crate::sema::checked::{EXPRESSION, Function};
+use crate::stop::Request;
 use crate::tape::op::Op;
 use crate::tape::{self, Callee, Counts, Environment, Tape};
 use code::{Code, Entry, LEAVE};
 use execute::{Pause, Program, State, execute, link, unlink};
 use inspect::{CallSite, Inspector, Outer, Reason, Walk};
+use kept::Kept;
 use links::Links;
 pub use native::{Natives, NoNatives, Progress, Spot};
 use remains::Remains;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 #[cfg(fuzzing)]
@@ -113,10 +116,6 @@ struct Binding {
     /// Where it has been linked.
     code: Option<u32>,
 }
-
-/// Where functions have been linked that are not bound to a name, by their
-/// address, which the weak reference keeps from being used again.
-type Kept = FxHashMap<usize, (Weak<Function>, Entry)>;
 
 /// What an interpreter is made with.
 #[derive(Clone, Copy, Debug)]
@@ -201,8 +200,11 @@ impl Interpreter {
             }
             None => self.meaning_changed(name),
         }
-        let stale = self.stale_callers(function);
-        Defined { before: before.map(|binding| binding.function), stale }
+        let before = before.map(|binding| binding.function);
+        // What did not fit before has been told of then.
+        let is_same = before.as_ref().is_some_and(|before| before.arity() == function.arity());
+        let stale = if is_same { Vec::new() } else { self.stale_callers(function) };
+        Defined { before, stale }
     }
 
     /// Declares how many arguments a foreign function takes.
@@ -266,25 +268,6 @@ impl Interpreter {
         result
     }
 
-    /// Runs a function that no name is bound to, as one that will be run again.
-    ///
-    /// # Errors
-    /// Why it did not run to its end.
-    pub fn run_formula(
-        &mut self,
-        function: &Arc<Function>,
-        arguments: &[f64],
-        natives: &mut dyn Natives,
-        output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
-        let known = self.kept.get(&(Arc::as_ptr(function) as usize)).map(|(_, entry)| *entry);
-        let entry = match known {
-            Some(entry) => entry,
-            None => self.keep(function)?,
-        };
-        self.enter(entry, arguments, natives, output)
-    }
-
     /// Calls a function.
     ///
     /// # Errors
@@ -301,7 +284,9 @@ impl Interpreter {
             if let Some(request) = self.memory.take_request() {
                 return Err(Failure::from(request).into());
             }
-            let result = self.hosts.call(name, arguments, output);
+            let memory = &self.memory;
+            let is_stopped = || Request::first(memory.requests().load(Ordering::SeqCst)).is_some();
+            let result = self.hosts.call(name, arguments, output, &is_stopped);
             return Ok(result.map_err(|HostError(message)| Failure::Host { callee: name, message })?);
         }
         let number = self.links.callee(&mut self.code, callee)?;
@@ -387,18 +372,6 @@ impl Interpreter {
         Ok(Entry { code, link: tape.locals, frame: tape.frame })
     }
 
-    /// Links a function until nobody has it any more.
-    fn keep(&mut self, function: &Arc<Function>) -> Result<Entry, Failure> {
-        let gone: Vec<_> =
-            self.kept.iter().filter(|(_, (kept, _))| kept.strong_count() == 0).map(|(key, _)| *key).collect();
-        for (_, entry) in gone.iter().filter_map(|key| self.kept.remove(key)) {
-            self.code.remove(entry.code);
-        }
-        let entry = self.link(function, None)?;
-        self.kept.insert(Arc::as_ptr(function) as usize, (Arc::downgrade(function), entry));
-        Ok(entry)
-    }
-
     /// The function as it is to be read now: with calls of what the program
     /// defines itself, where it was read with an instruction.
     pub fn present(&self, function: &Arc<Function>) -> Arc<Function> {
@@ -477,13 +450,7 @@ impl Interpreter {
                 self.links.reset(*user);
             }
         }
-        self.kept.retain(|_, (function, entry)| {
-            let is_good = function.upgrade().is_some_and(|function| !uses(&function));
-            if !is_good {
-                self.code.remove(entry.code);
-            }
-            is_good
-        });
+        self.kept.retain(&mut self.code, |function| function.is_some_and(|function| !uses(function)));
     }
 
     /// The definitions that call `function` with a number of arguments it does
@@ -752,7 +719,13 @@ impl Interpreter {
             &self.stack[first..first + arity as usize]
         };
         let is_finite = arguments.iter().all(|argument| argument.is_finite());
-        let result = self.hosts.call_closure(name, arguments, output);
+        let memory = &self.memory;
+        let is_stopped = || Request::first(memory.requests().load(Ordering::SeqCst)).is_some();
+        let result = self.hosts.call_closure(name, arguments, output, &is_stopped);
+        // A request that came meanwhile is for this run, not for the next.
+        if let Some(request) = memory.take_request() {
+            return Err(request.into());
+        }
         state.accumulator = result.map_err(|HostError(message)| Failure::Host { callee: name, message })?;
         self.is_nonfinite = is_finite && !state.accumulator.is_finite();
         state.at += if from_accumulator { Op::HostA.length() } else { Op::Host.length() };

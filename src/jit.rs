@@ -99,6 +99,9 @@ pub struct Options {
     pub perf_map: bool,
     /// Whether debuggers are told of functions.
     pub debug_objects: bool,
+    /// How many operations a function may have, and all functions of an object
+    /// together that has more than one.
+    pub most_operations: usize,
 }
 
 /// A form in which compiled functions can be read.
@@ -195,6 +198,11 @@ impl Jit {
     /// Why perf is not told the names of functions, if it should be.
     pub fn perf_map_failure(&self) -> Option<&str> {
         self.session.perf_map_failure()
+    }
+
+    /// Whether a function has more operations than are compiled.
+    pub fn is_too_large(&self, function: &Function) -> bool {
+        function.nodes.len() > self.options.most_operations
     }
 
     /// Waits for the compile workers and ends them. Whoever owns the JIT does

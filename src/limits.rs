@@ -27,8 +27,14 @@ pub struct Limits {
     pub fuel: Option<u64>,
     /// How much stack programs may use, in bytes; at least 1 MiB. Functions of
     /// the host have 2 MiB beyond it. Memory is taken from the system only as
-    /// far as it is used.
+    /// far as it is used, so endless recursion takes all of this for a moment.
     pub stack: usize,
+    /// How many operations a function, or a top-level expression, may have to be
+    /// compiled: the nodes of its tree, as `x * 2 + f(x)` has six; 1,048,576 at
+    /// most. A larger one runs on its tape, in every mode. So this bounds the
+    /// memory and the time that the compiler takes for one thing asked of it:
+    /// many small functions are compiled together up to this size.
+    pub max_compiled_operations: usize,
     /// How many names of a context may be bound to definitions.
     pub max_definitions: usize,
     /// How many bytes linked code and tapes may take together, in all contexts
@@ -46,6 +52,7 @@ impl Default for Limits {
             deadline: None,
             fuel: None,
             stack: crate::runtime::DEFAULT_STACK,
+            max_compiled_operations: 50_000,
             max_definitions: usize::MAX,
             max_code_bytes: 1 << 30,
             max_source_bytes: crate::syntax::lexer::LONGEST_SOURCE,

@@ -100,14 +100,35 @@ impl Machine {
         }
     }
 
-    /// Lets runs stop, and asks `inspector` there how they go on.
-    pub(crate) fn attach(&mut self, engine: &Engine, inspector: Box<dyn Inspector>) -> Result<(), Error> {
+    /// Gets tapes beside the compiled code, where there is only that.
+    fn add_tapes(&mut self, engine: &Engine) -> Result<(), Error> {
         if let Self::Native(_) = self {
             let fresh = Self::Tape(Box::new(Tapes::new(engine)?));
             if let Self::Native(instance) = std::mem::replace(self, fresh) {
                 *self = Self::Tape(Box::new(Tapes::beside(engine, instance)));
             }
         }
+        Ok(())
+    }
+
+    /// Makes ready for a function: one that is too large to be compiled needs
+    /// tapes.
+    pub(crate) fn admit(&mut self, engine: &Engine, function: &Function) -> Result<(), Error> {
+        if is_too_large(engine, function) { self.add_tapes(engine) } else { Ok(()) }
+    }
+
+    /// Makes ready for a formula, which may come from another context.
+    #[inline]
+    pub(crate) fn admit_formula(&mut self, engine: &Engine, code: &Code) -> Result<(), Error> {
+        match code {
+            Code::Native(_) => Ok(()),
+            Code::Tape(_) => self.add_tapes(engine),
+        }
+    }
+
+    /// Lets runs stop, and asks `inspector` there how they go on.
+    pub(crate) fn attach(&mut self, engine: &Engine, inspector: Box<dyn Inspector>) -> Result<(), Error> {
+        self.add_tapes(engine)?;
         if let Self::Tape(tapes) = self {
             tapes.interpreter.set_inspector(Some(inspector));
         }
@@ -223,8 +244,10 @@ impl Machine {
         match self {
             Self::Native(instance) => instance.formula(function).map(Code::Native),
             Self::Tape(tapes) => match tapes.compiled_first() {
-                Some(instance) => instance.formula(function).map(Code::Native),
-                None => Ok(Code::Tape(tapes::Formula::new(function.clone()))),
+                Some(instance) if !tapes.is_too_large(function) => {
+                    instance.formula(function).map(Code::Native)
+                }
+                Some(_) | None => Ok(Code::Tape(tapes::Formula::new(function.clone()))),
             },
         }
     }
@@ -427,6 +450,11 @@ impl Machine {
 /// The place of a variable.
 fn variable(engine: &Engine, name: Name) -> Result<Variable, Failure> {
     engine.variables().number(name).map(Variable).ok_or(Failure::TooMany("variables"))
+}
+
+/// Whether a function has more operations than are compiled.
+fn is_too_large(engine: &Engine, function: &Function) -> bool {
+    function.nodes.len() > engine.config().limits.max_compiled_operations
 }
 
 fn milliseconds(nanoseconds: u64) -> f64 {

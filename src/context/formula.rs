@@ -47,6 +47,7 @@ impl Formula {
             return Err(Error::Arity { name: "the formula".into(), takes: self.arity, asked });
         }
         let _limit = context.limit()?;
+        context.machine.admit_formula(&self.engine, &self.code)?;
         let result = context.machine.run_formula(&self.code, arguments, &mut *context.output);
         result.map_err(|stopped| {
             context.suggestions.refill();
@@ -78,6 +79,7 @@ impl Context {
         let limit = self.limit()?;
         let function = self.read_formula(source, parameters);
         let function = self.begin_item(limit.as_ref()).and(function)?;
+        self.machine.admit(&self.engine, &function)?;
         let code = self.machine.formula(&function).map_err(|failure| self.failed(&failure))?;
         Ok(Formula { engine: self.engine.clone(), code, arity: function.arity() })
     }

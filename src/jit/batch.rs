@@ -98,7 +98,7 @@ fn make_claimed(
     parts: impl Iterator<Item = Part>,
 ) -> Result<(), Failure> {
     let mut result = Ok(());
-    for group in groups(parts) {
+    for group in groups(parts, jit.options.most_operations) {
         let is_expression = |part: &&Part| jit.names.text(part.0.function().name) == EXPRESSION;
         let expressions = group.iter().filter(is_expression).count();
         jit.counters.expressions.add(expressions as u64);
@@ -121,20 +121,25 @@ fn make_claimed(
     result
 }
 
-/// Puts together what can be in one object: what is made in the same way. A
-/// large function is alone.
-fn groups(parts: impl Iterator<Item = Part>) -> Vec<Vec<Part>> {
-    let mut groups: Vec<Vec<Part>> = Vec::new();
+/// Puts together what can be in one object: what is made in the same way, up to
+/// so many operations. A large function is alone.
+fn groups(parts: impl Iterator<Item = Part>, most_operations: usize) -> Vec<Vec<Part>> {
+    let mut groups: Vec<(usize, Vec<Part>)> = Vec::new();
     for part in parts {
+        let size = part.0.function().nodes.len();
         let is_alone = |part: &Part| is_large(part.0.function());
-        let fits = |group: &&mut Vec<Part>| {
+        let fits = |(operations, group): &&mut (usize, Vec<Part>)| {
             let other = &group[0];
-            other.1.options == part.1.options && !is_alone(other) && !is_alone(&part)
+            let is_small = !is_alone(other) && !is_alone(&part) && *operations + size <= most_operations;
+            is_small && other.1.options == part.1.options
         };
         match groups.iter_mut().find(fits) {
-            Some(group) => group.push(part),
-            None => groups.push(vec![part]),
+            Some((operations, group)) => {
+                *operations += size;
+                group.push(part);
+            }
+            None => groups.push((size, vec![part])),
         }
     }
-    groups
+    groups.into_iter().map(|(_, group)| group).collect()
 }

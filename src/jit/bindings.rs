@@ -12,6 +12,7 @@ use super::state::{Action, Event, State, transition};
 use super::tier::{Callees, Plan, Tier};
 use super::{Jit, Options, TierUp, worker};
 use crate::codegen::Level;
+use crate::host::discard;
 use crate::name::Name;
 use crate::process::{self, Activity};
 use crate::runtime::ExecutionMemory;
@@ -212,7 +213,8 @@ impl Bindings {
         let next = || self.news.lock().pop_front();
         while let (Some(observer), Some(happened)) = (told.as_mut(), next()) {
             // The definition and its caller are none of the observer's business.
-            if catch_unwind(AssertUnwindSafe(|| observer(happened))).is_err() {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer(happened))) {
+                discard(panic);
                 *told = None;
                 self.is_observed.store(false, Ordering::Relaxed);
             }

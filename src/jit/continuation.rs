@@ -53,6 +53,10 @@ impl Continuation {
 
     /// Makes the code; on a worker.
     pub(super) fn make(&self, jit: &Jit, plan: &Plan) {
+        if jit.is_too_large(&self.function) {
+            *self.made.lock() = Made::Never;
+            return;
+        }
         let number = jit.continuations.fetch_add(1, Ordering::Relaxed);
         let symbol = format!("$continuation${number}");
         let body = codegen::Body {

@@ -15,7 +15,7 @@ use super::{Counters, Jit};
 use crate::codegen;
 use crate::failure::Failure;
 use crate::name::Names;
-use crate::orc::{MaterializationUnit, Responsibility, SymbolFlags};
+use crate::orc::{MaterializationUnit, OrcError, Responsibility, SymbolFlags};
 use crate::process::{self, Activity, Generation};
 use crate::sema::checked::{EXPRESSION, Function};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -191,6 +191,10 @@ pub(super) fn link(
     let Some((first, _)) = parts.first() else { return Ok(Vec::new()) };
     let function = first.function.clone();
     let fail = |message: String| Failure::Compile { function: function.clone(), message };
+    if let Some((large, _)) = parts.iter().find(|(definition, _)| jit.is_too_large(&definition.function)) {
+        let (size, most) = (large.function.nodes.len(), jit.options.most_operations);
+        return Err(fail(format!("it is too large, with {size} operations of {most} at most")));
+    }
     let body = |(definition, plan): &(&Definition, Plan)| Body {
         function: definition.function.clone(),
         symbol: definition.symbol(&jit.names) + suffix + &Generation::current().suffix(),
@@ -205,11 +209,19 @@ pub(super) fn link(
     tracker.define(flags, Box::new(promise)).map_err(|error| fail(error.error.to_string()))?;
     let object = Object::new(tracker);
     let code = |((definition, plan), symbol): ((&Definition, Plan), &String)| {
-        let address = jit.session.lookup(&jit.dylib, symbol).map_err(|error| fail(error.to_string()))?;
+        let address = jit.session.lookup(&jit.dylib, symbol).map_err(|error| fail(cause(error)))?;
         let linked = Linked::new(&jit.code, &object, address.get() as usize, Some(&definition.function));
         Ok(Code::new(jit, linked, plan.tier, plan.inline))
     };
     parts.into_iter().zip(&symbols).map(code).collect()
+}
+
+/// Why code is not there, in the words of whatever failed first.
+fn cause(error: OrcError) -> String {
+    match error {
+        OrcError::Materialize { reports, .. } if !reports.is_empty() => reports.join("; "),
+        error => error.to_string(),
+    }
 }
 
 /// The promise of bodies in one object. It holds checked functions only, so

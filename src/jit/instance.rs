@@ -175,8 +175,11 @@ impl Instance {
             self.note_intrinsic(function.name, true);
             self.replace_intrinsic(function.name);
         }
-        let stale = self.stale_callers(&function);
-        Defined { before: before.map(|definition| definition.function().clone()), stale }
+        let before = before.map(|definition| definition.function().clone());
+        // What did not fit before has been told of then.
+        let is_same = before.as_ref().is_some_and(|before| before.arity() == function.arity());
+        let stale = if is_same { Vec::new() } else { self.stale_callers(&function) };
+        Defined { before, stale }
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
@@ -271,7 +274,8 @@ impl Instance {
     pub fn prepare_all(&self) -> Result<(), Failure> {
         self.submit()?;
         let all = self.bindings.all().into_iter().map(|(_, definition)| definition);
-        let waiting: Vec<_> = all.filter(|definition| definition.body().is_none()).collect();
+        let fitting = all.filter(|definition| !self.jit.is_too_large(definition.function()));
+        let waiting: Vec<_> = fitting.filter(|definition| definition.body().is_none()).collect();
         let waiting = asked(&self.jit, &self.bindings, waiting);
         let share = waiting.len().div_ceil(self.jit.options.workers.max(1));
         let ask = |part: &[Arc<Definition>]| {
@@ -366,9 +370,13 @@ impl Instance {
         }
     }
 
-    /// Whether a name is bound to a function that takes so many arguments.
+    /// Whether a name is bound to a function that takes so many arguments and can
+    /// be compiled.
     pub fn is_bound(&self, name: Name, arity: u32) -> bool {
-        self.bindings.get(name).is_some_and(|(_, definition)| definition.function().arity() == arity)
+        self.bindings.get(name).is_some_and(|(_, definition)| {
+            let function = definition.function();
+            function.arity() == arity && !self.jit.is_too_large(function)
+        })
     }
 
     /// Has all code call a function through its trampoline again, as if it had
@@ -772,7 +780,14 @@ impl Surroundings for Run<'_> {
 
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64> {
         let callee = Name::from_index(closure as usize)?;
-        let result = self.jit.hosts.call_closure(callee, arguments, self.output);
+        let stopper = self.stopper();
+        let is_stopped = || stopper.requested().is_some();
+        let result = self.jit.hosts.call_closure(callee, arguments, self.output, &is_stopped);
+        // A request that came meanwhile is for this run, not for the next.
+        if let Some(request) = stopper.take() {
+            self.failure = Some(Failure::from(request).into());
+            return None;
+        }
         let fail = |HostError(message)| self.failure = Some(Failure::Host { callee, message }.into());
         result.map_err(fail).ok()
     }

@@ -6,6 +6,7 @@
 //! then on both sides know every definition, work on the same memory, and call
 //! each other: what is compiled is called as code, everything else on its tape.
 
+use super::is_too_large;
 use crate::codegen::Round;
 use crate::config::Mode;
 use crate::engine::Engine;
@@ -89,6 +90,17 @@ impl Tapes {
         self.native.compiled_first()
     }
 
+    /// Whether a function has more operations than are compiled.
+    pub(super) fn is_too_large(&self, function: &Function) -> bool {
+        is_too_large(&self.native.engine, function)
+    }
+
+    /// Whether a function is to stay on its tape.
+    fn stays(&self, name: Name) -> bool {
+        let is_too_large = |(_, function): (bool, &Arc<Function>)| self.is_too_large(function);
+        self.interpreter.holds(name) || self.interpreter.binding(name).is_some_and(is_too_large)
+    }
+
     /// Has functions run on their tapes that somebody wants to stop.
     pub(super) fn recall(&mut self) {
         self.interpreter.place_breaks();
@@ -100,7 +112,7 @@ impl Tapes {
     pub(super) fn prepare(&self, name: Option<Name>) -> Result<(), Failure> {
         let Some(instance) = self.compiler() else { return Ok(()) };
         self.in_background(match name {
-            Some(name) if self.interpreter.holds(name) => Ok(()),
+            Some(name) if self.stays(name) => Ok(()),
             Some(name) => instance.prepare(name),
             None => instance.prepare_all(),
         })
@@ -109,9 +121,7 @@ impl Tapes {
     /// The same for a function, soon, where code is made first.
     pub(super) fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
         match self.native.compiled_first() {
-            Some(instance) if !self.interpreter.holds(name) => {
-                self.in_background(instance.prepare_soon(name))
-            }
+            Some(instance) if !self.stays(name) => self.in_background(instance.prepare_soon(name)),
             Some(_) | None => Ok(()),
         }
     }
@@ -192,7 +202,7 @@ impl Tapes {
         output: &mut dyn Output,
     ) -> Result<f64, Stopped> {
         let result = match self.native.compiled_first() {
-            Some(_) if !self.interpreter.wants(expression) => {
+            Some(_) if !self.interpreter.wants(expression) && !self.is_too_large(expression) => {
                 let run = |instance: &Instance, tapes: &mut Lent<'_>| instance.run(expression, output, tapes);
                 let result = self.in_code("an expression", run);
                 if let Err(stopped) = &result {
@@ -472,7 +482,11 @@ impl Natives for &Native {
 
 impl jit::Tapes for Lent<'_> {
     fn takes(&mut self, name: Name, is_compiled: bool) -> bool {
-        self.interpreter.holds(name) || !(is_compiled || self.native.is_compiled_first())
+        let is_too_large = || {
+            let bound = self.interpreter.binding(name);
+            bound.is_some_and(|(_, function)| is_too_large(&self.native.engine, function))
+        };
+        self.interpreter.holds(name) || !(is_compiled || self.native.is_compiled_first()) || is_too_large()
     }
 
     fn call(

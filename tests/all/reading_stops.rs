@@ -63,7 +63,7 @@ fn a_deadline_stops_making_a_program() {
 
 #[test]
 fn a_deadline_stops_a_formula_that_compiles() {
-    let text = format!("x{}", " * x + sin(x)".repeat(5_000));
+    let text = format!("x{}", " * x + sin(x)".repeat(7_000));
     let limits = Limits { deadline: Some(Duration::from_millis(30)), ..Limits::default() };
     let engine = Engine::with_config(Config::new().limits(limits)).expect("it starts");
     let mut context = engine.context().expect("it starts");
