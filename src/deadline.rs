@@ -148,13 +148,17 @@ impl Alarm {
 
     #[inline]
     fn lift(&self, before: Time) {
-        self.put_in_force(before);
+        self.put_in_force(Time::NEVER);
         if self.rings.load(Ordering::Relaxed) {
             // Until it has rung.
             drop(self.watch.watched());
         }
         if self.stopper.requested().is_some() {
             self.stopper.withdraw(Request::Deadline);
+        }
+        // Only now, so that its own request is not withdrawn.
+        if before != Time::NEVER {
+            self.put_in_force(before);
         }
     }
 
