@@ -26,7 +26,7 @@ pub enum Mode {
 
 /// How many arguments a host function may take: the time to compile a call of it
 /// grows with their square.
-const MOST_ARGUMENTS: u32 = 10_000;
+const MOST_ARGUMENTS: u32 = 50_000;
 
 /// How an engine is set up: mode, optimisation, limits, host functions.
 ///
@@ -161,7 +161,7 @@ impl Config {
     /// they need little, and on a smaller stack the process ends.
     ///
     /// [`Engine::with_config`](crate::Engine::with_config) refuses more than
-    /// 10,000 arguments.
+    /// 50,000 arguments.
     #[must_use]
     pub fn host_function(
         mut self,
@@ -218,7 +218,7 @@ impl Config {
                 return Err(Error::Setup(format!("a host function cannot be called `{name}`")));
             }
             if *arity > MOST_ARGUMENTS {
-                let message = format!("the host function `{name}` takes more than 10,000 arguments");
+                let message = format!("the host function `{name}` takes more than 50,000 arguments");
                 return Err(Error::Setup(message));
             }
             table.insert(names.intern(name), *arity, Callable::Closure(closure.clone()));

@@ -23,6 +23,8 @@ mod definition;
 mod epoch;
 mod formula;
 mod instance;
+mod request;
+mod run;
 mod slots;
 pub mod state;
 mod tier;

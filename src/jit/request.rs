@@ -1,0 +1,89 @@
+//! Asking workers for the code of definitions: now, while the caller waits, or
+//! for later.
+//!
+//! What is compiled together is the business of [`batch`].
+
+use super::Jit;
+use super::batch;
+use super::bindings::{Bindings, Call};
+use super::definition::Definition;
+use super::instance::Tapes;
+use super::slots::Target;
+use super::tier::{Plan, Tier};
+use crate::failure::Failure;
+use crate::stop::Stopper;
+use std::sync::Arc;
+
+/// Those of the definitions that are bound and have no code; their code is
+/// asked for.
+pub(super) fn asked(
+    jit: &Jit,
+    bindings: &Bindings,
+    mut definitions: Vec<Arc<Definition>>,
+) -> Vec<Arc<Definition>> {
+    definitions.retain(|definition| {
+        let function = definition.function();
+        let target = Target { name: function.name, arity: function.arity() };
+        match bindings.call(&jit.slots, target) {
+            Call::Wait(bound) => Arc::ptr_eq(&bound, definition),
+            Call::Ready(_) | Call::Undefined | Call::Stale(_) => false,
+        }
+    });
+    definitions
+}
+
+/// Has a worker make the code of definitions, without waiting for it.
+pub(super) fn make_later(
+    jit: &Arc<Jit>,
+    bindings: &Arc<Bindings>,
+    definitions: Vec<Arc<Definition>>,
+) -> Result<(), Failure> {
+    if definitions.is_empty() {
+        return Ok(());
+    }
+    let (jit_of_worker, bindings) = (jit.clone(), bindings.clone());
+    jit.later(move || _ = batch::make(&jit_of_worker, &bindings, &definitions))
+}
+
+/// The body of a definition, made as planned if it is not there.
+pub(super) fn make_as(
+    jit: &Arc<Jit>,
+    bindings: &Arc<Bindings>,
+    definition: &Arc<Definition>,
+    plan: Plan,
+    stopper: Option<&Stopper>,
+) -> Result<usize, Failure> {
+    let (jit_of_worker, bindings, definition) = (jit.clone(), bindings.clone(), definition.clone());
+    jit.wait_for(stopper, move || batch::body_as(&jit_of_worker, &bindings, (definition, plan)))?
+}
+
+/// The body of a definition, made if need be, together with what it is certain
+/// to call, unless that runs on tapes; the bindings follow.
+pub(super) fn materialize(
+    jit: &Arc<Jit>,
+    bindings: &Arc<Bindings>,
+    definition: &Arc<Definition>,
+    tapes: &dyn Tapes,
+) -> Result<usize, Failure> {
+    if let Some(made) = definition.present() {
+        let body = made.body;
+        bindings.finished(jit, definition, Some(made));
+        return Ok(body);
+    }
+    let function = definition.function();
+    let stopper = Stopper::new(bindings.memory().clone());
+    let certain = if tapes.may_take() { Vec::new() } else { bindings.certain(jit, function) };
+    if function.has_loop() {
+        // What is certain to be called counts as called, so it can be inlined.
+        let is_certain = |name| certain.iter().any(|callee| callee.function().name == name);
+        let plan = bindings.plan_among(jit, function, Tier::Full, &is_certain);
+        return make_as(jit, bindings, definition, plan, Some(&stopper));
+    }
+    let mut first = asked(jit, bindings, certain);
+    let rest = first.split_off(first.len().min(batch::SIZE - 1));
+    for batch in rest.chunks(batch::SIZE) {
+        make_later(jit, bindings, batch.to_vec())?;
+    }
+    let (jit_of_worker, bindings, definition) = (jit.clone(), bindings.clone(), definition.clone());
+    jit.wait_for(Some(&stopper), move || batch::body(&jit_of_worker, &bindings, &definition, &first))?
+}

@@ -1,0 +1,168 @@
+//! A run of compiled code in progress: what code asks for when it calls out,
+//! and why the run failed.
+//!
+//! What a call through a trampoline leads to is decided here; who enters code
+//! is the [`Instance`](super::Instance).
+
+use super::bindings::{Bindings, Call};
+use super::instance::Tapes;
+use super::request::materialize;
+use super::slots::Target;
+use super::state::State;
+use super::tier::Tier;
+use super::{Jit, nanoseconds};
+use crate::failure::{Failure, Stopped};
+use crate::host::{HostError, Output};
+use crate::name::Name;
+use crate::runtime::{Destination, Stop, Surroundings};
+use crate::sema::checked::Function;
+use crate::stop::Stopper;
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A run in progress: what it may ask for, and why it failed.
+pub(super) struct Run<'a> {
+    pub(super) jit: &'a Arc<Jit>,
+    pub(super) bindings: &'a Arc<Bindings>,
+    pub(super) declared: &'a RefCell<FxHashMap<Name, u32>>,
+    pub(super) output: &'a mut dyn Output,
+    pub(super) tapes: &'a mut dyn Tapes,
+    /// What the call that is on its way to a tape calls.
+    pub(super) tape: Option<Name>,
+    pub(super) failure: Option<Stopped>,
+    pub(super) waited: u64,
+}
+
+impl Run<'_> {
+    fn stopper(&self) -> Stopper {
+        Stopper::new(self.bindings.memory().clone())
+    }
+
+    fn destination(&mut self, trampoline: usize) -> Result<Destination, Failure> {
+        let Some((_, target)) = self.jit.slots.target(trampoline) else {
+            return Err(Failure::System("a trampoline without a slot".into()));
+        };
+        let bound = self.bindings.get(target.name);
+        if let Some((state, _)) =
+            bound.filter(|(_, definition)| definition.function().arity() == target.arity)
+            && self.tapes.takes(target.name, state == State::Materialized)
+        {
+            self.tape = Some(target.name);
+            return Ok(Destination::Tape(target.arity));
+        }
+        self.body_of(target).map(Destination::Body)
+    }
+
+    fn body_of(&mut self, target: Target) -> Result<usize, Failure> {
+        match self.bindings.call(&self.jit.slots, target) {
+            Call::Ready(body) => Ok(body),
+            Call::Wait(definition) => materialize(self.jit, self.bindings, &definition, self.tapes),
+            Call::Stale(definition) => Err(Failure::Stale {
+                callee: definition.function().clone(),
+                passed: target.arity,
+                caller: None,
+            }),
+            Call::Undefined => self.host_body(target),
+        }
+    }
+
+    fn host_body(&mut self, target: Target) -> Result<usize, Failure> {
+        let Target { name, arity } = target;
+        match self.jit.hosts.get(name) {
+            Some(host) if host.arity == arity => {
+                let body = self.jit.host_body(name, arity, &host.callable, &self.stopper())?;
+                self.jit.slots.redirect(self.bindings.memory(), target, body);
+                Ok(body)
+            }
+            Some(host) => {
+                Err(Failure::HostArity { callee: name, wanted: host.arity, passed: arity, caller: None })
+            }
+            None => self.foreign_body(target),
+        }
+    }
+
+    fn foreign_body(&mut self, target: Target) -> Result<usize, Failure> {
+        let Target { name, arity } = target;
+        let Some(foreign) = self.jit.hosts.foreign(name) else {
+            return Err(Failure::Undefined { callee: name, passed: arity, caller: None });
+        };
+        match self.declared.borrow().get(&name) {
+            Some(&declared) if declared == arity => {
+                self.jit.slots.redirect(self.bindings.memory(), target, foreign.address);
+                Ok(foreign.address)
+            }
+            Some(&wanted) => Err(Failure::HostArity { callee: name, wanted, passed: arity, caller: None }),
+            None => Err(Failure::Undeclared { callee: name, passed: arity, caller: None }),
+        }
+    }
+
+    /// Has a function that is called often compiled at the full level, in the
+    /// background, if it is still bound by then: what waits for a worker keeps
+    /// no code.
+    fn improve(&self, function: &Arc<Function>) -> Option<()> {
+        let (_, definition) = self.bindings.get(function.name)?;
+        if !Arc::ptr_eq(definition.function(), function) {
+            return None;
+        }
+        let (jit, bindings) = (self.jit.clone(), Arc::downgrade(self.bindings));
+        let definition = Arc::downgrade(&definition);
+        let work = move || {
+            let (Some(bindings), Some(definition)) = (bindings.upgrade(), definition.upgrade()) else {
+                return;
+            };
+            let plan = bindings.plan(&jit, definition.function(), Some(Tier::Full));
+            // Without better code, the present one stays in use.
+            if let Ok(code) = definition.link(&jit, plan, "$full") {
+                bindings.improved(&jit, &definition, code);
+            }
+        };
+        self.jit.later(work).ok()
+    }
+}
+
+impl Surroundings for Run<'_> {
+    fn first_call(&mut self, trampoline: usize) -> Option<Destination> {
+        let start = Instant::now();
+        let destination = self.destination(trampoline);
+        self.waited += nanoseconds(start.elapsed());
+        destination.map_err(|failure| self.failure = Some(failure.into())).ok()
+    }
+
+    fn tape_call(&mut self, arguments: &[f64]) -> Option<f64> {
+        let name = self.tape.take()?;
+        let from = self.bindings.memory().called_from();
+        let result = self.tapes.call(name, arguments, from, self.output);
+        result.map_err(|stopped| self.failure = Some(stopped)).ok()
+    }
+
+    fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64> {
+        let callee = Name::from_index(closure as usize)?;
+        let stopper = self.stopper();
+        let is_stopped = || stopper.requested().is_some();
+        let result = self.jit.hosts.call_closure(callee, arguments, self.output, &is_stopped);
+        // A request that came meanwhile is for this run, not for the next.
+        if let Some(request) = stopper.take() {
+            self.failure = Some(Failure::from(request).into());
+            return None;
+        }
+        let fail = |HostError(message)| self.failure = Some(Failure::Host { callee, message }.into());
+        result.map_err(fail).ok()
+    }
+
+    fn hot(&mut self, address: usize) {
+        if let Some((_, Some(function))) = self.jit.code.find(address) {
+            let _ = self.improve(&function);
+        }
+    }
+
+    fn stop(&mut self, stop: Stop) {
+        let failure = match stop {
+            Stop::Overflow => Failure::StackOverflow,
+            Stop::Fuel => Failure::OutOfFuel,
+            Stop::Requested(request) => request.into(),
+        };
+        self.failure = Some(failure.into());
+    }
+}
