@@ -191,8 +191,7 @@ fn host_functions_of_many_arguments() {
 
 #[test]
 fn full_code_memory_is_an_error_and_passes() {
-    let limits =
-        Limits { max_code_bytes: 1 << 20, max_compiled_operations: 100_000, ..Limits::default() };
+    let limits = Limits { max_code_bytes: 1 << 20, max_compiled_operations: 100_000, ..Limits::default() };
     for mode in [Mode::Lazy, Mode::Eager] {
         let mut context = context(Config::new().mode(mode).limits(limits));
         let long = |name: &str, terms: usize| {
