@@ -6,7 +6,7 @@
 use super::ast::{Ast, Item, ItemKind, Node, Prototype};
 use super::operator::BinaryOp;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::name::Names;
+use crate::name::{Name, Names};
 use crate::source::Span;
 
 /// The warnings for an item; `runs_on` if it begins on the line on which the
@@ -18,7 +18,7 @@ pub fn lints(item: &Item, runs_on: bool, names: &Names) -> Vec<Diagnostic> {
     }
     match &item.kind {
         ItemKind::Definition(prototype, body) => {
-            found.extend(swallowed_line(item, prototype, names));
+            found.extend(swallowed_line(item, prototype, body, names));
             found.extend(body_lints(item, body, names));
         }
         ItemKind::Variables(body) | ItemKind::Expression(body) => found.extend(body_lints(item, body, names)),
@@ -35,12 +35,7 @@ pub fn unused_parameters(item: &Item, names: &Names) -> Vec<Diagnostic> {
     if prototype.fixity.is_some() || matches!(*body.nodes, [Node::Number(_)]) {
         return Vec::new();
     }
-    let is_used = |name| {
-        body.nodes
-            .iter()
-            .any(|node| matches!(node, Node::Variable(used) | Node::Assign(used) if *used == name))
-    };
-    let unused = prototype.parameters.iter().filter(|parameter| !is_used(parameter.name));
+    let unused = prototype.parameters.iter().filter(|parameter| !is_used(parameter.name, body));
     unused
         .filter(|parameter| !names.text(parameter.name).starts_with('_'))
         .map(|parameter| {
@@ -50,6 +45,10 @@ pub fn unused_parameters(item: &Item, names: &Names) -> Vec<Diagnostic> {
                 .with_help(format!("if that is meant, call it `_{text}`"))
         })
         .collect()
+}
+
+fn is_used(name: Name, body: &Ast) -> bool {
+    body.nodes.iter().any(|node| matches!(node, Node::Variable(used) | Node::Assign(used) if *used == name))
 }
 
 fn warning(code: Code, item: &Item, span: Span, message: impl Into<String>, note: &str) -> Diagnostic {
@@ -152,8 +151,15 @@ fn closes_a_parenthesis(text: &str) -> bool {
     false
 }
 
-/// `def f(x)` whose body is the next line, at the margin.
-fn swallowed_line(item: &Item, prototype: &Prototype, names: &Names) -> Option<Diagnostic> {
+/// `def f(x)` whose body is the next line, at the margin, where nothing says
+/// that it belongs to `f`: it is no number, and uses none of the parameters.
+fn swallowed_line(item: &Item, prototype: &Prototype, body: &Ast, names: &Names) -> Option<Diagnostic> {
+    let is_meant = matches!(*body.nodes, [Node::Number(_)])
+        || prototype.parameters.is_empty()
+        || prototype.parameters.iter().any(|parameter| is_used(parameter.name, body));
+    if is_meant {
+        return None;
+    }
     let text = item.source.text();
     let last = prototype.parameters.last().map_or(prototype.name.span, |parameter| parameter.span);
     let head = blank_comments(&text[last.end as usize..item.span.end as usize]);
@@ -169,7 +175,7 @@ fn swallowed_line(item: &Item, prototype: &Prototype, names: &Names) -> Option<D
     let name = names.text(prototype.name.name);
     let message = format!("`{name}` takes the next line as its body");
     let found = warning(Code::SwallowedLine, item, span, message, "the body");
-    Some(found.with_help("if that is meant, indent it; if not, the body is missing"))
+    Some(found.with_help("it uses no parameter; if it is meant, indent it; if not, the body is missing"))
 }
 
 /// The same with blanks for comments, byte by byte.
