@@ -102,7 +102,8 @@ pub(crate) fn start(
         Mode::Lazy | Mode::Eager => Engine::warm_up(),
         Mode::Interpret | Mode::Tiered => {}
     }
-    let at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let at_terminal = std::io::stdin().is_terminal();
+    let is_shown = at_terminal && std::io::stdout().is_terminal();
     let screen = Screen::stdout();
     if arguments.transcript {
         let screen = screen.clone();
@@ -111,7 +112,7 @@ pub(crate) fn start(
     let (changes, changed) = mpsc::channel();
     let mut session = Session::new(context, reporter, screen, changes);
     session.is_transcript = arguments.transcript;
-    if at_terminal && !arguments.quiet {
+    if is_shown && !arguments.quiet {
         session.banner();
     }
     if !arguments.no_init {
@@ -126,7 +127,7 @@ pub(crate) fn start(
     let session = Mutex::new(session);
     if at_terminal && editor::is_possible() {
         editor::run(arguments, &session, changed)
-    } else if at_terminal {
+    } else if is_shown {
         plain::run(&mut session.lock(), &changed)
     } else {
         pipe::run(&mut session.lock(), &changed, arguments.transcript, idle)

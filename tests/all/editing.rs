@@ -197,17 +197,68 @@ fn a_terminal_without_a_name_gets_no_escapes() {
     assert_eq!(terminal.ends(), 0);
 }
 
+/// A terminal with a line of the shell.
+fn shell(folder: &Folder, line: &str, environment: &[(&str, &str)]) -> Terminal {
+    let mut command = CommandBuilder::new("sh");
+    command.args(["-c", line]);
+    let mut terminal = Terminal::running(folder, command, environment, 80);
+    terminal.wait_for("kal> ");
+    terminal
+}
+
 #[test]
 fn the_prompt_is_not_drawn_into_a_file() {
-    let folder = Folder::new("redirected");
-    let mut command = CommandBuilder::new("sh");
-    command.args(["-c", "$KAL repl --no-init --quiet > answers"]);
-    let mut terminal = Terminal::running(&folder, command, &[], 80);
-    terminal.wait_for("kal> ");
-    terminal.press("6 * 7\r");
-    terminal.wait_for("\nkal> ");
-    terminal.press(CTRL_D);
-    assert_eq!(terminal.ends(), 0);
-    let answers = std::fs::read_to_string(folder.path().join("answers")).expect("it was written");
-    assert_eq!(answers, "42\n");
+    for command in ["$KAL repl --no-init --quiet > answers", "$KAL --no-init > answers"] {
+        let folder = Folder::new("redirected");
+        let mut terminal = shell(&folder, command, &[]);
+        terminal.press("6 * 7\r");
+        terminal.wait_for("\nkal> ");
+        terminal.press(":list\r");
+        terminal.wait_for("\nkal> ");
+        terminal.press(CTRL_D);
+        assert_eq!(terminal.ends(), 0);
+        let answers = std::fs::read_to_string(folder.path().join("answers")).expect("it was written");
+        assert!(answers.ends_with("42\nnothing is defined\n"), "{command}: {answers:?}");
+        assert!(!answers.contains('\x1b') && !answers.contains("kal>"), "{command}: {answers:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_can_do_nothing_gets_text_alone() {
+    for environment in ["unset TERM", "TERM=", "TERM=dumb"] {
+        let folder = Folder::new("bare");
+        let line = format!("{environment}; export TERM; exec $KAL repl --no-init");
+        let line = if environment.starts_with("unset") { line.replace(" export TERM;", "") } else { line };
+        let mut terminal = shell(&folder, &line, &[]);
+        for (typed, answer) in [("6 * 7", "42"), ("f(1)", "error[E0301]"), (":plot sin, x = 0..1", " ")] {
+            terminal.press(&format!("{typed}\n"));
+            terminal.wait_for(&format!("\n{answer}"));
+            terminal.wait_for("kal> ");
+        }
+        terminal.press(CTRL_D);
+        assert_eq!(terminal.ends(), 0);
+        assert!(!terminal.shown().contains('\x1b'), "{environment}: {:?}", terminal.shown());
+    }
+}
+
+#[test]
+fn the_colours_are_those_that_every_terminal_with_colours_has() {
+    for name in ["vt100", "xterm-256color"] {
+        let folder = Folder::new("sixteen");
+        let mut terminal = Terminal::with(&folder, &[], &[("TERM", name)], 80);
+        terminal.answer("def f(x) x", "f(x) defined");
+        terminal.answer("def f(x) x + zz * f(1, 2)", "error[E0201]");
+        terminal.answer("f(1, 2)", "error[E0205]");
+        terminal.answer(":list", "");
+        terminal.answer(":plot sin, cos, x = 0..1", " ");
+        terminal.press("20 + 1");
+        terminal.wait_for("21");
+        terminal.press(CTRL_C);
+        terminal.wait_for("\nkal> ");
+        let shown = terminal.shown();
+        assert!(shown.contains("\x1b[1;31m") && shown.contains("\x1b[35m"), "{shown:?}");
+        for wide in ["38;5;", "48;5;", "38;2;", "48;2;"] {
+            assert!(!shown.contains(wide), "{name} gets {wide}: {shown:?}");
+        }
+    }
 }
