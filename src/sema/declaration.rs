@@ -122,7 +122,10 @@ pub fn advice(declared: &Extern, names: &Names, hosts: &HostFunctions, budget: &
         Some(near) => format!("did you mean `{near}`?"),
         None => {
             let head = head(declared, names);
-            format!("it is not a host function; define it: `def {head} …`")
+            format!(
+                "it is not a host function; define it: `def {head} …`; or, if it is a C function that takes \
+                 and returns doubles, allow it: `--allow-extern {text}`"
+            )
         }
     }
 }

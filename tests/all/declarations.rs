@@ -157,7 +157,7 @@ fn a_check_says_what_is_declared_and_never_defined() {
         said,
         [
             "warning[E0206] 1:8 `foo` is declared but never defined",
-            "  help: it is not a host function; define it: `def foo(a b) …`",
+            "  help: it is not a host function; define it: `def foo(a b) …`; or, if it is a C function that takes and returns doubles, allow it: `--allow-extern foo`",
             "warning[E0206] 3:8 `siin` is declared but never defined",
             "  help: did you mean `sin`?",
         ]
