@@ -25,7 +25,8 @@ pub struct Stats {
     pub parse_ms: f64,
     /// Time that compile workers were busy, all together.
     pub compile_ms: f64,
-    /// Time that programs have waited for compilers.
+    /// Time that programs have waited for compile workers. Threads that start
+    /// and jobs in a queue are waited for, too, so this may exceed `compile_ms`.
     pub wait_ms: f64,
     /// Time in top-level expressions, without waiting for compilers. Calls from
     /// Rust are not timed.

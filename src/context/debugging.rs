@@ -56,14 +56,21 @@ impl Context {
     /// As [`eval`](Self::eval), and [`Error::Setup`] without
     /// [`debug`](Self::debug).
     pub fn eval_stopping(&mut self, source: &Source) -> Result<Option<f64>, Error> {
-        let nobody = || Error::Setup("no debugger is attached".into());
-        let debugger = self.debugger.clone().ok_or_else(nobody)?;
-        debugger.stop_at_first(true);
-        debugger.break_in(true);
+        if !self.is_debugged() {
+            return Err(Error::Setup("no debugger is attached".into()));
+        }
+        self.stop_runs(true);
         let result = self.last_value(source);
-        debugger.stop_at_first(false);
-        debugger.break_in(false);
+        self.stop_runs(false);
         result
+    }
+
+    /// Sets whether runs begin with a stop, and stop again on an interrupt.
+    pub(crate) fn stop_runs(&self, stops: bool) {
+        if let Some(debugger) = &self.debugger {
+            debugger.stop_at_first(stops);
+            debugger.break_in(stops);
+        }
     }
 
     /// Whether a step from the end of an expression leads to the next one, and

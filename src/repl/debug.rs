@@ -15,12 +15,8 @@ pub(super) fn debug(session: &mut Session<'_>, text: &str) -> Result<(), Trouble
     if text.is_empty() {
         return post_mortem(session);
     }
-    loop {
-        let result = session.context.eval_stopping(&Source::new("<input>", text));
-        if session.context.ending() != Some(Ending::Restart) {
-            return finish(session, result);
-        }
-    }
+    session.run_stopping(&Source::new("<input>", text));
+    Ok(())
 }
 
 /// Shows the frames of the evaluation that has failed last; where they are gone,
@@ -39,21 +35,20 @@ fn post_mortem(session: &mut Session<'_>) -> Result<(), Trouble> {
     ));
     while let Some(result) = session.context.run_failed_again() {
         if !is_restarted(session) {
-            return finish(session, result.map(Some));
+            return finish(session, result);
         }
     }
     Ok(())
 }
 
 /// Tells what an evaluation came to, unless somebody has ended it.
-fn finish(session: &mut Session<'_>, result: Result<Option<f64>, Error>) -> Result<(), Trouble> {
+fn finish(session: &mut Session<'_>, result: Result<f64, Error>) -> Result<(), Trouble> {
     if result.is_err() && session.context.ending().is_some() {
         return Ok(());
     }
-    if let Some(value) = result? {
-        let _ = session.screen.value(value);
-        session.context.declare(ANS, value)?;
-    }
+    let value = result?;
+    let _ = session.screen.value(value);
+    session.context.declare(ANS, value)?;
     Ok(())
 }
 

@@ -149,7 +149,7 @@ pub(super) fn stats(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
     let times = [
         ("parse", stats.parse_ms),
         ("compile, all workers", stats.compile_ms),
-        ("wait for compiled code", stats.wait_ms),
+        ("wait for workers", stats.wait_ms),
         ("run", stats.run_ms),
     ];
     for (what, time) in times {

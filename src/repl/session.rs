@@ -213,9 +213,25 @@ impl<'c> Session<'c> {
     /// Runs a text if all of it is correct: a mistake changes nothing. Returns
     /// whether nothing failed.
     pub(super) fn run_checked(&mut self, source: &Source) -> bool {
+        self.run_until_left(source, Self::run_with_lints)
+    }
+
+    /// The same, stopping at the beginning of the first expression.
+    pub(super) fn run_stopping(&mut self, source: &Source) -> bool {
+        self.run_until_left(source, |session, source| {
+            session.context.stop_runs(true);
+            let is_fine = session.run_with_lints(source);
+            session.context.stop_runs(false);
+            is_fine
+        })
+    }
+
+    /// Runs a text without mistakes, again whenever it is restarted at the
+    /// debugger's prompt.
+    fn run_until_left(&mut self, source: &Source, run: impl Fn(&mut Self, &Source) -> bool) -> bool {
         match self.context.mistakes(source) {
             mistakes if mistakes.is_empty() => loop {
-                let is_fine = self.run_with_lints(source);
+                let is_fine = run(self, source);
                 if self.context.ending() != Some(Ending::Restart) {
                     break is_fine;
                 }

@@ -415,3 +415,37 @@ fn calls_of_several_functions_in_turn_are_folded() {
     let calls: Vec<&str> = ran.err().lines().skip_while(|line| !line.contains("Calls:")).collect();
     assert!(calls.len() < 6 && calls.iter().any(|line| line.contains("(n) ↔ ")), "{}", ran.err());
 }
+
+#[test]
+fn debug_shows_every_value() {
+    let lines = answers("debug-values", ":debug 1; 2; def f(x) x; f(3)\nc\nans\n");
+    let said: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !line.contains(" | ")).collect();
+    let values = ["1", "2", "f(x) defined", "3", "3"];
+    assert_eq!(said.iter().filter(|line| values.contains(line)).count(), 5, "{lines:#?}");
+    // A restart begins with a stop, too.
+    let lines = answers("debug-again", ":debug 6 * 7\nrestart\nc\n");
+    assert_eq!(lines.iter().filter(|line| line.contains("this expression at ")).count(), 2, "{lines:#?}");
+    assert_eq!(lines.iter().filter(|line| *line == "42").count(), 1, "{lines:#?}");
+}
+
+#[test]
+fn an_extern_says_what_it_declares() {
+    let lines = answers(
+        "externs",
+        "extern cos(x)\nextern sin(x)\ndef sin(x) x\nextern sin(x)\nsin(7)\nextern later(a b)\n\
+         def later(a b) a\nextern later(c d)\n",
+    );
+    let expected = [
+        "cos(x) is a host function",
+        "sin(x) is a host function",
+        "sin(x) defined",
+        "sin(x) is defined already",
+        "7",
+        "later(a b) declared, not yet defined",
+        "later(a b) defined",
+        "later(a b) is defined already",
+    ];
+    assert_eq!(lines, expected);
+    let said = complaints("extern-arity", "def sin(x) x\nextern sin(x y)\n");
+    assert_eq!(said[0], "error[E0207]: `sin` takes 1 argument, not 2");
+}
