@@ -66,16 +66,17 @@ pub(crate) struct Deadline {
     before: Time,
 }
 
-/// Shorter limits are measured exactly; in ticks of the system.
-const EXACT: u32 = 4;
+/// Shorter limits are measured exactly. In multiples of the clock's lag.
+const EXACT: u32 = 2;
 
-/// When a limit that begins now is over, given the last tick.
+/// Returns when a limit that begins now is over, given the last tick: never
+/// too early, and at most the clock's lag too late.
 #[inline]
 pub(crate) fn end_of(limit: Duration, tick: Time) -> Time {
-    if limit < Time::tick() * EXACT {
+    if limit < Time::lag() * EXACT {
         return Time::now().after(limit);
     }
-    tick.after(Time::tick()).after(limit)
+    tick.after(Time::lag()).after(limit)
 }
 
 impl Deadlines {

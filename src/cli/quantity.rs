@@ -29,12 +29,15 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
     if value.fract() != 0.0 {
         return Err(format!("a count is a whole number; {EXAMPLES}"));
     }
+    // A float would round the last digits of a large count.
+    if let Ok(exact) = text.replace('_', "").parse() {
+        return Ok(exact);
+    }
     // 2^64, the first that does not fit.
     if value >= 18_446_744_073_709_551_616.0 {
         return Err("the count is too large".into());
     }
-    // A float would round the last digits of a large count.
-    Ok(text.replace('_', "").parse().unwrap_or(value as u64))
+    Ok(value as u64)
 }
 
 /// The same for counts up to 4 294 967 295.

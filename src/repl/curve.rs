@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(ticks((-1.0, 1.0), 4), [-1.0, -0.5, 0.0, 0.5, 1.0]);
         assert_eq!(ticks((0.0, 6.2), 6), [0.0, 2.0, 4.0, 6.0]);
         assert_eq!(tick_text(0.1 + 0.2, 0.1), "0.3");
-        assert_eq!(tick_text(2e20, 5e19), "200000000000000000000");
+        assert_eq!(tick_text(2e20, 5e19), "2e20");
         assert!(ticks((1.0, 1.0), 4).is_empty());
         assert!(ticks((f64::NAN, 1.0), 4).is_empty());
     }

@@ -124,7 +124,8 @@ fn is_punctuation(text: &str) -> bool {
 
 fn undefined(context: &Context, text: &str) -> Trouble {
     let names: Vec<String> = context.function_names().into_iter().chain(context.variable_names()).collect();
-    Trouble::Text(match nearest(text, names.iter().map(String::as_str)) {
+    let is_name = crate::syntax::is_identifier(text);
+    Trouble::Text(match nearest(text, names.iter().map(String::as_str)).filter(|_| is_name) {
         Some(near) => format!("`{text}` is not defined; did you mean `{near}`?"),
         None => format!("`{text}` is not defined"),
     })

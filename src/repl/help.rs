@@ -107,7 +107,7 @@ fn overview(width: usize) -> String {
     let indent =
         COMMANDS.iter().map(|command| head(command).chars().count()).filter(|width| *width < 24).max();
     let indent = indent.unwrap_or_default() + 4;
-    let mut text = String::from("Type an expression, a definition, or a command:\n");
+    let mut text = wrapped("Type an expression, a definition, or a command:", 0, width) + "\n";
     for command in COMMANDS {
         let head = head(command);
         let help = wrapped(command.help, indent, width);

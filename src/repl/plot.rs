@@ -150,6 +150,7 @@ impl<'a> Request<'a> {
                     variable = Some(name.trim());
                     from
                 }
+                (Some((name, _)), _) if name.trim().is_empty() => return None,
                 (_, Some((name, from))) if is_function(name) => {
                     expressions.push(name);
                     from

@@ -145,7 +145,7 @@ fn one_mistake_one_diagnostic() {
         ("1 + )", UnexpectedToken, ")", "expected an expression after `+`, found `)`"),
         (")", UnexpectedToken, ")", "this `)` closes nothing"),
         ("1 +\ndef f(x) x", UnexpectedToken, "+", "expected an expression after `+`, found `def`"),
-        ("\"it’s", UnexpectedToken, "\"it’s", "there are no strings in Kaleidoscope"),
+        ("\"it’s", UnknownCharacter, "’", "unknown character `’` (U+2019)"),
         ("x ? ", UnexpectedToken, "?", "no binary operator `?` is defined"),
         ("def 1", UnexpectedToken, "1", "expected a name, `unary` or `binary`, found `1`"),
         ("def f", UnexpectedEnd, "", "expected `(`, found the end of the input"),
