@@ -69,7 +69,7 @@ pub(crate) struct ReplArguments {
     #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]
     transcript: bool,
     /// Do not show values of expressions while they are typed
-    #[arg(long)]
+    #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]
     no_preview: bool,
     /// Edit with the keys of vi; also with `KAL_EDIT_MODE=vi`
     #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]

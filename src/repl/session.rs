@@ -17,7 +17,6 @@ use crate::debugger::Ending;
 use crate::diagnostic::Code;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::sema::Declaration;
 use crate::source::Source;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -421,9 +420,9 @@ fn tell(
             if feedback == Feedback::Each {
                 let signature = context.signature(name).unwrap_or_else(|| name.clone());
                 let what = match declares {
-                    Declaration::Host => "is a host function",
-                    Declaration::Defined => "is defined already",
-                    Declaration::Forward => "declared, not yet defined",
+                    crate::Declaration::Host => "is a host function",
+                    crate::Declaration::Defined => "is defined already",
+                    crate::Declaration::Forward => "declared, not yet defined",
                 };
                 screen.line(&format!("{signature} {what}"));
             }

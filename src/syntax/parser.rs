@@ -176,6 +176,7 @@ impl<'t> Parser<'t> {
         let mut diagnostics = std::mem::take(&mut self.builder.diagnostics);
         diagnostics.extend(self.tokens.diagnostics(start..self.position).take(MOST_LEXICAL));
         let mut at_end = false;
+        let code = if failure.is_some() { Code::UnexpectedToken } else { Code::UnknownOperator };
         if let Some(failure) = failure {
             let has_meaning = self.builder.unknown_operator.is_none();
             at_end = diagnostics.is_empty() && has_meaning && failure.is_at_end(self.tokens);
@@ -188,7 +189,7 @@ impl<'t> Parser<'t> {
             }
         }
         if let Some(foreign) = self.foreign().filter(|_| !diagnostics.is_empty()) {
-            let found = foreign.diagnostic(Code::UnexpectedToken, self.tokens.source());
+            let found = foreign.diagnostic(code, self.tokens.source());
             diagnostics.retain(|other| is_before(other, &found));
             diagnostics.push(found);
         }

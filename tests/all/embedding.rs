@@ -115,7 +115,7 @@ fn a_handle_that_no_longer_fits_says_so_and_works_again_later() {
     context.eval("def f(x y) x * y").unwrap();
     let error = f.call(&mut context, (5.0,)).unwrap_err();
     assert_eq!(error.diagnostics()[0].code, Code::StaleCall);
-    assert_eq!(error.to_string(), "a call of `f` with 1, but it takes 2 arguments");
+    assert_eq!(error.to_string(), "a call of `f` with 1 argument, but `f` takes 2");
     assert_eq!(
         context.function::<fn(f64, f64) -> f64>("f").unwrap().call(&mut context, (5.0, 3.0)).unwrap(),
         15.0

@@ -344,7 +344,7 @@ impl<'c> Session<'c> {
             "1.2.3",
             "def f1(x x) x",
             "nothing + 1",
-            "extern system(x)",
+            "extern system(x x)",
             "def = (x y) x",
         ];
         let text = texts[self.choices.below(texts.len())];

@@ -17,7 +17,7 @@ type Program = fn() -> String;
 /// Workloads and millions of instructions at level 0.
 const BASELINES: [(&str, f64, Program); 4] = [
     ("start", 7.6, || "1+1".into()),
-    ("definitions", 46.5, || {
+    ("definitions", 84.7, || {
         (0..2000).map(|i| format!("def f{i}(x y) if x < y then x*{i} else f{}(y, x)\n", i + 1)).collect()
     }),
     ("expressions", 52.4, || (0..100).map(|i| format!("{i}*2+1;")).collect()),
