@@ -5,7 +5,7 @@
 //! the few thousand cases of a usual run; `KAL_SEED` tries other cases.
 
 use crate::{binary, programs};
-use kal::diagnostic::draw;
+use kal::diagnostic::{Code, draw};
 use kal::source::Source;
 use kal::{Config, Context, Engine, Error, Limits, Mode, Outcome, Program};
 use std::fmt::Write;
@@ -183,8 +183,11 @@ fn damage_is_refused_or_runs_to_an_end() {
                     ran += 1;
                 }
                 Err(error) => {
-                    assert!(matches!(error, Error::Damaged(_)), "{error}");
-                    refused += 1;
+                    // Reading has the same deadline, which a busy machine may miss.
+                    let code = error.diagnostics().first().map(|found| found.code);
+                    let is_late = code == Some(Code::DeadlineExceeded);
+                    assert!(is_late || matches!(error, Error::Damaged(_)), "{error}");
+                    refused += u64::from(!is_late);
                 }
             }
         }
