@@ -20,19 +20,19 @@ const INCOMPLETE: &str = "The static libraries of LLVM 22 are missing: apt-get i
 const UNUSED: [&str; 1] = ["xml2"];
 /// The parts of LLVM that Kal uses.
 const COMPONENTS: [&str; 4] = ["orcjit", "orcdebugging", "passes", "x86"];
-/// What its host may use beside it, by crates that this one has keep from
-/// linking LLVM themselves: of what nobody calls, nothing is in the program.
+/// What else its host may use with the feature `host-llvm`: Cargo makes one
+/// choice for all users of `llvm-sys`, and this crate's is that it links nothing.
 const FOR_HOSTS: [&str; 6] = ["mcjit", "interpreter", "irreader", "bitwriter", "linker", "all-targets"];
-/// C++ sources of the crate; those that do not exist (yet) are left out.
-const SHIMS: [&str; 7] = [
+/// C++ sources of the crate.
+const SHIMS: [&str; 5] = [
     "src/orc/shim.cpp",
     "src/orc/slab.cpp",
     "src/orc/trampolines.cpp",
     "src/codegen/pipeline.cpp",
     "src/llvm/start.cpp",
-    "src/llvm/native.cpp",
-    "src/llvm/targets.cpp",
 ];
+/// What `llvm-sys` would compile itself, for `host-llvm`.
+const SHIMS_FOR_HOSTS: [&str; 2] = ["src/llvm/native.cpp", "src/llvm/targets.cpp"];
 /// What the command's linker is asked for, beside what Cargo asks for: no
 /// position independence, whose 50,000 relocations take a millisecond of every
 /// start, and the functions of a start side by side.
@@ -75,6 +75,11 @@ fn check_target() {
     }
 }
 
+/// Whether the host uses LLVM itself.
+fn for_hosts() -> bool {
+    env::var_os("CARGO_FEATURE_HOST_LLVM").is_some()
+}
+
 /// The LLVM installation that everything is compiled and linked against.
 struct Llvm {
     config: PathBuf,
@@ -99,7 +104,8 @@ impl Llvm {
     fn link(&self) {
         let directory = ask(&self.config, "--libdir").unwrap_or_else(|| give_up(INCOMPLETE));
         println!("cargo:rustc-link-search=native={directory}");
-        let components = [&COMPONENTS[..], &FOR_HOSTS].concat();
+        let components =
+            if for_hosts() { [&COMPONENTS[..], &FOR_HOSTS].concat() } else { COMPONENTS.to_vec() };
         for library in self.libraries("--libs", &components) {
             // Not copied into the crate's archive: they are large.
             println!("cargo:rustc-link-lib=static:-bundle={library}");
@@ -110,7 +116,7 @@ impl Llvm {
         }
         println!("cargo:rustc-link-lib=dylib=stdc++");
         // LLVM's interpreter, which only hosts use, needs this one.
-        if library_file("libffi.so").is_some() {
+        if for_hosts() && library_file("libffi.so").is_some() {
             println!("cargo:rustc-link-lib=dylib=ffi");
         }
         println!("cargo:rerun-if-changed={START_SCRIPT}");
@@ -155,13 +161,11 @@ fn missing(prefix: &str) -> String {
 /// Compiles the shims into one archive, unless the one of an earlier run is
 /// still good: a new revision reruns this script, and C++ is slow to compile.
 fn compile_shims(llvm: &Llvm) {
-    for source in SHIMS.into_iter().chain(HEADERS) {
-        // Watching the folder of a source that does not exist yet is how its
-        // appearance is noticed; a missing file would rerun this every time.
-        let existing = Path::new(source).ancestors().find(|path| path.exists()).unwrap_or(Path::new("src"));
-        println!("cargo:rerun-if-changed={}", existing.display());
+    let for_hosts: &[&str] = if for_hosts() { &SHIMS_FOR_HOSTS } else { &[] };
+    let sources = [&SHIMS[..], for_hosts].concat();
+    for source in sources.iter().chain(&HEADERS) {
+        println!("cargo:rerun-if-changed={source}");
     }
-    let sources: Vec<&str> = SHIMS.into_iter().filter(|source| Path::new(source).exists()).collect();
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let (archive, stamp) = (out.join("libkal_shims.a"), out.join("kal_shims.stamp"));
     let fingerprint = shim_fingerprint(llvm, &sources);

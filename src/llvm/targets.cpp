@@ -1,7 +1,6 @@
-// What the `llvm-sys` crate compiles for itself, if it is not asked not to: its
-// functions that make targets known, for hosts that use LLVM by their own. The
-// ones of llvm-c/Target.h are inline. A program that calls none of these links
-// none of the targets.
+// What the `llvm-sys` crate compiles itself unless it is asked not to: its
+// functions that register targets, for hosts that use LLVM themselves. The ones
+// of llvm-c/Target.h are inline.
 
 #include "llvm-c/Target.h"
 
