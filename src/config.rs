@@ -114,8 +114,9 @@ impl Config {
     /// How much stack each thread that compiles has, in bytes: 1 GiB if nothing
     /// else is asked for, at least 16 MiB. Addresses are reserved for all of it;
     /// memory is taken from the system only as far as it is used, unless the
-    /// process locks what it reserves. Threads get less where the process may
-    /// have no more. A function of more operations than kibibytes of stack is
+    /// process locks what it reserves. Threads get at most
+    /// a 64th of the addresses that the process may have (`ulimit -v`), and 16 MiB
+    /// where there are no more. A function of more operations than kibibytes of stack is
     /// too large to be compiled.
     #[must_use]
     pub fn worker_stack(mut self, bytes: usize) -> Self {

@@ -319,7 +319,8 @@ impl Context {
             return Err(self.failed(&Failure::StackOverflow));
         }
         let limits = &self.engine.config().limits;
-        if limits.fuel.is_none() && limits.deadline.is_none() && self.deadline == Time::NEVER {
+        let is_timed = limits.deadline.is_some() || self.own_deadline() != Time::NEVER;
+        if limits.fuel.is_none() && !is_timed {
             return Ok(None);
         }
         self.set_limits()
@@ -352,7 +353,7 @@ impl Context {
     /// Puts the deadline for what begins now in force.
     fn next_deadline(&self) -> Result<Option<Deadline>, Error> {
         let limit = self.engine.config().limits.deadline;
-        if limit.is_none() && self.deadline == Time::NEVER {
+        if limit.is_none() && self.own_deadline() == Time::NEVER {
             return Ok(None);
         }
         let mut alarm = self.alarm.borrow_mut();
@@ -365,9 +366,15 @@ impl Context {
             Some(limit) if outer == Time::NEVER => deadline::end_of(limit, tick),
             Some(_) | None => outer,
         };
-        let deadline = alarm.set(own.min(self.deadline));
+        let deadline = alarm.set(own.min(self.own_deadline()));
         deadline.ask_after(tick);
         Ok(Some(deadline))
+    }
+
+    /// The deadline that was set, or an earlier one of a run outside.
+    #[inline]
+    fn own_deadline(&self) -> Time {
+        self.deadline.min(deadline::on_thread())
     }
 
     #[cold]

@@ -9,6 +9,7 @@
 use crate::process::Generation;
 use crate::runtime::{Fence, Time};
 use crate::stop::{Request, Stopper};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -64,6 +65,19 @@ pub(crate) struct Alarm {
 pub(crate) struct Deadline {
     alarm: Arc<Alarm>,
     before: Time,
+    /// What was in force on the thread.
+    outside: Time,
+}
+
+thread_local! {
+    static ON_THREAD: Cell<Time> = const { Cell::new(Time::NEVER) };
+}
+
+/// The deadline in force on this thread, of whatever context: a run in another
+/// context, inside a function of the host, is under it, too.
+#[inline]
+pub(crate) fn on_thread() -> Time {
+    ON_THREAD.get()
 }
 
 /// Shorter limits are measured exactly. In multiples of the clock's lag.
@@ -134,7 +148,7 @@ impl Alarm {
     pub(crate) fn set(self: &Arc<Self>, time: Time) -> Deadline {
         let before = self.in_force();
         self.put_in_force(time);
-        Deadline { alarm: self.clone(), before }
+        Deadline { alarm: self.clone(), before, outside: ON_THREAD.replace(time) }
     }
 
     #[inline]
@@ -194,6 +208,7 @@ impl Deadline {
 impl Drop for Deadline {
     #[inline]
     fn drop(&mut self) {
+        ON_THREAD.set(self.outside);
         self.alarm.lift(self.before);
     }
 }

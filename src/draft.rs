@@ -147,7 +147,7 @@ impl<'a> Draft<'a> {
             Some((source, label.span.start))
         };
         let mut findings = self.certain_failures();
-        let certain: Vec<_> = findings.iter().map(place).collect();
+        let certain: FxHashSet<_> = findings.iter().map(place).collect();
         let others = self
             .diagnostics
             .iter()

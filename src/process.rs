@@ -1,5 +1,5 @@
-//! Forks and exits of the process, and what threads must not be in the middle
-//! of then.
+//! Forks and exits of the process, what threads must not be in the middle of
+//! then, and how many addresses it may have.
 //!
 //! A forked child has the memory of its parent but only the thread that forked,
 //! so a lock that another thread held at that moment stays locked in the child
@@ -219,4 +219,12 @@ extern "C" fn before_exit() {
     while others(Activity::Compiling) + others(Activity::Steady) > 0 {
         thread::sleep(PAUSE);
     }
+}
+/// How many bytes of addresses this process may have; `u64::MAX` if there is no
+/// limit.
+pub fn most_addresses() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: writes the limit to the place it is given, which is valid.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    limit.rlim_cur
 }

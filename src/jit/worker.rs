@@ -23,6 +23,10 @@ use std::time::{Duration, Instant};
 /// The smallest stack that a worker gets where the system has no more; in bytes.
 const SMALLEST_STACK: usize = 16 << 20;
 
+/// Stacks of workers take at most this part each of the addresses that a process
+/// may have.
+const SHARE: u64 = 64;
+
 /// How long a worker without work stays awake.
 const LINGER: Duration = Duration::from_micros(40);
 
@@ -118,7 +122,8 @@ impl Workers {
     /// At most `most` threads, with stacks of so many bytes; none is started yet.
     pub(super) fn new(most: usize, stack: usize) -> Self {
         let usual = most.max(1);
-        let stack = stack.max(SMALLEST_STACK);
+        let share = usize::try_from(process::most_addresses() / SHARE).unwrap_or(usize::MAX);
+        let stack = stack.min(share).max(SMALLEST_STACK);
         Self { team: Mutex::new(Team::new()), usual, most: AtomicUsize::new(usual), stack }
     }
 
@@ -183,12 +188,13 @@ impl Team {
         Ok(())
     }
 
-    /// Starts a thread, with less stack where the process may have no more.
+    /// Starts a thread, with the smallest stack where there are no addresses for
+    /// more: the compiler needs some, too.
     fn start(&self, stack: usize) -> std::io::Result<JoinHandle<()>> {
         let queue = self.queue.clone();
         let thread = thread::Builder::new().name("kal compiler".into()).stack_size(stack);
         match thread.spawn(move || queue.work(stack)) {
-            Err(_) if stack / 2 >= SMALLEST_STACK => self.start(stack / 2),
+            Err(_) if stack > SMALLEST_STACK => self.start(SMALLEST_STACK),
             started => started,
         }
     }

@@ -464,21 +464,23 @@ char *reserve(uint64_t Limit) {
   return Base == MAP_FAILED ? nullptr : static_cast<char *>(Base);
 }
 
-/// The same, or if the process is not allowed so many, a quarter of what it is:
-/// stacks and contexts need some too. Sets Limit to what it is.
+/// Addresses that are left to others where the process may have few: stacks,
+/// contexts and the compiler need some too.
+constexpr uint64_t Spare = uint64_t(450) << 20;
+
+/// Whether the process may have so many addresses more.
+bool mayReserve(uint64_t Bytes) {
+  void *Base = ::mmap(nullptr, Bytes, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return Base != MAP_FAILED && ::munmap(Base, Bytes) == 0;
+}
+
+/// The same, for fewer bytes where the process could not have the spare
+/// addresses as well. Sets Limit to what it is.
 char *reserveSome(uint64_t &Limit) {
-  if (char *Base = reserve(Limit))
-    return Base;
-  while (Limit / 2 >= SmallestSlab) {
+  while (Limit > SmallestSlab && !mayReserve(2 * Limit + Spare))
     Limit = alignTo(Limit / 2, SmallestSlab);
-    char *Base = reserve(Limit);
-    if (!Base)
-      continue;
-    ::munmap(Base, 2 * Limit);
-    Limit = std::max(alignTo(Limit / 4, SmallestSlab), SmallestSlab);
-    return reserve(Limit);
-  }
-  return nullptr;
+  return reserve(Limit);
 }
 
 bool mapViews(char *Base, uint64_t Limit, int File) {

@@ -161,3 +161,24 @@ fn a_request_that_came_before_stops_what_has_no_check() {
         assert_eq!(context.eval("leaf(1)").expect("nothing is left"), Some(2.0), "{mode}");
     }
 }
+
+#[test]
+fn a_deadline_outside_reaches_runs_in_other_contexts() {
+    for (mode, configure) in MODES {
+        let first = Arc::new(Mutex::new(None));
+        let seen = first.clone();
+        let limits = Limits { deadline: Some(Duration::from_millis(100)), ..Limits::default() };
+        let config = configure(Config::new()).limits(limits).host_function("inner", 0, move |_| {
+            // Of an engine that knows no deadlines.
+            let mut context = context(configure(Config::new()));
+            *seen.lock().expect("nobody panics") = Some(code(context.eval(LOOP)));
+            assert_eq!(code(context.eval(LOOP)), Code::DeadlineExceeded, "{mode}");
+            Ok(1.0)
+        });
+        let mut context = context(config);
+        let outer = format!("def outer() inner() + ({LOOP}); outer()");
+        assert_eq!(code(context.eval(&outer)), Code::DeadlineExceeded, "{mode}");
+        assert_eq!(*first.lock().expect("nobody panics"), Some(Code::DeadlineExceeded), "{mode}");
+        assert_eq!(context.eval("1 + 1").expect("it goes on"), Some(2.0), "{mode}");
+    }
+}

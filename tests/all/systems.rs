@@ -30,9 +30,10 @@ fn the_map_for_perf_follows_no_link_and_its_lack_stops_nothing() {
 
 #[test]
 fn few_addresses_are_enough() {
-    let limits = [800_000, 1_500_000, 2_500_000, 4_000_000];
-    let cases = limits.into_iter().flat_map(|limit| [(limit, "--tiered"), (limit, "--interpret")]);
-    for (kilobytes, mode) in cases.chain([(4_000_000, "--lazy")]) {
+    let limits =
+        [800_000, 1_000_000, 1_200_000, 1_500_000, 2_000_000, 2_500_000, 3_000_000, 3_600_000, 4_000_000];
+    let modes = ["--lazy", "--eager", "--tiered", "--interpret"];
+    for (kilobytes, mode) in limits.into_iter().flat_map(|limit| modes.map(|mode| (limit, mode))) {
         let ran = shell(&format!("ulimit -v {kilobytes}; exec $KAL {mode} -e 'def f(x) x + 1; f(41)'"));
         assert_eq!((ran.out(), ran.err(), ran.code), ("42\n", "", Some(0)), "{kilobytes} {mode}");
     }
