@@ -193,7 +193,7 @@ impl Alarm {
 impl Deadline {
     /// Asks to stop if the time is over, at once and every time.
     pub(crate) fn ask_again(&self) {
-        self.ask_after(Time::of_last_tick());
+        self.ask_after(Time::now());
     }
 
     /// The same, given the last tick.
