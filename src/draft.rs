@@ -258,6 +258,7 @@ impl<'a> Draft<'a> {
         let is_undefined = |declared: &&Extern| {
             let Extern { name, .. } = **declared;
             !self.functions.contains_key(&name)
+                && !self.refused.contains(&name)
                 && self.hosts.get(name).is_none()
                 && self.hosts.foreign(name).is_none()
         };
