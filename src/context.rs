@@ -345,6 +345,7 @@ impl Context {
         }
     }
 
+    #[inline(never)]
     fn set_limits(&mut self) -> Result<Option<Deadline>, Error> {
         self.refuel();
         self.next_deadline()

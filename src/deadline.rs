@@ -206,7 +206,8 @@ impl Deadline {
 }
 
 impl Drop for Deadline {
-    #[inline]
+    // Out of the way of calls without a deadline, which are many more.
+    #[inline(never)]
     fn drop(&mut self) {
         ON_THREAD.set(self.outside);
         self.alarm.lift(self.before);

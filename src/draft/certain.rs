@@ -9,7 +9,7 @@ use super::Draft;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::name::Name;
-use crate::sema::checked::{Callee, EXPRESSION, Function, Node};
+use crate::sema::checked::{Callee, EXPRESSION, Function};
 use crate::sema::{Environment, Item, arguments};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Draft<'_> {
         visited: &mut FxHashSet<Name>,
         depth: usize,
     ) -> Option<Fatal<'d>> {
-        for callee in certain(caller) {
+        for callee in caller.certain_calls() {
             match defined.get(&callee.name) {
                 Some(known) if known.arity() != callee.arity => {
                     return Some(Fatal { caller, callee: *callee, found: Some(known) });
@@ -125,20 +125,4 @@ impl Draft<'_> {
             None => diagnostic,
         }
     }
-}
-
-/// The calls of a body that happen whenever it runs: those outside of
-/// branches. A loop evaluates its parts at least once.
-fn certain(function: &Function) -> impl Iterator<Item = &Callee> {
-    let mut branches = 0_u32;
-    function.nodes.iter().filter_map(move |node| {
-        match node {
-            Node::Then | Node::ShortCircuit(_) => branches += 1,
-            Node::If => branches = branches.saturating_sub(1),
-            Node::Binary(op) if op.short_circuits() => branches = branches.saturating_sub(1),
-            Node::Call(index) if branches == 0 => return function.callees.get(*index as usize),
-            _ => {}
-        }
-        None
-    })
 }

@@ -11,7 +11,7 @@ use super::definition::Definition;
 use super::state::State;
 use super::tier::SMALL;
 use crate::name::Name;
-use crate::sema::checked::{Callee, Function, Node};
+use crate::sema::checked::{Callee, Function};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// `None` if a call would fail.
     fn calls(&mut self, function: &Function, depth: usize) -> Option<()> {
-        for callee in certain(function) {
+        for callee in function.certain_calls() {
             let definition = match (self.find)(callee) {
                 Found::Definition(State::Pending | State::Inlined, definition) => definition,
                 Found::Definition(..) | Found::Host => continue,
@@ -59,19 +59,4 @@ impl Search<'_> {
         }
         Some(())
     }
-}
-
-/// The calls of a body outside of its branches.
-fn certain(function: &Function) -> impl Iterator<Item = &Callee> {
-    let mut branches = 0_u32;
-    function.nodes.iter().filter_map(move |node| {
-        match node {
-            Node::Then | Node::ShortCircuit(_) => branches += 1,
-            Node::If => branches = branches.saturating_sub(1),
-            Node::Binary(op) if op.short_circuits() => branches = branches.saturating_sub(1),
-            Node::Call(index) if branches == 0 => return function.callees.get(*index as usize),
-            _ => {}
-        }
-        None
-    })
 }

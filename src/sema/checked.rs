@@ -120,6 +120,22 @@ impl Function {
         most
     }
 
+    /// Returns the calls that happen whenever the body runs: those outside of
+    /// branches. A loop evaluates its parts at least once.
+    pub fn certain_calls(&self) -> impl Iterator<Item = &Callee> {
+        let mut branches = 0_u32;
+        self.nodes.iter().filter_map(move |node| {
+            match node {
+                Node::Then | Node::ShortCircuit(_) => branches += 1,
+                Node::If => branches = branches.saturating_sub(1),
+                Node::Binary(op) if op.short_circuits() => branches = branches.saturating_sub(1),
+                Node::Call(index) if branches == 0 => return self.callees.get(*index as usize),
+                _ => {}
+            }
+            None
+        })
+    }
+
     /// Its text.
     pub fn text(&self) -> &str {
         self.source.slice(self.span)
