@@ -1,14 +1,22 @@
-//! What a call of a compiled function from Rust takes: prints nanoseconds, the
-//! median of many measurements. `cargo bench --bench call`.
+//! What a call of a compiled function from Rust takes, without limits and with
+//! each kind of deadline: prints nanoseconds, the median of many measurements.
+//! `cargo bench --bench call`.
 
+use kal::{Config, Context, Engine, Limits};
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const CALLS: u32 = 100_000;
 
-fn main() {
-    let mut context = kal::Engine::new().and_then(|engine| engine.context()).expect("a context");
+fn context(deadline: Option<Duration>) -> Context {
+    let limits = Limits { deadline, ..Limits::default() };
+    let engine = Engine::with_config(Config::new().limits(limits)).expect("an engine");
+    let mut context = engine.context().expect("a context");
     context.eval("def one(x) x + 1").expect("it is right");
+    context
+}
+
+fn measure(what: &str, mut context: Context) {
     let one = context.function::<fn(f64) -> f64>("one").expect("it is defined");
     let mut times: Vec<f64> = (0..51)
         .map(|_| {
@@ -20,5 +28,14 @@ fn main() {
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    println!("{:.1}", times[times.len() / 2]);
+    println!("{what:<40} {:>6.1} ns", times[times.len() / 2]);
+}
+
+fn main() {
+    measure("no deadline", context(None));
+    let mut set = context(None);
+    set.set_deadline(Some(Instant::now() + Duration::from_secs(3600)));
+    measure("a deadline of the context", set);
+    measure("a limit of 5 s for each call", context(Some(Duration::from_secs(5))));
+    measure("a limit of 30 ms for each call", context(Some(Duration::from_millis(30))));
 }

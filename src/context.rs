@@ -5,6 +5,7 @@ mod declaring;
 mod describe;
 mod formula;
 mod history;
+mod limit;
 mod listing;
 mod preview;
 mod script;
@@ -20,7 +21,7 @@ pub(crate) use script::literal;
 pub use trace::{Trace, Transition};
 
 use crate::config::Mode;
-use crate::deadline::{self, Alarm, Deadline};
+use crate::deadline::Alarm;
 use crate::debugger::Debugger;
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -29,7 +30,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Teller};
 use crate::failure::{Failure, Stopped};
 use crate::function::{Function, Signature};
-use crate::host::{HostFunctions, Output, nesting};
+use crate::host::{HostFunctions, Output};
 use crate::interrupt::InterruptHandle;
 use crate::jit::state::State;
 use crate::machine::{Handle, Machine};
@@ -41,7 +42,6 @@ use crate::sema::{self, Declaration, Environment, Externs, checked};
 use crate::source::Source;
 use crate::stats::Stats;
 use crate::stop::Poll;
-use crate::stop::Request;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::operator::{Fixity, Operators};
@@ -309,82 +309,6 @@ impl Context {
         result
     }
 
-    /// Puts the limits of one evaluation or call in force, until it is dropped.
-    ///
-    /// # Errors
-    /// When it is inside too many others, or no thread can watch the deadline.
-    #[inline]
-    fn limit(&mut self) -> Result<Option<Deadline>, Error> {
-        if nesting::is_too_deep() {
-            return Err(self.failed(&Failure::StackOverflow));
-        }
-        let limits = &self.engine.config().limits;
-        let is_timed = limits.deadline.is_some() || self.own_deadline() != Time::NEVER;
-        if limits.fuel.is_none() && !is_timed {
-            return Ok(None);
-        }
-        self.set_limits()
-    }
-
-    /// Every item begins with all of the fuel, unless somebody has asked to stop.
-    fn begin_item(&mut self, deadline: Option<&Deadline>) -> Result<(), Error> {
-        self.refuel();
-        deadline.into_iter().for_each(Deadline::ask_again);
-        let stopper = self.machine.stopper();
-        // What only stops a run stops the one that begins.
-        let stops = self.debugger.as_ref().is_some_and(Debugger::is_breaking_in);
-        match stopper.requested().filter(|request| !(stops && *request == Request::Interrupt)) {
-            Some(_) => Err(self.failed(&stopper.take().map_or(Failure::Interrupted, Failure::from))),
-            None => Ok(()),
-        }
-    }
-
-    fn refuel(&mut self) {
-        if let Some(fuel) = self.engine.config().limits.fuel {
-            self.machine.set_fuel(fuel);
-        }
-    }
-
-    #[inline(never)]
-    fn set_limits(&mut self) -> Result<Option<Deadline>, Error> {
-        self.refuel();
-        self.next_deadline()
-    }
-
-    /// Puts the deadline for what begins now in force.
-    fn next_deadline(&self) -> Result<Option<Deadline>, Error> {
-        let limit = self.engine.config().limits.deadline;
-        if limit.is_none() && self.own_deadline() == Time::NEVER {
-            return Ok(None);
-        }
-        let mut alarm = self.alarm.borrow_mut();
-        let alarm = match &mut *alarm {
-            Some(alarm) if alarm.is_watched() => alarm,
-            none => none.insert(self.new_alarm()?),
-        };
-        let (tick, outer) = (Time::of_last_tick(), alarm.in_force());
-        let own = match limit {
-            Some(limit) if outer == Time::NEVER => deadline::end_of(limit, tick),
-            Some(_) | None => outer,
-        };
-        let deadline = alarm.set(own.min(self.own_deadline()));
-        deadline.ask_after(tick);
-        Ok(Some(deadline))
-    }
-
-    /// The deadline that was set, or an earlier one of a run outside.
-    #[inline]
-    fn own_deadline(&self) -> Time {
-        self.deadline.min(deadline::on_thread())
-    }
-
-    #[cold]
-    fn new_alarm(&self) -> Result<Arc<Alarm>, Error> {
-        // Without the thread that watches it, nothing runs.
-        let alarm = self.engine.deadlines().alarm(self.machine.stopper());
-        alarm.map_err(|error| self.failed(&Failure::System(error.to_string())))
-    }
-
     /// Sets when everything that runs in this context is stopped at the
     /// latest; beside the deadline that each evaluation may have.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
@@ -574,7 +498,7 @@ impl Context {
     /// [`Error::Failed`] for the first definition that cannot be compiled, and
     /// when an interrupt or the deadline comes first.
     pub fn prepare_all(&self) -> Result<(), Error> {
-        let _deadline = self.next_deadline()?;
+        let _limit = self.limits()?;
         self.machine.prepare_all().map_err(|failure| self.failed(&failure))
     }
 

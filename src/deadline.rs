@@ -9,7 +9,6 @@
 use crate::process::Generation;
 use crate::runtime::{Fence, Time};
 use crate::stop::{Request, Stopper};
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -60,24 +59,11 @@ pub(crate) struct Alarm {
     rings: AtomicBool,
 }
 
-/// A deadline in force; dropping it lifts it. Whoever was stopped by it has
-/// taken the request: what runs on under it has it [ask again](Self::ask_again).
+/// A deadline in force; dropping it lifts it. A run that it stops takes the
+/// request: for what runs on under it, it [asks again](Self::ask_again).
 pub(crate) struct Deadline {
     alarm: Arc<Alarm>,
     before: Time,
-    /// What was in force on the thread.
-    outside: Time,
-}
-
-thread_local! {
-    static ON_THREAD: Cell<Time> = const { Cell::new(Time::NEVER) };
-}
-
-/// The deadline in force on this thread, of whatever context: a run in another
-/// context, inside a function of the host, is under it, too.
-#[inline]
-pub(crate) fn on_thread() -> Time {
-    ON_THREAD.get()
 }
 
 /// Shorter limits are measured exactly. In multiples of the clock's lag.
@@ -148,7 +134,7 @@ impl Alarm {
     pub(crate) fn set(self: &Arc<Self>, time: Time) -> Deadline {
         let before = self.in_force();
         self.put_in_force(time);
-        Deadline { alarm: self.clone(), before, outside: ON_THREAD.replace(time) }
+        Deadline { alarm: self.clone(), before }
     }
 
     #[inline]
@@ -209,7 +195,6 @@ impl Drop for Deadline {
     // Out of the way of calls without a deadline, which are many more.
     #[inline(never)]
     fn drop(&mut self) {
-        ON_THREAD.set(self.outside);
         self.alarm.lift(self.before);
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod library;
 pub(crate) mod nesting;
 
 use crate::name::{Name, Names};
+use crate::stop::Stopper;
 pub use foreign::Foreign;
 use rustc_hash::FxHashMap;
 use std::any::Any;
@@ -25,15 +26,16 @@ pub struct Call<'a> {
     pub arguments: &'a [f64],
     /// Where the program's output goes.
     pub output: &'a mut dyn Output,
-    is_stopped: &'a dyn Fn() -> bool,
+    stopper: &'a Stopper,
 }
 
 impl Call<'_> {
-    /// Whether the run that makes this call was asked to stop meanwhile, by an
-    /// interrupt or a deadline. It ends when the function returns, whatever that
-    /// returns; one that may take long asks now and then.
+    /// Returns whether the run that makes this call was asked to stop meanwhile,
+    /// by an interrupt or a deadline. It ends when the function returns, whatever
+    /// that returns; a function that may take long asks now and then. What it
+    /// runs in another context on this thread is stopped with the run.
     pub fn is_stopped(&self) -> bool {
-        (self.is_stopped)()
+        self.stopper.requested().is_some()
     }
 }
 
@@ -246,13 +248,13 @@ impl HostFunctions {
         name: Name,
         arguments: &[f64],
         output: &mut dyn Output,
-        is_stopped: &dyn Fn() -> bool,
+        stopper: &Stopper,
     ) -> Result<f64, HostError> {
         match (self.get(name).map(|host| &host.callable), arguments) {
             (Some(Callable::Native(Native::One(function))), &[x]) => Ok(function(x)),
             (Some(Callable::Native(Native::Two(function))), &[x, y]) => Ok(function(x, y)),
             (Some(Callable::Native(Native::Three(function))), &[x, y, z]) => Ok(function(x, y, z)),
-            _ => self.call_closure(name, arguments, output, is_stopped),
+            _ => self.call_closure(name, arguments, output, stopper),
         }
     }
 
@@ -265,14 +267,14 @@ impl HostFunctions {
         name: Name,
         arguments: &[f64],
         output: &mut dyn Output,
-        is_stopped: &dyn Fn() -> bool,
+        stopper: &Stopper,
     ) -> Result<f64, HostError> {
         let Some(Callable::Closure(closure)) = self.get(name).map(|host| &host.callable) else {
             return Err(HostError("it is no closure".into()));
         };
-        let mut call = Call { arguments, output, is_stopped };
+        let mut call = Call { arguments, output, stopper };
         // A panic must not cross frames of compiled code.
-        match nesting::inside(|| catch_unwind(AssertUnwindSafe(|| closure(&mut call)))) {
+        match nesting::inside(stopper, || catch_unwind(AssertUnwindSafe(|| closure(&mut call)))) {
             Ok(result) => result,
             Err(panic) => Err(HostError(format!("it panicked: {}", message(panic)))),
         }

@@ -37,7 +37,7 @@ use crate::name::{Name, Names};
 use crate::room::Room;
 use crate::sema::Calls;
 use crate::sema::checked::{EXPRESSION, Function};
-use crate::stop::Request;
+use crate::stop::Stopper;
 use crate::tape::op::Op;
 use crate::tape::{self, Callee, Counts, Environment, Tape};
 use code::{Code, Entry, LEAVE};
@@ -70,6 +70,7 @@ pub struct Interpreter {
     hosts: Arc<HostFunctions>,
     variables: Arc<Variables>,
     memory: Arc<dyn Memory>,
+    stopper: Stopper,
     bindings: FxHashMap<Name, Binding>,
     /// The arities of the foreign functions that the program has declared.
     declared: FxHashMap<Name, u32>,
@@ -143,6 +144,7 @@ impl Interpreter {
             names: names.clone(),
             hosts: hosts.clone(),
             variables: variables.clone(),
+            stopper: Stopper::new(memory.clone()),
             memory,
             bindings: FxHashMap::default(),
             declared: FxHashMap::default(),
@@ -284,9 +286,7 @@ impl Interpreter {
             if let Some(request) = self.memory.take_request() {
                 return Err(Failure::from(request).into());
             }
-            let memory = &self.memory;
-            let is_stopped = || Request::first(memory.requests().load(Ordering::SeqCst)).is_some();
-            let result = self.hosts.call(name, arguments, output, &is_stopped);
+            let result = self.hosts.call(name, arguments, output, &self.stopper);
             return Ok(result.map_err(|HostError(message)| Failure::Host { callee: name, message })?);
         }
         let number = self.links.callee(&mut self.code, callee)?;
@@ -719,11 +719,9 @@ impl Interpreter {
             &self.stack[first..first + arity as usize]
         };
         let is_finite = arguments.iter().all(|argument| argument.is_finite());
-        let memory = &self.memory;
-        let is_stopped = || Request::first(memory.requests().load(Ordering::SeqCst)).is_some();
-        let result = self.hosts.call_closure(name, arguments, output, &is_stopped);
+        let result = self.hosts.call_closure(name, arguments, output, &self.stopper);
         // A request that came meanwhile is for this run, not for the next.
-        if let Some(request) = memory.take_request() {
+        if let Some(request) = self.memory.take_request() {
             return Err(request.into());
         }
         state.accumulator = result.map_err(|HostError(message)| Failure::Host { callee: name, message })?;

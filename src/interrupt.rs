@@ -31,6 +31,14 @@ impl InterruptHandle {
         }
     }
 
+    /// Stops the evaluation in progress at its next check, with an error. If
+    /// none is in progress, nothing is stopped: what a button for stopping does.
+    pub fn interrupt_running(&self) {
+        if let Some(stopper) = self.0.upgrade() {
+            stopper.interrupt_now();
+        }
+    }
+
     /// Forgets an interrupt that has not stopped anything.
     pub fn clear(&self) {
         if let Some(stopper) = self.0.upgrade() {

@@ -13,6 +13,7 @@
 //! What happens to a name when it is defined, redefined or dropped in whatever
 //! state is decided in [`state`], a pure module.
 
+mod answer;
 mod batch;
 mod bindings;
 mod certain;
@@ -46,6 +47,7 @@ use crate::room::Room;
 use crate::runtime;
 use crate::sema::checked::Function;
 use crate::stop::Stopper;
+use answer::Answer;
 use code::{Linked, Object};
 use code_map::CodeMap;
 use definition::Definition;
@@ -54,7 +56,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use slots::Slots;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{self, Arc, Condvar, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use worker::{Announcement, Urgency, Workers};
 
@@ -289,54 +291,20 @@ impl Jit {
     /// Has a worker do something and waits for it, or, with a stopper, for a
     /// request to stop; then the worker finishes for nobody.
     fn wait_for<T: Send + 'static>(
-        self: &Arc<Self>,
+        &self,
         stopper: Option<&Stopper>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        let answer = self.ask(work)?;
-        self.await_answer(&answer, stopper)
+        self.ask(work)?.wait(&self.workers, stopper)
     }
 
-    /// Has a worker do something; gives where the answer will be. If nobody
-    /// waits for it any more when its turn comes, it is not done.
+    /// Has a worker do something; returns where the answer will be.
     fn ask<T: Send + 'static>(
-        self: &Arc<Self>,
+        &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Arc<Answer<T>>, Failure> {
-        let answer = Arc::new(Answer { value: sync::Mutex::new(None), given: Condvar::new() });
-        let (counters, giver) = (self.counters.clone(), Giver(answer.clone()));
-        let job = Box::new(move || {
-            let value = giver.is_awaited().then(|| timed(&counters, work));
-            Box::new(move || giver.give(value)) as Announcement
-        });
-        if worker::is_worker() {
-            // It may be the only one, and cannot wait for itself.
-            worker::perform(job)();
-            return Ok(answer);
-        }
-        self.workers.submit(Urgency::Now, job).map_err(|error| Failure::System(error.to_string()))?;
-        Ok(answer)
-    }
-
-    fn await_answer<T>(&self, answer: &Answer<T>, stopper: Option<&Stopper>) -> Result<T, Failure> {
-        let mut value = answer.value();
-        loop {
-            match value.take() {
-                Some(Some(value)) => return Ok(value),
-                Some(None) => return Err(Failure::System("a compile worker ended".into())),
-                None => {
-                    let waited = answer.given.wait_timeout(value, PATIENCE);
-                    value = waited.unwrap_or_else(PoisonError::into_inner).0;
-                }
-            }
-            if let (None, Some(stopper)) = (&*value, stopper)
-                && let Some(request) = stopper.requested()
-            {
-                stopper.withdraw(request);
-                self.workers.substitute();
-                return Err(request.into());
-            }
-        }
+        let counters = self.counters.clone();
+        Answer::ask(&self.workers, move || timed(&counters, work))
     }
 
     /// What the compiler makes of functions, each under its symbol, as text.
@@ -379,43 +347,6 @@ fn timed<T>(counters: &Counters, work: impl FnOnce() -> T) -> T {
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// How long a thread waits for a worker before it looks whether it is asked
-/// to stop.
-const PATIENCE: Duration = Duration::from_millis(10);
-
-/// A value that one thread waits for and another gives; `Some(None)` if that
-/// one ended without giving it.
-struct Answer<T> {
-    value: sync::Mutex<Option<Option<T>>>,
-    given: Condvar,
-}
-
-impl<T> Answer<T> {
-    fn value(&self) -> MutexGuard<'_, Option<Option<T>>> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The duty to give an answer: also fulfilled, with nothing, by a panic.
-struct Giver<T>(Arc<Answer<T>>);
-
-impl<T> Giver<T> {
-    fn is_awaited(&self) -> bool {
-        Arc::strong_count(&self.0) > 1
-    }
-
-    fn give(self, value: Option<T>) {
-        *self.0.value() = Some(value);
-    }
-}
-
-impl<T> Drop for Giver<T> {
-    fn drop(&mut self) {
-        self.0.value().get_or_insert(None);
-        self.0.given.notify_all();
-    }
 }
 
 /// What symbols that no object defines stand for.

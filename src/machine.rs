@@ -20,7 +20,7 @@ use crate::name::Name;
 use crate::runtime::{Arguments, ExecutionMemory, Slot, Variable};
 use crate::sema::checked::Function;
 use crate::stats::Stats;
-use crate::stop::Stopper;
+use crate::stop::{Stoppable, Stopper};
 use crate::tape::Tape;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -311,6 +311,12 @@ impl Machine {
     /// How many function entries and loop rounds are left.
     pub(crate) fn fuel(&self) -> u64 {
         u64::try_from(self.memory().fuel().load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// Begins an evaluation: what was to interrupt an earlier one is forgotten.
+    #[inline]
+    pub(crate) fn begin(&self) {
+        self.memory().forget_interrupt_of_now();
     }
 
     /// What asks runs of this context to stop, from any thread.

@@ -21,7 +21,7 @@ pub use entry::{
 pub use fence::Fence;
 
 use crate::abi::{self, Header};
-use crate::stop::Stoppable;
+use crate::stop::{InnerRun, Stoppable};
 use memory::Memory;
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -69,7 +69,7 @@ const ROUTINES_STACK: usize = 256 << 10;
 const RESERVE: usize = HOST_STACK + ROUTINES_STACK;
 
 /// Memory that compiled code works on, shared with whoever redirects slots.
-pub struct ExecutionMemory(Memory);
+pub struct ExecutionMemory(Memory, InnerRun);
 
 impl ExecutionMemory {
     /// Fresh memory: all slots and variables 0.
@@ -77,7 +77,7 @@ impl ExecutionMemory {
     /// # Errors
     /// When the system has no address space left.
     pub fn new() -> std::io::Result<Self> {
-        let memory = Self(Memory::new(abi::SIZE)?);
+        let memory = Self(Memory::new(abi::SIZE)?, InnerRun::default());
         entry::provide_routines(memory.header());
         Ok(memory)
     }
@@ -132,6 +132,10 @@ impl Stoppable for ExecutionMemory {
         // Everything is below this limit.
         self.header().limit.swap(usize::MAX, Ordering::SeqCst);
         self.header().reach.swap(0, Ordering::SeqCst);
+    }
+
+    fn inner(&self) -> Option<&InnerRun> {
+        Some(&self.1)
     }
 }
 

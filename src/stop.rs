@@ -1,14 +1,17 @@
-//! Asking a run to stop, from any thread.
+//! Requests to stop a run, from any thread.
 //!
-//! What runs programs looks at one word at every check; whoever wants a run to
-//! end leaves a [`Request`] and changes that word. What the word is, and how a
-//! run ends, is the business of what runs.
+//! What runs programs looks at one word at every check; to end a run, one leaves
+//! a [`Request`] and changes that word. What the word is, and how a run ends, is
+//! the business of what runs.
+//!
+//! A run may wait for a function of the host that runs something else: a
+//! [`Link`] passes what the outer run is asked on to the inner one.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Source, Span};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 /// Why a run is asked to stop.
@@ -20,10 +23,26 @@ pub enum Request {
     Deadline = 2,
 }
 
+/// The bit of an interrupt that is for what runs now only.
+const NOW: u64 = 1 << 2;
+
+/// By how many bits the requests to an outer run are shifted.
+const OUTER: u32 = 4;
+
 impl Request {
-    /// The most urgent of some requests.
+    /// Returns the most urgent of the requests that wait.
     pub fn first(bits: u64) -> Option<Self> {
-        [Self::Interrupt, Self::Deadline].into_iter().find(|request| bits & *request as u64 != 0)
+        [Self::Interrupt, Self::Deadline].into_iter().find(|request| bits & request.bits() != 0)
+    }
+
+    /// Returns the bits that stand for it: its own, and those that say where it
+    /// comes from.
+    pub const fn bits(self) -> u64 {
+        let own = match self {
+            Self::Interrupt => Self::Interrupt as u64 | NOW,
+            Self::Deadline => Self::Deadline as u64,
+        };
+        own | own << OUTER
     }
 
     /// The diagnostic for reading that was stopped there.
@@ -38,17 +57,82 @@ impl Request {
 
 /// Something whose runs can be asked to stop.
 pub trait Stoppable: Send + Sync {
-    /// The requests that wait, one bit each.
+    /// Returns the requests that wait: see [`Request::bits`].
     fn requests(&self) -> &AtomicU64;
 
     /// Makes the next check of the run in progress look for requests.
     fn wake(&self);
 
+    /// Returns what runs inside of it; `None` if nothing ever does.
+    fn inner(&self) -> Option<&InnerRun> {
+        None
+    }
+
+    /// Forgets an interrupt of what ran before.
+    #[inline]
+    fn forget_interrupt_of_now(&self) {
+        if self.requests().load(Ordering::Relaxed) & NOW != 0 {
+            self.requests().fetch_and(!NOW, Ordering::SeqCst);
+        }
+    }
+
     /// Takes the request back that a run stops for now.
     fn take_request(&self) -> Option<Request> {
         let request = Request::first(self.requests().load(Ordering::SeqCst))?;
-        self.requests().fetch_and(!(request as u64), Ordering::SeqCst);
+        self.requests().fetch_and(!request.bits(), Ordering::SeqCst);
         Some(request)
+    }
+}
+
+/// The run that a function of the host has begun while another run waits for it.
+#[derive(Default)]
+pub struct InnerRun(Mutex<Option<Stopper>>);
+
+impl InnerRun {
+    fn stopper(&self) -> MutexGuard<'_, Option<Stopper>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Passes the requests to an outer run on to an inner one until it is dropped.
+pub struct Link {
+    outer: Stopper,
+    inner: Stopper,
+    /// What the outer run was linked to before.
+    before: Option<Stopper>,
+}
+
+impl Link {
+    /// Links two runs; what the outer one was asked before counts.
+    pub fn new(outer: Stopper, inner: Stopper) -> Self {
+        let before = outer.0.inner().and_then(|run| run.stopper().replace(inner.clone()));
+        let link = Self { outer, inner, before };
+        link.ask_again();
+        link
+    }
+
+    /// Asks the inner run what the outer one is still asked.
+    pub fn ask_again(&self) {
+        self.pass_on(&self.inner);
+    }
+
+    fn pass_on(&self, inner: &Stopper) {
+        let bits = self.outer.0.requests().load(Ordering::SeqCst);
+        if bits != 0 {
+            inner.ask_inner(bits);
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(run) = self.outer.0.inner() {
+            // Requests are passed on under this lock: none comes later.
+            run.stopper().clone_from(&self.before);
+        }
+        let outer = (Request::Interrupt.bits() | Request::Deadline.bits()) >> OUTER << OUTER;
+        self.inner.0.requests().fetch_and(!outer, Ordering::SeqCst);
+        self.before.iter().for_each(|before| self.pass_on(before));
     }
 }
 
@@ -81,8 +165,28 @@ impl Stopper {
     /// Makes the run in progress stop at its next check. The request stays
     /// until a run has stopped for it, or it is withdrawn.
     pub fn request(&self, request: Request) {
-        self.0.requests().fetch_or(request as u64, Ordering::SeqCst);
+        self.ask(request as u64);
+    }
+
+    /// Interrupts the run in progress; one that begins later does not hear of it.
+    pub fn interrupt_now(&self) {
+        self.ask(NOW);
+    }
+
+    fn ask(&self, bits: u64) {
+        self.0.requests().fetch_or(bits, Ordering::SeqCst);
         self.0.wake();
+        if let Some(inner) = self.0.inner()
+            && let Some(inner) = &*inner.stopper()
+        {
+            inner.ask_inner(bits);
+        }
+    }
+
+    /// Passes on what the outer run is asked, or what was passed on to that.
+    fn ask_inner(&self, bits: u64) {
+        let own = bits & ((1 << OUTER) - 1);
+        self.ask(own << OUTER | bits & !((1 << OUTER) - 1));
     }
 
     /// Makes the run in progress look for requests, though there is none.
@@ -91,9 +195,10 @@ impl Stopper {
         self.0.wake();
     }
 
-    /// Takes a request back.
+    /// Takes a request to this run back, but none to an outer run.
     pub fn withdraw(&self, request: Request) {
-        self.0.requests().fetch_and(!(request as u64), Ordering::SeqCst);
+        let own = request.bits() & ((1 << OUTER) - 1);
+        self.0.requests().fetch_and(!own, Ordering::SeqCst);
     }
 
     /// The request that a run would stop for now.

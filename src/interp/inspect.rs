@@ -412,7 +412,7 @@ impl Interpreter {
         if !matches!(pause, Pause::Limit(_) | Pause::Stop) || !self.is_broken_in() {
             return Ok(false);
         }
-        self.memory.requests().fetch_and(!(Request::Interrupt as u64), Ordering::SeqCst);
+        self.memory.requests().fetch_and(!Request::Interrupt.bits(), Ordering::SeqCst);
         self.inspect(state, Reason::Interrupt, natives, output)?;
         Ok(true)
     }

@@ -285,7 +285,7 @@ impl Instance {
         let answers: Vec<_> = waiting.chunks(share.clamp(1, batch::SIZE)).map(ask).collect();
         let mut result = Ok(());
         for answer in answers {
-            result = result.and(self.jit.await_answer(&*answer?, Some(&self.stopper()))?);
+            result = result.and(answer?.wait(&self.jit.workers, Some(&self.stopper()))?);
         }
         // What another worker was at is waited for as well.
         for definition in waiting.into_iter().filter(|definition| definition.is_busy()) {

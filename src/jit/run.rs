@@ -140,8 +140,7 @@ impl Surroundings for Run<'_> {
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64> {
         let callee = Name::from_index(closure as usize)?;
         let stopper = self.stopper();
-        let is_stopped = || stopper.requested().is_some();
-        let result = self.jit.hosts.call_closure(callee, arguments, self.output, &is_stopped);
+        let result = self.jit.hosts.call_closure(callee, arguments, self.output, &stopper);
         // A request that came meanwhile is for this run, not for the next.
         if let Some(request) = stopper.take() {
             self.failure = Some(Failure::from(request).into());

@@ -196,8 +196,8 @@ fn take_request(header: &Header) -> Option<Request> {
     // round, and the swaps order who asks, so no request is missed.
     header.limit.swap(header.stack_limit.load(Ordering::Relaxed), Ordering::SeqCst);
     let request = Request::first(header.requests.load(Ordering::SeqCst))?;
-    let bit = request as u64;
-    if header.requests.fetch_and(!bit, Ordering::SeqCst) != bit {
+    let bits = request.bits();
+    if header.requests.fetch_and(!bits, Ordering::SeqCst) & !bits != 0 {
         // The others are for the next run.
         header.limit.swap(usize::MAX, Ordering::SeqCst);
     }

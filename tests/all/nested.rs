@@ -9,7 +9,8 @@ use kal::{Config, Context, Engine, Error, Limits, Mode};
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak, mpsc};
 use std::time::{Duration, Instant};
 
 fn small_stack() -> Limits {
@@ -180,5 +181,108 @@ fn a_deadline_outside_reaches_runs_in_other_contexts() {
         assert_eq!(code(context.eval(&outer)), Code::DeadlineExceeded, "{mode}");
         assert_eq!(*first.lock().expect("nobody panics"), Some(Code::DeadlineExceeded), "{mode}");
         assert_eq!(context.eval("1 + 1").expect("it goes on"), Some(2.0), "{mode}");
+    }
+}
+
+#[test]
+fn an_interrupt_outside_reaches_runs_in_other_contexts() {
+    for (mode, configure) in MODES {
+        for running in [false, true] {
+            let (ready, begun) = mpsc::channel();
+            let first = Arc::new(Mutex::new(None));
+            let seen = first.clone();
+            let config = configure(Config::new()).host_function("inner", 0, move |call| {
+                let mut context = context(configure(Config::new()));
+                let mut between = context.engine().clone().context().expect("it starts");
+                let own = context.interrupt_handle();
+                own.clear();
+                ready.send(()).expect("somebody waits");
+                *seen.lock().expect("nobody panics") = Some(code(context.eval(LOOP)));
+                // Until the function returns, whatever it runs is stopped.
+                assert!(call.is_stopped(), "{mode}");
+                assert_eq!(code(between.eval(LOOP)), Code::Interrupted, "{mode}");
+                assert_eq!(code(context.eval(LOOP)), Code::Interrupted, "{mode}");
+                // None of it is a request to the context itself.
+                assert!(!own.is_pending(), "{mode}");
+                Ok(1.0)
+            });
+            let mut context = context(config);
+            let handle = context.interrupt_handle();
+            let interrupts = std::thread::spawn(move || {
+                begun.recv().expect("it begins");
+                if running { handle.interrupt_running() } else { handle.interrupt() }
+            });
+            let outer = format!("def outer() inner() + ({LOOP}); outer()");
+            assert_eq!(code(context.eval(&outer)), Code::Interrupted, "{mode}");
+            interrupts.join().expect("it ends well");
+            assert_eq!(*first.lock().expect("nobody panics"), Some(Code::Interrupted), "{mode}");
+            assert_eq!(context.eval("1 + 1").expect("it goes on"), Some(2.0), "{mode}");
+        }
+    }
+}
+
+#[test]
+fn a_link_inside_a_link_lets_the_outer_one_be() {
+    for (mode, configure) in MODES {
+        let (ready, begun) = mpsc::channel();
+        let config = configure(Config::new()).host_function("inner", 0, move |_| {
+            let mut context = context(configure(Config::new()));
+            let mut beside = context.engine().clone().context().expect("it starts");
+            let mut codes = Vec::new();
+            // Between the items another context runs, and this one again.
+            let _ = context.run(&Source::new("test", format!("1\n{LOOP}\n2")), &mut |context, outcome| {
+                codes.push(outcome.err().map(|error| error.diagnostics()[0].code));
+                if codes.len() == 1 {
+                    assert_eq!(beside.eval("1").expect("it runs"), Some(1.0));
+                    assert_eq!(context.eval("1").expect("it runs"), Some(1.0));
+                    ready.send(()).expect("somebody waits");
+                }
+                ControlFlow::Continue(())
+            });
+            let stopped = Some(Code::Interrupted);
+            assert_eq!(codes, [None, stopped, stopped], "{mode}");
+            Ok(1.0)
+        });
+        let mut context = context(config);
+        let handle = context.interrupt_handle();
+        let interrupts = std::thread::spawn(move || {
+            begun.recv().expect("it begins");
+            handle.interrupt();
+        });
+        assert_eq!(code(context.eval("inner()")), Code::Interrupted, "{mode}");
+        interrupts.join().expect("it ends well");
+    }
+}
+
+#[test]
+fn what_interrupts_only_what_runs_stops_nothing_later() {
+    for (mode, configure) in MODES {
+        let mut context = context(configure(Config::new()));
+        context.eval("def leaf(x) x + 1; def f(x) leaf(x) + leaf(x)").expect("it is defined");
+        let f = context.function::<fn(f64) -> f64>("f").expect("it is defined");
+        let handle = context.interrupt_handle();
+        for _ in 0..3 {
+            handle.interrupt_running();
+            assert_eq!(context.eval("f(1)").expect("nothing ran"), Some(4.0), "{mode}");
+            handle.interrupt_running();
+            assert_eq!(f.call(&mut context, (2.0,)).expect("nothing ran"), 6.0, "{mode}");
+            // It takes nothing back that is for the next run.
+            handle.interrupt();
+            handle.interrupt_running();
+            assert_eq!(code(f.call(&mut context, (2.0,))), Code::Interrupted, "{mode}");
+        }
+        let stops = handle.clone();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        let stopping = std::thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                stops.interrupt_running();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        assert_eq!(code(context.eval(LOOP)), Code::Interrupted, "{mode}");
+        is_over.store(true, Ordering::Relaxed);
+        stopping.join().expect("it ends well");
+        assert_eq!(context.eval("f(1)").expect("it goes on"), Some(4.0), "{mode}");
     }
 }

@@ -1,0 +1,123 @@
+//! The limits that one evaluation or call is under.
+
+use super::Context;
+use crate::deadline::{self, Alarm, Deadline};
+use crate::debugger::Debugger;
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::host::nesting;
+use crate::runtime::Time;
+use crate::stop::{Link, Request};
+use std::sync::Arc;
+
+/// What stops an evaluation in progress from outside; dropping it lifts it.
+pub(super) enum Limit {
+    /// Its time.
+    Deadline(Deadline),
+    /// What stops the run outside, which waits for a function of the host.
+    Inside(Box<Inside>),
+}
+
+/// The time of an evaluation is lifted before its link.
+pub(super) struct Inside {
+    deadline: Option<Deadline>,
+    link: Link,
+}
+
+impl Limit {
+    /// Asks to stop what begins now if something before it was to be stopped.
+    fn ask_again(&self) {
+        match self {
+            Self::Deadline(deadline) => deadline.ask_again(),
+            Self::Inside(inside) => {
+                inside.link.ask_again();
+                inside.deadline.iter().for_each(Deadline::ask_again);
+            }
+        }
+    }
+}
+
+impl Context {
+    /// Puts the limits of one evaluation or call in force, until it is dropped.
+    ///
+    /// # Errors
+    /// When it is inside too many others, or no thread can watch the deadline.
+    #[inline]
+    pub(super) fn limit(&mut self) -> Result<Option<Limit>, Error> {
+        self.machine.begin();
+        let limits = &self.engine.config().limits;
+        let is_limited = limits.fuel.is_some() || limits.deadline.is_some() || self.deadline != Time::NEVER;
+        if !is_limited && !nesting::is_inside() {
+            return Ok(None);
+        }
+        self.refuel();
+        self.limits()
+    }
+
+    /// Begins an item with all of the fuel, unless it is to stop.
+    pub(super) fn begin_item(&mut self, limit: Option<&Limit>) -> Result<(), Error> {
+        self.refuel();
+        limit.into_iter().for_each(Limit::ask_again);
+        let stopper = self.machine.stopper();
+        // What only stops a run stops the one that begins.
+        let stops = self.debugger.as_ref().is_some_and(Debugger::is_breaking_in);
+        match stopper.requested().filter(|request| !(stops && *request == Request::Interrupt)) {
+            Some(_) => Err(self.failed(&stopper.take().map_or(Failure::Interrupted, Failure::from))),
+            None => Ok(()),
+        }
+    }
+
+    fn refuel(&mut self) {
+        if let Some(fuel) = self.engine.config().limits.fuel {
+            self.machine.set_fuel(fuel);
+        }
+    }
+
+    /// The limits but the fuel.
+    ///
+    /// # Errors
+    /// As [`limit`](Self::limit).
+    #[inline(never)]
+    pub(super) fn limits(&self) -> Result<Option<Limit>, Error> {
+        if !nesting::is_inside() {
+            return Ok(self.next_deadline()?.map(Limit::Deadline));
+        }
+        if nesting::is_too_deep() {
+            return Err(self.failed(&Failure::StackOverflow));
+        }
+        let deadline = self.next_deadline()?;
+        let link = nesting::caller().map(|outer| Link::new(outer, self.machine.stopper()));
+        Ok(match link {
+            Some(link) => Some(Limit::Inside(Box::new(Inside { deadline, link }))),
+            None => deadline.map(Limit::Deadline),
+        })
+    }
+
+    /// Puts the deadline for what begins now in force.
+    fn next_deadline(&self) -> Result<Option<Deadline>, Error> {
+        let limit = self.engine.config().limits.deadline;
+        if limit.is_none() && self.deadline == Time::NEVER {
+            return Ok(None);
+        }
+        let mut alarm = self.alarm.borrow_mut();
+        let alarm = match &mut *alarm {
+            Some(alarm) if alarm.is_watched() => alarm,
+            none => none.insert(self.new_alarm()?),
+        };
+        let (tick, outer) = (Time::of_last_tick(), alarm.in_force());
+        let own = match limit {
+            Some(limit) if outer == Time::NEVER => deadline::end_of(limit, tick),
+            Some(_) | None => outer,
+        };
+        let deadline = alarm.set(own.min(self.deadline));
+        deadline.ask_after(tick);
+        Ok(Some(deadline))
+    }
+
+    #[cold]
+    fn new_alarm(&self) -> Result<Arc<Alarm>, Error> {
+        // Without the thread that watches it, nothing runs.
+        let alarm = self.engine.deadlines().alarm(self.machine.stopper());
+        alarm.map_err(|error| self.failed(&Failure::System(error.to_string())))
+    }
+}
