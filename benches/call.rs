@@ -1,6 +1,6 @@
 //! What a call of a compiled function from Rust takes, without limits and with
 //! each kind of deadline: prints nanoseconds, the median of many measurements.
-//! `cargo bench --bench call`.
+//! `cargo bench --bench call`, or `-- limit` for those with that word.
 
 use kal::{Config, Context, Engine, Limits};
 use std::hint::black_box;
@@ -17,6 +17,9 @@ fn context(deadline: Option<Duration>) -> Context {
 }
 
 fn measure(what: &str, mut context: Context) {
+    if std::env::args().nth(1).is_some_and(|only| !only.starts_with("--") && !what.contains(&only)) {
+        return;
+    }
     let one = context.function::<fn(f64) -> f64>("one").expect("it is defined");
     let mut times: Vec<f64> = (0..51)
         .map(|_| {

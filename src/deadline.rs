@@ -7,7 +7,7 @@
 //! the other's, with a [`Fence`] in between that the thread pays for.
 
 use crate::process::Generation;
-use crate::runtime::{Fence, Time};
+use crate::runtime::{Fence, Time, nanoseconds};
 use crate::stop::{Request, Stopper};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -67,16 +67,17 @@ pub(crate) struct Deadline {
 }
 
 /// Shorter limits are measured exactly. In multiples of the clock's lag.
-const EXACT: u32 = 2;
+const EXACT: u64 = 2;
 
 /// Returns when a limit that begins now is over, given the last tick: never
 /// too early, and at most the clock's lag too late.
 #[inline]
 pub(crate) fn end_of(limit: Duration, tick: Time) -> Time {
-    if limit < Time::lag() * EXACT {
+    let (limit, lag) = (nanoseconds(limit), Time::lag());
+    if limit < lag * EXACT {
         return Time::now().after(limit);
     }
-    tick.after(Time::lag()).after(limit)
+    tick.after(lag).after(limit)
 }
 
 impl Deadlines {

@@ -14,7 +14,7 @@ mod entry;
 mod fence;
 mod memory;
 
-pub use clock::Time;
+pub use clock::{Time, nanoseconds};
 pub use entry::{
     Arguments, Destination, Left, Stop, Surroundings, enter_trampoline, is_entry, refuse, support,
 };
@@ -124,6 +124,7 @@ impl ExecutionMemory {
 }
 
 impl Stoppable for ExecutionMemory {
+    #[inline]
     fn requests(&self) -> &AtomicU64 {
         &self.header().requests
     }

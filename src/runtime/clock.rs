@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// How many ticks the last known tick may be behind the present. It is one on
 /// most machines; on busy virtual ones, four have been seen.
-const LAG: u32 = 6;
+const LAG: u64 = 6;
 
 /// A time, in nanoseconds of the system's monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -33,20 +33,15 @@ impl Time {
         read(libc::clock_gettime, libc::CLOCK_MONOTONIC_COARSE)
     }
 
-    /// Returns how long ago the last tick may be.
+    /// Returns how long ago the last tick may be, in nanoseconds.
     #[inline]
-    pub fn lag() -> Duration {
-        Self::tick() * LAG
+    pub fn lag() -> u64 {
+        static LAG_IN_FORCE: OnceLock<u64> = OnceLock::new();
+        let tick = || read(libc::clock_getres, libc::CLOCK_MONOTONIC_COARSE).0;
+        *LAG_IN_FORCE.get_or_init(|| tick().saturating_mul(LAG))
     }
 
-    /// Returns the time between two ticks.
-    #[inline]
-    pub fn tick() -> Duration {
-        static TICK: OnceLock<Duration> = OnceLock::new();
-        *TICK.get_or_init(|| Duration::from_nanos(read(libc::clock_getres, libc::CLOCK_MONOTONIC_COARSE).0))
-    }
-
-    /// The time of an instant.
+    /// Returns the time of an instant.
     pub fn of(instant: Instant) -> Self {
         static KNOWN: OnceLock<(Instant, Time)> = OnceLock::new();
         // An instant that has come must not be a time that has not.
@@ -55,16 +50,16 @@ impl Time {
             (Instant::now(), before)
         });
         match instant.checked_duration_since(known) {
-            Some(later) => time.after(later),
+            Some(later) => time.after(nanoseconds(later)),
             None => Self(time.0.saturating_sub(nanoseconds(known - instant))),
         }
     }
 
-    /// So much later.
+    /// Returns the time after so many nanoseconds.
     #[inline]
     #[must_use]
-    pub fn after(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(nanoseconds(duration)))
+    pub fn after(self, nanoseconds: u64) -> Self {
+        Self(self.0.saturating_add(nanoseconds))
     }
 
     /// How long it is until then.
@@ -79,9 +74,11 @@ impl Time {
     }
 }
 
+/// Returns a duration in nanoseconds, at most [`u64::MAX`]: six centuries.
 #[inline]
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+pub fn nanoseconds(duration: Duration) -> u64 {
+    let whole = duration.as_secs().saturating_mul(1_000_000_000);
+    whole.saturating_add(duration.subsec_nanos().into())
 }
 
 type Read = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
@@ -114,7 +111,7 @@ mod tests {
         assert_eq!(Time::of(now + hour).0 - Time::of(now).0, 3_600_000_000_000);
         assert!(Time::of(now).is_over(Time::of_last_tick()));
         assert!(!Time::of(now + hour).is_over(Time::of_last_tick()));
-        assert_eq!(Time::now().after(Duration::MAX), Time::NEVER);
+        assert_eq!(Time::now().after(nanoseconds(Duration::MAX)), Time::NEVER);
         assert!(Time::of(now + hour).remaining() <= hour);
     }
 }
