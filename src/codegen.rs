@@ -15,7 +15,7 @@ mod types;
 use crate::llvm;
 use crate::name::Names;
 use crate::process::{self, Activity};
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -66,12 +66,12 @@ pub struct Options {
 #[derive(Clone, Copy, Debug)]
 pub struct Body<'a> {
     /// The function.
-    pub function: &'a Function,
+    pub function: &'a CheckedFunction,
     /// The symbol of its body.
     pub symbol: &'a str,
     /// Functions whose calls are replaced by their bodies. Each may call those
     /// before it in the same way; all other calls go through slots.
-    pub inline: &'a [Arc<Function>],
+    pub inline: &'a [Arc<CheckedFunction>],
     /// At which call it says that it is hot, by calling [`crate::abi::Header::hot`];
     /// never if `None`.
     pub hot_after: Option<u32>,
@@ -151,7 +151,7 @@ const MANY_ARGUMENTS: u32 = 1024;
 const DEEP_LOOPS: u32 = 200;
 
 /// Whether a function is compiled at the lowest level, whatever is asked for.
-pub fn is_large(function: &Function) -> bool {
+pub fn is_large(function: &CheckedFunction) -> bool {
     let passed = function.callees.iter().map(|callee| callee.arity);
     function.nodes.len() > LARGE
         || passed.chain([function.arity()]).any(|arity| arity > MANY_ARGUMENTS)
@@ -211,7 +211,7 @@ impl Compiler {
     /// When LLVM refuses; the compiler stays usable.
     pub fn ir(
         &mut self,
-        functions: &[(&Function, String)],
+        functions: &[(&CheckedFunction, String)],
         names: &Names,
         options: Options,
     ) -> Result<String, CodegenError> {
@@ -224,7 +224,7 @@ impl Compiler {
     /// When LLVM refuses; the compiler stays usable.
     pub fn assembly(
         &mut self,
-        functions: &[(&Function, String)],
+        functions: &[(&CheckedFunction, String)],
         names: &Names,
         options: Options,
     ) -> Result<String, CodegenError> {
@@ -243,7 +243,7 @@ impl Compiler {
     /// When LLVM refuses; the compiler stays usable.
     pub fn objects(
         &mut self,
-        functions: &[(&Function, String)],
+        functions: &[(&CheckedFunction, String)],
         names: &Names,
         options: Options,
     ) -> Result<Vec<u8>, CodegenError> {
@@ -260,7 +260,7 @@ impl Compiler {
 
     fn optimized<T>(
         &mut self,
-        functions: &[(&Function, String)],
+        functions: &[(&CheckedFunction, String)],
         names: &Names,
         options: Options,
         output: impl for<'c> FnOnce(&mut Machine, &Module<'c>) -> Result<T, CodegenError>,

@@ -24,11 +24,11 @@ use crate::config::Mode;
 use crate::deadline::Alarm;
 use crate::debugger::Debugger;
 use crate::diagnostic::suggest::Budget;
-use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, ErrorCode, Severity};
 use crate::draft::Draft;
 use crate::engine::Engine;
-use crate::error::{Error, Teller};
-use crate::failure::{Failure, Stopped};
+use crate::error::{Error, FailureReport};
+use crate::failure::{Failure, RunFailure};
 use crate::function::{Function, Signature};
 use crate::host::{HostFunctions, Output};
 use crate::interrupt::InterruptHandle;
@@ -83,7 +83,7 @@ pub struct Context {
     /// Whether what fails is kept to be looked at.
     keeps_failures: bool,
     /// The expression whose evaluation has failed last.
-    failed: Option<Arc<checked::Function>>,
+    failed: Option<Arc<checked::CheckedFunction>>,
     redefined: u64,
     parse_time: Duration,
 }
@@ -327,7 +327,7 @@ impl Context {
     }
 
     /// Parses and checks the next item.
-    fn next_item(&mut self, parser: &mut Parser<'_>) -> Option<Result<sema::Item, Error>> {
+    fn next_item(&mut self, parser: &mut Parser<'_>) -> Option<Result<sema::CheckedItem, Error>> {
         let parsed = parser.next_item(&self.operators)?;
         Some(match parsed {
             Ok(item) => sema::check(&item, self).map_err(|mistakes| {
@@ -357,34 +357,35 @@ impl Context {
         parser::lints(source, self.engine.names(), Operators::clone(&self.operators))
     }
 
-    fn item(&mut self, item: sema::Item, known: Known) -> Result<Outcome, Error> {
+    fn item(&mut self, item: sema::CheckedItem, known: Known) -> Result<Outcome, Error> {
         match item {
-            sema::Item::Definition(function, fixity) => match known {
+            sema::CheckedItem::Definition(function, fixity) => match known {
                 Known::Keep if self.is_bound_to(&function, fixity) => {
                     Ok(Outcome::Unchanged { name: self.engine.names().text(function.name).to_owned() })
                 }
                 Known::Keep | Known::Replace => self.define(&function, fixity),
             },
-            sema::Item::Extern(extern_) => self.declare_extern(&extern_),
-            sema::Item::Variables(function, names) => {
+            sema::CheckedItem::Extern(extern_) => self.declare_extern(&extern_),
+            sema::CheckedItem::Variables(function, names) => {
                 self.evaluate(&function)?;
                 self.variables.extend(&names);
                 let text = |name: &Name| self.engine.names().text(*name).to_owned();
                 Ok(Outcome::Declared { names: names.iter().map(text).collect() })
             }
-            sema::Item::Expression(function) => self.evaluate(&function).map(Outcome::Value),
+            sema::CheckedItem::Expression(function) => self.evaluate(&function).map(Outcome::Value),
         }
     }
 
     fn define(
         &mut self,
-        function: &Arc<checked::Function>,
+        function: &Arc<checked::CheckedFunction>,
         fixity: Option<Fixity>,
     ) -> Result<Outcome, Error> {
         let most = self.engine.config().limits.max_definitions;
         if self.machine.binding(function.name).is_none() && self.machine.definitions() >= most {
             let message = format!("no more than {most} definitions are allowed");
-            let diagnostic = Diagnostic::error(Code::TooMany, &function.source, function.name_span, message);
+            let diagnostic =
+                Diagnostic::error(ErrorCode::TooMany, &function.source, function.name_span, message);
             return Err(Error::Invalid(vec![diagnostic.with_note("one definition too many")]));
         }
         self.machine.admit(&self.engine, function)?;
@@ -410,7 +411,11 @@ impl Context {
     }
 
     /// What no longer fits a function.
-    fn warnings(&self, stale: &[Arc<checked::Function>], callee: &Arc<checked::Function>) -> Vec<Diagnostic> {
+    fn warnings(
+        &self,
+        stale: &[Arc<checked::CheckedFunction>],
+        callee: &Arc<checked::CheckedFunction>,
+    ) -> Vec<Diagnostic> {
         self.teller(|teller| {
             let shown = stale.iter().take(SHOWN_CALLERS);
             let warnings = shown.filter_map(|caller| teller.stale_caller(caller, callee));
@@ -419,7 +424,7 @@ impl Context {
         })
     }
 
-    fn evaluate(&mut self, expression: &Arc<checked::Function>) -> Result<f64, Error> {
+    fn evaluate(&mut self, expression: &Arc<checked::CheckedFunction>) -> Result<f64, Error> {
         if let Some(debugger) = &self.debugger {
             debugger.begin(self.scope());
         }
@@ -580,7 +585,7 @@ impl Context {
     }
 
     #[cold]
-    fn stopped(&self, stopped: &Stopped) -> Error {
+    fn stopped(&self, stopped: &RunFailure) -> Error {
         Error::Failed(Box::new(self.teller(|teller| teller.tell_stopped(stopped))))
     }
 
@@ -589,11 +594,11 @@ impl Context {
     }
 
     /// Lends a teller of failures.
-    fn teller<T>(&self, tell: impl FnOnce(&Teller<'_>) -> T) -> T {
+    fn teller<T>(&self, tell: impl FnOnce(&FailureReport<'_>) -> T) -> T {
         let functions = || self.functions();
         let (names, hosts) = (self.engine.names(), self.engine.hosts());
         let (suggestions, externs) = (&self.suggestions, &*self.externs);
-        tell(&Teller { names, hosts, functions: &functions, suggestions, externs })
+        tell(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
     }
 }
 
@@ -606,7 +611,7 @@ impl Environment for Context {
         self.engine.hosts()
     }
 
-    fn function(&self, name: Name) -> Option<Arc<checked::Function>> {
+    fn function(&self, name: Name) -> Option<Arc<checked::CheckedFunction>> {
         self.machine.binding(name).map(|(_, function)| function)
     }
 

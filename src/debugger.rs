@@ -19,14 +19,14 @@ mod view;
 mod waiting;
 
 use crate::diagnostic::suggest::Budget;
-use crate::error::Teller;
-use crate::failure::{Calls, Failure, Stopped};
+use crate::error::FailureReport;
+use crate::failure::{CallGroup, Failure, RunFailure};
 use crate::host::HostFunctions;
 use crate::interp::inspect::{self, Frame, Go, Inspector, Reason, Stop};
 use crate::name::{Name, Names};
 use crate::output::format_number;
 use crate::sema::Externs;
-use crate::sema::checked::{EXPRESSION, Function};
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::syntax::operator::Operators;
 use crate::tape::Tape;
 use breakpoint::Breakpoints;
@@ -102,7 +102,7 @@ struct Inner {
     /// What has been defined at stops of the present run.
     changes: Changes,
     /// A program that is going to be run.
-    expected: Vec<Arc<Function>>,
+    expected: Vec<Arc<CheckedFunction>>,
     /// Where the run stood before, if that was the step before.
     before: Option<Moment>,
     /// What the call stepped over has returned.
@@ -123,7 +123,7 @@ struct Inner {
     has_changed: bool,
     /// The expressions that were read in the present run, by their texts and
     /// the variables that they could see.
-    read: FxHashMap<(String, Vec<Name>), Arc<Function>>,
+    read: FxHashMap<(String, Vec<Name>), Arc<CheckedFunction>>,
 }
 
 impl Debugger {
@@ -191,7 +191,7 @@ impl Debugger {
     }
 
     /// A function has been defined.
-    pub(crate) fn note(&self, function: &Arc<Function>) {
+    pub(crate) fn note(&self, function: &Arc<CheckedFunction>) {
         let mut inner = self.0.lock();
         inner.breakpoints.note(function);
     }
@@ -207,7 +207,7 @@ impl Debugger {
     }
 
     /// Has a program ahead of its run known for breakpoints and conditions.
-    pub(crate) fn expect(&self, functions: Vec<Arc<Function>>, scope: Scope) {
+    pub(crate) fn expect(&self, functions: Vec<Arc<CheckedFunction>>, scope: Scope) {
         let mut inner = self.0.lock();
         inner.expected = functions;
         inner.scope = scope;
@@ -244,13 +244,17 @@ impl Debugger {
 
     /// Carries out the arguments of `bp`; the answer, or what is wrong.
     /// `functions` are all that are defined.
-    pub(crate) fn breakpoints(&self, text: &str, functions: Vec<Arc<Function>>) -> Result<String, String> {
+    pub(crate) fn breakpoints(
+        &self,
+        text: &str,
+        functions: Vec<Arc<CheckedFunction>>,
+    ) -> Result<String, String> {
         self.0.lock().change_breakpoints(text, functions, None)
     }
 }
 
 impl Inspector for Debugger {
-    fn breaks(&self, function: &Arc<Function>, tape: &Tape) -> Vec<u32> {
+    fn breaks(&self, function: &Arc<CheckedFunction>, tape: &Tape) -> Vec<u32> {
         let inner = self.0.lock();
         let mut offsets: Vec<u32> =
             inner.breakpoints.offsets(function, tape).map(|(_, offset)| offset).collect();
@@ -266,7 +270,7 @@ impl Inspector for Debugger {
         self.0.lock().breakpoints.held()
     }
 
-    fn wants(&self, function: &Function) -> bool {
+    fn wants(&self, function: &CheckedFunction) -> bool {
         let inner = self.0.lock();
         inner.stops_at_first() || inner.breakpoints.covers(function)
     }
@@ -291,11 +295,11 @@ impl Inspector for Debugger {
         self.0.lock().stopped(stop)
     }
 
-    fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<Function>>) -> bool {
+    fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<CheckedFunction>>) -> bool {
         self.0.lock().left(base, value, caller)
     }
 
-    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped) -> Go {
+    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &RunFailure) -> Go {
         self.0.lock().failed(stop, stopped)
     }
 
@@ -397,7 +401,7 @@ impl Inner {
     }
 
     /// A step has led out of a run on tapes, to compiled code.
-    fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<Function>>) -> bool {
+    fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<CheckedFunction>>) -> bool {
         if self.start.is_none_or(|start| start.base < base) {
             return false;
         }
@@ -410,10 +414,10 @@ impl Inner {
         true
     }
 
-    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped) -> Go {
+    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &RunFailure) -> Go {
         self.start = None;
         self.before = None;
-        let Stopped { failure, trace } = stopped;
+        let RunFailure { failure, trace } = stopped;
         let is_interrupt = matches!(failure, Failure::Interrupted);
         let is_wanted = if is_interrupt { self.breaks_in } else { self.breaks_on_error };
         if !is_wanted || stop.frames.is_empty() || self.ending.is_some() {
@@ -427,7 +431,7 @@ impl Inner {
         }
         if !trace.is_empty() && stop.frames.iter().any(|frame| frame.offset.is_some()) {
             let (inner, omitted, _) = trace.shown();
-            let calls = inner.iter().flat_map(Calls::functions).map(|function| self.signature(function));
+            let calls = inner.iter().flat_map(CallGroup::functions).map(|function| self.signature(function));
             let calls = calls.chain((omitted > 0).then(|| "…".to_owned()));
             self.console.say(&format!("in compiled code: {}", calls.collect::<Vec<_>>().join(", ")));
         }
@@ -460,17 +464,17 @@ impl Inner {
     }
 
     /// Lends a teller of failures.
-    fn teller<T>(&self, stop: &Stop<'_>, tell: impl FnOnce(&Teller<'_>) -> T) -> T {
+    fn teller<T>(&self, stop: &Stop<'_>, tell: impl FnOnce(&FailureReport<'_>) -> T) -> T {
         let functions = || -> Vec<Name> {
             stop.bound().map(|function| function.name).chain(stop.hosts().names()).collect()
         };
         let (names, hosts, externs) = (&self.names, stop.hosts(), &self.scope.externs);
         let suggestions = &Budget::default();
-        tell(&Teller { names, hosts, functions: &functions, suggestions, externs })
+        tell(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
     }
 
     /// Why an expression did not run to its end.
-    fn why(&self, stop: &Stop<'_>, stopped: &Stopped) -> String {
+    fn why(&self, stop: &Stop<'_>, stopped: &RunFailure) -> String {
         self.teller(stop, |teller| format!("error: {}", teller.tell_stopped(stopped).message))
     }
 }

@@ -11,20 +11,20 @@ pub mod draw;
 pub mod suggest;
 pub mod visible;
 
-/// Declares [`Code`] with its number, its one-line meaning and the list of all.
+/// Declares [`ErrorCode`] with its number, its one-line meaning and the list of all.
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $number:literal;)+) => {
         /// The kind of a mistake. Shown as `E0101`, or `W0401` for a lint.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        pub enum Code { $($(#[doc = $doc])+ $name),+ }
+        pub enum ErrorCode { $($(#[doc = $doc])+ $name),+ }
 
-        impl Code {
+        impl ErrorCode {
             /// Every code, in the order of their numbers.
-            pub const ALL: &'static [Code] = &[$(Code::$name),+];
+            pub const ALL: &'static [ErrorCode] = &[$(ErrorCode::$name),+];
 
             /// The number, for example 101 for `E0101`.
             pub fn number(self) -> u16 {
-                match self { $(Code::$name => $number),+ }
+                match self { $(ErrorCode::$name => $number),+ }
             }
 
             /// Whether the text does not follow the grammar.
@@ -44,7 +44,7 @@ macro_rules! codes {
 
             /// What the code means, in one or more lines.
             pub fn meaning(self) -> &'static str {
-                match self { $(Code::$name => concat!($($doc, "\n"),+).trim_ascii()),+ }
+                match self { $(ErrorCode::$name => concat!($($doc, "\n"),+).trim_ascii()),+ }
             }
         }
     };
@@ -118,7 +118,7 @@ codes! {
     ChainedComparison = 405;
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for ErrorCode {
     /// `E0101`; `W0401` for a lint.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{:04}", if self.is_lint() { 'W' } else { 'E' }, self.number())
@@ -149,7 +149,7 @@ pub struct Label {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// The kind of mistake.
-    pub code: Code,
+    pub code: ErrorCode,
     /// How bad it is.
     pub severity: Severity,
     /// The sentence, in lower case and without a full stop.
@@ -164,7 +164,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// An error of kind `code` at `span`.
-    pub fn error(code: Code, source: &Source, span: Span, message: impl Into<String>) -> Self {
+    pub fn error(code: ErrorCode, source: &Source, span: Span, message: impl Into<String>) -> Self {
         Self {
             code,
             severity: Severity::Error,

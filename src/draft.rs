@@ -8,11 +8,11 @@
 mod certain;
 
 use crate::diagnostic::suggest::Budget;
-use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, ErrorCode, Severity};
 use crate::engine::Engine;
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
-use crate::sema::checked::{Callee, EXPRESSION, Function};
+use crate::sema::checked::{Callee, CheckedFunction, EXPRESSION};
 use crate::sema::{self, Environment, Extern, arguments, declaration};
 use crate::source::Source;
 use crate::stop::Poll;
@@ -35,16 +35,16 @@ pub(crate) struct Draft<'a> {
     poll: Poll,
     /// What it consists of.
     sources: Vec<Source>,
-    functions: FxHashMap<Name, Arc<Function>>,
+    functions: FxHashMap<Name, Arc<CheckedFunction>>,
     variables: BTreeSet<Name>,
     externs: FxHashMap<Name, Extern>,
     /// Functions whose definition is refused: calls of them follow from that.
     refused: FxHashSet<Name>,
     /// What would be compiled: definitions and expressions, in the order of
     /// the text, also those that a later definition replaces.
-    pub(crate) compiled: Vec<Arc<Function>>,
+    pub(crate) compiled: Vec<Arc<CheckedFunction>>,
     /// Everything that is right, in the order of the text.
-    pub(crate) items: Vec<sema::Item>,
+    pub(crate) items: Vec<sema::CheckedItem>,
     /// Everything wrong, in the order of the text.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// What is right and probably means something else, in the order of the
@@ -56,13 +56,13 @@ pub(crate) struct Draft<'a> {
 /// means at its end, `f$impl$1` and so on for what it meant before,
 /// `$expression$1` and so on for top-level expressions.
 pub(crate) fn symbols<'f>(
-    functions: impl Iterator<Item = &'f Function> + Clone,
+    functions: impl Iterator<Item = &'f CheckedFunction> + Clone,
     names: &Names,
 ) -> Vec<String> {
     let mut all: FxHashMap<Name, u32> = FxHashMap::default();
     functions.clone().for_each(|function| *all.entry(function.name).or_insert(0) += 1);
     let mut seen: FxHashMap<Name, u32> = FxHashMap::default();
-    let symbol = |function: &Function| {
+    let symbol = |function: &CheckedFunction| {
         let count = seen.entry(function.name).or_insert(0);
         *count += 1;
         match names.text(function.name) {
@@ -128,12 +128,12 @@ impl<'a> Draft<'a> {
     }
 
     /// The definition that a name has at the end of the text.
-    pub(crate) fn definition(&self, name: &str) -> Option<&Arc<Function>> {
+    pub(crate) fn definition(&self, name: &str) -> Option<&Arc<CheckedFunction>> {
         self.functions.get(&self.names.get(name)?)
     }
 
     /// What would be compiled, with the symbols it has in emitted code.
-    pub(crate) fn symbols(&self) -> Vec<(&Function, String)> {
+    pub(crate) fn symbols(&self) -> Vec<(&CheckedFunction, String)> {
         let functions = || self.compiled.iter().map(|function| &**function);
         functions().zip(symbols(functions(), self.names)).collect()
     }
@@ -183,7 +183,7 @@ impl<'a> Draft<'a> {
             refused = checked.is_err();
             self.items.extend(checked.as_ref().ok().cloned());
             match checked {
-                Ok(sema::Item::Definition(function, fixity)) => {
+                Ok(sema::CheckedItem::Definition(function, fixity)) => {
                     self.diagnostics.extend(sema::uncalled(&function, fixity, self.names));
                     if let Some(fixity) = fixity {
                         operators.define(fixity, function.name);
@@ -191,12 +191,12 @@ impl<'a> Draft<'a> {
                     self.functions.insert(function.name, function.clone());
                     self.compiled.push(function);
                 }
-                Ok(sema::Item::Variables(function, names)) => {
+                Ok(sema::CheckedItem::Variables(function, names)) => {
                     self.variables.extend(names);
                     self.compiled.push(function);
                 }
-                Ok(sema::Item::Expression(function)) => self.compiled.push(function),
-                Ok(sema::Item::Extern(declared)) => {
+                Ok(sema::CheckedItem::Expression(function)) => self.compiled.push(function),
+                Ok(sema::CheckedItem::Extern(declared)) => {
                     self.externs.entry(declared.name).or_insert(declared);
                 }
                 Err(diagnostics) => {
@@ -227,7 +227,7 @@ impl<'a> Draft<'a> {
             self.forgive_unused();
         }
         let found = lint::lints(item, runs_on, self.names);
-        if found.iter().all(|lint| lint.code != Code::SwallowedLine) {
+        if found.iter().all(|lint| lint.code != ErrorCode::SwallowedLine) {
             self.lints.extend(lint::unused_parameters(item, self.names));
         }
         self.lints.extend(found);
@@ -235,7 +235,7 @@ impl<'a> Draft<'a> {
 
     /// A body that ended too soon may have used its parameters further on.
     fn forgive_unused(&mut self) {
-        while self.lints.last().is_some_and(|last| last.code == Code::UnusedParameter) {
+        while self.lints.last().is_some_and(|last| last.code == ErrorCode::UnusedParameter) {
             self.lints.pop();
         }
     }
@@ -269,7 +269,7 @@ impl<'a> Draft<'a> {
         self.diagnostics.extend(warnings);
     }
 
-    fn call(&self, caller: &Function, callee: &Callee) -> Option<Diagnostic> {
+    fn call(&self, caller: &CheckedFunction, callee: &Callee) -> Option<Diagnostic> {
         let text = self.names.text(callee.name);
         let warning =
             |code, message| Some(Diagnostic::error(code, &caller.source, callee.span, message).as_warning());
@@ -279,7 +279,7 @@ impl<'a> Draft<'a> {
                 let takes = arguments(known.arity() as usize);
                 let message = format!("by the end of the file `{text}` takes {takes}, not {}", callee.arity);
                 let passed = format!("called with {}", arguments(callee.arity as usize));
-                Some(warning(Code::StaleCall, message)?.with_note(passed).with_label(
+                Some(warning(ErrorCode::StaleCall, message)?.with_note(passed).with_label(
                     &known.source,
                     known.name_span,
                     "its last definition",
@@ -303,7 +303,7 @@ impl Environment for Draft<'_> {
         self.hosts
     }
 
-    fn function(&self, name: Name) -> Option<Arc<Function>> {
+    fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
         self.functions.get(&name).cloned().or_else(|| self.outer?.function(name))
     }
 

@@ -2,11 +2,11 @@
 
 use crate::bytes::Damage;
 use crate::diagnostic::suggest::Budget;
-use crate::diagnostic::{Code, Diagnostic, Label};
-use crate::failure::{Calls, Failure, Stopped};
+use crate::diagnostic::{Diagnostic, ErrorCode, Label};
+use crate::failure::{CallGroup, Failure, RunFailure};
 use crate::host::{HostFunctions, Intrinsic};
 use crate::name::{Name, Names};
-use crate::sema::checked::{EXPRESSION, Function};
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::sema::{Extern, Externs, Place, arguments, declaration};
 use crate::source::{Source, Span};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Error {
 
     /// Whether somebody interrupted the program.
     pub fn is_interrupt(&self) -> bool {
-        self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == Code::Interrupted)
+        self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == ErrorCode::Interrupted)
     }
 }
 
@@ -84,7 +84,7 @@ fn first(diagnostics: &[Diagnostic]) -> &str {
 }
 
 /// How a failure is told: the names in it, and what else is defined.
-pub(crate) struct Teller<'a> {
+pub(crate) struct FailureReport<'a> {
     pub(crate) names: &'a Names,
     pub(crate) hosts: &'a HostFunctions,
     /// The names of all functions that could be called.
@@ -95,9 +95,9 @@ pub(crate) struct Teller<'a> {
     pub(crate) externs: &'a Externs,
 }
 
-impl Teller<'_> {
+impl FailureReport<'_> {
     /// The diagnostic for a run that was left.
-    pub(crate) fn tell_stopped(&self, stopped: &Stopped) -> Diagnostic {
+    pub(crate) fn tell_stopped(&self, stopped: &RunFailure) -> Diagnostic {
         let mut diagnostic = self.tell(&stopped.failure);
         let (inner, omitted, outer) = stopped.trace.shown();
         let innermost = inner.first().and_then(|calls| calls.functions().first());
@@ -114,7 +114,7 @@ impl Teller<'_> {
         diagnostic
     }
 
-    fn running(&self, function: &Function) -> &'static str {
+    fn running(&self, function: &CheckedFunction) -> &'static str {
         match self.names.text(function.name) {
             EXPRESSION => "while evaluating this",
             _ => "while running this function",
@@ -122,14 +122,14 @@ impl Teller<'_> {
     }
 
     /// `fib(n) × 48,211`, `even(n) ↔ odd(n) × 24,105`
-    fn describe_calls(&self, calls: &Calls) -> String {
+    fn describe_calls(&self, calls: &CallGroup) -> String {
         let signatures: Vec<String> =
             calls.functions().iter().map(|function| self.describe_call(function)).collect();
         let signatures = signatures.join(" ↔ ");
         if calls.count == 1 { signatures } else { format!("{signatures} × {}", grouped(calls.count)) }
     }
 
-    fn describe_call(&self, function: &Function) -> String {
+    fn describe_call(&self, function: &CheckedFunction) -> String {
         match self.names.text(function.name) {
             EXPRESSION => "this expression".into(),
             name => {
@@ -159,58 +159,62 @@ impl Teller<'_> {
                 let text = self.names.text(*callee);
                 let problem =
                     format!("the host function `{text}`, which takes {}", arguments(*wanted as usize));
-                self.call(Code::WrongArity, *callee, *passed, caller.as_ref(), &problem)
+                self.call(ErrorCode::WrongArity, *callee, *passed, caller.as_ref(), &problem)
             }
-            Failure::StackOverflow => nowhere(Code::StackOverflow, "the stack is used up".into())
+            Failure::StackOverflow => nowhere(ErrorCode::StackOverflow, "the stack is used up".into())
                 .with_help("is there a recursion that does not end?"),
-            Failure::OutOfFuel => nowhere(Code::OutOfFuel, "the fuel is used up".into()),
-            Failure::Interrupted => nowhere(Code::Interrupted, "interrupted".into()),
+            Failure::OutOfFuel => nowhere(ErrorCode::OutOfFuel, "the fuel is used up".into()),
+            Failure::Interrupted => nowhere(ErrorCode::Interrupted, "interrupted".into()),
             Failure::DeadlineExceeded => {
-                nowhere(Code::DeadlineExceeded, "the run took longer than allowed".into())
+                nowhere(ErrorCode::DeadlineExceeded, "the run took longer than allowed".into())
             }
             Failure::Host { callee, message } => {
-                nowhere(Code::HostFailure, format!("`{}` failed: {message}", self.names.text(*callee)))
+                nowhere(ErrorCode::HostFailure, format!("`{}` failed: {message}", self.names.text(*callee)))
             }
             Failure::Compile { function, message } => {
                 let what = self.describe(function);
                 let message = format!("{what} cannot be compiled: {message}");
-                Diagnostic::error(Code::CompileFailure, &function.source, function.name_span, message)
+                Diagnostic::error(ErrorCode::CompileFailure, &function.source, function.name_span, message)
                     .with_note("this function")
             }
-            Failure::TooMany(what) => nowhere(Code::TooMany, format!("there are too many {what}")),
+            Failure::TooMany(what) => nowhere(ErrorCode::TooMany, format!("there are too many {what}")),
             Failure::System(message) => {
-                nowhere(Code::CompileFailure, format!("the system refused a resource: {message}"))
+                nowhere(ErrorCode::CompileFailure, format!("the system refused a resource: {message}"))
             }
         }
     }
 
     /// The warning for a definition that calls `callee` with a number of
     /// arguments it no longer takes.
-    pub(crate) fn stale_caller(&self, caller: &Arc<Function>, callee: &Arc<Function>) -> Option<Diagnostic> {
+    pub(crate) fn stale_caller(
+        &self,
+        caller: &Arc<CheckedFunction>,
+        callee: &Arc<CheckedFunction>,
+    ) -> Option<Diagnostic> {
         let mut calls = caller.callees.iter();
         let call = calls.find(|call| call.name == callee.name && call.arity != callee.arity())?;
         Some(self.stale(callee, call.arity, Some(caller)).as_warning())
     }
 
     /// The warning for more callers than are named.
-    pub(crate) fn more_stale_callers(&self, more: usize, callee: &Arc<Function>) -> Diagnostic {
+    pub(crate) fn more_stale_callers(&self, more: usize, callee: &Arc<CheckedFunction>) -> Diagnostic {
         let text = self.names.text(callee.name);
         let callers =
             if more == 1 { "1 more definition calls" } else { &format!("{more} more definitions call") };
         let takes = arguments(callee.arity() as usize);
         let message = format!("{callers} `{text}` with another number of arguments");
-        Diagnostic::error(Code::StaleCall, &callee.source, callee.name_span, message)
+        Diagnostic::error(ErrorCode::StaleCall, &callee.source, callee.name_span, message)
             .with_note(format!("takes {takes}"))
             .as_warning()
     }
 
-    fn undefined(&self, callee: Name, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
+    fn undefined(&self, callee: Name, passed: u32, caller: Option<&Arc<CheckedFunction>>) -> Diagnostic {
         let text = self.names.text(callee);
         if let Some(declared) = self.externs.get(&callee) {
             return self.unfulfilled(declared, passed, caller);
         }
         let diagnostic = self.call(
-            Code::UndefinedFunction,
+            ErrorCode::UndefinedFunction,
             callee,
             passed,
             caller,
@@ -234,28 +238,38 @@ impl Teller<'_> {
     }
 
     /// A call of what has only been declared.
-    fn unfulfilled(&self, declared: &Extern, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
+    fn unfulfilled(
+        &self,
+        declared: &Extern,
+        passed: u32,
+        caller: Option<&Arc<CheckedFunction>>,
+    ) -> Diagnostic {
         let problem = format!("`{}`, which is declared but not defined", self.names.text(declared.name));
         let Place { source, span } = &declared.place;
-        self.call(Code::UndefinedFunction, declared.name, passed, caller, &problem)
+        self.call(ErrorCode::UndefinedFunction, declared.name, passed, caller, &problem)
             .with_label(source, *span, "the declaration")
             .with_help(declaration::advice(declared, self.names, self.hosts, self.suggestions))
     }
 
-    fn undeclared(&self, callee: Name, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
+    fn undeclared(&self, callee: Name, passed: u32, caller: Option<&Arc<CheckedFunction>>) -> Diagnostic {
         let text = self.names.text(callee);
         let problem = format!("`{text}`, which is not declared");
         let parameters: Vec<_> = ["x", "y", "z", "u", "v", "w"].into_iter().take(passed as usize).collect();
-        self.call(Code::UndefinedFunction, callee, passed, caller, &problem)
+        self.call(ErrorCode::UndefinedFunction, callee, passed, caller, &problem)
             .with_help(format!("say how many arguments it takes: `extern {text}({})`", parameters.join(" ")))
     }
 
-    fn stale(&self, callee: &Arc<Function>, passed: u32, caller: Option<&Arc<Function>>) -> Diagnostic {
+    fn stale(
+        &self,
+        callee: &Arc<CheckedFunction>,
+        passed: u32,
+        caller: Option<&Arc<CheckedFunction>>,
+    ) -> Diagnostic {
         let text = self.names.text(callee.name);
         let takes = arguments(callee.arity() as usize);
         let problem =
             format!("`{text}` with {}, but `{text}` takes {}", arguments(passed as usize), callee.arity());
-        self.call(Code::StaleCall, callee.name, passed, caller, &problem).with_label(
+        self.call(ErrorCode::StaleCall, callee.name, passed, caller, &problem).with_label(
             &callee.source,
             callee.name_span,
             format!("takes {takes}"),
@@ -265,10 +279,10 @@ impl Teller<'_> {
     /// `caller calls problem`, at the place of the call if that is known.
     fn call(
         &self,
-        code: Code,
+        code: ErrorCode,
         callee: Name,
         passed: u32,
-        caller: Option<&Arc<Function>>,
+        caller: Option<&Arc<CheckedFunction>>,
         problem: &str,
     ) -> Diagnostic {
         let Some(caller) = caller else { return nowhere(code, format!("a call of {problem}")) };
@@ -283,7 +297,7 @@ impl Teller<'_> {
         Diagnostic::error(code, &caller.source, span, message).with_note("this call")
     }
 
-    fn describe(&self, function: &Function) -> String {
+    fn describe(&self, function: &CheckedFunction) -> String {
         match self.names.text(function.name) {
             EXPRESSION => "this expression".into(),
             name => format!("`{name}`"),
@@ -322,7 +336,7 @@ fn grouped(number: u64) -> String {
 }
 
 /// A diagnostic without a place.
-fn nowhere(code: Code, message: String) -> Diagnostic {
+fn nowhere(code: ErrorCode, message: String) -> Diagnostic {
     let source = Source::new("", "");
     let mut diagnostic = Diagnostic::error(code, &source, Span::default(), message);
     diagnostic.labels.clear();

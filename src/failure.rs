@@ -1,7 +1,7 @@
 //! What comes of defining and running, as data that all back ends give.
 
 use crate::name::Name;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::stop::Request;
 use std::sync::Arc;
 
@@ -9,32 +9,32 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Defined {
     /// What the name was bound to before.
-    pub before: Option<Arc<Function>>,
+    pub before: Option<Arc<CheckedFunction>>,
     /// The definitions that call the name with another number of arguments
     /// than it takes now.
-    pub stale: Vec<Arc<Function>>,
+    pub stale: Vec<Arc<CheckedFunction>>,
 }
 
 /// A run that was left: why, and where.
 #[derive(Clone, Debug)]
-pub struct Stopped {
+pub struct RunFailure {
     /// Why.
     pub failure: Failure,
     /// The calls that were in progress.
-    pub trace: Trace,
+    pub trace: CallTrace,
 }
 
-impl From<Failure> for Stopped {
+impl From<Failure> for RunFailure {
     fn from(failure: Failure) -> Self {
-        Self { failure, trace: Trace::default() }
+        Self { failure, trace: CallTrace::default() }
     }
 }
 
 /// The calls in progress when a run was left, innermost first, repeats folded.
 #[derive(Clone, Debug, Default)]
-pub struct Trace {
+pub struct CallTrace {
     /// The groups at both ends, and what may still be folded.
-    groups: Vec<Calls>,
+    groups: Vec<CallGroup>,
     /// How many functions of the last group have been called once more.
     begun: usize,
     /// How many calls between the innermost and the outermost are left out.
@@ -43,7 +43,7 @@ pub struct Trace {
 
 /// Calls of one function by itself, or of a few in turn.
 #[derive(Clone, Debug)]
-pub struct Calls {
+pub struct CallGroup {
     /// The functions, innermost first.
     functions: Functions,
     /// How often all of them follow one another.
@@ -53,8 +53,8 @@ pub struct Calls {
 /// The functions of a group; most are single, and millions may be added.
 #[derive(Clone, Debug)]
 enum Functions {
-    One(Arc<Function>),
-    Several(Vec<Arc<Function>>),
+    One(Arc<CheckedFunction>),
+    Several(Vec<Arc<CheckedFunction>>),
 }
 
 /// How many groups of calls a trace shows from either end.
@@ -63,14 +63,14 @@ const SHOWN: usize = 8;
 /// Calls of at most so many functions in turn are folded.
 const LONGEST: usize = 4;
 
-impl Trace {
+impl CallTrace {
     /// Whether there are no calls in it.
     pub(crate) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
     /// Adds the next call outwards.
-    pub(crate) fn push(&mut self, function: &Arc<Function>) {
+    pub(crate) fn push(&mut self, function: &Arc<CheckedFunction>) {
         if let Some(last) = self.groups.last_mut() {
             if Arc::ptr_eq(&last.functions()[self.begun], function) {
                 self.begun += 1;
@@ -85,7 +85,7 @@ impl Trace {
     }
 
     /// The innermost groups, how many calls are left out, the outermost groups.
-    pub(crate) fn shown(&self) -> (Vec<Calls>, u64, Vec<Calls>) {
+    pub(crate) fn shown(&self) -> (Vec<CallGroup>, u64, Vec<CallGroup>) {
         let mut all = self.clone();
         all.separate();
         let mut outer = all.groups.split_off(all.groups.len().min(SHOWN));
@@ -102,8 +102,8 @@ impl Trace {
         calls.into_iter().for_each(|function| self.add(function));
     }
 
-    fn add(&mut self, function: Arc<Function>) {
-        self.groups.push(Calls { functions: Functions::One(function), count: 1 });
+    fn add(&mut self, function: Arc<CheckedFunction>) {
+        self.groups.push(CallGroup { functions: Functions::One(function), count: 1 });
         self.fold();
         if self.groups.len() > 2 * (SHOWN + LONGEST) {
             self.omitted += self.groups.remove(SHOWN).total();
@@ -115,7 +115,7 @@ impl Trace {
         for length in 1..=LONGEST {
             let Some(start) = self.groups.len().checked_sub(length) else { return };
             let (before, last) = self.groups.split_at(start);
-            if !last.iter().all(Calls::is_single) {
+            if !last.iter().all(CallGroup::is_single) {
                 return;
             }
             if before.last().is_some_and(|group| group.count > 1 && group.is_sequence(last)) {
@@ -124,28 +124,28 @@ impl Trace {
                 return;
             }
             let earlier = start.checked_sub(length).map(|first| (first, &before[first..]));
-            let is_same = |(one, other): (&Calls, &Calls)| {
+            let is_same = |(one, other): (&CallGroup, &CallGroup)| {
                 one.is_single() && other.is_sequence(std::slice::from_ref(one))
             };
             if let Some((first, earlier)) = earlier
                 && earlier.iter().zip(last).all(is_same)
             {
-                let functions = last.iter().flat_map(Calls::functions).cloned();
+                let functions = last.iter().flat_map(CallGroup::functions).cloned();
                 let functions = match length {
                     1 => last[0].functions.clone(),
                     _ => Functions::Several(functions.collect()),
                 };
                 self.groups.truncate(first);
-                self.groups.push(Calls { functions, count: 2 });
+                self.groups.push(CallGroup { functions, count: 2 });
                 return;
             }
         }
     }
 }
 
-impl Calls {
+impl CallGroup {
     /// The functions that call each other in turn, innermost first.
-    pub(crate) fn functions(&self) -> &[Arc<Function>] {
+    pub(crate) fn functions(&self) -> &[Arc<CheckedFunction>] {
         match &self.functions {
             Functions::One(function) => std::slice::from_ref(function),
             Functions::Several(functions) => functions,
@@ -181,7 +181,7 @@ pub enum Failure {
         /// How many arguments were passed.
         passed: u32,
         /// Who called it; `None` for a call from Rust.
-        caller: Option<Arc<Function>>,
+        caller: Option<Arc<CheckedFunction>>,
     },
     /// A foreign function was called that the program has not declared.
     Undeclared {
@@ -190,16 +190,16 @@ pub enum Failure {
         /// How many arguments were passed.
         passed: u32,
         /// Who called it; `None` for a call from Rust.
-        caller: Option<Arc<Function>>,
+        caller: Option<Arc<CheckedFunction>>,
     },
     /// A function was called that takes another number of arguments by now.
     Stale {
         /// Its present definition.
-        callee: Arc<Function>,
+        callee: Arc<CheckedFunction>,
         /// How many arguments were passed.
         passed: u32,
         /// Who called it; `None` for a call from Rust.
-        caller: Option<Arc<Function>>,
+        caller: Option<Arc<CheckedFunction>>,
     },
     /// A host function was called with a number of arguments it does not take.
     HostArity {
@@ -210,7 +210,7 @@ pub enum Failure {
         /// How many arguments were passed.
         passed: u32,
         /// Who called it; `None` for a call from Rust.
-        caller: Option<Arc<Function>>,
+        caller: Option<Arc<CheckedFunction>>,
     },
     /// The stack is used up.
     StackOverflow,
@@ -230,7 +230,7 @@ pub enum Failure {
     /// A definition could not be compiled.
     Compile {
         /// The definition.
-        function: Arc<Function>,
+        function: Arc<CheckedFunction>,
         /// What the compiler said.
         message: String,
     },
@@ -252,7 +252,7 @@ impl From<Request> for Failure {
 impl Failure {
     /// Fills in who made the call that failed.
     #[must_use]
-    pub(crate) fn called_by(mut self, function: Option<Arc<Function>>) -> Self {
+    pub(crate) fn called_by(mut self, function: Option<Arc<CheckedFunction>>) -> Self {
         match &mut self {
             Self::Undefined { caller, .. }
             | Self::Undeclared { caller, .. }
@@ -277,8 +277,8 @@ mod tests {
     use crate::name::Names;
     use crate::source::{Source, Span};
 
-    fn function(name: &str, names: &Names) -> Arc<Function> {
-        Arc::new(Function {
+    fn function(name: &str, names: &Names) -> Arc<CheckedFunction> {
+        Arc::new(CheckedFunction {
             name: names.intern(name),
             name_span: Span::default(),
             parameters: Box::default(),
@@ -296,16 +296,16 @@ mod tests {
     fn a_trace_folds_repeats_and_keeps_both_ends() {
         let names = Names::new();
         let (f, g, h) = (function("f", &names), function("g", &names), function("h", &names));
-        let told = |trace: &Trace| {
+        let told = |trace: &CallTrace| {
             let (inner, omitted, outer) = trace.shown();
-            let text = |calls: &Calls| {
+            let text = |calls: &CallGroup| {
                 let functions: Vec<&str> =
                     calls.functions().iter().map(|function| names.text(function.name)).collect();
                 format!("{}*{}", functions.join(">"), calls.count)
             };
             (inner.iter().map(text).collect::<Vec<_>>().join(" "), omitted, outer.len())
         };
-        let mut trace = Trace::default();
+        let mut trace = CallTrace::default();
         (0..1000).for_each(|_| trace.push(&f));
         assert_eq!(told(&trace), ("f*1000".into(), 0, 0));
         for _ in 0..100 {
@@ -314,7 +314,7 @@ mod tests {
         }
         trace.push(&h);
         assert_eq!(told(&trace), ("f*1000 g>f*100 h*1".into(), 0, 0));
-        let mut trace = Trace::default();
+        let mut trace = CallTrace::default();
         for _ in 0..10 {
             [&f, &g, &h].into_iter().for_each(|function| trace.push(function));
         }
@@ -322,12 +322,12 @@ mod tests {
         trace.push(&h);
         assert_eq!(told(&trace), ("f>g>h*10 f*1 h*1".into(), 0, 0));
         // What does not repeat keeps both ends.
-        let mut trace = Trace::default();
+        let mut trace = CallTrace::default();
         for bits in 0..1000_u32 {
             trace.push(if bits.count_ones() % 2 == 0 { &f } else { &g });
         }
         let (inner, omitted, outer) = trace.shown();
-        let shown: u64 = inner.iter().chain(&outer).map(Calls::total).sum();
+        let shown: u64 = inner.iter().chain(&outer).map(CallGroup::total).sum();
         assert_eq!((inner.len(), outer.len(), shown + omitted), (SHOWN, SHOWN, 1000));
     }
 }

@@ -31,12 +31,12 @@ mod testing;
 mod tests;
 
 use crate::abi::{Memory, Variables};
-use crate::failure::{Defined, Failure, Stopped, Trace};
+use crate::failure::{CallTrace, Defined, Failure, RunFailure};
 use crate::host::{Foreign, HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
 use crate::room::Room;
 use crate::sema::Calls;
-use crate::sema::checked::{EXPRESSION, Function};
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::stop::Stopper;
 use crate::tape::op::Op;
 use crate::tape::{self, Callee, Counts, Environment, Tape};
@@ -81,7 +81,7 @@ pub struct Interpreter {
     /// Functions without a name that are linked for good.
     kept: Kept,
     /// The tape of the function that comes next, if it was made before.
-    supplied: Option<(Arc<Function>, Arc<Tape>)>,
+    supplied: Option<(Arc<CheckedFunction>, Arc<Tape>)>,
     stack: Vec<f64>,
     /// Where on the stack the next run begins.
     top: usize,
@@ -111,7 +111,7 @@ pub struct Interpreter {
 
 /// What a name is bound to.
 struct Binding {
-    function: Arc<Function>,
+    function: Arc<CheckedFunction>,
     /// Its tape, if that was made before and has not been needed yet.
     tape: Option<Arc<Tape>>,
     /// Where it has been linked.
@@ -188,7 +188,7 @@ impl Interpreter {
     }
 
     /// Binds a function's name to it. Nothing is lowered.
-    pub fn define(&mut self, function: &Arc<Function>) -> Defined {
+    pub fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
         self.forget_remains();
         let name = function.name;
         let binding = Binding { function: function.clone(), tape: self.supplied(function), code: None };
@@ -227,7 +227,7 @@ impl Interpreter {
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
-    pub fn drop_binding(&mut self, name: Name) -> Option<Arc<Function>> {
+    pub fn drop_binding(&mut self, name: Name) -> Option<Arc<CheckedFunction>> {
         self.forget_remains();
         let Binding { function, code, .. } = self.bindings.remove(&name)?;
         self.calls.remove(&function);
@@ -238,12 +238,12 @@ impl Interpreter {
     }
 
     /// What a name is bound to, and whether it has been lowered.
-    pub fn binding(&self, name: Name) -> Option<(bool, &Arc<Function>)> {
+    pub fn binding(&self, name: Name) -> Option<(bool, &Arc<CheckedFunction>)> {
         self.bindings.get(&name).map(|binding| (binding.code.is_some(), &binding.function))
     }
 
     /// All that is bound, in no particular order.
-    pub fn all(&self) -> impl Iterator<Item = (bool, &Arc<Function>)> {
+    pub fn all(&self) -> impl Iterator<Item = (bool, &Arc<CheckedFunction>)> {
         self.bindings.values().map(|binding| (binding.code.is_some(), &binding.function))
     }
 
@@ -258,10 +258,10 @@ impl Interpreter {
     /// Why it did not run to its end.
     pub fn run(
         &mut self,
-        expression: &Arc<Function>,
+        expression: &Arc<CheckedFunction>,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let tape = self.supplied(expression);
         let entry = self.link(expression, tape)?;
         self.expressions += 1;
@@ -280,7 +280,7 @@ impl Interpreter {
         arguments: &[f64],
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let callee = Callee { name, arity: arguments.len() as u32 };
         if self.is_host(callee) {
             if let Some(request) = self.memory.take_request() {
@@ -304,7 +304,7 @@ impl Interpreter {
         arguments: &[f64],
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         self.outer.push(Outer::Code(site));
         let result = self.call(name, arguments, natives, output);
         self.outer.pop();
@@ -322,7 +322,7 @@ impl Interpreter {
     // --- linking ------------------------------------------------------------
 
     /// Links a function, with the tape that was made before if that is as good.
-    fn link(&mut self, function: &Arc<Function>, tape: Option<Arc<Tape>>) -> Result<Entry, Failure> {
+    fn link(&mut self, function: &Arc<CheckedFunction>, tape: Option<Arc<Tape>>) -> Result<Entry, Failure> {
         if let Some(tape) = tape.filter(|tape| self.is_present(tape, function)) {
             return self.link_tape(&tape, function);
         }
@@ -332,18 +332,18 @@ impl Interpreter {
 
     /// Has a tape that was made before used for a function, which is defined or
     /// run next, if it fits what names mean when the function is first called.
-    pub fn supply(&mut self, function: &Arc<Function>, tape: &Arc<Tape>) {
+    pub fn supply(&mut self, function: &Arc<CheckedFunction>, tape: &Arc<Tape>) {
         self.supplied = Some((function.clone(), tape.clone()));
     }
 
     /// The tape that was supplied for a function.
-    fn supplied(&mut self, function: &Arc<Function>) -> Option<Arc<Tape>> {
+    fn supplied(&mut self, function: &Arc<CheckedFunction>) -> Option<Arc<Tape>> {
         let (supplied, tape) = self.supplied.take()?;
         Arc::ptr_eq(&supplied, function).then_some(tape)
     }
 
     /// Whether a tape is the one that would be made now.
-    fn is_present(&self, tape: &Tape, function: &Arc<Function>) -> bool {
+    fn is_present(&self, tape: &Tape, function: &Arc<CheckedFunction>) -> bool {
         let plain = !self.counts_fuel && self.hot_after.is_none();
         plain
             && Arc::ptr_eq(&self.present(function), function)
@@ -357,7 +357,7 @@ impl Interpreter {
     }
 
     /// Links a tape, wherever it comes from.
-    fn link_tape(&mut self, tape: &Tape, function: &Arc<Function>) -> Result<Entry, Failure> {
+    fn link_tape(&mut self, tape: &Tape, function: &Arc<CheckedFunction>) -> Result<Entry, Failure> {
         tape.validate()
             .map_err(|fault| Failure::Compile { function: function.clone(), message: fault.to_string() })?;
         let surroundings = (&*self.hosts, &*self.variables);
@@ -374,13 +374,13 @@ impl Interpreter {
 
     /// The function as it is to be read now: with calls of what the program
     /// defines itself, where it was read with an instruction.
-    pub fn present(&self, function: &Arc<Function>) -> Arc<Function> {
+    pub fn present(&self, function: &Arc<CheckedFunction>) -> Arc<CheckedFunction> {
         function.without_bound_intrinsics(&self.names, |name| self.bindings.contains_key(&name))
     }
 
     /// The tape of a function, as long as no name changes between being bound
     /// and being the host's.
-    fn tape(&self, function: &Arc<Function>) -> Result<Tape, Failure> {
+    fn tape(&self, function: &Arc<CheckedFunction>) -> Result<Tape, Failure> {
         let plain = self.present(function);
         let is_host = |callee: Callee| self.is_host(callee);
         let counts = match self.hot_after {
@@ -440,7 +440,7 @@ impl Interpreter {
     /// or that uses an instruction for it, is lowered anew.
     fn meaning_changed(&mut self, name: Name) {
         let Some(host) = self.hosts.get(name) else { return };
-        let uses = |function: &Function| {
+        let uses = |function: &CheckedFunction| {
             function.callees.iter().any(|callee| callee.name == name)
                 || host.intrinsic.is_some_and(|intrinsic| function.uses_intrinsic(intrinsic))
         };
@@ -455,17 +455,17 @@ impl Interpreter {
 
     /// The definitions that call `function` with a number of arguments it does
     /// not take.
-    fn stale_callers(&self, function: &Function) -> Vec<Arc<Function>> {
+    fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
         let (name, arity) = (function.name, function.arity());
         let host = self.hosts.get(name).and_then(|host| host.intrinsic);
         let intrinsic = host.filter(|intrinsic| intrinsic.arity() != arity);
         if intrinsic.is_none() && !self.calls.misfit(name, arity) {
             return Vec::new();
         }
-        let calls_it_wrongly = |caller: &Function| {
+        let calls_it_wrongly = |caller: &CheckedFunction| {
             caller.callees.iter().any(|callee| callee.name == name && callee.arity != arity)
         };
-        let stale = |caller: &Arc<Function>| match intrinsic {
+        let stale = |caller: &Arc<CheckedFunction>| match intrinsic {
             // What was an instruction is a call from now on.
             Some(intrinsic) if caller.uses_intrinsic(intrinsic) => {
                 Some(Arc::new(caller.without_intrinsic(intrinsic, name)))
@@ -485,7 +485,7 @@ impl Interpreter {
         arguments: &[f64],
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         self.forget_remains();
         // Until its frame is there, what its slots hold is of earlier runs: no
         // trace can be made of it.
@@ -505,13 +505,13 @@ impl Interpreter {
             self.run_nanoseconds += u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         }
         result.map_err(|stopped| {
-            let Stopped { failure, trace } = self.keep_remains(state, stopped);
+            let RunFailure { failure, trace } = self.keep_remains(state, stopped);
             let trace = self.trace(state, trace);
             // A stop in progress still shows what is below the top.
             if self.depth == 0 && self.top == 0 && self.stack.len() > KEPT_STACK {
                 self.stack = vec![0.0; FIRST_STACK];
             }
-            Stopped { failure, trace }
+            RunFailure { failure, trace }
         })
     }
 
@@ -530,7 +530,7 @@ impl Interpreter {
         state: &mut State,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         loop {
             let pause = match self.walk {
                 Walk::Run if self.is_watching() => self.execute::<false, true>(state),
@@ -582,7 +582,7 @@ impl Interpreter {
         state: &mut State,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), RunFailure> {
         match pause {
             Pause::Left | Pause::Break | Pause::Once | Pause::Nonfinite(_) => {}
             Pause::FirstCall => self.first_call(state, natives, output)?,
@@ -637,7 +637,7 @@ impl Interpreter {
         state: &mut State,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), RunFailure> {
         let number = self.code.words()[state.at] >> 8;
         let callee = self.links.target(number);
         let arity = callee.arity as usize;
@@ -680,8 +680,8 @@ impl Interpreter {
         &mut self,
         state: &mut State,
         link: u32,
-        work: impl FnOnce(&mut Self) -> Result<f64, Stopped>,
-    ) -> Result<(), Stopped> {
+        work: impl FnOnce(&mut Self) -> Result<f64, RunFailure>,
+    ) -> Result<(), RunFailure> {
         let (at, base) = unlink(self.stack[state.base + link as usize]);
         let top = std::mem::replace(&mut self.top, state.base);
         self.outer.push(Outer::Tapes(State { at, base, accumulator: 0.0 }));
@@ -731,7 +731,7 @@ impl Interpreter {
     }
 
     /// The calls in progress, behind those inside them.
-    fn trace(&self, mut state: State, mut trace: Trace) -> Trace {
+    fn trace(&self, mut state: State, mut trace: CallTrace) -> CallTrace {
         while let Some((function, link)) = self.code.frame(state.at as u32) {
             trace.push(function);
             let Some((at, base)) = self.caller(state.base, link) else { break };

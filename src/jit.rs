@@ -45,7 +45,7 @@ use crate::name::{Name, Names};
 use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
 use crate::room::Room;
 use crate::runtime;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::stop::Stopper;
 use answer::Answer;
 use code::{Linked, Object};
@@ -205,7 +205,7 @@ impl Jit {
     }
 
     /// Whether a function has more operations than are compiled.
-    pub fn is_too_large(&self, function: &Function) -> bool {
+    pub fn is_too_large(&self, function: &CheckedFunction) -> bool {
         function.nodes.len() > self.options.most_operations
     }
 
@@ -217,7 +217,7 @@ impl Jit {
     }
 
     /// The definition that a function is; nothing is compiled.
-    fn define(&self, function: Arc<Function>) -> Arc<Definition> {
+    fn define(&self, function: Arc<CheckedFunction>) -> Arc<Definition> {
         let mut generations = self.generations.lock();
         let next = generations.entry(function.name).or_insert(0);
         let generation = *next;
@@ -268,7 +268,12 @@ impl Jit {
     }
 
     /// Links an object and finds `symbol` in it. Called on workers.
-    fn link(&self, object: &[u8], symbol: &str, owner: Option<&Arc<Function>>) -> Result<Linked, String> {
+    fn link(
+        &self,
+        object: &[u8],
+        symbol: &str,
+        owner: Option<&Arc<CheckedFunction>>,
+    ) -> Result<Linked, String> {
         let tracker = self.tracker();
         let added = tracker.add_object(object);
         let linked = Object::new(tracker);
@@ -314,12 +319,12 @@ impl Jit {
     pub fn listing(
         self: &Arc<Self>,
         listing: Listing,
-        functions: Vec<(Arc<Function>, String)>,
+        functions: Vec<(Arc<CheckedFunction>, String)>,
         stopper: &Stopper,
     ) -> Result<String, Failure> {
         let (names, options) = (self.names.clone(), self.options.code);
         let text = self.wait_for(Some(stopper), move || {
-            let functions: Vec<(&Function, String)> =
+            let functions: Vec<(&CheckedFunction, String)> =
                 functions.iter().map(|(function, symbol)| (&**function, symbol.clone())).collect();
             worker::with_compiler(|compiler| match listing {
                 Listing::Ir => compiler.ir(&functions, &names, options),

@@ -11,14 +11,14 @@ use crate::abi::Memory;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::failure::{Defined, Failure, Stopped};
+use crate::failure::{Defined, Failure, RunFailure};
 use crate::host::Output;
 use crate::interp::inspect::Inspector;
 use crate::jit::state::State;
 use crate::jit::{self, Instance, NoTapes, Observer, Tier};
 use crate::name::Name;
 use crate::runtime::{Arguments, ExecutionMemory, Slot, Variable};
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::stats::Stats;
 use crate::stop::{Stoppable, Stopper};
 use crate::tape::Tape;
@@ -50,12 +50,12 @@ pub(crate) enum Bound {
     /// With its code.
     Native(jit::Bound),
     /// To be run on a tape.
-    Tape(Arc<Function>),
+    Tape(Arc<CheckedFunction>),
 }
 
 impl Bound {
     /// The function.
-    pub(crate) fn function(&self) -> &Arc<Function> {
+    pub(crate) fn function(&self) -> &Arc<CheckedFunction> {
         match self {
             Self::Native(bound) => bound.function(),
             Self::Tape(function) => function,
@@ -113,7 +113,7 @@ impl Machine {
 
     /// Makes ready for a function: one that is too large to be compiled needs
     /// tapes.
-    pub(crate) fn admit(&mut self, engine: &Engine, function: &Function) -> Result<(), Error> {
+    pub(crate) fn admit(&mut self, engine: &Engine, function: &CheckedFunction) -> Result<(), Error> {
         if is_too_large(engine, function) { self.add_tapes(engine) } else { Ok(()) }
     }
 
@@ -161,7 +161,7 @@ impl Machine {
     }
 
     /// Binds a function's name to it.
-    pub(crate) fn define(&mut self, function: Arc<Function>) -> Defined {
+    pub(crate) fn define(&mut self, function: Arc<CheckedFunction>) -> Defined {
         match self {
             Self::Native(instance) => instance.define(function),
             Self::Tape(tapes) => tapes.define(&function),
@@ -169,7 +169,7 @@ impl Machine {
     }
 
     /// Has a tape that was made before used for a function, where tapes are run.
-    pub(crate) fn supply(&mut self, function: &Arc<Function>, tape: &Arc<Tape>) {
+    pub(crate) fn supply(&mut self, function: &Arc<CheckedFunction>, tape: &Arc<Tape>) {
         match self {
             Self::Native(_) => {}
             Self::Tape(tapes) => tapes.interpreter.supply(function, tape),
@@ -240,7 +240,7 @@ impl Machine {
     }
 
     /// Makes a function that no name is bound to ready to be run.
-    pub(crate) fn formula(&self, function: &Arc<Function>) -> Result<Code, Failure> {
+    pub(crate) fn formula(&self, function: &Arc<CheckedFunction>) -> Result<Code, Failure> {
         match self {
             Self::Native(instance) => instance.formula(function).map(Code::Native),
             Self::Tape(tapes) => match tapes.compiled_first() {
@@ -258,7 +258,7 @@ impl Machine {
         code: &Code,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         match (self, code) {
             (Self::Native(instance), Code::Native(formula)) => {
                 instance.run_formula(formula, arguments, output, &mut NoTapes)
@@ -272,7 +272,7 @@ impl Machine {
     }
 
     /// What a name is bound to, and how far its code is.
-    pub(crate) fn binding(&self, name: Name) -> Option<(State, Arc<Function>)> {
+    pub(crate) fn binding(&self, name: Name) -> Option<(State, Arc<CheckedFunction>)> {
         match self {
             Self::Native(instance) => instance.binding(name),
             Self::Tape(tapes) => tapes.binding(name),
@@ -280,7 +280,7 @@ impl Machine {
     }
 
     /// All that is bound, in no particular order.
-    pub(crate) fn all(&self) -> Vec<(State, Arc<Function>)> {
+    pub(crate) fn all(&self) -> Vec<(State, Arc<CheckedFunction>)> {
         match self {
             Self::Native(instance) => instance.all(),
             Self::Tape(tapes) => tapes.all(),
@@ -361,9 +361,9 @@ impl Machine {
     /// Runs a top-level expression.
     pub(crate) fn run(
         &mut self,
-        expression: &Arc<Function>,
+        expression: &Arc<CheckedFunction>,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         match self {
             Self::Native(instance) => instance.run(expression, output, &mut NoTapes),
             Self::Tape(tapes) => tapes.run(expression, output),
@@ -374,8 +374,8 @@ impl Machine {
     pub(crate) fn try_out(
         &self,
         engine: &Engine,
-        expression: &Arc<Function>,
-        needed: &[Arc<Function>],
+        expression: &Arc<CheckedFunction>,
+        needed: &[Arc<CheckedFunction>],
         fuel: u32,
     ) -> Option<f64> {
         trial::run(engine, self.memory(), expression, needed, fuel)
@@ -396,7 +396,7 @@ impl Machine {
         handle: Handle,
         arguments: Arguments<'_>,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         match (self, handle) {
             (Self::Native(instance), Handle::Slot(slot)) => {
                 instance.call(slot, arguments, output, &mut NoTapes)
@@ -459,7 +459,7 @@ fn variable(engine: &Engine, name: Name) -> Result<Variable, Failure> {
 }
 
 /// Whether a function has more operations than are compiled.
-fn is_too_large(engine: &Engine, function: &Function) -> bool {
+fn is_too_large(engine: &Engine, function: &CheckedFunction) -> bool {
     function.nodes.len() > engine.config().limits.max_compiled_operations
 }
 

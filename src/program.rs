@@ -12,9 +12,9 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
-use crate::sema::checked::{EXPRESSION, Function};
-use crate::sema::stored::{Places, Tables, read_span, write_span};
-use crate::sema::{self, Extern, Item, Place};
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::sema::stored::{StoredTables, TableIndices, read_span, write_span};
+use crate::sema::{self, CheckedItem, Extern, Place};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
 use crate::syntax::lexer::fitting;
@@ -59,7 +59,7 @@ pub struct Program {
 /// One item of a program.
 #[derive(Clone)]
 pub(crate) struct Part {
-    pub(crate) item: Item,
+    pub(crate) item: CheckedItem,
     /// The tape of its function, if it has one.
     pub(crate) tape: Option<Arc<Tape>>,
 }
@@ -90,7 +90,7 @@ impl Program {
     }
 
     /// Its functions with their tapes, in the order of the text.
-    pub(crate) fn tapes(&self) -> impl Iterator<Item = (&Arc<Function>, &Tape)> + Clone {
+    pub(crate) fn tapes(&self) -> impl Iterator<Item = (&Arc<CheckedFunction>, &Tape)> + Clone {
         self.parts.iter().filter_map(|part| Some((part.function()?, part.tape.as_deref()?)))
     }
 
@@ -162,7 +162,7 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    fn part(&mut self, item: Item) -> Result<Part, TooMany> {
+    fn part(&mut self, item: CheckedItem) -> Result<Part, TooMany> {
         let part = Part { item, tape: None };
         let Some(function) = part.function() else { return Ok(part) };
         if self.names.text(function.name) != EXPRESSION {
@@ -186,7 +186,7 @@ struct Numbering {
     sources: Vec<Source>,
 }
 
-impl Places for Numbering {
+impl TableIndices for Numbering {
     fn name(&mut self, name: Name) -> u32 {
         let names = &mut self.names;
         *self.name_places.entry(name).or_insert_with(|| {
@@ -219,43 +219,43 @@ impl Part {
             return self.clone();
         }
         let item = match &self.item {
-            Item::Definition(_, fixity) => Item::Definition(present, *fixity),
-            Item::Variables(_, names) => Item::Variables(present, names.clone()),
-            Item::Expression(_) => Item::Expression(present),
-            Item::Extern(declared) => Item::Extern(declared.clone()),
+            CheckedItem::Definition(_, fixity) => CheckedItem::Definition(present, *fixity),
+            CheckedItem::Variables(_, names) => CheckedItem::Variables(present, names.clone()),
+            CheckedItem::Expression(_) => CheckedItem::Expression(present),
+            CheckedItem::Extern(declared) => CheckedItem::Extern(declared.clone()),
         };
         Self { item, tape: None }
     }
 
     /// Its function, if it has one.
-    pub(crate) fn function(&self) -> Option<&Arc<Function>> {
+    pub(crate) fn function(&self) -> Option<&Arc<CheckedFunction>> {
         match &self.item {
-            Item::Definition(function, _) | Item::Variables(function, _) | Item::Expression(function) => {
-                Some(function)
-            }
-            Item::Extern(_) => None,
+            CheckedItem::Definition(function, _)
+            | CheckedItem::Variables(function, _)
+            | CheckedItem::Expression(function) => Some(function),
+            CheckedItem::Extern(_) => None,
         }
     }
 
     fn write(&self, writer: &mut Writer, tables: &mut Numbering) {
         match &self.item {
-            Item::Definition(_, None) => writer.byte(0),
-            Item::Definition(_, Some(Fixity::Unary { operator })) => {
+            CheckedItem::Definition(_, None) => writer.byte(0),
+            CheckedItem::Definition(_, Some(Fixity::Unary { operator })) => {
                 writer.byte(1);
                 writer.number(tables.name(*operator));
             }
-            Item::Definition(_, Some(Fixity::Binary { operator, precedence })) => {
+            CheckedItem::Definition(_, Some(Fixity::Binary { operator, precedence })) => {
                 writer.byte(2);
                 writer.number(tables.name(*operator));
                 writer.byte(*precedence);
             }
-            Item::Variables(_, names) => {
+            CheckedItem::Variables(_, names) => {
                 writer.byte(3);
                 writer.count(names.len());
                 names.iter().for_each(|name| writer.number(tables.name(*name)));
             }
-            Item::Expression(_) => writer.byte(4),
-            Item::Extern(Extern { name, parameters, place }) => {
+            CheckedItem::Expression(_) => writer.byte(4),
+            CheckedItem::Extern(Extern { name, parameters, place }) => {
                 writer.byte(5);
                 writer.number(tables.name(*name));
                 writer.count(parameters.len());
@@ -290,7 +290,7 @@ fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<Par
     let longest = engine.config().limits.max_source_bytes;
     sources.iter().try_for_each(|source| fitting(source, longest)).map_err(refused)?;
     let names_of = texts.iter().map(|text| names.intern(text)).collect();
-    let tables = Tables { names: names_of, sources: sources.into_vec() };
+    let tables = StoredTables { names: names_of, sources: sources.into_vec() };
     let mut parts = Vec::new();
     for _ in 0..reader.count()? {
         if let Some(request) = poll.request() {
@@ -306,7 +306,7 @@ fn refused(diagnostic: Diagnostic) -> Error {
     Error::Invalid(vec![diagnostic])
 }
 
-fn part(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Part, Damage> {
+fn part(reader: &mut Reader<'_>, tables: &StoredTables, names: &Names) -> Result<Part, Damage> {
     let kind = reader.byte()?;
     let fixity = match kind {
         1 => Some(Fixity::Unary { operator: tables.name(reader)? }),
@@ -315,17 +315,17 @@ fn part(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Part,
     };
     let item = match kind {
         0..=2 => {
-            let function = Function::read(reader, tables)?;
+            let function = CheckedFunction::read(reader, tables)?;
             reader.expect(fits(fixity, &function, names), "definition of another name")?;
-            Item::Definition(Arc::new(function), fixity)
+            CheckedItem::Definition(Arc::new(function), fixity)
         }
         3 => {
             let declared = reader.many(|reader| tables.name(reader))?;
             let all_named = declared.iter().all(|name| is_identifier_in(names.text(*name), names));
             reader.expect(all_named, "invalid variable")?;
-            Item::Variables(Arc::new(nameless(reader, tables, names)?), declared.into_vec())
+            CheckedItem::Variables(Arc::new(nameless(reader, tables, names)?), declared.into_vec())
         }
-        4 => Item::Expression(Arc::new(nameless(reader, tables, names)?)),
+        4 => CheckedItem::Expression(Arc::new(nameless(reader, tables, names)?)),
         5 => {
             let name = tables.name(reader)?;
             let parameters = reader.many(|reader| tables.name(reader))?;
@@ -335,7 +335,7 @@ fn part(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Part,
             let source = tables.source(reader)?;
             let span = read_span(reader, &source)?;
             let declared = Extern { name, parameters, place: Place { source, span } };
-            return Ok(Part { item: Item::Extern(declared), tape: None });
+            return Ok(Part { item: CheckedItem::Extern(declared), tape: None });
         }
         _ => return Err(reader.damage("unknown kind of item")),
     };
@@ -348,7 +348,7 @@ fn part(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Part,
 
 /// Whether a definition can be read that way: an operator's function is called
 /// after it.
-fn fits(fixity: Option<Fixity>, function: &Function, names: &Names) -> bool {
+fn fits(fixity: Option<Fixity>, function: &CheckedFunction, names: &Names) -> bool {
     let name = names.text(function.name);
     let is_of = |kind: &str, operator: Name| name.strip_prefix(kind) == Some(names.text(operator));
     match fixity {
@@ -361,8 +361,12 @@ fn fits(fixity: Option<Fixity>, function: &Function, names: &Names) -> bool {
 }
 
 /// The function of a top-level expression.
-fn nameless(reader: &mut Reader<'_>, tables: &Tables, names: &Names) -> Result<Function, Damage> {
-    let function = Function::read(reader, tables)?;
+fn nameless(
+    reader: &mut Reader<'_>,
+    tables: &StoredTables,
+    names: &Names,
+) -> Result<CheckedFunction, Damage> {
+    let function = CheckedFunction::read(reader, tables)?;
     let is_nameless = names.text(function.name) == EXPRESSION && function.arity() == 0;
     reader.expect(is_nameless, "expression with a name")?;
     Ok(function)

@@ -1,6 +1,6 @@
 //! The semantic check: from syntax to checked definitions.
 //!
-//! This is the only maker of [`Function`]s and [`Item`]s, so whoever has one
+//! This is the only maker of [`CheckedFunction`]s and [`CheckedItem`]s, so whoever has one
 //! knows that every variable is bound, every operator defined and every call
 //! of a known function fits. What a text means depends on what is defined
 //! around it; the check asks an [`Environment`] for that and keeps no state.
@@ -14,7 +14,7 @@ pub mod spans;
 pub mod stored;
 
 use crate::diagnostic::suggest::Budget;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::source::{Source, Span};
@@ -22,7 +22,7 @@ use crate::stop::Poll;
 use crate::syntax::ast::{self, ItemKind, Prototype, Spanned};
 use crate::syntax::operator::Fixity;
 pub use calls::Calls;
-use checked::Function;
+use checked::CheckedFunction;
 pub use declaration::{Declaration, Extern, Externs};
 use resolve::Resolver;
 use rustc_hash::FxHashMap;
@@ -46,7 +46,7 @@ pub trait Environment {
     fn hosts(&self) -> &HostFunctions;
 
     /// The definition a name is bound to at present.
-    fn function(&self, name: Name) -> Option<Arc<Function>>;
+    fn function(&self, name: Name) -> Option<Arc<CheckedFunction>>;
 
     /// The `extern` that declares a function of unknown arity: a foreign one, or
     /// one that the program is to define.
@@ -70,23 +70,23 @@ pub trait Environment {
 
 /// An item that passed the check.
 #[derive(Clone, Debug)]
-pub enum Item {
+pub enum CheckedItem {
     /// `def`: the definition, and how it is read if it is an operator.
-    Definition(Arc<Function>, Option<Fixity>),
+    Definition(Arc<CheckedFunction>, Option<Fixity>),
     /// An `extern` that fits what its name means.
     Extern(Extern),
     /// A top-level `var`: a function without parameters that assigns the
     /// variables, and their names.
-    Variables(Arc<Function>, Vec<Name>),
+    Variables(Arc<CheckedFunction>, Vec<Name>),
     /// A top-level expression as a function without parameters.
-    Expression(Arc<Function>),
+    Expression(Arc<CheckedFunction>),
 }
 
 /// Checks an item against its surroundings.
 ///
 /// # Errors
 /// Every mistake found in the item, in the order of its text.
-pub fn check(item: &ast::Item, environment: &dyn Environment) -> Result<Item, Vec<Diagnostic>> {
+pub fn check(item: &ast::Item, environment: &dyn Environment) -> Result<CheckedItem, Vec<Diagnostic>> {
     let mut checker = Checker::new(environment, &item.source);
     let checked = checker.item(item);
     if checker.diagnostics.is_empty() { Ok(checked) } else { Err(in_order(checker.diagnostics)) }
@@ -100,10 +100,10 @@ pub fn check_formula(
     item: &ast::Item,
     parameters: &[Name],
     environment: &dyn Environment,
-) -> Result<Arc<Function>, Vec<Diagnostic>> {
+) -> Result<Arc<CheckedFunction>, Vec<Diagnostic>> {
     let ItemKind::Expression(body) = &item.kind else {
         let message = "expected an expression, found a definition";
-        let error = Diagnostic::error(Code::UnexpectedToken, &item.source, item.span, message);
+        let error = Diagnostic::error(ErrorCode::UnexpectedToken, &item.source, item.span, message);
         return Err(vec![error.with_note("a definition")]);
     };
     let mut checker = Checker::new(environment, &item.source);
@@ -122,11 +122,11 @@ fn in_order(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
 
 /// The warning for a definition that its operator does not call: `=` assigns,
 /// whatever a program defines.
-pub fn uncalled(function: &Function, fixity: Option<Fixity>, names: &Names) -> Option<Diagnostic> {
+pub fn uncalled(function: &CheckedFunction, fixity: Option<Fixity>, names: &Names) -> Option<Diagnostic> {
     let Some(Fixity::Binary { operator, .. }) = fixity else { return None };
     let message = "`=` assigns: `a = b` does not call this definition";
     (names.text(operator) == "=").then(|| {
-        Diagnostic::error(Code::ReservedOperator, &function.source, function.name_span, message)
+        Diagnostic::error(ErrorCode::ReservedOperator, &function.source, function.name_span, message)
             .as_warning()
             .with_note("this operator assigns")
             .with_help("to compare, write `==`")
@@ -146,7 +146,7 @@ impl<'a> Checker<'a> {
         Self { environment, source, diagnostics: Vec::new(), poll: environment.poll() }
     }
 
-    fn item(&mut self, item: &ast::Item) -> Item {
+    fn item(&mut self, item: &ast::Item) -> CheckedItem {
         let expression = self.environment.names().intern(checked::EXPRESSION);
         let nameless = Spanned { name: expression, span: item.span };
         match &item.kind {
@@ -156,20 +156,20 @@ impl<'a> Checker<'a> {
                 let head = prototype.name;
                 let function = Resolver::new(self, head, &prototype.parameters).body(body, item.span);
                 self.diagnostics.extend(declaration::misfit(&function, self.environment));
-                Item::Definition(Arc::new(function), prototype.fixity)
+                CheckedItem::Definition(Arc::new(function), prototype.fixity)
             }
             ItemKind::Extern(prototype) => {
                 self.parameters(&prototype.parameters);
-                Item::Extern(self.declaration(prototype))
+                CheckedItem::Extern(self.declaration(prototype))
             }
             ItemKind::Variables(initialisers) => {
                 let resolver = Resolver::new(self, nameless, &[]);
                 let (function, variables) = resolver.declarations(initialisers, item.span);
-                Item::Variables(Arc::new(function), variables)
+                CheckedItem::Variables(Arc::new(function), variables)
             }
             ItemKind::Expression(body) => {
                 let function = Resolver::new(self, nameless, &[]).body(body, item.span);
-                Item::Expression(Arc::new(function))
+                CheckedItem::Expression(Arc::new(function))
             }
         }
     }
@@ -178,7 +178,7 @@ impl<'a> Checker<'a> {
         self.environment.names().text(name)
     }
 
-    fn error(&mut self, code: Code, span: Span, message: String) -> &mut Diagnostic {
+    fn error(&mut self, code: ErrorCode, span: Span, message: String) -> &mut Diagnostic {
         let at = self.diagnostics.len();
         self.diagnostics.push(Diagnostic::error(code, self.source, span, message));
         &mut self.diagnostics[at]
@@ -190,7 +190,7 @@ impl<'a> Checker<'a> {
             if let Some(first) = seen.insert(parameter.name, parameter.span) {
                 let message = format!("parameter `{}` is declared twice", self.text(parameter.name));
                 let source = self.source.clone();
-                let error = self.error(Code::DuplicateParameter, parameter.span, message);
+                let error = self.error(ErrorCode::DuplicateParameter, parameter.span, message);
                 error.labels[0].message = "declared again".into();
                 *error = error.clone().with_label(&source, first, "first declared");
             }
@@ -207,7 +207,7 @@ impl<'a> Checker<'a> {
         };
         if prototype.parameters.len() != wanted {
             let message = format!("this operator takes {}", operands(wanted));
-            let error = self.error(Code::WrongArity, prototype.name.span, message);
+            let error = self.error(ErrorCode::WrongArity, prototype.name.span, message);
             error.labels[0].message = format!("declared with {}", arguments(prototype.parameters.len()));
         }
     }
@@ -223,7 +223,7 @@ impl<'a> Checker<'a> {
             None => self.diagnostics.extend(declaration::meaning(&declared, self.environment).err()),
             Some(_) => {
                 let message = format!("`{}` cannot be declared", self.text(name));
-                let error = self.error(Code::UnknownExtern, span, message);
+                let error = self.error(ErrorCode::UnknownExtern, span, message);
                 error.help = Some("an operator is defined with `def`, before its first use".into());
                 error.labels[0].message = "an operator".into();
             }

@@ -7,7 +7,7 @@
 //! A run may wait for a function of the host that runs something else: a
 //! [`Link`] passes what the outer run is asked on to the inner one.
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::source::{Source, Span};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,8 +48,8 @@ impl Request {
     /// The diagnostic for reading that was stopped there.
     pub fn while_reading(self, source: &Source, span: Span) -> Diagnostic {
         let (code, message) = match self {
-            Self::Interrupt => (Code::Interrupted, "interrupted"),
-            Self::Deadline => (Code::DeadlineExceeded, "reading took longer than allowed"),
+            Self::Interrupt => (ErrorCode::Interrupted, "interrupted"),
+            Self::Deadline => (ErrorCode::DeadlineExceeded, "reading took longer than allowed"),
         };
         Diagnostic::error(code, source, span, message).with_note("not read from here on")
     }

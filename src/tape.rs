@@ -27,7 +27,7 @@ mod stored;
 mod validate;
 
 use crate::name::Name;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 
 /// A function called from a tape.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -114,7 +114,7 @@ impl Tape {
     /// # Errors
     /// [`TooMany`] for a function whose frame, tables or instructions do not
     /// fit the encoding.
-    pub fn lower(function: &Function, environment: Environment<'_>) -> Result<Self, TooMany> {
+    pub fn lower(function: &CheckedFunction, environment: Environment<'_>) -> Result<Self, TooMany> {
         lower::lower(function, environment)
     }
 }

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::name::Names;
 use crate::program::Program;
 use crate::repl::file::write_atomically;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::source::{Source, Span};
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::parse_all;
@@ -262,7 +262,7 @@ fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> 
 
 /// The tapes that the functions have at the end of the text.
 fn tapes(
-    functions: &[(&Function, String)],
+    functions: &[(&CheckedFunction, String)],
     draft: &Draft<'_>,
     engine: &Engine,
     options: &Options,
@@ -285,7 +285,7 @@ fn tapes(
 
 fn compile(
     stage: Stage,
-    functions: &[(&Function, String)],
+    functions: &[(&CheckedFunction, String)],
     engine: &Engine,
     options: &Options,
 ) -> Result<Vec<u8>, Problem> {

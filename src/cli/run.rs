@@ -5,7 +5,7 @@ use super::report::Reporter;
 use super::stdin::{self, Items, Trouble};
 use super::{Exit, RunArguments};
 use crate::context::{Context, Each, Outcome};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::error::Error;
 use crate::program::Program;
 use crate::source::Source;
@@ -243,8 +243,8 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
             }
             reporter.error(&error);
             match error.diagnostics().first().map(|diagnostic| diagnostic.code) {
-                Some(Code::Interrupted) => Exit::Interrupted,
-                Some(Code::DeadlineExceeded) => Exit::Deadline,
+                Some(ErrorCode::Interrupted) => Exit::Interrupted,
+                Some(ErrorCode::DeadlineExceeded) => Exit::Deadline,
                 _ => Exit::Failed,
             }
         }

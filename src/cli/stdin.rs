@@ -5,7 +5,7 @@
 //! At a terminal a complete line is handed out at once, as at the prompt.
 
 use crate::context::Context;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::source::{Source, Span};
 use crate::syntax::seams::Seams;
 use std::io::{self, IsTerminal, Read, Write};
@@ -137,7 +137,7 @@ impl<R: Read> Items<R> {
         }
         let source = Source::starting_at("<stdin>", "", self.place);
         let message = format!("no item ends in {LONGEST} bytes of standard input");
-        let diagnostic = Diagnostic::error(Code::SourceTooLong, &source, Span::default(), message);
+        let diagnostic = Diagnostic::error(ErrorCode::SourceTooLong, &source, Span::default(), message);
         Err(Trouble::TooLong(Box::new(diagnostic)))
     }
 
@@ -291,7 +291,9 @@ mod tests {
         let fills = pieces.iter().map(|_| items.fill()).collect::<Vec<_>>();
         let (last, before) = fills.split_last().expect("there are some");
         assert!(before.iter().all(Result::is_ok));
-        assert!(matches!(last, Err(Trouble::TooLong(diagnostic)) if diagnostic.code == Code::SourceTooLong));
+        assert!(
+            matches!(last, Err(Trouble::TooLong(diagnostic)) if diagnostic.code == ErrorCode::SourceTooLong)
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{Body, CodegenError, Level, Options, Round, recursion};
 use crate::abi::{self, Symbol};
 use crate::host::Intrinsic;
 use crate::name::{Name, Names};
-use crate::sema::checked::{Callee, EXPRESSION, Function, Node};
+use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 use checks::late_checks;
 use inkwell::attributes::AttributeLoc;
@@ -127,7 +127,7 @@ struct Loop<'c> {
 /// One function to be lowered.
 struct Job<'m, 'c> {
     module: &'m Module<'c>,
-    source: &'m Function,
+    source: &'m CheckedFunction,
     function: FunctionValue<'c>,
     /// Where it begins, if not at the beginning.
     round: Option<Round>,
@@ -167,7 +167,7 @@ struct Lowering<'m, 'c> {
     types: Types<'c>,
     builder: Builder<'c>,
     names: &'m Names,
-    source: &'m Function,
+    source: &'m CheckedFunction,
     direct: &'m FxHashMap<(Name, u32), FunctionValue<'c>>,
     options: Options,
     function: FunctionValue<'c>,
@@ -310,43 +310,43 @@ impl<'m, 'c> Lowering<'m, 'c> {
         Ok(call)
     }
 
-    fn node(&mut self, node: Node) -> Result<()> {
+    fn node(&mut self, node: CheckedNode) -> Result<()> {
         match node {
-            Node::Number(index) => {
+            CheckedNode::Number(index) => {
                 let value = self.number_at(index)?;
                 self.values.push(value);
             }
-            Node::Local(local) => {
+            CheckedNode::Local(local) => {
                 let place = self.locals[local as usize];
                 self.load(place)?;
             }
-            Node::Variable(name) => {
+            CheckedNode::Variable(name) => {
                 let place = self.offset(Symbol::Variable(self.names.text(name)))?;
                 self.load(place)?;
             }
-            Node::SetLocal(local) => {
+            CheckedNode::SetLocal(local) => {
                 let value = self.top()?;
                 self.builder.build_store(self.locals[local as usize], value)?;
             }
-            Node::SetVariable(name) => {
+            CheckedNode::SetVariable(name) => {
                 let value = self.top()?;
                 let place = self.offset(Symbol::Variable(self.names.text(name)))?;
                 self.builder.build_store(place, value)?;
             }
-            Node::Unary(op) => self.unary(op)?,
-            Node::Binary(op) if op.short_circuits() => self.end_short_circuit()?,
-            Node::Binary(op) => self.binary(op)?,
-            Node::ShortCircuit(op) => self.begin_short_circuit(op)?,
-            Node::Call(callee) => self.call(self.source.callees[callee as usize])?,
-            Node::Intrinsic(intrinsic) => self.intrinsic(intrinsic)?,
-            Node::Then => self.then()?,
-            Node::Else => self.otherwise()?,
-            Node::If => self.end_if()?,
-            Node::ForVariable(local) => self.begin_loop(local)?,
-            Node::ForCondition => self.loop_condition()?,
-            Node::ForStep => self.loop_step()?,
-            Node::For => self.end_loop()?,
-            Node::Bind(local) => {
+            CheckedNode::Unary(op) => self.unary(op)?,
+            CheckedNode::Binary(op) if op.short_circuits() => self.end_short_circuit()?,
+            CheckedNode::Binary(op) => self.binary(op)?,
+            CheckedNode::ShortCircuit(op) => self.begin_short_circuit(op)?,
+            CheckedNode::Call(callee) => self.call(self.source.callees[callee as usize])?,
+            CheckedNode::Intrinsic(intrinsic) => self.intrinsic(intrinsic)?,
+            CheckedNode::Then => self.then()?,
+            CheckedNode::Else => self.otherwise()?,
+            CheckedNode::If => self.end_if()?,
+            CheckedNode::ForVariable(local) => self.begin_loop(local)?,
+            CheckedNode::ForCondition => self.loop_condition()?,
+            CheckedNode::ForStep => self.loop_step()?,
+            CheckedNode::For => self.end_loop()?,
+            CheckedNode::Bind(local) => {
                 let value = self.pop()?;
                 self.builder.build_store(self.locals[local as usize], value)?;
             }

@@ -1,20 +1,20 @@
 //! Self-recursion: how much of it is inlined. LLVM inlines none.
 
 use super::Level;
-use crate::sema::checked::{Function, Node};
+use crate::sema::checked::{CheckedFunction, CheckedNode};
 
 /// How many levels of recursion are inlined: as many as fit a budget of nodes,
 /// four at most. (Measured on the doubly recursive Fibonacci function: 1 level
 /// takes 0.59, 2 take 0.48, 3 take 0.45 and 4 take 0.38 of the time.)
 /// `size` is that of the function with what is inlined into it.
-pub(super) fn levels(function: &Function, size: usize, level: Level) -> u32 {
+pub(super) fn levels(function: &CheckedFunction, size: usize, level: Level) -> u32 {
     const BUDGET: usize = 800;
     const MOST: u32 = 4;
     if level < Level::O2 {
         return 0;
     }
-    let is_self = |node: &&Node| match node {
-        Node::Call(index) => {
+    let is_self = |node: &&CheckedNode| match node {
+        CheckedNode::Call(index) => {
             let callee = function.callees[*index as usize];
             callee.name == function.name && callee.arity == function.arity()
         }

@@ -4,7 +4,7 @@ use super::Context;
 use crate::debugger::{Changes, Console, Debugger, Defined, Ending, Scope};
 use crate::draft::Draft;
 use crate::error::Error;
-use crate::sema::Item;
+use crate::sema::CheckedItem;
 use crate::source::Source;
 use crate::syntax::operator::Operators;
 use std::sync::Arc;
@@ -91,23 +91,23 @@ impl Context {
     }
 
     /// Has a program ahead of its run known for breakpoints and conditions.
-    pub(crate) fn expect<'i>(&self, items: impl IntoIterator<Item = &'i Item>) {
+    pub(crate) fn expect<'i>(&self, items: impl IntoIterator<Item = &'i CheckedItem>) {
         let Some(debugger) = &self.debugger else { return };
         let (mut scope, mut functions) = (self.scope(), Vec::new());
         for item in items {
             match item {
-                Item::Definition(function, fixity) => {
+                CheckedItem::Definition(function, fixity) => {
                     if let Some(fixity) = fixity {
                         Arc::make_mut(&mut scope.operators).define(*fixity, function.name);
                     }
                     functions.push(function.clone());
                 }
-                Item::Variables(function, names) => {
+                CheckedItem::Variables(function, names) => {
                     scope.variables.extend(names);
                     functions.push(function.clone());
                 }
-                Item::Expression(function) => functions.push(function.clone()),
-                Item::Extern(_) => {}
+                CheckedItem::Expression(function) => functions.push(function.clone()),
+                CheckedItem::Extern(_) => {}
             }
         }
         debugger.expect(functions, scope);

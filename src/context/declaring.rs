@@ -2,7 +2,7 @@
 
 use super::history::Move;
 use super::{Context, Outcome};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::error::Error;
 use crate::host::Foreign;
 use crate::name::Name;
@@ -30,12 +30,12 @@ impl Context {
         let most = self.engine.config().limits.max_definitions;
         if self.externs.len() >= most {
             let message = format!("no more than {most} declarations are allowed");
-            return Err(refused(Diagnostic::error(Code::TooMany, &place.source, place.span, message)));
+            return Err(refused(Diagnostic::error(ErrorCode::TooMany, &place.source, place.span, message)));
         }
         let is_foreign = self.engine.hosts().foreign(name).is_some();
         if is_foreign && declared.arity() > Foreign::MOST_ARGUMENTS {
             let message = format!("a C function may have {} arguments at most", Foreign::MOST_ARGUMENTS);
-            let error = Diagnostic::error(Code::Unsupported, &place.source, place.span, message);
+            let error = Diagnostic::error(ErrorCode::Unsupported, &place.source, place.span, message);
             return Err(refused(error.with_note("too many parameters")));
         }
         Ok(())
@@ -56,12 +56,14 @@ impl Context {
 
     /// Whether an item of a program that was checked elsewhere fits what is
     /// declared here.
-    pub(super) fn fits(&self, item: &sema::Item) -> Result<(), Error> {
+    pub(super) fn fits(&self, item: &sema::CheckedItem) -> Result<(), Error> {
         match item {
-            sema::Item::Definition(function, _) => {
+            sema::CheckedItem::Definition(function, _) => {
                 declaration::misfit(function, self).map_or(Ok(()), |misfit| Err(refused(misfit)))
             }
-            sema::Item::Extern(_) | sema::Item::Variables(..) | sema::Item::Expression(_) => Ok(()),
+            sema::CheckedItem::Extern(_)
+            | sema::CheckedItem::Variables(..)
+            | sema::CheckedItem::Expression(_) => Ok(()),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::host::Intrinsic;
 use crate::jit::Tier;
 use crate::jit::state::State;
 use crate::name::Name;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::sema::declaration;
 use crate::source::{Source, Span};
 use crate::syntax::operator::Fixity;
@@ -140,7 +140,7 @@ impl Context {
         })
     }
 
-    fn head(&self, function: &Function) -> String {
+    fn head(&self, function: &CheckedFunction) -> String {
         let names = self.engine.names();
         let parameters: Vec<&str> = function.parameters.iter().map(|name| names.text(*name)).collect();
         let parameters = parameters.join(" ");
@@ -155,13 +155,14 @@ impl Context {
 
     fn callers_of(&self, name: Name) -> impl Iterator<Item = Name> {
         let all = self.machine.all().into_iter().map(|(_, caller)| caller);
-        let calls =
-            move |caller: &std::sync::Arc<Function>| caller.callees.iter().any(|callee| callee.name == name);
+        let calls = move |caller: &std::sync::Arc<CheckedFunction>| {
+            caller.callees.iter().any(|callee| callee.name == name)
+        };
         all.filter(calls).map(|caller| caller.name)
     }
 
     /// What a function calls, host functions that became instructions too.
-    fn callees_of(&self, function: &Function) -> Vec<Name> {
+    fn callees_of(&self, function: &CheckedFunction) -> Vec<Name> {
         let named = function.callees.iter().map(|callee| callee.name);
         let instructions = Intrinsic::ALL.into_iter().filter(|intrinsic| function.uses_intrinsic(*intrinsic));
         let instructions = instructions.filter_map(|intrinsic| self.engine.names().get(intrinsic.text()));

@@ -1,12 +1,12 @@
 //! Formulas: expressions with parameters, compiled once and run many times.
 
 use super::Context;
-use crate::diagnostic::{Code as Mistake, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::machine::Code;
 use crate::name::Name;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, Environment};
 use crate::source::{Source, Span};
 use crate::syntax::ast::Item;
@@ -84,7 +84,7 @@ impl Context {
         Ok(Formula { engine: self.engine.clone(), code, arity: function.arity() })
     }
 
-    fn read_formula(&self, source: &Source, parameters: &[&str]) -> Result<Arc<Function>, Error> {
+    fn read_formula(&self, source: &Source, parameters: &[&str]) -> Result<Arc<CheckedFunction>, Error> {
         let item = self.only_item(source)?;
         self.check_parameters(parameters)?;
         let parameters: Vec<Name> = parameters.iter().map(|text| self.engine.names().intern(text)).collect();
@@ -101,7 +101,7 @@ impl Context {
             }
             if parameters[..index].contains(parameter) {
                 let message = format!("two parameters are called `{parameter}`");
-                let error = Diagnostic::error(Mistake::DuplicateParameter, &source, whole, message);
+                let error = Diagnostic::error(ErrorCode::DuplicateParameter, &source, whole, message);
                 return Err(Error::Invalid(vec![error.with_note("declared again")]));
             }
         }
@@ -140,5 +140,5 @@ impl Context {
 }
 
 fn refused(source: &Source, span: Span, message: &str, note: &str) -> Error {
-    Error::Invalid(vec![Diagnostic::error(Mistake::UnexpectedToken, source, span, message).with_note(note)])
+    Error::Invalid(vec![Diagnostic::error(ErrorCode::UnexpectedToken, source, span, message).with_note(note)])
 }

@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 use crate::machine::Bound;
 use crate::name::Name;
 use crate::sema::Extern;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::syntax::operator::{BinaryAction, Fixity, Infix, Operators, UnaryMeaning};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -316,7 +316,7 @@ impl Context {
     }
 
     /// Whether a name means already what a definition says.
-    pub(super) fn is_bound_to(&self, function: &Function, fixity: Option<Fixity>) -> bool {
+    pub(super) fn is_bound_to(&self, function: &CheckedFunction, fixity: Option<Fixity>) -> bool {
         let bound = self.machine.binding(function.name);
         bound.is_some_and(|(_, bound)| bound.means_the_same_as(function))
             && fixity.is_none_or(|fixity| self.reads_as(fixity, function.name))

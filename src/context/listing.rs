@@ -48,7 +48,11 @@ impl Context {
         }
     }
 
-    fn list_definition(&self, stage: Stage, function: &Arc<checked::Function>) -> Result<String, Error> {
+    fn list_definition(
+        &self,
+        stage: Stage,
+        function: &Arc<checked::CheckedFunction>,
+    ) -> Result<String, Error> {
         let source = Source::new(function.source.name(), function.text());
         match stage {
             Stage::Tokens => self.list_text(stage, &source),
@@ -77,20 +81,20 @@ impl Context {
     }
 
     /// The functions of a text, top-level expressions among them.
-    fn checked(&self, source: &Source) -> Result<Vec<Arc<checked::Function>>, Error> {
+    fn checked(&self, source: &Source) -> Result<Vec<Arc<checked::CheckedFunction>>, Error> {
         let mut functions = Vec::new();
         for item in self.parse(source)? {
             match sema::check(&item, self).map_err(Error::Invalid)? {
-                sema::Item::Definition(function, _)
-                | sema::Item::Variables(function, _)
-                | sema::Item::Expression(function) => functions.push(function),
-                sema::Item::Extern(_) => {}
+                sema::CheckedItem::Definition(function, _)
+                | sema::CheckedItem::Variables(function, _)
+                | sema::CheckedItem::Expression(function) => functions.push(function),
+                sema::CheckedItem::Extern(_) => {}
             }
         }
         Ok(functions)
     }
 
-    fn tapes(&self, functions: &[Arc<checked::Function>]) -> Result<String, Error> {
+    fn tapes(&self, functions: &[Arc<checked::CheckedFunction>]) -> Result<String, Error> {
         let names = self.engine.names();
         let is_bound = |name| self.machine.binding(name).is_some();
         let is_host = |callee: Callee| {
@@ -109,16 +113,16 @@ impl Context {
         Ok(text)
     }
 
-    fn title(&self, function: &checked::Function) -> &str {
+    fn title(&self, function: &checked::CheckedFunction) -> &str {
         match self.engine.names().text(function.name) {
             checked::EXPRESSION => "this expression",
             name => name,
         }
     }
 
-    fn compiled(&self, stage: Stage, functions: Vec<Arc<checked::Function>>) -> Result<String, Error> {
+    fn compiled(&self, stage: Stage, functions: Vec<Arc<checked::CheckedFunction>>) -> Result<String, Error> {
         let listing = if stage == Stage::Ir { Listing::Ir } else { Listing::Assembly };
-        let symbol = |(number, function): (usize, Arc<checked::Function>)| {
+        let symbol = |(number, function): (usize, Arc<checked::CheckedFunction>)| {
             let symbol = match self.engine.names().text(function.name) {
                 checked::EXPRESSION => format!("$expression${number}"),
                 name => format!("{name}$impl"),

@@ -10,7 +10,7 @@ use super::Context;
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
-use crate::sema::checked::{Callee, Function, Node};
+use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
 use crate::sema::{self, Environment};
 use crate::source::Source;
 use crate::stop::Poll;
@@ -64,7 +64,7 @@ impl Context {
     }
 
     /// The only item of a text, if it is an expression without mistakes.
-    fn expression(&self, text: &str) -> Option<Arc<Function>> {
+    fn expression(&self, text: &str) -> Option<Arc<CheckedFunction>> {
         if text.len() > LONGEST_TEXT {
             return None;
         }
@@ -77,7 +77,7 @@ impl Context {
             return None;
         }
         match sema::check(&item, &Quiet { context: self, suggestions: Budget::default() }) {
-            Ok(sema::Item::Expression(function)) => Some(function),
+            Ok(sema::CheckedItem::Expression(function)) => Some(function),
             Ok(_) | Err(_) => None,
         }
     }
@@ -86,7 +86,7 @@ impl Context {
 /// What an expression needs to be evaluated.
 struct Needed<'c> {
     context: &'c Context,
-    functions: Vec<Arc<Function>>,
+    functions: Vec<Arc<CheckedFunction>>,
     /// Names of functions that have not been looked at.
     waiting: Vec<Name>,
     seen: FxHashSet<Name>,
@@ -109,14 +109,14 @@ impl<'c> Needed<'c> {
 
     /// Adds what a function calls; `None` if it is not pure, or too large.
     /// Returns the function as it is to be read now.
-    fn take(&mut self, function: &Arc<Function>) -> Option<Arc<Function>> {
+    fn take(&mut self, function: &Arc<CheckedFunction>) -> Option<Arc<CheckedFunction>> {
         self.nodes += function.nodes.len();
         if self.nodes > MOST_NODES {
             return None;
         }
         let is_bound = |name| self.context.machine.binding(name).is_some();
         let function = function.without_bound_intrinsics(self.context.names(), is_bound);
-        if function.nodes.iter().any(|node| matches!(node, Node::SetVariable(_))) {
+        if function.nodes.iter().any(|node| matches!(node, CheckedNode::SetVariable(_))) {
             return None;
         }
         function.callees.iter().try_for_each(|callee| self.call(callee))?;
@@ -139,12 +139,12 @@ impl<'c> Needed<'c> {
     }
 
     /// How much work one entry of a function, or one iteration in it, is at most.
-    fn cost(&self, function: &Function) -> u32 {
+    fn cost(&self, function: &CheckedFunction) -> u32 {
         let is_library =
             |callee: u32| self.context.hosts().get(function.callees[callee as usize].name).is_some();
-        let cost = |node: &Node| match node {
-            Node::Binary(BinaryOp::Power | BinaryOp::Remainder) => LIBRARY_CALL,
-            Node::Call(callee) if is_library(*callee) => LIBRARY_CALL,
+        let cost = |node: &CheckedNode| match node {
+            CheckedNode::Binary(BinaryOp::Power | BinaryOp::Remainder) => LIBRARY_CALL,
+            CheckedNode::Call(callee) if is_library(*callee) => LIBRARY_CALL,
             _ => 1,
         };
         function.nodes.iter().map(cost).sum()
@@ -167,7 +167,7 @@ impl Environment for Quiet<'_> {
         self.context.hosts()
     }
 
-    fn function(&self, name: Name) -> Option<Arc<Function>> {
+    fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
         Environment::function(self.context, name)
     }
 

@@ -12,7 +12,7 @@ use super::Context;
 use super::describe::trailing_comment;
 use crate::name::{Name, Names};
 use crate::output::format_number;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::source::Source;
 use crate::syntax::ast::{Item, ItemKind, Node};
 use crate::syntax::lexer::lex;
@@ -54,7 +54,7 @@ impl Context {
     }
 
     /// The tree of a definition, read again as it was read first.
-    pub(super) fn reread(&self, function: &Function) -> Option<Item> {
+    pub(super) fn reread(&self, function: &CheckedFunction) -> Option<Item> {
         let reading = self.reading(function.name)?;
         let source = Source::new(function.source.name(), function.text());
         self.only_definition(&source, &reading.operators)
@@ -69,12 +69,13 @@ impl Context {
 
     /// Every definition, in the order in which their names were first read.
     fn parts(&self) -> Vec<Part> {
-        let mut all: Vec<Arc<Function>> = self.machine.all().into_iter().map(|(_, bound)| bound).collect();
+        let mut all: Vec<Arc<CheckedFunction>> =
+            self.machine.all().into_iter().map(|(_, bound)| bound).collect();
         all.sort_by_key(|function| function.name);
         all.into_iter().filter_map(|function| self.part(function)).collect()
     }
 
-    fn part(&self, function: Arc<Function>) -> Option<Part> {
+    fn part(&self, function: Arc<CheckedFunction>) -> Option<Part> {
         let item = self.reread(&function)?;
         let ItemKind::Definition(_, body) = &item.kind else { return None };
         let names = self.engine.names();
@@ -107,7 +108,7 @@ impl Context {
 
 /// One definition and what its place depends on.
 struct Part {
-    function: Arc<Function>,
+    function: Arc<CheckedFunction>,
     item: Item,
     fixity: Option<Fixity>,
     /// The token that means this definition once it is in force.

@@ -1,6 +1,6 @@
 //! A session with a function that the compiler refuses.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::ErrorCode;
 use crate::{Config, Engine, Level, Mode, State};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,7 +17,7 @@ fn a_function_that_cannot_be_compiled_stays_pending() {
         context.eval(&format!("{REFUSED}; def caller(x) refused(x) * 2")).expect("nothing is compiled yet");
         for text in ["caller(1)", "refused(1)", "1 + caller(2)"] {
             let error = context.eval(text).expect_err("LLVM refuses it");
-            assert_eq!(error.diagnostics()[0].code, Code::CompileFailure);
+            assert_eq!(error.diagnostics()[0].code, ErrorCode::CompileFailure);
             assert!(error.to_string().starts_with("`refused` cannot be compiled: "), "{error}");
             assert_eq!(context.state("refused"), Some(State::Pending));
         }

@@ -3,7 +3,7 @@
 use super::place::Places;
 use super::spot::Spot;
 use crate::name::{Name, Names};
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::tape::Tape;
 use rustc_hash::FxHashSet;
 use std::fmt;
@@ -130,7 +130,7 @@ impl Breakpoints {
     }
 
     /// Finds out which of the functions breakpoints stand in.
-    pub(super) fn settle<'f>(&mut self, functions: impl Iterator<Item = &'f Arc<Function>>) {
+    pub(super) fn settle<'f>(&mut self, functions: impl Iterator<Item = &'f Arc<CheckedFunction>>) {
         let mut held: FxHashSet<Name> = FxHashSet::default();
         held.extend(self.enabled().filter_map(|breakpoint| breakpoint.spot.function()));
         if self.enabled().any(|breakpoint| breakpoint.spot.function().is_none()) {
@@ -140,14 +140,14 @@ impl Breakpoints {
     }
 
     /// A function has been defined.
-    pub(super) fn note(&mut self, function: &Arc<Function>) {
+    pub(super) fn note(&mut self, function: &Arc<CheckedFunction>) {
         if self.covers(function) {
             self.held.insert(function.name);
         }
     }
 
     /// Whether an enabled breakpoint stands in a function.
-    pub(super) fn covers(&self, function: &Function) -> bool {
+    pub(super) fn covers(&self, function: &CheckedFunction) -> bool {
         self.enabled().any(|breakpoint| breakpoint.spot.covers(function))
     }
 
@@ -162,7 +162,7 @@ impl Breakpoints {
     /// The enabled breakpoints of a function with the offsets that they stand at.
     pub(super) fn offsets<'a>(
         &'a self,
-        function: &'a Function,
+        function: &'a CheckedFunction,
         tape: &'a Tape,
     ) -> impl Iterator<Item = (&'a Breakpoint, u32)> {
         let enabled = self.enabled().filter(|breakpoint| breakpoint.spot.covers(function));

@@ -5,8 +5,8 @@ use super::Inner;
 use super::evaluate::{drawn, parse};
 use crate::interp::inspect::Stop;
 use crate::name::Name;
-use crate::sema::checked::Function;
-use crate::sema::{self, Item};
+use crate::sema::checked::CheckedFunction;
+use crate::sema::{self, CheckedItem};
 use crate::source::Source;
 use crate::syntax::ast::ItemKind;
 use crate::syntax::operator::Fixity;
@@ -23,8 +23,8 @@ pub(crate) struct Changes {
 /// One definition.
 pub(crate) struct Defined {
     /// What the name was bound to before.
-    pub(crate) before: Option<Arc<Function>>,
-    pub(crate) function: Arc<Function>,
+    pub(crate) before: Option<Arc<CheckedFunction>>,
+    pub(crate) function: Arc<CheckedFunction>,
     pub(crate) fixity: Option<Fixity>,
 }
 
@@ -39,10 +39,10 @@ impl Inner {
             Err(diagnostics) => Err(diagnostics),
         };
         match item {
-            Ok(Item::Definition(function, fixity)) => self.bind(stop, &function, fixity),
-            Ok(Item::Variables(function, names)) => self.declare(stop, &function, &names),
-            Ok(Item::Extern(_)) => self.error("an extern is for the kal> prompt or the program"),
-            Ok(Item::Expression(_)) => return false,
+            Ok(CheckedItem::Definition(function, fixity)) => self.bind(stop, &function, fixity),
+            Ok(CheckedItem::Variables(function, names)) => self.declare(stop, &function, &names),
+            Ok(CheckedItem::Extern(_)) => self.error("an extern is for the kal> prompt or the program"),
+            Ok(CheckedItem::Expression(_)) => return false,
             Err(diagnostics) => self.console.say(&drawn(&diagnostics)),
         }
         true
@@ -58,7 +58,7 @@ impl Inner {
         text
     }
 
-    fn bind(&mut self, stop: &mut Stop<'_>, function: &Arc<Function>, fixity: Option<Fixity>) {
+    fn bind(&mut self, stop: &mut Stop<'_>, function: &Arc<CheckedFunction>, fixity: Option<Fixity>) {
         let before = stop.binding(function.name).cloned();
         if before.is_none() && self.hosts.get(function.name).is_some() {
             let name = self.names.text(function.name);
@@ -78,7 +78,7 @@ impl Inner {
         self.changes.functions.push(Defined { before, function: function.clone(), fixity });
     }
 
-    fn declare(&mut self, stop: &mut Stop<'_>, function: &Arc<Function>, names: &[Name]) {
+    fn declare(&mut self, stop: &mut Stop<'_>, function: &Arc<CheckedFunction>, names: &[Name]) {
         match stop.evaluate(function, &[]) {
             Ok(_) => {
                 self.scope.variables.extend(names);

@@ -3,11 +3,11 @@
 
 use super::{Inner, Scope};
 use crate::diagnostic::suggest::Budget;
-use crate::diagnostic::{Code, Diagnostic, draw};
+use crate::diagnostic::{Diagnostic, ErrorCode, draw};
 use crate::host::HostFunctions;
 use crate::interp::inspect::{Frame, Stop};
 use crate::name::{Name, Names};
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, Environment, Extern};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
@@ -62,7 +62,7 @@ impl Inner {
         stop: &Stop<'_>,
         text: &str,
         parameters: Vec<Name>,
-    ) -> Result<Arc<Function>, Vec<Diagnostic>> {
+    ) -> Result<Arc<CheckedFunction>, Vec<Diagnostic>> {
         let key = (text.to_owned(), parameters);
         if let Some(function) = self.read.get(&key) {
             return Ok(function.clone());
@@ -78,7 +78,7 @@ impl Inner {
         stop: &Stop<'_>,
         text: &str,
         parameters: &[Name],
-    ) -> Result<Arc<Function>, Vec<Diagnostic>> {
+    ) -> Result<Arc<CheckedFunction>, Vec<Diagnostic>> {
         let item = parse(text, &self.names, &self.scope)?;
         self.checking(stop, |surroundings| sema::check_formula(&item, parameters, surroundings))
     }
@@ -104,7 +104,7 @@ pub(super) fn parse(text: &str, names: &Names, scope: &Scope) -> Result<ast::Ite
     let missing = || {
         let end = Span::new(text.len(), text.len());
         let message = "expected an expression, found nothing";
-        let missing = Diagnostic::error(Code::UnexpectedToken, &source, end, message);
+        let missing = Diagnostic::error(ErrorCode::UnexpectedToken, &source, end, message);
         vec![missing.with_note("expected an expression")]
     };
     let item = parser.next_item(&scope.operators).ok_or_else(missing)?;
@@ -114,7 +114,7 @@ pub(super) fn parse(text: &str, names: &Names, scope: &Scope) -> Result<ast::Ite
         Some(Err(errors)) => Err(errors.diagnostics),
         Some(Ok(next)) => {
             let message = "one expression at a time";
-            Err(vec![Diagnostic::error(Code::UnexpectedToken, &source, next.span, message)])
+            Err(vec![Diagnostic::error(ErrorCode::UnexpectedToken, &source, next.span, message)])
         }
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn drawn(diagnostics: &[Diagnostic]) -> String {
 
 /// What the check asks of a program that is being debugged.
 pub(super) struct Surroundings<'a> {
-    pub(super) function: &'a dyn Fn(Name) -> Option<Arc<Function>>,
+    pub(super) function: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
     pub(super) functions: &'a dyn Fn() -> Vec<Name>,
     pub(super) hosts: &'a HostFunctions,
     pub(super) scope: &'a Scope,
@@ -145,7 +145,7 @@ impl Environment for Surroundings<'_> {
         self.hosts
     }
 
-    fn function(&self, name: Name) -> Option<Arc<Function>> {
+    fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
         (self.function)(name)
     }
 

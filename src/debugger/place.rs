@@ -2,7 +2,7 @@
 //! can be seen there.
 
 use crate::name::{Name, Names};
-use crate::sema::checked::{Function, Node};
+use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::source::Span;
 use crate::syntax::operator::BinaryOp;
 use crate::syntax::scope;
@@ -24,7 +24,7 @@ pub(super) struct Place {
 pub(super) struct Places(Vec<Place>);
 
 impl Places {
-    pub(super) fn of(function: &Function, tape: &Tape) -> Self {
+    pub(super) fn of(function: &CheckedFunction, tape: &Tape) -> Self {
         let spans: Vec<_> = function.spans.iter().collect();
         let mut places: Vec<Place> = Vec::new();
         let mut waiting: Vec<u32> = Vec::new();
@@ -51,7 +51,7 @@ impl Places {
     }
 
     /// The places of a function that is not linked.
-    pub(super) fn of_function(function: &Function) -> Self {
+    pub(super) fn of_function(function: &CheckedFunction) -> Self {
         // What belongs to the host makes a difference to no place.
         let environment = Environment { is_host: &|_| false, counts_fuel: false, counts: Counts::default() };
         Tape::lower(function, environment).map_or_else(|_| Self(Vec::new()), |tape| Self::of(function, &tape))
@@ -68,27 +68,27 @@ impl Places {
 }
 
 /// The node that an instruction stands for, which was made at `node`.
-fn meant(function: &Function, node: usize, op: Option<Op>) -> usize {
-    let is_value = || matches!(function.nodes[node - 1], Node::Number(_) | Node::Local(_));
+fn meant(function: &CheckedFunction, node: usize, op: Option<Op>) -> usize {
+    let is_value = || matches!(function.nodes[node - 1], CheckedNode::Number(_) | CheckedNode::Local(_));
     let takes = matches!(op, Some(Op::ReturnS | Op::ReturnK | Op::Get | Op::Number | Op::Copy | Op::Put));
     match function.nodes.get(node) {
         // The end of a condition stands for the jump that it decides.
-        Some(Node::Then) => node - 1,
+        Some(CheckedNode::Then) => node - 1,
         // A branch that is a variable or a number is first met at its end.
-        Some(Node::Else | Node::If) if takes && is_value() => node - 1,
+        Some(CheckedNode::Else | CheckedNode::If) if takes && is_value() => node - 1,
         Some(_) | None => node,
     }
 }
 
 /// Whether a node only says how a construct goes on.
-fn is_mark(node: &Node) -> bool {
-    matches!(node, Node::Else | Node::If | Node::ForCondition | Node::ForStep)
+fn is_mark(node: &CheckedNode) -> bool {
+    matches!(node, CheckedNode::Else | CheckedNode::If | CheckedNode::ForCondition | CheckedNode::ForStep)
 }
 
 /// The variables that can be seen at a node, with their locals, outer ones
 /// first. A variable of a `var` is seen from where it has its value to the end
 /// of the `var`, which stands in the text only. Hidden ones are left out.
-pub(super) fn visible(function: &Function, node: usize, names: &Names) -> Vec<(Name, u32)> {
+pub(super) fn visible(function: &CheckedFunction, node: usize, names: &Names) -> Vec<(Name, u32)> {
     let parameters = function.parameters.iter().enumerate();
     let mut scope: Vec<(Name, u32)> = parameters.map(|(local, name)| (*name, local as u32)).collect();
     // How many variables were seen where a construct began that has not ended.
@@ -105,9 +105,9 @@ pub(super) fn visible(function: &Function, node: usize, names: &Names) -> Vec<(N
             break;
         }
         match known {
-            Node::Bind(local) | Node::ForVariable(local) => {
+            CheckedNode::Bind(local) | CheckedNode::ForVariable(local) => {
                 scope.retain(|(_, other)| other < local);
-                let is_loop = matches!(known, Node::ForVariable(_));
+                let is_loop = matches!(known, CheckedNode::ForVariable(_));
                 if is_loop || is_seen(span) {
                     scope.push((names.intern(source.slice(span)), *local));
                 }
@@ -115,23 +115,23 @@ pub(super) fn visible(function: &Function, node: usize, names: &Names) -> Vec<(N
                     open.push(scope.len() - 1);
                 }
             }
-            Node::Then | Node::ShortCircuit(_) => open.push(scope.len()),
-            Node::Else => scope.truncate(open.last().copied().unwrap_or(scope.len())),
-            Node::If | Node::For | Node::Binary(BinaryOp::And | BinaryOp::Or) => {
+            CheckedNode::Then | CheckedNode::ShortCircuit(_) => open.push(scope.len()),
+            CheckedNode::Else => scope.truncate(open.last().copied().unwrap_or(scope.len())),
+            CheckedNode::If | CheckedNode::For | CheckedNode::Binary(BinaryOp::And | BinaryOp::Or) => {
                 let before = open.pop().unwrap_or(scope.len());
                 scope.truncate(before);
             }
-            Node::Number(_)
-            | Node::Local(_)
-            | Node::Variable(_)
-            | Node::SetLocal(_)
-            | Node::SetVariable(_)
-            | Node::Unary(_)
-            | Node::Binary(_)
-            | Node::Call(_)
-            | Node::Intrinsic(_)
-            | Node::ForCondition
-            | Node::ForStep => {}
+            CheckedNode::Number(_)
+            | CheckedNode::Local(_)
+            | CheckedNode::Variable(_)
+            | CheckedNode::SetLocal(_)
+            | CheckedNode::SetVariable(_)
+            | CheckedNode::Unary(_)
+            | CheckedNode::Binary(_)
+            | CheckedNode::Call(_)
+            | CheckedNode::Intrinsic(_)
+            | CheckedNode::ForCondition
+            | CheckedNode::ForStep => {}
         }
     }
     let is_hidden = |at: usize| scope[at + 1..].iter().any(|(name, _)| *name == scope[at].0);

@@ -5,7 +5,7 @@ use super::command::{self, Action, Command};
 use super::plan::Plan;
 use super::{Ending, Inner, Then};
 use crate::interp::inspect::{Reason, Stop};
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::syntax::is_identifier;
 use std::sync::Arc;
 
@@ -194,7 +194,7 @@ impl Inner {
     fn breakpoint(&mut self, stop: &Stop<'_>, selected: usize, rest: &str) {
         let bound = stop.bound().cloned();
         let frames = stop.frames.iter().map(|frame| frame.function.clone());
-        let functions: Vec<Arc<Function>> = frames.chain(bound).collect();
+        let functions: Vec<Arc<CheckedFunction>> = frames.chain(bound).collect();
         let here = stop.frames.get(selected).map(|frame| frame.function.source.name().to_owned());
         let answer = self.change_breakpoints(rest, functions, here.as_deref());
         self.console.say(&answer.unwrap_or_else(|message| format!("error: {message}")));

@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 use crate::diagnostic::suggest::{Budget, nearest};
 use crate::name::Name;
 use crate::sema;
-use crate::sema::checked::{EXPRESSION, Function};
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::sync::Arc;
 
 impl Inner {
@@ -19,7 +19,7 @@ impl Inner {
     pub(super) fn change_breakpoints(
         &mut self,
         text: &str,
-        functions: Vec<Arc<Function>>,
+        functions: Vec<Arc<CheckedFunction>>,
         here: Option<&str>,
     ) -> Result<String, String> {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
@@ -87,7 +87,7 @@ impl Inner {
     fn add(
         &mut self,
         text: &str,
-        functions: &[Arc<Function>],
+        functions: &[Arc<CheckedFunction>],
         here: Option<&str>,
         is_once: bool,
     ) -> Result<String, Mistake> {
@@ -127,7 +127,7 @@ impl Inner {
         &self,
         missing: Missing,
         line: Option<usize>,
-        functions: &[Arc<Function>],
+        functions: &[Arc<CheckedFunction>],
     ) -> Result<String, Mistake> {
         let line = line.unwrap_or(0);
         match missing {
@@ -162,7 +162,7 @@ impl Inner {
         &self,
         request: &Request,
         found: Option<&Found>,
-        functions: &[Arc<Function>],
+        functions: &[Arc<CheckedFunction>],
     ) -> Result<(), Mistake> {
         let Some(condition) = &request.condition else { return Ok(()) };
         let wrong = |diagnostics: Vec<Diagnostic>| {

@@ -2,7 +2,7 @@
 
 use super::place::{Place, Places};
 use crate::name::{Name, Names};
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::source::Source;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) enum Within {
 
 /// Where a spot is in the functions that are known.
 pub(super) struct Found {
-    pub(super) function: Arc<Function>,
+    pub(super) function: Arc<CheckedFunction>,
     pub(super) place: Place,
     /// The line that was meant, if nothing can stop there.
     pub(super) moved_from: Option<usize>,
@@ -92,7 +92,7 @@ impl Spot {
     }
 
     /// Whether it may be in a function.
-    pub(super) fn covers(&self, function: &Function) -> bool {
+    pub(super) fn covers(&self, function: &CheckedFunction) -> bool {
         let (line, is_source) = match self {
             Self::Function(name) => return function.name == *name,
             Self::Line { within: Within::Any, line, .. } => (line, true),
@@ -122,7 +122,11 @@ impl Spot {
 
     /// Where it is in the functions of a program. A line that nothing can stop
     /// on becomes the next one where something can.
-    pub(super) fn find(&mut self, functions: &[Arc<Function>], names: &Names) -> Result<Found, Missing> {
+    pub(super) fn find(
+        &mut self,
+        functions: &[Arc<CheckedFunction>],
+        names: &Names,
+    ) -> Result<Found, Missing> {
         let (line, column, moved_from) = match self {
             Self::Function(name) => {
                 let unknown = || Missing::Unknown(names.text(*name).to_owned());
@@ -166,21 +170,21 @@ impl Spot {
 }
 
 /// The lines of a function, from 1.
-fn lines(function: &Function) -> std::ops::RangeInclusive<usize> {
+fn lines(function: &CheckedFunction) -> std::ops::RangeInclusive<usize> {
     let line = |at| function.source.position(at).0;
     line(function.span.start)..=line(function.span.end)
 }
 
 /// The line of its source that is meant by a line of a function: one of those it
 /// is on, else counted from its first.
-fn line_within(function: &Function, line: usize) -> Option<usize> {
+fn line_within(function: &CheckedFunction, line: usize) -> Option<usize> {
     let lines = lines(function);
     let counted = (lines.start() + line).checked_sub(1)?;
     [line, counted].into_iter().find(|line| lines.contains(line))
 }
 
 /// The first line from `line` on where something can be stopped at.
-fn next(source: &Source, line: usize, functions: &[Arc<Function>]) -> Option<usize> {
+fn next(source: &Source, line: usize, functions: &[Arc<CheckedFunction>]) -> Option<usize> {
     let here = functions.iter().filter(|function| is_same(&function.source, source));
     let mut best: Option<usize> = None;
     for function in here.filter(|function| *lines(function).end() >= line) {
@@ -210,7 +214,11 @@ fn is_same(one: &Source, other: &Source) -> bool {
 }
 
 /// The source that lines are of.
-fn source<'f>(within: &Within, functions: &'f [Arc<Function>], names: &Names) -> Result<&'f Source, Missing> {
+fn source<'f>(
+    within: &Within,
+    functions: &'f [Arc<CheckedFunction>],
+    names: &Names,
+) -> Result<&'f Source, Missing> {
     let mut matching: Vec<&Source> = Vec::new();
     for function in functions {
         let is_meant = match within {

@@ -5,7 +5,7 @@ use super::{Inner, waiting};
 use crate::interp::inspect::{Frame, Stop};
 use crate::name::Name;
 use crate::output::format_number;
-use crate::sema::checked::{EXPRESSION, Function};
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::source::Source;
 use crate::tape::Tape;
 
@@ -36,7 +36,7 @@ impl Inner {
     }
 
     /// `fib(n)`
-    pub(super) fn signature(&self, function: &Function) -> String {
+    pub(super) fn signature(&self, function: &CheckedFunction) -> String {
         match self.names.text(function.name) {
             EXPRESSION => "this expression".to_owned(),
             name => {
@@ -98,7 +98,7 @@ impl Inner {
 
     /// Shows what is defined.
     pub(super) fn list_functions(&mut self, stop: &Stop<'_>) {
-        let line = |function: &Function| function.source.position(function.span.start).0;
+        let line = |function: &CheckedFunction| function.source.position(function.span.start).0;
         let mut lines: Vec<String> = stop
             .bound()
             .map(|function| {

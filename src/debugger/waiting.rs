@@ -3,7 +3,7 @@
 
 use crate::interp::inspect::Stop;
 use crate::name::Name;
-use crate::sema::checked::{Function, Node};
+use crate::sema::checked::{CheckedFunction, CheckedNode};
 use rustc_hash::FxHashSet;
 
 /// The line of the call that the compiled code of a frame waits for, if only
@@ -18,9 +18,9 @@ pub(super) fn line(stop: &Stop<'_>, number: usize) -> Option<usize> {
 }
 
 /// The lines on which a function calls another.
-fn lines<'a>(function: &'a Function, callee: &'a Function) -> impl Iterator<Item = usize> + 'a {
-    let is_call = |node: &Node| match node {
-        Node::Call(index) => {
+fn lines<'a>(function: &'a CheckedFunction, callee: &'a CheckedFunction) -> impl Iterator<Item = usize> + 'a {
+    let is_call = |node: &CheckedNode| match node {
+        CheckedNode::Call(index) => {
             let called = &function.callees[*index as usize];
             called.name == callee.name && called.arity == callee.arity()
         }
@@ -32,7 +32,7 @@ fn lines<'a>(function: &'a Function, callee: &'a Function) -> impl Iterator<Item
 
 /// Whether something else that a function calls may call `callee` in turn: if
 /// it was inlined, its calls are made by the function's own code.
-fn is_called_through(stop: &Stop<'_>, function: &Function, callee: Name) -> bool {
+fn is_called_through(stop: &Stop<'_>, function: &CheckedFunction, callee: Name) -> bool {
     let mut seen = FxHashSet::from_iter([function.name, callee]);
     let mut waiting: Vec<Name> = function.callees.iter().map(|called| called.name).collect();
     while let Some(name) = waiting.pop() {

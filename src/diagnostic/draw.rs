@@ -481,11 +481,11 @@ mod tests {
 
     const PLAIN: Style = Style { colour: false, columns: None };
     const COLOURED: Style = Style { colour: true, columns: None };
-    use crate::diagnostic::Code;
+    use crate::diagnostic::ErrorCode;
 
     fn diagnostic(text: &str, place: std::ops::Range<usize>) -> Diagnostic {
         let source = Source::new("test.kal", text);
-        Diagnostic::error(Code::UnexpectedToken, &source, Span::new(place.start, place.end), "message")
+        Diagnostic::error(ErrorCode::UnexpectedToken, &source, Span::new(place.start, place.end), "message")
     }
 
     /// The lines that show the source and the carets under it.
@@ -499,10 +499,11 @@ mod tests {
     #[test]
     fn a_whole_drawing() {
         let source = Source::new("test.kal", "def f(x)\n  x + (1 * 2\n\n\nextern g()");
-        let drawn = Diagnostic::error(Code::UnclosedParenthesis, &source, Span::new(15, 16), "never closed")
-            .with_note("opened here")
-            .with_label(&source, Span::new(24, 30), "noticed here")
-            .with_help("write `)`");
+        let drawn =
+            Diagnostic::error(ErrorCode::UnclosedParenthesis, &source, Span::new(15, 16), "never closed")
+                .with_note("opened here")
+                .with_label(&source, Span::new(24, 30), "noticed here")
+                .with_help("write `)`");
         let expected = "\
 error[E0105]: never closed
    ,-[ test.kal:2:7 ]
@@ -617,15 +618,15 @@ error[E0103]: message
         let drawn = draw(&diagnostic("a \x1b[31m\x07\u{202e} b\x0B\u{2028}c", 2..3), PLAIN);
         assert!(drawn.contains("a ␛[31m␇\u{fffd} b␋\u{fffd}c"), "{drawn}");
         let source = Source::new("te\x1bst", "x");
-        let named =
-            Diagnostic::error(Code::UnexpectedToken, &source, Span::new(0, 1), "m\x1b").with_help("\x1b");
+        let named = Diagnostic::error(ErrorCode::UnexpectedToken, &source, Span::new(0, 1), "m\x1b")
+            .with_help("\x1b");
         assert!(draw(&named, PLAIN).chars().all(|character| character == '\n' || !character.is_control()));
     }
 
     #[test]
     fn as_json() {
         let source = Source::new("a \"b\"", "1\n  é )");
-        let found = Diagnostic::error(Code::UnexpectedToken, &source, Span::new(7, 8), "unexpected `)`")
+        let found = Diagnostic::error(ErrorCode::UnexpectedToken, &source, Span::new(7, 8), "unexpected `)`")
             .with_label(&source, Span::new(0, 1), "there")
             .with_help("try\nthis");
         let expected = concat!(

@@ -7,25 +7,25 @@
 
 use super::Draft;
 use crate::diagnostic::suggest::nearest;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Name;
-use crate::sema::checked::{Callee, EXPRESSION, Function};
-use crate::sema::{Environment, Item, arguments};
+use crate::sema::checked::{Callee, CheckedFunction, EXPRESSION};
+use crate::sema::{CheckedItem, Environment, arguments};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// The functions defined at one place of the text.
-type Defined<'d> = FxHashMap<Name, &'d Arc<Function>>;
+type Defined<'d> = FxHashMap<Name, &'d Arc<CheckedFunction>>;
 
 /// Calls deeper than this are not followed.
 const DEEPEST: usize = 256;
 
 /// A call that fails.
 struct Fatal<'d> {
-    caller: &'d Arc<Function>,
+    caller: &'d Arc<CheckedFunction>,
     callee: Callee,
     /// What the callee is bound to when it is called.
-    found: Option<&'d Arc<Function>>,
+    found: Option<&'d Arc<CheckedFunction>>,
 }
 
 impl Draft<'_> {
@@ -35,9 +35,9 @@ impl Draft<'_> {
         let mut failures = Vec::new();
         for item in &self.items {
             match item {
-                Item::Definition(function, _) => _ = defined.insert(function.name, function),
-                Item::Extern(_) => {}
-                Item::Variables(function, _) | Item::Expression(function) => {
+                CheckedItem::Definition(function, _) => _ = defined.insert(function.name, function),
+                CheckedItem::Extern(_) => {}
+                CheckedItem::Variables(function, _) | CheckedItem::Expression(function) => {
                     let mut visited = FxHashSet::from_iter([function.name]);
                     let fatal = self.fatal(function, &defined, &mut visited, 0);
                     let is_new =
@@ -52,7 +52,7 @@ impl Draft<'_> {
     /// The first call that fails once `caller` runs.
     fn fatal<'d>(
         &self,
-        caller: &'d Arc<Function>,
+        caller: &'d Arc<CheckedFunction>,
         defined: &Defined<'d>,
         visited: &mut FxHashSet<Name>,
         depth: usize,
@@ -82,7 +82,7 @@ impl Draft<'_> {
     }
 
     /// The error for a call that fails in the run of `outermost`.
-    fn failure(&self, fatal: &Fatal<'_>, outermost: &Arc<Function>) -> Diagnostic {
+    fn failure(&self, fatal: &Fatal<'_>, outermost: &Arc<CheckedFunction>) -> Diagnostic {
         let Fatal { caller, callee, found } = fatal;
         let text = self.names.text(callee.name);
         let error = |code, message| Diagnostic::error(code, &caller.source, callee.span, message);
@@ -94,14 +94,14 @@ impl Draft<'_> {
                     name => format!("`{name}` calls"),
                 };
                 let message = format!("{calls} `{text}` with {passed}, but `{text}` takes {}", known.arity());
-                error(Code::StaleCall, message).with_note(format!("called with {passed}")).with_label(
+                error(ErrorCode::StaleCall, message).with_note(format!("called with {passed}")).with_label(
                     &known.source,
                     known.name_span,
                     format!("takes {takes}"),
                 )
             }
             (None, Some(later)) => {
-                error(Code::UndefinedFunction, format!("`{text}` is called before it is defined"))
+                error(ErrorCode::UndefinedFunction, format!("`{text}` is called before it is defined"))
                     .with_note("this call")
                     .with_label(&later.source, later.name_span, "defined only after the call")
             }
@@ -114,11 +114,12 @@ impl Draft<'_> {
     }
 
     /// The error for a call of a function that is never defined.
-    pub(super) fn never_defined(&self, caller: &Function, callee: &Callee) -> Diagnostic {
+    pub(super) fn never_defined(&self, caller: &CheckedFunction, callee: &Callee) -> Diagnostic {
         let text = self.names.text(callee.name);
         let message = format!("`{text}` is called but never defined");
-        let diagnostic = Diagnostic::error(Code::UndefinedFunction, &caller.source, callee.span, message)
-            .with_note("this call");
+        let diagnostic =
+            Diagnostic::error(ErrorCode::UndefinedFunction, &caller.source, callee.span, message)
+                .with_note("this call");
         let known = self.functions();
         match nearest(text, known.iter().map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),

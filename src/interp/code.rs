@@ -3,7 +3,7 @@
 use super::gaps::Gaps;
 use super::native::Spot;
 use crate::room::Room;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::tape::op::{Op, encode};
 use crate::tape::{Loop, Tape};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ struct Region {
     link: u32,
     /// How many slots they have.
     frame: u32,
-    function: Arc<Function>,
+    function: Arc<CheckedFunction>,
     loops: Box<[Loop]>,
 }
 
@@ -86,7 +86,7 @@ impl Code {
     }
 
     /// Puts the instructions of a function in; nothing if there is no room.
-    pub(super) fn add(&mut self, words: &[u32], function: &Arc<Function>, tape: &Tape) -> Option<u32> {
+    pub(super) fn add(&mut self, words: &[u32], function: &Arc<CheckedFunction>, tape: &Tape) -> Option<u32> {
         let length = words.len() as u32;
         if !self.gaps.fits(length) && !self.room.fits(bytes(words.len())) {
             return None;
@@ -169,7 +169,7 @@ impl Code {
     }
 
     /// Where each function begins.
-    pub(super) fn functions(&self) -> impl Iterator<Item = (u32, &Arc<Function>)> {
+    pub(super) fn functions(&self) -> impl Iterator<Item = (u32, &Arc<CheckedFunction>)> {
         self.regions.iter().map(|(start, region)| (*start, &region.function))
     }
 
@@ -215,13 +215,13 @@ impl Code {
     }
 
     /// The function that an instruction belongs to.
-    pub(super) fn function(&self, at: u32) -> Option<&Arc<Function>> {
+    pub(super) fn function(&self, at: u32) -> Option<&Arc<CheckedFunction>> {
         self.frame(at).map(|(function, _)| function)
     }
 
     /// The function that an instruction belongs to, and the slot of its
     /// frames that holds the link.
-    pub(super) fn frame(&self, at: u32) -> Option<(&Arc<Function>, u32)> {
+    pub(super) fn frame(&self, at: u32) -> Option<(&Arc<CheckedFunction>, u32)> {
         let (start, region) = self.regions.range(..=at).next_back()?;
         (at - start < region.length).then_some((&region.function, region.link))
     }

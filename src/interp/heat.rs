@@ -3,7 +3,7 @@
 
 use super::execute::State;
 use super::{Interpreter, Natives, Progress, Spot};
-use crate::failure::Stopped;
+use crate::failure::RunFailure;
 use crate::host::Output;
 use crate::tape::op::Op;
 use crate::tape::{Callee, Waiting};
@@ -17,7 +17,7 @@ impl Interpreter {
         state: &mut State,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), RunFailure> {
         let at = state.at as u32;
         let (spot, link) = (self.code.spot(at), self.code.frame(at).map(|(_, link)| link));
         let (Some(spot), Some(link)) = (spot, link) else {

@@ -8,10 +8,10 @@
 
 use super::execute::{Pause, State};
 use super::{Interpreter, Natives};
-use crate::failure::{Calls, Defined, Failure, Stopped};
+use crate::failure::{CallGroup, Defined, Failure, RunFailure};
 use crate::host::{HostFunctions, Output};
 use crate::name::Name;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::stop::Request;
 use crate::tape::Tape;
 use crate::tape::op::Op;
@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 pub trait Inspector: Send {
     /// Before which instructions of a function runs stop, by their offsets in
     /// its tape.
-    fn breaks(&self, function: &Arc<Function>, tape: &Tape) -> Vec<u32>;
+    fn breaks(&self, function: &Arc<CheckedFunction>, tape: &Tape) -> Vec<u32>;
 
     /// Whether calls of a function are to be run on its tape, although there is
     /// compiled code.
@@ -32,7 +32,7 @@ pub trait Inspector: Send {
     fn held(&self) -> Vec<Name>;
 
     /// Whether a function without a name is to run on its tape.
-    fn wants(&self, function: &Function) -> bool;
+    fn wants(&self, function: &CheckedFunction) -> bool;
 
     /// Whether runs begin with a stop.
     fn stops_at_first(&self) -> bool;
@@ -52,12 +52,12 @@ pub trait Inspector: Send {
     /// A run that compiled code has begun, at `base`, and that was walked
     /// through, has ended with that value. Whether to stop at whatever is next
     /// on a tape. Where the code is that goes on is not known.
-    fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<Function>>) -> bool;
+    fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<CheckedFunction>>) -> bool;
 
     /// A run has failed, there or in code that it has called. Its frames are
     /// still there, but not those of the code. Returns whether it is to go on
     /// all the same: only [`Go::Again`] can do that.
-    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &Stopped) -> Go;
+    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &RunFailure) -> Go;
 
     /// Whether the breaks are others than before; asked after each stop.
     fn has_changed(&mut self) -> bool;
@@ -101,7 +101,7 @@ pub enum Reason {
 #[derive(Clone, Debug)]
 pub struct Frame {
     /// The function.
-    pub function: Arc<Function>,
+    pub function: Arc<CheckedFunction>,
     /// The offset of the next instruction in its tape; for a frame that waits
     /// for a call, of that call; nothing for compiled code.
     pub offset: Option<u32>,
@@ -113,7 +113,7 @@ pub struct Frame {
 
 impl Frame {
     /// The frame of compiled code, of which only the function is known.
-    fn of_code(function: Arc<Function>) -> Self {
+    fn of_code(function: Arc<CheckedFunction>) -> Self {
         Self { function, offset: None, base: 0, start: 0 }
     }
 }
@@ -157,17 +157,17 @@ impl Stop<'_> {
     }
 
     /// What a name is bound to.
-    pub fn binding(&self, name: Name) -> Option<&Arc<Function>> {
+    pub fn binding(&self, name: Name) -> Option<&Arc<CheckedFunction>> {
         self.interpreter.binding(name).map(|(_, function)| function)
     }
 
     /// All that is bound.
-    pub fn bound(&self) -> impl Iterator<Item = &Arc<Function>> {
+    pub fn bound(&self) -> impl Iterator<Item = &Arc<CheckedFunction>> {
         self.interpreter.all().map(|(_, function)| function)
     }
 
     /// The tape of a function, as it runs.
-    pub fn tape(&self, function: &Arc<Function>) -> Option<Tape> {
+    pub fn tape(&self, function: &Arc<CheckedFunction>) -> Option<Tape> {
         self.interpreter.tape(function).ok()
     }
 
@@ -193,7 +193,7 @@ impl Stop<'_> {
 
     /// Binds a function's name to it. The calls in progress stay with what they
     /// have begun.
-    pub fn define(&mut self, function: &Arc<Function>) -> Defined {
+    pub fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
         let defined = self.interpreter.define(function);
         self.natives.define(&self.interpreter.present(function));
         defined
@@ -211,9 +211,9 @@ impl Stop<'_> {
     /// Why it did not run to its end.
     pub fn evaluate(
         &mut self,
-        function: &Arc<Function>,
+        function: &Arc<CheckedFunction>,
         arguments: &[f64],
-    ) -> Result<(f64, Vec<f64>), Stopped> {
+    ) -> Result<(f64, Vec<f64>), RunFailure> {
         let Self { interpreter, state, natives, output, .. } = self;
         let end = interpreter.end_of(*state);
         let top = std::mem::replace(&mut interpreter.top, end);
@@ -252,7 +252,7 @@ impl Interpreter {
     }
 
     /// Whether a function without a name is to run on its tape.
-    pub fn wants(&self, function: &Arc<Function>) -> bool {
+    pub fn wants(&self, function: &Arc<CheckedFunction>) -> bool {
         let inspector = self.inspector.as_ref();
         inspector.is_some_and(|inspector| inspector.wants_all() || inspector.wants(function))
     }
@@ -267,7 +267,7 @@ impl Interpreter {
     }
 
     /// Whether a function is to stay on its tape, however hot it is.
-    pub(super) fn is_looked_at(&self, function: &Arc<Function>) -> bool {
+    pub(super) fn is_looked_at(&self, function: &Arc<CheckedFunction>) -> bool {
         self.walk != Walk::Run || self.holds(function.name) || self.wants(function)
     }
 
@@ -288,7 +288,7 @@ impl Interpreter {
     }
 
     /// Puts breaks into a function that has just been linked.
-    pub(super) fn place_breaks_of(&mut self, function: &Arc<Function>, tape: &Tape, code: u32) {
+    pub(super) fn place_breaks_of(&mut self, function: &Arc<CheckedFunction>, tape: &Tape, code: u32) {
         let Some(inspector) = &self.inspector else { return };
         for offset in inspector.breaks(function, tape) {
             self.code.add_break(code + offset);
@@ -308,7 +308,7 @@ impl Interpreter {
         state: &mut State,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), RunFailure> {
         let Some(inspector) = &self.inspector else { return Ok(()) };
         let stops = inspector.stops_at_first();
         if !self.outer.is_empty() {
@@ -327,7 +327,7 @@ impl Interpreter {
         state: &mut State,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), RunFailure> {
         let Walk::Step { below, .. } = self.walk else { return Ok(()) };
         // The instruction that ends a run belongs to no function.
         let is_inside = self.code.start(state.at as u32).is_some();
@@ -357,7 +357,7 @@ impl Interpreter {
         state: &mut State,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<Option<f64>, Stopped> {
+    ) -> Result<Option<f64>, RunFailure> {
         let (at, walk) = (state.at as u32, self.walk);
         let had_break = self.code.remove_break(at);
         let pause = match self.is_watching() {
@@ -390,7 +390,7 @@ impl Interpreter {
         state: &mut State,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<bool, Stopped> {
+    ) -> Result<bool, RunFailure> {
         if let Pause::Nonfinite(operation) = pause {
             return Ok(self.look_at(operation, state, natives, output)?);
         }
@@ -487,7 +487,7 @@ impl Interpreter {
     pub(super) fn show_failure(
         &mut self,
         state: &mut State,
-        stopped: &Stopped,
+        stopped: &RunFailure,
         natives: &mut dyn Natives,
         output: &mut dyn Output,
     ) -> bool {
@@ -513,11 +513,11 @@ impl Interpreter {
     }
 
     /// Shows a run of compiled code that has failed: only its calls are known.
-    pub fn show_code(&mut self, stopped: &Stopped, natives: &mut dyn Natives, output: &mut dyn Output) {
+    pub fn show_code(&mut self, stopped: &RunFailure, natives: &mut dyn Natives, output: &mut dyn Output) {
         let Some(mut inspector) = self.inspector.take().filter(|_| !self.has_shown) else { return };
         self.has_shown = true;
         let (inner, ..) = stopped.trace.shown();
-        let functions = inner.iter().flat_map(Calls::functions);
+        let functions = inner.iter().flat_map(CallGroup::functions);
         let frames = functions.cloned().map(Frame::of_code).collect();
         let state = State { at: 0, base: self.top, accumulator: 0.0 };
         let reason = Reason::Failure;

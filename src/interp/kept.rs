@@ -3,9 +3,9 @@
 
 use super::code::{Code, Entry};
 use super::{Interpreter, Natives};
-use crate::failure::{Failure, Stopped};
+use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Weak};
 
@@ -15,7 +15,7 @@ const FIRST: usize = 64;
 /// Where they have been linked, by their address, which the weak reference
 /// keeps from being used again.
 pub(super) struct Kept {
-    entries: FxHashMap<usize, (Weak<Function>, Entry)>,
+    entries: FxHashMap<usize, (Weak<CheckedFunction>, Entry)>,
     /// At how many of them those are looked for that nobody has any more.
     most: usize,
 }
@@ -29,7 +29,7 @@ impl Default for Kept {
 impl Kept {
     /// Takes out the functions that are not good any more; `None` for one that
     /// nobody has.
-    pub(super) fn retain(&mut self, code: &mut Code, is_good: impl Fn(Option<&Function>) -> bool) {
+    pub(super) fn retain(&mut self, code: &mut Code, is_good: impl Fn(Option<&CheckedFunction>) -> bool) {
         self.entries.retain(|_, (function, entry)| {
             // Its linked code has it, too.
             let held = function.upgrade().filter(|function| Arc::strong_count(function) > 2);
@@ -49,11 +49,11 @@ impl Interpreter {
     /// Why it did not run to its end.
     pub fn run_formula(
         &mut self,
-        function: &Arc<Function>,
+        function: &Arc<CheckedFunction>,
         arguments: &[f64],
         natives: &mut dyn Natives,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let known = self.kept.entries.get(&(Arc::as_ptr(function) as usize)).map(|(_, entry)| *entry);
         let entry = match known {
             Some(entry) => entry,
@@ -63,7 +63,7 @@ impl Interpreter {
     }
 
     /// Links a function until nobody has it any more.
-    fn keep(&mut self, function: &Arc<Function>) -> Result<Entry, Failure> {
+    fn keep(&mut self, function: &Arc<CheckedFunction>) -> Result<Entry, Failure> {
         if self.kept.entries.len() >= self.kept.most {
             self.kept.retain(&mut self.code, |function| function.is_some());
             // Each is looked at once for each that comes.

@@ -2,10 +2,10 @@
 
 use super::Interpreter;
 use super::inspect::CallSite;
-use crate::failure::{Failure, Stopped};
+use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
 use crate::name::Name;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::tape::{Callee, Loop};
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Spot {
     /// The function.
-    pub function: Arc<Function>,
+    pub function: Arc<CheckedFunction>,
     /// The loop, if it is one.
     pub counted: Option<Loop>,
 }
@@ -46,10 +46,10 @@ pub trait Natives {
         callee: Callee,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped>;
+    ) -> Result<f64, RunFailure>;
 
     /// A function is bound to its name while something runs.
-    fn define(&mut self, function: &Arc<Function>);
+    fn define(&mut self, function: &Arc<CheckedFunction>);
 
     /// Compiled code is to call that function through the bindings again, and
     /// so to ask whether it runs on its tape.
@@ -57,7 +57,7 @@ pub trait Natives {
 
     /// The calls of compiled code in progress, from a call of a tape outwards to
     /// where the code was entered.
-    fn callers(&mut self, site: CallSite) -> Vec<Arc<Function>>;
+    fn callers(&mut self, site: CallSite) -> Vec<Arc<CheckedFunction>>;
 
     /// Something is hot: has its code made, if nobody has.
     fn heat(&mut self, interpreter: &Interpreter, spot: &Spot) -> Progress;
@@ -76,18 +76,18 @@ pub trait Natives {
         spot: &Spot,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped>;
+    ) -> Result<f64, RunFailure>;
 }
 
 /// No compiled code at all.
 pub struct NoNatives;
 
 impl Natives for NoNatives {
-    fn define(&mut self, _: &Arc<Function>) {}
+    fn define(&mut self, _: &Arc<CheckedFunction>) {}
 
     fn recall(&mut self, _: Name) {}
 
-    fn callers(&mut self, _: CallSite) -> Vec<Arc<Function>> {
+    fn callers(&mut self, _: CallSite) -> Vec<Arc<CheckedFunction>> {
         Vec::new()
     }
 
@@ -101,7 +101,7 @@ impl Natives for NoNatives {
         callee: Callee,
         arguments: &[f64],
         _: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let passed = arguments.len() as u32;
         Err(Failure::Undefined { callee: callee.name, passed, caller: None }.into())
     }
@@ -120,7 +120,7 @@ impl Natives for NoNatives {
         _: &Spot,
         _: &[f64],
         _: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         Err(Failure::System("no compiled code".into()).into())
     }
 }

@@ -4,7 +4,7 @@
 use super::execute::State;
 use super::inspect::Outer;
 use super::{Interpreter, KEPT_STACK, Natives};
-use crate::failure::Stopped;
+use crate::failure::RunFailure;
 use crate::host::Output;
 
 /// What is left of runs.
@@ -15,7 +15,7 @@ pub(super) struct Remains {
     /// Whether the frames of a run that fails are kept until the next run.
     is_keeping: bool,
     /// Where the last run stood when it failed, and why it did.
-    failed: Option<(State, Stopped)>,
+    failed: Option<(State, RunFailure)>,
 }
 
 impl Interpreter {
@@ -63,7 +63,7 @@ impl Interpreter {
     }
 
     /// Keeps where a run stands that has failed, if all of it is on tapes.
-    pub(super) fn keep_remains(&mut self, state: State, stopped: Stopped) -> Stopped {
+    pub(super) fn keep_remains(&mut self, state: State, stopped: RunFailure) -> RunFailure {
         let is_whole = self.outer.iter().all(|outer| matches!(outer, Outer::Tapes(_)));
         let is_whole = is_whole && stopped.trace.is_empty() && self.stack.len() <= KEPT_STACK;
         if self.remains.is_keeping && self.depth == 0 && is_whole {

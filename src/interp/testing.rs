@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::diagnostic::suggest::Budget;
-use crate::sema::{self, Environment as Surroundings, Item};
+use crate::sema::{self, CheckedItem, Environment as Surroundings};
 use crate::source::Source;
 use crate::stop::{Poll, Request, Stoppable, Stopper};
 use crate::syntax::lexer::lex;
@@ -90,7 +90,7 @@ impl Surroundings for Session {
         &self.hosts
     }
 
-    fn function(&self, name: Name) -> Option<Arc<Function>> {
+    fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
         self.interpreter.binding(name).map(|(_, function)| function.clone())
     }
 
@@ -164,16 +164,16 @@ impl Session {
         while let Some(item) = parser.next_item(&self.operators) {
             let item = item.unwrap_or_else(|_| panic!("{text} can be read"));
             match sema::check(&item, self).unwrap_or_else(|found| panic!("{text}: {found:?}")) {
-                Item::Definition(function, fixity) => {
+                CheckedItem::Definition(function, fixity) => {
                     self.interpreter.define(&function);
                     fixity.into_iter().for_each(|fixity| self.operators.define(fixity, function.name));
                 }
-                Item::Extern(_) => {}
-                Item::Variables(function, names) => {
+                CheckedItem::Extern(_) => {}
+                CheckedItem::Variables(function, names) => {
                     self.interpreter.run(&function, &mut NoNatives, &mut Nowhere).expect("initialisers run");
                     self.variables.extend(names);
                 }
-                Item::Expression(function) => {
+                CheckedItem::Expression(function) => {
                     let result = self.interpreter.run(&function, &mut NoNatives, &mut Nowhere);
                     results.push(result.map_err(|stopped| stopped.failure));
                 }
@@ -214,7 +214,7 @@ fn damaged(tape: &Tape, other: &Tape, below: Choices<'_>) -> Tape {
 /// Where tapes are damaged and run.
 pub(super) struct Workshop {
     session: Session,
-    functions: [Arc<Function>; 2],
+    functions: [Arc<CheckedFunction>; 2],
     tapes: [Tape; 2],
     /// What `g(1)` is.
     answer: f64,

@@ -17,7 +17,7 @@ use crate::name::Name;
 use crate::process::{self, Activity};
 use crate::runtime::ExecutionMemory;
 use crate::sema::Calls;
-use crate::sema::checked::{Callee, Function};
+use crate::sema::checked::{Callee, CheckedFunction};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -99,7 +99,7 @@ impl Table {
     }
 
     /// Whether everything that was inlined is still what its name means.
-    fn is_current(&self, inlined: &[Arc<Function>]) -> bool {
+    fn is_current(&self, inlined: &[Arc<CheckedFunction>]) -> bool {
         inlined.iter().all(|function| {
             let binding = self.bindings.get(&function.name);
             binding.is_some_and(|binding| Arc::ptr_eq(binding.definition.function(), function))
@@ -107,7 +107,7 @@ impl Table {
     }
 
     /// Notes what the code of `inliner` depends on.
-    fn depends(&mut self, inliner: Name, inlined: &[Arc<Function>]) {
+    fn depends(&mut self, inliner: Name, inlined: &[Arc<CheckedFunction>]) {
         for function in inlined {
             let callees = function.callees.iter().map(|callee| callee.name);
             for name in callees.chain([function.name]).filter(|name| *name != inliner) {
@@ -131,7 +131,7 @@ struct Binding {
 /// Code that has been made, as its binding sees it.
 pub(super) struct Made {
     pub(super) body: usize,
-    pub(super) inlined: Vec<Arc<Function>>,
+    pub(super) inlined: Vec<Arc<CheckedFunction>>,
 }
 
 impl Made {
@@ -358,7 +358,7 @@ impl Bindings {
     }
 
     /// Definitions that are bound have become a part of code that is in use.
-    fn note_inlined(&self, table: &mut Table, inlined: &[Arc<Function>]) {
+    fn note_inlined(&self, table: &mut Table, inlined: &[Arc<CheckedFunction>]) {
         for function in inlined {
             let Some(binding) = table.bindings.get_mut(&function.name) else { continue };
             let (next, _) = transition(binding.state, Event::Inlined);
@@ -395,7 +395,7 @@ impl Bindings {
     }
 
     /// Whose code depends on what `name` means; they no longer count as such.
-    pub(super) fn take_inliners(&self, name: Name) -> Vec<Arc<Function>> {
+    pub(super) fn take_inliners(&self, name: Name) -> Vec<Arc<CheckedFunction>> {
         let mut table = self.table.lock();
         let inliners = table.inliners.remove(&name).unwrap_or_default();
         let function = |name: &Name| Some(table.bindings.get(name)?.definition.function().clone());
@@ -403,7 +403,7 @@ impl Bindings {
     }
 
     /// How to make the first code of a function, or with a `tier`, code of it.
-    pub(super) fn plan(&self, jit: &Jit, function: &Arc<Function>, tier: Option<Tier>) -> Plan {
+    pub(super) fn plan(&self, jit: &Jit, function: &Arc<CheckedFunction>, tier: Option<Tier>) -> Plan {
         let tier = tier.unwrap_or_else(|| jit.options.tier_up.first(function, jit.options.code.level));
         self.plan_among(jit, function, tier, &|_| false)
     }
@@ -412,7 +412,7 @@ impl Bindings {
     pub(super) fn plan_among(
         &self,
         jit: &Jit,
-        function: &Arc<Function>,
+        function: &Arc<CheckedFunction>,
         tier: Tier,
         ran: &dyn Fn(Name) -> bool,
     ) -> Plan {
@@ -429,7 +429,7 @@ impl Bindings {
 
     /// The pending definitions that a function is certain to call and that gain
     /// by being inlined into it, or compiled with it.
-    pub(super) fn certain(&self, jit: &Jit, function: &Function) -> Vec<Arc<Definition>> {
+    pub(super) fn certain(&self, jit: &Jit, function: &CheckedFunction) -> Vec<Arc<Definition>> {
         let Options { code, tier_up, .. } = jit.options;
         let inlines = tier_up != TierUp::Never && code.level >= Level::O2;
         if function.callees.is_empty() || (function.has_loop() && !inlines) {

@@ -11,7 +11,7 @@ use super::definition::Definition;
 use super::state::State;
 use super::tier::SMALL;
 use crate::name::Name;
-use crate::sema::checked::{Callee, Function};
+use crate::sema::checked::{Callee, CheckedFunction};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const DEEPEST: usize = 64;
 /// are certain to call, and so on, in the order of the calls: for a function
 /// with a loop the small ones, otherwise those without loops. None if one of
 /// the calls would fail: what comes behind it is not certain then.
-pub(super) fn callees(function: &Function, find: &dyn Fn(&Callee) -> Found) -> Vec<Arc<Definition>> {
+pub(super) fn callees(function: &CheckedFunction, find: &dyn Fn(&Callee) -> Found) -> Vec<Arc<Definition>> {
     let (visited, found) = (FxHashSet::from_iter([function.name]), Vec::new());
     let mut search = Search { find, is_inlined: function.has_loop(), visited, found };
     search.calls(function, 0).map_or_else(Vec::new, |()| search.found)
@@ -40,7 +40,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// `None` if a call would fail.
-    fn calls(&mut self, function: &Function, depth: usize) -> Option<()> {
+    fn calls(&mut self, function: &CheckedFunction, depth: usize) -> Option<()> {
         for callee in function.certain_calls() {
             let definition = match (self.find)(callee) {
                 Found::Definition(State::Pending | State::Inlined, definition) => definition,

@@ -5,7 +5,7 @@ use super::code_map::CodeMap;
 use super::tier::Tier;
 use crate::orc::Tracker;
 use crate::process::{self, Activity};
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use std::sync::{Arc, Weak};
 
 /// The linked code of a definition. Dropping it gives it up: it is freed when
@@ -16,11 +16,16 @@ pub(super) struct Code {
     body: usize,
     tier: Tier,
     /// What was inlined into it.
-    inlined: Vec<Arc<Function>>,
+    inlined: Vec<Arc<CheckedFunction>>,
 }
 
 impl Code {
-    pub(super) fn new(jit: &Arc<Jit>, linked: Linked, tier: Tier, inlined: Vec<Arc<Function>>) -> Self {
+    pub(super) fn new(
+        jit: &Arc<Jit>,
+        linked: Linked,
+        tier: Tier,
+        inlined: Vec<Arc<CheckedFunction>>,
+    ) -> Self {
         Self { jit: Arc::downgrade(jit), body: linked.body, pieces: Some(linked), tier, inlined }
     }
 
@@ -35,7 +40,7 @@ impl Code {
     }
 
     /// What was inlined into it.
-    pub(super) fn inlined(&self) -> &[Arc<Function>] {
+    pub(super) fn inlined(&self) -> &[Arc<CheckedFunction>] {
         &self.inlined
     }
 }
@@ -64,7 +69,7 @@ impl Linked {
         map: &Arc<CodeMap>,
         object: &Arc<Object>,
         body: usize,
-        function: Option<&Arc<Function>>,
+        function: Option<&Arc<CheckedFunction>>,
     ) -> Self {
         map.insert(body, function);
         Self { object: Some(object.clone()), body, map: map.clone() }

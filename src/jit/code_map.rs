@@ -1,6 +1,6 @@
 //! Which function an address of code belongs to.
 
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use std::sync::Arc;
 pub(super) struct CodeMap(Mutex<BTreeMap<usize, Owner>>);
 
 /// Whose code it is: `None` for a thunk.
-type Owner = Option<Arc<Function>>;
+type Owner = Option<Arc<CheckedFunction>>;
 
 impl CodeMap {
-    pub(super) fn insert(&self, body: usize, function: Option<&Arc<Function>>) {
+    pub(super) fn insert(&self, body: usize, function: Option<&Arc<CheckedFunction>>) {
         self.0.lock().insert(body, function.cloned());
     }
 

@@ -8,14 +8,14 @@ use super::code::Linked;
 use super::tier::Plan;
 use super::worker::with_compiler;
 use crate::codegen::{self, Round};
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The code for the rest of a function. It is freed when dropped.
 pub struct Continuation {
-    function: Arc<Function>,
+    function: Arc<CheckedFunction>,
     round: Round,
     made: Mutex<Made>,
 }
@@ -29,7 +29,7 @@ enum Made {
 }
 
 impl Continuation {
-    pub(super) fn new(function: Arc<Function>, round: Round) -> Self {
+    pub(super) fn new(function: Arc<CheckedFunction>, round: Round) -> Self {
         Self { function, round, made: Mutex::new(Made::Not) }
     }
 

@@ -17,13 +17,13 @@ use crate::failure::Failure;
 use crate::name::Names;
 use crate::orc::{MaterializationUnit, OrcError, Responsibility, SymbolFlags};
 use crate::process::{self, Activity, Generation};
-use crate::sema::checked::{EXPRESSION, Function};
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A checked function and its code.
 pub(super) struct Definition {
-    function: Arc<Function>,
+    function: Arc<CheckedFunction>,
     /// How many definitions of the name came before.
     generation: u32,
     progress: Mutex<Progress>,
@@ -46,7 +46,7 @@ enum Progress {
 
 impl Definition {
     /// The definition of a name that `generation` others came before.
-    pub(super) fn new(function: Arc<Function>, generation: u32) -> Arc<Self> {
+    pub(super) fn new(function: Arc<CheckedFunction>, generation: u32) -> Arc<Self> {
         Arc::new(Self {
             function,
             generation,
@@ -56,7 +56,7 @@ impl Definition {
         })
     }
 
-    pub(super) fn function(&self) -> &Arc<Function> {
+    pub(super) fn function(&self) -> &Arc<CheckedFunction> {
         &self.function
     }
 
@@ -233,7 +233,7 @@ struct Promise {
 }
 
 struct Body {
-    function: Arc<Function>,
+    function: Arc<CheckedFunction>,
     symbol: String,
     plan: Plan,
     code_bytes: Arc<AtomicU64>,

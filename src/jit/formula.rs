@@ -7,13 +7,13 @@
 use super::definition::Definition;
 use crate::host::Intrinsic;
 use crate::name::Names;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use std::cell::RefCell;
 use std::sync::Arc;
 
 /// A function that no name is bound to, with its code.
 pub struct Formula {
-    function: Arc<Function>,
+    function: Arc<CheckedFunction>,
     uses: Intrinsics,
     codes: RefCell<Vec<Code>>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Intrinsics(u8);
 
 impl Formula {
     /// A formula without code.
-    pub(super) fn new(function: Arc<Function>) -> Self {
+    pub(super) fn new(function: Arc<CheckedFunction>) -> Self {
         let used = Intrinsic::ALL.into_iter().filter(|intrinsic| function.uses_intrinsic(*intrinsic));
         let uses = used.fold(Intrinsics::default(), |set, intrinsic| set.with(intrinsic, true));
         Self { function, uses, codes: RefCell::default() }
@@ -45,7 +45,7 @@ impl Formula {
     }
 
     /// The function as it is to be read there.
-    pub(super) fn function(&self, names: &Names, defined: Intrinsics) -> Arc<Function> {
+    pub(super) fn function(&self, names: &Names, defined: Intrinsics) -> Arc<CheckedFunction> {
         let is_defined = |name| {
             let text = names.text(name);
             let mut all = Intrinsic::ALL.into_iter();

@@ -14,11 +14,11 @@ use super::state::{Event, State};
 use super::tier::{Plan, Tier};
 use super::{Jit, nanoseconds};
 use crate::codegen::Round;
-use crate::failure::{Defined, Failure, Stopped, Trace};
+use crate::failure::{CallTrace, Defined, Failure, RunFailure};
 use crate::host::Output;
 use crate::name::Name;
 use crate::runtime::{self, Arguments, Execution, ExecutionMemory, Left, Slot};
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::stop::Stopper;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
@@ -63,7 +63,7 @@ pub trait Tapes {
         arguments: &[f64],
         from: Left,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped>;
+    ) -> Result<f64, RunFailure>;
 }
 
 /// No tapes at all.
@@ -78,7 +78,7 @@ impl Tapes for NoTapes {
         false
     }
 
-    fn call(&mut self, _: Name, _: &[f64], _: Left, _: &mut dyn Output) -> Result<f64, Stopped> {
+    fn call(&mut self, _: Name, _: &[f64], _: Left, _: &mut dyn Output) -> Result<f64, RunFailure> {
         Err(Failure::System("no tapes".into()).into())
     }
 }
@@ -90,7 +90,7 @@ pub struct Bound(Arc<Definition>);
 
 impl Bound {
     /// The function.
-    pub fn function(&self) -> &Arc<Function> {
+    pub fn function(&self) -> &Arc<CheckedFunction> {
         self.0.function()
     }
 
@@ -152,7 +152,7 @@ impl Instance {
     }
 
     /// Binds a function's name to it. Nothing is compiled.
-    pub fn define(&self, function: Arc<Function>) -> Defined {
+    pub fn define(&self, function: Arc<CheckedFunction>) -> Defined {
         let definition = self.jit.define(function);
         self.bind(definition)
     }
@@ -222,12 +222,12 @@ impl Instance {
     }
 
     /// What a name is bound to, and how far its code is.
-    pub fn binding(&self, name: Name) -> Option<(State, Arc<Function>)> {
+    pub fn binding(&self, name: Name) -> Option<(State, Arc<CheckedFunction>)> {
         self.bindings.get(name).map(|(state, definition)| (state, definition.function().clone()))
     }
 
     /// All that is bound, in no particular order.
-    pub fn all(&self) -> Vec<(State, Arc<Function>)> {
+    pub fn all(&self) -> Vec<(State, Arc<CheckedFunction>)> {
         let all = self.bindings.all();
         all.into_iter().map(|(state, definition)| (state, definition.function().clone())).collect()
     }
@@ -301,10 +301,10 @@ impl Instance {
     /// Why it could not be compiled or did not run to its end.
     pub fn run(
         &self,
-        expression: &Arc<Function>,
+        expression: &Arc<CheckedFunction>,
         output: &mut dyn Output,
         tapes: &mut dyn Tapes,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let start = Instant::now();
         let definition = self.jit.define(expression.clone());
         let body = materialize(&self.jit, &self.bindings, &definition, tapes);
@@ -322,7 +322,7 @@ impl Instance {
     ///
     /// # Errors
     /// Why it could not be compiled.
-    pub fn formula(&self, function: &Arc<Function>) -> Result<Formula, Failure> {
+    pub fn formula(&self, function: &Arc<CheckedFunction>) -> Result<Formula, Failure> {
         let formula = Formula::new(function.clone());
         self.formula_body(&formula)?;
         Ok(formula)
@@ -353,7 +353,7 @@ impl Instance {
         arguments: &[f64],
         output: &mut dyn Output,
         tapes: &mut dyn Tapes,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let body = self.formula_body(formula)?;
         let mut room = [0.0; 8];
         self.enter(|_| body, Arguments::new(arguments, &mut room), output, tapes)
@@ -418,7 +418,7 @@ impl Instance {
     /// When no worker can be started; if this waits, also what the compiler said.
     pub fn continuation(
         &self,
-        function: &Arc<Function>,
+        function: &Arc<CheckedFunction>,
         round: Round,
         waits: bool,
         ran: &dyn Fn(Name) -> bool,
@@ -449,7 +449,7 @@ impl Instance {
         arguments: &[f64],
         output: &mut dyn Output,
         tapes: &mut dyn Tapes,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let Some(body) = continuation.body() else {
             return Err(Failure::System("the code is not ready".into()).into());
         };
@@ -476,7 +476,7 @@ impl Instance {
         arguments: Arguments<'_>,
         output: &mut dyn Output,
         tapes: &mut dyn Tapes,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         self.enter(|memory| memory.slot(slot), arguments, output, tapes)
     }
 
@@ -488,7 +488,7 @@ impl Instance {
         arguments: Arguments<'_>,
         output: &mut dyn Output,
         tapes: &mut dyn Tapes,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let Self { jit, bindings, activity, execution, declared, .. } = self;
         let outermost = jit.epochs.begin(activity);
         let body = body(bindings.memory());
@@ -518,19 +518,19 @@ impl Instance {
     }
 
     #[cold]
-    fn failed(&self, left: Left, failure: Option<Stopped>, outermost: bool) -> Stopped {
+    fn failed(&self, left: Left, failure: Option<RunFailure>, outermost: bool) -> RunFailure {
         let is_own = failure.as_ref().is_none_or(|stopped| stopped.trace.is_empty());
-        let Stopped { failure, trace } = failure.unwrap_or_else(|| Failure::Interrupted.into());
+        let RunFailure { failure, trace } = failure.unwrap_or_else(|| Failure::Interrupted.into());
         let (caller, trace) = self.trace(left, trace);
         let failure = if is_own { failure.called_by(caller) } else { failure };
         if outermost && matches!(failure, Failure::StackOverflow) {
             self.execution.release_stack();
         }
-        Stopped { failure, trace }
+        RunFailure { failure, trace }
     }
 
     /// The calls in progress, innermost first, where code has called out.
-    pub fn callers(&self, address: usize, frame: usize) -> Vec<Arc<Function>> {
+    pub fn callers(&self, address: usize, frame: usize) -> Vec<Arc<CheckedFunction>> {
         let mut finder = Finder::new(&self.jit.code);
         let addresses = std::iter::once(address).chain(self.execution.return_addresses(frame));
         addresses.filter_map(|address| finder.find(address)).collect()
@@ -538,7 +538,7 @@ impl Instance {
 
     /// Who was running where a run was left, and the calls in progress behind
     /// those inside them.
-    fn trace(&self, left: Left, mut trace: Trace) -> (Option<Arc<Function>>, Trace) {
+    fn trace(&self, left: Left, mut trace: CallTrace) -> (Option<Arc<CheckedFunction>>, CallTrace) {
         let mut finder = Finder::new(&self.jit.code);
         let innermost = (left.fault != 0 && !runtime::is_entry(left.fault)).then_some(left.fault);
         if let Some(fault) = innermost {
@@ -551,12 +551,12 @@ impl Instance {
     /// The definitions that call `function` with a number of arguments it does
     /// not take. Found by looking at all definitions, but only if one of
     /// them makes such calls.
-    fn stale_callers(&self, function: &Function) -> Vec<Arc<Function>> {
+    fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
         let fits = |arity: &u32| *arity == function.arity();
         if !self.bindings.is_called_without(function.name, function.arity()) {
             return Vec::new();
         }
-        let calls_it_wrongly = |caller: &Arc<Function>| {
+        let calls_it_wrongly = |caller: &Arc<CheckedFunction>| {
             caller.callees.iter().any(|callee| callee.name == function.name && !fits(&callee.arity))
         };
         let callers = self.all().into_iter().map(|(_, caller)| caller);
@@ -576,7 +576,7 @@ impl Instance {
     /// that code is made anew, with calls.
     fn replace_intrinsic(&self, name: Name) {
         let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) else { return };
-        let uses_it = |function: &Arc<Function>| function.uses_intrinsic(intrinsic);
+        let uses_it = |function: &Arc<CheckedFunction>| function.uses_intrinsic(intrinsic);
         for user in self.all().into_iter().map(|(_, function)| function).filter(uses_it) {
             let definition = self.jit.define(Arc::new(user.without_intrinsic(intrinsic, name)));
             self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);

@@ -11,11 +11,11 @@ use super::slots::Target;
 use super::state::State;
 use super::tier::Tier;
 use super::{Jit, nanoseconds};
-use crate::failure::{Failure, Stopped};
+use crate::failure::{Failure, RunFailure};
 use crate::host::{HostError, Output};
 use crate::name::Name;
 use crate::runtime::{Destination, Stop, Surroundings};
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::stop::Stopper;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -31,7 +31,7 @@ pub(super) struct Run<'a> {
     pub(super) tapes: &'a mut dyn Tapes,
     /// What the call that is on its way to a tape calls.
     pub(super) tape: Option<Name>,
-    pub(super) failure: Option<Stopped>,
+    pub(super) failure: Option<RunFailure>,
     pub(super) waited: u64,
 }
 
@@ -101,7 +101,7 @@ impl Run<'_> {
     /// Has a function that is called often compiled at the full level, in the
     /// background, if it is still bound by then: what waits for a worker keeps
     /// no code.
-    fn improve(&self, function: &Arc<Function>) -> Option<()> {
+    fn improve(&self, function: &Arc<CheckedFunction>) -> Option<()> {
         let (_, definition) = self.bindings.get(function.name)?;
         if !Arc::ptr_eq(definition.function(), function) {
             return None;

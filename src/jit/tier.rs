@@ -9,7 +9,7 @@
 
 use crate::codegen::{Level, Options};
 use crate::name::Name;
-use crate::sema::checked::{Callee, Function, Node};
+use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) struct Plan {
     /// How code is made.
     pub(super) options: Options,
     /// What is inlined.
-    pub(super) inline: Vec<Arc<Function>>,
+    pub(super) inline: Vec<Arc<CheckedFunction>>,
     /// At which call the code says that it is hot.
     pub(super) hot_after: Option<u32>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Plan {
 /// What is known of the functions around the one that is compiled.
 pub(super) struct Callees<'a> {
     /// The definition of a name that has been called.
-    pub(super) called: &'a dyn Fn(Name) -> Option<Arc<Function>>,
+    pub(super) called: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
     /// Whether a call would find a function that takes so many arguments.
     pub(super) fits: &'a dyn Fn(&Callee) -> bool,
 }
@@ -60,10 +60,10 @@ impl Default for TierUp {
 
 impl TierUp {
     /// The level of a function's first code.
-    pub(super) fn first(self, function: &Function, level: Level) -> Tier {
-        let repeats = |node: &Node| match node {
-            Node::For => true,
-            Node::Call(index) => function.callees[*index as usize].name == function.name,
+    pub(super) fn first(self, function: &CheckedFunction, level: Level) -> Tier {
+        let repeats = |node: &CheckedNode| match node {
+            CheckedNode::For => true,
+            CheckedNode::Call(index) => function.callees[*index as usize].name == function.name,
             _ => false,
         };
         match self {
@@ -76,7 +76,7 @@ impl TierUp {
     pub(super) fn plan(
         self,
         tier: Tier,
-        function: &Arc<Function>,
+        function: &Arc<CheckedFunction>,
         options: Options,
         known: &Callees<'_>,
     ) -> Plan {
@@ -105,7 +105,7 @@ const LARGEST: usize = 6000;
 
 /// What to inline into `function`, each behind those it calls itself. A callee
 /// whose own calls would fail is left out, so that the failure names it.
-fn inlinable(function: &Arc<Function>, known: &Callees<'_>) -> Vec<Arc<Function>> {
+fn inlinable(function: &Arc<CheckedFunction>, known: &Callees<'_>) -> Vec<Arc<CheckedFunction>> {
     let (chosen, sizes) = (Vec::new(), FxHashMap::default());
     let visited = FxHashSet::from_iter([function.name]);
     let mut selection = Selection { known, chosen, sizes, visited, size: 0 };
@@ -120,7 +120,7 @@ fn inlinable(function: &Arc<Function>, known: &Callees<'_>) -> Vec<Arc<Function>
 
 struct Selection<'a> {
     known: &'a Callees<'a>,
-    chosen: Vec<Arc<Function>>,
+    chosen: Vec<Arc<CheckedFunction>>,
     /// How large they are after what is chosen has been inlined into them.
     sizes: FxHashMap<Name, usize>,
     visited: FxHashSet<Name>,
@@ -128,7 +128,7 @@ struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    fn callees(&mut self, function: &Function) {
+    fn callees(&mut self, function: &CheckedFunction) {
         for callee in &function.callees {
             if self.visited.contains(&callee.name) {
                 continue;
@@ -158,14 +158,14 @@ mod tests {
     use crate::name::Names;
     use crate::source::{Source, Span};
 
-    fn function(names: &Names, name: &str, callees: &[&str]) -> Arc<Function> {
+    fn function(names: &Names, name: &str, callees: &[&str]) -> Arc<CheckedFunction> {
         let callee = |name: &&str| Callee { name: names.intern(name), arity: 0, span: Span::default() };
-        Arc::new(Function {
+        Arc::new(CheckedFunction {
             name: names.intern(name),
             name_span: Span::default(),
             parameters: Box::default(),
             locals: 0,
-            nodes: (0..callees.len() as u32).map(Node::Call).collect(),
+            nodes: (0..callees.len() as u32).map(CheckedNode::Call).collect(),
             numbers: Box::default(),
             callees: callees.iter().map(callee).collect(),
             spans: crate::sema::spans::Spans::default(),

@@ -11,7 +11,7 @@ use crate::codegen::Round;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::failure::{Defined, Failure, Stopped};
+use crate::failure::{Defined, Failure, RunFailure};
 use crate::host::Output;
 use crate::interp::inspect::CallSite;
 use crate::interp::{self, Interpreter, Natives, Progress, Spot};
@@ -19,7 +19,7 @@ use crate::jit::state::State;
 use crate::jit::{self, Continuation, Instance, TierUp};
 use crate::name::Name;
 use crate::runtime::{Arguments, ExecutionMemory, Left, Slot};
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::tape::Callee;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -44,7 +44,7 @@ struct Native {
 
 /// A function without a name: on its tape until it has been run often.
 pub(crate) struct Formula {
-    function: Arc<Function>,
+    function: Arc<CheckedFunction>,
     runs: Cell<u32>,
     code: OnceCell<Option<jit::Formula>>,
 }
@@ -91,13 +91,13 @@ impl Tapes {
     }
 
     /// Whether a function has more operations than are compiled.
-    pub(super) fn is_too_large(&self, function: &Function) -> bool {
+    pub(super) fn is_too_large(&self, function: &CheckedFunction) -> bool {
         is_too_large(&self.native.engine, function)
     }
 
     /// Whether a function is to stay on its tape.
     fn stays(&self, name: Name) -> bool {
-        let is_too_large = |(_, function): (bool, &Arc<Function>)| self.is_too_large(function);
+        let is_too_large = |(_, function): (bool, &Arc<CheckedFunction>)| self.is_too_large(function);
         self.interpreter.holds(name) || self.interpreter.binding(name).is_some_and(is_too_large)
     }
 
@@ -151,7 +151,7 @@ impl Tapes {
         self.native.attach(&self.interpreter)
     }
 
-    pub(super) fn define(&mut self, function: &Arc<Function>) -> Defined {
+    pub(super) fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
         let defined = self.interpreter.define(function);
         if let Some(instance) = self.native.instance() {
             instance.define(self.interpreter.present(function));
@@ -178,12 +178,12 @@ impl Tapes {
 
     /// What a name is bound to, and how far its code is: compiled code where
     /// that is made, else its tape.
-    pub(super) fn binding(&self, name: Name) -> Option<(State, Arc<Function>)> {
+    pub(super) fn binding(&self, name: Name) -> Option<(State, Arc<CheckedFunction>)> {
         let (has_tape, function) = self.interpreter.binding(name)?;
         Some((self.state(name, has_tape), function.clone()))
     }
 
-    pub(super) fn all(&self) -> Vec<(State, Arc<Function>)> {
+    pub(super) fn all(&self) -> Vec<(State, Arc<CheckedFunction>)> {
         let all = self.interpreter.all();
         all.map(|(has_tape, function)| (self.state(function.name, has_tape), function.clone())).collect()
     }
@@ -198,9 +198,9 @@ impl Tapes {
 
     pub(super) fn run(
         &mut self,
-        expression: &Arc<Function>,
+        expression: &Arc<CheckedFunction>,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let result = match self.native.compiled_first() {
             Some(_) if !self.interpreter.wants(expression) && !self.is_too_large(expression) => {
                 let run = |instance: &Instance, tapes: &mut Lent<'_>| instance.run(expression, output, tapes);
@@ -226,7 +226,7 @@ impl Tapes {
         slot: Slot,
         arguments: Arguments<'_>,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         self.in_code("a handle", |instance, tapes| instance.call(slot, arguments, output, tapes))
     }
 
@@ -236,7 +236,7 @@ impl Tapes {
         code: &jit::Formula,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         self.in_code("a formula", |instance, tapes| instance.run_formula(code, arguments, output, tapes))
     }
 
@@ -245,8 +245,8 @@ impl Tapes {
     fn in_code(
         &mut self,
         what: &str,
-        run: impl FnOnce(&Instance, &mut Lent<'_>) -> Result<f64, Stopped>,
-    ) -> Result<f64, Stopped> {
+        run: impl FnOnce(&Instance, &mut Lent<'_>) -> Result<f64, RunFailure>,
+    ) -> Result<f64, RunFailure> {
         let Some(instance) = self.native.instance() else {
             return Err(Failure::System(format!("{what} of another engine")).into());
         };
@@ -265,7 +265,7 @@ impl Tapes {
         name: Name,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let mut natives = &self.native;
         let result = self.interpreter.call(name, arguments, &mut natives, output);
         self.native.forget_continuations();
@@ -277,7 +277,7 @@ impl Tapes {
         formula: &Formula,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let result = match formula.code(&self.native, &self.interpreter) {
             Some(code) if self.native.instance().is_some() => self.run_compiled(code, arguments, output),
             Some(_) | None => {
@@ -310,7 +310,7 @@ fn hot_after(engine: &Engine) -> Option<u32> {
 }
 
 impl Formula {
-    pub(super) fn new(function: Arc<Function>) -> Self {
+    pub(super) fn new(function: Arc<CheckedFunction>) -> Self {
         Self { function, runs: Cell::new(0), code: OnceCell::new() }
     }
 
@@ -413,11 +413,11 @@ impl Natives for &Native {
         self.instance().is_some_and(goes)
     }
 
-    fn callers(&mut self, site: CallSite) -> Vec<Arc<Function>> {
+    fn callers(&mut self, site: CallSite) -> Vec<Arc<CheckedFunction>> {
         self.instance().map_or_else(Vec::new, |instance| instance.callers(site.address, site.frame))
     }
 
-    fn define(&mut self, function: &Arc<Function>) {
+    fn define(&mut self, function: &Arc<CheckedFunction>) {
         if let Some(instance) = self.instance() {
             instance.define(function.clone());
         }
@@ -435,7 +435,7 @@ impl Natives for &Native {
         callee: Callee,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let missing = Failure::Undefined { callee: callee.name, passed: callee.arity, caller: None };
         let instance = self.instance().ok_or(missing)?;
         let slot = instance.slot(callee.name, callee.arity)?;
@@ -472,7 +472,7 @@ impl Natives for &Native {
         spot: &Spot,
         arguments: &[f64],
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let (Some(instance), Some(continuation)) = (self.instance(), self.continuation(spot)) else {
             return Err(Failure::System("the code is not there".into()).into());
         };
@@ -495,7 +495,7 @@ impl jit::Tapes for Lent<'_> {
         arguments: &[f64],
         from: Left,
         output: &mut dyn Output,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, RunFailure> {
         let mut natives = self.native;
         let site = CallSite { address: from.fault, frame: from.frame };
         self.interpreter.call_from(site, name, arguments, &mut natives, output)

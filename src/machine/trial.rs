@@ -10,7 +10,7 @@ use crate::host::Output;
 use crate::interp::{Interpreter, NoNatives, Options};
 use crate::room::Room;
 use crate::runtime::ExecutionMemory;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use crate::stop::Stoppable;
 use std::io;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ struct Beside {
 pub(super) fn run(
     engine: &Engine,
     program: &Arc<ExecutionMemory>,
-    expression: &Arc<Function>,
-    needed: &[Arc<Function>],
+    expression: &Arc<CheckedFunction>,
+    needed: &[Arc<CheckedFunction>],
     fuel: u32,
 ) -> Option<f64> {
     let memory = Beside {

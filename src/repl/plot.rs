@@ -6,7 +6,7 @@ use super::file::{self, write_atomically};
 use super::session::Session;
 use super::svg;
 use crate::context::Context;
-use crate::diagnostic::Code;
+use crate::diagnostic::ErrorCode;
 use crate::error::Error;
 use crate::source::Source;
 use std::path::Path;
@@ -98,7 +98,7 @@ fn variable(session: &mut Session<'_>, request: &Request<'_>) -> Result<String, 
 fn unknown_names(context: &mut Context, expression: &str) -> Vec<String> {
     let Err(error) = context.formula_of(&Source::new("<input>", expression), &[]) else { return Vec::new() };
     let diagnostics = error.diagnostics().iter();
-    let unknown = diagnostics.filter(|diagnostic| diagnostic.code == Code::UnknownVariable);
+    let unknown = diagnostics.filter(|diagnostic| diagnostic.code == ErrorCode::UnknownVariable);
     unknown
         .filter_map(|diagnostic| Some(expression.get(diagnostic.labels.first()?.span.range())?.to_owned()))
         .collect()

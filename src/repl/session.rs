@@ -14,7 +14,7 @@ use crate::cli::report::Reporter;
 use crate::cli::run::read;
 use crate::context::{Change, Context, Outcome};
 use crate::debugger::Ending;
-use crate::diagnostic::Code;
+use crate::diagnostic::ErrorCode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::source::Source;
@@ -382,7 +382,7 @@ impl Tally {
 
 /// Whether the time is over that everything had together.
 fn is_out_of_time(error: &Error) -> bool {
-    error.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == Code::DeadlineExceeded)
+    error.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == ErrorCode::DeadlineExceeded)
 }
 
 /// Tells what became of one item.

@@ -4,7 +4,7 @@
 //! It answers one question without looking at all definitions: does somebody
 //! call a function with a number of arguments that it does not take?
 
-use super::checked::Function;
+use super::checked::CheckedFunction;
 use crate::name::Name;
 use rustc_hash::FxHashMap;
 
@@ -20,7 +20,7 @@ struct Tally {
 
 impl Calls {
     /// Counts the calls of a definition.
-    pub fn add(&mut self, caller: &Function) {
+    pub fn add(&mut self, caller: &CheckedFunction) {
         for callee in &caller.callees {
             let tallies = self.0.entry(callee.name).or_default();
             match tallies.iter_mut().find(|tally| tally.arity == callee.arity) {
@@ -31,7 +31,7 @@ impl Calls {
     }
 
     /// Takes back what [`add`](Self::add) counted.
-    pub fn remove(&mut self, caller: &Function) {
+    pub fn remove(&mut self, caller: &CheckedFunction) {
         for callee in &caller.callees {
             let Some(tallies) = self.0.get_mut(&callee.name) else { continue };
             if let Some(tally) = tallies.iter_mut().find(|tally| tally.arity == callee.arity) {

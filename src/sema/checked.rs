@@ -1,6 +1,6 @@
 //! Checked functions: what both back ends start from.
 //!
-//! A [`Function`] is immutable. Its body is the post-order array of
+//! A [`CheckedFunction`] is immutable. Its body is the post-order array of
 //! [`crate::syntax::ast`], with every name resolved: variables to numbered
 //! locals or to variables of the context, callees to entries of a table.
 //! Nothing in it depends on the process it was made in, apart from the
@@ -19,8 +19,8 @@ pub const EXPRESSION: &str = "";
 
 /// One entry of a checked body; see [`crate::syntax::ast::Node`] for the order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Node {
-    /// Leaves a number, given by its place in [`Function::numbers`].
+pub enum CheckedNode {
+    /// Leaves a number, given by its place in [`CheckedFunction::numbers`].
     Number(u32),
     /// Leaves the value of a local; parameters are the first locals.
     Local(u32),
@@ -37,7 +37,7 @@ pub enum Node {
     /// Mark after the left operand of `And` or `Or`.
     ShortCircuit(BinaryOp),
     /// Takes the arguments, leaves the result; the callee is given by its
-    /// place in [`Function::callees`].
+    /// place in [`CheckedFunction::callees`].
     Call(u32),
     /// Takes the arguments, leaves the result of an exact host function.
     Intrinsic(Intrinsic),
@@ -72,7 +72,7 @@ pub struct Callee {
 
 /// The checked form of one `def` or top-level expression.
 #[derive(Clone, Debug)]
-pub struct Function {
+pub struct CheckedFunction {
     /// The name; [`EXPRESSION`] for a top-level expression.
     pub name: Name,
     /// Where the name stands.
@@ -82,7 +82,7 @@ pub struct Function {
     /// How many locals there are, parameters included.
     pub locals: u32,
     /// The body in post-order.
-    pub nodes: Box<[Node]>,
+    pub nodes: Box<[CheckedNode]>,
     /// Where each node comes from: an operator's token, a callee's name.
     pub spans: Spans,
     /// The numbers of the body.
@@ -95,7 +95,7 @@ pub struct Function {
     pub span: Span,
 }
 
-impl Function {
+impl CheckedFunction {
     /// How many arguments it takes.
     pub fn arity(&self) -> u32 {
         self.parameters.len() as u32
@@ -103,7 +103,7 @@ impl Function {
 
     /// Whether it has a loop.
     pub fn has_loop(&self) -> bool {
-        self.nodes.contains(&Node::For)
+        self.nodes.contains(&CheckedNode::For)
     }
 
     /// How many loops are inside of one another.
@@ -111,8 +111,8 @@ impl Function {
         let (mut open, mut most) = (0_u32, 0);
         for node in &self.nodes {
             match node {
-                Node::ForVariable(_) => open += 1,
-                Node::For => open = open.saturating_sub(1),
+                CheckedNode::ForVariable(_) => open += 1,
+                CheckedNode::For => open = open.saturating_sub(1),
                 _ => {}
             }
             most = most.max(open);
@@ -126,10 +126,10 @@ impl Function {
         let mut branches = 0_u32;
         self.nodes.iter().filter_map(move |node| {
             match node {
-                Node::Then | Node::ShortCircuit(_) => branches += 1,
-                Node::If => branches = branches.saturating_sub(1),
-                Node::Binary(op) if op.short_circuits() => branches = branches.saturating_sub(1),
-                Node::Call(index) if branches == 0 => return self.callees.get(*index as usize),
+                CheckedNode::Then | CheckedNode::ShortCircuit(_) => branches += 1,
+                CheckedNode::If => branches = branches.saturating_sub(1),
+                CheckedNode::Binary(op) if op.short_circuits() => branches = branches.saturating_sub(1),
+                CheckedNode::Call(index) if branches == 0 => return self.callees.get(*index as usize),
                 _ => {}
             }
             None
@@ -159,8 +159,8 @@ impl Function {
 
     /// How many nodes it has if functions of these sizes are inlined into it.
     pub fn size_with(&self, inlined: &FxHashMap<Name, usize>) -> usize {
-        let size = |node: &Node| match node {
-            Node::Call(index) => 1 + inlined.get(&self.callees[*index as usize].name).unwrap_or(&0),
+        let size = |node: &CheckedNode| match node {
+            CheckedNode::Call(index) => 1 + inlined.get(&self.callees[*index as usize].name).unwrap_or(&0),
             _ => 1,
         };
         self.nodes.iter().map(size).sum()
@@ -168,12 +168,13 @@ impl Function {
 
     /// Whether it uses the instruction for an exact host function.
     pub fn uses_intrinsic(&self, intrinsic: Intrinsic) -> bool {
-        self.nodes.contains(&Node::Intrinsic(intrinsic))
+        self.nodes.contains(&CheckedNode::Intrinsic(intrinsic))
     }
 
     /// Whether it reads or assigns a variable of the context.
     pub fn uses_variable(&self, name: Name) -> bool {
-        self.nodes.contains(&Node::Variable(name)) || self.nodes.contains(&Node::SetVariable(name))
+        self.nodes.contains(&CheckedNode::Variable(name))
+            || self.nodes.contains(&CheckedNode::SetVariable(name))
     }
 
     /// The same function, with calls of what the program defines itself instead
@@ -195,7 +196,7 @@ impl Function {
     /// Where it first uses the instruction for an exact host function.
     pub fn intrinsic_span(&self, intrinsic: Intrinsic) -> Option<Span> {
         let mut nodes = self.nodes.iter().zip(self.spans.iter());
-        nodes.find(|(node, _)| **node == Node::Intrinsic(intrinsic)).map(|(_, span)| span)
+        nodes.find(|(node, _)| **node == CheckedNode::Intrinsic(intrinsic)).map(|(_, span)| span)
     }
 
     /// The same function with calls of `name` instead of the instruction: what
@@ -214,8 +215,8 @@ impl Function {
         }
         let mut copy = Self { callees: callees.into(), ..self.clone() };
         for node in &mut copy.nodes {
-            if *node == Node::Intrinsic(intrinsic) {
-                *node = Node::Call(place as u32);
+            if *node == CheckedNode::Intrinsic(intrinsic) {
+                *node = CheckedNode::Call(place as u32);
             }
         }
         copy

@@ -6,10 +6,10 @@
 //! fit, and a call before the definition fails. Declaring gives access to
 //! nothing.
 
-use super::checked::Function;
+use super::checked::CheckedFunction;
 use super::{Environment, Place, arguments};
 use crate::diagnostic::suggest::Budget;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use rustc_hash::FxHashMap;
@@ -56,7 +56,7 @@ pub fn meaning(declared: &Extern, environment: &dyn Environment) -> Result<Decla
     let (text, arity) = (environment.names().text(name), declared.arity());
     let refuse = |what: String| {
         let note = format!("declared with {}", arguments(arity as usize));
-        Diagnostic::error(Code::ExternArity, &place.source, place.span, what).with_note(note)
+        Diagnostic::error(ErrorCode::ExternArity, &place.source, place.span, what).with_note(note)
     };
     if let Some(function) = environment.function(name) {
         if function.arity() == arity {
@@ -90,7 +90,7 @@ pub fn meaning(declared: &Extern, environment: &dyn Environment) -> Result<Decla
 }
 
 /// Returns what is wrong with a definition whose name was declared ahead of it.
-pub fn misfit(function: &Function, environment: &dyn Environment) -> Option<Diagnostic> {
+pub fn misfit(function: &CheckedFunction, environment: &dyn Environment) -> Option<Diagnostic> {
     let (name, arity) = (function.name, function.arity());
     let declared = environment.declared(name).filter(|declared| declared.arity() != arity)?;
     let hosts = environment.hosts();
@@ -100,7 +100,7 @@ pub fn misfit(function: &Function, environment: &dyn Environment) -> Option<Diag
     let (text, takes) = (environment.names().text(name), arguments(declared.arity() as usize));
     let message = format!("`{text}` is declared to take {takes}, not {arity}");
     let Place { source, span } = &declared.place;
-    let error = Diagnostic::error(Code::ExternArity, &function.source, function.name_span, message);
+    let error = Diagnostic::error(ErrorCode::ExternArity, &function.source, function.name_span, message);
     let note = format!("defined with {}", parameters(arity));
     Some(error.with_note(note).with_label(source, *span, format!("declared with {takes}")))
 }
@@ -109,7 +109,7 @@ pub fn misfit(function: &Function, environment: &dyn Environment) -> Option<Diag
 pub fn undefined(declared: &Extern, names: &Names, hosts: &HostFunctions, budget: &Budget) -> Diagnostic {
     let Place { source, span } = &declared.place;
     let message = format!("`{}` is declared but never defined", names.text(declared.name));
-    Diagnostic::error(Code::UnknownExtern, source, *span, message)
+    Diagnostic::error(ErrorCode::UnknownExtern, source, *span, message)
         .as_warning()
         .with_note("the declaration")
         .with_help(advice(declared, names, hosts, budget))

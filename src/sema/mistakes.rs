@@ -4,7 +4,7 @@
 //! such an operator and its operands only the first operator in the source is
 //! reported, and where that belongs to another language, nothing else is.
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::syntax::ast::Ast;
 use std::ops::Range;
 
@@ -48,7 +48,7 @@ impl Mistakes {
         let keep: Vec<usize> = match first(&mut self.foreign.iter().copied()) {
             Some(foreign) => vec![foreign],
             None => {
-                let operators = |index: &usize| own[*index].code == Code::UnknownOperator;
+                let operators = |index: &usize| own[*index].code == ErrorCode::UnknownOperator;
                 let ranges = outermost(body, (0..own.len()).filter(operators).map(|index| self.nodes[index]));
                 let is_in = |index: usize, range: &Range<usize>| range.contains(&self.nodes[index]);
                 let firsts = ranges.iter().filter_map(|range| {

@@ -3,11 +3,11 @@
 //! The walk keeps the scopes of `var` and `for` as an undo list, so it needs
 //! no recursion and each name costs one look-up, however deep the nesting.
 
-use super::checked::{Callee, EXPRESSION, Function, Node};
+use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION};
 use super::mistakes::Mistakes;
 use super::spans::Spans;
 use super::{Checker, arguments};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Name;
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast, Spanned};
@@ -20,7 +20,7 @@ pub(super) struct Resolver<'c, 'a> {
     head: Spanned,
     parameters: Box<[Name]>,
     scope: Scope,
-    nodes: Vec<Node>,
+    nodes: Vec<CheckedNode>,
     spans: Spans,
     numbers: Vec<f64>,
     callees: Vec<Callee>,
@@ -53,7 +53,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
     }
 
     /// The function with that body.
-    pub(super) fn body(mut self, body: &Ast, span: Span) -> Function {
+    pub(super) fn body(mut self, body: &Ast, span: Span) -> CheckedFunction {
         self.walk(body);
         self.finish(span)
     }
@@ -61,21 +61,21 @@ impl<'c, 'a> Resolver<'c, 'a> {
     /// The function that a top-level `var` becomes: its initialisers fill
     /// locals, and only when all of them have a value are the variables of
     /// the context assigned. Its value is the last of them.
-    pub(super) fn declarations(mut self, initialisers: &Ast, span: Span) -> (Function, Vec<Name>) {
+    pub(super) fn declarations(mut self, initialisers: &Ast, span: Span) -> (CheckedFunction, Vec<Name>) {
         self.walk(initialisers);
         let variables: Vec<Name> = self.scope.names().collect();
         for (index, name) in variables.iter().enumerate() {
-            self.push(Node::Local(index as u32), span);
-            self.push(Node::SetVariable(*name), span);
+            self.push(CheckedNode::Local(index as u32), span);
+            self.push(CheckedNode::SetVariable(*name), span);
             if index + 1 < variables.len() {
-                self.push(Node::Bind(index as u32), span);
+                self.push(CheckedNode::Bind(index as u32), span);
             }
         }
         (self.finish(span), variables)
     }
 
-    fn finish(self, span: Span) -> Function {
-        Function {
+    fn finish(self, span: Span) -> CheckedFunction {
+        CheckedFunction {
             name: self.head.name,
             name_span: self.head.span,
             parameters: self.parameters,
@@ -89,7 +89,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         }
     }
 
-    fn push(&mut self, node: Node, span: Span) {
+    fn push(&mut self, node: CheckedNode, span: Span) {
         self.nodes.push(node);
         self.spans.push(span);
     }
@@ -109,41 +109,41 @@ impl<'c, 'a> Resolver<'c, 'a> {
         self.mistakes.suppress(body, &mut self.checker.diagnostics);
     }
 
-    fn error(&mut self, code: Code, span: Span, message: String) -> &mut Diagnostic {
+    fn error(&mut self, code: ErrorCode, span: Span, message: String) -> &mut Diagnostic {
         self.mistakes.nodes.push(self.mistakes.at);
         self.checker.error(code, span, message)
     }
 
-    fn node(&mut self, node: ast::Node, span: Span) -> Option<Node> {
+    fn node(&mut self, node: ast::Node, span: Span) -> Option<CheckedNode> {
         Some(match node {
             ast::Node::Number(value) => {
                 self.numbers.push(value);
-                Node::Number(self.numbers.len() as u32 - 1)
+                CheckedNode::Number(self.numbers.len() as u32 - 1)
             }
             ast::Node::Variable(name) => match self.scope.local(name) {
-                Some(local) => Node::Local(local),
-                None => Node::Variable(self.variable(name, span)),
+                Some(local) => CheckedNode::Local(local),
+                None => CheckedNode::Variable(self.variable(name, span)),
             },
             ast::Node::Assign(name) => match self.scope.local(name) {
-                Some(local) => Node::SetLocal(local),
-                None => Node::SetVariable(self.assigned(name, span)),
+                Some(local) => CheckedNode::SetLocal(local),
+                None => CheckedNode::SetVariable(self.assigned(name, span)),
             },
-            ast::Node::Unary(op) => Node::Unary(op),
-            ast::Node::Binary(op) => Node::Binary(op),
-            ast::Node::ShortCircuit(op) => Node::ShortCircuit(op),
+            ast::Node::Unary(op) => CheckedNode::Unary(op),
+            ast::Node::Binary(op) => CheckedNode::Binary(op),
+            ast::Node::ShortCircuit(op) => CheckedNode::ShortCircuit(op),
             ast::Node::Call { callee, arguments } => self.call(callee, arguments, span),
             ast::Node::Operator { callee, arguments } => self.operator(callee, arguments, span),
-            ast::Node::Then => Node::Then,
-            ast::Node::Else => Node::Else,
-            ast::Node::If => Node::If,
-            ast::Node::ForVariable(name) => Node::ForVariable(self.scope.open(name)),
-            ast::Node::ForCondition => Node::ForCondition,
-            ast::Node::ForStep => Node::ForStep,
+            ast::Node::Then => CheckedNode::Then,
+            ast::Node::Else => CheckedNode::Else,
+            ast::Node::If => CheckedNode::If,
+            ast::Node::ForVariable(name) => CheckedNode::ForVariable(self.scope.open(name)),
+            ast::Node::ForCondition => CheckedNode::ForCondition,
+            ast::Node::ForStep => CheckedNode::ForStep,
             ast::Node::For => {
                 self.scope.close();
-                Node::For
+                CheckedNode::For
             }
-            ast::Node::Bind(name) => Node::Bind(self.scope.open(name)),
+            ast::Node::Bind(name) => CheckedNode::Bind(self.scope.open(name)),
             ast::Node::Var(count) => {
                 (0..count).for_each(|_| self.scope.close());
                 return None;
@@ -165,7 +165,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 (None, None) => (None, None),
             };
             let message = message.unwrap_or_else(|| format!("unknown variable `{text}`"));
-            let error = self.error(Code::UnknownVariable, span, message);
+            let error = self.error(ErrorCode::UnknownVariable, span, message);
             error.labels[0].message = "not declared".into();
             error.help = help;
         }
@@ -202,13 +202,13 @@ impl<'c, 'a> Resolver<'c, 'a> {
             EXPRESSION => format!("to make one: `var {text} = {value}`"),
             _ => format!("to make one: `var {text} = {value} in …`, or `var {text}` before the definition"),
         };
-        let error = self.error(Code::UnknownVariable, span, format!("no variable `{text}`"));
+        let error = self.error(ErrorCode::UnknownVariable, span, format!("no variable `{text}`"));
         error.labels[0].message = "assigned, but not declared".into();
         error.help = Some(help);
         name
     }
 
-    fn call(&mut self, callee: Name, arity: u32, span: Span) -> Node {
+    fn call(&mut self, callee: Name, arity: u32, span: Span) -> CheckedNode {
         let environment = self.checker.environment;
         if callee == self.head.name {
             self.fits(callee, arity, span, self.parameters.len() as u32, None);
@@ -218,7 +218,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         } else if let Some(host) = environment.hosts().get(callee) {
             self.fits(callee, arity, span, host.arity, None);
             if let Some(intrinsic) = host.intrinsic {
-                return Node::Intrinsic(intrinsic);
+                return CheckedNode::Intrinsic(intrinsic);
             }
         } else if let Some(declared) = environment.declared(callee) {
             self.fits(callee, arity, span, declared.arity(), Some(declared.place.clone()));
@@ -226,7 +226,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         self.callee(callee, arity, span)
     }
 
-    fn operator(&mut self, callee: Name, operands: u8, span: Span) -> Node {
+    fn operator(&mut self, callee: Name, operands: u8, span: Span) -> CheckedNode {
         let environment = self.checker.environment;
         if callee != self.head.name && environment.function(callee).is_none() {
             let (diagnostic, is_foreign) = foreign::unknown_operator(self.checker.source, span, operands);
@@ -236,13 +236,13 @@ impl<'c, 'a> Resolver<'c, 'a> {
         self.callee(callee, u32::from(operands), span)
     }
 
-    fn callee(&mut self, name: Name, arity: u32, span: Span) -> Node {
+    fn callee(&mut self, name: Name, arity: u32, span: Span) -> CheckedNode {
         let callees = &mut self.callees;
         let index = *self.callee_index.entry((name, arity)).or_insert_with(|| {
             callees.push(Callee { name, arity, span });
             callees.len() as u32 - 1
         });
-        Node::Call(index)
+        CheckedNode::Call(index)
     }
 
     fn fits(&mut self, callee: Name, passed: u32, span: Span, wanted: u32, place: Option<super::Place>) {
@@ -253,7 +253,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let message = format!("`{text}` takes {}, not {passed}", arguments(wanted as usize));
         let own = (callee == self.head.name)
             .then(|| super::Place { source: self.checker.source.clone(), span: self.head.span });
-        let error = self.error(Code::WrongArity, span, message);
+        let error = self.error(ErrorCode::WrongArity, span, message);
         error.labels[0].message = format!("called with {}", arguments(passed as usize));
         if let Some(place) = place.or(own) {
             let takes = format!("takes {}", arguments(wanted as usize));

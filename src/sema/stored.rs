@@ -2,10 +2,10 @@
 //!
 //! Names and texts are written by their place in tables of whoever stores
 //! functions. What is read is checked like nothing else: whoever has a
-//! [`Function`] relies on its indices, its locals, and on values and marks
+//! [`CheckedFunction`] relies on its indices, its locals, and on values and marks
 //! being where they are taken.
 
-use super::checked::{Callee, Function, Node};
+use super::checked::{Callee, CheckedFunction, CheckedNode};
 use super::spans::Spans;
 use crate::bytes::{Damage, Reader, Writer};
 use crate::host::Intrinsic;
@@ -14,7 +14,7 @@ use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 
 /// The places of names and texts in the tables of whoever writes.
-pub trait Places {
+pub trait TableIndices {
     /// The place of a name.
     fn name(&mut self, name: Name) -> u32;
 
@@ -23,14 +23,14 @@ pub trait Places {
 }
 
 /// The tables that were read.
-pub struct Tables {
+pub struct StoredTables {
     /// The names, by their places.
     pub names: Vec<Name>,
     /// The texts, by their places.
     pub sources: Vec<Source>,
 }
 
-impl Tables {
+impl StoredTables {
     /// Reads the place of a name.
     ///
     /// # Errors
@@ -66,9 +66,9 @@ pub fn read_span(reader: &mut Reader<'_>, source: &Source) -> Result<Span, Damag
     Ok(span)
 }
 
-impl Function {
+impl CheckedFunction {
     /// Writes it.
-    pub fn write(&self, writer: &mut Writer, places: &mut dyn Places) {
+    pub fn write(&self, writer: &mut Writer, places: &mut dyn TableIndices) {
         writer.number(places.name(self.name));
         writer.number(places.source(&self.source));
         write_span(writer, self.name_span);
@@ -95,7 +95,7 @@ impl Function {
     ///
     /// # Errors
     /// When the bytes are no function that the check could have made.
-    pub fn read(reader: &mut Reader<'_>, tables: &Tables) -> Result<Self, Damage> {
+    pub fn read(reader: &mut Reader<'_>, tables: &StoredTables) -> Result<Self, Damage> {
         let name = tables.name(reader)?;
         let source = tables.source(reader)?;
         let (name_span, span) = (read_span(reader, &source)?, read_span(reader, &source)?);
@@ -122,7 +122,8 @@ impl Function {
 
     /// What makes it none that the check could have made.
     fn fault(&self) -> Option<&'static str> {
-        let declares = |node: &&Node| matches!(node, Node::Bind(_) | Node::ForVariable(_));
+        let declares =
+            |node: &&CheckedNode| matches!(node, CheckedNode::Bind(_) | CheckedNode::ForVariable(_));
         let declared = self.parameters.len() + self.nodes.iter().filter(declares).count();
         let locals = self.locals as usize;
         if locals < self.parameters.len() || locals > declared {
@@ -156,7 +157,7 @@ enum Part {
 /// A walk over nodes that follows how many values there are, and which locals
 /// have one.
 struct Shape<'a> {
-    function: &'a Function,
+    function: &'a CheckedFunction,
     height: usize,
     /// The constructs that have begun.
     open: Vec<Open>,
@@ -176,38 +177,40 @@ struct Open {
 type Shaped = Result<(), &'static str>;
 
 impl Shape<'_> {
-    fn node(&mut self, node: Node) -> Shaped {
+    fn node(&mut self, node: CheckedNode) -> Shaped {
         match node {
-            Node::Number(number) => {
+            CheckedNode::Number(number) => {
                 self.index(number, self.function.numbers.len()).and_then(|()| self.takes(0, 1))
             }
-            Node::Local(local) => self.known(local).and_then(|()| self.takes(0, 1)),
-            Node::Variable(_) => self.takes(0, 1),
-            Node::SetLocal(local) => self.known(local).and_then(|()| self.takes(1, 1)),
-            Node::SetVariable(_) | Node::Unary(_) => self.takes(1, 1),
-            Node::Binary(op) if op.short_circuits() => {
+            CheckedNode::Local(local) => self.known(local).and_then(|()| self.takes(0, 1)),
+            CheckedNode::Variable(_) => self.takes(0, 1),
+            CheckedNode::SetLocal(local) => self.known(local).and_then(|()| self.takes(1, 1)),
+            CheckedNode::SetVariable(_) | CheckedNode::Unary(_) => self.takes(1, 1),
+            CheckedNode::Binary(op) if op.short_circuits() => {
                 self.end(Part::Right(op)).and_then(|()| self.takes(0, 1))
             }
-            Node::Binary(_) => self.takes(2, 1),
-            Node::ShortCircuit(op) if !op.short_circuits() => Err("an operator that does not short-circuit"),
-            Node::ShortCircuit(op) => self.begin(Part::Right(op)),
-            Node::Call(callee) => {
+            CheckedNode::Binary(_) => self.takes(2, 1),
+            CheckedNode::ShortCircuit(op) if !op.short_circuits() => {
+                Err("an operator that does not short-circuit")
+            }
+            CheckedNode::ShortCircuit(op) => self.begin(Part::Right(op)),
+            CheckedNode::Call(callee) => {
                 self.index(callee, self.function.callees.len())?;
                 self.takes(self.function.callees[callee as usize].arity as usize, 1)
             }
-            Node::Intrinsic(intrinsic) => self.takes(intrinsic.arity() as usize, 1),
-            Node::Then => self.begin(Part::Then),
-            Node::Else => self.next(Part::Then, Part::Else),
-            Node::If => self.end(Part::Else).and_then(|()| self.takes(0, 1)),
-            Node::ForVariable(local) => {
+            CheckedNode::Intrinsic(intrinsic) => self.takes(intrinsic.arity() as usize, 1),
+            CheckedNode::Then => self.begin(Part::Then),
+            CheckedNode::Else => self.next(Part::Then, Part::Else),
+            CheckedNode::If => self.end(Part::Else).and_then(|()| self.takes(0, 1)),
+            CheckedNode::ForVariable(local) => {
                 self.takes(1, 1)?;
                 self.declare(local)?;
                 self.begin(Part::Condition)
             }
-            Node::ForCondition => self.next(Part::Condition, Part::Step),
-            Node::ForStep => self.next(Part::Step, Part::Body),
-            Node::For => self.end(Part::Body).and_then(|()| self.takes(0, 1)),
-            Node::Bind(local) => self.takes(1, 0).and_then(|()| self.declare(local)),
+            CheckedNode::ForCondition => self.next(Part::Condition, Part::Step),
+            CheckedNode::ForStep => self.next(Part::Step, Part::Body),
+            CheckedNode::For => self.end(Part::Body).and_then(|()| self.takes(0, 1)),
+            CheckedNode::Bind(local) => self.takes(1, 0).and_then(|()| self.declare(local)),
         }
     }
 
@@ -274,59 +277,59 @@ impl Shape<'_> {
     }
 }
 
-fn write_node(writer: &mut Writer, node: Node, places: &mut dyn Places) {
+fn write_node(writer: &mut Writer, node: CheckedNode, places: &mut dyn TableIndices) {
     let place = |of: usize| of as u32;
     let unary = |op: UnaryOp| place(UnaryOp::ALL.iter().position(|known| *known == op).unwrap_or(0));
     let binary = |op: BinaryOp| place(BinaryOp::ALL.iter().position(|known| *known == op).unwrap_or(0));
     let exact = |of: Intrinsic| place(Intrinsic::ALL.iter().position(|known| *known == of).unwrap_or(0));
     let (kind, operand) = match node {
-        Node::Number(number) => (0, Some(number)),
-        Node::Local(local) => (1, Some(local)),
-        Node::Variable(name) => (2, Some(places.name(name))),
-        Node::SetLocal(local) => (3, Some(local)),
-        Node::SetVariable(name) => (4, Some(places.name(name))),
-        Node::Unary(op) => (5, Some(unary(op))),
-        Node::Binary(op) => (6, Some(binary(op))),
-        Node::ShortCircuit(op) => (7, Some(binary(op))),
-        Node::Call(callee) => (8, Some(callee)),
-        Node::Intrinsic(intrinsic) => (9, Some(exact(intrinsic))),
-        Node::Then => (10, None),
-        Node::Else => (11, None),
-        Node::If => (12, None),
-        Node::ForVariable(local) => (13, Some(local)),
-        Node::ForCondition => (14, None),
-        Node::ForStep => (15, None),
-        Node::For => (16, None),
-        Node::Bind(local) => (17, Some(local)),
+        CheckedNode::Number(number) => (0, Some(number)),
+        CheckedNode::Local(local) => (1, Some(local)),
+        CheckedNode::Variable(name) => (2, Some(places.name(name))),
+        CheckedNode::SetLocal(local) => (3, Some(local)),
+        CheckedNode::SetVariable(name) => (4, Some(places.name(name))),
+        CheckedNode::Unary(op) => (5, Some(unary(op))),
+        CheckedNode::Binary(op) => (6, Some(binary(op))),
+        CheckedNode::ShortCircuit(op) => (7, Some(binary(op))),
+        CheckedNode::Call(callee) => (8, Some(callee)),
+        CheckedNode::Intrinsic(intrinsic) => (9, Some(exact(intrinsic))),
+        CheckedNode::Then => (10, None),
+        CheckedNode::Else => (11, None),
+        CheckedNode::If => (12, None),
+        CheckedNode::ForVariable(local) => (13, Some(local)),
+        CheckedNode::ForCondition => (14, None),
+        CheckedNode::ForStep => (15, None),
+        CheckedNode::For => (16, None),
+        CheckedNode::Bind(local) => (17, Some(local)),
     };
     writer.byte(kind);
     operand.into_iter().for_each(|operand| writer.number(operand));
 }
 
-fn read_node(reader: &mut Reader<'_>, tables: &Tables) -> Result<Node, Damage> {
+fn read_node(reader: &mut Reader<'_>, tables: &StoredTables) -> Result<CheckedNode, Damage> {
     fn member<T: Copy>(reader: &mut Reader<'_>, all: &[T]) -> Result<T, Damage> {
         let place = reader.number()? as usize;
         all.get(place).copied().ok_or(reader.damage("an operation that does not exist"))
     }
     Ok(match reader.byte()? {
-        0 => Node::Number(reader.number()?),
-        1 => Node::Local(reader.number()?),
-        2 => Node::Variable(tables.name(reader)?),
-        3 => Node::SetLocal(reader.number()?),
-        4 => Node::SetVariable(tables.name(reader)?),
-        5 => Node::Unary(member(reader, &UnaryOp::ALL)?),
-        6 => Node::Binary(member(reader, &BinaryOp::ALL)?),
-        7 => Node::ShortCircuit(member(reader, &BinaryOp::ALL)?),
-        8 => Node::Call(reader.number()?),
-        9 => Node::Intrinsic(member(reader, &Intrinsic::ALL)?),
-        10 => Node::Then,
-        11 => Node::Else,
-        12 => Node::If,
-        13 => Node::ForVariable(reader.number()?),
-        14 => Node::ForCondition,
-        15 => Node::ForStep,
-        16 => Node::For,
-        17 => Node::Bind(reader.number()?),
+        0 => CheckedNode::Number(reader.number()?),
+        1 => CheckedNode::Local(reader.number()?),
+        2 => CheckedNode::Variable(tables.name(reader)?),
+        3 => CheckedNode::SetLocal(reader.number()?),
+        4 => CheckedNode::SetVariable(tables.name(reader)?),
+        5 => CheckedNode::Unary(member(reader, &UnaryOp::ALL)?),
+        6 => CheckedNode::Binary(member(reader, &BinaryOp::ALL)?),
+        7 => CheckedNode::ShortCircuit(member(reader, &BinaryOp::ALL)?),
+        8 => CheckedNode::Call(reader.number()?),
+        9 => CheckedNode::Intrinsic(member(reader, &Intrinsic::ALL)?),
+        10 => CheckedNode::Then,
+        11 => CheckedNode::Else,
+        12 => CheckedNode::If,
+        13 => CheckedNode::ForVariable(reader.number()?),
+        14 => CheckedNode::ForCondition,
+        15 => CheckedNode::ForStep,
+        16 => CheckedNode::For,
+        17 => CheckedNode::Bind(reader.number()?),
         _ => return Err(reader.damage("a node that does not exist")),
     })
 }

@@ -6,7 +6,7 @@
 //! the source alone.
 
 use super::number;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::source::{Source, Span};
 
 /// A construct of another language.
@@ -86,7 +86,7 @@ impl Foreign {
     }
 
     /// The diagnostic, with `code`.
-    pub fn diagnostic(self, code: Code, source: &Source) -> Diagnostic {
+    pub fn diagnostic(self, code: ErrorCode, source: &Source) -> Diagnostic {
         let diagnostic = Diagnostic::error(code, source, self.span, self.message).with_note(self.note);
         match self.help {
             Some(help) => diagnostic.with_help(help),
@@ -99,13 +99,13 @@ impl Foreign {
 /// operand or between two; with whether it comes from another language.
 pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnostic, bool) {
     if let Some(foreign) = Foreign::recognise(source, place) {
-        return (foreign.diagnostic(Code::UnknownOperator, source), true);
+        return (foreign.diagnostic(ErrorCode::UnknownOperator, source), true);
     }
     let symbol = source.slice(place);
     let kind = if operands == 1 { "unary" } else { "binary" };
     let message = format!("no {kind} operator `{symbol}` is defined");
     let diagnostic =
-        Diagnostic::error(Code::UnknownOperator, source, place, message).with_note("not defined");
+        Diagnostic::error(ErrorCode::UnknownOperator, source, place, message).with_note("not defined");
     let diagnostic = match cure(symbol, operands) {
         Some(help) => diagnostic.with_help(help),
         None => diagnostic,
@@ -135,9 +135,9 @@ fn cure(symbol: &str, operands: u8) -> Option<String> {
 /// The diagnostic for an `=` at `place` whose left side is not a variable.
 pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
     if let Some(foreign) = Foreign::recognise(source, place) {
-        return foreign.diagnostic(Code::BadAssignment, source);
+        return foreign.diagnostic(ErrorCode::BadAssignment, source);
     }
-    Diagnostic::error(Code::BadAssignment, source, place, "the left side of `=` is not a variable")
+    Diagnostic::error(ErrorCode::BadAssignment, source, place, "the left side of `=` is not a variable")
         .with_note("this `=` assigns, so a variable must come before it")
         .with_help("to compare, write `==`")
 }

@@ -7,7 +7,7 @@
 
 use super::number;
 use super::token::{Fault, FaultKind, Terminal, Tokens};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Names;
 use crate::source::{Source, Span};
 use crate::stop::{Poll, Request};
@@ -63,7 +63,7 @@ pub(crate) fn fitting(source: &Source, longest: u32) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let message = format!("the source is longer than {longest} bytes");
-    let too_long = Diagnostic::error(Code::SourceTooLong, source, Span::default(), message);
+    let too_long = Diagnostic::error(ErrorCode::SourceTooLong, source, Span::default(), message);
     Err(too_long.with_note("its beginning"))
 }
 
@@ -287,7 +287,7 @@ mod tests {
     }
 
     /// What the lexer says against a text: code and place.
-    fn faults(text: &str) -> Vec<(Code, String, String)> {
+    fn faults(text: &str) -> Vec<(ErrorCode, String, String)> {
         let source = Source::new("test", text);
         let tokens = lex(&source, &Names::new()).unwrap();
         let diagnostics = tokens.diagnostics(0..tokens.len());
@@ -382,7 +382,7 @@ mod tests {
     fn a_malformed_number_is_one_mistake_and_stays_a_number() {
         let found = faults("1.2.3 + 0x * 1e - 12ab");
         let codes: Vec<_> = found.iter().map(|fault| fault.0).collect();
-        assert_eq!(codes, [Code::MalformedNumber; 4]);
+        assert_eq!(codes, [ErrorCode::MalformedNumber; 4]);
         assert_eq!(found[0].2, "`1.2.3` is not a well-formed number");
         assert_eq!(kinds("1.2.3")[0].0, Terminal::Number);
     }
@@ -404,7 +404,7 @@ mod tests {
         let refused = lex_within(&source, &Names::new(), 4).unwrap_err();
         assert_eq!(
             (refused.code, refused.message.as_str()),
-            (Code::SourceTooLong, "the source is longer than 4 bytes")
+            (ErrorCode::SourceTooLong, "the source is longer than 4 bytes")
         );
     }
 
@@ -417,7 +417,7 @@ mod tests {
         assert!(pieces.iter().all(|piece| piece.len() <= PIECE + LONGEST_ITEM + 4));
         let found: Vec<_> = pieces.iter().flat_map(|piece| piece.diagnostics(0..piece.len())).collect();
         let codes: Vec<_> = found.iter().map(|found| found.code).collect();
-        assert_eq!(codes, [Code::SourceTooLong; 2]);
+        assert_eq!(codes, [ErrorCode::SourceTooLong; 2]);
         assert_eq!(found[0].message, "an item of more than 4194304 tokens");
     }
 }

@@ -5,7 +5,7 @@
 
 use super::ast::{Ast, Item, ItemKind, Node, Prototype};
 use super::operator::BinaryOp;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
 use crate::source::Span;
 
@@ -41,7 +41,7 @@ pub fn unused_parameters(item: &Item, names: &Names) -> Vec<Diagnostic> {
         .map(|parameter| {
             let text = names.text(parameter.name);
             let message = format!("parameter `{text}` is never used");
-            warning(Code::UnusedParameter, item, parameter.span, message, "not used in the body")
+            warning(ErrorCode::UnusedParameter, item, parameter.span, message, "not used in the body")
                 .with_help(format!("if that is meant, call it `_{text}`"))
         })
         .collect()
@@ -51,7 +51,7 @@ fn is_used(name: Name, body: &Ast) -> bool {
     body.nodes.iter().any(|node| matches!(node, Node::Variable(used) | Node::Assign(used) if *used == name))
 }
 
-fn warning(code: Code, item: &Item, span: Span, message: impl Into<String>, note: &str) -> Diagnostic {
+fn warning(code: ErrorCode, item: &Item, span: Span, message: impl Into<String>, note: &str) -> Diagnostic {
     Diagnostic::error(code, &item.source, span, message).with_note(note).as_warning()
 }
 
@@ -59,8 +59,14 @@ fn run_on(item: &Item) -> Diagnostic {
     let line = item.source.slice(item.span).lines().next().map_or(0, str::len);
     let start = item.span.start;
     let span = Span { start, end: start + line as u32 };
-    warning(Code::RunOnItem, item, span, "a second item on the line, with no `;` before it", "a new item")
-        .with_help("if one item is meant, an operator is missing; if two are, put `;` between them")
+    warning(
+        ErrorCode::RunOnItem,
+        item,
+        span,
+        "a second item on the line, with no `;` before it",
+        "a new item",
+    )
+    .with_help("if one item is meant, an operator is missing; if two are, put `;` between them")
 }
 
 /// Adds to the mistakes of an item that runs on from another what may have
@@ -91,7 +97,7 @@ fn assigned_condition(item: &Item, body: &Ast, mark: usize, names: &Names) -> Op
     let Node::Assign(name) = body.nodes[last] else { return None };
     let message = "an assignment as a condition";
     let note = format!("assigns to `{}`", names.text(name));
-    let found = warning(Code::AssignedCondition, item, body.spans[last], message, &note);
+    let found = warning(ErrorCode::AssignedCondition, item, body.spans[last], message, &note);
     Some(found.with_help("to compare, write `==`"))
 }
 
@@ -129,7 +135,7 @@ fn chained_comparison(
     }
     let (first, second) = (first.text(), op.text());
     let message = format!("`a {first} b {second} c` compares the result of `a {first} b`, 0 or 1, with `c`");
-    let found = warning(Code::ChainedComparison, item, place, message, "compares 0 or 1")
+    let found = warning(ErrorCode::ChainedComparison, item, place, message, "compares 0 or 1")
         .with_label(&item.source, first_place, "the result of this")
         .with_help(format!("to compare `b` with both, write `a {first} b && b {second} c`"));
     Some(found)
@@ -174,7 +180,7 @@ fn swallowed_line(item: &Item, prototype: &Prototype, body: &Ast, names: &Names)
     let span = Span::new(last.end as usize + start, last.end as usize + start + line);
     let name = names.text(prototype.name.name);
     let message = format!("`{name}` takes the next line as its body");
-    let found = warning(Code::SwallowedLine, item, span, message, "the body");
+    let found = warning(ErrorCode::SwallowedLine, item, span, message, "the body");
     Some(found.with_help("it uses no parameter; if it is meant, indent it; if not, the body is missing"))
 }
 

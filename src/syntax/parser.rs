@@ -16,7 +16,7 @@ use super::lexer::{self, LONGEST_SOURCE, Pieces};
 use super::lint;
 use super::operator::Operators;
 use super::token::{Terminal, Tokens};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Names;
 use crate::source::Source;
 use crate::stop::Poll;
@@ -176,7 +176,7 @@ impl<'t> Parser<'t> {
         let mut diagnostics = std::mem::take(&mut self.builder.diagnostics);
         diagnostics.extend(self.tokens.diagnostics(start..self.position).take(MOST_LEXICAL));
         let mut at_end = false;
-        let code = if failure.is_some() { Code::UnexpectedToken } else { Code::UnknownOperator };
+        let code = if failure.is_some() { ErrorCode::UnexpectedToken } else { ErrorCode::UnknownOperator };
         if let Some(failure) = failure {
             let has_meaning = self.builder.unknown_operator.is_none();
             at_end = diagnostics.is_empty() && has_meaning && failure.is_at_end(self.tokens);

@@ -6,7 +6,7 @@
 
 use super::lexer::LONGEST_ITEM;
 use crate::diagnostic::visible::is_invisible;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Name;
 use crate::source::{Source, Span};
 use crate::stop::Request;
@@ -209,14 +209,14 @@ impl Tokens {
             FaultKind::UnknownCharacter => self.unknown_characters(token),
             FaultKind::TooLong => {
                 let message = format!("an item of more than {LONGEST_ITEM} tokens");
-                Diagnostic::error(Code::SourceTooLong, &self.source, self.span(token), message)
+                Diagnostic::error(ErrorCode::SourceTooLong, &self.source, self.span(token), message)
                     .with_note("the limit is reached")
                     .with_help("divide it into functions, or pass the data in another way")
             }
             FaultKind::Stopped(request) => request.while_reading(&self.source, self.span(token)),
             FaultKind::MalformedNumber(malformed) => {
                 let message = format!("`{}` is not a well-formed number", shortened(self.text(token)));
-                Diagnostic::error(Code::MalformedNumber, &self.source, self.span(token), message)
+                Diagnostic::error(ErrorCode::MalformedNumber, &self.source, self.span(token), message)
                     .with_note(malformed.reason())
                     .with_help(malformed.advice(self.text(token)))
             }
@@ -230,8 +230,9 @@ impl Tokens {
             0 | 1 => format!("unknown character {}", described(first)),
             more => format!("{more} unknown characters, the first is {}", described(first)),
         };
-        let diagnostic = Diagnostic::error(Code::UnknownCharacter, &self.source, self.span(token), message)
-            .with_note("has no meaning in Kaleidoscope");
+        let diagnostic =
+            Diagnostic::error(ErrorCode::UnknownCharacter, &self.source, self.span(token), message)
+                .with_note("has no meaning in Kaleidoscope");
         match look_alike(first) {
             Some(ascii) => diagnostic.with_help(format!("did you mean `{ascii}`?")),
             None => diagnostic,

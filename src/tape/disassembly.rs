@@ -4,7 +4,7 @@
 use super::Tape;
 use super::op::{Instruction, Kind, Raw};
 use crate::name::Names;
-use crate::sema::checked::Function;
+use crate::sema::checked::CheckedFunction;
 use std::fmt::Write;
 
 /// How wide the column of instructions is.
@@ -12,7 +12,7 @@ const COLUMN: usize = 36;
 
 impl Tape {
     /// The tape of `function` as text, under the heading `title`.
-    pub fn disassemble(&self, title: &str, function: &Function, names: &Names) -> String {
+    pub fn disassemble(&self, title: &str, function: &CheckedFunction, names: &Names) -> String {
         let plural = |count: usize, noun: &str| {
             if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
         };
@@ -45,7 +45,7 @@ impl Tape {
     }
 
     /// The instruction at an offset as text.
-    pub fn instruction_at(&self, offset: usize, function: &Function, names: &Names) -> String {
+    pub fn instruction_at(&self, offset: usize, function: &CheckedFunction, names: &Names) -> String {
         let instruction = self.words.get(offset..).and_then(Instruction::decode);
         instruction.map_or_else(
             || "?".to_owned(),
@@ -57,7 +57,7 @@ impl Tape {
         &self,
         instruction: &Instruction,
         at: usize,
-        function: &Function,
+        function: &CheckedFunction,
         names: &Names,
     ) -> String {
         let mut text = instruction.op.template().to_owned();
@@ -82,7 +82,7 @@ impl Tape {
     }
 
     /// A parameter's name, another local as `v1`, a temporary as `t0`.
-    fn slot(&self, raw: Raw, function: &Function, names: &Names) -> String {
+    fn slot(&self, raw: Raw, function: &CheckedFunction, names: &Names) -> String {
         let slot = raw as u32;
         match function.parameters.get(slot as usize) {
             Some(name) => names.text(*name).to_owned(),

@@ -3,14 +3,14 @@
 //! Backwards, a node that takes values comes before the nodes that leave them,
 //! so the walk knows of every value who takes it.
 
-use crate::sema::checked::{Function, Node};
+use crate::sema::checked::{CheckedFunction, CheckedNode};
 
 /// One fact for each node; what it says depends on the node.
 pub(super) struct Flow(Box<[bool]>);
 
 impl Flow {
     /// The facts about the body of a function.
-    pub(super) fn of(function: &Function) -> Self {
+    pub(super) fn of(function: &CheckedFunction) -> Self {
         let nodes = &function.nodes;
         let end = nodes.len();
         let mut facts = vec![false; end].into_boxed_slice();
@@ -21,29 +21,31 @@ impl Flow {
         for (at, node) in nodes.iter().enumerate().rev() {
             let taker = if leaves(*node) { takers.pop().unwrap_or(end) } else { end };
             match node {
-                Node::Local(local) => facts[at] = changed[*local as usize] > taker,
-                Node::SetLocal(local) => {
+                CheckedNode::Local(local) => facts[at] = changed[*local as usize] > taker,
+                CheckedNode::SetLocal(local) => {
                     facts[at] = changed[*local as usize] > taker;
                     changed[*local as usize] = at;
                 }
-                Node::Bind(local) | Node::ForVariable(local) => changed[*local as usize] = at,
+                CheckedNode::Bind(local) | CheckedNode::ForVariable(local) => changed[*local as usize] = at,
                 // Only `if` and its `else` have this fact set and take values.
-                Node::If | Node::Else => {
-                    let inner = nodes.get(taker).is_some_and(|taker| matches!(taker, Node::If | Node::Else));
+                CheckedNode::If | CheckedNode::Else => {
+                    let inner = nodes
+                        .get(taker)
+                        .is_some_and(|taker| matches!(taker, CheckedNode::If | CheckedNode::Else));
                     facts[at] = taker == end || (inner && facts[taker]);
                 }
-                Node::Number(_)
-                | Node::Variable(_)
-                | Node::SetVariable(_)
-                | Node::Unary(_)
-                | Node::Binary(_)
-                | Node::ShortCircuit(_)
-                | Node::Call(_)
-                | Node::Intrinsic(_)
-                | Node::Then
-                | Node::ForCondition
-                | Node::ForStep
-                | Node::For => {}
+                CheckedNode::Number(_)
+                | CheckedNode::Variable(_)
+                | CheckedNode::SetVariable(_)
+                | CheckedNode::Unary(_)
+                | CheckedNode::Binary(_)
+                | CheckedNode::ShortCircuit(_)
+                | CheckedNode::Call(_)
+                | CheckedNode::Intrinsic(_)
+                | CheckedNode::Then
+                | CheckedNode::ForCondition
+                | CheckedNode::ForStep
+                | CheckedNode::For => {}
             }
             takers.resize(takers.len() + takes(function, *node), at);
         }
@@ -65,23 +67,28 @@ impl Flow {
 
 /// How many values and marks a node takes; a mark is taken by the next mark
 /// of its construct.
-fn takes(function: &Function, node: Node) -> usize {
+fn takes(function: &CheckedFunction, node: CheckedNode) -> usize {
     match node {
-        Node::Number(_) | Node::Local(_) | Node::Variable(_) => 0,
-        Node::SetLocal(_)
-        | Node::SetVariable(_)
-        | Node::Unary(_)
-        | Node::ShortCircuit(_)
-        | Node::Then
-        | Node::ForVariable(_)
-        | Node::Bind(_) => 1,
-        Node::Binary(_) | Node::Else | Node::If | Node::ForCondition | Node::ForStep | Node::For => 2,
-        Node::Call(callee) => function.callees[callee as usize].arity as usize,
-        Node::Intrinsic(intrinsic) => intrinsic.arity() as usize,
+        CheckedNode::Number(_) | CheckedNode::Local(_) | CheckedNode::Variable(_) => 0,
+        CheckedNode::SetLocal(_)
+        | CheckedNode::SetVariable(_)
+        | CheckedNode::Unary(_)
+        | CheckedNode::ShortCircuit(_)
+        | CheckedNode::Then
+        | CheckedNode::ForVariable(_)
+        | CheckedNode::Bind(_) => 1,
+        CheckedNode::Binary(_)
+        | CheckedNode::Else
+        | CheckedNode::If
+        | CheckedNode::ForCondition
+        | CheckedNode::ForStep
+        | CheckedNode::For => 2,
+        CheckedNode::Call(callee) => function.callees[callee as usize].arity as usize,
+        CheckedNode::Intrinsic(intrinsic) => intrinsic.arity() as usize,
     }
 }
 
 /// Whether a node leaves a value or a mark.
-fn leaves(node: Node) -> bool {
-    !matches!(node, Node::Bind(_))
+fn leaves(node: CheckedNode) -> bool {
+    !matches!(node, CheckedNode::Bind(_))
 }

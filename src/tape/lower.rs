@@ -16,12 +16,12 @@ use super::op::{INDEX_END, Op, Raw, encode};
 use super::{Callee, Counts, Environment, Tape, TooMany};
 use crate::host::Intrinsic;
 use crate::name::Name;
-use crate::sema::checked::{Function, Node};
+use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 use loops::Loop;
 
 /// Lowers a function; see [`Tape::lower`].
-pub(super) fn lower(function: &Function, environment: Environment<'_>) -> Result<Tape, TooMany> {
+pub(super) fn lower(function: &CheckedFunction, environment: Environment<'_>) -> Result<Tape, TooMany> {
     let mut lowering = Lowering::new(function, environment);
     // What goes on elsewhere takes fuel there.
     if environment.counts == Counts::RoundsAndCalls {
@@ -73,7 +73,7 @@ enum Open {
 }
 
 struct Lowering<'a> {
-    function: &'a Function,
+    function: &'a CheckedFunction,
     environment: Environment<'a>,
     flow: Flow,
     node: usize,
@@ -90,7 +90,7 @@ struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(function: &'a Function, environment: Environment<'a>) -> Self {
+    fn new(function: &'a CheckedFunction, environment: Environment<'a>) -> Self {
         Self {
             function,
             environment,
@@ -130,44 +130,44 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    fn lower(&mut self, node: Node) {
+    fn lower(&mut self, node: CheckedNode) {
         match node {
-            Node::Number(index) => {
+            CheckedNode::Number(index) => {
                 let number = self.function.numbers[index as usize];
                 self.push(Value::Plain(Operand::Number(number)));
             }
-            Node::Local(local) => self.local(local),
-            Node::Variable(name) => {
+            CheckedNode::Local(local) => self.local(local),
+            CheckedNode::Variable(name) => {
                 let variable = self.variables.index(name);
                 self.settle(0);
                 self.emit(Op::GetVariable, &[variable]);
                 self.push(ACCUMULATOR);
             }
-            Node::SetLocal(local) => self.set_local(local),
-            Node::SetVariable(name) => {
+            CheckedNode::SetLocal(local) => self.set_local(local),
+            CheckedNode::SetVariable(name) => {
                 let variable = self.variables.index(name);
                 self.load_top();
                 self.emit(Op::SetVariable, &[variable]);
                 self.push(ACCUMULATOR);
             }
-            Node::Unary(UnaryOp::Negate) => self.apply(Op::Negate),
-            Node::Unary(UnaryOp::Not) => self.not(),
-            Node::Binary(op) => self.binary(op),
-            Node::ShortCircuit(op) => self.short_circuit(op),
-            Node::Call(callee) => self.call(callee),
-            Node::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
-            Node::Then => {
+            CheckedNode::Unary(UnaryOp::Negate) => self.apply(Op::Negate),
+            CheckedNode::Unary(UnaryOp::Not) => self.not(),
+            CheckedNode::Binary(op) => self.binary(op),
+            CheckedNode::ShortCircuit(op) => self.short_circuit(op),
+            CheckedNode::Call(callee) => self.call(callee),
+            CheckedNode::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
+            CheckedNode::Then => {
                 let condition = self.take();
                 let jumps = self.unless(condition);
                 self.open.push(Open::Then(jumps));
             }
-            Node::Else => self.otherwise(),
-            Node::If => self.end_if(),
-            Node::ForVariable(local) => self.begin_loop(local),
-            Node::ForCondition => self.loop_condition(),
-            Node::ForStep => self.loop_step(),
-            Node::For => self.end_loop(),
-            Node::Bind(local) => {
+            CheckedNode::Else => self.otherwise(),
+            CheckedNode::If => self.end_if(),
+            CheckedNode::ForVariable(local) => self.begin_loop(local),
+            CheckedNode::ForCondition => self.loop_condition(),
+            CheckedNode::ForStep => self.loop_step(),
+            CheckedNode::For => self.end_loop(),
+            CheckedNode::Bind(local) => {
                 let value = self.take();
                 self.store(value, local);
             }

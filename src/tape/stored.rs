@@ -6,12 +6,12 @@
 use super::op::{INDEX_END, Op};
 use super::{Callee, Tape};
 use crate::bytes::{Damage, Reader, Writer};
-use crate::sema::checked::Function;
-use crate::sema::stored::{Places, Tables};
+use crate::sema::checked::CheckedFunction;
+use crate::sema::stored::{StoredTables, TableIndices};
 
 impl Tape {
     /// Writes it.
-    pub fn write(&self, writer: &mut Writer, places: &mut dyn Places) {
+    pub fn write(&self, writer: &mut Writer, places: &mut dyn TableIndices) {
         writer.number(self.locals);
         writer.number(self.frame);
         for table in [&self.callees, &self.hosts] {
@@ -33,7 +33,11 @@ impl Tape {
     ///
     /// # Errors
     /// When the bytes are no tape of it that can be run.
-    pub fn read(reader: &mut Reader<'_>, tables: &Tables, function: &Function) -> Result<Self, Damage> {
+    pub fn read(
+        reader: &mut Reader<'_>,
+        tables: &StoredTables,
+        function: &CheckedFunction,
+    ) -> Result<Self, Damage> {
         let (locals, frame) = (reader.number()?, reader.number()?);
         let mut callees =
             || reader.many(|reader| Ok(Callee { name: tables.name(reader)?, arity: reader.number()? }));

@@ -7,7 +7,7 @@
 
 use crate::binary;
 use kal::diagnostic::draw::{Style, draw};
-use kal::diagnostic::{Code, Diagnostic};
+use kal::diagnostic::{Diagnostic, ErrorCode};
 use kal::source::{Source, Span};
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ fn everything_wrong_is_said_once_and_in_order() {
 #[test]
 fn every_lint_is_reached() {
     let said: String = files().iter().flat_map(|path| checked(path).0).collect();
-    for code in Code::ALL.iter().filter(|code| code.is_lint()) {
+    for code in ErrorCode::ALL.iter().filter(|code| code.is_lint()) {
         assert!(said.contains(&format!("warning[{code}]")), "{code} ({})", code.meaning());
     }
 }
@@ -86,7 +86,7 @@ fn labels_fit_beside_long_lines() {
     let end = source.text().len();
     let place = Span::new(end - 5, end);
     let drawn = draw(
-        &Diagnostic::error(Code::UnknownVariable, &source, place, "unknown variable `wrong`")
+        &Diagnostic::error(ErrorCode::UnknownVariable, &source, place, "unknown variable `wrong`")
             .with_note("not declared anywhere in this program"),
         Style { colour: false, columns: Some(COLUMNS) },
     );

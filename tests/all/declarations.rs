@@ -1,7 +1,7 @@
 //! Declarations ahead of definitions: in every mode, taken back, stored.
 
 use crate::binary;
-use kal::diagnostic::Code;
+use kal::diagnostic::ErrorCode;
 use kal::source::Source;
 use kal::{Config, Context, Engine, Error, Mode, Program};
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ fn context(mode: Mode) -> Context {
     context
 }
 
-fn code(result: Result<Option<f64>, Error>) -> Code {
+fn code(result: Result<Option<f64>, Error>) -> ErrorCode {
     result.unwrap_err().diagnostics()[0].code
 }
 
@@ -24,22 +24,22 @@ fn a_declaration_is_undone_dropped_and_forgotten() {
         let mut context = context(mode);
         context.eval("extern f(x)").unwrap();
         assert_eq!(context.undefined_declarations(), ["f(x)"]);
-        assert_eq!(code(context.eval("f(1, 2)")), Code::WrongArity);
-        assert_eq!(code(context.eval("f(1)")), Code::UndefinedFunction);
+        assert_eq!(code(context.eval("f(1, 2)")), ErrorCode::WrongArity);
+        assert_eq!(code(context.eval("f(1)")), ErrorCode::UndefinedFunction);
         let undone = context.undo();
         assert_eq!(
             (undone.len(), undone[0].name.as_str(), undone[0].is_declaration, undone[0].is_defined),
             (1, "f", true, false)
         );
-        assert_eq!(code(context.eval("f(1, 2)")), Code::UndefinedFunction);
+        assert_eq!(code(context.eval("f(1, 2)")), ErrorCode::UndefinedFunction);
         assert!(context.redo()[0].is_defined);
-        assert_eq!(code(context.eval("f(1, 2)")), Code::WrongArity);
-        assert_eq!(code(context.eval("def f(x y) x")), Code::ExternArity);
+        assert_eq!(code(context.eval("f(1, 2)")), ErrorCode::WrongArity);
+        assert_eq!(code(context.eval("def f(x y) x")), ErrorCode::ExternArity);
         assert_eq!(context.eval("def f(x) x * 2; f(4)").unwrap(), Some(8.0));
         assert!(context.undefined_declarations().is_empty());
         // Defined, it may take other arguments; undone, it is declared as before.
         assert_eq!(context.eval("def f(x y) x + y; f(1, 2)").unwrap(), Some(3.0));
-        assert_eq!(code(context.eval("extern f(x)")), Code::ExternArity);
+        assert_eq!(code(context.eval("extern f(x)")), ErrorCode::ExternArity);
         context.undo();
         context.undo();
         assert_eq!(context.undefined_declarations(), ["f(x)"], "{mode:?}");
@@ -47,7 +47,7 @@ fn a_declaration_is_undone_dropped_and_forgotten() {
         assert_eq!(context.eval("def f(x y z) x; f(1, 2, 3)").unwrap(), Some(1.0));
         context.eval("extern g()").unwrap();
         context.reset();
-        assert_eq!(code(context.eval("g(1)")), Code::UndefinedFunction);
+        assert_eq!(code(context.eval("g(1)")), ErrorCode::UndefinedFunction);
         assert!(matches!(context.drop_function("g"), Err(Error::NoFunction(_))));
     }
 }
@@ -74,7 +74,7 @@ fn nothing_of_the_process_is_reached_by_declaring_it() {
         for name in ["system", "getpid", "exit", "malloc", "abort", "j0"] {
             context.eval(&format!("extern {name}(x)")).unwrap();
             let error = context.eval(&format!("{name}(0)")).unwrap_err();
-            assert_eq!(error.diagnostics()[0].code, Code::UndefinedFunction);
+            assert_eq!(error.diagnostics()[0].code, ErrorCode::UndefinedFunction);
             assert_eq!(error.diagnostics()[0].labels[1].message, "the declaration");
             assert!(error.diagnostics()[0].help.is_some(), "{name}");
             assert!(matches!(context.function::<fn(f64) -> f64>(name), Err(Error::NoFunction(_))));
@@ -92,7 +92,7 @@ fn a_script_declares_again_what_is_not_defined() {
     let mut other = self::context(Mode::Interpret);
     other.eval(&script).unwrap();
     assert_eq!(other.script(&[]), script);
-    assert_eq!(code(other.eval("later(1)")), Code::WrongArity);
+    assert_eq!(code(other.eval("later(1)")), ErrorCode::WrongArity);
     assert_eq!(other.eval("def later(x y) x - y; f(3)").unwrap(), Some(0.0));
 }
 
@@ -107,19 +107,19 @@ fn a_stored_program_declares_what_its_source_declares() {
         let mut context = engine.context().unwrap();
         assert_eq!(run(&mut context, &program), (1.0, Vec::new()));
         assert_eq!(context.undefined_declarations(), ["later(a b)"]);
-        assert_eq!(code(context.eval("later(1)")), Code::WrongArity);
+        assert_eq!(code(context.eval("later(1)")), ErrorCode::WrongArity);
         // Where something else was declared before, the definition does not fit.
         let mut other = engine.context().unwrap();
         other.eval("extern odd(a b); extern later(a)").unwrap();
         assert_eq!(
             run(&mut other, &program).1,
-            [Code::ExternArity, Code::UndefinedFunction, Code::ExternArity]
+            [ErrorCode::ExternArity, ErrorCode::UndefinedFunction, ErrorCode::ExternArity]
         );
     }
 }
 
 /// The last value, and the codes of what failed.
-fn run(context: &mut Context, program: &Program) -> (f64, Vec<Code>) {
+fn run(context: &mut Context, program: &Program) -> (f64, Vec<ErrorCode>) {
     let (mut last, mut codes) = (f64::NAN, Vec::new());
     let _ = context.run_program(program, &mut |_, outcome| {
         match outcome {
@@ -138,7 +138,7 @@ fn declarations_are_limited_like_definitions() {
     let engine = Engine::with_config(Config::new().mode(Mode::Interpret).limits(limits)).unwrap();
     let mut context = engine.context().unwrap();
     context.eval("extern a() extern b() extern c() extern c() extern sin(x)").unwrap();
-    assert_eq!(code(context.eval("extern d()")), Code::TooMany);
+    assert_eq!(code(context.eval("extern d()")), ErrorCode::TooMany);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The library as a program uses it.
 
-use kal::diagnostic::Code;
+use kal::diagnostic::ErrorCode;
 use kal::host::{HostError, Output};
 use kal::{Config, Context, Engine, Error, Level, Limits, Mode, Outcome, State, TierUp};
 use std::io;
@@ -15,7 +15,7 @@ fn context_with(config: Config) -> Context {
     Engine::with_config(config).unwrap().context().unwrap()
 }
 
-fn code(result: Result<Option<f64>, Error>) -> Code {
+fn code(result: Result<Option<f64>, Error>) -> ErrorCode {
     result.unwrap_err().diagnostics()[0].code
 }
 
@@ -51,9 +51,9 @@ fn eval_gives_the_last_value() {
 #[test]
 fn eval_stops_at_the_first_error_and_keeps_what_came_before() {
     let mut context = context();
-    assert_eq!(code(context.eval("var a = 1; a = 2; missing(); a = 3")), Code::UndefinedFunction);
+    assert_eq!(code(context.eval("var a = 1; a = 2; missing(); a = 3")), ErrorCode::UndefinedFunction);
     assert_eq!(context.variable("a").unwrap(), 2.0);
-    assert_eq!(code(context.eval("a = 4; a +; a = 5")), Code::UnexpectedToken);
+    assert_eq!(code(context.eval("a = 4; a +; a = 5")), ErrorCode::UnexpectedToken);
     assert_eq!(context.variable("a").unwrap(), 4.0);
 }
 
@@ -114,7 +114,7 @@ fn a_handle_that_no_longer_fits_says_so_and_works_again_later() {
     assert_eq!(f.call(&mut context, (5.0,)).unwrap(), 5.0);
     context.eval("def f(x y) x * y").unwrap();
     let error = f.call(&mut context, (5.0,)).unwrap_err();
-    assert_eq!(error.diagnostics()[0].code, Code::StaleCall);
+    assert_eq!(error.diagnostics()[0].code, ErrorCode::StaleCall);
     assert_eq!(error.to_string(), "a call of `f` with 1 argument, but `f` takes 2");
     assert_eq!(
         context.function::<fn(f64, f64) -> f64>("f").unwrap().call(&mut context, (5.0, 3.0)).unwrap(),
@@ -131,7 +131,7 @@ fn a_handle_works_in_every_context_of_its_engine() {
     one.eval("def f(x) x + 1").unwrap();
     let f = one.function::<fn(f64) -> f64>("f").unwrap();
     let error = f.call(&mut other, (1.0,)).unwrap_err();
-    assert_eq!(error.diagnostics()[0].code, Code::UndefinedFunction);
+    assert_eq!(error.diagnostics()[0].code, ErrorCode::UndefinedFunction);
     other.eval("def f(x) x * 100").unwrap();
     assert_eq!((f.call(&mut one, (2.0,)).unwrap(), f.call(&mut other, (2.0,)).unwrap()), (3.0, 200.0));
     let mut foreign = context();
@@ -220,7 +220,7 @@ fn every_item_has_all_of_the_fuel() {
         let mut context = context_with(Config::new().mode(mode).limits(limits));
         let items = "for i = 1, i < 5 in i;".repeat(20);
         assert_eq!(context.eval(&items).unwrap(), Some(0.0), "{mode:?}");
-        assert_eq!(code(context.eval("for i = 1, i < 50 in i")), Code::OutOfFuel, "{mode:?}");
+        assert_eq!(code(context.eval("for i = 1, i < 50 in i")), ErrorCode::OutOfFuel, "{mode:?}");
     }
 }
 
@@ -229,10 +229,10 @@ fn errors_are_types() {
     let mut context = context();
     context.eval("def f(x) x def g(x) missing(x)").unwrap();
     assert!(
-        matches!(context.eval("1 +"), Err(Error::Invalid(diagnostics)) if diagnostics[0].code == Code::UnexpectedEnd)
+        matches!(context.eval("1 +"), Err(Error::Invalid(diagnostics)) if diagnostics[0].code == ErrorCode::UnexpectedEnd)
     );
     assert!(
-        matches!(context.eval("g(1)"), Err(Error::Failed(diagnostic)) if diagnostic.code == Code::UndefinedFunction)
+        matches!(context.eval("g(1)"), Err(Error::Failed(diagnostic)) if diagnostic.code == ErrorCode::UndefinedFunction)
     );
     assert!(
         matches!(context.function::<fn() -> f64>("nobody"), Err(Error::NoFunction(name)) if name == "nobody")
@@ -279,11 +279,11 @@ fn host_functions_of_the_program() {
     assert_eq!(written.0.lock().unwrap().as_slice(), b"A[1.5]B[-0]");
     let error = context.eval("f(-5)").unwrap_err();
     assert_eq!(error.to_string(), "`positive` failed: it is not positive");
-    assert_eq!(error.diagnostics()[0].code, Code::HostFailure);
+    assert_eq!(error.diagnostics()[0].code, ErrorCode::HostFailure);
     let error = context.eval("1 + boom(7)").unwrap_err();
     assert!(error.to_string().ends_with("boom at 7"), "{error}");
-    assert_eq!(code(context.eval("mean(1)")), Code::WrongArity);
-    assert_eq!(code(context.eval("extern mean(x)")), Code::ExternArity);
+    assert_eq!(code(context.eval("mean(1)")), ErrorCode::WrongArity);
+    assert_eq!(code(context.eval("extern mean(x)")), ErrorCode::ExternArity);
     assert_eq!(context.eval("extern mean(x y z) f(1)").unwrap(), Some(1001.0), "it can be used as before");
     assert_eq!(context.call("mean", &[3.0, 3.0, 3.0]).unwrap(), 3.0);
     assert!(context.call("boom", &[1.0]).is_err());
@@ -306,9 +306,9 @@ fn contexts_have_their_own_everything() {
     let engine = Engine::new().unwrap();
     let (mut one, mut other) = (engine.context().unwrap(), engine.context().unwrap());
     one.eval("var a = 1 def f(x) x + a def binary@ 30 (x y) x * y").unwrap();
-    assert_eq!(code(other.eval("a")), Code::UnknownVariable);
-    assert_eq!(code(other.eval("f(1)")), Code::UndefinedFunction);
-    assert_eq!(code(other.eval("1 @ 2")), Code::UnknownOperator);
+    assert_eq!(code(other.eval("a")), ErrorCode::UnknownVariable);
+    assert_eq!(code(other.eval("f(1)")), ErrorCode::UndefinedFunction);
+    assert_eq!(code(other.eval("1 @ 2")), ErrorCode::UnknownOperator);
     other.eval("var a = 100 def f(x y) x * y + a").unwrap();
     assert_eq!((one.eval("f(1)").unwrap(), other.eval("f(2, 3)").unwrap()), (Some(2.0), Some(106.0)));
     drop(one);
@@ -443,7 +443,7 @@ fn preparing_races_with_redefinition() {
             if round % 3 == 0 {
                 context.eval(&format!("def f(x y) x * y + {round}")).unwrap();
                 context.prepare("f").unwrap();
-                assert_eq!(code(context.eval("g(1)")), Code::StaleCall);
+                assert_eq!(code(context.eval("g(1)")), ErrorCode::StaleCall);
             }
             context.eval(&format!("def f(x) x - {round}")).unwrap();
             assert_eq!(
@@ -459,7 +459,7 @@ fn preparing_races_with_redefinition() {
 fn redefinition_in_every_state_reaches_compiled_callers() {
     let mut context = context();
     context.eval("def caller(x) f(x) * 10").unwrap();
-    assert_eq!(code(context.eval("caller(1)")), Code::UndefinedFunction);
+    assert_eq!(code(context.eval("caller(1)")), ErrorCode::UndefinedFunction);
     context.eval("def f(x) x").unwrap(); // not defined before
     context.eval("def f(x) x + 1").unwrap(); // pending before
     assert_eq!(context.eval("caller(1)").unwrap(), Some(20.0));
@@ -480,9 +480,9 @@ fn limits_are_errors_and_the_context_goes_on() {
     };
     let mut context = context_with(Config::new().limits(limits));
     context.eval("def f(n) if n < 1 then 0 else 1 + f(n - 1) def g(n) 1 + g(n)").unwrap();
-    assert_eq!(code(context.eval("def h(x) x")), Code::TooMany);
-    assert_eq!(code(context.eval("for i = 0, 1 in i")), Code::OutOfFuel);
-    assert_eq!(code(context.eval(&format!("{}1{}", "(".repeat(200), ")".repeat(200)))), Code::TooDeep);
+    assert_eq!(code(context.eval("def h(x) x")), ErrorCode::TooMany);
+    assert_eq!(code(context.eval("for i = 0, 1 in i")), ErrorCode::OutOfFuel);
+    assert_eq!(code(context.eval(&format!("{}1{}", "(".repeat(200), ")".repeat(200)))), ErrorCode::TooDeep);
     assert_eq!(context.eval("f(100)").unwrap(), Some(100.0));
     assert_eq!(context.eval("def g(n) n g(2)").unwrap(), Some(2.0), "redefining is not one more");
 }
@@ -501,7 +501,7 @@ fn an_interrupt_stops_what_runs() {
             started.wait();
             handle.interrupt();
         });
-        assert_eq!(code(context.eval("started() for i = 0, 1 in i")), Code::Interrupted);
+        assert_eq!(code(context.eval("started() for i = 0, 1 in i")), ErrorCode::Interrupted);
     });
     assert_eq!(context.eval("1 + 1").unwrap(), Some(2.0));
 }
@@ -615,7 +615,7 @@ fn what_a_loop_may_not_call_stays_pending() {
     assert_eq!(states(&context), [pending, inlined, pending, pending], "`b` is a part of the loop's code");
     let stats = context.stats();
     assert_eq!((stats.ir_generated, stats.pending, stats.inlined, stats.materialized), (0, 3, 1, 0));
-    assert_eq!(code(context.eval("for i = 0, i < 3 in missing(i) + d(i)")), Code::UndefinedFunction);
+    assert_eq!(code(context.eval("for i = 0, i < 3 in missing(i) + d(i)")), ErrorCode::UndefinedFunction);
     assert_eq!(context.state("d"), Some(State::Pending), "the call before it has failed");
     assert_eq!(context.eval("for i = 0, i < 3 in (i && d(i)) + c(i)").unwrap(), Some(0.0));
     assert_eq!(states(&context), [inlined, inlined, inlined, State::Materialized]);

@@ -13,7 +13,7 @@ mod sentences;
 use crate::choices::{Choices, Random};
 use crate::reading;
 use ebnf::{Expression, Grammar};
-use kal::diagnostic::{Code, Diagnostic};
+use kal::diagnostic::{Diagnostic, ErrorCode};
 use kal::name::Names;
 use kal::source::Source;
 use kal::syntax::lexer;
@@ -152,7 +152,10 @@ fn refusals(text: &str) -> Vec<Diagnostic> {
     diagnostics.retain(|diagnostic| {
         matches!(
             diagnostic.code,
-            Code::UnexpectedToken | Code::UnexpectedEnd | Code::UnclosedParenthesis | Code::UnknownCharacter
+            ErrorCode::UnexpectedToken
+                | ErrorCode::UnexpectedEnd
+                | ErrorCode::UnclosedParenthesis
+                | ErrorCode::UnknownCharacter
         )
     });
     diagnostics

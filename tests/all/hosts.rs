@@ -1,7 +1,7 @@
 //! Functions of the host that behave badly, or wait: the engine copes.
 
 use crate::modes::MODES;
-use kal::diagnostic::Code;
+use kal::diagnostic::ErrorCode;
 use kal::source::Source;
 use kal::{Config, Context, Engine, Error, Outcome};
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ fn a_panic_may_leave_something_that_panics() {
         let config = configure(Config::new()).host_function("bomb", 1, |_| panic_any(Bomb(2)));
         let mut context = context(config);
         let error = context.eval("def f(x) bomb(x) + 1; f(1)").expect_err("it panics");
-        assert_eq!(error.diagnostics()[0].code, Code::HostFailure, "{mode}");
+        assert_eq!(error.diagnostics()[0].code, ErrorCode::HostFailure, "{mode}");
         assert_eq!(context.eval("1 + 1").expect("it goes on"), Some(2.0), "{mode}");
         context.set_trace(Some(Box::new(|_| panic_any(Bomb(2)))));
         assert_eq!(context.eval("def g(x) x * 2; g(2)").expect("it goes on"), Some(4.0), "{mode}");
@@ -69,7 +69,7 @@ fn a_function_of_the_host_hears_that_its_run_is_to_stop() {
                     handle.interrupt();
                 });
                 let error = context.eval(way).expect_err("it is stopped");
-                assert_eq!(error.diagnostics()[0].code, Code::Interrupted, "{mode}: {way}");
+                assert_eq!(error.diagnostics()[0].code, ErrorCode::Interrupted, "{mode}: {way}");
             });
             assert!(!handle.is_pending(), "{mode}: {way}");
             assert_eq!(context.eval("2 + 2").expect("it was for the other"), Some(4.0), "{mode}: {way}");

@@ -2,7 +2,7 @@
 //! every mode, and call code and are called by it.
 
 use crate::modes::MODES;
-use kal::diagnostic::Code;
+use kal::diagnostic::ErrorCode;
 use kal::{Config, Context, Engine, Limits, Mode};
 
 fn context(config: Config) -> Context {
@@ -54,7 +54,7 @@ fn errors_in_it_name_the_calls() {
         let mut context = context(configure(Config::new()).limits(small()));
         let text = format!("{SMALL} def big(x) missing(x) + {}; again(0)", sum(60, "f"));
         let error = context.eval(&text).expect_err("it is not defined");
-        assert_eq!(error.diagnostics()[0].code, Code::UndefinedFunction, "{mode}");
+        assert_eq!(error.diagnostics()[0].code, ErrorCode::UndefinedFunction, "{mode}");
         assert!(error.to_string().starts_with("`big` calls `missing`"), "{mode}: {error}");
         context.eval("def missing(x) 1").expect("it is defined");
         assert_eq!(context.eval("again(0)").expect("it runs"), Some(1831.0), "{mode}");
@@ -62,7 +62,7 @@ fn errors_in_it_name_the_calls() {
         assert!(context.eval("again(0)").expect_err("it is stopped").is_interrupt(), "{mode}");
         let endless = format!("def big(x) big(x) + {}; again(0)", sum(60, "f"));
         let error = context.eval(&endless).expect_err("it does not end");
-        assert_eq!(error.diagnostics()[0].code, Code::StackOverflow, "{mode}");
+        assert_eq!(error.diagnostics()[0].code, ErrorCode::StackOverflow, "{mode}");
     }
 }
 

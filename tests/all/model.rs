@@ -5,7 +5,7 @@
 //! which error.
 
 use crate::choices::Choices;
-use kal::diagnostic::Code;
+use kal::diagnostic::ErrorCode;
 use kal::source::Source;
 use kal::{Context, Engine, Error, Formula};
 use std::ops::ControlFlow;
@@ -39,7 +39,7 @@ type Table = [Option<Meaning>; NAMES];
 #[derive(Debug)]
 enum Expected {
     Value(f64),
-    Fails(Code),
+    Fails(ErrorCode),
 }
 
 impl PartialEq for Expected {
@@ -115,11 +115,11 @@ impl Model {
             let Some(meaning) = self.table[name] else {
                 return match name {
                     SQRT => Expected::Value(through(&pending, x.sqrt())),
-                    _ => Expected::Fails(Code::UndefinedFunction),
+                    _ => Expected::Fails(ErrorCode::UndefinedFunction),
                 };
             };
             if meaning.arity != 1 {
-                return Expected::Fails(Code::StaleCall);
+                return Expected::Fails(ErrorCode::StaleCall);
             }
             pending.push(meaning);
             match meaning.callee {
@@ -128,7 +128,7 @@ impl Model {
             }
         }
         // Longer than there are names: it goes round and round.
-        Expected::Fails(Code::StackOverflow)
+        Expected::Fails(ErrorCode::StackOverflow)
     }
 }
 
@@ -217,7 +217,7 @@ impl<'c> Session<'c> {
             meaning.callee.and_then(|callee| self.model.table[callee]).is_some_and(|known| known.arity != 1)
                 && meaning.callee != Some(name);
         match outcome(self.context.eval(&text(name, meaning))) {
-            Expected::Fails(Code::WrongArity) if refused => self.errors += 1,
+            Expected::Fails(ErrorCode::WrongArity) if refused => self.errors += 1,
             Expected::Value(_) if !refused => self.model.change(&[(name, Some(meaning))]),
             found => panic!("step {}: {} gave {found:?}", self.steps, text(name, meaning)),
         }
@@ -248,9 +248,9 @@ impl<'c> Session<'c> {
         let mut expected = self.model.call(index, x);
         let name = name(index);
         // Through a text, what does not fit is refused at once.
-        let is_stale = matches!(expected, Expected::Fails(Code::StaleCall));
+        let is_stale = matches!(expected, Expected::Fails(ErrorCode::StaleCall));
         let fits = |found| match found {
-            Expected::Fails(Code::WrongArity) if is_stale => Expected::Fails(Code::StaleCall),
+            Expected::Fails(ErrorCode::WrongArity) if is_stale => Expected::Fails(ErrorCode::StaleCall),
             found => found,
         };
         let found = match self.choices.below(4) {
@@ -262,13 +262,13 @@ impl<'c> Session<'c> {
                 fits(outcome(self.context.eval(&text)))
             }
             2 => match self.context.call(&name, &[x]) {
-                Err(Error::NoFunction(_)) => Expected::Fails(Code::UndefinedFunction),
-                Err(Error::Arity { .. }) => Expected::Fails(Code::StaleCall),
+                Err(Error::NoFunction(_)) => Expected::Fails(ErrorCode::UndefinedFunction),
+                Err(Error::Arity { .. }) => Expected::Fails(ErrorCode::StaleCall),
                 other => outcome(other.map(Some)),
             },
             _ => match self.context.function::<fn(f64) -> f64>(&name) {
-                Err(Error::NoFunction(_)) => Expected::Fails(Code::UndefinedFunction),
-                Err(Error::Arity { .. }) => Expected::Fails(Code::StaleCall),
+                Err(Error::NoFunction(_)) => Expected::Fails(ErrorCode::UndefinedFunction),
+                Err(Error::Arity { .. }) => Expected::Fails(ErrorCode::StaleCall),
                 Err(other) => panic!("{other}"),
                 Ok(function) => outcome(function.call(&mut self.context, (x,)).map(Some)),
             },
@@ -374,7 +374,7 @@ impl<'c> Session<'c> {
     /// An interrupt that comes before anything runs stops what runs next.
     fn interrupt_early(&mut self) {
         self.context.interrupt_handle().interrupt();
-        assert_eq!(outcome(self.context.eval("1 + 1")), Expected::Fails(Code::Interrupted));
+        assert_eq!(outcome(self.context.eval("1 + 1")), Expected::Fails(ErrorCode::Interrupted));
         assert_eq!(outcome(self.context.eval("1 + 1")), Expected::Value(2.0));
         self.errors += 1;
     }
@@ -395,21 +395,24 @@ impl<'c> Session<'c> {
         });
         let found = outcome(self.context.eval(text));
         other.join().expect("it does not panic");
-        assert_eq!(found, Expected::Fails(Code::Interrupted));
+        assert_eq!(found, Expected::Fails(ErrorCode::Interrupted));
         self.errors += 1;
     }
 
     fn deadline(&mut self) {
         let wait = Duration::from_micros(self.choices.below(3_000) as u64);
         self.context.set_deadline(Some(Instant::now() + wait));
-        assert_eq!(outcome(self.context.eval("for i = 0, 1 in i")), Expected::Fails(Code::DeadlineExceeded));
+        assert_eq!(
+            outcome(self.context.eval("for i = 0, 1 in i")),
+            Expected::Fails(ErrorCode::DeadlineExceeded)
+        );
         self.context.set_deadline(None);
         self.errors += 1;
     }
 
     fn recur(&mut self) {
         let text = "def deep(x) 1 + deep(x + 1); deep(0)";
-        assert_eq!(outcome(self.context.eval(text)), Expected::Fails(Code::StackOverflow));
+        assert_eq!(outcome(self.context.eval(text)), Expected::Fails(ErrorCode::StackOverflow));
         self.model.change(&[]);
         self.errors += 1;
     }

@@ -2,7 +2,7 @@
 //! begin: every mode gives the same.
 
 use crate::modes::MODES;
-use kal::diagnostic::Code;
+use kal::diagnostic::ErrorCode;
 use kal::host::HostError;
 use kal::source::Source;
 use kal::{Config, Context, Engine, Error, Limits, Mode};
@@ -21,7 +21,7 @@ fn context(config: Config) -> Context {
     Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts")
 }
 
-fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> Code {
+fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> ErrorCode {
     result.expect_err("it is stopped").diagnostics()[0].code
 }
 
@@ -36,14 +36,14 @@ fn a_closure_has_a_stack_of_its_own_where_the_program_has_none_left() {
         });
         let mut context = context(config);
         context.eval("def f(n) deep(n) + f(n + 1)").expect("it is defined");
-        assert_eq!(code(context.eval("f(0)")), Code::StackOverflow, "{mode}");
+        assert_eq!(code(context.eval("f(0)")), ErrorCode::StackOverflow, "{mode}");
         assert_eq!(context.eval("deep(2)").expect("it goes on"), Some(3.0), "{mode}");
     }
 }
 
 /// An engine whose `again(n)` evaluates `again(n - 1)` in a context of its own,
 /// with a function in between, until `n` is 0. The first failure is kept.
-fn endless(config: Config) -> (Arc<Engine>, Arc<Mutex<Option<Code>>>) {
+fn endless(config: Config) -> (Arc<Engine>, Arc<Mutex<Option<ErrorCode>>>) {
     let first = Arc::new(Mutex::new(None));
     let engine = Arc::new_cyclic(|engine: &Weak<Engine>| {
         let (engine, first) = (engine.clone(), first.clone());
@@ -74,9 +74,9 @@ fn runs_inside_runs_have_an_end() {
             let mut context = engine.context().expect("it starts");
             assert_eq!(context.eval("again(32)").expect("not too deep"), Some(32.0), "{mode}");
             let error = context.eval("again(33)").expect_err("too deep");
-            assert_eq!(error.diagnostics()[0].code, Code::HostFailure, "{mode}");
+            assert_eq!(error.diagnostics()[0].code, ErrorCode::HostFailure, "{mode}");
             assert!(error.to_string().contains("the stack is used up"), "{mode}: {error}");
-            assert_eq!(*first.lock().expect("nobody panics"), Some(Code::StackOverflow), "{mode}");
+            assert_eq!(*first.lock().expect("nobody panics"), Some(ErrorCode::StackOverflow), "{mode}");
             assert_eq!(context.eval("again(32)").expect("it goes on"), Some(32.0), "{mode}");
             assert!(context.eval("again(5000)").is_err(), "{mode}");
         };
@@ -99,13 +99,13 @@ fn a_deadline_outlives_the_runs_inside() {
             codes.push(outcome.err().map(|error| error.diagnostics()[0].code));
             if codes.len() == 1 {
                 for _ in 0..2 {
-                    assert_eq!(code(context.eval(LOOP)), Code::DeadlineExceeded, "{mode:?}");
-                    assert_eq!(code(context.call("f", &[])), Code::DeadlineExceeded, "{mode:?}");
+                    assert_eq!(code(context.eval(LOOP)), ErrorCode::DeadlineExceeded, "{mode:?}");
+                    assert_eq!(code(context.call("f", &[])), ErrorCode::DeadlineExceeded, "{mode:?}");
                 }
             }
             ControlFlow::Continue(())
         });
-        let late = Some(Code::DeadlineExceeded);
+        let late = Some(ErrorCode::DeadlineExceeded);
         assert_eq!(codes, [None, late, late, late], "{mode:?}");
         assert_eq!(context.eval("1 + 1").expect("it is over"), Some(2.0), "{mode:?}");
     }
@@ -120,7 +120,7 @@ fn a_run_inside_may_have_an_earlier_deadline() {
         let _ = context.run(&Source::new("test", "1; 2"), &mut |context, outcome| {
             values.push(format!("{:?}", outcome.expect("it has time")));
             context.set_deadline(Some(Instant::now()));
-            assert_eq!(code(context.eval(LOOP)), Code::DeadlineExceeded, "{mode:?}");
+            assert_eq!(code(context.eval(LOOP)), ErrorCode::DeadlineExceeded, "{mode:?}");
             context.set_deadline(None);
             ControlFlow::Continue(())
         });
@@ -149,10 +149,10 @@ fn a_request_that_came_before_stops_what_has_no_check() {
             // The first call may link; later ones have nothing to wait for.
             for _ in 0..3 {
                 handle.interrupt();
-                assert_eq!(code(call(&mut context)), Code::Interrupted, "{mode}: {what}");
+                assert_eq!(code(call(&mut context)), ErrorCode::Interrupted, "{mode}: {what}");
                 assert!(!handle.is_pending(), "{mode}: {what}");
                 context.set_deadline(Some(Instant::now()));
-                assert_eq!(code(call(&mut context)), Code::DeadlineExceeded, "{mode}: {what}");
+                assert_eq!(code(call(&mut context)), ErrorCode::DeadlineExceeded, "{mode}: {what}");
                 context.set_deadline(None);
                 handle.interrupt();
                 handle.clear();
@@ -173,13 +173,13 @@ fn a_deadline_outside_reaches_runs_in_other_contexts() {
             // Of an engine that knows no deadlines.
             let mut context = context(configure(Config::new()));
             *seen.lock().expect("nobody panics") = Some(code(context.eval(LOOP)));
-            assert_eq!(code(context.eval(LOOP)), Code::DeadlineExceeded, "{mode}");
+            assert_eq!(code(context.eval(LOOP)), ErrorCode::DeadlineExceeded, "{mode}");
             Ok(1.0)
         });
         let mut context = context(config);
         let outer = format!("def outer() inner() + ({LOOP}); outer()");
-        assert_eq!(code(context.eval(&outer)), Code::DeadlineExceeded, "{mode}");
-        assert_eq!(*first.lock().expect("nobody panics"), Some(Code::DeadlineExceeded), "{mode}");
+        assert_eq!(code(context.eval(&outer)), ErrorCode::DeadlineExceeded, "{mode}");
+        assert_eq!(*first.lock().expect("nobody panics"), Some(ErrorCode::DeadlineExceeded), "{mode}");
         assert_eq!(context.eval("1 + 1").expect("it goes on"), Some(2.0), "{mode}");
     }
 }
@@ -200,8 +200,8 @@ fn an_interrupt_outside_reaches_runs_in_other_contexts() {
                 *seen.lock().expect("nobody panics") = Some(code(context.eval(LOOP)));
                 // Until the function returns, whatever it runs is stopped.
                 assert!(call.is_stopped(), "{mode}");
-                assert_eq!(code(between.eval(LOOP)), Code::Interrupted, "{mode}");
-                assert_eq!(code(context.eval(LOOP)), Code::Interrupted, "{mode}");
+                assert_eq!(code(between.eval(LOOP)), ErrorCode::Interrupted, "{mode}");
+                assert_eq!(code(context.eval(LOOP)), ErrorCode::Interrupted, "{mode}");
                 // None of it is a request to the context itself.
                 assert!(!own.is_pending(), "{mode}");
                 Ok(1.0)
@@ -213,9 +213,9 @@ fn an_interrupt_outside_reaches_runs_in_other_contexts() {
                 if running { handle.interrupt_running() } else { handle.interrupt() }
             });
             let outer = format!("def outer() inner() + ({LOOP}); outer()");
-            assert_eq!(code(context.eval(&outer)), Code::Interrupted, "{mode}");
+            assert_eq!(code(context.eval(&outer)), ErrorCode::Interrupted, "{mode}");
             interrupts.join().expect("it ends well");
-            assert_eq!(*first.lock().expect("nobody panics"), Some(Code::Interrupted), "{mode}");
+            assert_eq!(*first.lock().expect("nobody panics"), Some(ErrorCode::Interrupted), "{mode}");
             assert_eq!(context.eval("1 + 1").expect("it goes on"), Some(2.0), "{mode}");
         }
     }
@@ -239,7 +239,7 @@ fn a_link_inside_a_link_lets_the_outer_one_be() {
                 }
                 ControlFlow::Continue(())
             });
-            let stopped = Some(Code::Interrupted);
+            let stopped = Some(ErrorCode::Interrupted);
             assert_eq!(codes, [None, stopped, stopped], "{mode}");
             Ok(1.0)
         });
@@ -249,7 +249,7 @@ fn a_link_inside_a_link_lets_the_outer_one_be() {
             begun.recv().expect("it begins");
             handle.interrupt();
         });
-        assert_eq!(code(context.eval("inner()")), Code::Interrupted, "{mode}");
+        assert_eq!(code(context.eval("inner()")), ErrorCode::Interrupted, "{mode}");
         interrupts.join().expect("it ends well");
     }
 }
@@ -269,7 +269,7 @@ fn what_interrupts_only_what_runs_stops_nothing_later() {
             // It takes nothing back that is for the next run.
             handle.interrupt();
             handle.interrupt_running();
-            assert_eq!(code(f.call(&mut context, (2.0,))), Code::Interrupted, "{mode}");
+            assert_eq!(code(f.call(&mut context, (2.0,))), ErrorCode::Interrupted, "{mode}");
         }
         let stops = handle.clone();
         let is_over = Arc::new(AtomicBool::new(false));
@@ -280,7 +280,7 @@ fn what_interrupts_only_what_runs_stops_nothing_later() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        assert_eq!(code(context.eval(LOOP)), Code::Interrupted, "{mode}");
+        assert_eq!(code(context.eval(LOOP)), ErrorCode::Interrupted, "{mode}");
         is_over.store(true, Ordering::Relaxed);
         stopping.join().expect("it ends well");
         assert_eq!(context.eval("f(1)").expect("it goes on"), Some(4.0), "{mode}");

@@ -27,7 +27,7 @@
 //! ```
 
 use crate::binary::{self, Ran};
-use kal::diagnostic::Code;
+use kal::diagnostic::ErrorCode;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -52,12 +52,12 @@ const MODES: [&[&str]; 15] = [
 ];
 
 /// Codes that no program file can bring about, and why.
-const UNREACHABLE: &[(Code, &str)] = &[
-    (Code::SourceTooLong, "needs gigabytes of text; tested in the lexer"),
-    (Code::TooMany, "needs a million variables; tested with the limits"),
-    (Code::Interrupted, "needs someone who interrupts"),
-    (Code::HostFailure, "the host functions of the command line do not fail; tested by embedding"),
-    (Code::CompileFailure, "needs a failing system"),
+const UNREACHABLE: &[(ErrorCode, &str)] = &[
+    (ErrorCode::SourceTooLong, "needs gigabytes of text; tested in the lexer"),
+    (ErrorCode::TooMany, "needs a million variables; tested with the limits"),
+    (ErrorCode::Interrupted, "needs someone who interrupts"),
+    (ErrorCode::HostFailure, "the host functions of the command line do not fail; tested by embedding"),
+    (ErrorCode::CompileFailure, "needs a failing system"),
 ];
 
 struct Program {
@@ -253,9 +253,9 @@ fn programs_print_the_same_in_every_mode() {
 #[test]
 fn every_code_is_reached_by_a_program() {
     let texts: String = programs().iter().map(|program| program.parts().1).collect();
-    let reached = |code: &Code| texts.contains(&format!("[{code}]"));
-    let unreachable: BTreeSet<Code> = UNREACHABLE.iter().map(|(code, _)| *code).collect();
-    for code in Code::ALL.iter().filter(|code| !code.is_lint()) {
+    let reached = |code: &ErrorCode| texts.contains(&format!("[{code}]"));
+    let unreachable: BTreeSet<ErrorCode> = UNREACHABLE.iter().map(|(code, _)| *code).collect();
+    for code in ErrorCode::ALL.iter().filter(|code| !code.is_lint()) {
         assert_eq!(reached(code), !unreachable.contains(code), "{code} ({})", code.meaning());
     }
 }

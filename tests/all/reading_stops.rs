@@ -2,7 +2,7 @@
 //! for what was meant: every entry of the API keeps to them.
 
 use crate::binary::run_with;
-use kal::diagnostic::Code;
+use kal::diagnostic::ErrorCode;
 use kal::source::Source;
 use kal::{Config, Context, Engine, Error, Limits, Mode, Program};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ fn context(limits: Limits) -> Context {
     engine(limits).context().expect("it starts")
 }
 
-fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> Code {
+fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> ErrorCode {
     result.expect_err("it is stopped").diagnostics()[0].code
 }
 
@@ -29,17 +29,17 @@ fn short() -> Limits {
 }
 
 /// How long reading takes without a limit, and with one: it must be far less.
-fn is_stopped(read: impl Fn(Limits) -> Option<Code>) {
+fn is_stopped(read: impl Fn(Limits) -> Option<ErrorCode>) {
     let start = Instant::now();
     assert_eq!(read(Limits::default()), None);
     let whole = start.elapsed();
     let start = Instant::now();
-    assert_eq!(read(short()), Some(Code::DeadlineExceeded));
+    assert_eq!(read(short()), Some(ErrorCode::DeadlineExceeded));
     let part = start.elapsed();
     assert!(part < whole / 2, "{part:?} of {whole:?}");
 }
 
-fn code_of<T>(result: Result<T, Error>) -> Option<Code> {
+fn code_of<T>(result: Result<T, Error>) -> Option<ErrorCode> {
     result.err().map(|error| error.diagnostics()[0].code)
 }
 
@@ -67,9 +67,9 @@ fn a_deadline_stops_a_formula_that_compiles() {
     let limits = Limits { deadline: Some(Duration::from_millis(30)), ..Limits::default() };
     let engine = Engine::with_config(Config::new().limits(limits)).expect("it starts");
     let mut context = engine.context().expect("it starts");
-    assert_eq!(code(context.formula(&text, &["x"])), Code::DeadlineExceeded);
+    assert_eq!(code(context.formula(&text, &["x"])), ErrorCode::DeadlineExceeded);
     context.eval(&format!("def f(x) {text}")).expect("it is read");
-    assert_eq!(code(context.prepare_all()), Code::DeadlineExceeded);
+    assert_eq!(code(context.prepare_all()), ErrorCode::DeadlineExceeded);
 }
 
 #[test]
@@ -77,13 +77,13 @@ fn an_interrupt_that_came_before_stops_reading() {
     let mut context = context(Limits::default());
     let handle = context.interrupt_handle();
     let text = huge();
-    type Read = fn(&mut Context, &str) -> Code;
+    type Read = fn(&mut Context, &str) -> ErrorCode;
     let ways: [Read; 2] =
         [|context, text| code(context.eval(text)), |context, text| code(context.formula(text, &[]))];
     for read in ways {
         handle.interrupt();
         let start = Instant::now();
-        assert_eq!(read(&mut context, &text), Code::Interrupted);
+        assert_eq!(read(&mut context, &text), ErrorCode::Interrupted);
         println!("stopped after {:?}", start.elapsed());
         assert!(!handle.is_pending());
         assert_eq!(context.eval("1 + 1").expect("it goes on"), Some(2.0));
@@ -97,11 +97,11 @@ fn the_length_of_formulas_and_programs_is_limited() {
     let source = Source::new("test", &*long);
     let (engine, free) = (engine(limits), engine(Limits::default()));
     let mut context = engine.context().expect("it starts");
-    assert_eq!(code(context.eval(&long)), Code::SourceTooLong);
-    assert_eq!(code(context.formula(&long, &[])), Code::SourceTooLong);
-    assert_eq!(code(Program::new(&engine, &source)), Code::SourceTooLong);
+    assert_eq!(code(context.eval(&long)), ErrorCode::SourceTooLong);
+    assert_eq!(code(context.formula(&long, &[])), ErrorCode::SourceTooLong);
+    assert_eq!(code(Program::new(&engine, &source)), ErrorCode::SourceTooLong);
     let stored = Program::new(&free, &source).expect("it is right").to_bytes();
-    assert_eq!(code(Program::from_bytes(&engine, &stored)), Code::SourceTooLong);
+    assert_eq!(code(Program::from_bytes(&engine, &stored)), ErrorCode::SourceTooLong);
     assert!(Program::from_bytes(&free, &stored).is_ok());
     assert_eq!(context.formula("x + 1", &["x"]).expect("short").call(&mut context, &[1.0]).ok(), Some(2.0));
 }
@@ -111,7 +111,7 @@ fn long_names_get_no_suggestion() {
     let name = "a".repeat(300_000);
     let mut context = context(Limits::default());
     let error = context.eval(&format!("var q{name}; q{name}b")).expect_err("it is unknown");
-    assert_eq!(error.diagnostics()[0].code, Code::UnknownVariable);
+    assert_eq!(error.diagnostics()[0].code, ErrorCode::UnknownVariable);
     assert_eq!(error.diagnostics()[0].help, None);
     let error = context.eval(&format!("def f{name}() 1; f{name}b()")).expect_err("it is not defined");
     assert_eq!(error.diagnostics()[0].help, None);

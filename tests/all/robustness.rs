@@ -4,7 +4,7 @@
 
 use crate::binary::{self, kal, run, run_with};
 use crate::scale;
-use kal::diagnostic::Code;
+use kal::diagnostic::ErrorCode;
 use kal::source::Source;
 use kal::{Config, Context, Declaration, Engine, Error, Level, Limits, Mode, Outcome, State};
 use std::io::Read;
@@ -46,13 +46,13 @@ fn small_stack() -> Config {
     Config::new().limits(Limits { stack: 1 << 20, ..Limits::default() })
 }
 
-fn code(result: &Result<Option<f64>, Error>) -> Option<Code> {
+fn code(result: &Result<Option<f64>, Error>) -> Option<ErrorCode> {
     result.as_ref().err().and_then(|error| error.diagnostics().first()).map(|diagnostic| diagnostic.code)
 }
 
 fn overflows(context: &mut Context, text: &str) {
     let result = context.eval(text);
-    assert_eq!(code(&result), Some(Code::StackOverflow), "{text}: {result:?}");
+    assert_eq!(code(&result), Some(ErrorCode::StackOverflow), "{text}: {result:?}");
 }
 
 // --- the stack ----------------------------------------------------------------
@@ -172,7 +172,7 @@ fn more_arguments_than_the_stack_holds() {
     let parameters: String = (0..100_000).map(|index| format!("p{index} ")).collect();
     context.eval(&format!("def many({parameters}) p99999")).expect("it is defined");
     let result = context.call("many", &vec![7.0; 100_000]).map(Some);
-    assert_eq!(code(&result), Some(Code::StackOverflow));
+    assert_eq!(code(&result), Some(ErrorCode::StackOverflow));
     let given = vec!["7"; 100_000].join(", ");
     overflows(&mut context, &format!("many({given})"));
     assert_eq!(context.eval("1 + 1").expect("it goes on"), Some(2.0));
@@ -205,7 +205,7 @@ fn full_code_memory_is_an_error_and_passes() {
         context.eval(&long("second", 12_000)).expect("it is defined");
         for _ in 0..2 {
             let result = context.call("second", &[1.0]).map(Some);
-            assert_eq!(code(&result), Some(Code::CompileFailure), "{result:?}");
+            assert_eq!(code(&result), Some(ErrorCode::CompileFailure), "{result:?}");
             let error = result.expect_err("just seen");
             assert!(error.to_string().starts_with("`second` cannot be compiled"), "{error}");
             assert!(error.to_string().contains("code memory is full"), "{error}");
@@ -337,7 +337,7 @@ fn no_export_of_the_c_library_can_be_reached() {
                     Err(error) => {
                         let code = error.diagnostics()[0].code;
                         assert!(
-                            [Code::ExternArity, Code::UnexpectedToken].contains(&code),
+                            [ErrorCode::ExternArity, ErrorCode::UnexpectedToken].contains(&code),
                             "{name}: {error}"
                         );
                     }

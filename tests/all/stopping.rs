@@ -2,7 +2,7 @@
 //! and no trace is made of what an earlier run has left on the stack.
 
 use crate::modes::MODES;
-use kal::diagnostic::Code;
+use kal::diagnostic::ErrorCode;
 use kal::{Config, Context, Engine, Error, Limits};
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ fn context(config: Config) -> Context {
 }
 
 /// The code of an error, and the calls that it says were in progress.
-fn stop<T: std::fmt::Debug>(result: Result<T, Error>) -> (Code, Vec<String>) {
+fn stop<T: std::fmt::Debug>(result: Result<T, Error>) -> (ErrorCode, Vec<String>) {
     let error = result.expect_err("it is stopped");
     let diagnostic = &error.diagnostics()[0];
     (diagnostic.code, diagnostic.trace.clone())
@@ -25,9 +25,9 @@ fn a_stop_before_a_formula_finds_no_trace_of_an_earlier_run() {
         assert_eq!(context.eval("def g() 1; g()").expect("it runs"), Some(1.0), "{mode}");
         let formula = context.formula("x", &["x"]).expect("it is right");
         context.interrupt_handle().interrupt();
-        assert_eq!(stop(formula.call(&mut context, &[1.0])), (Code::Interrupted, vec![]), "{mode}");
+        assert_eq!(stop(formula.call(&mut context, &[1.0])), (ErrorCode::Interrupted, vec![]), "{mode}");
         context.set_deadline(Some(Instant::now()));
-        assert_eq!(stop(formula.call(&mut context, &[1.0])), (Code::DeadlineExceeded, vec![]), "{mode}");
+        assert_eq!(stop(formula.call(&mut context, &[1.0])), (ErrorCode::DeadlineExceeded, vec![]), "{mode}");
         context.set_deadline(None);
         assert_eq!(formula.call(&mut context, &[1.0]).expect("it goes on"), 1.0, "{mode}");
     }
@@ -43,7 +43,7 @@ fn arguments_of_earlier_calls_are_no_links() {
             let link = f64::from_bits(at << 32);
             context.call("g", &[link; 4]).expect("it runs");
             context.interrupt_handle().interrupt();
-            assert_eq!(stop(context.call("f", &[1.0])), (Code::Interrupted, vec![]), "{mode}");
+            assert_eq!(stop(context.call("f", &[1.0])), (ErrorCode::Interrupted, vec![]), "{mode}");
         }
     }
 }
@@ -61,6 +61,6 @@ fn a_frame_that_the_stack_has_no_place_for_is_an_error() {
         let mut context = context(configure(Config::new()).limits(limits));
         context.eval(&text).expect("it is defined");
         let arguments = vec![1.0; 20_000];
-        assert_eq!(stop(context.call("f", &arguments)).0, Code::StackOverflow, "{mode}");
+        assert_eq!(stop(context.call("f", &arguments)).0, ErrorCode::StackOverflow, "{mode}");
     }
 }

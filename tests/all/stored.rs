@@ -5,7 +5,7 @@
 //! the few thousand cases of a usual run; `KAL_SEED` tries other cases.
 
 use crate::{binary, programs};
-use kal::diagnostic::{Code, draw};
+use kal::diagnostic::{ErrorCode, draw};
 use kal::source::Source;
 use kal::{Config, Context, Engine, Error, Limits, Mode, Outcome, Program};
 use std::fmt::Write;
@@ -185,7 +185,7 @@ fn damage_is_refused_or_runs_to_an_end() {
                 Err(error) => {
                     // Reading has the same deadline, which a busy machine may miss.
                     let code = error.diagnostics().first().map(|found| found.code);
-                    let is_late = code == Some(Code::DeadlineExceeded);
+                    let is_late = code == Some(ErrorCode::DeadlineExceeded);
                     assert!(is_late || matches!(error, Error::Damaged(_)), "{error}");
                     refused += u64::from(!is_late);
                 }

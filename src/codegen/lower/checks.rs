@@ -4,7 +4,7 @@
 use super::super::types::PRESERVE_ALL;
 use super::{CodegenError, Lowering, Result, missing};
 use crate::abi;
-use crate::sema::checked::Node;
+use crate::sema::checked::CheckedNode;
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionValue, IntValue};
 use std::ops::Range;
@@ -16,19 +16,19 @@ const SMALL_FRAME: usize = 200;
 /// branches that call something. The end of a recursion, which is where most
 /// calls go, then costs nothing. `None` if the condition calls something, or
 /// the frame may be large: then it is checked at its entry.
-pub(super) fn late_checks(nodes: &[Node]) -> Option<Vec<u32>> {
-    let is = |index: usize, kind: Node| nodes.get(index) == Some(&kind);
-    let then = nodes.iter().position(|node| matches!(node, Node::Then | Node::Call(_)))?;
+pub(super) fn late_checks(nodes: &[CheckedNode]) -> Option<Vec<u32>> {
+    let is = |index: usize, kind: CheckedNode| nodes.get(index) == Some(&kind);
+    let then = nodes.iter().position(|node| matches!(node, CheckedNode::Then | CheckedNode::Call(_)))?;
     let (mut depth, mut otherwise) = (0, then);
     let end = (then..nodes.len()).find(|&index| {
-        depth = depth + i32::from(is(index, Node::Then)) - i32::from(is(index, Node::If));
-        otherwise = if depth == 1 && is(index, Node::Else) { index } else { otherwise };
+        depth = depth + i32::from(is(index, CheckedNode::Then)) - i32::from(is(index, CheckedNode::If));
+        otherwise = if depth == 1 && is(index, CheckedNode::Else) { index } else { otherwise };
         depth == 0
     });
-    if !is(then, Node::Then) || end != Some(nodes.len() - 1) || nodes.len() > SMALL_FRAME {
+    if !is(then, CheckedNode::Then) || end != Some(nodes.len() - 1) || nodes.len() > SMALL_FRAME {
         return None;
     }
-    let calls = |range: Range<usize>| nodes[range].iter().any(|node| matches!(node, Node::Call(_)));
+    let calls = |range: Range<usize>| nodes[range].iter().any(|node| matches!(node, CheckedNode::Call(_)));
     let branches = [(then, otherwise), (otherwise, nodes.len())];
     let calling = branches.into_iter().filter(|(start, end)| calls(*start..*end));
     Some(calling.map(|(start, _)| start as u32).collect())

@@ -6,7 +6,7 @@
 //! long as memory allows.
 
 use super::Limits;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
 use crate::source::Span;
 use crate::stop::Poll;
@@ -274,7 +274,7 @@ impl State<'_> {
         }
         let message = format!("`{}` is not a precedence", self.tokens.text(token));
         let help = "a precedence is a whole number from 1 to 100";
-        self.report(Code::BadPrecedence, token, message, "the precedence", help);
+        self.report(ErrorCode::BadPrecedence, token, message, "the precedence", help);
         DEFAULT_PRECEDENCE
     }
 
@@ -283,7 +283,7 @@ impl State<'_> {
         if self.tokens.terminals()[token] == Terminal::Equals {
             let message = "the unary operator `=` cannot be defined".to_owned();
             self.report(
-                Code::ReservedOperator,
+                ErrorCode::ReservedOperator,
                 token,
                 message,
                 "this operator assigns",
@@ -294,10 +294,10 @@ impl State<'_> {
 
     pub(super) fn refuse_import(&mut self, token: usize) {
         let message = "`import` is not available yet".to_owned();
-        self.report(Code::Unsupported, token, message, "not available", "this version has no libraries");
+        self.report(ErrorCode::Unsupported, token, message, "not available", "this version has no libraries");
     }
 
-    fn report(&mut self, code: Code, token: usize, message: String, note: &str, help: &str) {
+    fn report(&mut self, code: ErrorCode, token: usize, message: String, note: &str, help: &str) {
         let diagnostic = Diagnostic::error(code, self.tokens.source(), self.tokens.span(token), message);
         self.builder.diagnostics.push(diagnostic.with_note(note).with_help(help));
     }

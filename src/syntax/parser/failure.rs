@@ -7,7 +7,7 @@
 use super::Limits;
 use super::builder::Builder;
 use crate::diagnostic::suggest::nearest;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::stop::Request;
 use crate::syntax::ast::Node;
 use crate::syntax::foreign;
@@ -119,7 +119,7 @@ impl Failure {
     ) -> Diagnostic {
         if let Some((token, operands)) = builder.unknown_operator {
             let (diagnostic, _) = foreign::unknown_operator(tokens.source(), tokens.span(token), operands);
-            return Diagnostic { code: Code::UnexpectedToken, ..diagnostic };
+            return Diagnostic { code: ErrorCode::UnexpectedToken, ..diagnostic };
         }
         let (source, place) = (tokens.source(), tokens.span(self.at));
         match self.given_up {
@@ -127,7 +127,7 @@ impl Failure {
             Some(GivenUp::Stopped(request)) => return request.while_reading(source, place),
             Some(GivenUp::TooDeep) => {
                 let message = format!("nested deeper than {} levels", limits.max_nesting);
-                return Diagnostic::error(Code::TooDeep, source, place, message)
+                return Diagnostic::error(ErrorCode::TooDeep, source, place, message)
                     .with_note("one level too many")
                     .with_help("name parts of it with `var … in` or in functions of their own");
             }
@@ -136,12 +136,16 @@ impl Failure {
         let open = builder.open_parentheses.last().map(|&token| tokens.span(token as usize));
         let diagnostic = match open {
             Some(open) if self.is_unclosed(tokens) => {
-                Diagnostic::error(Code::UnclosedParenthesis, source, open, "this `(` is never closed")
+                Diagnostic::error(ErrorCode::UnclosedParenthesis, source, open, "this `(` is never closed")
                     .with_note("no `)` closes it")
                     .with_label(source, place, message)
             }
             _ => {
-                let code = if self.is_at_end(tokens) { Code::UnexpectedEnd } else { Code::UnexpectedToken };
+                let code = if self.is_at_end(tokens) {
+                    ErrorCode::UnexpectedEnd
+                } else {
+                    ErrorCode::UnexpectedToken
+                };
                 let diagnostic = match self.lacking(tokens, start) {
                     Some(token) => Diagnostic::error(code, source, tokens.span(token), message)
                         .with_note("an expression must follow"),

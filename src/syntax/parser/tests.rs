@@ -1,7 +1,7 @@
 //! The parser against texts with known trees and known mistakes.
 
 use super::*;
-use crate::diagnostic::Code;
+use crate::diagnostic::ErrorCode;
 use crate::syntax::printer;
 
 fn parse(text: &str) -> (Vec<Item>, Vec<Diagnostic>, Names) {
@@ -19,7 +19,7 @@ fn trees(text: &str) -> Vec<String> {
 }
 
 /// Code, place and message of each mistake.
-fn mistakes(text: &str) -> Vec<(Code, String, String)> {
+fn mistakes(text: &str) -> Vec<(ErrorCode, String, String)> {
     let describe = |found: Diagnostic| {
         let label = &found.labels[0];
         (found.code, label.source.slice(label.span).to_owned(), found.message)
@@ -134,11 +134,11 @@ fn spans_are_those_of_the_tokens() {
 
 #[test]
 fn one_mistake_one_diagnostic() {
-    use Code::{
+    use ErrorCode::{
         BadAssignment, BadPrecedence, MalformedNumber, ReservedOperator, TooDeep, UnclosedParenthesis,
         UnexpectedEnd, UnexpectedToken, UnknownCharacter, Unsupported,
     };
-    let cases: &[(&str, Code, &str, &str)] = &[
+    let cases: &[(&str, ErrorCode, &str, &str)] = &[
         ("f(1 then", UnexpectedToken, "then", "expected `)` or `,`, found `then`"),
         ("if a b", UnexpectedToken, "b", "expected `then`, found `b`"),
         ("1 +", UnexpectedEnd, "+", "expected an expression after `+`, found the end of the input"),
@@ -185,7 +185,7 @@ fn one_mistake_one_diagnostic() {
 fn second_places_and_advice() {
     let only = |text: &str| parse(text).1.remove(0);
     let unclosed = only("f(1 +\n2 def");
-    assert_eq!(unclosed.code, Code::UnclosedParenthesis);
+    assert_eq!(unclosed.code, ErrorCode::UnclosedParenthesis);
     assert_eq!(unclosed.labels[0].span.range(), 1..2);
     assert_eq!(unclosed.labels[1].span.range(), 8..11);
     assert_eq!(unclosed.labels[1].message, "expected `)` or `,`, found `def`");
@@ -218,11 +218,11 @@ fn reading_goes_on_at_the_next_item() {
     assert_eq!(
         codes,
         [
-            Code::UnexpectedToken,
-            Code::UnclosedParenthesis,
-            Code::UnexpectedToken,
-            Code::UnclosedParenthesis,
-            Code::MalformedNumber
+            ErrorCode::UnexpectedToken,
+            ErrorCode::UnclosedParenthesis,
+            ErrorCode::UnexpectedToken,
+            ErrorCode::UnclosedParenthesis,
+            ErrorCode::MalformedNumber
         ]
     );
 }
@@ -233,7 +233,12 @@ fn all_lexical_mistakes_of_an_item_are_reported() {
     let codes: Vec<_> = found.iter().map(|mistake| mistake.0).collect();
     assert_eq!(
         codes,
-        [Code::MalformedNumber, Code::MalformedNumber, Code::UnexpectedToken, Code::MalformedNumber]
+        [
+            ErrorCode::MalformedNumber,
+            ErrorCode::MalformedNumber,
+            ErrorCode::UnexpectedToken,
+            ErrorCode::MalformedNumber
+        ]
     );
     assert_eq!(mistakes("“ ” ( “").len(), 3);
 }
@@ -311,7 +316,11 @@ fn nesting_is_limited_and_chains_are_not() {
         for (open, middle, close) in cases {
             assert_eq!(mistakes(&nested(open, middle, close, 10_000)), [], "{open}");
             let deeper = mistakes(&nested(open, middle, close, 10_001));
-            assert_eq!(deeper.iter().map(|found| found.0).collect::<Vec<_>>(), [Code::TooDeep], "{open}");
+            assert_eq!(
+                deeper.iter().map(|found| found.0).collect::<Vec<_>>(),
+                [ErrorCode::TooDeep],
+                "{open}"
+            );
         }
         for open in ["(", "f(", "if ", "var a = ", "1+("] {
             assert_eq!(mistakes(&open.repeat(1_000_000)).len(), 1, "{open}");
