@@ -20,10 +20,10 @@ mod version;
 
 use crate::diagnostic::visible::visible_lines;
 use crate::repl::{self, First, ReplArguments};
-use arguments::{Arguments, Command, Given, RunArguments};
+use arguments::{CliCommand, CommandLine, Given, RunArguments};
 pub(crate) use exit::Exit;
 use interrupt::Idle;
-use options::Options;
+use options::CommonOptions;
 use report::{Colors, Reporter};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ const BUG: u8 = 70;
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     allocation::tune();
-    let arguments = match Arguments::read() {
+    let arguments = match CommandLine::read() {
         Ok(arguments) => arguments,
         Err(error) => {
             return ExitCode::from(unparsed(&error).code());
@@ -61,33 +61,33 @@ fn unparsed(answer: &clap::Error) -> Exit {
     Reporter::new(Colors::default()).printed(printed, Exit::Fine)
 }
 
-fn execute(arguments: Arguments) -> Exit {
-    let Arguments { command, plain } = arguments;
+fn execute(arguments: CommandLine) -> Exit {
+    let CommandLine { command, plain } = arguments;
     let (options, repl) = (&plain.options, &plain.repl);
     let mut reporter = Reporter::new(options.colors());
     let exit = match command {
         None if plain.version => reporter.printed(version::print(plain.verbose), Exit::Fine),
         None => run(&plain.run, repl, options, &mut reporter),
-        Some(Command::Run(run)) => self::run(&run, repl, options, &mut reporter),
-        Some(Command::Repl(prompt)) => {
+        Some(CliCommand::Run(run)) => self::run(&run, repl, options, &mut reporter),
+        Some(CliCommand::Repl(prompt)) => {
             let run = RunArguments { given: prompt.given, ..RunArguments::default() };
             self::prompt(&run, repl, options, &mut reporter)
         }
-        Some(Command::Debug(debug)) => {
+        Some(CliCommand::Debug(debug)) => {
             let options = options.for_debugging(!debug.given.allow_extern.is_empty());
             start(&options, &debug.given, &mut reporter, |context, reporter, idle| {
                 debug::debug(&debug, context, reporter, idle)
             })
         }
-        Some(Command::Emit(emit)) => {
+        Some(CliCommand::Emit(emit)) => {
             timed(options, &mut reporter, |reporter| emit::emit(&emit, options, reporter))
         }
-        Some(Command::Check(check)) => {
+        Some(CliCommand::Check(check)) => {
             timed(options, &mut reporter, |reporter| check::check(&check, options, reporter))
         }
-        Some(Command::Completions { shell }) => reporter.printed(manual::completions(shell), Exit::Fine),
-        Some(Command::Man) => reporter.printed(manual::page(), Exit::Fine),
-        Some(Command::Version { verbose }) => reporter.printed(version::print(verbose), Exit::Fine),
+        Some(CliCommand::Completions { shell }) => reporter.printed(manual::completions(shell), Exit::Fine),
+        Some(CliCommand::Man) => reporter.printed(manual::page(), Exit::Fine),
+        Some(CliCommand::Version { verbose }) => reporter.printed(version::print(verbose), Exit::Fine),
     };
     reporter.ended(exit)
 }
@@ -96,7 +96,7 @@ fn execute(arguments: Arguments) -> Exit {
 fn prompt(
     arguments: &RunArguments,
     repl: &ReplArguments,
-    options: &Options,
+    options: &CommonOptions,
     reporter: &mut Reporter,
 ) -> Exit {
     start(options, &arguments.given, reporter, |context, reporter, idle| {
@@ -105,7 +105,12 @@ fn prompt(
     })
 }
 
-fn run(arguments: &RunArguments, repl: &ReplArguments, options: &Options, reporter: &mut Reporter) -> Exit {
+fn run(
+    arguments: &RunArguments,
+    repl: &ReplArguments,
+    options: &CommonOptions,
+    reporter: &mut Reporter,
+) -> Exit {
     let has_program = arguments.file.is_some() || !arguments.given.eval.is_empty();
     if arguments.interactive || (!has_program && std::io::stdin().is_terminal()) {
         return prompt(arguments, repl, options, reporter);
@@ -116,7 +121,11 @@ fn run(arguments: &RunArguments, repl: &ReplArguments, options: &Options, report
 }
 
 /// Does the work of a command that runs no program, within its time.
-fn timed(options: &Options, reporter: &mut Reporter, command: impl FnOnce(&mut Reporter) -> Exit) -> Exit {
+fn timed(
+    options: &CommonOptions,
+    reporter: &mut Reporter,
+    command: impl FnOnce(&mut Reporter) -> Exit,
+) -> Exit {
     match options.deadline().map_or(Ok(()), interrupt::end_at) {
         Ok(()) => command(reporter),
         Err(error) => {
@@ -128,7 +137,7 @@ fn timed(options: &Options, reporter: &mut Reporter, command: impl FnOnce(&mut R
 
 /// Makes a context, gives it to `command`, prints the figures.
 fn start(
-    options: &Options,
+    options: &CommonOptions,
     given: &Given,
     reporter: &mut Reporter,
     command: impl FnOnce(&mut crate::Context, &mut Reporter, &Idle) -> Exit,

@@ -31,10 +31,10 @@ use crate::syntax::operator::Operators;
 use crate::tape::Tape;
 use breakpoint::Breakpoints;
 pub(crate) use command::words;
-pub(crate) use definition::{Changes, Defined};
+pub(crate) use definition::{Changes, NewDefinition};
 use parking_lot::Mutex;
 use place::Places;
-use plan::{Moment, Plan};
+use plan::{StepPlan, StepPosition};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub trait Console: Send {
 
 /// With which operators and variables expressions are read.
 #[derive(Clone)]
-pub(crate) struct Scope {
+pub(crate) struct DebuggerScope {
     pub(crate) operators: Arc<Operators>,
     pub(crate) variables: BTreeSet<Name>,
     pub(crate) externs: Arc<Externs>,
@@ -104,20 +104,20 @@ struct Inner {
     /// A program that is going to be run.
     expected: Vec<Arc<CheckedFunction>>,
     /// Where the run stood before, if that was the step before.
-    before: Option<Moment>,
+    before: Option<StepPosition>,
     /// What the call stepped over has returned.
     returned: Option<f64>,
     /// The value that was shown last.
     answer: Option<f64>,
     watches: Vec<String>,
-    scope: Scope,
+    scope: DebuggerScope,
     /// Whether the next run begins with a stop.
     stops_at_first: bool,
     /// Whether steps lead from one run to the next.
     follows: bool,
-    plan: Plan,
+    plan: StepPlan,
     /// Where the plan was made.
-    start: Option<Moment>,
+    start: Option<StepPosition>,
     /// The line that an empty one repeats.
     last: String,
     has_changed: bool,
@@ -131,7 +131,7 @@ impl Debugger {
     pub(crate) fn new(
         names: &Arc<Names>,
         hosts: &Arc<HostFunctions>,
-        scope: Scope,
+        scope: DebuggerScope,
         console: Box<dyn Console>,
     ) -> Self {
         Self(Arc::new(Mutex::new(Inner {
@@ -153,7 +153,7 @@ impl Debugger {
             scope,
             stops_at_first: false,
             follows: false,
-            plan: Plan::Continue,
+            plan: StepPlan::Continue,
             start: None,
             last: String::new(),
             has_changed: false,
@@ -163,14 +163,14 @@ impl Debugger {
 
     /// An expression is about to run; what is typed at a stop is read in its
     /// scope.
-    pub(crate) fn begin(&self, scope: Scope) {
+    pub(crate) fn begin(&self, scope: DebuggerScope) {
         let mut inner = self.0.lock();
         inner.scope = scope;
         inner.ending = None;
         inner.before = None;
         inner.read.clear();
         if !inner.follows {
-            inner.plan = Plan::Continue;
+            inner.plan = StepPlan::Continue;
             inner.start = None;
         }
     }
@@ -207,7 +207,7 @@ impl Debugger {
     }
 
     /// Has a program ahead of its run known for breakpoints and conditions.
-    pub(crate) fn expect(&self, functions: Vec<Arc<CheckedFunction>>, scope: Scope) {
+    pub(crate) fn expect(&self, functions: Vec<Arc<CheckedFunction>>, scope: DebuggerScope) {
         let mut inner = self.0.lock();
         inner.expected = functions;
         inner.scope = scope;
@@ -319,7 +319,7 @@ enum Then {
     /// The next one is read.
     Ask,
     /// The run goes on.
-    Follow(Plan),
+    Follow(StepPlan),
     /// The run goes on with the call that a frame has made last, once more.
     Again(usize),
     /// The run ends.
@@ -328,7 +328,7 @@ enum Then {
 
 impl Inner {
     fn stops_at_first(&self) -> bool {
-        self.stops_at_first || (self.follows && self.start.is_some() && self.plan != Plan::Continue)
+        self.stops_at_first || (self.follows && self.start.is_some() && self.plan != StepPlan::Continue)
     }
 
     fn stopped(&mut self, stop: &mut Stop<'_>) -> Go {
@@ -349,7 +349,7 @@ impl Inner {
         }
         self.say_why(stop, has_arrived);
         self.show(stop, 0);
-        if has_arrived && self.plan == Plan::Token {
+        if has_arrived && self.plan == StepPlan::Token {
             self.show_instruction(stop, &frame, &tape);
         }
         let then = self.ask(stop, true);
@@ -362,7 +362,7 @@ impl Inner {
                 plan.go(now)
             }
             Then::Again(number) => {
-                self.plan = Plan::Continue;
+                self.plan = StepPlan::Continue;
                 self.start = None;
                 Go::Again(number)
             }
@@ -382,7 +382,7 @@ impl Inner {
                 self.console.say("stopped: the variable of a loop has become infinite");
             }
             Reason::Nonfinite(_) => self.console.say(&format!("stopped: {value} from finite operands")),
-            Reason::Place if has_arrived && self.plan == Plan::Finish => {
+            Reason::Place if has_arrived && self.plan == StepPlan::Finish => {
                 self.console.say(&format!("returned {value}"));
             }
             Reason::Place | Reason::Failure => {}
@@ -390,7 +390,7 @@ impl Inner {
     }
 
     /// Keeps what a call has returned that was stepped over.
-    fn note_value(&mut self, now: Moment, value: f64) {
+    fn note_value(&mut self, now: StepPosition, value: f64) {
         let before = self.before.replace(now);
         if before.is_some_and(|before| {
             let is_after = before.is_call && before.base == now.base && before.offset < now.offset;
@@ -405,12 +405,12 @@ impl Inner {
         if self.start.is_none_or(|start| start.base < base) {
             return false;
         }
-        if self.plan == Plan::Finish {
+        if self.plan == StepPlan::Finish {
             self.console.say(&format!("returned {}", format_number(value)));
         }
         let caller = caller.map_or_else(|| "the caller".to_owned(), |caller| self.signature(caller));
         self.console.say(&format!("{caller} is compiled: going on to its next call, or its end"));
-        self.plan = Plan::Anywhere;
+        self.plan = StepPlan::Anywhere;
         true
     }
 
@@ -479,9 +479,9 @@ impl Inner {
     }
 }
 
-fn moment(frame: &Frame, tape: &Tape) -> Option<Moment> {
+fn moment(frame: &Frame, tape: &Tape) -> Option<StepPosition> {
     let offset = frame.offset?;
     let places = Places::of(&frame.function, tape);
     let (line, node) = places.at(offset).map_or((0, 0), |place| (place.line, place.node));
-    Some(Moment { base: frame.base, offset, node, line, is_call: inspect::calls(tape, offset) })
+    Some(StepPosition { base: frame.base, offset, node, line, is_call: inspect::calls(tape, offset) })
 }

@@ -7,7 +7,7 @@ use crate::failure::{CallGroup, Failure, RunFailure};
 use crate::host::{HostFunctions, Intrinsic};
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use crate::sema::{Extern, Externs, Place, arguments, declaration};
+use crate::sema::{Extern, Externs, SourcePlace, arguments, declaration};
 use crate::source::{Source, Span};
 use std::sync::Arc;
 
@@ -245,7 +245,7 @@ impl FailureReport<'_> {
         caller: Option<&Arc<CheckedFunction>>,
     ) -> Diagnostic {
         let problem = format!("`{}`, which is declared but not defined", self.names.text(declared.name));
-        let Place { source, span } = &declared.place;
+        let SourcePlace { source, span } = &declared.place;
         self.call(ErrorCode::UndefinedFunction, declared.name, passed, caller, &problem)
             .with_label(source, *span, "the declaration")
             .with_help(declaration::advice(declared, self.names, self.hosts, self.suggestions))

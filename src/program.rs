@@ -14,7 +14,7 @@ use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::sema::stored::{StoredTables, TableIndices, read_span, write_span};
-use crate::sema::{self, CheckedItem, Extern, Place};
+use crate::sema::{self, CheckedItem, Extern, SourcePlace};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
 use crate::syntax::lexer::fitting;
@@ -53,12 +53,12 @@ const VERSION: u32 = 2;
 /// ```
 pub struct Program {
     pub(crate) engine: Engine,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ProgramItem>,
 }
 
 /// One item of a program.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct ProgramItem {
     pub(crate) item: CheckedItem,
     /// The tape of its function, if it has one.
     pub(crate) tape: Option<Arc<Tape>>,
@@ -83,7 +83,8 @@ impl Program {
         if !errors.is_empty() {
             return Err(Error::Invalid(errors));
         }
-        let mut known = Known { names: engine.names(), hosts: engine.hosts(), defined: FxHashSet::default() };
+        let mut known =
+            KnownDefinitions { names: engine.names(), hosts: engine.hosts(), defined: FxHashSet::default() };
         let parts = items.into_iter().map(|item| known.part(item)).collect::<Result<_, _>>();
         let parts = parts.map_err(|error| Error::Setup(error.to_string()))?;
         Ok(Self { engine: engine.clone(), parts })
@@ -155,15 +156,15 @@ impl fmt::Debug for Program {
 }
 
 /// What a program has defined, up to some item.
-struct Known<'a> {
+struct KnownDefinitions<'a> {
     names: &'a Names,
     hosts: &'a HostFunctions,
     defined: FxHashSet<Name>,
 }
 
-impl Known<'_> {
-    fn part(&mut self, item: CheckedItem) -> Result<Part, TooMany> {
-        let part = Part { item, tape: None };
+impl KnownDefinitions<'_> {
+    fn part(&mut self, item: CheckedItem) -> Result<ProgramItem, TooMany> {
+        let part = ProgramItem { item, tape: None };
         let Some(function) = part.function() else { return Ok(part) };
         if self.names.text(function.name) != EXPRESSION {
             self.defined.insert(function.name);
@@ -174,7 +175,7 @@ impl Known<'_> {
         };
         let environment = Environment { is_host: &is_host, counts_fuel: false, counts: Counts::Nothing };
         let tape = Arc::new(Tape::lower(function, environment)?);
-        Ok(Part { tape: Some(tape), ..part })
+        Ok(ProgramItem { tape: Some(tape), ..part })
     }
 }
 
@@ -205,7 +206,7 @@ impl TableIndices for Numbering {
     }
 }
 
-impl Part {
+impl ProgramItem {
     /// The item as a context has to read it where functions are defined that
     /// were instructions when the program was read.
     pub(crate) fn in_context(&self, context: &dyn sema::Environment) -> Self {
@@ -271,7 +272,7 @@ impl Part {
     }
 }
 
-fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<Part>, Error> {
+fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<ProgramItem>, Error> {
     let names = engine.names();
     let texts = reader.many(Reader::text)?;
     let allowed = |text: &&str| {
@@ -306,7 +307,7 @@ fn refused(diagnostic: Diagnostic) -> Error {
     Error::Invalid(vec![diagnostic])
 }
 
-fn part(reader: &mut Reader<'_>, tables: &StoredTables, names: &Names) -> Result<Part, Damage> {
+fn part(reader: &mut Reader<'_>, tables: &StoredTables, names: &Names) -> Result<ProgramItem, Damage> {
     let kind = reader.byte()?;
     let fixity = match kind {
         1 => Some(Fixity::Unary { operator: tables.name(reader)? }),
@@ -334,12 +335,12 @@ fn part(reader: &mut Reader<'_>, tables: &StoredTables, names: &Names) -> Result
             reader.expect(all_named, "a declaration that cannot be written")?;
             let source = tables.source(reader)?;
             let span = read_span(reader, &source)?;
-            let declared = Extern { name, parameters, place: Place { source, span } };
-            return Ok(Part { item: CheckedItem::Extern(declared), tape: None });
+            let declared = Extern { name, parameters, place: SourcePlace { source, span } };
+            return Ok(ProgramItem { item: CheckedItem::Extern(declared), tape: None });
         }
         _ => return Err(reader.damage("unknown kind of item")),
     };
-    let mut part = Part { item, tape: None };
+    let mut part = ProgramItem { item, tape: None };
     if let Some(function) = part.function() {
         part.tape = Some(Arc::new(Tape::read(reader, tables, function)?));
     }

@@ -1,6 +1,6 @@
 //! The prompt: what people type, what they are told.
 //!
-//! A [`Session`] takes complete inputs, program text or commands, and answers
+//! A [`ReplSession`] takes complete inputs, program text or commands, and answers
 //! on a [`screen`]; it knows no terminal. Three loops feed it: [`editor`] reads
 //! from a terminal with rustyline, [`plain`] from one without cursor movement,
 //! [`pipe`] reads lines from anything else, which makes sessions scriptable and
@@ -47,7 +47,7 @@ use crate::context::Context;
 use crate::engine::Engine;
 use parking_lot::Mutex;
 use screen::Screen;
-use session::Session;
+use session::ReplSession;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::mpsc;
@@ -110,7 +110,7 @@ pub(crate) fn start(
         reporter.redirect(Some(Box::new(move |text| screen.line(text))));
     }
     let (changes, changed) = mpsc::channel();
-    let mut session = Session::new(context, reporter, screen, changes);
+    let mut session = ReplSession::new(context, reporter, screen, changes);
     session.is_transcript = arguments.transcript;
     if is_shown && !arguments.quiet {
         session.banner();

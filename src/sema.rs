@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// A place that can be shown: a text and a span of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePlace {
     /// The text.
     pub source: Source,
     /// The span.
@@ -217,7 +217,7 @@ impl<'a> Checker<'a> {
         let declared = Extern {
             name,
             parameters: prototype.parameters.iter().map(|parameter| parameter.name).collect(),
-            place: Place { source: self.source.clone(), span },
+            place: SourcePlace { source: self.source.clone(), span },
         };
         match prototype.fixity {
             None => self.diagnostics.extend(declaration::meaning(&declared, self.environment).err()),

@@ -3,7 +3,7 @@
 use super::check::CheckArguments;
 use super::debug::DebugArguments;
 use super::emit::EmitArguments;
-use super::options::Options;
+use super::options::CommonOptions;
 use crate::diagnostic::suggest::nearest;
 use crate::repl::ReplArguments;
 use crate::source::Source;
@@ -47,9 +47,9 @@ Files:
 Exit codes:
   0 fine, 1 the program failed, 2 wrong usage, 70 a bug in Kal,
   124 out of time, 130 interrupted, 141 broken pipe")]
-pub(super) struct Arguments {
+pub(super) struct CommandLine {
     #[command(subcommand)]
-    pub(super) command: Option<Command>,
+    pub(super) command: Option<CliCommand>,
     #[command(flatten)]
     pub(super) plain: Plain,
 }
@@ -62,7 +62,7 @@ pub(super) struct Plain {
     #[command(flatten)]
     pub(super) repl: ReplArguments,
     #[command(flatten)]
-    pub(super) options: Options,
+    pub(super) options: CommonOptions,
     /// Print the version
     #[arg(short = 'V', long)]
     pub(super) version: bool,
@@ -100,7 +100,7 @@ pub(super) struct RunArguments {
 }
 
 #[derive(Subcommand, Debug)]
-pub(super) enum Command {
+pub(super) enum CliCommand {
     /// Start the prompt; with input from a pipe, a prompt without editing
     Repl(PromptArguments),
     /// Run a program (the same as without `run`)
@@ -134,7 +134,7 @@ pub(super) struct PromptArguments {
     pub(super) given: Given,
 }
 
-impl Command {
+impl CliCommand {
     fn given(&mut self) -> Option<&mut Given> {
         match self {
             Self::Repl(arguments) => Some(&mut arguments.given),
@@ -177,7 +177,7 @@ const MEANINGFUL: &[(&str, &[&str])] = &[
 /// The options of the prompt alone.
 const PROMPT: &[&str] = &["quiet", "no_init", "transcript", "vi"];
 
-impl Arguments {
+impl CommandLine {
     /// The arguments of this process.
     ///
     /// # Errors
@@ -203,11 +203,11 @@ impl Arguments {
 
     /// Moves what stands before the command to what stands behind it.
     fn gather(&mut self) {
-        if let Some(later) = self.command.as_mut().and_then(Command::given) {
+        if let Some(later) = self.command.as_mut().and_then(CliCommand::given) {
             self.plain.run.given.extend(later);
             *later = std::mem::take(&mut self.plain.run.given);
         }
-        if let Some(Command::Run(run)) = &mut self.command {
+        if let Some(CliCommand::Run(run)) = &mut self.command {
             run.interactive |= std::mem::take(&mut self.plain.run.interactive);
         }
     }
@@ -219,10 +219,10 @@ impl Arguments {
             None => self.plain.run.mistyped(),
             Some(_) if self.plain.run.file.is_some() => Some("a command comes before FILE".to_owned()),
             Some(_) if self.plain.run.interactive => Some("-i goes with running a program".to_owned()),
-            Some(Command::Run(run)) => run.superfluous(),
-            Some(Command::Debug(debug)) if nothing(&debug.file, &debug.given) => Some(MISSING.to_owned()),
-            Some(Command::Emit(emit)) if nothing(&emit.file, &emit.given) => Some(MISSING.to_owned()),
-            Some(Command::Check(check)) if check.files.is_empty() && check.given.eval.is_empty() => {
+            Some(CliCommand::Run(run)) => run.superfluous(),
+            Some(CliCommand::Debug(debug)) if nothing(&debug.file, &debug.given) => Some(MISSING.to_owned()),
+            Some(CliCommand::Emit(emit)) if nothing(&emit.file, &emit.given) => Some(MISSING.to_owned()),
+            Some(CliCommand::Check(check)) if check.files.is_empty() && check.given.eval.is_empty() => {
                 Some(MISSING.to_owned())
             }
             Some(_) => None,
@@ -290,7 +290,7 @@ fn trimmed_help(answer: clap::Error) -> clap::Error {
 /// The command line, where each command has only the options that mean
 /// something for it in its help.
 pub(super) fn trimmed() -> clap::Command {
-    let mut command = Arguments::command();
+    let mut command = CommandLine::command();
     let shared: Vec<clap::Arg> = command.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
     let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
     for name in names {
@@ -311,13 +311,14 @@ mod tests {
 
     #[test]
     fn what_clap_is_told_makes_sense() {
-        Arguments::command().debug_assert();
+        CommandLine::command().debug_assert();
         trimmed().debug_assert();
-        let mut command = Arguments::command();
+        let mut command = CommandLine::command();
         command.build();
         let commands: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
         assert_eq!(commands, COMMANDS);
-        let all: Vec<_> = Arguments::command().get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        let all: Vec<_> =
+            CommandLine::command().get_arguments().map(|arg| arg.get_id().to_string()).collect();
         for name in MEANINGFUL.iter().flat_map(|(_, names)| *names).chain(PROMPT) {
             assert!(all.iter().any(|known| known == name), "{name}");
         }

@@ -3,7 +3,7 @@
 use super::report::Reporter;
 use super::run::read;
 use super::stdin;
-use super::{Exit, Given, Options};
+use super::{CommonOptions, Exit, Given};
 use crate::diagnostic::{Diagnostic, Severity, draw};
 use crate::draft::Draft;
 use crate::source::Source;
@@ -25,7 +25,7 @@ pub(super) struct CheckArguments {
 }
 
 /// Checks programs.
-pub(super) fn check(arguments: &CheckArguments, options: &Options, reporter: &mut Reporter) -> Exit {
+pub(super) fn check(arguments: &CheckArguments, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
     let CheckArguments { given, json, files } = arguments;
     let programs: Vec<Option<&Path>> = match files.as_slice() {
         [] => vec![None],
@@ -50,7 +50,7 @@ pub(super) fn check(arguments: &CheckArguments, options: &Options, reporter: &mu
 fn program(
     given: &Given,
     file: Option<&Path>,
-    options: &Options,
+    options: &CommonOptions,
     reporter: &mut Reporter,
     json: bool,
 ) -> Result<Exit, String> {

@@ -3,7 +3,7 @@
 use super::check::sources;
 use super::report::Reporter;
 use super::run::{load, text};
-use super::{Exit, Given, Options};
+use super::{CommonOptions, Exit, Given};
 use crate::codegen::{self, CodegenError, Compiler};
 use crate::diagnostic::Severity;
 use crate::draft::{self, Draft};
@@ -27,7 +27,7 @@ pub(super) struct EmitArguments {
     #[command(flatten)]
     pub(super) given: Given,
     /// What to print
-    stage: Stage,
+    stage: EmitStage,
     /// Only this function; an operator is called `unary!` or `binary|`
     #[arg(long = "fn", value_name = "NAME")]
     function: Option<String>,
@@ -50,7 +50,7 @@ impl EmitArguments {
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum EmitStage {
     /// One token a line, with its place
     Tokens,
     /// The syntax trees
@@ -67,7 +67,7 @@ enum Stage {
 }
 
 /// Emits a stage of a program.
-pub(super) fn emit(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) -> Exit {
+pub(super) fn emit(arguments: &EmitArguments, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
     match bytes(arguments, options, reporter).and_then(|bytes| write(arguments, &bytes)) {
         Ok(()) => Exit::Fine,
         Err(Problem::Told) => Exit::Failed,
@@ -99,50 +99,54 @@ impl From<CodegenError> for Problem {
     }
 }
 
-fn bytes(arguments: &EmitArguments, options: &Options, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
-    if arguments.stage == Stage::Tape && arguments.output.is_some() && arguments.function.is_some() {
+fn bytes(
+    arguments: &EmitArguments,
+    options: &CommonOptions,
+    reporter: &mut Reporter,
+) -> Result<Vec<u8>, Problem> {
+    if arguments.stage == EmitStage::Tape && arguments.output.is_some() && arguments.function.is_some() {
         return Err("a whole program is stored with -o; leave --fn out".to_owned().into());
     }
     let engine = options.engine(&arguments.given.allow_extern).map_err(|error| error.to_string())?;
     let sources = match input(arguments, &engine)? {
-        Input::Texts(sources) => sources,
-        Input::Stored(program) if arguments.output.is_some() => return Ok(program.to_bytes()),
-        Input::Stored(program) => return disassembled(&program, arguments, engine.names()),
+        EmitInput::Texts(sources) => sources,
+        EmitInput::Stored(program) if arguments.output.is_some() => return Ok(program.to_bytes()),
+        EmitInput::Stored(program) => return disassembled(&program, arguments, engine.names()),
     };
     match arguments.stage {
-        Stage::Tokens => tokens(arguments, &sources, &engine, reporter),
-        Stage::Ast => trees(arguments, &sources, &engine, reporter),
-        Stage::Tape if arguments.output.is_some() => stored(&sources, &engine, reporter),
-        Stage::Tape | Stage::Ir | Stage::Asm | Stage::Obj => {
+        EmitStage::Tokens => tokens(arguments, &sources, &engine, reporter),
+        EmitStage::Ast => trees(arguments, &sources, &engine, reporter),
+        EmitStage::Tape if arguments.output.is_some() => stored(&sources, &engine, reporter),
+        EmitStage::Tape | EmitStage::Ir | EmitStage::Asm | EmitStage::Obj => {
             code(arguments, options, &sources, &engine, reporter)
         }
     }
 }
 
 /// What a stage is emitted of.
-enum Input {
+enum EmitInput {
     Texts(Vec<Source>),
     /// A program that has been stored, of which there are tapes.
     Stored(Program),
 }
 
-fn input(arguments: &EmitArguments, engine: &Engine) -> Result<Input, String> {
+fn input(arguments: &EmitArguments, engine: &Engine) -> Result<EmitInput, String> {
     let file = arguments.file.as_deref();
-    let stored = file.filter(|file| arguments.stage == Stage::Tape && file.as_os_str() != "-");
+    let stored = file.filter(|file| arguments.stage == EmitStage::Tape && file.as_os_str() != "-");
     let Some(path) = stored else {
-        return sources(&arguments.given, file).map(Input::Texts);
+        return sources(&arguments.given, file).map(EmitInput::Texts);
     };
     let bytes = load(path)?;
     if !Program::is_stored(&bytes) {
         let mut sources = arguments.given.sources();
         sources.push(text(path, bytes)?);
-        return Ok(Input::Texts(sources));
+        return Ok(EmitInput::Texts(sources));
     }
     if !arguments.given.eval.is_empty() {
         return Err(format!("{} is a stored program; leave -e out", path.display()));
     }
     let program = Program::from_bytes(engine, &bytes);
-    program.map(Input::Stored).map_err(|error| format!("{}: {error}", path.display()))
+    program.map(EmitInput::Stored).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn missing(name: &str, program: impl Display) -> Problem {
@@ -216,7 +220,7 @@ fn trees(
 
 fn code(
     arguments: &EmitArguments,
-    options: &Options,
+    options: &CommonOptions,
     sources: &[Source],
     engine: &Engine,
     reporter: &mut Reporter,
@@ -233,7 +237,7 @@ fn code(
         functions.retain(|(function, _)| std::ptr::eq(*function, &raw const **wanted));
     }
     match arguments.stage {
-        Stage::Tape => tapes(&functions, &draft, engine, options),
+        EmitStage::Tape => tapes(&functions, &draft, engine, options),
         stage => compile(stage, &functions, engine, options),
     }
 }
@@ -265,7 +269,7 @@ fn tapes(
     functions: &[(&CheckedFunction, String)],
     draft: &Draft<'_>,
     engine: &Engine,
-    options: &Options,
+    options: &CommonOptions,
 ) -> Result<Vec<u8>, Problem> {
     let names = engine.names();
     let is_host = |callee: Callee| {
@@ -284,10 +288,10 @@ fn tapes(
 }
 
 fn compile(
-    stage: Stage,
+    stage: EmitStage,
     functions: &[(&CheckedFunction, String)],
     engine: &Engine,
-    options: &Options,
+    options: &CommonOptions,
 ) -> Result<Vec<u8>, Problem> {
     // LLVM recurses as deeply as the program is nested.
     let work = || {
@@ -295,9 +299,9 @@ fn compile(
         let names = engine.names();
         let options = codegen::Options { level: options.level(), counts_fuel: options.fuel.is_some() };
         match stage {
-            Stage::Asm => compiler.assembly(functions, names, options).map(String::into_bytes),
-            Stage::Obj => compiler.objects(functions, names, options),
-            Stage::Ir | Stage::Tokens | Stage::Ast | Stage::Tape => {
+            EmitStage::Asm => compiler.assembly(functions, names, options).map(String::into_bytes),
+            EmitStage::Obj => compiler.objects(functions, names, options),
+            EmitStage::Ir | EmitStage::Tokens | EmitStage::Ast | EmitStage::Tape => {
                 compiler.ir(functions, names, options).map(String::into_bytes)
             }
         }
@@ -318,7 +322,7 @@ fn write(arguments: &EmitArguments, bytes: &[u8]) -> Result<(), Problem> {
         return write_atomically(path, bytes).map_err(|error| format!("{}: {error}", path.display()).into());
     }
     let mut stdout = io::stdout().lock();
-    if arguments.stage == Stage::Obj && stdout.is_terminal() {
+    if arguments.stage == EmitStage::Obj && stdout.is_terminal() {
         return Err("an object file does not go to a terminal; name a file with -o".to_owned().into());
     }
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// What goes with every command.
 #[derive(Args, Debug, Clone)]
-pub(super) struct Options {
+pub(super) struct CommonOptions {
     /// Compile functions on their first call (the default)
     #[arg(long, global = true, help_heading = "Compilation")]
     lazy: bool,
@@ -98,7 +98,7 @@ enum Color {
     Never,
 }
 
-impl Options {
+impl CommonOptions {
     /// What cannot go together, also when the command's name stands between.
     pub(super) fn conflict(&self) -> Option<String> {
         let modes = [

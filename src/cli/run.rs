@@ -2,7 +2,7 @@
 
 use super::interrupt::Idle;
 use super::report::Reporter;
-use super::stdin::{self, Items, Trouble};
+use super::stdin::{self, Items, StdinError};
 use super::{Exit, RunArguments};
 use crate::context::{Context, Each, Outcome};
 use crate::diagnostic::{Diagnostic, ErrorCode};
@@ -153,8 +153,8 @@ fn standard_input(context: &mut Context, reporter: &mut Reporter, idle: &Idle) -
         }
         if let Err(trouble) = idle.during(|| items.fill()) {
             match trouble {
-                Trouble::Io(error) => reporter.problem(&format!("standard input: {error}")),
-                Trouble::TooLong(diagnostic) => reporter.diagnostic(&diagnostic),
+                StdinError::Io(error) => reporter.problem(&format!("standard input: {error}")),
+                StdinError::TooLong(diagnostic) => reporter.diagnostic(&diagnostic),
             }
             return Exit::Failed;
         }

@@ -44,7 +44,7 @@ pub(super) fn announce_terminal() {
 }
 
 /// Why nothing more can be read.
-pub(super) enum Trouble {
+pub(super) enum StdinError {
     Io(io::Error),
     TooLong(Box<Diagnostic>),
 }
@@ -74,13 +74,13 @@ impl<R: Read> Items<R> {
     ///
     /// # Errors
     /// When the stream cannot be read, or an item in it has no end in sight.
-    pub(super) fn fill(&mut self) -> Result<(), Trouble> {
+    pub(super) fn fill(&mut self) -> Result<(), StdinError> {
         let mut chunk = [0; 1 << 16];
         let length = loop {
             match self.stream.read(&mut chunk) {
                 Ok(length) => break length,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Trouble::Io(error)),
+                Err(error) => return Err(StdinError::Io(error)),
             }
         };
         self.at_end = length == 0;
@@ -131,14 +131,14 @@ impl<R: Read> Items<R> {
         self.unfinished.clear();
     }
 
-    fn check_length(&self) -> Result<(), Trouble> {
+    fn check_length(&self) -> Result<(), StdinError> {
         if self.text.len() + self.unfinished.len() <= LONGEST {
             return Ok(());
         }
         let source = Source::starting_at("<stdin>", "", self.place);
         let message = format!("no item ends in {LONGEST} bytes of standard input");
         let diagnostic = Diagnostic::error(ErrorCode::SourceTooLong, &source, Span::default(), message);
-        Err(Trouble::TooLong(Box::new(diagnostic)))
+        Err(StdinError::TooLong(Box::new(diagnostic)))
     }
 
     /// Takes the items that are complete.
@@ -196,9 +196,9 @@ mod tests {
     use crate::{Config, Engine, Mode};
 
     /// A stream that gives one prepared piece at each read.
-    struct Pieces<'p>(std::slice::Iter<'p, &'p str>);
+    struct Chunks<'p>(std::slice::Iter<'p, &'p str>);
 
-    impl Read for Pieces<'_> {
+    impl Read for Chunks<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let piece = self.0.next().map_or("", |piece| piece).as_bytes();
             buffer[..piece.len()].copy_from_slice(piece);
@@ -214,7 +214,7 @@ mod tests {
     /// What is handed out after each piece, and where it begins.
     fn handed_out(pieces: &[&str], at_terminal: bool) -> Vec<Vec<(String, (usize, usize))>> {
         let context = context();
-        let mut items = Items::new(Pieces(pieces.iter()), at_terminal);
+        let mut items = Items::new(Chunks(pieces.iter()), at_terminal);
         let mut all = Vec::new();
         while !items.is_at_end() {
             assert!(items.fill().is_ok());
@@ -274,7 +274,7 @@ mod tests {
         let context = context();
         let line = "1 +\n".repeat(1 << 14);
         let pieces = vec![line.as_str(); 100];
-        let mut items = Items::new(Pieces(pieces.iter()), false);
+        let mut items = Items::new(Chunks(pieces.iter()), false);
         for _ in &pieces {
             assert!(items.fill().is_ok());
             assert!(!items.seams.any(&items.text, context.operators(), context.engine().names()));
@@ -287,12 +287,12 @@ mod tests {
     fn a_stream_without_items_is_given_up() {
         let line = "1 +\n".repeat(1 << 14);
         let pieces = vec![line.as_str(); (LONGEST >> 16) + 1];
-        let mut items = Items::new(Pieces(pieces.iter()), false);
+        let mut items = Items::new(Chunks(pieces.iter()), false);
         let fills = pieces.iter().map(|_| items.fill()).collect::<Vec<_>>();
         let (last, before) = fills.split_last().expect("there are some");
         assert!(before.iter().all(Result::is_ok));
         assert!(
-            matches!(last, Err(Trouble::TooLong(diagnostic)) if diagnostic.code == ErrorCode::SourceTooLong)
+            matches!(last, Err(StdinError::TooLong(diagnostic)) if diagnostic.code == ErrorCode::SourceTooLong)
         );
     }
 

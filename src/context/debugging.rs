@@ -1,7 +1,7 @@
 //! Debugging: a context whose runs stop at breakpoints.
 
 use super::Context;
-use crate::debugger::{Changes, Console, Debugger, Defined, Ending, Scope};
+use crate::debugger::{Changes, Console, Debugger, DebuggerScope, Ending, NewDefinition};
 use crate::draft::Draft;
 use crate::error::Error;
 use crate::sema::CheckedItem;
@@ -160,7 +160,7 @@ impl Context {
         let Some(debugger) = &self.debugger else { return };
         let Changes { functions, variables } = debugger.take_changes();
         self.variables.extend(variables);
-        for Defined { before, function, fixity } in functions {
+        for NewDefinition { before, function, fixity } in functions {
             // The machine knows it already; the history is to see the change.
             match before {
                 Some(before) => drop(self.machine.define(before)),
@@ -170,8 +170,8 @@ impl Context {
         }
     }
 
-    pub(super) fn scope(&self) -> Scope {
-        Scope {
+    pub(super) fn scope(&self) -> DebuggerScope {
+        DebuggerScope {
             operators: self.operators.clone(),
             variables: self.variables.clone(),
             externs: self.externs.clone(),

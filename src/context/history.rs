@@ -27,7 +27,7 @@ pub(super) struct Reading {
 
 /// What a name is bound to, and how that was read.
 #[derive(Clone)]
-pub(super) struct Binding {
+pub(super) struct BindingRecord {
     pub(super) bound: Bound,
     pub(super) reading: Reading,
 }
@@ -37,15 +37,15 @@ pub(super) struct Binding {
 pub(super) struct History {
     readings: FxHashMap<Name, Reading>,
     depth: usize,
-    done: VecDeque<Step>,
-    undone: Vec<Step>,
+    done: VecDeque<UndoStep>,
+    undone: Vec<UndoStep>,
     /// Whether the next change begins a step.
     at_beginning: bool,
     /// Held by whatever is making a step.
     step: Arc<()>,
 }
 
-type Step = Vec<Move>;
+type UndoStep = Vec<Move>;
 
 /// One change, both ways.
 pub(super) enum Move {
@@ -59,7 +59,7 @@ pub(super) enum Move {
 
 /// A binding and the operators around it at one time.
 pub(super) struct Moment {
-    binding: Option<Binding>,
+    binding: Option<BindingRecord>,
     operators: Arc<Operators>,
 }
 
@@ -253,9 +253,9 @@ impl Context {
             .then(|| Moment { binding: self.current(name), operators: self.operators.clone() })
     }
 
-    fn current(&self, name: Name) -> Option<Binding> {
+    fn current(&self, name: Name) -> Option<BindingRecord> {
         let bound = self.machine.bound(name)?;
-        Some(Binding { bound, reading: self.reading(name)?.clone() })
+        Some(BindingRecord { bound, reading: self.reading(name)?.clone() })
     }
 
     /// Notes that a name was bound anew, or to nothing.

@@ -38,12 +38,12 @@ impl Context {
                 script += &format!("var {name} = {};\n", literal(value));
             }
         }
-        let mut writer = Writer { names, operators: Operators::new(names), script };
+        let mut writer = ScriptWriter { names, operators: Operators::new(names), script };
         for step in Order::new(&parts).steps() {
             match step {
-                Step::Define(part) => writer.define(self, &parts[part]),
-                Step::Introduce(part) => writer.introduce(&parts[part]),
-                Step::LeaveOut(part) => writer.leave_out(&parts[part]),
+                ScriptStep::Define(part) => writer.define(self, &parts[part]),
+                ScriptStep::Introduce(part) => writer.introduce(&parts[part]),
+                ScriptStep::LeaveOut(part) => writer.leave_out(&parts[part]),
             }
         }
         for head in self.unbound_declarations() {
@@ -68,14 +68,14 @@ impl Context {
     }
 
     /// Every definition, in the order in which their names were first read.
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<ScriptItem> {
         let mut all: Vec<Arc<CheckedFunction>> =
             self.machine.all().into_iter().map(|(_, bound)| bound).collect();
         all.sort_by_key(|function| function.name);
         all.into_iter().filter_map(|function| self.part(function)).collect()
     }
 
-    fn part(&self, function: Arc<CheckedFunction>) -> Option<Part> {
+    fn part(&self, function: Arc<CheckedFunction>) -> Option<ScriptItem> {
         let item = self.reread(&function)?;
         let ItemKind::Definition(_, body) = &item.kind else { return None };
         let names = self.engine.names();
@@ -91,7 +91,7 @@ impl Context {
         let documentation = self.describe(names.text(function.name))?.documentation;
         let fixity = self.reading(function.name)?.fixity;
         let token = fixity.and_then(|fixity| self.token(fixity));
-        Some(Part { function, item, fixity, token, documentation, operators, built_in })
+        Some(ScriptItem { function, item, fixity, token, documentation, operators, built_in })
     }
 }
 
@@ -107,7 +107,7 @@ impl Context {
 }
 
 /// One definition and what its place depends on.
-struct Part {
+struct ScriptItem {
     function: Arc<CheckedFunction>,
     item: Item,
     fixity: Option<Fixity>,
@@ -120,7 +120,7 @@ struct Part {
     built_in: FxHashSet<(u8, Name)>,
 }
 
-impl Part {
+impl ScriptItem {
     fn uses_variable(&self, name: Option<Name>) -> bool {
         name.is_some_and(|name| self.function.uses_variable(name))
     }
@@ -128,7 +128,7 @@ impl Part {
 
 /// What the script says next.
 #[derive(Clone, Copy)]
-enum Step {
+enum ScriptStep {
     /// The definition.
     Define(usize),
     /// How the operator is read; its definition follows later.
@@ -139,7 +139,7 @@ enum Step {
 
 /// The search for an order.
 struct Order<'a> {
-    parts: &'a [Part],
+    parts: &'a [ScriptItem],
     index: FxHashMap<Name, usize>,
     /// For a built-in operator that a part hides, the other parts that use it.
     users: FxHashMap<(u8, Name), Vec<usize>>,
@@ -151,7 +151,7 @@ struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    fn new(parts: &'a [Part]) -> Self {
+    fn new(parts: &'a [ScriptItem]) -> Self {
         let index: FxHashMap<Name, usize> =
             parts.iter().enumerate().map(|(at, part)| (part.function.name, at)).collect();
         let mut users: FxHashMap<(u8, Name), Vec<usize>> =
@@ -174,7 +174,7 @@ impl<'a> Order<'a> {
         Self { parts, index, users, misfits, written: none.clone(), introduced: none }
     }
 
-    fn steps(mut self) -> Vec<Step> {
+    fn steps(mut self) -> Vec<ScriptStep> {
         let mut waiting = self.callees_first();
         let mut steps = Vec::new();
         while let Some(&first) = waiting.first() {
@@ -182,14 +182,14 @@ impl<'a> Order<'a> {
                 let part = waiting.remove(place);
                 self.written[part] = true;
                 self.introduced[part] = true;
-                steps.push(Step::Define(part));
+                steps.push(ScriptStep::Define(part));
             } else if let Some(&operator) = waiting.iter().find(|part| self.can_be_introduced(**part)) {
                 self.introduced[operator] = true;
-                steps.push(Step::Introduce(operator));
+                steps.push(ScriptStep::Introduce(operator));
             } else {
                 waiting.remove(0);
                 self.written[first] = true;
-                steps.push(Step::LeaveOut(first));
+                steps.push(ScriptStep::LeaveOut(first));
             }
         }
         steps
@@ -246,14 +246,14 @@ impl<'a> Order<'a> {
 }
 
 /// The script so far, and the operators in force at its end.
-struct Writer<'a> {
+struct ScriptWriter<'a> {
     names: &'a Names,
     operators: Operators,
     script: String,
 }
 
-impl Writer<'_> {
-    fn define(&mut self, context: &Context, part: &Part) {
+impl ScriptWriter<'_> {
+    fn define(&mut self, context: &Context, part: &ScriptItem) {
         let text = part.function.text();
         let source = Source::new("", text);
         let again = context.only_definition(&source, &self.operators);
@@ -273,7 +273,7 @@ impl Writer<'_> {
     }
 
     /// Defines an operator for the time being.
-    fn introduce(&mut self, part: &Part) {
+    fn introduce(&mut self, part: &ScriptItem) {
         self.separate();
         let head = match part.fixity {
             None => return,
@@ -286,13 +286,13 @@ impl Writer<'_> {
         self.enter(part);
     }
 
-    fn leave_out(&mut self, part: &Part) {
+    fn leave_out(&mut self, part: &ScriptItem) {
         let name = self.names.text(part.function.name);
         self.separate();
         self.script += &format!("# `{name}` is left out: it uses an operator that is not defined.\n");
     }
 
-    fn enter(&mut self, part: &Part) {
+    fn enter(&mut self, part: &ScriptItem) {
         if let Some(fixity) = part.fixity {
             self.operators.define(fixity, part.function.name);
         }

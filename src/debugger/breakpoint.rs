@@ -50,13 +50,13 @@ pub(super) enum Mistake {
 }
 
 /// What was typed: `PLACE [if EXPR]`.
-pub(super) struct Request {
+pub(super) struct BreakpointRequest {
     pub(super) spot: Spot,
     pub(super) condition: Option<String>,
     text: String,
 }
 
-impl Request {
+impl BreakpointRequest {
     pub(super) fn read(
         text: &str,
         names: &Names,
@@ -76,8 +76,13 @@ impl Request {
 
 impl Breakpoints {
     /// Adds a breakpoint, which is at `place` for now.
-    pub(super) fn add(&mut self, request: Request, place: Option<String>, is_once: bool) -> &Breakpoint {
-        let Request { spot, condition, text } = request;
+    pub(super) fn add(
+        &mut self,
+        request: BreakpointRequest,
+        place: Option<String>,
+        is_once: bool,
+    ) -> &Breakpoint {
+        let BreakpointRequest { spot, condition, text } = request;
         self.made += 1;
         let number = self.made;
         let is_enabled = true;
@@ -202,7 +207,7 @@ mod tests {
     fn places_and_conditions_are_read() {
         let names = Names::new();
         let (f, sequence) = (names.intern("f"), names.intern("binary:"));
-        let read = |text: &str| Request::read(text, &names, |name| name == f);
+        let read = |text: &str| BreakpointRequest::read(text, &names, |name| name == f);
         let line = |within, line, column| Spot::Line { within, line, column };
         let file = || Within::File("a.kal".to_owned());
         let cases = [
@@ -232,7 +237,7 @@ mod tests {
         let mut table = Breakpoints::default();
         let f = names.intern("f");
         let add = |table: &mut Breakpoints, is_once| {
-            let request = Request::read("f", &names, |_| false).unwrap();
+            let request = BreakpointRequest::read("f", &names, |_| false).unwrap();
             table.add(request, None, is_once).number
         };
         assert_eq!((add(&mut table, false), add(&mut table, true)), (1, 2));

@@ -5,7 +5,7 @@ use crate::diagnostic::suggest::nearest;
 
 /// What a command does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Action {
+pub(super) enum DebuggerAction {
     Next,
     NextLine,
     NextCall,
@@ -40,27 +40,27 @@ pub(super) enum Action {
 }
 
 /// One command.
-pub(super) struct Command {
+pub(super) struct DebuggerCommand {
     /// What is typed; help shows the first two.
     names: &'static [&'static str],
     pub(super) arguments: &'static str,
     help: &'static str,
-    pub(super) action: Action,
+    pub(super) action: DebuggerAction,
 }
 
 macro_rules! commands {
     ($($group:literal { $($action:ident $names:expr, $arguments:literal $help:literal;)+ })+) => {
-        &[$(($group, &[$(Command {
+        &[$(($group, &[$(DebuggerCommand {
             names: &$names,
             arguments: $arguments,
             help: $help,
-            action: Action::$action,
+            action: DebuggerAction::$action,
         }),+])),+]
     };
 }
 
 /// Every command, in groups, in the order of the help.
-const GROUPS: &[(&str, &[Command])] = commands! {
+const GROUPS: &[(&str, &[DebuggerCommand])] = commands! {
     "Running" {
         Next ["n", "next"], "" "to the next call or line of this function, or its caller";
         NextLine ["nl", "nextline"], "" "to the next line of this function, or its caller";
@@ -108,11 +108,11 @@ stops at each call on it. Ctrl-C stops a run, or clears the line. An empty line 
 last command. `_` is the value of the call stepped over, `ans` the value shown last.
 `def f(x) …` defines a function; calls that begin later, and `retry`, use it.";
 
-fn all() -> impl Iterator<Item = &'static Command> {
+fn all() -> impl Iterator<Item = &'static DebuggerCommand> {
     GROUPS.iter().flat_map(|(_, commands)| commands.iter())
 }
 
-impl Command {
+impl DebuggerCommand {
     /// The command that a line begins with, and its arguments.
     pub(super) fn read(line: &str) -> Option<(&'static Self, &str)> {
         let line = line.trim();
@@ -169,10 +169,10 @@ mod tests {
 
     #[test]
     fn commands_are_read_by_letter_and_name() {
-        let read = |line| Command::read(line).map(|(command, rest)| (command.action, rest));
-        assert_eq!(read("n"), Some((Action::Next, "")));
-        assert_eq!(read(" p  x + 1 "), Some((Action::Print, "x + 1")));
-        assert_eq!(read("finish"), Some((Action::Finish, "")));
+        let read = |line| DebuggerCommand::read(line).map(|(command, rest)| (command.action, rest));
+        assert_eq!(read("n"), Some((DebuggerAction::Next, "")));
+        assert_eq!(read(" p  x + 1 "), Some((DebuggerAction::Print, "x + 1")));
+        assert_eq!(read("finish"), Some((DebuggerAction::Finish, "")));
         assert_eq!(read("x"), None);
         let mut names: Vec<_> = words().collect();
         let count = names.len();
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn commands_take_what_they_say() {
-        let takes = |line| Command::read(line).map(|(command, rest)| command.takes(rest));
+        let takes = |line| DebuggerCommand::read(line).map(|(command, rest)| command.takes(rest));
         for line in ["n", "u", "u 5", "p x", "bp", "bp f", "ignore 1 2"] {
             assert_eq!(takes(line), Some(true), "{line}");
         }

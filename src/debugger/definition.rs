@@ -16,12 +16,12 @@ use std::sync::Arc;
 /// What was defined while a run stood still.
 #[derive(Default)]
 pub(crate) struct Changes {
-    pub(crate) functions: Vec<Defined>,
+    pub(crate) functions: Vec<NewDefinition>,
     pub(crate) variables: Vec<Name>,
 }
 
 /// One definition.
-pub(crate) struct Defined {
+pub(crate) struct NewDefinition {
     /// What the name was bound to before.
     pub(crate) before: Option<Arc<CheckedFunction>>,
     pub(crate) function: Arc<CheckedFunction>,
@@ -75,7 +75,7 @@ impl Inner {
         let how = if before.is_some() { "redefined" } else { "defined" };
         let signature = self.signature(function);
         self.console.say(&format!("{signature} {how}"));
-        self.changes.functions.push(Defined { before, function: function.clone(), fixity });
+        self.changes.functions.push(NewDefinition { before, function: function.clone(), fixity });
     }
 
     fn declare(&mut self, stop: &mut Stop<'_>, function: &Arc<CheckedFunction>, names: &[Name]) {

@@ -1,7 +1,7 @@
 //! Expressions that are read at a stop: they see the variables of a call, and
 //! may assign them.
 
-use super::{Inner, Scope};
+use super::{DebuggerScope, Inner};
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode, draw};
 use crate::host::HostFunctions;
@@ -84,8 +84,12 @@ impl Inner {
     }
 
     /// Lends what a text is checked against at a stop.
-    pub(super) fn checking<T>(&self, stop: &Stop<'_>, check: impl FnOnce(&Surroundings<'_>) -> T) -> T {
-        check(&Surroundings {
+    pub(super) fn checking<T>(
+        &self,
+        stop: &Stop<'_>,
+        check: impl FnOnce(&DebuggerEnvironment<'_>) -> T,
+    ) -> T {
+        check(&DebuggerEnvironment {
             function: &|name| stop.binding(name).cloned(),
             functions: &|| stop.bound().map(|function| function.name).chain(self.hosts.names()).collect(),
             hosts: &self.hosts,
@@ -97,7 +101,7 @@ impl Inner {
 }
 
 /// The first item of a text.
-pub(super) fn parse(text: &str, names: &Names, scope: &Scope) -> Result<ast::Item, Vec<Diagnostic>> {
+pub(super) fn parse(text: &str, names: &Names, scope: &DebuggerScope) -> Result<ast::Item, Vec<Diagnostic>> {
     let source = Source::new("<debug>", text);
     let tokens = lex(&source, names).map_err(|diagnostic| vec![diagnostic])?;
     let mut parser = Parser::new(&tokens, names, Limits { max_nesting: scope.max_nesting });
@@ -126,17 +130,17 @@ pub(super) fn drawn(diagnostics: &[Diagnostic]) -> String {
 }
 
 /// What the check asks of a program that is being debugged.
-pub(super) struct Surroundings<'a> {
+pub(super) struct DebuggerEnvironment<'a> {
     pub(super) function: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
     pub(super) functions: &'a dyn Fn() -> Vec<Name>,
     pub(super) hosts: &'a HostFunctions,
-    pub(super) scope: &'a Scope,
+    pub(super) scope: &'a DebuggerScope,
     pub(super) names: &'a Names,
     /// What suggestions may cost.
     pub(super) suggestions: Budget,
 }
 
-impl Environment for Surroundings<'_> {
+impl Environment for DebuggerEnvironment<'_> {
     fn names(&self) -> &Names {
         self.names
     }

@@ -11,7 +11,7 @@ use crate::tape::{Counts, Environment, Tape};
 
 /// Where an instruction comes from; lines and columns from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct InstructionPlace {
     pub(super) offset: u32,
     pub(super) line: usize,
     pub(super) column: usize,
@@ -21,12 +21,12 @@ pub(super) struct Place {
 }
 
 /// The places of all instructions of a function.
-pub(super) struct Places(Vec<Place>);
+pub(super) struct Places(Vec<InstructionPlace>);
 
 impl Places {
     pub(super) fn of(function: &CheckedFunction, tape: &Tape) -> Self {
         let spans: Vec<_> = function.spans.iter().collect();
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<InstructionPlace> = Vec::new();
         let mut waiting: Vec<u32> = Vec::new();
         for ((offset, instruction), node) in tape.instructions().zip(tape.origins.iter()) {
             let (offset, op) = (offset as u32, instruction.map(|instruction| instruction.op));
@@ -38,12 +38,12 @@ impl Places {
                     let (line, column) = function.source.position(span.start);
                     let (end_line, end) = function.source.position(span.end);
                     let end_column = if end_line == line { end.max(column + 1) } else { column + 1 };
-                    let place = Place { offset, line, column, end_column, node };
-                    places.extend(waiting.drain(..).map(|offset| Place { offset, ..place }));
+                    let place = InstructionPlace { offset, line, column, end_column, node };
+                    places.extend(waiting.drain(..).map(|offset| InstructionPlace { offset, ..place }));
                     places.push(place);
                 }
                 // What only leads elsewhere belongs to what was done before.
-                (None, Some(before)) => places.push(Place { offset, ..*before }),
+                (None, Some(before)) => places.push(InstructionPlace { offset, ..*before }),
                 (None, None) => waiting.push(offset),
             }
         }
@@ -57,12 +57,12 @@ impl Places {
         Tape::lower(function, environment).map_or_else(|_| Self(Vec::new()), |tape| Self::of(function, &tape))
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &Place> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &InstructionPlace> {
         self.0.iter()
     }
 
     /// Where the instruction at an offset comes from.
-    pub(super) fn at(&self, offset: u32) -> Option<&Place> {
+    pub(super) fn at(&self, offset: u32) -> Option<&InstructionPlace> {
         self.0.iter().find(|place| place.offset == offset)
     }
 }

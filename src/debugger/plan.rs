@@ -5,7 +5,7 @@ use crate::interp::inspect::Go;
 
 /// Where a run stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Moment {
+pub(super) struct StepPosition {
     /// Where the innermost frame begins: frames further in begin further on.
     pub(super) base: usize,
     /// The offset of the next instruction.
@@ -19,7 +19,7 @@ pub(super) struct Moment {
 
 /// How far a run goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Plan {
+pub(super) enum StepPlan {
     /// By one instruction.
     Token,
     /// To the next call or line, also of a function that is called.
@@ -40,9 +40,9 @@ pub(super) enum Plan {
     Continue,
 }
 
-impl Plan {
+impl StepPlan {
     /// How the run goes on from `start`.
-    pub(super) fn go(self, start: Moment) -> Go {
+    pub(super) fn go(self, start: StepPosition) -> Go {
         let within = |below| Go::Step { below, into: false };
         match self {
             Self::Token | Self::Step | Self::Anywhere => Go::Step { below: usize::MAX, into: true },
@@ -53,7 +53,7 @@ impl Plan {
     }
 
     /// Whether it has arrived.
-    pub(super) fn has_arrived(self, start: Moment, now: Moment) -> bool {
+    pub(super) fn has_arrived(self, start: StepPosition, now: StepPosition) -> bool {
         let is_elsewhere = now.base != start.base;
         let has_returned = now.base < start.base;
         // What prepares a call is the same place as the call.
@@ -76,33 +76,33 @@ impl Plan {
 mod tests {
     use super::*;
 
-    const START: Moment = Moment { base: 10, offset: 5, node: 3, line: 2, is_call: false };
+    const START: StepPosition = StepPosition { base: 10, offset: 5, node: 3, line: 2, is_call: false };
 
     #[test]
     fn plans_arrive_where_they_should() {
-        let call = Moment { offset: 9, node: 6, is_call: true, ..START };
-        let line = Moment { offset: 9, line: 3, ..START };
-        let back = Moment { offset: 1, line: 1, ..START };
-        let inner = Moment { base: 20, offset: 0, ..START };
-        let outer = Moment { base: 4, offset: 7, ..START };
-        let same = Moment { offset: 6, is_call: true, ..START };
+        let call = StepPosition { offset: 9, node: 6, is_call: true, ..START };
+        let line = StepPosition { offset: 9, line: 3, ..START };
+        let back = StepPosition { offset: 1, line: 1, ..START };
+        let inner = StepPosition { base: 20, offset: 0, ..START };
+        let outer = StepPosition { base: 4, offset: 7, ..START };
+        let same = StepPosition { offset: 6, is_call: true, ..START };
         let cases = [
-            (Plan::Token, [true; 6]),
-            (Plan::Step, [true, true, true, true, true, false]),
-            (Plan::Next, [true, true, true, true, true, false]),
-            (Plan::NextLine, [false, true, true, true, true, false]),
-            (Plan::NextCall, [true, false, false, true, true, false]),
-            (Plan::Finish, [false, false, false, false, true, false]),
-            (Plan::Until(None), [true, true, false, false, true, false]),
-            (Plan::Until(Some(3)), [false, true, false, false, true, false]),
-            (Plan::Anywhere, [true; 6]),
-            (Plan::Continue, [false; 6]),
+            (StepPlan::Token, [true; 6]),
+            (StepPlan::Step, [true, true, true, true, true, false]),
+            (StepPlan::Next, [true, true, true, true, true, false]),
+            (StepPlan::NextLine, [false, true, true, true, true, false]),
+            (StepPlan::NextCall, [true, false, false, true, true, false]),
+            (StepPlan::Finish, [false, false, false, false, true, false]),
+            (StepPlan::Until(None), [true, true, false, false, true, false]),
+            (StepPlan::Until(Some(3)), [false, true, false, false, true, false]),
+            (StepPlan::Anywhere, [true; 6]),
+            (StepPlan::Continue, [false; 6]),
         ];
         for (plan, expected) in cases {
             let found = [call, line, back, inner, outer, same].map(|now| plan.has_arrived(START, now));
             assert_eq!(found, expected, "{plan:?}");
         }
-        assert_eq!(Plan::Finish.go(START), Go::Step { below: 10, into: false });
-        assert_eq!(Plan::Next.go(START), Go::Step { below: 11, into: false });
+        assert_eq!(StepPlan::Finish.go(START), Go::Step { below: 10, into: false });
+        assert_eq!(StepPlan::Next.go(START), Go::Step { below: 11, into: false });
     }
 }

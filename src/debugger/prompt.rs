@@ -1,8 +1,8 @@
 //! The debugger's prompt: commands are read and carried out until one lets the
 //! run go on. What is no command is an expression, or a definition.
 
-use super::command::{self, Action, Command};
-use super::plan::Plan;
+use super::command::{self, DebuggerAction, DebuggerCommand};
+use super::plan::StepPlan;
 use super::{Ending, Inner, Then};
 use crate::interp::inspect::{Reason, Stop};
 use crate::sema::checked::CheckedFunction;
@@ -57,7 +57,7 @@ impl Inner {
             return Then::Ask;
         };
         // At the prompt `:list` shows what is defined.
-        let action = if line == ":list" { Action::Functions } else { command.action };
+        let action = if line == ":list" { DebuggerAction::Functions } else { command.action };
         if !command.takes(rest) && line != ":list" {
             self.error(&command.usage());
             return Then::Ask;
@@ -67,50 +67,50 @@ impl Inner {
 
     /// The command of a line, unless that is an expression which only begins
     /// like one: `n + 1`.
-    fn command<'l>(&self, line: &'l str) -> Option<(&'static Command, &'l str)> {
-        let (command, rest) = Command::read(line)?;
+    fn command<'l>(&self, line: &'l str) -> Option<(&'static DebuggerCommand, &'l str)> {
+        let (command, rest) = DebuggerCommand::read(line)?;
         let is_operator = rest.starts_with(|sign: char| "+-*/%^<>=!&|".contains(sign));
         let is_expression = is_operator && !command.takes(rest) && is_identifier(line.split(' ').next()?);
         (!is_expression).then_some((command, rest))
     }
 
-    fn act(&mut self, stop: &mut Stop<'_>, action: Action, rest: &str, selected: &mut usize) -> Then {
+    fn act(&mut self, stop: &mut Stop<'_>, action: DebuggerAction, rest: &str, selected: &mut usize) -> Then {
         match action {
-            Action::Next => return Then::Follow(Plan::Next),
-            Action::NextLine => return Then::Follow(Plan::NextLine),
-            Action::NextCall => return Then::Follow(Plan::NextCall),
-            Action::Step => return Then::Follow(Plan::Step),
-            Action::Token => return Then::Follow(Plan::Token),
-            Action::Finish => return Then::Follow(Plan::Finish),
-            Action::Continue => return Then::Follow(Plan::Continue),
-            Action::Quit => return self.end(Ending::Quit),
-            Action::Restart => return self.end(Ending::Restart),
-            Action::Until => return self.until(stop, rest),
-            Action::Retry => return self.retry(stop, *selected),
-            Action::Backtrace => self.backtrace(stop, *selected),
-            Action::Up => self.select(stop, selected, selected.checked_add(1)),
-            Action::Down => self.select(stop, selected, selected.checked_sub(1)),
-            Action::Frame if rest.is_empty() => self.select(stop, selected, Some(*selected)),
-            Action::Frame => {
+            DebuggerAction::Next => return Then::Follow(StepPlan::Next),
+            DebuggerAction::NextLine => return Then::Follow(StepPlan::NextLine),
+            DebuggerAction::NextCall => return Then::Follow(StepPlan::NextCall),
+            DebuggerAction::Step => return Then::Follow(StepPlan::Step),
+            DebuggerAction::Token => return Then::Follow(StepPlan::Token),
+            DebuggerAction::Finish => return Then::Follow(StepPlan::Finish),
+            DebuggerAction::Continue => return Then::Follow(StepPlan::Continue),
+            DebuggerAction::Quit => return self.end(Ending::Quit),
+            DebuggerAction::Restart => return self.end(Ending::Restart),
+            DebuggerAction::Until => return self.until(stop, rest),
+            DebuggerAction::Retry => return self.retry(stop, *selected),
+            DebuggerAction::Backtrace => self.backtrace(stop, *selected),
+            DebuggerAction::Up => self.select(stop, selected, selected.checked_add(1)),
+            DebuggerAction::Down => self.select(stop, selected, selected.checked_sub(1)),
+            DebuggerAction::Frame if rest.is_empty() => self.select(stop, selected, Some(*selected)),
+            DebuggerAction::Frame => {
                 let wanted = rest.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
                 self.select(stop, selected, wanted);
             }
-            Action::Here => self.show(stop, *selected),
-            Action::List => self.list(stop, *selected, rest),
-            Action::Whole => self.list_function(stop, *selected),
-            Action::Locals => self.locals(stop, *selected),
-            Action::Info => self.info(stop, *selected, rest),
-            Action::Functions => self.list_functions(stop),
-            Action::Print => self.print(stop, *selected, rest),
-            Action::Watch => self.watch(stop, *selected, rest),
-            Action::Unwatch => self.watch(stop, *selected, &format!("rm {rest}")),
-            Action::Breakpoints => self.breakpoint(stop, *selected, rest),
-            Action::Once => self.breakpoint(stop, *selected, &format!("once {rest}")),
-            Action::Ignore => self.breakpoint(stop, *selected, &format!("ignore {rest}")),
-            Action::Delete => self.breakpoint(stop, *selected, &format!("rm {rest}")),
-            Action::Enable => self.breakpoint(stop, *selected, &format!("on {rest}")),
-            Action::Disable => self.breakpoint(stop, *selected, &format!("off {rest}")),
-            Action::Help => self.console.say(&command::help()),
+            DebuggerAction::Here => self.show(stop, *selected),
+            DebuggerAction::List => self.list(stop, *selected, rest),
+            DebuggerAction::Whole => self.list_function(stop, *selected),
+            DebuggerAction::Locals => self.locals(stop, *selected),
+            DebuggerAction::Info => self.info(stop, *selected, rest),
+            DebuggerAction::Functions => self.list_functions(stop),
+            DebuggerAction::Print => self.print(stop, *selected, rest),
+            DebuggerAction::Watch => self.watch(stop, *selected, rest),
+            DebuggerAction::Unwatch => self.watch(stop, *selected, &format!("rm {rest}")),
+            DebuggerAction::Breakpoints => self.breakpoint(stop, *selected, rest),
+            DebuggerAction::Once => self.breakpoint(stop, *selected, &format!("once {rest}")),
+            DebuggerAction::Ignore => self.breakpoint(stop, *selected, &format!("ignore {rest}")),
+            DebuggerAction::Delete => self.breakpoint(stop, *selected, &format!("rm {rest}")),
+            DebuggerAction::Enable => self.breakpoint(stop, *selected, &format!("on {rest}")),
+            DebuggerAction::Disable => self.breakpoint(stop, *selected, &format!("off {rest}")),
+            DebuggerAction::Help => self.console.say(&command::help()),
         }
         Then::Ask
     }
@@ -152,7 +152,7 @@ impl Inner {
 
     fn until(&mut self, stop: &Stop<'_>, rest: &str) -> Then {
         if rest.is_empty() {
-            return Then::Follow(Plan::Until(None));
+            return Then::Follow(StepPlan::Until(None));
         }
         let function = stop.frames.first().map(|frame| frame.function.clone());
         let lines = function.map_or((0, 0), |function| {
@@ -160,7 +160,9 @@ impl Inner {
             (line(function.span.start), line(function.span.end))
         });
         match rest.parse() {
-            Ok(line) if (lines.0..=lines.1).contains(&line) => return Then::Follow(Plan::Until(Some(line))),
+            Ok(line) if (lines.0..=lines.1).contains(&line) => {
+                return Then::Follow(StepPlan::Until(Some(line)));
+            }
             Ok(line) => {
                 self.error(&format!("line {line} is not in this function: lines {} to {}", lines.0, lines.1));
             }

@@ -1,10 +1,10 @@
 //! Setting breakpoints: what was typed is checked at once, and the answer says
 //! where they really are.
 
-use super::breakpoint::{Mistake, Request};
-use super::evaluate::{Surroundings, parse};
+use super::breakpoint::{BreakpointRequest, Mistake};
+use super::evaluate::{DebuggerEnvironment, parse};
 use super::place;
-use super::spot::{Found, Missing, Spot, Within};
+use super::spot::{FoundSpot, Missing, Spot, Within};
 use super::{Inner, Reach};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::suggest::{Budget, nearest};
@@ -92,7 +92,7 @@ impl Inner {
         is_once: bool,
     ) -> Result<String, Mistake> {
         let is_function = |name: Name| functions.iter().any(|function| function.name == name);
-        let mut request = Request::read(text, &self.names, is_function)?;
+        let mut request = BreakpointRequest::read(text, &self.names, is_function)?;
         if let (Spot::Line { within: within @ Within::Any, .. }, Some(here)) = (&mut request.spot, here) {
             *within = Within::File(here.to_owned());
         }
@@ -101,7 +101,7 @@ impl Inner {
         let (place, note) = match found {
             Ok(found) => {
                 self.check_condition(&request, Some(&found), functions)?;
-                let Found { function, place, moved_from } = found;
+                let FoundSpot { function, place, moved_from } = found;
                 let at = format!("{}:{}:{}", function.source.name(), place.line, place.column);
                 (
                     Some(at),
@@ -160,8 +160,8 @@ impl Inner {
     /// can be seen there, else its syntax.
     fn check_condition(
         &self,
-        request: &Request,
-        found: Option<&Found>,
+        request: &BreakpointRequest,
+        found: Option<&FoundSpot>,
         functions: &[Arc<CheckedFunction>],
     ) -> Result<(), Mistake> {
         let Some(condition) = &request.condition else { return Ok(()) };
@@ -173,12 +173,12 @@ impl Inner {
             Mistake::Other(format!("in the condition `{condition}`, column {column}: {message}"))
         };
         let item = parse(condition, &self.names, &self.scope).map_err(wrong)?;
-        let Some(Found { function, place, .. }) = found else { return Ok(()) };
+        let Some(FoundSpot { function, place, .. }) = found else { return Ok(()) };
         let node = if request.spot.is_entry() { 0 } else { place.node };
         let visible = place::visible(function, node, &self.names);
         let parameters: Vec<Name> = visible.into_iter().map(|(name, _)| name).collect();
         let known = |name| functions.iter().rev().find(|function| function.name == name).cloned();
-        let surroundings = Surroundings {
+        let surroundings = DebuggerEnvironment {
             function: &known,
             functions: &|| functions.iter().map(|function| function.name).chain(self.hosts.names()).collect(),
             hosts: &self.hosts,

@@ -1,6 +1,6 @@
 //! Spots: what the place of a breakpoint means.
 
-use super::place::{Place, Places};
+use super::place::{InstructionPlace, Places};
 use crate::name::{Name, Names};
 use crate::sema::checked::CheckedFunction;
 use crate::source::Source;
@@ -28,9 +28,9 @@ pub(super) enum Within {
 }
 
 /// Where a spot is in the functions that are known.
-pub(super) struct Found {
+pub(super) struct FoundSpot {
     pub(super) function: Arc<CheckedFunction>,
-    pub(super) place: Place,
+    pub(super) place: InstructionPlace,
     /// The line that was meant, if nothing can stop there.
     pub(super) moved_from: Option<usize>,
 }
@@ -105,7 +105,7 @@ impl Spot {
     }
 
     /// Where it is in a function that it covers.
-    pub(super) fn place(&self, places: &Places) -> Option<Place> {
+    pub(super) fn place(&self, places: &Places) -> Option<InstructionPlace> {
         let (line, column) = match self {
             Self::Function(_) => return places.all().next().copied(),
             Self::Line { line, column, .. } => (*line, *column),
@@ -126,14 +126,14 @@ impl Spot {
         &mut self,
         functions: &[Arc<CheckedFunction>],
         names: &Names,
-    ) -> Result<Found, Missing> {
+    ) -> Result<FoundSpot, Missing> {
         let (line, column, moved_from) = match self {
             Self::Function(name) => {
                 let unknown = || Missing::Unknown(names.text(*name).to_owned());
                 let function = functions.iter().rev().find(|function| function.name == *name);
                 let function = function.ok_or_else(unknown)?.clone();
                 let place = Places::of_function(&function).all().next().copied().ok_or_else(unknown)?;
-                return Ok(Found { function, place, moved_from: None });
+                return Ok(FoundSpot { function, place, moved_from: None });
             }
             Self::Line { within, line, column } => {
                 let source = self::source(within, functions, names)?;
@@ -163,7 +163,7 @@ impl Spot {
         let here = functions.iter().filter(|function| is_same(&function.source, source));
         let found = here.filter(|function| exact.covers(function)).find_map(|function| {
             let place = exact.place(&Places::of_function(function))?;
-            Some(Found { function: function.clone(), place, moved_from })
+            Some(FoundSpot { function: function.clone(), place, moved_from })
         });
         found.ok_or_else(|| nothing(source, line))
     }

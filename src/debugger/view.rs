@@ -1,6 +1,6 @@
 //! What is shown of a run that stands still.
 
-use super::place::{self, Place, Places};
+use super::place::{self, InstructionPlace, Places};
 use super::{Inner, waiting};
 use crate::interp::inspect::{Frame, Stop};
 use crate::name::Name;
@@ -48,7 +48,7 @@ impl Inner {
     }
 
     /// `fib(n) at program.kal:3:14`; of compiled code, the line at most.
-    fn head(&self, stop: &Stop<'_>, number: usize, place: Option<&Place>) -> String {
+    fn head(&self, stop: &Stop<'_>, number: usize, place: Option<&InstructionPlace>) -> String {
         let function = &stop.frames[number].function;
         let (signature, file) = (self.signature(function), function.source.name());
         match (place, waiting::line(stop, number)) {
@@ -190,13 +190,17 @@ impl Inner {
     }
 }
 
-fn place_of(stop: &Stop<'_>, frame: &Frame) -> Option<Place> {
+fn place_of(stop: &Stop<'_>, frame: &Frame) -> Option<InstructionPlace> {
     let (offset, tape) = (frame.offset?, stop.tape(&frame.function)?);
     Places::of(&frame.function, &tape).at(offset).copied()
 }
 
 /// Lines of a source with their numbers, the place marked.
-fn excerpt(source: &Source, shown: std::ops::RangeInclusive<usize>, place: Option<&Place>) -> String {
+fn excerpt(
+    source: &Source,
+    shown: std::ops::RangeInclusive<usize>,
+    place: Option<&InstructionPlace>,
+) -> String {
     let (base, _) = source.position(0);
     let mut lines = Vec::new();
     for (number, line) in source.text().lines().enumerate().map(|(index, line)| (index + base, line)) {

@@ -87,7 +87,7 @@ fn head(diagnostic: &Diagnostic, colour: bool) -> String {
 
 /// The diagnostic as one JSON object on one line, without the line's end.
 pub fn json(diagnostic: &Diagnostic) -> String {
-    let labels: Vec<Place<'_>> = diagnostic.labels.iter().map(Place::new).collect();
+    let labels: Vec<JsonPlace<'_>> = diagnostic.labels.iter().map(JsonPlace::new).collect();
     let record = Record {
         code: diagnostic.code.to_string(),
         severity: diagnostic.severity.to_string(),
@@ -106,8 +106,8 @@ struct Record<'d> {
     severity: String,
     message: &'d str,
     #[serde(flatten)]
-    place: Option<Place<'d>>,
-    labels: Vec<Place<'d>>,
+    place: Option<JsonPlace<'d>>,
+    labels: Vec<JsonPlace<'d>>,
     help: Option<&'d str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     trace: &'d [String],
@@ -115,7 +115,7 @@ struct Record<'d> {
 
 /// A label's place; ends are one past the last character.
 #[derive(Clone, Serialize)]
-struct Place<'d> {
+struct JsonPlace<'d> {
     file: &'d str,
     line: usize,
     column: usize,
@@ -125,7 +125,7 @@ struct Place<'d> {
     message: &'d str,
 }
 
-impl<'d> Place<'d> {
+impl<'d> JsonPlace<'d> {
     fn new(label: &'d Label) -> Self {
         let (line, column) = label.source.position(label.span.start);
         let (end_line, end_column) = label.source.position(label.span.end);
@@ -169,7 +169,7 @@ fn config(colour: bool) -> Config {
 struct Excerpt {
     source_name: String,
     rows: Vec<Row>,
-    places: Vec<Mark>,
+    places: Vec<ExcerptLabel>,
     /// Line and column of the first label.
     position: (usize, usize),
     /// The rows' text, with an empty line wherever lines are left out.
@@ -189,7 +189,7 @@ struct Row {
 }
 
 /// A label in an excerpt.
-struct Mark {
+struct ExcerptLabel {
     range: std::ops::Range<usize>,
     message: String,
     is_primary: bool,
@@ -232,7 +232,7 @@ impl Excerpt {
         Some(excerpt)
     }
 
-    fn mark(&self, label: &Label, primary: &Label) -> Option<Mark> {
+    fn mark(&self, label: &Label, primary: &Label) -> Option<ExcerptLabel> {
         let row = self.rows.iter().find(|row| row.shows(start_of(label)))?;
         let start = row.column(&label.source, start_of(label));
         let end = row.column(&label.source, label.span.end.min(row.window.end)).max(start + 1);
@@ -244,7 +244,7 @@ impl Excerpt {
             (_, false) => (start - 1, end),
         };
         let message = if label.message.is_empty() { "here" } else { &label.message };
-        Some(Mark {
+        Some(ExcerptLabel {
             range: row.start + start..row.start + end,
             message: visible_text(message),
             is_primary: std::ptr::eq(label, primary),

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// The functions defined at one place of the text.
-type Defined<'d> = FxHashMap<Name, &'d Arc<CheckedFunction>>;
+type DefinedHere<'d> = FxHashMap<Name, &'d Arc<CheckedFunction>>;
 
 /// Calls deeper than this are not followed.
 const DEEPEST: usize = 256;
@@ -31,7 +31,7 @@ struct Fatal<'d> {
 impl Draft<'_> {
     /// The failures that are certain, as errors, each call once.
     pub(crate) fn certain_failures(&self) -> Vec<Diagnostic> {
-        let (mut defined, mut told) = (Defined::default(), FxHashSet::default());
+        let (mut defined, mut told) = (DefinedHere::default(), FxHashSet::default());
         let mut failures = Vec::new();
         for item in &self.items {
             match item {
@@ -53,7 +53,7 @@ impl Draft<'_> {
     fn fatal<'d>(
         &self,
         caller: &'d Arc<CheckedFunction>,
-        defined: &Defined<'d>,
+        defined: &DefinedHere<'d>,
         visited: &mut FxHashSet<Name>,
         depth: usize,
     ) -> Option<Fatal<'d>> {

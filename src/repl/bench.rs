@@ -1,14 +1,14 @@
 //! `:time` and `:bench`: how long an expression takes.
 
-use super::command::Trouble;
-use super::session::Session;
+use super::command::CommandError;
+use super::session::ReplSession;
 use crate::context::Formula;
 use crate::source::Source;
 use std::time::{Duration, Instant};
 
 /// Runs a text once, as if it had been typed, and shows the parts. What
 /// compilers do that the text does not wait for is none of them.
-pub(super) fn time(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+pub(super) fn time(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     let before = session.context.stats();
     if !session.run_checked(&Source::new("<input>", text)) {
         return Ok(());
@@ -34,7 +34,7 @@ const FEWEST: usize = 5;
 const MOST: usize = 1000;
 
 /// Runs an expression many times; its output is thrown away.
-pub(super) fn bench(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+pub(super) fn bench(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     let text = as_expression(session, text);
     let formula = session.context.formula_of(&Source::new("<input>", text), &[])?;
     let empty = session.context.formula("0", &[])?;
@@ -60,7 +60,7 @@ pub(super) fn bench(session: &mut Session<'_>, text: &str) -> Result<(), Trouble
 }
 
 /// A definition without parameters can be given by its name.
-fn as_expression(session: &Session<'_>, text: &str) -> String {
+fn as_expression(session: &ReplSession<'_>, text: &str) -> String {
     match session.context.describe(text) {
         Some(known) if known.parameters.is_empty() => format!("{text}()"),
         Some(_) | None => text.to_owned(),
@@ -81,11 +81,11 @@ impl Times {
 }
 
 fn measure(
-    session: &mut Session<'_>,
+    session: &mut ReplSession<'_>,
     formula: &Formula,
     most: usize,
     total: Duration,
-) -> Result<Times, Trouble> {
+) -> Result<Times, CommandError> {
     // The first run compiles what it calls.
     batch(session, formula, 1)?;
     let mut runs = 1;
@@ -103,7 +103,7 @@ fn measure(
 
 /// Runs a formula so many times. One without loops hears no interrupt, so it
 /// is looked for here; batches are short.
-fn batch(session: &mut Session<'_>, formula: &Formula, runs: u32) -> Result<Duration, Trouble> {
+fn batch(session: &mut ReplSession<'_>, formula: &Formula, runs: u32) -> Result<Duration, CommandError> {
     if session.context.interrupt_handle().is_pending() {
         session.context.eval("0")?;
     }
@@ -136,11 +136,11 @@ mod tests {
         let mut context = Engine::new().and_then(|engine| engine.context()).unwrap();
         let mut reporter = Reporter::new(Colors::default());
         let (changes, _) = std::sync::mpsc::channel();
-        let mut session = Session::new(&mut context, &mut reporter, Screen::stdout(), changes);
+        let mut session = ReplSession::new(&mut context, &mut reporter, Screen::stdout(), changes);
         let formula = session.context.formula("sin(1)", &[]).unwrap();
         session.context.interrupt_handle().interrupt();
         let heard = match measure(&mut session, &formula, MOST, TOTAL) {
-            Err(Trouble::Program(error)) => error.is_interrupt(),
+            Err(CommandError::Program(error)) => error.is_interrupt(),
             Err(_) | Ok(_) => false,
         };
         assert!(heard && !session.context.interrupt_handle().is_pending());

@@ -1,6 +1,6 @@
 //! The commands: one table for dispatch, help and completion.
 
-use super::session::{Flow, Session};
+use super::session::{ReplSession, SessionFlow};
 use super::{bench, debug, edit, help, inspect, plot, saved, session, trace, watch};
 use crate::error::Error;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// What follows a command's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Arguments {
+pub(super) enum ArgumentKind {
     Nothing,
     /// Whatever help knows; may be missing.
     Topic,
@@ -26,20 +26,20 @@ pub(super) enum Arguments {
 
 /// One command.
 #[derive(Debug)]
-pub(super) struct Command {
+pub(super) struct PromptCommand {
     pub(super) name: &'static str,
-    pub(super) arguments: Arguments,
+    pub(super) arguments: ArgumentKind,
     /// The arguments as help shows them.
     pub(super) usage: &'static str,
     pub(super) help: &'static str,
-    run: fn(&mut Session<'_>, &str) -> Result<Flow, Trouble>,
+    run: fn(&mut ReplSession<'_>, &str) -> Result<SessionFlow, CommandError>,
 }
 
 macro_rules! commands {
     ($($name:literal $arguments:ident $usage:literal $help:literal $run:path;)+) => {
-        &[$(Command {
+        &[$(PromptCommand {
             name: $name,
-            arguments: Arguments::$arguments,
+            arguments: ArgumentKind::$arguments,
             usage: $usage,
             help: $help,
             run: |session, text| $run(session, text).map(Into::into),
@@ -48,7 +48,7 @@ macro_rules! commands {
 }
 
 /// Every command, in the order of the help.
-pub(super) const COMMANDS: &[Command] = commands! {
+pub(super) const COMMANDS: &[PromptCommand] = commands! {
     "help" Topic "[NAME]" "this list, or what NAME is: a command, function, operator, keyword; also ?NAME" help::help;
     "quit" Nothing "" "leave; also Ctrl-D" session::quit;
     "load" File "FILE" "run a file" session::load;
@@ -92,7 +92,7 @@ const SHORT: &[(&str, &str)] = &[
 
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum CommandError {
     #[error("{0}")]
     Program(#[from] Error),
     #[error("{}: {error}", .path.display())]
@@ -103,7 +103,7 @@ pub(super) enum Trouble {
     Usage { name: &'static str, usage: &'static str },
 }
 
-impl Trouble {
+impl CommandError {
     /// The message for arguments that the command does not understand.
     pub(super) fn usage(name: &str) -> Self {
         match COMMANDS.iter().find(|command| command.name == name) {
@@ -113,16 +113,16 @@ impl Trouble {
     }
 }
 
-impl From<String> for Trouble {
+impl From<String> for CommandError {
     fn from(message: String) -> Self {
         Self::Text(message)
     }
 }
 
-impl Command {
+impl PromptCommand {
     /// Whether its arguments are program text.
     pub(super) fn takes_code(&self) -> bool {
-        self.arguments == Arguments::Code
+        self.arguments == ArgumentKind::Code
     }
 
     /// The letters that stand for it.
@@ -132,8 +132,10 @@ impl Command {
 
     fn needs_arguments(&self) -> bool {
         match self.arguments {
-            Arguments::Nothing | Arguments::Topic | Arguments::AnyName | Arguments::Place => false,
-            Arguments::File | Arguments::Name | Arguments::Code | Arguments::Switch => true,
+            ArgumentKind::Nothing | ArgumentKind::Topic | ArgumentKind::AnyName | ArgumentKind::Place => {
+                false
+            }
+            ArgumentKind::File | ArgumentKind::Name | ArgumentKind::Code | ArgumentKind::Switch => true,
         }
     }
 }
@@ -168,23 +170,23 @@ pub(super) fn advice(text: &str) -> Option<String> {
 
 /// The command that a name, a short form or an unambiguous beginning of a name
 /// stands for.
-pub(super) fn find(name: &str) -> Result<&'static Command, Trouble> {
+pub(super) fn find(name: &str) -> Result<&'static PromptCommand, CommandError> {
     let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
     if let Some(exact) = COMMANDS.iter().find(|command| command.name == name) {
         return Ok(exact);
     }
-    let is_meant = |command: &&Command| match (command.name.strip_suffix('!'), name.strip_suffix('!')) {
+    let is_meant = |command: &&PromptCommand| match (command.name.strip_suffix('!'), name.strip_suffix('!')) {
         (Some(long), Some(typed)) => long.starts_with(typed),
         (None, None) => command.name.starts_with(name),
         (Some(_), None) | (None, Some(_)) => false,
     };
-    let matching: Vec<&Command> = COMMANDS.iter().filter(is_meant).collect();
+    let matching: Vec<&PromptCommand> = COMMANDS.iter().filter(is_meant).collect();
     match matching.as_slice() {
         [only] => Ok(only),
-        [] => Err(Trouble::Text(unknown(name))),
+        [] => Err(CommandError::Text(unknown(name))),
         several => {
             let names: Vec<String> = several.iter().map(|command| format!(":{}", command.name)).collect();
-            Err(Trouble::Text(format!("`:{name}` could be {}", names.join(", "))))
+            Err(CommandError::Text(format!("`:{name}` could be {}", names.join(", "))))
         }
     }
 }
@@ -198,17 +200,21 @@ fn unknown(name: &str) -> String {
 }
 
 /// Carries out a command.
-pub(super) fn run(session: &mut Session<'_>, name: &str, arguments: &str) -> Result<Flow, Trouble> {
+pub(super) fn run(
+    session: &mut ReplSession<'_>,
+    name: &str,
+    arguments: &str,
+) -> Result<SessionFlow, CommandError> {
     if name.is_empty() {
         help::names(session);
-        return Ok(Flow::Continue);
+        return Ok(SessionFlow::Continue);
     }
     let command = find(name)?;
     if command.needs_arguments() && arguments.is_empty() && command.name != "debug" {
-        return Err(Trouble::usage(command.name));
+        return Err(CommandError::usage(command.name));
     }
-    if command.arguments == Arguments::Nothing && !arguments.is_empty() {
-        return Err(Trouble::Text(format!(":{} takes no arguments", command.name)));
+    if command.arguments == ArgumentKind::Nothing && !arguments.is_empty() {
+        return Err(CommandError::Text(format!(":{} takes no arguments", command.name)));
     }
     (command.run)(session, arguments)
 }

@@ -1,6 +1,6 @@
 //! Completion: what the word before the cursor could become.
 
-use super::command::{self, Arguments, COMMANDS};
+use super::command::{self, ArgumentKind, COMMANDS};
 use super::manual::TOPICS;
 use super::session::ANS;
 use crate::context::Context;
@@ -36,13 +36,15 @@ impl Completion {
         }
         let Ok(command) = command::find(name) else { return Ok((pos, Vec::new())) };
         Ok(match command.arguments {
-            Arguments::File => self.files.complete_path(line, pos)?,
-            Arguments::Code if before.contains("--svg ") => self.files.complete_path(line, pos)?,
-            Arguments::Code => (start, words(context, word)),
-            Arguments::Topic => (start, topics(context, word)),
-            Arguments::Name | Arguments::AnyName | Arguments::Place => (start, definitions(context, word)),
-            Arguments::Switch => (start, fixed(word, &["on", "off"])),
-            Arguments::Nothing => (pos, Vec::new()),
+            ArgumentKind::File => self.files.complete_path(line, pos)?,
+            ArgumentKind::Code if before.contains("--svg ") => self.files.complete_path(line, pos)?,
+            ArgumentKind::Code => (start, words(context, word)),
+            ArgumentKind::Topic => (start, topics(context, word)),
+            ArgumentKind::Name | ArgumentKind::AnyName | ArgumentKind::Place => {
+                (start, definitions(context, word))
+            }
+            ArgumentKind::Switch => (start, fixed(word, &["on", "off"])),
+            ArgumentKind::Nothing => (pos, Vec::new()),
         })
     }
 }
@@ -73,11 +75,11 @@ fn pair(display: impl Into<String>, replacement: impl Into<String>) -> Pair {
 
 fn commands(typed: &str) -> Vec<Pair> {
     let matching = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
-    let replacement = |command: &command::Command| match command.arguments {
-        Arguments::Nothing | Arguments::Topic | Arguments::AnyName | Arguments::Place => {
+    let replacement = |command: &command::PromptCommand| match command.arguments {
+        ArgumentKind::Nothing | ArgumentKind::Topic | ArgumentKind::AnyName | ArgumentKind::Place => {
             command.name.to_owned()
         }
-        Arguments::File | Arguments::Name | Arguments::Code | Arguments::Switch => {
+        ArgumentKind::File | ArgumentKind::Name | ArgumentKind::Code | ArgumentKind::Switch => {
             format!("{} ", command.name)
         }
     };

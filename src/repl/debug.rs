@@ -1,16 +1,16 @@
 //! `:debug` and `:bp`: running an expression step by step, breakpoints, and what
 //! has failed.
 
-use super::command::Trouble;
+use super::command::CommandError;
 use super::console::LineConsole;
-use super::session::{ANS, Session};
+use super::session::{ANS, ReplSession};
 use crate::debugger::Ending;
 use crate::error::Error;
 use crate::host::Output;
 use crate::source::Source;
 
 /// Runs an expression step by step; without one, shows what has failed last.
-pub(super) fn debug(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+pub(super) fn debug(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     attach(session)?;
     if text.is_empty() {
         return post_mortem(session);
@@ -21,11 +21,11 @@ pub(super) fn debug(session: &mut Session<'_>, text: &str) -> Result<(), Trouble
 
 /// Shows the frames of the evaluation that has failed last; where they are gone,
 /// it runs again.
-fn post_mortem(session: &mut Session<'_>) -> Result<(), Trouble> {
+fn post_mortem(session: &mut ReplSession<'_>) -> Result<(), CommandError> {
     let Some(failed) = session.context.failed_text().map(str::to_owned) else {
         return Err("nothing has failed yet; :debug EXPR runs an expression step by step".to_owned().into());
     };
-    let is_restarted = |session: &Session<'_>| session.context.ending() == Some(Ending::Restart);
+    let is_restarted = |session: &ReplSession<'_>| session.context.ending() == Some(Ending::Restart);
     if session.context.examine() && !is_restarted(session) {
         return Ok(());
     }
@@ -42,7 +42,7 @@ fn post_mortem(session: &mut Session<'_>) -> Result<(), Trouble> {
 }
 
 /// Tells what an evaluation came to, unless somebody has ended it.
-fn finish(session: &mut Session<'_>, result: Result<f64, Error>) -> Result<(), Trouble> {
+fn finish(session: &mut ReplSession<'_>, result: Result<f64, Error>) -> Result<(), CommandError> {
     if result.is_err() && session.context.ending().is_some() {
         return Ok(());
     }
@@ -52,14 +52,14 @@ fn finish(session: &mut Session<'_>, result: Result<f64, Error>) -> Result<(), T
     Ok(())
 }
 
-pub(super) fn breakpoints(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+pub(super) fn breakpoints(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     attach(session)?;
     let said = session.context.breakpoints(text)?;
     session.screen.line(&said);
     Ok(())
 }
 
-fn attach(session: &mut Session<'_>) -> Result<(), Trouble> {
+fn attach(session: &mut ReplSession<'_>) -> Result<(), CommandError> {
     if !session.context.is_debugged() {
         let colors = session.reporter.colors();
         let console = LineConsole::new(session.screen.clone(), session.is_transcript, colors.stdout);

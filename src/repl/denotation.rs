@@ -1,8 +1,8 @@
 //! What a name after a command denotes: a definition, an operator, a variable,
 //! or something that is built in.
 
-use super::command::Trouble;
-use super::manual::{Entry, Kind};
+use super::command::CommandError;
+use super::manual::{ManualEntry, ManualKind};
 use crate::context::Context;
 use crate::diagnostic::suggest::nearest;
 use crate::output::format_number;
@@ -17,7 +17,7 @@ pub(super) enum Denotation {
     /// A function that is built in.
     Host(String),
     /// An operator that is built in, or a keyword.
-    Manual(&'static Entry),
+    Manual(&'static ManualEntry),
 }
 
 impl Denotation {
@@ -26,14 +26,14 @@ impl Denotation {
     ///
     /// # Errors
     /// If it denotes nothing, or several operators.
-    pub(super) fn of(context: &Context, text: &str) -> Result<Self, Trouble> {
+    pub(super) fn of(context: &Context, text: &str) -> Result<Self, CommandError> {
         let text = text.trim();
         match <[Self; 1]>::try_from(Self::all(context, text)) {
             Ok([only]) => Ok(only),
             Err(none) if none.is_empty() => Err(undefined(context, text)),
             Err(several) => {
                 let names: Vec<String> = several.iter().map(Self::name).collect();
-                Err(Trouble::Text(format!("`{text}` could be {}", names.join(" or "))))
+                Err(CommandError::Text(format!("`{text}` could be {}", names.join(" or "))))
             }
         }
     }
@@ -52,21 +52,22 @@ impl Denotation {
             return vec![Self::Variable(text.to_owned())];
         }
         let (kinds, name) = operator(text);
-        let keywords = Entry::all(text).filter(|entry| entry.kind == Kind::Keyword).map(Self::Manual);
+        let keywords =
+            ManualEntry::all(text).filter(|entry| entry.kind == ManualKind::Keyword).map(Self::Manual);
         keywords.chain(kinds.iter().filter_map(|kind| Self::operator(context, *kind, name))).collect()
     }
 
     /// What an operator means: the program's definition hides the built-in one.
-    fn operator(context: &Context, kind: Kind, name: &str) -> Option<Self> {
+    fn operator(context: &Context, kind: ManualKind, name: &str) -> Option<Self> {
         let full = match kind {
-            Kind::Unary => format!("unary{name}"),
-            Kind::Binary => format!("binary{name}"),
-            Kind::Keyword => return None,
+            ManualKind::Unary => format!("unary{name}"),
+            ManualKind::Binary => format!("binary{name}"),
+            ManualKind::Keyword => return None,
         };
         if context.state(&full).is_some() {
             return Some(Self::Definition(full));
         }
-        Entry::all(name).find(|entry| entry.kind == kind).map(Self::Manual)
+        ManualEntry::all(name).find(|entry| entry.kind == kind).map(Self::Manual)
     }
 
     /// The name, which denotes nothing else.
@@ -86,23 +87,25 @@ impl Denotation {
                 format!("{name} = {value}, a variable")
             }
             Self::Host(name) => format!("`{name}` is built in"),
-            Self::Manual(Entry { kind: Kind::Keyword, name, .. }) => format!("`{name}` is a keyword"),
+            Self::Manual(ManualEntry { kind: ManualKind::Keyword, name, .. }) => {
+                format!("`{name}` is a keyword")
+            }
             Self::Manual(entry) => format!("`{}` is built in", entry.name),
         }
     }
 }
 
 /// The kinds of operators that a text may mean, and the operator's name.
-fn operator(text: &str) -> (&'static [Kind], &str) {
+fn operator(text: &str) -> (&'static [ManualKind], &str) {
     let mut words = text.split([' ', '(']).filter(|word| !word.is_empty());
     let joined = |kind: &str| text.strip_prefix(kind).filter(|name| is_punctuation(name));
     match (words.next().unwrap_or_default(), words.next()) {
-        ("unary", Some(operator)) => (&[Kind::Unary], operator),
-        ("binary", Some(operator)) => (&[Kind::Binary], operator),
+        ("unary", Some(operator)) => (&[ManualKind::Unary], operator),
+        ("binary", Some(operator)) => (&[ManualKind::Binary], operator),
         (operator, None) => match (joined("unary"), joined("binary")) {
-            (Some(name), _) => (&[Kind::Unary], name),
-            (None, Some(name)) => (&[Kind::Binary], name),
-            (None, None) => (&[Kind::Unary, Kind::Binary], operator),
+            (Some(name), _) => (&[ManualKind::Unary], name),
+            (None, Some(name)) => (&[ManualKind::Binary], name),
+            (None, None) => (&[ManualKind::Unary, ManualKind::Binary], operator),
         },
         _ => (&[], ""),
     }
@@ -122,10 +125,10 @@ fn is_punctuation(text: &str) -> bool {
     text.starts_with(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter.is_whitespace()))
 }
 
-fn undefined(context: &Context, text: &str) -> Trouble {
+fn undefined(context: &Context, text: &str) -> CommandError {
     let names: Vec<String> = context.function_names().into_iter().chain(context.variable_names()).collect();
     let is_name = crate::syntax::is_identifier(text);
-    Trouble::Text(match nearest(text, names.iter().map(String::as_str)).filter(|_| is_name) {
+    CommandError::Text(match nearest(text, names.iter().map(String::as_str)).filter(|_| is_name) {
         Some(near) => format!("`{text}` is not defined; did you mean `{near}`?"),
         None => format!("`{text}` is not defined"),
     })
@@ -154,9 +157,11 @@ mod tests {
         for text in ["unary~", "unary ~", "unary ~ (x)"] {
             assert_eq!(of(text).unwrap(), definition("unary~"), "{text}");
         }
-        for (text, name, kind) in
-            [("+", "+", Kind::Binary), ("binary +", "+", Kind::Binary), ("for", "for", Kind::Keyword)]
-        {
+        for (text, name, kind) in [
+            ("+", "+", ManualKind::Binary),
+            ("binary +", "+", ManualKind::Binary),
+            ("for", "for", ManualKind::Keyword),
+        ] {
             let found = of(text).unwrap();
             assert!(
                 matches!(&found, Denotation::Manual(entry) if entry.name == name && entry.kind == kind),

@@ -2,10 +2,10 @@
 //!
 //! What comes back and fails is kept, so that the next `:edit` opens it again.
 
-use super::command::Trouble;
+use super::command::CommandError;
 use super::denotation::Denotation;
-use super::manual::{Entry, Kind};
-use super::session::Session;
+use super::manual::{ManualEntry, ManualKind};
+use super::session::ReplSession;
 use crate::context::{Context, literal};
 use crate::source::Source;
 use crate::syntax::{is_identifier, is_operator_in};
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// A text that came from the editor and failed.
-pub(super) struct Draft {
+pub(super) struct FailedEdit {
     /// What was edited; empty for the last input.
     name: String,
     /// What there was to edit since then.
@@ -21,14 +21,14 @@ pub(super) struct Draft {
     text: String,
 }
 
-pub(super) fn edit(session: &mut Session<'_>, name: &str) -> Result<(), Trouble> {
+pub(super) fn edit(session: &mut ReplSession<'_>, name: &str) -> Result<(), CommandError> {
     let before = offered(session, name)?;
     let draft = session.draft.take().filter(|draft| draft.name == name && draft.before == before);
     let text = draft.map_or_else(|| before.clone(), |draft| draft.text);
     let after = in_editor(&text);
     let is_changed = after.as_ref().is_ok_and(|after| *after != before);
     if after.is_err() {
-        session.draft = Some(Draft { name: name.to_owned(), before: before.clone(), text });
+        session.draft = Some(FailedEdit { name: name.to_owned(), before: before.clone(), text });
     }
     let after = after?;
     if !is_changed {
@@ -37,25 +37,25 @@ pub(super) fn edit(session: &mut Session<'_>, name: &str) -> Result<(), Trouble>
     }
     if !session.run_checked(&Source::new("<edit>", after.as_str())) {
         let before = offered(session, name)?;
-        session.draft = Some(Draft { name: name.to_owned(), before, text: after });
+        session.draft = Some(FailedEdit { name: name.to_owned(), before, text: after });
         session.screen.line(&format!("{} opens this text again", format!(":edit {name}").trim_end()));
     }
     Ok(())
 }
 
 /// What there is to edit.
-fn offered(session: &Session<'_>, name: &str) -> Result<String, Trouble> {
+fn offered(session: &ReplSession<'_>, name: &str) -> Result<String, CommandError> {
     match (name, &session.last_input) {
         ("", Some(input)) => Ok(input.trim_end().to_owned() + "\n"),
         ("", None) => {
-            Err(Trouble::Text("nothing has been typed yet; `:edit NAME` edits a definition".into()))
+            Err(CommandError::Text("nothing has been typed yet; `:edit NAME` edits a definition".into()))
         }
         _ => editable(session.context, name),
     }
 }
 
 /// The text that defines what a name denotes, or the beginning of one.
-fn editable(context: &Context, name: &str) -> Result<String, Trouble> {
+fn editable(context: &Context, name: &str) -> Result<String, CommandError> {
     match Denotation::all(context, name).as_slice() {
         [Denotation::Definition(name)] => Ok(definition(context, name).unwrap_or_default()),
         [Denotation::Variable(name)] => {
@@ -81,16 +81,16 @@ fn definition(context: &Context, name: &str) -> Option<String> {
 }
 
 /// The beginning of a definition in the place of what is built in.
-fn replacement(entry: &Entry) -> Result<String, Trouble> {
-    let assigns = entry.kind == Kind::Binary && entry.name == "=";
+fn replacement(entry: &ManualEntry) -> Result<String, CommandError> {
+    let assigns = entry.kind == ManualKind::Binary && entry.name == "=";
     match entry.head().filter(|_| !assigns) {
         Some(head) => Ok(head + "\n"),
-        None => Err(Trouble::Text(format!("`{}` cannot be defined", entry.name))),
+        None => Err(CommandError::Text(format!("`{}` cannot be defined", entry.name))),
     }
 }
 
 /// The beginning of a definition of what is not defined.
-fn beginning(context: &Context, name: &str) -> Result<String, Trouble> {
+fn beginning(context: &Context, name: &str) -> Result<String, CommandError> {
     let is_operator = |text: &str| is_operator_in(text, context.engine().names());
     let operator = |kind: &str| name.strip_prefix(kind).map(str::trim).filter(|text| is_operator(text));
     let head = name.split('(').next().unwrap_or_default().trim_end();
@@ -100,7 +100,7 @@ fn beginning(context: &Context, name: &str) -> Result<String, Trouble> {
         Ok(format!("def binary {operator} 30 (x y) \n"))
     } else if is_operator(name) {
         let choice = format!("`:edit unary {name}` or `:edit binary {name}` begins a definition");
-        Err(Trouble::Text(format!("`{name}` is not defined; {choice}")))
+        Err(CommandError::Text(format!("`{name}` is not defined; {choice}")))
     } else if is_identifier(name) {
         Ok(format!("def {name}()\n"))
     } else if is_identifier(head) && name.ends_with(')') {
@@ -109,20 +109,20 @@ fn beginning(context: &Context, name: &str) -> Result<String, Trouble> {
             None => Ok(format!("def {name} \n")),
         }
     } else {
-        Err(Trouble::Text(format!("`{name}` is not a name")))
+        Err(CommandError::Text(format!("`{name}` is not a name")))
     }
 }
 
 /// Lets the user change a text in the editor of their choice.
-pub(super) fn in_editor(text: &str) -> Result<String, Trouble> {
+pub(super) fn in_editor(text: &str) -> Result<String, CommandError> {
     let path = std::env::temp_dir().join(format!("kal-edit-{}.kal", std::process::id()));
     let result = edit_file(&path, text);
     let _ = std::fs::remove_file(&path);
     result
 }
 
-fn edit_file(path: &Path, text: &str) -> Result<String, Trouble> {
-    let wrong = |error| Trouble::File { path: path.to_owned(), error };
+fn edit_file(path: &Path, text: &str) -> Result<String, CommandError> {
+    let wrong = |error| CommandError::File { path: path.to_owned(), error };
     let variable = |name| std::env::var(name).ok().filter(|editor: &String| !editor.trim().is_empty());
     let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".into());
     std::fs::write(path, text).map_err(wrong)?;
@@ -130,7 +130,7 @@ fn edit_file(path: &Path, text: &str) -> Result<String, Trouble> {
     let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path).status();
     match status {
         Ok(status) if status.success() => std::fs::read_to_string(path).map_err(wrong),
-        Ok(status) => Err(Trouble::Text(format!("the editor `{editor}` failed: {status}"))),
-        Err(error) => Err(Trouble::Text(format!("the editor `{editor}` cannot be started: {error}"))),
+        Ok(status) => Err(CommandError::Text(format!("the editor `{editor}` failed: {status}"))),
+        Err(error) => Err(CommandError::Text(format!("the editor `{editor}` cannot be started: {error}"))),
     }
 }

@@ -8,7 +8,7 @@ use super::input::Grammar;
 use super::keys::{self, Keys};
 use super::palette::{FAINT, PROMPT as PROMPT_COLOR, paint};
 use super::recall::Recall;
-use super::session::{Flow, Session};
+use super::session::{ReplSession, SessionFlow};
 use super::{PROMPT, ReplArguments, hinter, input, margin, places, watch};
 use crate::cli::Exit;
 use parking_lot::Mutex;
@@ -39,7 +39,7 @@ pub(super) fn is_possible() -> bool {
 /// Answers what is typed until Ctrl-D or `:quit`.
 pub(super) fn run(
     arguments: &ReplArguments,
-    session: &Mutex<Session<'_>>,
+    session: &Mutex<ReplSession<'_>>,
     changed: Receiver<PathBuf>,
 ) -> Exit {
     let _ = session.lock().screen.settle();
@@ -65,14 +65,14 @@ pub(super) fn run(
 
 /// The line editor and what it works on.
 struct Prompt<'s, 'c> {
-    session: &'s Mutex<Session<'c>>,
+    session: &'s Mutex<ReplSession<'c>>,
     editor: Editor<Helper<'s, 'c>, Recall>,
     keys: Arc<Keys>,
     history: Option<HistoryFile>,
 }
 
 impl<'s, 'c> Prompt<'s, 'c> {
-    fn new(arguments: &ReplArguments, session: &'s Mutex<Session<'c>>) -> rustyline::Result<Self> {
+    fn new(arguments: &ReplArguments, session: &'s Mutex<ReplSession<'c>>) -> rustyline::Result<Self> {
         let history = places::history().map(HistoryFile::new);
         let keys = Arc::new(Keys::new(Grammar::of(session.lock().context)));
         let config = config(arguments)?;
@@ -126,10 +126,10 @@ impl<'s, 'c> Prompt<'s, 'c> {
             }
             draft.clear();
             match self.answer(&input::without_prompts(&text)) {
-                Flow::Continue => {}
-                Flow::Leave => return Exit::Fine,
-                Flow::BrokenPipe => return Exit::BrokenPipe,
-                Flow::OutOfTime => return Exit::Deadline,
+                SessionFlow::Continue => {}
+                SessionFlow::Leave => return Exit::Fine,
+                SessionFlow::BrokenPipe => return Exit::BrokenPipe,
+                SessionFlow::OutOfTime => return Exit::Deadline,
             }
         }
     }
@@ -146,7 +146,7 @@ impl<'s, 'c> Prompt<'s, 'c> {
     }
 
     /// Answers an input, which is in the history before it runs.
-    fn answer(&mut self, input: &str) -> Flow {
+    fn answer(&mut self, input: &str) -> SessionFlow {
         let entry = input.trim_end();
         let buffer = margin::added(entry);
         let is_new = !entry.is_empty() && self.editor.add_history_entry(buffer.as_str()).unwrap_or(false);
@@ -188,7 +188,7 @@ fn config(arguments: &ReplArguments) -> rustyline::Result<Config> {
 
 /// Loads watched files again when they change, while the prompt waits.
 fn reload(
-    session: &Mutex<Session<'_>>,
+    session: &Mutex<ReplSession<'_>>,
     keys: &Keys,
     changed: &Receiver<PathBuf>,
     mut printer: impl ExternalPrinter,
@@ -212,7 +212,7 @@ fn reload(
 
 /// What rustyline asks while a line is edited.
 struct Helper<'s, 'c> {
-    session: &'s Mutex<Session<'c>>,
+    session: &'s Mutex<ReplSession<'c>>,
     highlight: Highlight,
     completion: Completion,
     has_preview: bool,

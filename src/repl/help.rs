@@ -1,15 +1,15 @@
 //! `:help` and `?`: what there is to know about a name, and the lists.
 
-use super::command::{self, COMMANDS, Command, Trouble};
+use super::command::{self, COMMANDS, CommandError, PromptCommand};
 use super::denotation::Denotation;
 use super::inspect::state_of;
 use super::manual::TOPICS;
-use super::session::Session;
+use super::session::ReplSession;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::visible::{visible_lines, visible_text};
 use crate::host::library::Entry;
 
-pub(super) fn help(session: &mut Session<'_>, topic: &str) -> Result<(), Trouble> {
+pub(super) fn help(session: &mut ReplSession<'_>, topic: &str) -> Result<(), CommandError> {
     let text = match topic.strip_prefix(':') {
         Some(name) if !name.is_empty() => of_command(command::find(name)?, session.width),
         _ if topic.is_empty() => overview(session.width),
@@ -20,7 +20,7 @@ pub(super) fn help(session: &mut Session<'_>, topic: &str) -> Result<(), Trouble
 }
 
 /// What a name means to the program, else as a topic or a command.
-fn about(session: &Session<'_>, topic: &str) -> Result<String, Trouble> {
+fn about(session: &ReplSession<'_>, topic: &str) -> Result<String, CommandError> {
     let denoted = Denotation::all(session.context, topic);
     if !denoted.is_empty() {
         let texts: Vec<String> = denoted.iter().map(|denoted| described(session, denoted)).collect();
@@ -35,18 +35,18 @@ fn about(session: &Session<'_>, topic: &str) -> Result<String, Trouble> {
     }
 }
 
-fn unknown(session: &Session<'_>, topic: &str) -> Trouble {
+fn unknown(session: &ReplSession<'_>, topic: &str) -> CommandError {
     let mut names = session.context.function_names();
     names.extend(session.context.variable_names());
     names.extend(COMMANDS.iter().map(|command| command.name.to_owned()));
     names.extend(TOPICS.iter().map(|(name, _)| (*name).to_owned()));
-    Trouble::Text(match nearest(topic, names.iter().map(String::as_str)) {
+    CommandError::Text(match nearest(topic, names.iter().map(String::as_str)) {
         Some(near) => format!("`{topic}` is not defined; did you mean `{near}`?"),
         None => format!("`{topic}` is not defined"),
     })
 }
 
-fn described(session: &Session<'_>, denoted: &Denotation) -> String {
+fn described(session: &ReplSession<'_>, denoted: &Denotation) -> String {
     match denoted {
         Denotation::Definition(name) => definition(session, name).unwrap_or_default(),
         Denotation::Host(name) => host_function(session, name),
@@ -56,7 +56,7 @@ fn described(session: &Session<'_>, denoted: &Denotation) -> String {
 }
 
 /// All about a definition.
-fn definition(session: &Session<'_>, name: &str) -> Option<String> {
+fn definition(session: &ReplSession<'_>, name: &str) -> Option<String> {
     let known = session.context.describe(name)?;
     let mut text = known.signature.clone();
     for line in known.documentation.iter().flat_map(|documentation| documentation.lines()) {
@@ -78,7 +78,7 @@ fn definition(session: &Session<'_>, name: &str) -> Option<String> {
     Some(text)
 }
 
-fn variable(session: &Session<'_>, name: &str) -> String {
+fn variable(session: &ReplSession<'_>, name: &str) -> String {
     let line = Denotation::Variable(name.to_owned()).line(session.context);
     match session.context.users(name).as_slice() {
         [] => line,
@@ -86,19 +86,19 @@ fn variable(session: &Session<'_>, name: &str) -> String {
     }
 }
 
-fn host_function(session: &Session<'_>, name: &str) -> String {
+fn host_function(session: &ReplSession<'_>, name: &str) -> String {
     let signature = session.context.signature(name).unwrap_or_else(|| name.to_owned());
     let summary = Entry::of(name).map_or("built in", |entry| entry.summary);
     format!("{signature}\n    {summary}")
 }
 
-fn of_command(command: &Command, width: usize) -> String {
+fn of_command(command: &PromptCommand, width: usize) -> String {
     let short: Vec<String> = command.short().map(|short| format!(":{short}")).collect();
     let short = if short.is_empty() { String::new() } else { format!("; short: {}", short.join(", ")) };
     format!("{}\n    {}", head(command).trim_end(), wrapped(&format!("{}{short}", command.help), 4, width))
 }
 
-fn head(command: &Command) -> String {
+fn head(command: &PromptCommand) -> String {
     format!(":{} {}", command.name, command.usage)
 }
 
@@ -147,10 +147,10 @@ fn wrapped(text: &str, indent: usize, width: usize) -> String {
 }
 
 /// The names of all commands, in columns.
-pub(super) fn names(session: &Session<'_>) {
+pub(super) fn names(session: &ReplSession<'_>) {
     let widest = COMMANDS.iter().map(|command| command.name.len()).max().unwrap_or_default() + 3;
     let columns = (session.width / widest).max(1);
-    let line = |row: &[Command]| {
+    let line = |row: &[PromptCommand]| {
         let names: String =
             row.iter().map(|command| format!("{:widest$}", format!(":{}", command.name))).collect();
         names.trim_end().to_owned()

@@ -20,7 +20,7 @@ const FAILED: &str = "\\!";
 
 /// One input.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Entry {
+pub(super) struct HistoryEntry {
     pub(super) text: String,
     /// Whether it failed when it ran.
     pub(super) has_failed: bool,
@@ -38,7 +38,7 @@ impl HistoryFile {
     }
 
     /// The entries, oldest first.
-    pub(super) fn entries(&self) -> Vec<Entry> {
+    pub(super) fn entries(&self) -> Vec<HistoryEntry> {
         let Ok(bytes) = fs::read(&self.path) else { return Vec::new() };
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
@@ -46,7 +46,7 @@ impl HistoryFile {
         if excess > SLACK {
             let _ = self.cut();
         }
-        lines[excess..].iter().map(|line| Entry::of(line)).collect()
+        lines[excess..].iter().map(|line| HistoryEntry::of(line)).collect()
     }
 
     /// Adds an entry.
@@ -91,7 +91,7 @@ impl HistoryFile {
     }
 }
 
-impl Entry {
+impl HistoryEntry {
     fn of(line: &str) -> Self {
         match line.strip_prefix(FAILED) {
             Some(text) => Self { text: unescaped(text), has_failed: true },

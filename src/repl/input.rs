@@ -52,7 +52,7 @@ pub(super) fn is_incomplete(context: &Context, text: &str) -> bool {
 fn is_unfinished(text: &str, is_incomplete: impl Fn(&Source) -> bool) -> bool {
     match command::split(text) {
         Some((name, arguments)) => {
-            command::find(name).is_ok_and(command::Command::takes_code)
+            command::find(name).is_ok_and(command::PromptCommand::takes_code)
                 && arguments.contains(|character: char| character.is_alphanumeric() || character == '(')
                 && !denotation::is_operator_name(arguments)
                 && is_incomplete(&Source::new("", arguments))

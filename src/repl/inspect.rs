@@ -1,14 +1,14 @@
 //! The commands that show: definitions, stages of the compiler, figures.
 
-use super::command::Trouble;
+use super::command::CommandError;
 use super::denotation::Denotation;
-use super::session::{ANS, Session};
+use super::session::{ANS, ReplSession};
 use crate::context::{Description, Stage};
 use crate::output::format_number;
 use crate::{Mode, State, Tier};
 
 /// Whether it is compiled, and once it is at which level and how large.
-pub(super) fn state_of(session: &Session<'_>, known: &Description) -> String {
+pub(super) fn state_of(session: &ReplSession<'_>, known: &Description) -> String {
     let engine = session.context.engine();
     let size = || bytes(known.code_bytes);
     match (known.state, known.tier) {
@@ -35,7 +35,7 @@ fn bytes(count: u64) -> String {
     if count == 1 { "1 byte".into() } else { format!("{count} bytes") }
 }
 
-pub(super) fn list(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
+pub(super) fn list(session: &mut ReplSession<'_>, _: &str) -> Result<(), CommandError> {
     let all = session.context.definitions();
     let mut variables = session.context.variable_names();
     variables.retain(|name| name != ANS);
@@ -76,7 +76,7 @@ pub(super) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-pub(super) fn state(session: &mut Session<'_>, name: &str) -> Result<(), Trouble> {
+pub(super) fn state(session: &mut ReplSession<'_>, name: &str) -> Result<(), CommandError> {
     let denoted = Denotation::of(session.context, name)?;
     let line = denoted.line(session.context);
     let known = match &denoted {
@@ -89,34 +89,34 @@ pub(super) fn state(session: &mut Session<'_>, name: &str) -> Result<(), Trouble
     Ok(())
 }
 
-pub(super) fn tokens(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+pub(super) fn tokens(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     listing(session, Stage::Tokens, text)
 }
 
-pub(super) fn ast(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+pub(super) fn ast(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     listing(session, Stage::Ast, text)
 }
 
-pub(super) fn tape(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+pub(super) fn tape(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     listing(session, Stage::Tape, text)
 }
 
-pub(super) fn ir(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+pub(super) fn ir(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     listing(session, Stage::Ir, text)
 }
 
-pub(super) fn asm(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
+pub(super) fn asm(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     listing(session, Stage::Assembly, text)
 }
 
-fn listing(session: &mut Session<'_>, stage: Stage, text: &str) -> Result<(), Trouble> {
+fn listing(session: &mut ReplSession<'_>, stage: Stage, text: &str) -> Result<(), CommandError> {
     let text = match Denotation::all(session.context, text).as_slice() {
         // Any token has a listing as a token.
         _ if stage == Stage::Tokens && session.context.state(text).is_none() => text.to_owned(),
         [Denotation::Definition(name)] => name.clone(),
         [built_in @ Denotation::Manual(_)] => {
             let line = built_in.line(session.context);
-            return Err(Trouble::Text(format!("{line}; only definitions and expressions are listed")));
+            return Err(CommandError::Text(format!("{line}; only definitions and expressions are listed")));
         }
         [] | [Denotation::Variable(_) | Denotation::Host(_)] => text.to_owned(),
         [_, _, ..] => return Denotation::of(session.context, text).map(drop),
@@ -126,7 +126,7 @@ fn listing(session: &mut Session<'_>, stage: Stage, text: &str) -> Result<(), Tr
     Ok(())
 }
 
-pub(super) fn stats(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
+pub(super) fn stats(session: &mut ReplSession<'_>, _: &str) -> Result<(), CommandError> {
     let stats = session.context.stats();
     let (unused, used) = match session.context.engine().mode() {
         Mode::Lazy | Mode::Eager => ("  not compiled yet", "  compiled"),

@@ -6,7 +6,7 @@
 use super::indent;
 use super::input::{self, Grammar};
 use super::margin::{self, EDGE, MARGIN};
-use super::recall::Walk;
+use super::recall::HistoryWalk;
 use parking_lot::Mutex;
 use rustyline::{
     At, CharSearch, Cmd, ConditionalEventHandler, EditMode, Event, EventContext, EventHandler, InputMode,
@@ -18,15 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What keys know of the prompt, and it of them.
 pub(super) struct Keys {
     grammar: Mutex<Grammar>,
-    pub(super) walk: Arc<Mutex<Walk>>,
+    pub(super) walk: Arc<Mutex<HistoryWalk>>,
     wants_editor: AtomicBool,
 }
 
-type Action = fn(&Keys, &EventContext<'_>) -> Option<Cmd>;
+type KeyAction = fn(&Keys, &EventContext<'_>) -> Option<Cmd>;
 
 struct Key {
     keys: Arc<Keys>,
-    action: Action,
+    action: KeyAction,
 }
 
 impl Keys {
@@ -49,7 +49,7 @@ impl Keys {
 pub(super) fn bindings(keys: &Arc<Keys>) -> impl Iterator<Item = (Event, EventHandler)> {
     let plain = |code| KeyEvent(code, Modifiers::NONE);
     let alt = |code| KeyEvent(code, Modifiers::ALT);
-    let actions: Vec<(Vec<KeyEvent>, Action)> = vec![
+    let actions: Vec<(Vec<KeyEvent>, KeyAction)> = vec![
         (vec![plain(KeyCode::Enter)], enter),
         (vec![KeyEvent::ctrl('J')], enter),
         (vec![alt(KeyCode::Enter)], |_, context| Some(new_row(context))),

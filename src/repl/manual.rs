@@ -8,7 +8,7 @@ use crate::syntax::operator::BinaryOp;
 
 /// What an entry is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum ManualKind {
     Unary,
     Binary,
     Keyword,
@@ -16,8 +16,8 @@ pub(super) enum Kind {
 
 /// What people are told about an operator or a keyword.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) struct Entry {
-    pub(super) kind: Kind,
+pub(super) struct ManualEntry {
+    pub(super) kind: ManualKind,
     /// The token.
     pub(super) name: &'static str,
     /// How it is written.
@@ -30,8 +30,8 @@ pub(super) struct Entry {
 
 macro_rules! entries {
     ($($kind:ident $name:literal $form:literal $summary:literal [$($detail:literal)*];)+) => {
-        &[$(Entry {
-            kind: Kind::$kind,
+        &[$(ManualEntry {
+            kind: ManualKind::$kind,
             name: $name,
             form: $form,
             summary: $summary,
@@ -41,7 +41,7 @@ macro_rules! entries {
 }
 
 /// The operators, tightest first, then the keywords.
-pub(super) const ENTRIES: &[Entry] = entries! {
+pub(super) const ENTRIES: &[ManualEntry] = entries! {
     Binary "^" "x ^ y" "x to the power of y" [];
     Unary "-" "-x" "x with the other sign" [];
     Unary "!" "!x" "1 if x is 0, else 0" [];
@@ -80,7 +80,7 @@ pub(super) const ENTRIES: &[Entry] = entries! {
         ["PRECEDENCE is 1 (loosest) to 100; 30 if there is none. `:help operators` shows the others'."];
 };
 
-impl Entry {
+impl ManualEntry {
     /// Every entry of a token: `-` has two.
     pub(super) fn all(name: &str) -> impl Iterator<Item = &'static Self> {
         ENTRIES.iter().filter(move |entry| entry.name == name)
@@ -89,30 +89,32 @@ impl Entry {
     /// The name as definitions have it: `unary-`, `binary-`, `for`.
     pub(super) fn full_name(&self) -> String {
         match self.kind {
-            Kind::Unary => format!("unary{}", self.name),
-            Kind::Binary => format!("binary{}", self.name),
-            Kind::Keyword => self.name.to_owned(),
+            ManualKind::Unary => format!("unary{}", self.name),
+            ManualKind::Binary => format!("binary{}", self.name),
+            ManualKind::Keyword => self.name.to_owned(),
         }
     }
 
     /// The head of a definition that would replace it.
     pub(super) fn head(&self) -> Option<String> {
         match self.kind {
-            Kind::Unary => Some(format!("def unary {} (x) ", self.name)),
-            Kind::Binary => self.precedence().map(|level| format!("def binary {} {level} (x y) ", self.name)),
-            Kind::Keyword => None,
+            ManualKind::Unary => Some(format!("def unary {} (x) ", self.name)),
+            ManualKind::Binary => {
+                self.precedence().map(|level| format!("def binary {} {level} (x y) ", self.name))
+            }
+            ManualKind::Keyword => None,
         }
     }
 
     /// How tightly an operator between operands binds.
     pub(super) fn precedence(&self) -> Option<u8> {
         match self.kind {
-            Kind::Binary => {
+            ManualKind::Binary => {
                 let known = BinaryOp::ALL.into_iter().find(|op| op.text() == self.name);
                 // `=` is no operation.
                 Some(known.map_or(2, BinaryOp::precedence))
             }
-            Kind::Unary | Kind::Keyword => None,
+            ManualKind::Unary | ManualKind::Keyword => None,
         }
     }
 
@@ -126,7 +128,7 @@ impl Entry {
             let side = if matches!(self.name, "^" | "=") { "right" } else { "left" };
             text += &format!("\nprecedence {precedence}, groups to the {side}");
         }
-        if self.kind == Kind::Unary {
+        if self.kind == ManualKind::Unary {
             text += "\nbinds tighter than every operator between operands but the built-in `^`";
         }
         text
@@ -158,7 +160,7 @@ fn functions() -> String {
 fn operators() -> String {
     let mut text = String::from("Operators, tightest first, with their precedence\n");
     for entry in ENTRIES {
-        if entry.kind != Kind::Keyword {
+        if entry.kind != ManualKind::Keyword {
             let precedence = entry.precedence().map(|precedence| precedence.to_string());
             let precedence = precedence.unwrap_or_default();
             text += &format!("{precedence:>4}  {:6}  {}\n", entry.form, entry.summary);
@@ -169,8 +171,9 @@ fn operators() -> String {
 
 /// What begins with a keyword; the others are part of these.
 fn keywords() -> String {
-    let is_beginning = |entry: &&Entry| entry.form.starts_with(entry.name) || entry.form.starts_with("def");
-    let entries = ENTRIES.iter().filter(|entry| entry.kind == Kind::Keyword).filter(is_beginning);
+    let is_beginning =
+        |entry: &&ManualEntry| entry.form.starts_with(entry.name) || entry.form.starts_with("def");
+    let entries = ENTRIES.iter().filter(|entry| entry.kind == ManualKind::Keyword).filter(is_beginning);
     entries.map(|entry| format!("{}\n    {}\n", entry.form, entry.summary)).collect()
 }
 
@@ -182,7 +185,7 @@ mod tests {
 
     #[test]
     fn every_operator_and_keyword_has_one_entry() {
-        let names = |kind: Kind| -> Vec<&str> {
+        let names = |kind: ManualKind| -> Vec<&str> {
             let mut names: Vec<&str> =
                 ENTRIES.iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect();
             names.sort_unstable();
@@ -193,10 +196,10 @@ mod tests {
             names
         };
         let binary = BinaryOp::ALL.iter().map(|op| op.text()).chain(["="]).collect();
-        assert_eq!(names(Kind::Binary), sorted(binary));
-        assert_eq!(names(Kind::Unary), sorted(UnaryOp::ALL.iter().map(|op| op.text()).collect()));
-        assert_eq!(names(Kind::Keyword), sorted(KEYWORDS.iter().map(|(_, text)| *text).collect()));
-        let precedences: Vec<u8> = ENTRIES.iter().filter_map(Entry::precedence).collect();
+        assert_eq!(names(ManualKind::Binary), sorted(binary));
+        assert_eq!(names(ManualKind::Unary), sorted(UnaryOp::ALL.iter().map(|op| op.text()).collect()));
+        assert_eq!(names(ManualKind::Keyword), sorted(KEYWORDS.iter().map(|(_, text)| *text).collect()));
+        let precedences: Vec<u8> = ENTRIES.iter().filter_map(ManualEntry::precedence).collect();
         assert!(precedences.is_sorted_by(|one, next| one >= next), "{precedences:?}");
     }
 }

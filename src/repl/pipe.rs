@@ -4,7 +4,7 @@
 //! prompts and inputs are printed too, so that the output is a document that
 //! can be replayed.
 
-use super::session::{Flow, Session};
+use super::session::{ReplSession, SessionFlow};
 use super::{CONTINUATION, PROMPT, watch};
 use crate::cli::Exit;
 use crate::cli::interrupt::Idle;
@@ -14,7 +14,7 @@ use std::sync::mpsc::Receiver;
 
 /// Answers standard input, line by line.
 pub(super) fn run(
-    session: &mut Session<'_>,
+    session: &mut ReplSession<'_>,
     changed: &Receiver<PathBuf>,
     is_transcript: bool,
     idle: &Idle,
@@ -29,7 +29,7 @@ pub(super) fn run(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => {
                 session.problem(&format!("standard input: {error}"));
-                break Flow::Leave;
+                break SessionFlow::Leave;
             }
         }
         watch::reload_changed(session, changed);
@@ -44,14 +44,14 @@ pub(super) fn run(
             continue;
         }
         let flow = session.answer(&std::mem::take(&mut text));
-        if flow != Flow::Continue {
+        if flow != SessionFlow::Continue {
             break flow;
         }
     };
     match flow {
-        Flow::BrokenPipe => Exit::BrokenPipe,
-        Flow::OutOfTime => Exit::Deadline,
-        Flow::Continue | Flow::Leave if session.has_failed() => Exit::Failed,
-        Flow::Continue | Flow::Leave => Exit::Fine,
+        SessionFlow::BrokenPipe => Exit::BrokenPipe,
+        SessionFlow::OutOfTime => Exit::Deadline,
+        SessionFlow::Continue | SessionFlow::Leave if session.has_failed() => Exit::Failed,
+        SessionFlow::Continue | SessionFlow::Leave => Exit::Fine,
     }
 }

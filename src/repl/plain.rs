@@ -2,7 +2,7 @@
 //! the terminal itself lets them be edited.
 
 use super::history_file::HistoryFile;
-use super::session::{Flow, Session};
+use super::session::{ReplSession, SessionFlow};
 use super::{CONTINUATION, PROMPT, input, places, watch};
 use crate::cli::Exit;
 use std::io::{self, BufRead, Write};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
 /// Answers what is typed until Ctrl-D or `:quit`.
-pub(super) fn run(session: &mut Session<'_>, changed: &Receiver<PathBuf>) -> Exit {
+pub(super) fn run(session: &mut ReplSession<'_>, changed: &Receiver<PathBuf>) -> Exit {
     let history = places::history().map(HistoryFile::new);
     let mut text = String::new();
     loop {
@@ -43,10 +43,10 @@ pub(super) fn run(session: &mut Session<'_>, changed: &Receiver<PathBuf>) -> Exi
         let entry = complete.trim_end();
         history.iter().filter(|_| !entry.is_empty()).for_each(|history| history.append(entry));
         match session.answer(&complete) {
-            Flow::Continue => {}
-            Flow::Leave => return Exit::Fine,
-            Flow::BrokenPipe => return Exit::BrokenPipe,
-            Flow::OutOfTime => return Exit::Deadline,
+            SessionFlow::Continue => {}
+            SessionFlow::Leave => return Exit::Fine,
+            SessionFlow::BrokenPipe => return Exit::BrokenPipe,
+            SessionFlow::OutOfTime => return Exit::Deadline,
         }
     }
 }

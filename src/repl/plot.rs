@@ -1,9 +1,9 @@
 //! `:plot`: functions of one variable as curves.
 
-use super::command::Trouble;
+use super::command::CommandError;
 use super::curve::{self, Curve};
 use super::file::{self, write_atomically};
-use super::session::Session;
+use super::session::ReplSession;
 use super::svg;
 use crate::context::Context;
 use crate::diagnostic::ErrorCode;
@@ -17,20 +17,20 @@ const LIMITS: (&str, &str) = ("-10", "10");
 
 /// What is to be plotted.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Request<'a> {
+struct PlotRequest<'a> {
     expressions: Vec<&'a str>,
     variable: Option<&'a str>,
     limits: (&'a str, &'a str),
     svg: Option<&'a str>,
 }
 
-pub(super) fn plot(session: &mut Session<'_>, text: &str) -> Result<(), Trouble> {
-    let request = Request::parse(text, &|name| takes_one(session.context, name));
-    let request = request.ok_or_else(|| Trouble::usage("plot"))?;
+pub(super) fn plot(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
+    let request = PlotRequest::parse(text, &|name| takes_one(session.context, name));
+    let request = request.ok_or_else(|| CommandError::usage("plot"))?;
     let domain = (number(session, request.limits.0)?, number(session, request.limits.1)?);
     let width = domain.1 - domain.0;
     if !(width.is_finite() && width > 0.0) {
-        return Err(Trouble::Text("the plot's limits must be two numbers, the lower one first".into()));
+        return Err(CommandError::Text("the plot's limits must be two numbers, the lower one first".into()));
     }
     let variable = variable(session, &request)?;
     let samples = if request.svg.is_some() { 2000 } else { session.width * 8 };
@@ -69,7 +69,7 @@ fn takes_one(context: &Context, text: &str) -> bool {
 }
 
 /// The variable of the request, or the only name in it that nothing declares.
-fn variable(session: &mut Session<'_>, request: &Request<'_>) -> Result<String, Trouble> {
+fn variable(session: &mut ReplSession<'_>, request: &PlotRequest<'_>) -> Result<String, CommandError> {
     if let Some(variable) = request.variable {
         return Ok(variable.to_owned());
     }
@@ -87,7 +87,7 @@ fn variable(session: &mut Session<'_>, request: &Request<'_>) -> Result<String, 
         [first, ..] => {
             let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
             let names = names.join(", ");
-            Err(Trouble::Text(format!(
+            Err(CommandError::Text(format!(
                 "several unknown variables: {names}; choose one, as in `{first} = 0..1`"
             )))
         }
@@ -105,11 +105,11 @@ fn unknown_names(context: &mut Context, expression: &str) -> Vec<String> {
 }
 
 /// The value of a limit.
-fn number(session: &mut Session<'_>, text: &str) -> Result<f64, Error> {
+fn number(session: &mut ReplSession<'_>, text: &str) -> Result<f64, Error> {
     session.context.formula_of(&Source::new("<input>", text), &[])?.call(session.context, &[])
 }
 
-fn sample(session: &mut Session<'_>, curve: &mut Curve, variable: &str) -> Result<(), Error> {
+fn sample(session: &mut ReplSession<'_>, curve: &mut Curve, variable: &str) -> Result<(), Error> {
     let source = Source::new("<input>", curve.label.as_str());
     let formula = session.context.formula_of(&source, &[variable])?;
     let places: Vec<f64> = curve.places().collect();
@@ -120,15 +120,19 @@ fn sample(session: &mut Session<'_>, curve: &mut Curve, variable: &str) -> Resul
 }
 
 /// Writes a picture, over nothing but a picture.
-fn write(path: &Path, picture: &str) -> Result<(), Trouble> {
+fn write(path: &Path, picture: &str) -> Result<(), CommandError> {
     let held = if path.is_file() { std::fs::read(path).unwrap_or_default() } else { Vec::new() };
     if !(held.is_empty() || held.starts_with(b"<svg")) {
-        return Err(Trouble::Text(format!("{} is not a picture, and stays as it is", file::shown(path))));
+        return Err(CommandError::Text(format!(
+            "{} is not a picture, and stays as it is",
+            file::shown(path)
+        )));
     }
-    write_atomically(path, picture.as_bytes()).map_err(|error| Trouble::File { path: path.to_owned(), error })
+    write_atomically(path, picture.as_bytes())
+        .map_err(|error| CommandError::File { path: path.to_owned(), error })
 }
 
-impl<'a> Request<'a> {
+impl<'a> PlotRequest<'a> {
     /// Reads `EXPR, …, VAR = A..B`, where the variable may be missing, and so
     /// may all behind the expressions; `NAME A..B`; and `--svg FILE` after or
     /// before it. `is_function` knows the functions of one argument.
@@ -187,14 +191,14 @@ fn separated(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Option<Request<'_>> {
-        Request::parse(text, &|name| name == "sin" || name == "cos")
+    fn parse(text: &str) -> Option<PlotRequest<'_>> {
+        PlotRequest::parse(text, &|name| name == "sin" || name == "cos")
     }
 
     #[test]
     fn requests_are_read() {
         let some = |expressions: &[&'static str], variable, limits, svg| {
-            Some(Request { expressions: expressions.to_vec(), variable, limits, svg })
+            Some(PlotRequest { expressions: expressions.to_vec(), variable, limits, svg })
         };
         assert_eq!(parse("sin"), some(&["sin"], None, LIMITS, None));
         assert_eq!(parse("sin 0..6.28"), some(&["sin"], None, ("0", "6.28"), None));

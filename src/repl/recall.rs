@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// A walk through the entries.
 #[derive(Default)]
-pub(super) struct Walk {
+pub(super) struct HistoryWalk {
     /// The buffer before the walk.
     typed: String,
     /// How much of it the entries must begin with, in bytes.
@@ -21,7 +21,7 @@ pub(super) struct Walk {
     shown: Option<String>,
 }
 
-impl Walk {
+impl HistoryWalk {
     /// Notes the buffer that Up or Down is pressed in.
     pub(super) fn note(&mut self, buffer: &str, pos: usize) {
         if self.shown.as_deref() != Some(buffer) {
@@ -69,11 +69,11 @@ impl Walk {
 /// The entries of this session and of those before it.
 pub(super) struct Recall {
     entries: MemHistory,
-    walk: Arc<Mutex<Walk>>,
+    walk: Arc<Mutex<HistoryWalk>>,
 }
 
 impl Recall {
-    pub(super) fn new(entries: MemHistory, walk: Arc<Mutex<Walk>>) -> Self {
+    pub(super) fn new(entries: MemHistory, walk: Arc<Mutex<HistoryWalk>>) -> Self {
         Self { entries, walk }
     }
 }

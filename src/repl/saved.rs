@@ -4,30 +4,30 @@
 //! the checksum of the rest. Any other file, one that was edited since included,
 //! is overwritten only by `:save!`.
 
-use super::command::Trouble;
+use super::command::CommandError;
 use super::file::{self, write_atomically};
 use super::inspect::counted;
-use super::session::{ANS, Session};
+use super::session::{ANS, ReplSession};
 use crate::bytes::checksum;
 use std::path::Path;
 
 /// How the first line begins.
 const MARK: &str = "# Written by :save. Checksum: ";
 
-pub(super) fn save(session: &mut Session<'_>, argument: &str) -> Result<(), Trouble> {
+pub(super) fn save(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
     let path = file::path(argument);
     if let Some(reason) = reason_to_keep(&path) {
         let shown = file::shown(&path);
-        return Err(Trouble::Text(format!("{shown} {reason}; `:save! {shown}` overwrites it")));
+        return Err(CommandError::Text(format!("{shown} {reason}; `:save! {shown}` overwrites it")));
     }
     write(session, &path)
 }
 
-pub(super) fn save_over(session: &mut Session<'_>, argument: &str) -> Result<(), Trouble> {
+pub(super) fn save_over(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
     write(session, &file::path(argument))
 }
 
-fn write(session: &mut Session<'_>, path: &Path) -> Result<(), Trouble> {
+fn write(session: &mut ReplSession<'_>, path: &Path) -> Result<(), CommandError> {
     let script = session.context.script(&[ANS]);
     match write_atomically(path, marked(&script).as_bytes()) {
         Ok(()) => {
@@ -35,7 +35,7 @@ fn write(session: &mut Session<'_>, path: &Path) -> Result<(), Trouble> {
             session.screen.line(&format!("{}: {count} saved", file::shown(path)));
             Ok(())
         }
-        Err(error) => Err(Trouble::File { path: path.to_owned(), error }),
+        Err(error) => Err(CommandError::File { path: path.to_owned(), error }),
     }
 }
 

@@ -11,13 +11,13 @@ use std::sync::Arc;
 /// The stream; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Screen {
-    lines: Arc<Mutex<LineOutput<Target>>>,
+    lines: Arc<Mutex<LineOutput<OutputTarget>>>,
     /// It is a terminal: every line is shown when it ends.
     is_watched: bool,
 }
 
 /// What is behind the stream.
-enum Target {
+enum OutputTarget {
     Stdout(io::Stdout),
     Captured(Vec<u8>),
     Discarded,
@@ -26,7 +26,7 @@ enum Target {
 impl Screen {
     pub(crate) fn stdout() -> Self {
         let is_watched = io::stdout().is_terminal();
-        let lines = LineOutput::new(Target::Stdout(io::stdout())).flush_lines(is_watched);
+        let lines = LineOutput::new(OutputTarget::Stdout(io::stdout())).flush_lines(is_watched);
         Self { lines: Arc::new(Mutex::new(lines)), is_watched }
     }
 
@@ -58,23 +58,23 @@ impl Screen {
 
     /// Keeps what is written from now on, until [`release`](Self::release).
     pub(super) fn capture(&self) {
-        self.replace(Target::Captured(Vec::new()));
+        self.replace(OutputTarget::Captured(Vec::new()));
     }
 
     /// Throws away what is written from now on, until [`release`](Self::release).
     pub(super) fn discard(&self) {
-        self.replace(Target::Discarded);
+        self.replace(OutputTarget::Discarded);
     }
 
     /// Writes to standard output again; gives what was captured.
     pub(super) fn release(&self) -> String {
-        match self.replace(Target::Stdout(io::stdout())) {
-            Target::Captured(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Target::Stdout(_) | Target::Discarded => String::new(),
+        match self.replace(OutputTarget::Stdout(io::stdout())) {
+            OutputTarget::Captured(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            OutputTarget::Stdout(_) | OutputTarget::Discarded => String::new(),
         }
     }
 
-    fn replace(&self, target: Target) -> Target {
+    fn replace(&self, target: OutputTarget) -> OutputTarget {
         let mut lines = self.lines.lock();
         let _ = lines.end_line().and_then(|()| lines.flush());
         std::mem::replace(lines.stream_mut(), target)
@@ -99,7 +99,7 @@ impl Output for Screen {
     }
 }
 
-impl Write for Target {
+impl Write for OutputTarget {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(stdout) => stdout.write(bytes),

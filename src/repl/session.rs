@@ -1,8 +1,8 @@
 //! A session: one context, and the answers to what is typed.
 
-use super::command::{self, Trouble};
+use super::command::{self, CommandError};
 use super::denotation::Denotation;
-use super::edit::Draft;
+use super::edit::FailedEdit;
 use super::file;
 use super::input;
 use super::palette::{FAINT, paint};
@@ -31,7 +31,7 @@ const HISTORY: usize = 1000;
 
 /// What happens next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Flow {
+pub(super) enum SessionFlow {
     Continue,
     Leave,
     /// Nobody reads the answers any more.
@@ -40,14 +40,14 @@ pub(super) enum Flow {
     OutOfTime,
 }
 
-impl From<()> for Flow {
+impl From<()> for SessionFlow {
     fn from((): ()) -> Self {
         Self::Continue
     }
 }
 
 /// One context and where its answers go.
-pub(super) struct Session<'c> {
+pub(super) struct ReplSession<'c> {
     pub(super) context: &'c mut Context,
     pub(super) reporter: &'c mut Reporter,
     pub(super) screen: Screen,
@@ -61,7 +61,7 @@ pub(super) struct Session<'c> {
     /// The program text that was typed last.
     pub(super) last_input: Option<String>,
     /// What the editor gave back and failed.
-    pub(super) draft: Option<Draft>,
+    pub(super) draft: Option<FailedEdit>,
     /// Whether the user's own file is run, first and after `:reset`.
     runs_init: bool,
     is_out_of_time: bool,
@@ -71,7 +71,7 @@ pub(super) struct Session<'c> {
 
 /// What running a text came to.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Tally {
+pub(super) struct RunSummary {
     pub(super) defined: usize,
     pub(super) redefined: usize,
     pub(super) unchanged: usize,
@@ -87,7 +87,7 @@ pub(super) enum Feedback {
     Count,
 }
 
-impl<'c> Session<'c> {
+impl<'c> ReplSession<'c> {
     pub(super) fn new(
         context: &'c mut Context,
         reporter: &'c mut Reporter,
@@ -136,7 +136,7 @@ impl<'c> Session<'c> {
         let _ = self.screen.settle();
     }
 
-    fn init(&mut self) -> Option<Tally> {
+    fn init(&mut self) -> Option<RunSummary> {
         let path = places::init().filter(|path| self.runs_init && path.exists())?;
         match read(&path) {
             Ok(source) => Some(self.run(&source, Feedback::Count)),
@@ -159,7 +159,7 @@ impl<'c> Session<'c> {
     }
 
     /// Answers a complete input.
-    pub(super) fn answer(&mut self, text: &str) -> Flow {
+    pub(super) fn answer(&mut self, text: &str) -> SessionFlow {
         // An interrupt that came while nothing ran is not for this input.
         self.context.interrupt_handle().clear();
         for part in input::parts(self.context, text) {
@@ -168,23 +168,23 @@ impl<'c> Session<'c> {
                 None => self.program(&part),
             };
             let flow = match self.screen.settle() {
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => Flow::BrokenPipe,
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => SessionFlow::BrokenPipe,
                 Err(error) => {
                     self.problem(&format!("standard output: {error}"));
-                    Flow::Leave
+                    SessionFlow::Leave
                 }
-                Ok(()) if self.is_out_of_time => Flow::OutOfTime,
+                Ok(()) if self.is_out_of_time => SessionFlow::OutOfTime,
                 Ok(()) => flow,
             };
-            if flow != Flow::Continue {
+            if flow != SessionFlow::Continue {
                 return flow;
             }
         }
-        Flow::Continue
+        SessionFlow::Continue
     }
 
     /// Answers a complete input; returns also whether any of it failed.
-    pub(super) fn attempt(&mut self, text: &str) -> (Flow, bool) {
+    pub(super) fn attempt(&mut self, text: &str) -> (SessionFlow, bool) {
         let before = self.failures;
         let flow = self.answer(text);
         (flow, self.failures > before)
@@ -195,16 +195,16 @@ impl<'c> Session<'c> {
         self.failures > 0
     }
 
-    fn command(&mut self, name: &str, arguments: &str) -> Flow {
+    fn command(&mut self, name: &str, arguments: &str) -> SessionFlow {
         match command::run(self, name, arguments) {
             Ok(flow) => flow,
-            Err(Trouble::Program(error)) => {
+            Err(CommandError::Program(error)) => {
                 self.error(&error);
-                Flow::Continue
+                SessionFlow::Continue
             }
             Err(other) => {
                 self.problem(&other.to_string());
-                Flow::Continue
+                SessionFlow::Continue
             }
         }
     }
@@ -242,16 +242,16 @@ impl<'c> Session<'c> {
         }
     }
 
-    fn program(&mut self, text: &str) -> Flow {
+    fn program(&mut self, text: &str) -> SessionFlow {
         if let Some(advice) = self.advice(text) {
             self.screen.line(&advice);
-            return Flow::Continue;
+            return SessionFlow::Continue;
         }
         if !text.trim().is_empty() {
             self.last_input = Some(text.to_owned());
         }
         self.run_checked(&Source::new("<input>", text));
-        Flow::Continue
+        SessionFlow::Continue
     }
 
     /// Runs a text, and warns of what is probably not meant in it.
@@ -286,8 +286,8 @@ impl<'c> Session<'c> {
 
     /// Runs a text; with [`Feedback::Count`], what is defined already as the
     /// text says stays as it is.
-    pub(super) fn run(&mut self, source: &Source, feedback: Feedback) -> Tally {
-        let mut tally = Tally::default();
+    pub(super) fn run(&mut self, source: &Source, feedback: Feedback) -> RunSummary {
+        let mut tally = RunSummary::default();
         let (screen, reporter) = (self.screen.clone(), &mut *self.reporter);
         let mut each = |context: &mut Context, outcome: Result<Outcome, Error>| {
             match outcome {
@@ -315,7 +315,7 @@ impl<'c> Session<'c> {
     }
 
     /// Runs a file and says what came of it.
-    pub(super) fn load(&mut self, path: &Path) -> Result<Tally, Trouble> {
+    pub(super) fn load(&mut self, path: &Path) -> Result<RunSummary, CommandError> {
         let source = read(path)?;
         let tally = self.run(&source, Feedback::Count);
         self.screen.line(&format!("{}: {}", file::shown(path), tally.text()));
@@ -365,7 +365,7 @@ impl<'c> Session<'c> {
     }
 }
 
-impl Tally {
+impl RunSummary {
     /// What there is to say, as `2 defined, 1 redefined`.
     pub(super) fn text(self) -> String {
         let counts = [
@@ -392,7 +392,7 @@ fn tell(
     feedback: Feedback,
     screen: &Screen,
     reporter: &mut Reporter,
-    tally: &mut Tally,
+    tally: &mut RunSummary,
 ) {
     match outcome {
         Outcome::Value(value) => {
@@ -465,35 +465,35 @@ fn defined(context: &Context, name: &str, redefined: bool) -> String {
     }
 }
 
-pub(super) fn quit(_: &mut Session<'_>, _: &str) -> Result<Flow, Trouble> {
-    Ok(Flow::Leave)
+pub(super) fn quit(_: &mut ReplSession<'_>, _: &str) -> Result<SessionFlow, CommandError> {
+    Ok(SessionFlow::Leave)
 }
 
-pub(super) fn load(session: &mut Session<'_>, argument: &str) -> Result<(), Trouble> {
+pub(super) fn load(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
     let path = file::path(argument);
     session.load(&path)?;
     session.loaded = Some(path);
     Ok(())
 }
 
-pub(super) fn reload(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
+pub(super) fn reload(session: &mut ReplSession<'_>, _: &str) -> Result<(), CommandError> {
     let path = session.loaded.clone().ok_or_else(|| "no file has been loaded".to_owned())?;
     session.load(&path).map(|_| ())
 }
 
-pub(super) fn undo(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
+pub(super) fn undo(session: &mut ReplSession<'_>, _: &str) -> Result<(), CommandError> {
     let changes = session.context.undo();
     session.changes(&changes, "nothing to undo");
     Ok(())
 }
 
-pub(super) fn redo(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
+pub(super) fn redo(session: &mut ReplSession<'_>, _: &str) -> Result<(), CommandError> {
     let changes = session.context.redo();
     session.changes(&changes, "nothing to redo");
     Ok(())
 }
 
-pub(super) fn drop(session: &mut Session<'_>, name: &str) -> Result<(), Trouble> {
+pub(super) fn drop(session: &mut ReplSession<'_>, name: &str) -> Result<(), CommandError> {
     let name = match Denotation::of(session.context, name)? {
         Denotation::Definition(name) => name,
         Denotation::Variable(name) => {
@@ -503,7 +503,7 @@ pub(super) fn drop(session: &mut Session<'_>, name: &str) -> Result<(), Trouble>
         }
         built_in @ (Denotation::Host(_) | Denotation::Manual(_)) => {
             let line = built_in.line(session.context);
-            return Err(Trouble::Text(format!("{line} and cannot be dropped")));
+            return Err(CommandError::Text(format!("{line} and cannot be dropped")));
         }
     };
     let callers = session.context.callers(&name);
@@ -522,7 +522,7 @@ pub(super) fn drop(session: &mut Session<'_>, name: &str) -> Result<(), Trouble>
     Ok(())
 }
 
-pub(super) fn reset(session: &mut Session<'_>, _: &str) -> Result<(), Trouble> {
+pub(super) fn reset(session: &mut ReplSession<'_>, _: &str) -> Result<(), CommandError> {
     session.context.reset();
     session.watches.clear();
     session.loaded = None;

@@ -1,17 +1,17 @@
 //! `:trace`: what happens to definitions, as it happens.
 
-use super::command::Trouble;
+use super::command::CommandError;
 use super::screen::Screen;
-use super::session::Session;
+use super::session::ReplSession;
 use crate::context::{Trace, Transition};
 use crate::{Event, State};
 use std::time::Instant;
 
-pub(super) fn trace(session: &mut Session<'_>, argument: &str) -> Result<(), Trouble> {
+pub(super) fn trace(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
     match argument {
         "on" => session.context.set_trace(Some(tracer(session.screen.clone()))),
         "off" => session.context.set_trace(None),
-        _ => return Err(Trouble::usage("trace")),
+        _ => return Err(CommandError::usage("trace")),
     }
     Ok(())
 }

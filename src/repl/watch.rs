@@ -4,9 +4,9 @@
 //! save by putting a new file in the place of the old one. Only then is the
 //! file looked at, and only a changed text is loaded.
 
-use super::command::Trouble;
+use super::command::CommandError;
 use super::file;
-use super::session::Session;
+use super::session::ReplSession;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use std::time::Duration;
 pub(super) struct Watches {
     /// `None` once the session is over.
     changes: Option<Sender<PathBuf>>,
-    files: Vec<Watch>,
+    files: Vec<WatchedFile>,
 }
 
 /// One file. Nothing is watched any more once it is dropped.
-struct Watch {
+struct WatchedFile {
     path: PathBuf,
     /// The file's bytes when it was last loaded.
     loaded: Vec<u8>,
@@ -63,7 +63,7 @@ impl Watches {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         watcher.watch(folder.unwrap_or(Path::new(".")), RecursiveMode::NonRecursive)?;
         let loaded = std::fs::read(path).unwrap_or_default();
-        self.files.push(Watch { path: path.to_owned(), loaded, _watcher: watcher });
+        self.files.push(WatchedFile { path: path.to_owned(), loaded, _watcher: watcher });
         Ok(())
     }
 
@@ -81,21 +81,21 @@ impl Watches {
     }
 }
 
-pub(super) fn watch(session: &mut Session<'_>, argument: &str) -> Result<(), Trouble> {
+pub(super) fn watch(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
     let path = file::path(argument);
     session.load(&path)?;
     let watched = session.watches.add(&path);
-    watched.map_err(|error| Trouble::File { path, error: io::Error::other(error) })
+    watched.map_err(|error| CommandError::File { path, error: io::Error::other(error) })
 }
 
 /// Loads the files again that have changed, if any.
-pub(super) fn reload_changed(session: &mut Session<'_>, changed: &Receiver<PathBuf>) {
+pub(super) fn reload_changed(session: &mut ReplSession<'_>, changed: &Receiver<PathBuf>) {
     let paths: Vec<PathBuf> = changed.try_iter().collect();
     reload(session, &paths);
 }
 
 /// Loads files again that may have changed.
-pub(super) fn reload(session: &mut Session<'_>, paths: &[PathBuf]) {
+pub(super) fn reload(session: &mut ReplSession<'_>, paths: &[PathBuf]) {
     for path in paths {
         if session.watches.is_changed(path)
             && let Err(trouble) = session.load(path)

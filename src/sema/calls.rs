@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 
 /// The tally. What is added must be removed when it is no longer in force.
 #[derive(Debug, Default)]
-pub struct Calls(FxHashMap<Name, Vec<Tally>>);
+pub struct Calls(FxHashMap<Name, Vec<ArityCount>>);
 
 #[derive(Debug)]
-struct Tally {
+struct ArityCount {
     arity: u32,
     callers: u32,
 }
@@ -25,7 +25,7 @@ impl Calls {
             let tallies = self.0.entry(callee.name).or_default();
             match tallies.iter_mut().find(|tally| tally.arity == callee.arity) {
                 Some(tally) => tally.callers += 1,
-                None => tallies.push(Tally { arity: callee.arity, callers: 1 }),
+                None => tallies.push(ArityCount { arity: callee.arity, callers: 1 }),
             }
         }
     }

@@ -7,7 +7,7 @@
 //! nothing.
 
 use super::checked::CheckedFunction;
-use super::{Environment, Place, arguments};
+use super::{Environment, SourcePlace, arguments};
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::host::HostFunctions;
@@ -22,7 +22,7 @@ pub struct Extern {
     /// The names of its parameters.
     pub parameters: Box<[Name]>,
     /// Where the name stands.
-    pub place: Place,
+    pub place: SourcePlace,
 }
 
 /// The declarations that say something new: of foreign functions, and of those
@@ -99,7 +99,7 @@ pub fn misfit(function: &CheckedFunction, environment: &dyn Environment) -> Opti
     }
     let (text, takes) = (environment.names().text(name), arguments(declared.arity() as usize));
     let message = format!("`{text}` is declared to take {takes}, not {arity}");
-    let Place { source, span } = &declared.place;
+    let SourcePlace { source, span } = &declared.place;
     let error = Diagnostic::error(ErrorCode::ExternArity, &function.source, function.name_span, message);
     let note = format!("defined with {}", parameters(arity));
     Some(error.with_note(note).with_label(source, *span, format!("declared with {takes}")))
@@ -107,7 +107,7 @@ pub fn misfit(function: &CheckedFunction, environment: &dyn Environment) -> Opti
 
 /// Returns the warning for a declaration that a whole program does not define.
 pub fn undefined(declared: &Extern, names: &Names, hosts: &HostFunctions, budget: &Budget) -> Diagnostic {
-    let Place { source, span } = &declared.place;
+    let SourcePlace { source, span } = &declared.place;
     let message = format!("`{}` is declared but never defined", names.text(declared.name));
     Diagnostic::error(ErrorCode::UnknownExtern, source, *span, message)
         .as_warning()

@@ -19,7 +19,7 @@ pub(super) struct Resolver<'c, 'a> {
     checker: &'c mut Checker<'a>,
     head: Spanned,
     parameters: Box<[Name]>,
-    scope: Scope,
+    scope: LocalScope,
     nodes: Vec<CheckedNode>,
     spans: Spans,
     numbers: Vec<f64>,
@@ -32,7 +32,7 @@ pub(super) struct Resolver<'c, 'a> {
 
 impl<'c, 'a> Resolver<'c, 'a> {
     pub(super) fn new(checker: &'c mut Checker<'a>, head: Spanned, parameters: &[Spanned]) -> Self {
-        let mut scope = Scope::default();
+        let mut scope = LocalScope::default();
         for parameter in parameters {
             scope.open(parameter.name);
         }
@@ -213,7 +213,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         if callee == self.head.name {
             self.fits(callee, arity, span, self.parameters.len() as u32, None);
         } else if let Some(known) = environment.function(callee) {
-            let place = super::Place { source: known.source.clone(), span: known.name_span };
+            let place = super::SourcePlace { source: known.source.clone(), span: known.name_span };
             self.fits(callee, arity, span, known.arity(), Some(place));
         } else if let Some(host) = environment.hosts().get(callee) {
             self.fits(callee, arity, span, host.arity, None);
@@ -245,14 +245,21 @@ impl<'c, 'a> Resolver<'c, 'a> {
         CheckedNode::Call(index)
     }
 
-    fn fits(&mut self, callee: Name, passed: u32, span: Span, wanted: u32, place: Option<super::Place>) {
+    fn fits(
+        &mut self,
+        callee: Name,
+        passed: u32,
+        span: Span,
+        wanted: u32,
+        place: Option<super::SourcePlace>,
+    ) {
         if passed == wanted {
             return;
         }
         let text = self.checker.text(callee).to_owned();
         let message = format!("`{text}` takes {}, not {passed}", arguments(wanted as usize));
         let own = (callee == self.head.name)
-            .then(|| super::Place { source: self.checker.source.clone(), span: self.head.span });
+            .then(|| super::SourcePlace { source: self.checker.source.clone(), span: self.head.span });
         let error = self.error(ErrorCode::WrongArity, span, message);
         error.labels[0].message = format!("called with {}", arguments(passed as usize));
         if let Some(place) = place.or(own) {
@@ -264,14 +271,14 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
 /// The names in scope, each with its local; inner ones hide outer ones.
 #[derive(Default)]
-struct Scope {
+struct LocalScope {
     locals: FxHashMap<Name, u32>,
     /// What each open scope declared, and what that name meant before.
     undo: Vec<(Name, Option<u32>)>,
     most: u32,
 }
 
-impl Scope {
+impl LocalScope {
     fn open(&mut self, name: Name) -> u32 {
         let local = self.undo.len() as u32;
         self.undo.push((name, self.locals.insert(name, local)));

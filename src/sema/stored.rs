@@ -134,7 +134,7 @@ impl CheckedFunction {
         }
         let mut set = vec![false; locals];
         set[..self.parameters.len()].fill(true);
-        let mut shape = Shape { function: self, height: 0, open: Vec::new(), set, order: Vec::new() };
+        let mut shape = StackCheck { function: self, height: 0, open: Vec::new(), set, order: Vec::new() };
         match self.nodes.iter().try_for_each(|node| shape.node(*node)) {
             Err(what) => Some(what),
             Ok(()) if shape.height != 1 || !shape.open.is_empty() => Some("a body that does not end"),
@@ -145,7 +145,7 @@ impl CheckedFunction {
 
 /// The part of a construct that the next nodes belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum ConstructPart {
     Right(BinaryOp),
     Then,
     Else,
@@ -156,11 +156,11 @@ enum Part {
 
 /// A walk over nodes that follows how many values there are, and which locals
 /// have one.
-struct Shape<'a> {
+struct StackCheck<'a> {
     function: &'a CheckedFunction,
     height: usize,
     /// The constructs that have begun.
-    open: Vec<Open>,
+    open: Vec<OpenConstruct>,
     /// For each local whether it has a value wherever the walk is.
     set: Vec<bool>,
     /// The locals that have got one, in order.
@@ -168,15 +168,15 @@ struct Shape<'a> {
 }
 
 /// A construct that has begun, and what there was before its part.
-struct Open {
-    part: Part,
+struct OpenConstruct {
+    part: ConstructPart,
     height: usize,
     set: usize,
 }
 
 type Shaped = Result<(), &'static str>;
 
-impl Shape<'_> {
+impl StackCheck<'_> {
     fn node(&mut self, node: CheckedNode) -> Shaped {
         match node {
             CheckedNode::Number(number) => {
@@ -187,29 +187,29 @@ impl Shape<'_> {
             CheckedNode::SetLocal(local) => self.known(local).and_then(|()| self.takes(1, 1)),
             CheckedNode::SetVariable(_) | CheckedNode::Unary(_) => self.takes(1, 1),
             CheckedNode::Binary(op) if op.short_circuits() => {
-                self.end(Part::Right(op)).and_then(|()| self.takes(0, 1))
+                self.end(ConstructPart::Right(op)).and_then(|()| self.takes(0, 1))
             }
             CheckedNode::Binary(_) => self.takes(2, 1),
             CheckedNode::ShortCircuit(op) if !op.short_circuits() => {
                 Err("an operator that does not short-circuit")
             }
-            CheckedNode::ShortCircuit(op) => self.begin(Part::Right(op)),
+            CheckedNode::ShortCircuit(op) => self.begin(ConstructPart::Right(op)),
             CheckedNode::Call(callee) => {
                 self.index(callee, self.function.callees.len())?;
                 self.takes(self.function.callees[callee as usize].arity as usize, 1)
             }
             CheckedNode::Intrinsic(intrinsic) => self.takes(intrinsic.arity() as usize, 1),
-            CheckedNode::Then => self.begin(Part::Then),
-            CheckedNode::Else => self.next(Part::Then, Part::Else),
-            CheckedNode::If => self.end(Part::Else).and_then(|()| self.takes(0, 1)),
+            CheckedNode::Then => self.begin(ConstructPart::Then),
+            CheckedNode::Else => self.next(ConstructPart::Then, ConstructPart::Else),
+            CheckedNode::If => self.end(ConstructPart::Else).and_then(|()| self.takes(0, 1)),
             CheckedNode::ForVariable(local) => {
                 self.takes(1, 1)?;
                 self.declare(local)?;
-                self.begin(Part::Condition)
+                self.begin(ConstructPart::Condition)
             }
-            CheckedNode::ForCondition => self.next(Part::Condition, Part::Step),
-            CheckedNode::ForStep => self.next(Part::Step, Part::Body),
-            CheckedNode::For => self.end(Part::Body).and_then(|()| self.takes(0, 1)),
+            CheckedNode::ForCondition => self.next(ConstructPart::Condition, ConstructPart::Step),
+            CheckedNode::ForStep => self.next(ConstructPart::Step, ConstructPart::Body),
+            CheckedNode::For => self.end(ConstructPart::Body).and_then(|()| self.takes(0, 1)),
             CheckedNode::Bind(local) => self.takes(1, 0).and_then(|()| self.declare(local)),
         }
     }
@@ -245,18 +245,18 @@ impl Shape<'_> {
     }
 
     /// Takes a value and begins a part.
-    fn begin(&mut self, part: Part) -> Shaped {
+    fn begin(&mut self, part: ConstructPart) -> Shaped {
         self.takes(1, 0)?;
         self.push(part);
         Ok(())
     }
 
-    fn push(&mut self, part: Part) {
-        self.open.push(Open { part, height: self.height, set: self.order.len() });
+    fn push(&mut self, part: ConstructPart) {
+        self.open.push(OpenConstruct { part, height: self.height, set: self.order.len() });
     }
 
     /// Ends a part with its one value.
-    fn end(&mut self, part: Part) -> Shaped {
+    fn end(&mut self, part: ConstructPart) -> Shaped {
         match self.open.pop() {
             Some(open) if open.part == part && self.height == open.height + 1 => {
                 self.height = open.height;
@@ -270,7 +270,7 @@ impl Shape<'_> {
     }
 
     /// Goes from one part to the next.
-    fn next(&mut self, part: Part, next: Part) -> Shaped {
+    fn next(&mut self, part: ConstructPart, next: ConstructPart) -> Shaped {
         self.end(part)?;
         self.push(next);
         Ok(())

@@ -11,7 +11,7 @@ use crate::source::{Source, Span};
 
 /// A construct of another language.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Foreign {
+pub struct ForeignSyntax {
     /// All of it that can be told from the source.
     pub span: Span,
     message: String,
@@ -71,7 +71,7 @@ const INFIX_WORDS: [&str; 4] = ["mod", "div", "and", "or"];
 /// The words above that are values.
 const CONSTANTS: [&str; 5] = ["true", "false", "pi", "inf", "nan"];
 
-impl Foreign {
+impl ForeignSyntax {
     /// Recognises what the operator at `operator` is part of.
     pub fn recognise(source: &Source, operator: Span) -> Option<Self> {
         let text = source.text();
@@ -98,7 +98,7 @@ impl Foreign {
 /// The diagnostic for the operator at `place`, which has no meaning before one
 /// operand or between two; with whether it comes from another language.
 pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnostic, bool) {
-    if let Some(foreign) = Foreign::recognise(source, place) {
+    if let Some(foreign) = ForeignSyntax::recognise(source, place) {
         return (foreign.diagnostic(ErrorCode::UnknownOperator, source), true);
     }
     let symbol = source.slice(place);
@@ -134,7 +134,7 @@ fn cure(symbol: &str, operands: u8) -> Option<String> {
 
 /// The diagnostic for an `=` at `place` whose left side is not a variable.
 pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
-    if let Some(foreign) = Foreign::recognise(source, place) {
+    if let Some(foreign) = ForeignSyntax::recognise(source, place) {
         return foreign.diagnostic(ErrorCode::BadAssignment, source);
     }
     Diagnostic::error(ErrorCode::BadAssignment, source, place, "the left side of `=` is not a variable")
@@ -176,11 +176,11 @@ pub fn grouped_digits(source: &Source, place: Span) -> Option<String> {
     fits.then(|| format!("{whole}_{group}"))
 }
 
-fn string(text: &str, quote: Span, mark: char) -> Foreign {
+fn string(text: &str, quote: Span, mark: char) -> ForeignSyntax {
     let line = line_from(text, quote.end);
     let length = line.find(mark).map_or(line.len(), |at| at + 1);
     let first = line.chars().next().filter(|first| first.is_ascii() && *first != mark).unwrap_or('h');
-    Foreign {
+    ForeignSyntax {
         span: Span { start: quote.start, end: quote.end + length as u32 },
         message: "there are no strings in Kaleidoscope".into(),
         note: "a string",
@@ -188,7 +188,7 @@ fn string(text: &str, quote: Span, mark: char) -> Foreign {
     }
 }
 
-fn brace(text: &str, brace: Span) -> Foreign {
+fn brace(text: &str, brace: Span) -> ForeignSyntax {
     let before = line_up_to(text, brace.start);
     let help = match before.split(|character: char| !character.is_alphanumeric()).find(|word| is_head(word)) {
         Some("def") => "the body is one expression: `def f(x) x + 1`",
@@ -196,7 +196,7 @@ fn brace(text: &str, brace: Span) -> Foreign {
         Some(_) => "write `if a then b else c`",
         None => "to group, write `( … )`",
     };
-    Foreign {
+    ForeignSyntax {
         span: brace,
         message: "there are no braces in Kaleidoscope".into(),
         note: "a brace",
@@ -208,13 +208,13 @@ fn is_head(word: &str) -> bool {
     matches!(word, "if" | "else" | "def" | "for")
 }
 
-fn bracket(text: &str, bracket: Span) -> Foreign {
+fn bracket(text: &str, bracket: Span) -> ForeignSyntax {
     let help = if follows_a_word(text, bracket) {
         "to call a function, write `f(x)`"
     } else {
         "to group, write `( … )`"
     };
-    Foreign {
+    ForeignSyntax {
         span: bracket,
         message: "there are no arrays in Kaleidoscope".into(),
         note: "a bracket",
@@ -222,8 +222,8 @@ fn bracket(text: &str, bracket: Span) -> Foreign {
     }
 }
 
-fn choice(operator: Span) -> Foreign {
-    Foreign {
+fn choice(operator: Span) -> ForeignSyntax {
+    ForeignSyntax {
         span: operator,
         message: "there is no operator `? :`".into(),
         note: "a choice between two values",
@@ -232,7 +232,7 @@ fn choice(operator: Span) -> Foreign {
 }
 
 /// An operator of several characters, or a comment.
-fn compound(text: &str, operator: Span) -> Option<Foreign> {
+fn compound(text: &str, operator: Span) -> Option<ForeignSyntax> {
     if let Some(start) = covering(text, operator, "//").or_else(|| covering(text, operator, "/*")) {
         return Some(comment(text, start));
     }
@@ -249,8 +249,8 @@ fn compound(text: &str, operator: Span) -> Option<Foreign> {
     })
 }
 
-fn no_operator(symbol: &str, start: u32, help: String) -> Foreign {
-    Foreign {
+fn no_operator(symbol: &str, start: u32, help: String) -> ForeignSyntax {
+    ForeignSyntax {
         span: Span { start, end: start + symbol.len() as u32 },
         message: format!("there is no operator `{symbol}`"),
         note: "not an operator",
@@ -258,14 +258,14 @@ fn no_operator(symbol: &str, start: u32, help: String) -> Foreign {
     }
 }
 
-fn comment(text: &str, start: u32) -> Foreign {
+fn comment(text: &str, start: u32) -> ForeignSyntax {
     let rest = &text[start as usize..];
     let line = line_from(text, start).trim_end().len();
     let length = match rest.strip_prefix("/*") {
         Some(inner) => inner.find("*/").map_or(line, |end| end + 4),
         None => line,
     };
-    Foreign {
+    ForeignSyntax {
         span: Span { start, end: start + length as u32 },
         message: "a comment begins with `#`".into(),
         note: "not a comment",
@@ -320,7 +320,7 @@ mod tests {
     fn recognised(text: &str, operator: &str) -> Option<(String, String, Option<String>)> {
         let source = Source::new("test", text);
         let start = text.find(operator).expect("the operator is there");
-        let found = Foreign::recognise(&source, Span::new(start, start + operator.len()))?;
+        let found = ForeignSyntax::recognise(&source, Span::new(start, start + operator.len()))?;
         Some((source.slice(found.span).to_owned(), found.message, found.help))
     }
 

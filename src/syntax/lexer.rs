@@ -6,7 +6,7 @@
 //! refuses or, for a malformed number, takes as a number.
 
 use super::number;
-use super::token::{Fault, FaultKind, Terminal, Tokens};
+use super::token::{FaultKind, Terminal, TokenFault, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Names;
 use crate::source::{Source, Span};
@@ -237,7 +237,7 @@ impl<'s> Collector<'s> {
     }
 
     fn push_fault(&mut self, kind: FaultKind) {
-        self.tokens.faults.push(Fault { token: self.tokens.len() as u32, kind });
+        self.tokens.faults.push(TokenFault { token: self.tokens.len() as u32, kind });
     }
 
     fn number(&mut self, text: &str) -> u32 {

@@ -40,14 +40,14 @@ impl Infix {
 
 /// An operator whose last operand may go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Open {
+pub enum OpenOperator {
     /// Before its operand.
     Prefix,
     /// Between its operands.
     Infix(Infix),
 }
 
-impl Open {
+impl OpenOperator {
     /// Whether its last operand ends before `next`. Operators fold by this rule
     /// alone. Of two operators with the same precedence, a left-associative one
     /// groups first.

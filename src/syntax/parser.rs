@@ -11,7 +11,7 @@ mod failure;
 mod grammar;
 
 use super::ast::{Item, ItemKind};
-use super::foreign::Foreign;
+use super::foreign::ForeignSyntax;
 use super::lexer::{self, LONGEST_SOURCE, Pieces};
 use super::lint;
 use super::operator::Operators;
@@ -20,9 +20,9 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Names;
 use crate::source::Source;
 use crate::stop::Poll;
-use builder::{Builder, State};
+use builder::{Builder, ParserState};
 use chumsky::Parser as _;
-use failure::Failure;
+use failure::SyntaxFailure;
 
 /// Limits of what the parser accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,9 +124,9 @@ impl<'t> Parser<'t> {
     ///
     /// chumsky wants its input to end where a parser ends, which an item does
     /// not: whether it was read is what the state says, not chumsky's verdict.
-    fn run(&mut self, start: usize, operators: &Operators) -> Result<usize, Failure> {
+    fn run(&mut self, start: usize, operators: &Operators) -> Result<usize, SyntaxFailure> {
         self.builder.clear();
-        let mut state = State {
+        let mut state = ParserState {
             tokens: self.tokens,
             names: self.names,
             operators,
@@ -170,7 +170,7 @@ impl<'t> Parser<'t> {
     }
 
     /// All that is wrong with the item from token `start` to the position.
-    fn errors(&mut self, start: usize, failure: Option<Failure>) -> SyntaxErrors {
+    fn errors(&mut self, start: usize, failure: Option<SyntaxFailure>) -> SyntaxErrors {
         /// More lexical mistakes than this in one item tell nothing new.
         const MOST_LEXICAL: usize = 100;
         let mut diagnostics = std::mem::take(&mut self.builder.diagnostics);
@@ -198,9 +198,9 @@ impl<'t> Parser<'t> {
     }
 
     /// The construct of another language in the item read last.
-    fn foreign(&self) -> Option<Foreign> {
+    fn foreign(&self) -> Option<ForeignSyntax> {
         let (token, _) = self.builder.unknown_operator?;
-        Foreign::recognise(self.tokens.source(), self.tokens.span(token))
+        ForeignSyntax::recognise(self.tokens.source(), self.tokens.span(token))
     }
 
     /// Where to go on after that: behind the next `;`, before a keyword that

@@ -117,7 +117,7 @@ impl Terminal {
 
 /// What is wrong with a token; the diagnostic is written when somebody asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Fault {
+pub(super) struct TokenFault {
     /// The token.
     pub(super) token: u32,
     /// What is wrong with it.
@@ -145,7 +145,7 @@ pub struct Tokens {
     pub(super) payloads: Vec<u32>,
     pub(super) vocabulary: Vec<Name>,
     pub(super) numbers: Vec<f64>,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<TokenFault>,
     /// How many tokens at the end are there to be looked at only: the item
     /// they begin is in the next piece.
     pub(super) lookahead: usize,
@@ -203,7 +203,7 @@ impl Tokens {
         in_range.map(|fault| self.diagnostic(*fault))
     }
 
-    fn diagnostic(&self, fault: Fault) -> Diagnostic {
+    fn diagnostic(&self, fault: TokenFault) -> Diagnostic {
         let token = fault.token as usize;
         match fault.kind {
             FaultKind::UnknownCharacter => self.unknown_characters(token),

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// A node that leaves a value; marks are not among them.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct TreeNode {
     pub(super) node: Node,
     children: Range<usize>,
     names: Range<usize>,
@@ -20,7 +20,7 @@ pub(super) struct Entry {
 /// An [`Ast`] with its edges.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<TreeNode>,
     children: Vec<usize>,
     names: Vec<Name>,
     /// The entry of the whole expression; of each initialiser, for variables.
@@ -58,7 +58,7 @@ impl Tree {
         self.names.extend(self.root_names.drain(rest..));
         self.roots.push(self.entries.len());
         let (children, names) = (first_child..self.children.len(), first_name..self.names.len());
-        self.entries.push(Entry { node, children, names });
+        self.entries.push(TreeNode { node, children, names });
     }
 
     /// The entries of a node's parts, in source order.

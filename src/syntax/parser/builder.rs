@@ -13,7 +13,7 @@ use crate::stop::Poll;
 use crate::syntax::ast::{Ast, ItemKind, Node, Prototype, Spanned};
 use crate::syntax::foreign;
 use crate::syntax::operator::{
-    BinaryAction, BinaryMeaning, DEFAULT_PRECEDENCE, Fixity, Infix, Open, Operators, UnaryMeaning,
+    BinaryAction, BinaryMeaning, DEFAULT_PRECEDENCE, Fixity, Infix, OpenOperator, Operators, UnaryMeaning,
 };
 use crate::syntax::token::{Terminal, Tokens};
 use chumsky::input::{Checkpoint, Cursor};
@@ -21,8 +21,8 @@ use chumsky::inspector::Inspector;
 
 /// An operator whose last operand is still being read.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
-    binds: Open,
+struct PendingOperator {
+    binds: OpenOperator,
     /// What it becomes.
     node: Node,
     span: Span,
@@ -30,7 +30,7 @@ struct Waiting {
 
 /// What kind of item was read.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) enum Shape {
+pub(super) enum ItemShape {
     Definition,
     Extern,
     Variables,
@@ -41,10 +41,10 @@ pub(super) enum Shape {
 /// The item under construction; reused for all items of a text.
 #[derive(Default, Debug)]
 pub(super) struct Builder {
-    pub(super) shape: Shape,
+    pub(super) shape: ItemShape,
     pub(super) prototype: Option<Prototype>,
     pub(super) ast: Ast,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingOperator>,
     /// Index into `waiting` of the first operator of the innermost expression.
     base: usize,
     /// How many expressions are open.
@@ -61,7 +61,7 @@ pub(super) struct Builder {
 
 impl Builder {
     pub(super) fn clear(&mut self) {
-        self.shape = Shape::Expression;
+        self.shape = ItemShape::Expression;
         self.prototype = None;
         self.ast.nodes.clear();
         self.ast.spans.clear();
@@ -78,10 +78,10 @@ impl Builder {
     pub(super) fn finish(&mut self) -> Option<ItemKind> {
         let ast = Ast { nodes: self.ast.nodes.as_slice().into(), spans: self.ast.spans.as_slice().into() };
         Some(match self.shape {
-            Shape::Definition => ItemKind::Definition(self.prototype.take()?, ast),
-            Shape::Extern => ItemKind::Extern(self.prototype.take()?),
-            Shape::Variables => ItemKind::Variables(ast),
-            Shape::Expression => ItemKind::Expression(ast),
+            ItemShape::Definition => ItemKind::Definition(self.prototype.take()?, ast),
+            ItemShape::Extern => ItemKind::Extern(self.prototype.take()?),
+            ItemShape::Variables => ItemKind::Variables(ast),
+            ItemShape::Expression => ItemKind::Expression(ast),
         })
     }
 
@@ -105,7 +105,7 @@ impl Builder {
 }
 
 /// What the grammar's parsers see and change besides the input.
-pub(super) struct State<'s> {
+pub(super) struct ParserState<'s> {
     pub(super) tokens: &'s Tokens,
     pub(super) names: &'s Names,
     pub(super) operators: &'s Operators,
@@ -120,7 +120,7 @@ pub(super) struct State<'s> {
 
 /// The grammar is decided by one token, so chumsky never has to go back over
 /// anything that changed the state.
-impl<'t> Inspector<'t, &'t [Terminal]> for State<'_> {
+impl<'t> Inspector<'t, &'t [Terminal]> for ParserState<'_> {
     type Checkpoint = ();
 
     fn on_token(&mut self, _token: &Terminal) {}
@@ -130,7 +130,7 @@ impl<'t> Inspector<'t, &'t [Terminal]> for State<'_> {
     fn on_rewind<'parse>(&mut self, _marker: &Checkpoint<'t, 'parse, &'t [Terminal], ()>) {}
 }
 
-impl State<'_> {
+impl ParserState<'_> {
     pub(super) fn span(&self, token: usize) -> Span {
         self.tokens.span(token)
     }
@@ -182,7 +182,11 @@ impl State<'_> {
                 Node::Operator { callee: self.function("unary", name), arguments: 1 }
             }
         };
-        self.builder.waiting.push(Waiting { binds: Open::Prefix, node, span: self.span(token) });
+        self.builder.waiting.push(PendingOperator {
+            binds: OpenOperator::Prefix,
+            node,
+            span: self.span(token),
+        });
     }
 
     /// Reads the operator at `token` after a complete operand; false if the
@@ -210,7 +214,7 @@ impl State<'_> {
                 (Node::Binary(op), self.span(token))
             }
         };
-        self.builder.waiting.push(Waiting { binds: Open::Infix(meaning.infix), node, span });
+        self.builder.waiting.push(PendingOperator { binds: OpenOperator::Infix(meaning.infix), node, span });
         true
     }
 

@@ -1,6 +1,6 @@
 //! Why the grammar refused a token, and the one diagnostic made of it.
 //!
-//! chumsky makes and merges a [`Failure`] for every alternative that does not
+//! chumsky makes and merges a [`SyntaxFailure`] for every alternative that does not
 //! fit, so it is two words and allocates nothing; words are found for the last
 //! one only.
 
@@ -73,7 +73,7 @@ pub(super) const LOOP: &str = "write `for i = 1, i < 10 in …`";
 
 /// Where and why the grammar does not fit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Failure {
+pub(super) struct SyntaxFailure {
     /// The token: counted from the item's first while chumsky has it.
     pub(super) at: usize,
     expected: Expected,
@@ -87,7 +87,7 @@ enum GivenUp {
     Stopped(Request),
 }
 
-impl Failure {
+impl SyntaxFailure {
     pub(super) fn expected(at: usize, expected: Expected) -> Self {
         Self { at, expected, given_up: None }
     }
@@ -265,9 +265,9 @@ fn found(tokens: &Tokens, token: usize) -> String {
     }
 }
 
-type Input<'t> = &'t [Terminal];
+type Terminals<'t> = &'t [Terminal];
 
-impl<'t> LabelError<'t, Input<'t>, DefaultExpected<'t, Terminal>> for Failure {
+impl<'t> LabelError<'t, Terminals<'t>, DefaultExpected<'t, Terminal>> for SyntaxFailure {
     fn expected_found<E: IntoIterator<Item = DefaultExpected<'t, Terminal>>>(
         expected: E,
         _found: Option<MaybeRef<'t, Terminal>>,
@@ -281,7 +281,7 @@ impl<'t> LabelError<'t, Input<'t>, DefaultExpected<'t, Terminal>> for Failure {
     }
 }
 
-impl<'t> Error<'t, Input<'t>> for Failure {
+impl<'t> Error<'t, Terminals<'t>> for SyntaxFailure {
     fn merge(self, other: Self) -> Self {
         match self.at.cmp(&other.at) {
             std::cmp::Ordering::Less => other,

@@ -7,7 +7,7 @@
 use super::number;
 use crate::name::{Name, Names};
 use crate::syntax::ast::{Ast, Item, ItemKind, Node, Prototype};
-use crate::syntax::operator::{DEFAULT_PRECEDENCE, Fixity, Infix, Open, Operators};
+use crate::syntax::operator::{DEFAULT_PRECEDENCE, Fixity, Infix, OpenOperator, Operators};
 use crate::syntax::tree::Tree;
 use std::fmt::Write;
 
@@ -46,7 +46,7 @@ struct Printer<'a> {
 
 /// How an entry is written, as far as its surroundings care.
 #[derive(Clone, Copy)]
-enum Shape {
+enum EntryShape {
     /// Closed on both sides.
     Primary,
     /// An operator before an operand.
@@ -58,8 +58,8 @@ enum Shape {
 }
 
 /// Shapes and parentheses of a tree's entries.
-struct Plan {
-    shapes: Vec<Shape>,
+struct ParenthesisPlan {
+    shapes: Vec<EntryShape>,
     parentheses: Vec<bool>,
     edges: Vec<Edges>,
 }
@@ -79,17 +79,17 @@ struct Edges {
 
 impl Edges {
     /// Whether the entry would be cut short as the last operand of `open`.
-    fn cut(self, open: Open) -> bool {
+    fn cut(self, open: OpenOperator) -> bool {
         match open {
-            Open::Prefix => self.ends_unary,
-            Open::Infix(_) => self.first.is_some_and(|first| open.ends_before(first)),
+            OpenOperator::Prefix => self.ends_unary,
+            OpenOperator::Infix(_) => self.first.is_some_and(|first| open.ends_before(first)),
         }
     }
 
     /// Whether the whole entry ends before `next`.
     fn end_before(self, next: Infix) -> bool {
-        (!self.unary || Open::Prefix.ends_before(next))
-            && self.last.is_none_or(|last| Open::Infix(last).ends_before(next))
+        (!self.unary || OpenOperator::Prefix.ends_before(next))
+            && self.last.is_none_or(|last| OpenOperator::Infix(last).ends_before(next))
     }
 }
 
@@ -100,7 +100,7 @@ fn looser(one: Infix, other: Option<Infix>) -> Infix {
 }
 
 /// What is still to be written.
-enum Task {
+enum SourceTask {
     Entry(usize),
     Text(&'static str),
     Name(Name),
@@ -133,24 +133,25 @@ impl Printer<'_> {
         let plan = self.plan(&tree);
         let mut tasks = Vec::new();
         if tree.root_names.is_empty() {
-            tasks.extend(tree.roots.iter().map(|&root| Task::Entry(root)));
+            tasks.extend(tree.roots.iter().map(|&root| SourceTask::Entry(root)));
         } else {
             push_bindings(&tree.root_names, &tree.roots, &mut tasks);
         }
         tasks.reverse();
         while let Some(task) = tasks.pop() {
             match task {
-                Task::Entry(entry) => self.entry(&tree, &plan, entry, &mut tasks),
-                Task::Text(text) => self.text.push_str(text),
-                Task::Name(name) => self.text.push_str(self.names.text(name)),
-                Task::Operator(text) => self.text.push_str(&text),
+                SourceTask::Entry(entry) => self.entry(&tree, &plan, entry, &mut tasks),
+                SourceTask::Text(text) => self.text.push_str(text),
+                SourceTask::Name(name) => self.text.push_str(self.names.text(name)),
+                SourceTask::Operator(text) => self.text.push_str(&text),
             }
         }
     }
 
-    fn plan(&self, tree: &Tree) -> Plan {
+    fn plan(&self, tree: &Tree) -> ParenthesisPlan {
         let count = tree.entries.len();
-        let mut plan = Plan { shapes: Vec::with_capacity(count), parentheses: Vec::new(), edges: Vec::new() };
+        let mut plan =
+            ParenthesisPlan { shapes: Vec::with_capacity(count), parentheses: Vec::new(), edges: Vec::new() };
         for entry in 0..count {
             let node = tree.entries[entry].node;
             let shape = self.shape(node);
@@ -162,13 +163,13 @@ impl Printer<'_> {
         plan
     }
 
-    fn shape(&self, node: Node) -> Shape {
+    fn shape(&self, node: Node) -> EntryShape {
         match node {
-            Node::Unary(_) | Node::Operator { arguments: 1, .. } => Shape::Prefix,
-            Node::Assign(_) => Shape::Infix(Infix::ASSIGNMENT),
-            Node::Binary(op) => Shape::Infix(Infix::built_in(op)),
-            Node::Operator { callee, .. } => Shape::Infix(self.defined(callee)),
-            Node::If | Node::For | Node::Var(_) => Shape::Construct,
+            Node::Unary(_) | Node::Operator { arguments: 1, .. } => EntryShape::Prefix,
+            Node::Assign(_) => EntryShape::Infix(Infix::ASSIGNMENT),
+            Node::Binary(op) => EntryShape::Infix(Infix::built_in(op)),
+            Node::Operator { callee, .. } => EntryShape::Infix(self.defined(callee)),
+            Node::If | Node::For | Node::Var(_) => EntryShape::Construct,
             // Marks are no entries of a tree.
             Node::Number(_)
             | Node::Variable(_)
@@ -179,7 +180,7 @@ impl Printer<'_> {
             | Node::ForVariable(_)
             | Node::ForCondition
             | Node::ForStep
-            | Node::Bind(_) => Shape::Primary,
+            | Node::Bind(_) => EntryShape::Primary,
         }
     }
 
@@ -213,26 +214,26 @@ impl Printer<'_> {
         text.strip_prefix("unary").or_else(|| text.strip_prefix("binary")).unwrap_or(text)
     }
 
-    fn entry(&mut self, tree: &Tree, plan: &Plan, entry: usize, tasks: &mut Vec<Task>) {
+    fn entry(&mut self, tree: &Tree, plan: &ParenthesisPlan, entry: usize, tasks: &mut Vec<SourceTask>) {
         let first = tasks.len();
         if plan.parentheses[entry] {
-            tasks.push(Task::Text("("));
+            tasks.push(SourceTask::Text("("));
         }
         self.parts(tree, plan, entry, tasks);
         if plan.parentheses[entry] {
-            tasks.push(Task::Text(")"));
+            tasks.push(SourceTask::Text(")"));
         }
         tasks[first..].reverse();
     }
 
     /// The parts of an entry in their order.
-    fn parts(&mut self, tree: &Tree, plan: &Plan, entry: usize, tasks: &mut Vec<Task>) {
+    fn parts(&mut self, tree: &Tree, plan: &ParenthesisPlan, entry: usize, tasks: &mut Vec<SourceTask>) {
         let children = tree.children(entry);
         match (tree.entries[entry].node, children) {
-            (Node::Number(value), _) => tasks.push(Task::Operator(number(value))),
-            (Node::Variable(name), _) => tasks.push(Task::Name(name)),
+            (Node::Number(value), _) => tasks.push(SourceTask::Operator(number(value))),
+            (Node::Variable(name), _) => tasks.push(SourceTask::Name(name)),
             (Node::Assign(name), &[value]) => {
-                tasks.extend([Task::Name(name), Task::Text(" = "), Task::Entry(value)]);
+                tasks.extend([SourceTask::Name(name), SourceTask::Text(" = "), SourceTask::Entry(value)]);
             }
             (Node::Unary(op), &[operand]) => prefix(op.text(), plan, operand, tasks),
             (Node::Operator { callee, .. }, &[operand]) => {
@@ -243,42 +244,46 @@ impl Printer<'_> {
                 infix(self.operator_text(callee), left, right, tasks);
             }
             (Node::Call { callee, .. }, _) => {
-                tasks.extend([Task::Name(callee), Task::Text("(")]);
+                tasks.extend([SourceTask::Name(callee), SourceTask::Text("(")]);
                 push_list(children, tasks);
-                tasks.push(Task::Text(")"));
+                tasks.push(SourceTask::Text(")"));
             }
             (Node::If, &[condition, yes, no]) => {
-                tasks.extend([Task::Text("if "), Task::Entry(condition), Task::Text(" then ")]);
-                tasks.extend([Task::Entry(yes), Task::Text(" else "), Task::Entry(no)]);
+                tasks.extend([
+                    SourceTask::Text("if "),
+                    SourceTask::Entry(condition),
+                    SourceTask::Text(" then "),
+                ]);
+                tasks.extend([SourceTask::Entry(yes), SourceTask::Text(" else "), SourceTask::Entry(no)]);
             }
             (Node::For, &[start, condition, step, body]) => {
-                tasks.push(Task::Text("for "));
-                tasks.extend(tree.names(entry).iter().map(|&name| Task::Name(name)));
-                tasks.push(Task::Text(" = "));
+                tasks.push(SourceTask::Text("for "));
+                tasks.extend(tree.names(entry).iter().map(|&name| SourceTask::Name(name)));
+                tasks.push(SourceTask::Text(" = "));
                 push_list(&[start, condition, step], tasks);
-                tasks.extend([Task::Text(" in "), Task::Entry(body)]);
+                tasks.extend([SourceTask::Text(" in "), SourceTask::Entry(body)]);
             }
             (Node::Var(_), [values @ .., body]) => {
-                tasks.push(Task::Text("var "));
+                tasks.push(SourceTask::Text("var "));
                 push_bindings(tree.names(entry), values, tasks);
-                tasks.extend([Task::Text(" in "), Task::Entry(*body)]);
+                tasks.extend([SourceTask::Text(" in "), SourceTask::Entry(*body)]);
             }
             _ => {}
         }
     }
 }
 
-impl Plan {
+impl ParenthesisPlan {
     /// Decides on the parentheses of an entry's operands; gives what its own
     /// neighbours meet.
-    fn operands(&mut self, shape: Shape, children: &[usize]) -> Edges {
+    fn operands(&mut self, shape: EntryShape, children: &[usize]) -> Edges {
         match (shape, children) {
-            (Shape::Prefix, &[operand]) => {
-                let right = self.right_operand(Open::Prefix, operand);
+            (EntryShape::Prefix, &[operand]) => {
+                let right = self.right_operand(OpenOperator::Prefix, operand);
                 Edges { first: None, ends_unary: false, last: right.last, unary: true }
             }
-            (Shape::Infix(infix), &[value]) => self.infix(infix, Edges::default(), value),
-            (Shape::Infix(infix), &[left, right]) => {
+            (EntryShape::Infix(infix), &[value]) => self.infix(infix, Edges::default(), value),
+            (EntryShape::Infix(infix), &[left, right]) => {
                 let left = self.left_operand(infix, left);
                 self.infix(infix, left, right)
             }
@@ -288,10 +293,10 @@ impl Plan {
     }
 
     fn infix(&mut self, infix: Infix, left: Edges, right: usize) -> Edges {
-        let right = self.right_operand(Open::Infix(infix), right);
+        let right = self.right_operand(OpenOperator::Infix(infix), right);
         Edges {
             first: Some(looser(infix, left.first)),
-            ends_unary: left.ends_unary || Open::Prefix.ends_before(infix),
+            ends_unary: left.ends_unary || OpenOperator::Prefix.ends_before(infix),
             last: Some(looser(infix, right.last)),
             unary: right.unary,
         }
@@ -300,14 +305,14 @@ impl Plan {
     /// The operator must end every operator that is open in its left operand.
     fn left_operand(&mut self, infix: Infix, operand: usize) -> Edges {
         let ends = self.edges(operand).end_before(infix);
-        self.parentheses[operand] |= !ends || matches!(self.shapes[operand], Shape::Construct);
+        self.parentheses[operand] |= !ends || matches!(self.shapes[operand], EntryShape::Construct);
         self.edges(operand)
     }
 
     /// The operator must not be ended inside its right operand.
-    fn right_operand(&mut self, operator: Open, operand: usize) -> Edges {
+    fn right_operand(&mut self, operator: OpenOperator, operand: usize) -> Edges {
         let is_cut = self.edges(operand).cut(operator);
-        self.parentheses[operand] |= is_cut || matches!(self.shapes[operand], Shape::Construct);
+        self.parentheses[operand] |= is_cut || matches!(self.shapes[operand], EntryShape::Construct);
         self.edges(operand)
     }
 
@@ -318,26 +323,30 @@ impl Plan {
 
 /// A blank keeps the operator apart from another one, and a point apart from
 /// the digits behind it.
-fn prefix(operator: &str, plan: &Plan, operand: usize, tasks: &mut Vec<Task>) {
-    let meets_operator = matches!(plan.shapes[operand], Shape::Prefix) && !plan.parentheses[operand];
+fn prefix(operator: &str, plan: &ParenthesisPlan, operand: usize, tasks: &mut Vec<SourceTask>) {
+    let meets_operator = matches!(plan.shapes[operand], EntryShape::Prefix) && !plan.parentheses[operand];
     let blank = if meets_operator || operator == "." { " " } else { "" };
-    tasks.extend([Task::Operator(format!("{operator}{blank}")), Task::Entry(operand)]);
+    tasks.extend([SourceTask::Operator(format!("{operator}{blank}")), SourceTask::Entry(operand)]);
 }
 
-fn infix(operator: &str, left: usize, right: usize, tasks: &mut Vec<Task>) {
-    tasks.extend([Task::Entry(left), Task::Operator(format!(" {operator} ")), Task::Entry(right)]);
+fn infix(operator: &str, left: usize, right: usize, tasks: &mut Vec<SourceTask>) {
+    tasks.extend([
+        SourceTask::Entry(left),
+        SourceTask::Operator(format!(" {operator} ")),
+        SourceTask::Entry(right),
+    ]);
 }
 
-fn push_list(entries: &[usize], tasks: &mut Vec<Task>) {
+fn push_list(entries: &[usize], tasks: &mut Vec<SourceTask>) {
     for (position, &entry) in entries.iter().enumerate() {
-        tasks.extend((position > 0).then_some(Task::Text(", ")));
-        tasks.push(Task::Entry(entry));
+        tasks.extend((position > 0).then_some(SourceTask::Text(", ")));
+        tasks.push(SourceTask::Entry(entry));
     }
 }
 
-fn push_bindings(names: &[Name], values: &[usize], tasks: &mut Vec<Task>) {
+fn push_bindings(names: &[Name], values: &[usize], tasks: &mut Vec<SourceTask>) {
     for (position, (&name, &value)) in names.iter().zip(values).enumerate() {
-        tasks.extend((position > 0).then_some(Task::Text(", ")));
-        tasks.extend([Task::Name(name), Task::Text(" = "), Task::Entry(value)]);
+        tasks.extend((position > 0).then_some(SourceTask::Text(", ")));
+        tasks.extend([SourceTask::Name(name), SourceTask::Text(" = "), SourceTask::Entry(value)]);
     }
 }

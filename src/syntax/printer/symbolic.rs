@@ -18,7 +18,7 @@ const INDENT: usize = 2;
 
 /// An item as an S-expression, on one line or more, the last one ended.
 pub fn symbolic(item: &Item, names: &Names) -> String {
-    let mut writer = Writer { names, events: Vec::new(), open: Vec::new() };
+    let mut writer = SymbolicWriter { names, events: Vec::new(), open: Vec::new() };
     match &item.kind {
         ItemKind::Expression(ast) => writer.expression(ast),
         ItemKind::Variables(ast) => {
@@ -42,52 +42,52 @@ pub fn symbolic(item: &Item, names: &Names) -> String {
 }
 
 /// What the text consists of, before it is broken into lines.
-enum Event {
+enum LayoutEvent {
     /// A list with the width it has on one line.
     Open(usize),
     Atom(String),
     Close,
 }
 
-struct Writer<'n> {
+struct SymbolicWriter<'n> {
     names: &'n Names,
-    events: Vec<Event>,
+    events: Vec<LayoutEvent>,
     /// The events that opened the lists not yet closed.
     open: Vec<usize>,
 }
 
 /// What is still to be written of a tree.
-enum Task {
+enum SymbolicTask {
     Entry(usize),
     Binding(Name, usize),
     End,
 }
 
-impl Writer<'_> {
+impl SymbolicWriter<'_> {
     fn begin(&mut self, head: &str) {
         self.open.push(self.events.len());
-        self.events.push(Event::Open(0));
+        self.events.push(LayoutEvent::Open(0));
         self.atom(head);
     }
 
     fn end(&mut self) {
         let Some(opened) = self.open.pop() else { return };
-        self.events.push(Event::Close);
-        let Some(Event::Open(width)) = self.events.get_mut(opened) else { return };
+        self.events.push(LayoutEvent::Close);
+        let Some(LayoutEvent::Open(width)) = self.events.get_mut(opened) else { return };
         *width += 1;
         let width = *width;
         self.grow(width + 1);
     }
 
     fn atom(&mut self, text: &str) {
-        self.events.push(Event::Atom(text.to_owned()));
+        self.events.push(LayoutEvent::Atom(text.to_owned()));
         self.grow(text.chars().count() + 1);
     }
 
     /// Adds a part's width, with the blank or parenthesis before it, to its list.
     fn grow(&mut self, by: usize) {
         if let Some(&opened) = self.open.last()
-            && let Event::Open(width) = &mut self.events[opened]
+            && let LayoutEvent::Open(width) = &mut self.events[opened]
         {
             *width += by;
         }
@@ -107,26 +107,30 @@ impl Writer<'_> {
 
     fn expression(&mut self, ast: &Ast) {
         let tree = Tree::new(ast);
-        let mut tasks: Vec<Task> = if tree.root_names.is_empty() {
-            tree.roots.iter().map(|&root| Task::Entry(root)).collect()
+        let mut tasks: Vec<SymbolicTask> = if tree.root_names.is_empty() {
+            tree.roots.iter().map(|&root| SymbolicTask::Entry(root)).collect()
         } else {
-            tree.root_names.iter().zip(&tree.roots).map(|(&name, &root)| Task::Binding(name, root)).collect()
+            tree.root_names
+                .iter()
+                .zip(&tree.roots)
+                .map(|(&name, &root)| SymbolicTask::Binding(name, root))
+                .collect()
         };
         tasks.reverse();
         while let Some(task) = tasks.pop() {
             match task {
-                Task::Entry(entry) => self.entry(&tree, entry, &mut tasks),
-                Task::Binding(name, value) => {
+                SymbolicTask::Entry(entry) => self.entry(&tree, entry, &mut tasks),
+                SymbolicTask::Binding(name, value) => {
                     let names = self.names;
                     self.begin(names.text(name));
-                    tasks.extend([Task::End, Task::Entry(value)]);
+                    tasks.extend([SymbolicTask::End, SymbolicTask::Entry(value)]);
                 }
-                Task::End => self.end(),
+                SymbolicTask::End => self.end(),
             }
         }
     }
 
-    fn entry(&mut self, tree: &Tree, entry: usize, tasks: &mut Vec<Task>) {
+    fn entry(&mut self, tree: &Tree, entry: usize, tasks: &mut Vec<SymbolicTask>) {
         let names = self.names;
         match tree.entries[entry].node {
             Node::Number(value) => return self.atom(&number(value)),
@@ -152,23 +156,23 @@ impl Writer<'_> {
             | Node::ForStep
             | Node::Bind(_) => return,
         }
-        tasks.push(Task::End);
-        tasks.extend(tree.children(entry).iter().rev().map(|&child| Task::Entry(child)));
+        tasks.push(SymbolicTask::End);
+        tasks.extend(tree.children(entry).iter().rev().map(|&child| SymbolicTask::Entry(child)));
     }
 
-    fn scope(&mut self, tree: &Tree, entry: usize, tasks: &mut Vec<Task>) {
+    fn scope(&mut self, tree: &Tree, entry: usize, tasks: &mut Vec<SymbolicTask>) {
         self.begin("var");
-        tasks.push(Task::End);
+        tasks.push(SymbolicTask::End);
         if let [values @ .., body] = tree.children(entry) {
-            tasks.push(Task::Entry(*body));
+            tasks.push(SymbolicTask::Entry(*body));
             let bindings = tree.names(entry).iter().zip(values).rev();
-            tasks.extend(bindings.map(|(&name, &value)| Task::Binding(name, value)));
+            tasks.extend(bindings.map(|(&name, &value)| SymbolicTask::Binding(name, value)));
         }
     }
 }
 
 /// A list that is being written.
-struct Frame {
+struct OpenList {
     /// Whether its parts stand on lines of their own.
     broken: bool,
     /// Whether the parts so far are atoms on the line of the parenthesis.
@@ -176,26 +180,26 @@ struct Frame {
     indent: usize,
 }
 
-fn lay_out(events: &[Event]) -> String {
+fn lay_out(events: &[LayoutEvent]) -> String {
     let mut text = String::new();
     let mut column = 0;
-    let mut frames: Vec<Frame> = Vec::new();
+    let mut frames: Vec<OpenList> = Vec::new();
     for event in events {
         match event {
-            Event::Close => {
+            LayoutEvent::Close => {
                 text.push(')');
                 column += 1;
                 frames.pop();
             }
-            Event::Open(width) => {
+            LayoutEvent::Open(width) => {
                 separate(&mut text, &mut column, frames.last_mut(), None);
                 let indent = frames.last().map_or(0, |frame| frame.indent) + INDENT;
                 let broken = frames.last().is_none_or(|frame| frame.broken) && column + width > WIDTH;
-                frames.push(Frame { broken, on_head: true, indent: indent.min(DEEPEST) });
+                frames.push(OpenList { broken, on_head: true, indent: indent.min(DEEPEST) });
                 text.push('(');
                 column += 1;
             }
-            Event::Atom(atom) => {
+            LayoutEvent::Atom(atom) => {
                 let width = atom.chars().count();
                 separate(&mut text, &mut column, frames.last_mut(), Some(width));
                 text.push_str(atom);
@@ -209,7 +213,7 @@ fn lay_out(events: &[Event]) -> String {
 
 /// Writes what stands before a part of the innermost list: an atom of the
 /// given width, or another list.
-fn separate(text: &mut String, column: &mut usize, frame: Option<&mut Frame>, atom: Option<usize>) {
+fn separate(text: &mut String, column: &mut usize, frame: Option<&mut OpenList>, atom: Option<usize>) {
     let Some(frame) = frame else { return };
     if text.ends_with('(') {
         return;
