@@ -202,7 +202,7 @@ impl Engine {
         };
         let Shared { names, hosts, variables, room, .. } = shared;
         Jit::new(names.clone(), hosts.clone(), variables.clone(), room.clone(), options)
-            .map_err(|error| Error::Setup(error.to_string()))
+            .map_err(|error| Error::Setup(format!("{error}; `--interpret` (`Mode::Interpret`) needs none")))
     }
 }
 

@@ -443,8 +443,7 @@ CodeMemory::FinalizedAlloc Slab::finalized(Range R, DeallocActions ToKeep) {
 // Mapping
 //===----------------------------------------------------------------------===//
 
-} // namespace
-
+/// A file in memory that cannot be run as a program; below 0 if there are none.
 int createCodeFile() {
 #ifdef MFD_NOEXEC_SEAL
   int File = ::memfd_create("code", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
@@ -454,8 +453,6 @@ int createCodeFile() {
 #endif
   return ::memfd_create("code", MFD_CLOEXEC);
 }
-
-namespace {
 
 /// Addresses for two views of Limit bytes, or null.
 char *reserve(uint64_t Limit) {
@@ -506,19 +503,33 @@ const char *mapFile(char *Base, uint64_t Limit) {
 }
 
 /// The same for memory of no file. All of it is charged to the process where
-/// the system does not overcommit.
+/// the system does not overcommit. The view to write is a second mapping of the
+/// executable one, and never the other way round: a process that denies itself
+/// to make memory executable may still take execution away.
 const char *mapAnonymous(char *Base, uint64_t Limit) {
-  void *Writable =
-      ::mmap(Base + Limit, Limit, PROT_READ | PROT_WRITE,
+  void *Code =
+      ::mmap(Base, Limit, PROT_READ | PROT_EXEC,
              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  if (Writable == MAP_FAILED)
+  if (Code == MAP_FAILED)
     return "mmap";
   // A shared mapping of size 0 moves nothing and is mapped once more.
-  if (::mremap(Writable, 0, Limit, MREMAP_MAYMOVE | MREMAP_FIXED, Base) ==
+  char *Writable = Base + Limit;
+  if (::mremap(Code, 0, Limit, MREMAP_MAYMOVE | MREMAP_FIXED, Writable) ==
       MAP_FAILED)
     return "mremap";
-  return ::mprotect(Base, Limit, PROT_READ | PROT_EXEC) ? "mprotect" : nullptr;
+  return ::mprotect(Writable, Limit, PROT_READ | PROT_WRITE) ? "mprotect"
+                                                             : nullptr;
 }
+
+} // namespace
+
+const char *mapCode(char *Base, uint64_t Size, bool Anonymous) {
+  const char *Refused = Anonymous ? nullptr : mapFile(Base, Size);
+  // Some processes may not have such files.
+  return Anonymous || Refused ? mapAnonymous(Base, Size) : nullptr;
+}
+
+namespace {
 
 //===----------------------------------------------------------------------===//
 // Forks
@@ -592,11 +603,7 @@ Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit,
   if (!Base)
     return systemFailure("mmap");
   auto Result = std::make_unique<Slab>(Base, Limit);
-  const char *Refused = Anonymous ? nullptr : mapFile(Base, Limit);
-  // Some processes may not have such files.
-  if (Anonymous || Refused)
-    Refused = mapAnonymous(Base, Limit);
-  if (Refused)
+  if (const char *Refused = mapCode(Base, Limit, Anonymous))
     return systemFailure(Refused);
   return Result;
 }

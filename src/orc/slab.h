@@ -23,7 +23,10 @@ public:
 llvm::Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit,
                                                        bool Anonymous);
 
-/// A file in memory that cannot be run as a program; below 0 if there are none.
-int createCodeFile();
+/// Maps memory for code twice, at Base and Size bytes beyond: to execute and
+/// read, and to write. Returns null, or the system call that failed. A process
+/// that may not make memory executable may have this, and so may one without
+/// files in memory.
+const char *mapCode(char *Base, uint64_t Size, bool Anonymous);
 
 #endif

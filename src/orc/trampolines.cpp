@@ -1,9 +1,8 @@
 //===- trampolines.cpp - addresses that lead elsewhere later ---------------===//
 //
-// LLVM's pool of trampolines, but for how they come into executable memory: as
-// pages of a file that is written before they are run, so that no memory ever
-// changes from writable to executable, which some systems do not allow. Where
-// there are no such files, it does.
+// LLVM's pool of trampolines, but for how they come into executable memory:
+// through a second view of it, as linked code does, so that no memory ever
+// changes from writable to executable, which some systems do not allow.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,9 +13,8 @@
 #include "llvm/ExecutionEngine/Orc/OrcABISupport.h"
 #include "llvm/Support/Errno.h"
 
-#include <cstring>
+#include <cerrno>
 #include <sys/mman.h>
-#include <unistd.h>
 #include <vector>
 
 using namespace llvm;
@@ -36,39 +34,22 @@ namespace {
 
 constexpr size_t BlockSize = 4096;
 
-/// A block of code, made of the bytes that Write leaves in a buffer, given the
-/// address where they are to run; null if the system has none.
-template <typename F> char *mapCode(F Write) {
-  std::vector<char> Bytes(BlockSize);
-  auto Code = [](void *Mapped) {
-    return Mapped == MAP_FAILED ? nullptr : static_cast<char *>(Mapped);
-  };
-  int File = createCodeFile();
-  if (File < 0) {
-    char *Block = Code(::mmap(nullptr, BlockSize, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (!Block)
-      return nullptr;
-    Write(Bytes.data(), Block);
-    std::memcpy(Block, Bytes.data(), BlockSize);
-    if (::mprotect(Block, BlockSize, PROT_READ | PROT_EXEC) == 0)
-      return Block;
-    ::munmap(Block, BlockSize);
+/// A block of code, which Write leaves in the view to write, given the address
+/// where it is to run; null if the system has none.
+template <typename F> char *makeBlock(F Write) {
+  void *Mapped = ::mmap(nullptr, 2 * BlockSize, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (Mapped == MAP_FAILED)
+    return nullptr;
+  char *Block = static_cast<char *>(Mapped), *Writable = Block + BlockSize;
+  if (mapCode(Block, BlockSize, /*Anonymous=*/false)) {
+    int Error = errno;
+    ::munmap(Block, 2 * BlockSize);
+    errno = Error;
     return nullptr;
   }
-  // Nobody else has the file, so a private mapping shows what is written now.
-  char *Block = nullptr;
-  if (::ftruncate(File, BlockSize) == 0)
-    Block = Code(::mmap(nullptr, BlockSize, PROT_READ | PROT_EXEC, MAP_PRIVATE,
-                        File, 0));
-  if (Block) {
-    Write(Bytes.data(), Block);
-    if (::pwrite(File, Bytes.data(), BlockSize, 0) != ssize_t(BlockSize)) {
-      ::munmap(Block, BlockSize);
-      Block = nullptr;
-    }
-  }
-  ::close(File);
+  Write(Writable, Block);
+  ::munmap(Writable, BlockSize);
   return Block;
 }
 
@@ -113,7 +94,7 @@ private:
   }
 
   template <typename F> Error add(F Write) {
-    char *Block = mapCode(Write);
+    char *Block = makeBlock(Write);
     if (!Block)
       return errorCodeToError(errnoAsErrorCode());
     Blocks.push_back(Block);

@@ -9,6 +9,7 @@ mod commands;
 mod deadlines;
 mod debugger;
 mod declarations;
+mod denied;
 mod differential;
 mod editing;
 mod embedding;

@@ -91,6 +91,7 @@ const UNSAFE: &[&str] = &[
     "src/llvm.rs",
     "src/process.rs",
     "examples/orc.rs",
+    "tests/all/denied.rs",
     "tests/all/forking.rs",
     "tests/hosts/",
     "benches/peers/contestant.rs",
@@ -341,5 +342,31 @@ fn every_example_is_run() {
     let run = programs::paths();
     for example in binary::files(&binary::directory("examples"), "kal") {
         assert!(run.contains(&example), "{}", example.display());
+    }
+}
+
+/// What the command and the library depend on, as `Cargo.toml` says.
+fn dependencies(manifest: &str) -> Vec<&str> {
+    let sections = manifest.split("\n[");
+    let mut names: Vec<&str> = sections
+        .filter(|section| section.starts_with("dependencies]") || section.starts_with("build-dependencies]"))
+        .flat_map(|section| section.lines().filter_map(|line| line.split_once(" = ")))
+        .map(|(name, _)| name)
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// Otherwise `--locked` refuses to build them, which is seen only when they are built.
+#[test]
+fn the_lock_files_of_other_workspaces_know_every_dependency() {
+    let read = |path: &str| std::fs::read_to_string(binary::directory(path)).expect("it is there");
+    let manifest = read("Cargo.toml");
+    for path in ["tests/hosts/inkwell/Cargo.lock", "fuzz/Cargo.lock"] {
+        let lock = read(path);
+        let package = lock.split("[[package]]").find(|package| package.contains("name = \"kal-lang\""));
+        let (_, list) = package.and_then(|text| text.split_once("dependencies = [")).expect("Kal is locked");
+        let locked: Vec<&str> = list.lines().filter_map(|line| line.split('"').nth(1)).collect();
+        assert_eq!(locked, dependencies(&manifest), "{path}: run `cargo metadata` there");
     }
 }
