@@ -75,7 +75,7 @@ fn check_target() {
     }
 }
 
-/// Whether the host uses LLVM itself.
+/// Returns whether the host uses LLVM itself.
 fn for_hosts() -> bool {
     env::var_os("CARGO_FEATURE_HOST_LLVM").is_some()
 }
@@ -127,8 +127,8 @@ impl Llvm {
         }
     }
 
-    /// The `-l` names that llvm-config answers with. What it gives a path for
-    /// is a solver that code generation does not use.
+    /// Returns the `-l` names that llvm-config answers with. What it gives a
+    /// path for is a solver that code generation does not use.
     fn libraries(&self, question: &str, components: &[&str]) -> Vec<String> {
         let mut command = Command::new(&self.config);
         let line = first_line(command.arg("--link-static").arg(question).args(components));
@@ -137,7 +137,8 @@ impl Llvm {
     }
 }
 
-/// What one question to llvm-config answers; `None` if it cannot be run.
+/// Returns what one question to llvm-config answers; `None` if it cannot be
+/// run.
 fn ask(config: &Path, question: &str) -> Option<String> {
     first_line(Command::new(config).arg(question))
 }
@@ -228,8 +229,9 @@ fn arrange_command(llvm: &Llvm) {
     }
 }
 
-/// A folder with the static forms of the C++ library and of what LLVM needs:
-/// found first, they spare each start the search for thousands of symbols.
+/// Returns a folder with the static forms of the C++ library and of what LLVM
+/// needs: found first, they spare each start the search for thousands of
+/// symbols.
 fn static_libraries(out: &Path) -> PathBuf {
     let folder = out.join("static");
     fs::create_dir_all(&folder).expect("the output folder is writable");
@@ -242,7 +244,7 @@ fn static_libraries(out: &Path) -> PathBuf {
     folder
 }
 
-/// Where the compiler finds a library, if it does.
+/// Returns where the compiler finds a library, if it does.
 fn library_file(name: &str) -> Option<PathBuf> {
     let compiler = cc::Build::new().cpp(true).cargo_metadata(false).get_compiler();
     let path = first_line(compiler.to_command().arg(format!("-print-file-name={name}")))?;
@@ -278,7 +280,7 @@ fn symbol_hash(symbol: &str) -> String {
     format!("{:08x}", symbol.bytes().fold(0x811c_9dc5, step))
 }
 
-/// Whether the linker takes these arguments.
+/// Returns whether the linker takes these arguments.
 fn accepts(arguments: &[String], out: &Path) -> bool {
     let source = out.join("probe.rs");
     fs::write(&source, "fn main() {}").expect("the output folder is writable");
@@ -304,9 +306,10 @@ fn build_id(llvm: &Llvm) -> String {
     format!("kal-{crate_version}-{revision}-llvm-{}-rustc-{rustc}", llvm.version)
 }
 
-/// The git revision, if this folder itself is a checkout: in a source archive
-/// unpacked inside another repository it is not. A commit alone does not run this
-/// script again: that would compile the shims and the crate anew each time.
+/// Returns the git revision, if this folder itself is a checkout: in a source
+/// archive unpacked inside another repository it is not. A commit alone does
+/// not run this script again: that would compile the shims and the crate anew
+/// each time.
 fn revision() -> Option<String> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
     let git = |arguments: &[&str]| first_line(Command::new("git").current_dir(&root).args(arguments));

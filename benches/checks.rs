@@ -90,7 +90,7 @@ fn percent(ratio: f64) -> String {
     format!("{:+.1} %", (ratio - 1.0) * 100.0)
 }
 
-/// The command line that runs a kernel at a size.
+/// Returns the command line that runs a kernel at a size.
 fn command(kal: &str, kernel: &Kernel, size: u64) -> Vec<String> {
     let (_, definitions, function, _) = kernel;
     ["-O2", "--no-tier-up", "-e", definitions, "-e", &format!("{function}({size})")]
@@ -113,7 +113,7 @@ fn times(kals: [&String; 2], kernel: &Kernel) -> [f64; 2] {
     })
 }
 
-/// How many instructions the work takes.
+/// Returns how many instructions the work takes.
 fn instructions(kal: &str, kernel: &Kernel) -> u64 {
     let size = kernel.3 / SMALLER;
     counted(&command(kal, kernel, size + 1)) - counted(&command(kal, kernel, 1))

@@ -78,7 +78,7 @@ impl Name {
     }
 }
 
-/// Where native code goes on that has called `trampoline`.
+/// Returns where native code goes on that has called `trampoline`.
 fn first_call(session: &Session, dylib: &Dylib, trampoline: Address) -> Address {
     let mine = |name: &&Name| name.trampoline.load(SeqCst) == trampoline.get();
     let name = NAMES.iter().find(mine).expect("every trampoline has its name");

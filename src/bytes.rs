@@ -28,7 +28,7 @@ impl std::error::Error for Damage {}
 pub struct Writer(Vec<u8>);
 
 impl Writer {
-    /// What has been written.
+    /// Returns what has been written.
     pub fn finish(self) -> Vec<u8> {
         self.0
     }
@@ -87,17 +87,17 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// An error at this place.
+    /// Returns an error at this place.
     pub fn damage(&self, what: &'static str) -> Damage {
         Damage { what, at: self.at }
     }
 
-    /// An error at this place unless `holds`.
+    /// Returns an error at this place unless `holds`.
     pub fn expect(&self, holds: bool, what: &'static str) -> Result<(), Damage> {
         if holds { Ok(()) } else { Err(self.damage(what)) }
     }
 
-    /// What has not been read yet.
+    /// Returns what has not been read yet.
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A number that differs whenever one byte does (FNV-1a, 64 bits).
+/// Returns a number that differs whenever one byte does (FNV-1a, 64 bits).
 pub fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)

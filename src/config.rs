@@ -210,7 +210,7 @@ impl Config {
         self
     }
 
-    /// The table of host functions that this describes.
+    /// Returns the table of host functions that this describes.
     #[allow(unsafe_code)]
     pub(crate) fn hosts(&self, names: &Names) -> Result<HostFunctions, Error> {
         let mut table = HostFunctions::standard(names);

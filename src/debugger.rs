@@ -47,7 +47,8 @@ pub trait Console: Send {
     /// Writes lines, without the last line's end.
     fn say(&mut self, text: &str);
 
-    /// Whether it completes words, and wants to be [offered](Self::offer) them.
+    /// Returns whether it completes words, and wants to be
+    /// [offered](Self::offer) them.
     fn completes(&self) -> bool {
         false
     }
@@ -127,7 +128,7 @@ struct Inner {
 }
 
 impl Debugger {
-    /// A debugger without breakpoints.
+    /// Creates a debugger without breakpoints.
     pub(crate) fn new(
         names: &Arc<Names>,
         hosts: &Arc<HostFunctions>,
@@ -201,7 +202,7 @@ impl Debugger {
         self.0.lock().breaks_in = breaks_in;
     }
 
-    /// Whether it has.
+    /// Returns whether it has.
     pub(crate) fn is_breaking_in(&self) -> bool {
         self.0.lock().breaks_in
     }
@@ -232,12 +233,12 @@ impl Debugger {
         self.0.lock().ending = None;
     }
 
-    /// How the run that has ended was ended here, if it was.
+    /// Returns how the run that has ended was ended here, if it was.
     pub(crate) fn ending(&self) -> Option<Ending> {
         self.0.lock().ending
     }
 
-    /// What was defined at stops of the run that has ended.
+    /// Returns what was defined at stops of the run that has ended.
     pub(crate) fn take_changes(&self) -> Changes {
         std::mem::take(&mut self.0.lock().changes)
     }
@@ -473,7 +474,7 @@ impl Inner {
         tell(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
     }
 
-    /// Why an expression did not run to its end.
+    /// Returns why an expression did not run to its end.
     fn why(&self, stop: &Stop<'_>, stopped: &RunFailure) -> String {
         self.teller(stop, |teller| format!("error: {}", teller.tell_stopped(stopped).message))
     }

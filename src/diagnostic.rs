@@ -22,27 +22,27 @@ macro_rules! codes {
             /// Every code, in the order of their numbers.
             pub const ALL: &'static [ErrorCode] = &[$(ErrorCode::$name),+];
 
-            /// The number, for example 101 for `E0101`.
+            /// Returns the number, for example 101 for `E0101`.
             pub fn number(self) -> u16 {
                 match self { $(ErrorCode::$name => $number),+ }
             }
 
-            /// Whether the text does not follow the grammar.
+            /// Returns whether the text does not follow the grammar.
             pub fn is_syntax(self) -> bool {
                 self.number() < 200
             }
 
-            /// Whether it is only ever a warning about what is allowed.
+            /// Returns whether it is only ever a warning about what is allowed.
             pub fn is_lint(self) -> bool {
                 self.number() >= 400
             }
 
-            /// Whether work was stopped from outside, whatever it was.
+            /// Returns whether work was stopped from outside, whatever it was.
             pub(crate) fn is_stop(self) -> bool {
                 matches!(self, Self::Interrupted | Self::DeadlineExceeded)
             }
 
-            /// What the code means, in one or more lines.
+            /// Returns what the code means, in one or more lines.
             pub fn meaning(self) -> &'static str {
                 match self { $(ErrorCode::$name => concat!($($doc, "\n"),+).trim_ascii()),+ }
             }
@@ -163,7 +163,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// An error of kind `code` at `span`.
+    /// Creates an error of kind `code` at `span`.
     pub fn error(code: ErrorCode, source: &Source, span: Span, message: impl Into<String>) -> Self {
         Self {
             code,

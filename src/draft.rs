@@ -52,8 +52,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) lints: Vec<Diagnostic>,
 }
 
-/// The symbols of the functions of a text in emitted code: `f$impl` for what `f`
-/// means at its end, `f$impl$1` and so on for what it meant before,
+/// Returns the symbols of the functions of a text in emitted code: `f$impl` for
+/// what `f` means at its end, `f$impl$1` and so on for what it meant before,
 /// `$expression$1` and so on for top-level expressions.
 pub(crate) fn symbols<'f>(
     functions: impl Iterator<Item = &'f CheckedFunction> + Clone,
@@ -75,14 +75,15 @@ pub(crate) fn symbols<'f>(
 }
 
 impl<'a> Draft<'a> {
-    /// The draft of a program that consists of `sources`, within the limits of
-    /// the engine.
+    /// Creates the draft of a program that consists of `sources`, within the
+    /// limits of the engine.
     pub(crate) fn new(sources: &[Source], engine: &'a Engine) -> Self {
         Self::empty(engine, None, engine.poll()).filled(sources, engine, Operators::new(engine.names()))
     }
 
-    /// The draft of `source` as the continuation of a program whose definitions
-    /// and variables are `outer`, and whose operators are `operators`.
+    /// Creates the draft of `source` as the continuation of a program whose
+    /// definitions and variables are `outer`, and whose operators are
+    /// `operators`.
     pub(crate) fn within(
         source: &Source,
         engine: &'a Engine,
@@ -127,19 +128,19 @@ impl<'a> Draft<'a> {
         self
     }
 
-    /// The definition that a name has at the end of the text.
+    /// Returns the definition that a name has at the end of the text.
     pub(crate) fn definition(&self, name: &str) -> Option<&Arc<CheckedFunction>> {
         self.functions.get(&self.names.get(name)?)
     }
 
-    /// What would be compiled, with the symbols it has in emitted code.
+    /// Returns what would be compiled, with the symbols it has in emitted code.
     pub(crate) fn symbols(&self) -> Vec<(&CheckedFunction, String)> {
         let functions = || self.compiled.iter().map(|function| &**function);
         functions().zip(symbols(functions(), self.names)).collect()
     }
 
-    /// Everything there is to say about the text, in its order: mistakes,
-    /// failures that are certain, and warnings.
+    /// Returns everything there is to say about the text, in its order:
+    /// mistakes, failures that are certain, and warnings.
     pub(crate) fn findings(&self) -> Vec<Diagnostic> {
         let place = |diagnostic: &Diagnostic| {
             let label = diagnostic.labels.first()?;

@@ -58,7 +58,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// What is wrong with the program, if it is the program: places and codes.
+    /// Returns what is wrong with the program, if it is the program: places and
+    /// codes.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Self::Invalid(diagnostics) => diagnostics,
@@ -73,7 +74,7 @@ impl Error {
         }
     }
 
-    /// Whether somebody interrupted the program.
+    /// Returns whether somebody interrupted the program.
     pub fn is_interrupt(&self) -> bool {
         self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == ErrorCode::Interrupted)
     }
@@ -96,7 +97,7 @@ pub(crate) struct FailureReport<'a> {
 }
 
 impl FailureReport<'_> {
-    /// The diagnostic for a run that was left.
+    /// Returns the diagnostic for a run that was left.
     pub(crate) fn tell_stopped(&self, stopped: &RunFailure) -> Diagnostic {
         let mut diagnostic = self.tell(&stopped.failure);
         let (inner, omitted, outer) = stopped.trace.shown();
@@ -145,7 +146,7 @@ impl FailureReport<'_> {
         }
     }
 
-    /// The diagnostic for a failure.
+    /// Returns the diagnostic for a failure.
     pub(crate) fn tell(&self, failure: &Failure) -> Diagnostic {
         match failure {
             Failure::Undefined { callee, passed, caller } => {
@@ -184,8 +185,8 @@ impl FailureReport<'_> {
         }
     }
 
-    /// The warning for a definition that calls `callee` with a number of
-    /// arguments it no longer takes.
+    /// Returns the warning for a definition that calls `callee` with a number
+    /// of arguments it no longer takes.
     pub(crate) fn stale_caller(
         &self,
         caller: &Arc<CheckedFunction>,
@@ -196,7 +197,7 @@ impl FailureReport<'_> {
         Some(self.stale(callee, call.arity, Some(caller)).as_warning())
     }
 
-    /// The warning for more callers than are named.
+    /// Returns the warning for more callers than are named.
     pub(crate) fn more_stale_callers(&self, more: usize, callee: &Arc<CheckedFunction>) -> Diagnostic {
         let text = self.names.text(callee.name);
         let callers =
@@ -237,7 +238,7 @@ impl FailureReport<'_> {
         }
     }
 
-    /// A call of what has only been declared.
+    /// Returns a call of what has only been declared.
     fn unfulfilled(
         &self,
         declared: &Extern,
@@ -305,7 +306,7 @@ impl FailureReport<'_> {
     }
 }
 
-/// The line after a call on which its source defines the function.
+/// Returns the line after a call on which its source defines the function.
 fn defined_after(name: &str, call: &Label) -> Option<usize> {
     let text = call.source.text();
     let rest = text.get(call.span.end as usize..)?;
@@ -335,7 +336,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// A diagnostic without a place.
+/// Returns a diagnostic without a place.
 fn nowhere(code: ErrorCode, message: String) -> Diagnostic {
     let source = Source::new("", "");
     let mut diagnostic = Diagnostic::error(code, &source, Span::default(), message);

@@ -64,7 +64,7 @@ const SHOWN: usize = 8;
 const LONGEST: usize = 4;
 
 impl CallTrace {
-    /// Whether there are no calls in it.
+    /// Returns whether there are no calls in it.
     pub(crate) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
@@ -84,7 +84,8 @@ impl CallTrace {
         self.add(function.clone());
     }
 
-    /// The innermost groups, how many calls are left out, the outermost groups.
+    /// Returns the innermost groups, how many calls are left out, the outermost
+    /// groups.
     pub(crate) fn shown(&self) -> (Vec<CallGroup>, u64, Vec<CallGroup>) {
         let mut all = self.clone();
         all.separate();
@@ -144,7 +145,7 @@ impl CallTrace {
 }
 
 impl CallGroup {
-    /// The functions that call each other in turn, innermost first.
+    /// Returns the functions that call each other in turn, innermost first.
     pub(crate) fn functions(&self) -> &[Arc<CheckedFunction>] {
         match &self.functions {
             Functions::One(function) => std::slice::from_ref(function),
@@ -160,7 +161,8 @@ impl CallGroup {
         self.count == 1 && matches!(self.functions, Functions::One(_))
     }
 
-    /// Whether it is calls of the same functions as these, one after another.
+    /// Returns whether it is calls of the same functions as these, one after
+    /// another.
     fn is_sequence(&self, calls: &[Self]) -> bool {
         let functions = self.functions();
         functions.len() == calls.len()

@@ -36,7 +36,7 @@ impl<F: Signature> Function<F> {
         Self { engine, name, handle, signature: PhantomData }
     }
 
-    /// The name it stands for.
+    /// Returns the name it stands for.
     pub fn name(&self) -> &str {
         self.engine.names().text(self.name)
     }

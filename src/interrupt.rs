@@ -46,7 +46,7 @@ impl InterruptHandle {
         }
     }
 
-    /// Whether an interrupt waits for something to stop.
+    /// Returns whether an interrupt waits for something to stop.
     pub fn is_pending(&self) -> bool {
         self.0.upgrade().is_some_and(|stopper| stopper.requested() == Some(Request::Interrupt))
     }

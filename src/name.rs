@@ -13,12 +13,13 @@ use rustc_hash::FxBuildHasher;
 pub struct Name(Spur);
 
 impl Name {
-    /// The position of this name in its table: 0 for the first text interned.
+    /// Returns the position of this name in its table: 0 for the first text
+    /// interned.
     pub fn index(self) -> usize {
         self.0.into_usize()
     }
 
-    /// The name at a position of its table.
+    /// Creates the name at a position of its table.
     pub fn from_index(index: usize) -> Option<Self> {
         Spur::try_from_usize(index).map(Self)
     }
@@ -29,22 +30,22 @@ impl Name {
 pub struct Names(ThreadedRodeo<Spur, FxBuildHasher>);
 
 impl Names {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new() -> Self {
         Self(ThreadedRodeo::with_hasher(FxBuildHasher))
     }
 
-    /// The name of `text`, entered into the table if it is new.
+    /// Returns the name of `text`, entered into the table if it is new.
     pub fn intern(&self, text: &str) -> Name {
         Name(self.0.get_or_intern(text))
     }
 
-    /// The name of `text` if it has been interned before.
+    /// Returns the name of `text` if it has been interned before.
     pub fn get(&self, text: &str) -> Option<Name> {
         self.0.get(text).map(Name)
     }
 
-    /// The text of a name that came from this table.
+    /// Returns the text of a name that came from this table.
     pub fn text(&self, name: Name) -> &str {
         process::briefly_steady(|| self.0.resolve(&name.0))
     }

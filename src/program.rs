@@ -90,17 +90,17 @@ impl Program {
         Ok(Self { engine: engine.clone(), parts })
     }
 
-    /// Its functions with their tapes, in the order of the text.
+    /// Returns its functions with their tapes, in the order of the text.
     pub(crate) fn tapes(&self) -> impl Iterator<Item = (&Arc<CheckedFunction>, &Tape)> + Clone {
         self.parts.iter().filter_map(|part| Some((part.function()?, part.tape.as_deref()?)))
     }
 
-    /// Whether bytes claim to be a stored program.
+    /// Returns whether bytes claim to be a stored program.
     pub fn is_stored(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)
     }
 
-    /// The program as bytes.
+    /// Returns the program as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (mut items, mut tables) = (Writer::default(), Numbering::default());
         items.count(self.parts.len());
@@ -228,7 +228,7 @@ impl ProgramItem {
         Self { item, tape: None }
     }
 
-    /// Its function, if it has one.
+    /// Returns its function, if it has one.
     pub(crate) fn function(&self) -> Option<&Arc<CheckedFunction>> {
         match &self.item {
             CheckedItem::Definition(function, _)
@@ -347,8 +347,8 @@ fn part(reader: &mut Reader<'_>, tables: &StoredTables, names: &Names) -> Result
     Ok(part)
 }
 
-/// Whether a definition can be read that way: an operator's function is called
-/// after it.
+/// Returns whether a definition can be read that way: an operator's function is
+/// called after it.
 fn fits(fixity: Option<Fixity>, function: &CheckedFunction, names: &Names) -> bool {
     let name = names.text(function.name);
     let is_of = |kind: &str, operator: Name| name.strip_prefix(kind) == Some(names.text(operator));
@@ -361,7 +361,7 @@ fn fits(fixity: Option<Fixity>, function: &CheckedFunction, names: &Names) -> bo
     }
 }
 
-/// The function of a top-level expression.
+/// Returns the function of a top-level expression.
 fn nameless(
     reader: &mut Reader<'_>,
     tables: &StoredTables,

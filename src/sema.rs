@@ -39,29 +39,29 @@ pub struct SourcePlace {
 
 /// What the check asks of its surroundings.
 pub trait Environment {
-    /// Every name.
+    /// Returns every name.
     fn names(&self) -> &Names;
 
-    /// What a program may call of the host.
+    /// Returns what a program may call of the host.
     fn hosts(&self) -> &HostFunctions;
 
-    /// The definition a name is bound to at present.
+    /// Returns the definition a name is bound to at present.
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>>;
 
-    /// The `extern` that declares a function of unknown arity: a foreign one, or
-    /// one that the program is to define.
+    /// Returns the `extern` that declares a function of unknown arity: a
+    /// foreign one, or one that the program is to define.
     fn declared(&self, name: Name) -> Option<&Extern>;
 
-    /// Whether a variable of that name has been declared.
+    /// Returns whether a variable of that name has been declared.
     fn has_variable(&self, name: Name) -> bool;
 
-    /// The names of all functions, for suggestions.
+    /// Returns the names of all functions, for suggestions.
     fn functions(&self) -> Vec<Name>;
 
-    /// The names of all variables, for suggestions.
+    /// Returns the names of all variables, for suggestions.
     fn variables(&self) -> Vec<Name>;
 
-    /// What suggestions may cost.
+    /// Returns what suggestions may cost.
     fn suggestions(&self) -> &Budget;
 
     /// When the check is to stop.
@@ -120,8 +120,8 @@ fn in_order(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// The warning for a definition that its operator does not call: `=` assigns,
-/// whatever a program defines.
+/// Returns the warning for a definition that its operator does not call: `=`
+/// assigns, whatever a program defines.
 pub fn uncalled(function: &CheckedFunction, fixity: Option<Fixity>, names: &Names) -> Option<Diagnostic> {
     let Some(Fixity::Binary { operator, .. }) = fixity else { return None };
     let message = "`=` assigns: `a = b` does not call this definition";

@@ -18,7 +18,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span from `start` up to, not including, `end`.
+    /// Creates the span from `start` up to, not including, `end`.
     pub fn new(start: usize, end: usize) -> Self {
         Self { start: start as u32, end: end as u32 }
     }
@@ -55,36 +55,36 @@ struct Text {
 const BLOCK: usize = 1 << 16;
 
 impl Source {
-    /// A source called `name` that reads `text`.
+    /// Creates a source called `name` that reads `text`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self::starting_at(name, text, (1, 1))
     }
 
-    /// A source whose text is from a file or a stream: a byte order mark at its
-    /// start is no part of it.
+    /// Creates a source whose text is from a file or a stream: a byte order
+    /// mark at its start is no part of it.
     pub fn read(name: impl Into<String>, text: String) -> Self {
         Self::new(name, text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text))
     }
 
-    /// A source that is a part of a longer text: it begins there at this line
-    /// and column, both counted from 1.
+    /// Creates a source that is a part of a longer text: it begins there at
+    /// this line and column, both counted from 1.
     pub fn starting_at(name: impl Into<String>, text: impl Into<String>, first: (usize, usize)) -> Self {
         let (name, content) = (name.into(), text.into());
         Self(Arc::new(Text { name, content, first, lines_before: OnceLock::new() }))
     }
 
-    /// The name it is shown under.
+    /// Returns the name it is shown under.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn text(&self) -> &str {
         &self.0.content
     }
 
-    /// The part of the text that `span` covers; empty if `span` is not of
-    /// this source.
+    /// Returns the part of the text that `span` covers; empty if `span` is not
+    /// of this source.
     pub fn slice(&self, span: Span) -> &str {
         self.0.content.get(span.range()).unwrap_or("")
     }

@@ -19,7 +19,7 @@ use crate::name::Names;
 use crate::source::Source;
 use token::Terminal;
 
-/// Whether a text is an identifier, and no keyword.
+/// Returns whether a text is an identifier, and no keyword.
 pub fn is_identifier(text: &str) -> bool {
     is_identifier_in(text, &Names::new())
 }
@@ -29,12 +29,12 @@ pub fn is_identifier_in(text: &str, names: &Names) -> bool {
     only_token(text, names) == Some(Terminal::Identifier)
 }
 
-/// Whether a text is an operator.
+/// Returns whether a text is an operator.
 pub fn is_operator_in(text: &str, names: &Names) -> bool {
     only_token(text, names).is_some_and(Terminal::is_operator)
 }
 
-/// The token that a text is, if it is nothing else.
+/// Returns the token that a text is, if it is nothing else.
 fn only_token(text: &str, names: &Names) -> Option<Terminal> {
     let has_more = text.contains(|character: char| character.is_whitespace() || character == '#');
     let tokens = lexer::lex(&Source::new("", text), names).ok().filter(|_| !has_more)?;

@@ -31,7 +31,7 @@ struct Run {
 }
 
 impl Contestant {
-    /// A contestant, or why it cannot take part.
+    /// Creates a contestant, or why it cannot take part.
     pub fn new(name: &'static str, command: Result<Vec<String>, String>) -> Self {
         Self { name, command, input: None, runs: Vec::new(), answer: String::new() }
     }
@@ -65,7 +65,7 @@ impl Contestant {
         self.median(|run| run.wall)
     }
 
-    /// The quickest run.
+    /// Returns the quickest run.
     pub fn best(&self) -> Option<f64> {
         self.runs.iter().map(|run| run.wall).min_by(f64::total_cmp)
     }
@@ -93,7 +93,7 @@ impl Contestant {
     }
 }
 
-/// What a run of a command takes, and the last line it prints.
+/// Returns what a run of a command takes, and the last line it prints.
 fn run(words: &[String], input: Stdio) -> Result<(Run, String), String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(this).arg(MEASURE).args(words).stdin(input).output();

@@ -94,7 +94,7 @@ pub fn expressions(count: usize) -> String {
     (0..count).map(|index| format!("{index} * 2 + {};\n", index % 7)).collect()
 }
 
-/// A definition and a call, so many times.
+/// Returns a definition and a call, so many times.
 pub fn redefinitions(count: usize) -> String {
     (0..count).map(|index| format!("def f(x) x * {index} + 1;\nf({});\n", index % 5)).collect()
 }

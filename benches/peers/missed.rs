@@ -1,7 +1,8 @@
 //! Why a target is missed, when it is, as profiles show it, and what could be
 //! done next.
 
-/// What is known of a row's target, by the row's name and the contestant's.
+/// Returns what is known of a row's target, by the row's name and the
+/// contestant's.
 pub fn reason(row: &str, contestant: &str) -> &'static str {
     match (row, contestant) {
         (_, "kal --eager -O2") => {

@@ -80,14 +80,14 @@ fn line(contestant: &Contestant, kal: Option<f64>, answer: &str) -> String {
     format!("{times} | {} | {} | {note}", number(ratio, 2), number(contestant.megabytes(), 1))
 }
 
-/// The contestants of a row that give another answer than its first.
+/// Returns the contestants of a row that give another answer than its first.
 pub fn dissenters(row: &Row) -> Vec<String> {
     let first = &row.contestants[0].answer;
     let others = row.contestants.iter().filter(|contestant| !agree(&contestant.answer, first));
     others.map(|other| format!("{}: {} gives {}, not {first}", row.name, other.name, other.answer)).collect()
 }
 
-/// Whether two answers are the same number, or one has none.
+/// Returns whether two answers are the same number, or one has none.
 fn agree(one: &str, other: &str) -> bool {
     match (one.parse::<f64>(), other.parse::<f64>()) {
         (Ok(one), Ok(other)) => (one - other).abs() <= other.abs() * 1e-9,
@@ -116,7 +116,7 @@ fn verdict(row: &Row, target: &Target) -> String {
     }
 }
 
-/// What the results were measured on and with.
+/// Returns what the results were measured on and with.
 fn machine() -> Vec<(&'static str, String)> {
     let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = processor.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();

@@ -31,7 +31,7 @@ pub enum Limit {
 const KAL: &str = "kal";
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Every row; programs are written and compiled to `folder`.
+/// Returns every row; programs are written and compiled to `folder`.
 pub fn all(folder: &Path) -> Vec<Row> {
     installed_kal(folder);
     vec![
@@ -62,7 +62,7 @@ pub fn all(folder: &Path) -> Vec<Row> {
 }
 
 impl Row {
-    /// The row that is measured inside this process, last.
+    /// Creates the row that is measured inside this process, last.
     pub fn calling() -> Self {
         Self { name: "a call from Rust", contestants: Vec::new(), targets: Vec::new(), rounds_factor: 1 }
     }
@@ -149,7 +149,7 @@ fn steady_tiered(file: &'static str, name: &'static str) -> Row {
     }
 }
 
-/// The debugger, with a breakpoint in a function that is never called.
+/// Returns the debugger, with a breakpoint in a function that is never called.
 fn debugged(file: &str, name: &'static str, folder: &Path) -> Row {
     const DEBUGGED: &str = "kal debug";
     let source = std::fs::read_to_string(workload(&format!("{file}.kal"))).unwrap_or_default();
@@ -320,7 +320,7 @@ fn compiled(compiler: &str, level: &str, source: &str, folder: &Path) -> Result<
     Ok(vec![program])
 }
 
-/// A program in C++ that uses LLVM, built, with its arguments.
+/// Returns a program in C++ that uses LLVM, built, with its arguments.
 fn with_llvm(name: &str, is_static: bool, arguments: &[&str], folder: &Path) -> Result<Vec<String>, String> {
     let prefix = std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".into());
     let program = folder.join(format!("{name}-{}", if is_static { "static" } else { "dynamic" }));

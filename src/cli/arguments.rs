@@ -148,7 +148,7 @@ impl CliCommand {
 }
 
 impl Given {
-    /// The texts of `-e`.
+    /// Returns the texts of `-e`.
     pub(super) fn sources(&self) -> Vec<Source> {
         let name = |index: usize| match self.eval.len() {
             1 => "<eval>".into(),
@@ -178,7 +178,7 @@ const MEANINGFUL: &[(&str, &[&str])] = &[
 const PROMPT: &[&str] = &["quiet", "no_init", "transcript", "vi"];
 
 impl CommandLine {
-    /// The arguments of this process.
+    /// Creates the arguments of this process.
     ///
     /// # Errors
     /// What is wrong with them, or the help that they ask for.
@@ -212,7 +212,7 @@ impl CommandLine {
         }
     }
 
-    /// What is wrong although each part is right.
+    /// Returns what is wrong although each part is right.
     fn mistake(&self) -> Option<String> {
         let nothing = |file: &Option<PathBuf>, given: &Given| file.is_none() && given.eval.is_empty();
         let found = match &self.command {
@@ -250,7 +250,7 @@ impl Plain {
 pub(super) const MISSING: &str = "the program is missing: name a FILE, or give it with -e TEXT";
 
 impl RunArguments {
-    /// What is wrong where FILE may have been meant as a command.
+    /// Returns what is wrong where FILE may have been meant as a command.
     fn mistyped(&self) -> Option<String> {
         let word = self.file.as_deref().filter(|file| is_bare(file) && !file.exists());
         let Some(word) = word.and_then(Path::to_str) else { return self.superfluous() };
@@ -271,7 +271,7 @@ impl RunArguments {
     }
 }
 
-/// Whether a path is a single word, as commands are.
+/// Returns whether a path is a single word, as commands are.
 fn is_bare(path: &Path) -> bool {
     path.as_os_str() != "-"
         && path.extension().is_none()
@@ -287,7 +287,7 @@ fn trimmed_help(answer: clap::Error) -> clap::Error {
     trimmed().try_get_matches_from(std::env::args_os()).err().unwrap_or(answer)
 }
 
-/// The command line, where each command has only the options that mean
+/// Returns the command line, where each command has only the options that mean
 /// something for it in its help.
 pub(super) fn trimmed() -> clap::Command {
     let mut command = CommandLine::command();

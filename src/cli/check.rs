@@ -74,7 +74,7 @@ fn print(diagnostics: &[Diagnostic]) -> io::Result<()> {
     output.flush()
 }
 
-/// The texts of `-e`, and the file behind them.
+/// Returns the texts of `-e`, and the file behind them.
 pub(super) fn sources(given: &Given, file: Option<&Path>) -> Result<Vec<Source>, String> {
     let mut sources = given.sources();
     if let Some(file) = file {

@@ -40,7 +40,7 @@ pub(super) struct EmitArguments {
 }
 
 impl EmitArguments {
-    /// What messages call the program.
+    /// Returns what messages call the program.
     fn program(&self) -> String {
         self.file.as_ref().map_or("<eval>".into(), |file| match file.as_os_str() {
             input if input == "-" => "<stdin>".into(),
@@ -182,7 +182,7 @@ fn tokens(
     found(arguments, text)
 }
 
-/// The text about the function that is asked for, which is there.
+/// Returns the text about the function that is asked for, which is there.
 fn found(arguments: &EmitArguments, text: String) -> Result<Vec<u8>, Problem> {
     match &arguments.function {
         Some(name) if text.is_empty() => Err(missing(name, arguments.program())),
@@ -190,7 +190,7 @@ fn found(arguments: &EmitArguments, text: String) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// Whether an item is a definition of a function.
+/// Returns whether an item is a definition of a function.
 fn defines(item: &ast::Item, name: &str, engine: &Engine) -> bool {
     match &item.kind {
         ast::ItemKind::Definition(prototype, _) => engine.names().text(prototype.name.name) == name,
@@ -242,7 +242,7 @@ fn code(
     }
 }
 
-/// The program as it is stored.
+/// Returns the program as it is stored.
 fn stored(sources: &[Source], engine: &Engine, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
     Program::of(engine, sources).map(|program| program.to_bytes()).map_err(|error| {
         reporter.error(&error);
@@ -250,7 +250,7 @@ fn stored(sources: &[Source], engine: &Engine, reporter: &mut Reporter) -> Resul
     })
 }
 
-/// The tapes of a stored program.
+/// Returns the tapes of a stored program.
 fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> Result<Vec<u8>, Problem> {
     let symbols = draft::symbols(program.tapes().map(|(function, _)| &**function), names);
     let all = program.tapes().zip(symbols);
@@ -264,7 +264,7 @@ fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> 
     Ok(tape.disassemble(&symbol, function, names).into_bytes())
 }
 
-/// The tapes that the functions have at the end of the text.
+/// Returns the tapes that the functions have at the end of the text.
 fn tapes(
     functions: &[(&CheckedFunction, String)],
     draft: &Draft<'_>,

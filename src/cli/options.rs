@@ -99,7 +99,8 @@ enum Color {
 }
 
 impl CommonOptions {
-    /// What cannot go together, also when the command's name stands between.
+    /// Returns what cannot go together, also when the command's name stands
+    /// between.
     pub(super) fn conflict(&self) -> Option<String> {
         let modes = [
             ("--lazy", self.lazy),
@@ -154,7 +155,7 @@ impl CommonOptions {
         self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
     }
 
-    /// An engine for these options that allows these C functions.
+    /// Returns an engine for these options that allows these C functions.
     pub(super) fn engine(&self, externs: &[String]) -> Result<Engine, crate::Error> {
         Engine::with_config(self.config(externs))
     }
@@ -205,7 +206,7 @@ impl CommonOptions {
     }
 }
 
-/// Whether the terminal, if there is one, knows no escape sequences.
+/// Returns whether the terminal, if there is one, knows no escape sequences.
 fn terminal_is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|terminal| terminal.is_empty() || terminal == "dumb")
 }

@@ -34,7 +34,7 @@ impl Reporter {
         Self { colors, elsewhere: None, failure: None }
     }
 
-    /// Which streams are written to with colour.
+    /// Returns which streams are written to with colour.
     pub(crate) fn colors(&self) -> Colors {
         self.colors
     }
@@ -104,8 +104,8 @@ impl Reporter {
         }
     }
 
-    /// How a command ends that has told what it had to: as `exit` says, if all
-    /// of it could be written.
+    /// Returns how a command ends that has told what it had to: as `exit` says,
+    /// if all of it could be written.
     pub(super) fn ended(&self, exit: Exit) -> Exit {
         match self.failure {
             Some(ErrorKind::BrokenPipe) => Exit::BrokenPipe,

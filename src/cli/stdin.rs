@@ -65,7 +65,8 @@ impl<R: Read> Items<R> {
         }
     }
 
-    /// Whether the stream has ended, so that [`fill`](Self::fill) adds nothing.
+    /// Returns whether the stream has ended, so that [`fill`](Self::fill) adds
+    /// nothing.
     pub(super) fn is_at_end(&self) -> bool {
         self.at_end
     }
@@ -168,8 +169,8 @@ impl<R: Read> Items<R> {
         context.complete_items(&Source::new("", self.text.as_str()))
     }
 
-    /// Whether the prompt would answer what has been typed. Documentation waits
-    /// for what it documents.
+    /// Returns whether the prompt would answer what has been typed.
+    /// Documentation waits for what it documents.
     fn ends_line(&self, context: &Context) -> bool {
         let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
         !self.text.lines().all(is_comment) && !context.is_incomplete(&Source::new("", self.text.as_str()))
@@ -211,7 +212,7 @@ mod tests {
         engine.context().expect("a context starts")
     }
 
-    /// What is handed out after each piece, and where it begins.
+    /// Returns what is handed out after each piece, and where it begins.
     fn handed_out(pieces: &[&str], at_terminal: bool) -> Vec<Vec<(String, (usize, usize))>> {
         let context = context();
         let mut items = Items::new(Chunks(pieces.iter()), at_terminal);

@@ -23,7 +23,7 @@ impl Context {
         Ok(())
     }
 
-    /// Whether runs can be stopped.
+    /// Returns whether runs can be stopped.
     pub fn is_debugged(&self) -> bool {
         self.debugger.is_some()
     }
@@ -113,7 +113,7 @@ impl Context {
         debugger.expect(functions, scope);
     }
 
-    /// How the run that has ended was ended at the debugger's prompt.
+    /// Returns how the run that has ended was ended at the debugger's prompt.
     pub(crate) fn ending(&self) -> Option<Ending> {
         self.debugger.as_ref()?.ending()
     }
@@ -150,7 +150,7 @@ impl Context {
         Some(result)
     }
 
-    /// The text of the expression that has failed last.
+    /// Returns the text of the expression that has failed last.
     pub(crate) fn failed_text(&self) -> Option<&str> {
         self.failed.as_ref().map(|expression| expression.text())
     }

@@ -24,7 +24,7 @@ impl Context {
         Ok(Outcome::Extern { name: self.engine.names().text(name).to_owned(), declares })
     }
 
-    /// Whether one more declaration can be remembered.
+    /// Returns whether one more declaration can be remembered.
     fn check_declaration(&self, declared: &Extern) -> Result<(), Error> {
         let Extern { name, ref place, .. } = *declared;
         let most = self.engine.config().limits.max_definitions;
@@ -54,8 +54,8 @@ impl Context {
         }
     }
 
-    /// Whether an item of a program that was checked elsewhere fits what is
-    /// declared here.
+    /// Returns whether an item of a program that was checked elsewhere fits
+    /// what is declared here.
     pub(super) fn fits(&self, item: &sema::CheckedItem) -> Result<(), Error> {
         match item {
             sema::CheckedItem::Definition(function, _) => {
@@ -67,8 +67,8 @@ impl Context {
         }
     }
 
-    /// How the functions are called that are declared and neither defined nor
-    /// host functions, as `even(n)`, in the order of the alphabet.
+    /// Returns how the functions are called that are declared and neither
+    /// defined nor host functions, as `even(n)`, in the order of the alphabet.
     pub fn undefined_declarations(&self) -> Vec<String> {
         let is_undefined = |declared: &&Extern| {
             let name = declared.name;
@@ -77,7 +77,8 @@ impl Context {
         self.heads(is_undefined)
     }
 
-    /// How the declared functions are called that a script must declare again.
+    /// Returns how the declared functions are called that a script must declare
+    /// again.
     pub(super) fn unbound_declarations(&self) -> Vec<String> {
         self.heads(|declared| self.machine.binding(declared.name).is_none())
     }

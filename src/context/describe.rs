@@ -42,7 +42,8 @@ pub struct Description {
 }
 
 impl Context {
-    /// What there is to know about a definition; `None` if there is none.
+    /// Returns what there is to know about a definition; `None` if there is
+    /// none.
     pub fn describe(&self, name: &str) -> Option<Description> {
         let name = self.engine.names().get(name)?;
         let mut description = self.description(name)?;
@@ -50,7 +51,7 @@ impl Context {
         Some(description)
     }
 
-    /// All definitions, in the order of the alphabet.
+    /// Returns all definitions, in the order of the alphabet.
     pub fn definitions(&self) -> Vec<Description> {
         let all = self.machine.all();
         let mut callers: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
@@ -70,14 +71,14 @@ impl Context {
         all
     }
 
-    /// The names of the functions that a program can call now: its own, and
-    /// the host's.
+    /// Returns the names of the functions that a program can call now: its own,
+    /// and the host's.
     pub fn function_names(&self) -> Vec<String> {
         let bound = self.machine.all().into_iter().map(|(_, function)| function.name);
         self.texts(bound.chain(self.engine.hosts().names()))
     }
 
-    /// Whether a call of that name reaches something now.
+    /// Returns whether a call of that name reaches something now.
     pub fn is_function(&self, name: &str) -> bool {
         let name = self.engine.names().get(name);
         name.is_some_and(|name| {
@@ -85,9 +86,9 @@ impl Context {
         })
     }
 
-    /// How a function is called, as `fib(n)` or `atan2(x y)`; `None` if there
-    /// is none of that name. The parameters of the host functions that you add
-    /// have no names of their own.
+    /// Returns how a function is called, as `fib(n)` or `atan2(x y)`; `None` if
+    /// there is none of that name. The parameters of the host functions that
+    /// you add have no names of their own.
     pub fn signature(&self, name: &str) -> Option<String> {
         let name = self.engine.names().get(name)?;
         if let Some((_, function)) = self.machine.binding(name) {
@@ -108,13 +109,13 @@ impl Context {
         Some(format!("{}({parameters})", self.engine.names().text(name)))
     }
 
-    /// The functions that call one, in the order of the alphabet.
+    /// Returns the functions that call one, in the order of the alphabet.
     pub fn callers(&self, name: &str) -> Vec<String> {
         self.engine.names().get(name).map_or_else(Vec::new, |name| self.texts(self.callers_of(name)))
     }
 
-    /// The functions that read or assign a variable, in the order of the
-    /// alphabet.
+    /// Returns the functions that read or assign a variable, in the order of
+    /// the alphabet.
     pub fn users(&self, variable: &str) -> Vec<String> {
         let Some(variable) = self.engine.names().get(variable) else { return Vec::new() };
         let all = self.machine.all().into_iter().map(|(_, function)| function);
@@ -161,7 +162,8 @@ impl Context {
         all.filter(calls).map(|caller| caller.name)
     }
 
-    /// What a function calls, host functions that became instructions too.
+    /// Returns what a function calls, host functions that became instructions
+    /// too.
     fn callees_of(&self, function: &CheckedFunction) -> Vec<Name> {
         let named = function.callees.iter().map(|callee| callee.name);
         let instructions = Intrinsic::ALL.into_iter().filter(|intrinsic| function.uses_intrinsic(*intrinsic));
@@ -175,7 +177,7 @@ impl Context {
     }
 }
 
-/// The `##` lines right above a definition that begins its line.
+/// Returns the `##` lines right above a definition that begins its line.
 fn documentation(source: &Source, span: Span) -> Option<String> {
     let before = source.text().get(..span.start as usize)?;
     let (above, indentation) = before.rsplit_once('\n')?;
@@ -188,8 +190,8 @@ fn documentation(source: &Source, span: Span) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// The rest of the line that a definition ends on, blanks before it included,
-/// if that is a comment.
+/// Returns the rest of the line that a definition ends on, blanks before it
+/// included, if that is a comment.
 pub(super) fn trailing_comment(source: &Source, span: Span) -> &str {
     let rest = source.text().get(span.end as usize..).unwrap_or_default();
     let line = rest.lines().next().unwrap_or_default();

@@ -32,7 +32,7 @@ pub struct Formula {
 }
 
 impl Formula {
-    /// Its value for such arguments.
+    /// Returns its value for such arguments.
     ///
     /// # Errors
     /// [`Error::Failed`] when it does not run to its end, [`Error::Arity`] for
@@ -123,7 +123,7 @@ impl Context {
         }
     }
 
-    /// The items of a text, read with the operators in force now.
+    /// Returns the items of a text, read with the operators in force now.
     pub(super) fn parse(&self, source: &Source) -> Result<Vec<Item>, Error> {
         let (names, limits) = (self.engine.names(), self.engine.config().limits);
         let poll = self.poll();

@@ -242,12 +242,13 @@ impl Context {
         self.redefined = 0;
     }
 
-    /// How the definition that a name is bound to was read.
+    /// Returns how the definition that a name is bound to was read.
     pub(super) fn reading(&self, name: Name) -> Option<&Reading> {
         self.history.readings.get(&name)
     }
 
-    /// What a name is bound to, for the history; `None` also if none is kept.
+    /// Returns what a name is bound to, for the history; `None` also if none is
+    /// kept.
     pub(super) fn binding_of(&self, name: Name) -> Option<Moment> {
         (self.history.depth > 0)
             .then(|| Moment { binding: self.current(name), operators: self.operators.clone() })
@@ -315,7 +316,7 @@ impl Context {
         }
     }
 
-    /// Whether a name means already what a definition says.
+    /// Returns whether a name means already what a definition says.
     pub(super) fn is_bound_to(&self, function: &CheckedFunction, fixity: Option<Fixity>) -> bool {
         let bound = self.machine.binding(function.name);
         bound.is_some_and(|(_, bound)| bound.means_the_same_as(function))

@@ -28,9 +28,9 @@ pub enum Stage {
 }
 
 impl Context {
-    /// A definition, given by its name, or any other text, as a stage of the
-    /// compiler sees it. Nothing is run, nothing is defined. LLVM is started for
-    /// its stages, also where programs are interpreted.
+    /// Returns a definition, given by its name, or any other text, as a stage
+    /// of the compiler sees it. Nothing is run, nothing is defined. LLVM is
+    /// started for its stages, also where programs are interpreted.
     ///
     /// ```
     /// let context = kal::Engine::new()?.context()?;
@@ -80,7 +80,7 @@ impl Context {
         }
     }
 
-    /// The functions of a text, top-level expressions among them.
+    /// Returns the functions of a text, top-level expressions among them.
     fn checked(&self, source: &Source) -> Result<Vec<Arc<checked::CheckedFunction>>, Error> {
         let mut functions = Vec::new();
         for item in self.parse(source)? {

@@ -63,7 +63,8 @@ impl Context {
         self.machine.try_out(&self.engine, &expression, &needed.functions, fuel)
     }
 
-    /// The only item of a text, if it is an expression without mistakes.
+    /// Returns the only item of a text, if it is an expression without
+    /// mistakes.
     fn expression(&self, text: &str) -> Option<Arc<CheckedFunction>> {
         if text.len() > LONGEST_TEXT {
             return None;
@@ -138,7 +139,8 @@ impl<'c> Needed<'c> {
         (host.is_pure && host.arity == callee.arity).then_some(())
     }
 
-    /// How much work one entry of a function, or one iteration in it, is at most.
+    /// Returns how much work one entry of a function, or one iteration in it,
+    /// is at most.
     fn cost(&self, function: &CheckedFunction) -> u32 {
         let is_library =
             |callee: u32| self.context.hosts().get(function.callees[callee as usize].name).is_some();

@@ -23,10 +23,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 impl Context {
-    /// A program that declares the variables with their present values and
-    /// defines what is defined now, callees first as far as possible. Run in a
-    /// new context it gives the same answers. The variables in `omit` are left
-    /// out if no definition uses them.
+    /// Returns a program that declares the variables with their present values
+    /// and defines what is defined now, callees first as far as possible. Run
+    /// in a new context it gives the same answers. The variables in `omit` are
+    /// left out if no definition uses them.
     pub fn script(&self, omit: &[&str]) -> String {
         let names = self.engine.names();
         let parts = self.parts();
@@ -53,7 +53,7 @@ impl Context {
         writer.script
     }
 
-    /// The tree of a definition, read again as it was read first.
+    /// Returns the tree of a definition, read again as it was read first.
     pub(super) fn reread(&self, function: &CheckedFunction) -> Option<Item> {
         let reading = self.reading(function.name)?;
         let source = Source::new(function.source.name(), function.text());
@@ -67,7 +67,8 @@ impl Context {
         Parser::new(&tokens, names, limits).next_item(operators)?.ok()
     }
 
-    /// Every definition, in the order in which their names were first read.
+    /// Returns every definition, in the order in which their names were first
+    /// read.
     fn parts(&self) -> Vec<ScriptItem> {
         let mut all: Vec<Arc<CheckedFunction>> =
             self.machine.all().into_iter().map(|(_, bound)| bound).collect();
@@ -96,8 +97,9 @@ impl Context {
 }
 
 impl Context {
-    /// The token that means an operator's definition once it is in force, with
-    /// its count of operands; none for `=`, which goes on assigning.
+    /// Returns the token that means an operator's definition once it is in
+    /// force, with its count of operands; none for `=`, which goes on
+    /// assigning.
     fn token(&self, fixity: Fixity) -> Option<(u8, Name)> {
         match fixity {
             Fixity::Unary { operator } => Some((1, operator)),
@@ -209,13 +211,14 @@ impl<'a> Order<'a> {
         self.parts[part].fixity.is_some() && !self.introduced[part] && self.hides_nothing(part)
     }
 
-    /// Whether nobody needs the built-in operator any more that a part hides.
+    /// Returns whether nobody needs the built-in operator any more that a part
+    /// hides.
     fn hides_nothing(&self, part: usize) -> bool {
         let users = self.parts[part].token.and_then(|token| self.users.get(&token));
         users.is_none_or(|users| users.iter().all(|user| *user == part || self.written[*user]))
     }
 
-    /// All parts, callees before callers except in a circle.
+    /// Returns all parts, callees before callers except in a circle.
     fn callees_first(&self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.parts.len());
         let mut seen = vec![false; self.parts.len()];
@@ -305,7 +308,7 @@ impl ScriptWriter<'_> {
     }
 }
 
-/// A number as an expression that reads back as the same number.
+/// Returns a number as an expression that reads back as the same number.
 pub(crate) fn literal(value: f64) -> String {
     if value.is_nan() {
         "0/0".into()

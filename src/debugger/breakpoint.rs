@@ -151,7 +151,7 @@ impl Breakpoints {
         }
     }
 
-    /// Whether an enabled breakpoint stands in a function.
+    /// Returns whether an enabled breakpoint stands in a function.
     pub(super) fn covers(&self, function: &CheckedFunction) -> bool {
         self.enabled().any(|breakpoint| breakpoint.spot.covers(function))
     }
@@ -164,7 +164,8 @@ impl Breakpoints {
         self.held.iter().copied().collect()
     }
 
-    /// The enabled breakpoints of a function with the offsets that they stand at.
+    /// Returns the enabled breakpoints of a function with the offsets that they
+    /// stand at.
     pub(super) fn offsets<'a>(
         &'a self,
         function: &'a CheckedFunction,

@@ -113,7 +113,7 @@ fn all() -> impl Iterator<Item = &'static DebuggerCommand> {
 }
 
 impl DebuggerCommand {
-    /// The command that a line begins with, and its arguments.
+    /// Returns the command that a line begins with, and its arguments.
     pub(super) fn read(line: &str) -> Option<(&'static Self, &str)> {
         let line = line.trim();
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -121,13 +121,14 @@ impl DebuggerCommand {
         Some((command, rest.trim()))
     }
 
-    /// Whether it takes what was typed with it: nothing, something, or either.
+    /// Returns whether it takes what was typed with it: nothing, something, or
+    /// either.
     pub(super) fn takes(&self, arguments: &str) -> bool {
         let (is_none, is_optional) = (self.arguments.is_empty(), self.arguments.starts_with('['));
         if arguments.is_empty() { is_none || is_optional } else { !is_none }
     }
 
-    /// How it is typed.
+    /// Returns how it is typed.
     pub(super) fn usage(&self) -> String {
         match (self.names[0], self.arguments) {
             (name, "") => format!("`{name}` takes no arguments"),
@@ -136,17 +137,17 @@ impl DebuggerCommand {
     }
 }
 
-/// The command that a misspelt one was meant to be.
+/// Returns the command that a misspelt one was meant to be.
 pub(super) fn meant(word: &str) -> Option<&'static str> {
     nearest(word, words().filter(|known| known.len() > 2))
 }
 
-/// Every word that is a command.
+/// Returns every word that is a command.
 pub(crate) fn words() -> impl Iterator<Item = &'static str> {
     all().flat_map(|command| command.names.iter().copied())
 }
 
-/// All commands, a line each, and what places are.
+/// Returns all commands, a line each, and what places are.
 pub(super) fn help() -> String {
     let mut text = String::new();
     for (group, commands) in GROUPS {

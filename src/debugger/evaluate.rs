@@ -38,8 +38,8 @@ impl Inner {
         Ok(value)
     }
 
-    /// The values of the session that a text names, unless the program has
-    /// something of that name: `_`, of the call stepped over, and `ans`.
+    /// Returns the values of the session that a text names, unless the program
+    /// has something of that name: `_`, of the call stepped over, and `ans`.
     fn extras(&self, locals: &[(Name, u32)], text: &str) -> Vec<(Name, f64)> {
         let own = [("_", self.returned), ("ans", self.answer)];
         let named = own.into_iter().filter(|(name, _)| text.contains(name));
@@ -100,7 +100,7 @@ impl Inner {
     }
 }
 
-/// The first item of a text.
+/// Returns the first item of a text.
 pub(super) fn parse(text: &str, names: &Names, scope: &DebuggerScope) -> Result<ast::Item, Vec<Diagnostic>> {
     let source = Source::new("<debug>", text);
     let tokens = lex(&source, names).map_err(|diagnostic| vec![diagnostic])?;

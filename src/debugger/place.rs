@@ -50,7 +50,7 @@ impl Places {
         Self(places)
     }
 
-    /// The places of a function that is not linked.
+    /// Creates the places of a function that is not linked.
     pub(super) fn of_function(function: &CheckedFunction) -> Self {
         // What belongs to the host makes a difference to no place.
         let environment = Environment { is_host: &|_| false, counts_fuel: false, counts: Counts::default() };
@@ -61,13 +61,13 @@ impl Places {
         self.0.iter()
     }
 
-    /// Where the instruction at an offset comes from.
+    /// Returns where the instruction at an offset comes from.
     pub(super) fn at(&self, offset: u32) -> Option<&InstructionPlace> {
         self.0.iter().find(|place| place.offset == offset)
     }
 }
 
-/// The node that an instruction stands for, which was made at `node`.
+/// Returns the node that an instruction stands for, which was made at `node`.
 fn meant(function: &CheckedFunction, node: usize, op: Option<Op>) -> usize {
     let is_value = || matches!(function.nodes[node - 1], CheckedNode::Number(_) | CheckedNode::Local(_));
     let takes = matches!(op, Some(Op::ReturnS | Op::ReturnK | Op::Get | Op::Number | Op::Copy | Op::Put));
@@ -80,14 +80,14 @@ fn meant(function: &CheckedFunction, node: usize, op: Option<Op>) -> usize {
     }
 }
 
-/// Whether a node only says how a construct goes on.
+/// Returns whether a node only says how a construct goes on.
 fn is_mark(node: &CheckedNode) -> bool {
     matches!(node, CheckedNode::Else | CheckedNode::If | CheckedNode::ForCondition | CheckedNode::ForStep)
 }
 
-/// The variables that can be seen at a node, with their locals, outer ones
-/// first. A variable of a `var` is seen from where it has its value to the end
-/// of the `var`, which stands in the text only. Hidden ones are left out.
+/// Returns the variables that can be seen at a node, with their locals, outer
+/// ones first. A variable of a `var` is seen from where it has its value to the
+/// end of the `var`, which stands in the text only. Hidden ones are left out.
 pub(super) fn visible(function: &CheckedFunction, node: usize, names: &Names) -> Vec<(Name, u32)> {
     let parameters = function.parameters.iter().enumerate();
     let mut scope: Vec<(Name, u32)> = parameters.map(|(local, name)| (*name, local as u32)).collect();

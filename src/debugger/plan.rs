@@ -41,7 +41,7 @@ pub(super) enum StepPlan {
 }
 
 impl StepPlan {
-    /// How the run goes on from `start`.
+    /// Returns how the run goes on from `start`.
     pub(super) fn go(self, start: StepPosition) -> Go {
         let within = |below| Go::Step { below, into: false };
         match self {
@@ -52,7 +52,7 @@ impl StepPlan {
         }
     }
 
-    /// Whether it has arrived.
+    /// Returns whether it has arrived.
     pub(super) fn has_arrived(self, start: StepPosition, now: StepPosition) -> bool {
         let is_elsewhere = now.base != start.base;
         let has_returned = now.base < start.base;

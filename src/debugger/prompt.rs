@@ -35,7 +35,7 @@ impl Inner {
         }
     }
 
-    /// Every word that means something there.
+    /// Returns every word that means something there.
     fn words(&self, stop: &Stop<'_>, selected: usize) -> Vec<String> {
         let locals = stop.frames.get(selected).map(|frame| self.visible(stop, frame));
         let locals = locals.unwrap_or_default().into_iter().map(|(name, _)| name);
@@ -65,8 +65,8 @@ impl Inner {
         self.act(stop, action, rest, selected)
     }
 
-    /// The command of a line, unless that is an expression which only begins
-    /// like one: `n + 1`.
+    /// Returns the command of a line, unless that is an expression which only
+    /// begins like one: `n + 1`.
     fn command<'l>(&self, line: &'l str) -> Option<(&'static DebuggerCommand, &'l str)> {
         let (command, rest) = DebuggerCommand::read(line)?;
         let is_operator = rest.starts_with(|sign: char| "+-*/%^<>=!&|".contains(sign));

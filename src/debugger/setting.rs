@@ -122,7 +122,7 @@ impl Inner {
         })
     }
 
-    /// Why a breakpoint is kept although it is nowhere, or is refused.
+    /// Returns why a breakpoint is kept although it is nowhere, or is refused.
     fn missing(
         &self,
         missing: Missing,
@@ -190,7 +190,7 @@ impl Inner {
     }
 }
 
-/// The line of a spot, if it is one.
+/// Returns the line of a spot, if it is one.
 fn line_of(spot: &Spot) -> Option<usize> {
     match spot {
         Spot::Function(_) => None,

@@ -78,7 +78,7 @@ impl Spot {
         Some(Self::Line { within, line, column })
     }
 
-    /// The function that it is named by.
+    /// Returns the function that it is named by.
     pub(super) fn function(&self) -> Option<Name> {
         match self {
             Self::Function(name) | Self::Line { within: Within::Function(name), .. } => Some(*name),
@@ -86,12 +86,12 @@ impl Spot {
         }
     }
 
-    /// Whether it is the beginning of a function.
+    /// Returns whether it is the beginning of a function.
     pub(super) fn is_entry(&self) -> bool {
         matches!(self, Self::Function(_))
     }
 
-    /// Whether it may be in a function.
+    /// Returns whether it may be in a function.
     pub(super) fn covers(&self, function: &CheckedFunction) -> bool {
         let (line, is_source) = match self {
             Self::Function(name) => return function.name == *name,
@@ -104,7 +104,7 @@ impl Spot {
         is_source && lines(function).contains(line)
     }
 
-    /// Where it is in a function that it covers.
+    /// Returns where it is in a function that it covers.
     pub(super) fn place(&self, places: &Places) -> Option<InstructionPlace> {
         let (line, column) = match self {
             Self::Function(_) => return places.all().next().copied(),
@@ -169,21 +169,21 @@ impl Spot {
     }
 }
 
-/// The lines of a function, from 1.
+/// Returns the lines of a function, from 1.
 fn lines(function: &CheckedFunction) -> std::ops::RangeInclusive<usize> {
     let line = |at| function.source.position(at).0;
     line(function.span.start)..=line(function.span.end)
 }
 
-/// The line of its source that is meant by a line of a function: one of those it
-/// is on, else counted from its first.
+/// Returns the line of its source that is meant by a line of a function: one of
+/// those it is on, else counted from its first.
 fn line_within(function: &CheckedFunction, line: usize) -> Option<usize> {
     let lines = lines(function);
     let counted = (lines.start() + line).checked_sub(1)?;
     [line, counted].into_iter().find(|line| lines.contains(line))
 }
 
-/// The first line from `line` on where something can be stopped at.
+/// Returns the first line from `line` on where something can be stopped at.
 fn next(source: &Source, line: usize, functions: &[Arc<CheckedFunction>]) -> Option<usize> {
     let here = functions.iter().filter(|function| is_same(&function.source, source));
     let mut best: Option<usize> = None;
@@ -213,7 +213,7 @@ fn is_same(one: &Source, other: &Source) -> bool {
     one.name() == other.name() && (!is_input || std::ptr::eq(one.text(), other.text()))
 }
 
-/// The source that lines are of.
+/// Returns the source that lines are of.
 fn source<'f>(
     within: &Within,
     functions: &'f [Arc<CheckedFunction>],
@@ -245,7 +245,8 @@ fn source<'f>(
     }
 }
 
-/// Where the name of an operator ends that a text begins with: `binary:`.
+/// Returns where the name of an operator ends that a text begins with:
+/// `binary:`.
 fn operator(text: &str) -> Option<usize> {
     let keyword = ["binary", "unary"].into_iter().find(|keyword| text.starts_with(keyword))?;
     let rest = text[keyword.len()..].trim_start();

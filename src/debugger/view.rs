@@ -58,7 +58,7 @@ impl Inner {
         }
     }
 
-    /// Why nothing is known of the variables of compiled code.
+    /// Returns why nothing is known of the variables of compiled code.
     fn unknown(&self, frame: &Frame) -> String {
         let function = &frame.function;
         let (name, place) = match self.names.text(function.name) {
@@ -150,7 +150,7 @@ impl Inner {
         format!("{} = {}", self.names.text(name), format_number(value))
     }
 
-    /// The variables that can be seen where a call stands.
+    /// Returns the variables that can be seen where a call stands.
     pub(super) fn visible(&self, stop: &Stop<'_>, frame: &Frame) -> Vec<(Name, u32)> {
         match frame.offset {
             // Where the values of compiled code are, nobody knows.

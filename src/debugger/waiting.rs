@@ -6,8 +6,8 @@ use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use rustc_hash::FxHashSet;
 
-/// The line of the call that the compiled code of a frame waits for, if only
-/// one line can be it.
+/// Returns the line of the call that the compiled code of a frame waits for, if
+/// only one line can be it.
 pub(super) fn line(stop: &Stop<'_>, number: usize) -> Option<usize> {
     let frame = stop.frames.get(number).filter(|frame| frame.offset.is_none())?;
     let callee = &stop.frames.get(number.checked_sub(1)?)?.function;
@@ -17,7 +17,7 @@ pub(super) fn line(stop: &Stop<'_>, number: usize) -> Option<usize> {
     is_only.then_some(line)
 }
 
-/// The lines on which a function calls another.
+/// Returns the lines on which a function calls another.
 fn lines<'a>(function: &'a CheckedFunction, callee: &'a CheckedFunction) -> impl Iterator<Item = usize> + 'a {
     let is_call = |node: &CheckedNode| match node {
         CheckedNode::Call(index) => {
@@ -30,8 +30,8 @@ fn lines<'a>(function: &'a CheckedFunction, callee: &'a CheckedFunction) -> impl
     calls.map(|(_, span)| function.source.position(span.start).0)
 }
 
-/// Whether something else that a function calls may call `callee` in turn: if
-/// it was inlined, its calls are made by the function's own code.
+/// Returns whether something else that a function calls may call `callee` in
+/// turn: if it was inlined, its calls are made by the function's own code.
 fn is_called_through(stop: &Stop<'_>, function: &CheckedFunction, callee: Name) -> bool {
     let mut seen = FxHashSet::from_iter([function.name, callee]);
     let mut waiting: Vec<Name> = function.callees.iter().map(|called| called.name).collect();

@@ -22,13 +22,13 @@ pub struct Style {
     pub columns: Option<usize>,
 }
 
-/// The diagnostic with its source lines, for a terminal; several lines, the
-/// last one ended.
+/// Returns the diagnostic with its source lines, for a terminal; several lines,
+/// the last one ended.
 pub fn draw(diagnostic: &Diagnostic, style: Style) -> String {
     head(diagnostic, style.colour) + &body(diagnostic, style) + &trace(&diagnostic.trace)
 }
 
-/// The source lines, and what to do about it.
+/// Returns the source lines, and what to do about it.
 fn body(diagnostic: &Diagnostic, Style { colour, columns }: Style) -> String {
     let longest = columns.map_or(LONGEST_LINE, |columns| columns.saturating_sub(MARGIN).max(SHORTEST_CUT));
     let excerpts = Excerpt::all(&diagnostic.labels, longest);
@@ -65,7 +65,7 @@ fn with_basic_colours(drawn: &str) -> String {
     })
 }
 
-/// The calls in progress, one a line.
+/// Returns the calls in progress, one a line.
 fn trace(calls: &[String]) -> String {
     let lines = calls.iter().enumerate().map(|(index, call)| {
         format!("{}{}\n", if index == 0 { "  Calls: " } else { "         " }, visible_text(call))
@@ -85,7 +85,8 @@ fn head(diagnostic: &Diagnostic, colour: bool) -> String {
     format!("{on}{severity}[{code}]{off}: {message}\n")
 }
 
-/// The diagnostic as one JSON object on one line, without the line's end.
+/// Returns the diagnostic as one JSON object on one line, without the line's
+/// end.
 pub fn json(diagnostic: &Diagnostic) -> String {
     let labels: Vec<JsonPlace<'_>> = diagnostic.labels.iter().map(JsonPlace::new).collect();
     let record = Record {
@@ -196,7 +197,7 @@ struct ExcerptLabel {
 }
 
 impl Excerpt {
-    /// One for each source, that of the first label first.
+    /// Returns one for each source, that of the first label first.
     fn all(labels: &[Label], longest: usize) -> Vec<Self> {
         let mut sources: Vec<&Source> = Vec::new();
         for label in labels {
@@ -251,14 +252,15 @@ impl Excerpt {
         })
     }
 
-    /// Where ariadne takes the report to be: only the position counts.
+    /// Returns where ariadne takes the report to be: only the position counts.
     fn primary(&self) -> std::ops::Range<usize> {
         let primary = self.places.iter().find(|place| place.is_primary).or(self.places.first());
         primary.map_or(0..0, |place| place.range.clone())
     }
 }
 
-/// How many columns the labels on the line of `label` take, from its place on.
+/// Returns how many columns the labels on the line of `label` take, from its
+/// place on.
 fn reach(label: &Label, labels: &[&Label]) -> usize {
     /// What is drawn between a place and what is said there.
     const LEAD: usize = 4;
@@ -281,7 +283,8 @@ fn reach(label: &Label, labels: &[&Label]) -> usize {
     labels.iter().filter(is_near).map(end).max().unwrap_or(0)
 }
 
-/// Where a label begins; the end of its source if it begins behind that.
+/// Returns where a label begins; the end of its source if it begins behind
+/// that.
 fn start_of(label: &Label) -> u32 {
     label.span.start.min(label.source.text().len() as u32)
 }
@@ -294,8 +297,8 @@ const MARGIN: usize = 10;
 const SHORTEST_CUT: usize = 24;
 
 impl Row {
-    /// The line of a place; at most `longest` bytes of it around the place, so
-    /// that `reach` columns fit after the place.
+    /// Creates the line of a place; at most `longest` bytes of it around the
+    /// place, so that `reach` columns fit after the place.
     fn around(source: &Source, offset: u32, reach: usize, longest: usize) -> Self {
         let text = source.text();
         let offset = floor_char_boundary(text, offset as usize);
@@ -319,7 +322,7 @@ impl Row {
         (self.window.start..=self.window.end).contains(&offset)
     }
 
-    /// The character of the row that stands for an offset.
+    /// Returns the character of the row that stands for an offset.
     fn column(&self, source: &Source, offset: u32) -> usize {
         let text = source.text();
         let (start, end) = (self.window.start as usize, floor_char_boundary(text, offset as usize));
@@ -332,8 +335,8 @@ fn floor_char_boundary(text: &str, offset: usize) -> usize {
     (0..=offset.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// The text of all rows and the number of each of its lines. A blank at the
-/// end of each gives a place behind the line's last character.
+/// Returns the text of all rows and the number of each of its lines. A blank at
+/// the end of each gives a place behind the line's last character.
 fn join(rows: &mut [Row]) -> (String, Vec<usize>) {
     let (mut text, mut numbers, mut length) = (String::new(), Vec::new(), 0);
     for row in rows {
@@ -432,7 +435,7 @@ impl Renumber<'_> {
         format!("{}{before}{name}:{line}:{column}{behind}", " ".repeat(self.margin))
     }
 
-    /// A line of a source, which ariadne counts from 1 in the excerpt.
+    /// Returns a line of a source, which ariadne counts from 1 in the excerpt.
     fn source_line(&self, lead: &str, number: usize, rest: &str) -> String {
         let excerpt = self.next.checked_sub(1).and_then(|excerpt| self.excerpts.get(excerpt));
         let true_number =
@@ -466,8 +469,8 @@ fn leading_number(text: &str) -> Option<(usize, &str)> {
     text[end..].starts_with(" |").then_some((number, &text[end..]))
 }
 
-/// The line under a source line: ariadne begins the line to a label's message
-/// with `|` where the caret belongs. The margin's own comes first.
+/// Returns the line under a source line: ariadne begins the line to a label's
+/// message with `|` where the caret belongs. The margin's own comes first.
 fn with_carets(line: &str) -> String {
     match line.split_once('|') {
         Some((margin, marks)) => format!("{margin}|{}", marks.replace('|', "^")),
@@ -488,7 +491,7 @@ mod tests {
         Diagnostic::error(ErrorCode::UnexpectedToken, &source, Span::new(place.start, place.end), "message")
     }
 
-    /// The lines that show the source and the carets under it.
+    /// Returns the lines that show the source and the carets under it.
     fn shown(diagnostic: &Diagnostic) -> (String, String) {
         let drawn = draw(diagnostic, PLAIN);
         let lines: Vec<&str> = drawn.lines().collect();

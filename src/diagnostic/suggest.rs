@@ -27,7 +27,8 @@ impl Budget {
         self.0.set(CANDIDATES);
     }
 
-    /// Whether nothing is left, so that candidates need not even be listed.
+    /// Returns whether nothing is left, so that candidates need not even be
+    /// listed.
     pub fn is_empty(&self) -> bool {
         self.0.get() == 0
     }
@@ -36,11 +37,11 @@ impl Budget {
         self.0.set(self.0.get().saturating_sub(cost));
     }
 
-    /// The candidate nearest to `wanted`, if one is near enough to be meant: one
-    /// slip (a letter missing, added, changed, or two swapped) for every three
-    /// letters, at least one. Of equally near ones, one that begins with
-    /// `wanted`, otherwise the first. Only as many are looked at as the budget
-    /// allows.
+    /// Returns the candidate nearest to `wanted`, if one is near enough to be
+    /// meant: one slip (a letter missing, added, changed, or two swapped) for
+    /// every three letters, at least one. Of equally near ones, one that begins
+    /// with `wanted`, otherwise the first. Only as many are looked at as the
+    /// budget allows.
     pub fn nearest<'c>(
         &self,
         wanted: &str,
@@ -75,12 +76,12 @@ impl Default for Budget {
     }
 }
 
-/// The nearest of a few candidates; see [`Budget::nearest`].
+/// Returns the nearest of a few candidates; see [`Budget::nearest`].
 pub fn nearest<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     Budget::default().nearest(wanted, candidates)
 }
 
-/// The characters of a name; `None` if there are too many.
+/// Returns the characters of a name; `None` if there are too many.
 fn length(name: &str) -> Option<usize> {
     let most_bytes = LONGEST * char::MAX_LEN_UTF8;
     (name.len() <= most_bytes).then(|| name.chars().count()).filter(|length| *length <= LONGEST)

@@ -25,7 +25,7 @@ pub fn visible_lines(text: &str) -> String {
     text.chars().map(|character| if kept(character) { character } else { visible(character) }).collect()
 }
 
-/// Whether a character has no shape of its own.
+/// Returns whether a character has no shape of its own.
 pub fn is_invisible(character: char) -> bool {
     matches!(character, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
         | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{E000}'..='\u{F8FF}'

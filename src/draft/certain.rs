@@ -29,7 +29,7 @@ struct Fatal<'d> {
 }
 
 impl Draft<'_> {
-    /// The failures that are certain, as errors, each call once.
+    /// Returns the failures that are certain, as errors, each call once.
     pub(crate) fn certain_failures(&self) -> Vec<Diagnostic> {
         let (mut defined, mut told) = (DefinedHere::default(), FxHashSet::default());
         let mut failures = Vec::new();
@@ -49,7 +49,7 @@ impl Draft<'_> {
         failures
     }
 
-    /// The first call that fails once `caller` runs.
+    /// Returns the first call that fails once `caller` runs.
     fn fatal<'d>(
         &self,
         caller: &'d Arc<CheckedFunction>,
@@ -81,7 +81,7 @@ impl Draft<'_> {
         self.hosts.get(name).is_some() || self.hosts.foreign(name).is_some()
     }
 
-    /// The error for a call that fails in the run of `outermost`.
+    /// Returns the error for a call that fails in the run of `outermost`.
     fn failure(&self, fatal: &Fatal<'_>, outermost: &Arc<CheckedFunction>) -> Diagnostic {
         let Fatal { caller, callee, found } = fatal;
         let text = self.names.text(callee.name);
@@ -113,7 +113,7 @@ impl Draft<'_> {
         diagnostic.with_label(&outermost.source, outermost.name_span, "the call happens in this run")
     }
 
-    /// The error for a call of a function that is never defined.
+    /// Returns the error for a call of a function that is never defined.
     pub(super) fn never_defined(&self, caller: &CheckedFunction, callee: &Callee) -> Diagnostic {
         let text = self.names.text(callee.name);
         let message = format!("`{text}` is called but never defined");

@@ -59,7 +59,7 @@ pub(super) fn bench(session: &mut ReplSession<'_>, text: &str) -> Result<(), Com
     Ok(())
 }
 
-/// A definition without parameters can be given by its name.
+/// Returns a definition without parameters can be given by its name.
 fn as_expression(session: &ReplSession<'_>, text: &str) -> String {
     match session.context.describe(text) {
         Some(known) if known.parameters.is_empty() => format!("{text}()"),
@@ -74,7 +74,7 @@ struct Times {
 }
 
 impl Times {
-    /// A quartile: 2 is the median.
+    /// Returns a quartile: 2 is the median.
     fn at(&self, quartile: usize) -> f64 {
         self.batches[(self.batches.len() - 1) * quartile / 4]
     }

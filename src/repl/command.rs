@@ -104,7 +104,7 @@ pub(super) enum CommandError {
 }
 
 impl CommandError {
-    /// The message for arguments that the command does not understand.
+    /// Creates the message for arguments that the command does not understand.
     pub(super) fn usage(name: &str) -> Self {
         match COMMANDS.iter().find(|command| command.name == name) {
             Some(command) => Self::Usage { name: command.name, usage: command.usage },
@@ -120,12 +120,12 @@ impl From<String> for CommandError {
 }
 
 impl PromptCommand {
-    /// Whether its arguments are program text.
+    /// Returns whether its arguments are program text.
     pub(super) fn takes_code(&self) -> bool {
         self.arguments == ArgumentKind::Code
     }
 
-    /// The letters that stand for it.
+    /// Returns the letters that stand for it.
     pub(super) fn short(&self) -> impl Iterator<Item = &'static str> {
         SHORT.iter().filter(|(_, name)| *name == self.name).map(|(short, _)| *short)
     }
@@ -140,8 +140,8 @@ impl PromptCommand {
     }
 }
 
-/// The command and its arguments, if a text is a command: `:name …`, `:name!
-/// …`, `?name`.
+/// Returns the command and its arguments, if a text is a command: `:name …`,
+/// `:name! …`, `?name`.
 pub(super) fn split(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
     if let Some(topic) = text.strip_prefix('?') {
@@ -154,7 +154,7 @@ pub(super) fn split(text: &str) -> Option<(&str, &str)> {
     (end > 0 || rest.is_empty()).then(|| (&rest[..end], rest[end..].trim()))
 }
 
-/// What to answer to a text that begins as commands do and is none.
+/// Returns what to answer to a text that begins as commands do and is none.
 pub(super) fn advice(text: &str) -> Option<String> {
     let rest = text.trim().strip_prefix(':')?;
     let spaced = rest.trim_start().split(char::is_whitespace).next().unwrap_or_default();
@@ -168,8 +168,8 @@ pub(super) fn advice(text: &str) -> Option<String> {
     })
 }
 
-/// The command that a name, a short form or an unambiguous beginning of a name
-/// stands for.
+/// Returns the command that a name, a short form or an unambiguous beginning of
+/// a name stands for.
 pub(super) fn find(name: &str) -> Result<&'static PromptCommand, CommandError> {
     let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
     if let Some(exact) = COMMANDS.iter().find(|command| command.name == name) {

@@ -17,7 +17,8 @@ impl Completion {
         Self { files: FilenameCompleter::new() }
     }
 
-    /// Where the word before the cursor begins, and what it could become.
+    /// Returns where the word before the cursor begins, and what it could
+    /// become.
     pub(super) fn candidates(
         &self,
         context: &Context,
@@ -49,8 +50,8 @@ impl Completion {
     }
 }
 
-/// The command's name as far as it is typed, and what follows it if a blank
-/// does.
+/// Returns the command's name as far as it is typed, and what follows it if a
+/// blank does.
 fn command_before(before: &str) -> Option<(&str, Option<&str>)> {
     let rest = before.trim_start().strip_prefix(':')?;
     match rest.split_once(char::is_whitespace) {

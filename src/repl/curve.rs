@@ -15,9 +15,9 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// The values that a picture shows, lowest and highest: all of them,
-    /// unless a few would flatten the rest, as at a pole. `None` if there are
-    /// no finite ones.
+    /// Returns the values that a picture shows, lowest and highest: all of
+    /// them, unless a few would flatten the rest, as at a pole. `None` if there
+    /// are no finite ones.
     pub(super) fn range(&self) -> Option<(f64, f64)> {
         let mut finite: Vec<f64> = self.values.iter().copied().filter(|value| value.is_finite()).collect();
         finite.sort_by(f64::total_cmp);
@@ -35,7 +35,7 @@ impl Curve {
         Some((low - room, high + room))
     }
 
-    /// Where it is sampled.
+    /// Returns where it is sampled.
     pub(super) fn places(&self) -> impl Iterator<Item = f64> + '_ {
         let (from, to) = self.domain;
         let last = (self.values.len().max(2) - 1) as f64;
@@ -43,13 +43,13 @@ impl Curve {
     }
 }
 
-/// The expressions of curves, as a title.
+/// Returns the expressions of curves, as a title.
 pub(super) fn labels(curves: &[Curve]) -> String {
     let labels: Vec<&str> = curves.iter().map(|curve| curve.label.as_str()).collect();
     labels.join(", ")
 }
 
-/// The values that a picture of several curves shows.
+/// Returns the values that a picture of several curves shows.
 pub(super) fn range(curves: &[Curve]) -> Option<(f64, f64)> {
     let ranges = curves.iter().filter_map(Curve::range);
     ranges.reduce(|(low, high), (lower, higher)| (low.min(lower), high.max(higher))).map(snapped)
@@ -77,7 +77,7 @@ fn ticks((low, high): (f64, f64), count: usize) -> Vec<f64> {
     (0..=(last - first) as usize).map(|index| (first + index as f64) * step + 0.0).collect()
 }
 
-/// The limits, moved outwards to round numbers that are near.
+/// Returns the limits, moved outwards to round numbers that are near.
 fn snapped((low, high): (f64, f64)) -> (f64, f64) {
     let near = (high - low) / 20.0;
     let marks = ticks((low - near, high + near), 5);
@@ -85,7 +85,8 @@ fn snapped((low, high): (f64, f64)) -> (f64, f64) {
     (beyond(marks.first()).unwrap_or(low), beyond(marks.last()).unwrap_or(high))
 }
 
-/// A tick's text: the digits that distinguish it from others a step away.
+/// Returns a tick's text: the digits that distinguish it from others a step
+/// away.
 fn tick_text(value: f64, step: f64) -> String {
     let magnitude = |number: f64| (number.abs().log10() + 1e-9).floor();
     let digits = (magnitude(value) - magnitude(step)).clamp(0.0, 17.0);
@@ -94,8 +95,8 @@ fn tick_text(value: f64, step: f64) -> String {
     crate::output::format_number(rounded)
 }
 
-/// The curves in Braille characters, with axes, `width` columns wide. Several
-/// are told apart by colours, or without them by dashes.
+/// Returns the curves in Braille characters, with axes, `width` columns wide.
+/// Several are told apart by colours, or without them by dashes.
 pub(super) fn draw(curves: &[Curve], width: usize, has_color: bool) -> Option<String> {
     let range = range(curves)?;
     let domain = curves.first()?.domain;
@@ -129,7 +130,7 @@ pub(super) fn draw(curves: &[Curve], width: usize, has_color: bool) -> Option<St
     Some(picture)
 }
 
-/// Which curve looks like what.
+/// Returns which curve looks like what.
 fn legend(curves: &[Curve], colors: Option<&[&str]>) -> String {
     let entry = |(number, curve): (usize, &Curve)| match colors {
         Some(colors) => paint(colors[number % colors.len()], &format!("── {}", curve.label)),
@@ -139,13 +140,13 @@ fn legend(curves: &[Curve], colors: Option<&[&str]>) -> String {
     entries.join("   ")
 }
 
-/// The character row that shows a value; 0 is the top.
+/// Returns the character row that shows a value; 0 is the top.
 fn row(value: f64, (low, high): (f64, f64), rows: usize) -> usize {
     let share = ((high - value) / (high - low)).clamp(0.0, 1.0);
     ((share * (rows * 4 - 1) as f64).round() as usize) / 4
 }
 
-/// The horizontal axis and its labels.
+/// Returns the horizontal axis and its labels.
 fn foot(domain: (f64, f64), margin: usize, columns: usize) -> String {
     let (from, to) = domain;
     let mut axis: Vec<char> = vec!['─'; columns];
@@ -186,7 +187,7 @@ struct Pen {
 }
 
 impl Pen {
-    /// Whether it leaves a mark after so many more dots.
+    /// Returns whether it leaves a mark after so many more dots.
     fn marks(self, more: f64) -> bool {
         let (dash, gap) = match self.number {
             1 if self.is_dashed => (7.0, 7.0),

@@ -21,8 +21,8 @@ pub(super) enum Denotation {
 }
 
 impl Denotation {
-    /// What a name denotes; a definition, if a variable has the same name.
-    /// Operators may be given as `|`, `binary |` or `binary | 15 (a b)`.
+    /// Returns what a name denotes; a definition, if a variable has the same
+    /// name. Operators may be given as `|`, `binary |` or `binary | 15 (a b)`.
     ///
     /// # Errors
     /// If it denotes nothing, or several operators.
@@ -38,8 +38,8 @@ impl Denotation {
         }
     }
 
-    /// All that a text may denote: more than one if operators before and
-    /// between operands have the same name.
+    /// Returns all that a text may denote: more than one if operators before
+    /// and between operands have the same name.
     pub(super) fn all(context: &Context, text: &str) -> Vec<Self> {
         let text = text.trim();
         if context.state(text).is_some() {
@@ -57,7 +57,8 @@ impl Denotation {
         keywords.chain(kinds.iter().filter_map(|kind| Self::operator(context, *kind, name))).collect()
     }
 
-    /// What an operator means: the program's definition hides the built-in one.
+    /// Returns what an operator means: the program's definition hides the
+    /// built-in one.
     fn operator(context: &Context, kind: ManualKind, name: &str) -> Option<Self> {
         let full = match kind {
             ManualKind::Unary => format!("unary{name}"),
@@ -70,7 +71,7 @@ impl Denotation {
         ManualEntry::all(name).find(|entry| entry.kind == kind).map(Self::Manual)
     }
 
-    /// The name, which denotes nothing else.
+    /// Returns the name, which denotes nothing else.
     fn name(&self) -> String {
         match self {
             Self::Definition(name) | Self::Variable(name) | Self::Host(name) => name.clone(),
@@ -78,7 +79,7 @@ impl Denotation {
         }
     }
 
-    /// A line that says what it is, for what is not a definition.
+    /// Returns a line that says what it is, for what is not a definition.
     pub(super) fn line(&self, context: &Context) -> String {
         match self {
             Self::Definition(name) => context.signature(name).unwrap_or_else(|| name.clone()),
@@ -95,7 +96,8 @@ impl Denotation {
     }
 }
 
-/// The kinds of operators that a text may mean, and the operator's name.
+/// Returns the kinds of operators that a text may mean, and the operator's
+/// name.
 fn operator(text: &str) -> (&'static [ManualKind], &str) {
     let mut words = text.split([' ', '(']).filter(|word| !word.is_empty());
     let joined = |kind: &str| text.strip_prefix(kind).filter(|name| is_punctuation(name));
@@ -111,7 +113,7 @@ fn operator(text: &str) -> (&'static [ManualKind], &str) {
     }
 }
 
-/// Whether a text is the name of an operator's function, as `unary~` or
+/// Returns whether a text is the name of an operator's function, as `unary~` or
 /// `binary ~`: it ends with the operator, and is complete.
 pub(super) fn is_operator_name(text: &str) -> bool {
     let rest = text.strip_prefix("unary").or_else(|| text.strip_prefix("binary"));
@@ -120,7 +122,7 @@ pub(super) fn is_operator_name(text: &str) -> bool {
         .is_some_and(|operator| !operator.contains(|letter: char| letter.is_alphanumeric() || letter == '('))
 }
 
-/// Whether a text begins as operators do, and names do not.
+/// Returns whether a text begins as operators do, and names do not.
 fn is_punctuation(text: &str) -> bool {
     text.starts_with(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter.is_whitespace()))
 }

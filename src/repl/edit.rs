@@ -43,7 +43,7 @@ pub(super) fn edit(session: &mut ReplSession<'_>, name: &str) -> Result<(), Comm
     Ok(())
 }
 
-/// What there is to edit.
+/// Returns what there is to edit.
 fn offered(session: &ReplSession<'_>, name: &str) -> Result<String, CommandError> {
     match (name, &session.last_input) {
         ("", Some(input)) => Ok(input.trim_end().to_owned() + "\n"),
@@ -54,7 +54,7 @@ fn offered(session: &ReplSession<'_>, name: &str) -> Result<String, CommandError
     }
 }
 
-/// The text that defines what a name denotes, or the beginning of one.
+/// Returns the text that defines what a name denotes, or the beginning of one.
 fn editable(context: &Context, name: &str) -> Result<String, CommandError> {
     match Denotation::all(context, name).as_slice() {
         [Denotation::Definition(name)] => Ok(definition(context, name).unwrap_or_default()),
@@ -72,7 +72,7 @@ fn editable(context: &Context, name: &str) -> Result<String, CommandError> {
     }
 }
 
-/// A definition with its documentation.
+/// Returns a definition with its documentation.
 fn definition(context: &Context, name: &str) -> Option<String> {
     let known = context.describe(name)?;
     let lines = known.documentation.iter().flat_map(|documentation| documentation.lines());
@@ -80,7 +80,7 @@ fn definition(context: &Context, name: &str) -> Option<String> {
     Some(documentation + &known.text + "\n")
 }
 
-/// The beginning of a definition in the place of what is built in.
+/// Returns the beginning of a definition in the place of what is built in.
 fn replacement(entry: &ManualEntry) -> Result<String, CommandError> {
     let assigns = entry.kind == ManualKind::Binary && entry.name == "=";
     match entry.head().filter(|_| !assigns) {
@@ -89,7 +89,7 @@ fn replacement(entry: &ManualEntry) -> Result<String, CommandError> {
     }
 }
 
-/// The beginning of a definition of what is not defined.
+/// Returns the beginning of a definition of what is not defined.
 fn beginning(context: &Context, name: &str) -> Result<String, CommandError> {
     let is_operator = |text: &str| is_operator_in(text, context.engine().names());
     let operator = |kind: &str| name.strip_prefix(kind).map(str::trim).filter(|text| is_operator(text));

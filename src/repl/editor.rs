@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// Whether the terminal can move its cursor, as editing needs it.
+/// Returns whether the terminal can move its cursor, as editing needs it.
 pub(super) fn is_possible() -> bool {
     let terminal = std::env::var("TERM").unwrap_or_default();
     !["", "dumb", "cons25", "emacs"].contains(&terminal.as_str())
@@ -134,7 +134,7 @@ impl<'s, 'c> Prompt<'s, 'c> {
         }
     }
 
-    /// The text as the user's own editor leaves it.
+    /// Returns the text as the user's own editor leaves it.
     fn edited(&self, text: String) -> String {
         match in_editor(&text) {
             Ok(edited) => edited.trim_end().to_owned(),

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The path that an argument means: `~/` is the home directory, and quotation
-/// marks and backslashes that completion has added are taken away.
+/// Returns the path that an argument means: `~/` is the home directory, and
+/// quotation marks and backslashes that completion has added are taken away.
 pub(super) fn path(argument: &str) -> PathBuf {
     let argument = argument.trim();
     let quoted = argument.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
@@ -20,7 +20,7 @@ pub(super) fn path(argument: &str) -> PathBuf {
     }
 }
 
-/// A path as people are told it.
+/// Returns a path as people are told it.
 pub(super) fn shown(path: &Path) -> String {
     visible_text(&path.display().to_string())
 }
@@ -72,7 +72,8 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Whether a path is a link that the system keeps to a file that is open.
+/// Returns whether a path is a link that the system keeps to a file that is
+/// open.
 fn is_open_file(path: &Path) -> bool {
     path.is_symlink() && (path.starts_with("/dev") || path.starts_with("/proc"))
 }

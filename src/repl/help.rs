@@ -19,7 +19,7 @@ pub(super) fn help(session: &mut ReplSession<'_>, topic: &str) -> Result<(), Com
     Ok(())
 }
 
-/// What a name means to the program, else as a topic or a command.
+/// Returns what a name means to the program, else as a topic or a command.
 fn about(session: &ReplSession<'_>, topic: &str) -> Result<String, CommandError> {
     let denoted = Denotation::all(session.context, topic);
     if !denoted.is_empty() {
@@ -55,7 +55,7 @@ fn described(session: &ReplSession<'_>, denoted: &Denotation) -> String {
     }
 }
 
-/// All about a definition.
+/// Returns all about a definition.
 fn definition(session: &ReplSession<'_>, name: &str) -> Option<String> {
     let known = session.context.describe(name)?;
     let mut text = known.signature.clone();
@@ -102,7 +102,7 @@ fn head(command: &PromptCommand) -> String {
     format!(":{} {}", command.name, command.usage)
 }
 
-/// Every command with one line.
+/// Returns every command with one line.
 fn overview(width: usize) -> String {
     let indent =
         COMMANDS.iter().map(|command| head(command).chars().count()).filter(|width| *width < 24).max();
@@ -126,7 +126,7 @@ fn overview(width: usize) -> String {
     more.iter().fold(text, |text, line| text + "\n" + &wrapped(line, 0, width))
 }
 
-/// A text with line breaks between its words; from the second line on
+/// Returns a text with line breaks between its words; from the second line on
 /// indented.
 fn wrapped(text: &str, indent: usize, width: usize) -> String {
     let room = width.saturating_sub(indent).max(20);

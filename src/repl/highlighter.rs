@@ -37,7 +37,7 @@ impl Highlight {
         self.has_color
     }
 
-    /// Whether a line is drawn anew at every key.
+    /// Returns whether a line is drawn anew at every key.
     pub(super) fn is_drawn_while_typing(&self, line: &str) -> bool {
         let longest =
             if line.contains('\n') { Self::LONGEST_ROWS_WHILE_TYPING } else { Self::LONGEST_WHILE_TYPING };
@@ -49,8 +49,8 @@ impl Highlight {
         self.is_final.set(kind == CmdKind::ForcedRefresh);
     }
 
-    /// The line with colours, and with prompts for margins; `is_function` says
-    /// which names can be called.
+    /// Returns the line with colours, and with prompts for margins;
+    /// `is_function` says which names can be called.
     pub(super) fn line<'l>(
         &self,
         line: &'l str,
@@ -86,7 +86,7 @@ fn painted(line: &str, cursor: Option<usize>, is_function: impl Fn(&str) -> bool
     painted
 }
 
-/// A part of a row in a colour, without the margin before it.
+/// Returns a part of a row in a colour, without the margin before it.
 fn in_row(color: &str, row: &str) -> String {
     match row.strip_prefix(MARGIN) {
         Some(rest) => MARGIN.to_owned() + &paint(color, rest),
@@ -94,7 +94,7 @@ fn in_row(color: &str, row: &str) -> String {
     }
 }
 
-/// The coloured beginning of a command, and where program text begins.
+/// Returns the coloured beginning of a command, and where program text begins.
 fn command_head(line: &str) -> (String, usize) {
     let trimmed = line.trim_start();
     let Some((name, _)) = command::split(line).filter(|_| trimmed.starts_with(':')) else {
@@ -109,7 +109,7 @@ fn command_head(line: &str) -> (String, usize) {
     }
 }
 
-/// The tokens of a text and, as `None`, what stands between them.
+/// Returns the tokens of a text and, as `None`, what stands between them.
 fn tokens(text: &str) -> Vec<(Range<usize>, Option<Terminal>)> {
     let mut tokens = Vec::new();
     let mut end = 0;
@@ -126,14 +126,14 @@ fn tokens(text: &str) -> Vec<(Range<usize>, Option<Terminal>)> {
     tokens
 }
 
-/// The names behind `def`.
+/// Returns the names behind `def`.
 fn defined<'t>(text: &'t str, tokens: &[(Range<usize>, Option<Terminal>)]) -> impl Iterator<Item = &'t str> {
     let words = tokens.iter().filter(|(_, terminal)| terminal.is_some());
     let names = words.clone().skip(1).zip(words).filter(|(_, before)| before.1 == Some(Terminal::Def));
     names.map(|(name, _)| &text[name.0.clone()])
 }
 
-/// Every piece with the colour of its kind.
+/// Returns every piece with the colour of its kind.
 fn pieces(
     text: &str,
     tokens: &[(Range<usize>, Option<Terminal>)],
@@ -168,8 +168,8 @@ fn pieces(
     pieces
 }
 
-/// The colours of brackets: the one at the cursor and its partner, and those
-/// that close nothing.
+/// Returns the colours of brackets: the one at the cursor and its partner, and
+/// those that close nothing.
 fn brackets(tokens: &[(Range<usize>, Option<Terminal>)], cursor: Option<usize>) -> Vec<Option<&'static str>> {
     let mut colors = vec![None; tokens.len()];
     let mut open: Vec<usize> = Vec::new();

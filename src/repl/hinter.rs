@@ -28,7 +28,8 @@ impl rustyline::hint::Hint for Hint {
     }
 }
 
-/// The rest of the latest entry that begins with the line and did not fail.
+/// Returns the rest of the latest entry that begins with the line and did not
+/// fail.
 pub(super) fn from_history(
     line: &str,
     context: &rustyline::Context<'_>,
@@ -47,7 +48,7 @@ pub(super) fn from_history(
     })
 }
 
-/// The parameters of the function whose call has just been opened.
+/// Returns the parameters of the function whose call has just been opened.
 pub(super) fn from_signature(line: &str, context: &Context) -> Option<Hint> {
     let before = line.strip_suffix('(')?;
     let start = before.rfind(|character: char| !(character.is_alphanumeric() || character == '_'));
@@ -57,7 +58,8 @@ pub(super) fn from_signature(line: &str, context: &Context) -> Option<Hint> {
     Some(Hint::to_read(parameters.replace(' ', ", ")))
 }
 
-/// The value of an expression, if it is pure and says more than the text.
+/// Returns the value of an expression, if it is pure and says more than the
+/// text.
 pub(super) fn from_preview(line: &str, context: &Context) -> Option<Hint> {
     let text = margin::removed(line);
     if command::split(&text).is_some() {
@@ -67,7 +69,7 @@ pub(super) fn from_preview(line: &str, context: &Context) -> Option<Hint> {
     (value != text.trim()).then(|| Hint::to_read(format!("  = {value}")))
 }
 
-/// How to get out of an input that goes on and on.
+/// Returns how to get out of an input that goes on and on.
 pub(super) fn way_out(line: &str) -> Option<Hint> {
     let is_second = line.matches('\n').count() > 1;
     (is_second && input::ends_with_empty_row(line))

@@ -37,7 +37,7 @@ impl HistoryFile {
         Self { path }
     }
 
-    /// The entries, oldest first.
+    /// Returns the entries, oldest first.
     pub(super) fn entries(&self) -> Vec<HistoryEntry> {
         let Ok(bytes) = fs::read(&self.path) else { return Vec::new() };
         let text = String::from_utf8_lossy(&bytes);
@@ -79,8 +79,8 @@ impl HistoryFile {
         write_atomically(&self.path, (kept.join("\n") + "\n").as_bytes())
     }
 
-    /// A lock that other sessions wait for; ends when it is dropped. It is on
-    /// a file of its own, since the history itself is replaced.
+    /// Returns a lock that other sessions wait for; ends when it is dropped. It
+    /// is on a file of its own, since the history itself is replaced.
     fn lock(&self) -> io::Result<File> {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)?;

@@ -16,7 +16,7 @@ pub(super) fn after(text: &str) -> usize {
     if begins_item || opens(&terminals) { own + STEP } else { own }
 }
 
-/// Whether what follows a row belongs inside of what the row begins.
+/// Returns whether what follows a row belongs inside of what the row begins.
 fn opens(terminals: &[Terminal]) -> bool {
     let count = |wanted| terminals.iter().filter(|terminal| **terminal == wanted).count();
     matches!(terminals.last(), Some(Terminal::Then | Terminal::Else | Terminal::In))

@@ -6,8 +6,8 @@ use crate::engine::Engine;
 use crate::source::Source;
 use crate::syntax::operator::Operators;
 
-/// The program text or command in what was typed: pasted transcripts lose
-/// their prompts and the answers between them.
+/// Returns the program text or command in what was typed: pasted transcripts
+/// lose their prompts and the answers between them.
 pub(super) fn without_prompts(text: &str) -> String {
     if !text.trim_start().starts_with(PROMPT.trim_end()) {
         return text.to_owned();
@@ -30,7 +30,7 @@ pub(super) struct Grammar {
 }
 
 impl Grammar {
-    /// The grammar of a context as it is now.
+    /// Creates the grammar of a context as it is now.
     pub(super) fn of(context: &Context) -> Self {
         Self { engine: context.engine().clone(), operators: context.operators().clone() }
     }
@@ -43,8 +43,8 @@ impl Grammar {
     }
 }
 
-/// Whether more has to be typed before the text can be run: the parser says
-/// so, and documentation waits for what it documents.
+/// Returns whether more has to be typed before the text can be run: the parser
+/// says so, and documentation waits for what it documents.
 pub(super) fn is_incomplete(context: &Context, text: &str) -> bool {
     is_unfinished(text, |source| context.is_incomplete(source))
 }
@@ -64,8 +64,8 @@ fn is_unfinished(text: &str, is_incomplete: impl Fn(&Source) -> bool) -> bool {
     }
 }
 
-/// Whether the last row of several is empty: what is unfinished is to be
-/// answered as it is.
+/// Returns whether the last row of several is empty: what is unfinished is to
+/// be answered as it is.
 pub(super) fn ends_with_empty_row(text: &str) -> bool {
     text.rsplit_once('\n').is_some_and(|(_, row)| row.trim().is_empty())
 }
@@ -75,8 +75,8 @@ fn is_comment(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// The commands and program texts that a pasted text consists of. A command
-/// begins on a line of its own where no program text is unfinished.
+/// Returns the commands and program texts that a pasted text consists of. A
+/// command begins on a line of its own where no program text is unfinished.
 pub(super) fn parts(context: &Context, text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -92,7 +92,7 @@ pub(super) fn parts(context: &Context, text: &str) -> Vec<String> {
     parts
 }
 
-/// Whether a line behind `part` belongs to it.
+/// Returns whether a line behind `part` belongs to it.
 fn goes_on(context: &Context, part: &str, line_is_command: bool) -> bool {
     let part_is_program = command::split(part).is_none();
     (part_is_program && !line_is_command) || is_incomplete(context, part)

@@ -7,7 +7,7 @@ use crate::context::{Description, Stage};
 use crate::output::format_number;
 use crate::{Mode, State, Tier};
 
-/// Whether it is compiled, and once it is at which level and how large.
+/// Returns whether it is compiled, and once it is at which level and how large.
 pub(super) fn state_of(session: &ReplSession<'_>, known: &Description) -> String {
     let engine = session.context.engine();
     let size = || bytes(known.code_bytes);
@@ -23,7 +23,7 @@ pub(super) fn state_of(session: &ReplSession<'_>, known: &Description) -> String
     }
 }
 
-/// The state of what has not been needed yet.
+/// Returns the state of what has not been needed yet.
 fn waiting(mode: Mode) -> &'static str {
     match mode {
         Mode::Lazy | Mode::Eager => "not compiled yet",

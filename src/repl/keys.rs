@@ -100,7 +100,8 @@ fn new_row(context: &EventContext<'_>) -> Cmd {
     Cmd::Insert(1, format!("\n{MARGIN}{blanks}"))
 }
 
-/// Whether the cursor stands at the end, in an empty row that is not the first.
+/// Returns whether the cursor stands at the end, in an empty row that is not
+/// the first.
 fn has_left(context: &EventContext<'_>) -> bool {
     let is_at_end = context.pos() == context.line().len();
     is_at_end && input::ends_with_empty_row(context.line())
@@ -126,7 +127,7 @@ fn down(keys: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
     Some(Cmd::HistorySearchForward)
 }
 
-/// Whether the cursor stands right behind the margin of its row.
+/// Returns whether the cursor stands right behind the margin of its row.
 fn is_at_margin(context: &EventContext<'_>) -> bool {
     margin::before_cursor(context.line(), context.pos()) == MARGIN
 }

@@ -81,12 +81,12 @@ pub(super) const ENTRIES: &[ManualEntry] = entries! {
 };
 
 impl ManualEntry {
-    /// Every entry of a token: `-` has two.
+    /// Returns every entry of a token: `-` has two.
     pub(super) fn all(name: &str) -> impl Iterator<Item = &'static Self> {
         ENTRIES.iter().filter(move |entry| entry.name == name)
     }
 
-    /// The name as definitions have it: `unary-`, `binary-`, `for`.
+    /// Returns the name as definitions have it: `unary-`, `binary-`, `for`.
     pub(super) fn full_name(&self) -> String {
         match self.kind {
             ManualKind::Unary => format!("unary{}", self.name),
@@ -95,7 +95,7 @@ impl ManualEntry {
         }
     }
 
-    /// The head of a definition that would replace it.
+    /// Returns the head of a definition that would replace it.
     pub(super) fn head(&self) -> Option<String> {
         match self.kind {
             ManualKind::Unary => Some(format!("def unary {} (x) ", self.name)),
@@ -106,7 +106,7 @@ impl ManualEntry {
         }
     }
 
-    /// How tightly an operator between operands binds.
+    /// Returns how tightly an operator between operands binds.
     pub(super) fn precedence(&self) -> Option<u8> {
         match self.kind {
             ManualKind::Binary => {
@@ -118,7 +118,7 @@ impl ManualEntry {
         }
     }
 
-    /// All of it.
+    /// Returns all of it.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n    {}", self.form, self.summary);
         for detail in self.details {
@@ -142,7 +142,7 @@ type Topic = (&'static str, fn() -> String);
 pub(super) const TOPICS: &[Topic] =
     &[("functions", functions), ("operators", operators), ("keywords", keywords)];
 
-/// The library, one line for each function.
+/// Returns the library, one line for each function.
 fn functions() -> String {
     let entries = || LIBRARY.iter().flat_map(|(_, entries)| *entries);
     let width = entries().map(|entry| entry.signature().len()).max().unwrap_or_default();
@@ -156,7 +156,7 @@ fn functions() -> String {
     text
 }
 
-/// The built-in operators with their precedence.
+/// Returns the built-in operators with their precedence.
 fn operators() -> String {
     let mut text = String::from("Operators, tightest first, with their precedence\n");
     for entry in ENTRIES {
@@ -169,7 +169,7 @@ fn operators() -> String {
     text + "Define others, or these anew: `?unary`, `?binary`.\n"
 }
 
-/// What begins with a keyword; the others are part of these.
+/// Returns what begins with a keyword; the others are part of these.
 fn keywords() -> String {
     let is_beginning =
         |entry: &&ManualEntry| entry.form.starts_with(entry.name) || entry.form.starts_with("def");

@@ -15,7 +15,7 @@ pub(super) const COMMAND: &str = "\x1b[34m";
 pub(super) const CURVES: &[&str] = &["\x1b[34m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[36m", "\x1b[31m"];
 const OFF: &str = "\x1b[0m";
 
-/// A text in a colour.
+/// Returns a text in a colour.
 pub(super) fn paint(color: &str, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("{color}{text}{OFF}") }
 }

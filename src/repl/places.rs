@@ -3,17 +3,17 @@
 use std::env;
 use std::path::PathBuf;
 
-/// The program that runs before the first prompt.
+/// Returns the program that runs before the first prompt.
 pub(super) fn init() -> Option<PathBuf> {
     Some(base("XDG_CONFIG_HOME", ".config")?.join("kal/init.kal"))
 }
 
-/// What was typed in earlier sessions.
+/// Returns what was typed in earlier sessions.
 pub(super) fn history() -> Option<PathBuf> {
     Some(base("XDG_STATE_HOME", ".local/state")?.join("kal/history"))
 }
 
-/// The variable's directory if it is absolute, else the one below home.
+/// Returns the variable's directory if it is absolute, else the one below home.
 fn base(variable: &str, below_home: &str) -> Option<PathBuf> {
     let set = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     set.or_else(|| Some(env::home_dir().filter(|home| !home.as_os_str().is_empty())?.join(below_home)))

@@ -59,7 +59,7 @@ pub(super) fn plot(session: &mut ReplSession<'_>, text: &str) -> Result<(), Comm
     Ok(())
 }
 
-/// Whether a text is the name of a function of one argument.
+/// Returns whether a text is the name of a function of one argument.
 fn takes_one(context: &Context, text: &str) -> bool {
     let parameters = context.signature(text).and_then(|signature| {
         let (_, parameters) = signature.split_once('(')?;
@@ -68,7 +68,8 @@ fn takes_one(context: &Context, text: &str) -> bool {
     parameters == Some(1) && crate::syntax::is_identifier(text)
 }
 
-/// The variable of the request, or the only name in it that nothing declares.
+/// Returns the variable of the request, or the only name in it that nothing
+/// declares.
 fn variable(session: &mut ReplSession<'_>, request: &PlotRequest<'_>) -> Result<String, CommandError> {
     if let Some(variable) = request.variable {
         return Ok(variable.to_owned());
@@ -94,7 +95,7 @@ fn variable(session: &mut ReplSession<'_>, request: &PlotRequest<'_>) -> Result<
     }
 }
 
-/// The names in an expression that are no variables of the context.
+/// Returns the names in an expression that are no variables of the context.
 fn unknown_names(context: &mut Context, expression: &str) -> Vec<String> {
     let Err(error) = context.formula_of(&Source::new("<input>", expression), &[]) else { return Vec::new() };
     let diagnostics = error.diagnostics().iter();
@@ -104,7 +105,7 @@ fn unknown_names(context: &mut Context, expression: &str) -> Vec<String> {
         .collect()
 }
 
-/// The value of a limit.
+/// Returns the value of a limit.
 fn number(session: &mut ReplSession<'_>, text: &str) -> Result<f64, Error> {
     session.context.formula_of(&Source::new("<input>", text), &[])?.call(session.context, &[])
 }
@@ -177,7 +178,7 @@ impl<'a> PlotRequest<'a> {
     }
 }
 
-/// The parts of a text between the commas that are in no parentheses.
+/// Returns the parts of a text between the commas that are in no parentheses.
 fn separated(text: &str) -> Vec<&str> {
     let mut depth = 0_i32;
     let is_comma = |character: char| {

@@ -53,7 +53,7 @@ impl HistoryWalk {
         }
     }
 
-    /// The entry of an index, if the walk comes by it.
+    /// Returns the entry of an index, if the walk comes by it.
     fn fitting(&self, entries: &MemHistory, index: usize) -> Option<(usize, String)> {
         let found = entries.get(index, SearchDirection::Forward).ok()??;
         let is_new = self.shown.as_deref().unwrap_or(&self.typed) != found.entry;

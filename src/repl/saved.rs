@@ -39,13 +39,13 @@ fn write(session: &mut ReplSession<'_>, path: &Path) -> Result<(), CommandError>
     }
 }
 
-/// The script with its first line.
+/// Returns the script with its first line.
 fn marked(script: &str) -> String {
     format!("{MARK}{:016x}\n{script}", checksum(script.as_bytes()))
 }
 
-/// Why a file should not be overwritten; `None` if nothing would be lost. What
-/// is no regular file, such as a pipe, holds nothing.
+/// Returns why a file should not be overwritten; `None` if nothing would be
+/// lost. What is no regular file, such as a pipe, holds nothing.
 fn reason_to_keep(path: &Path) -> Option<&'static str> {
     if !path.is_file() || path.starts_with("/dev") || path.starts_with("/proc") {
         return None;

@@ -153,7 +153,7 @@ impl<'c> ReplSession<'c> {
         self.context.keep_failures();
     }
 
-    /// Whether more has to be typed before the text can be answered.
+    /// Returns whether more has to be typed before the text can be answered.
     pub(super) fn is_incomplete(&self, text: &str) -> bool {
         input::is_incomplete(self.context, text)
     }
@@ -190,7 +190,7 @@ impl<'c> ReplSession<'c> {
         (flow, self.failures > before)
     }
 
-    /// Whether anything has failed so far.
+    /// Returns whether anything has failed so far.
     pub(super) fn has_failed(&self) -> bool {
         self.failures > 0
     }
@@ -265,8 +265,9 @@ impl<'c> ReplSession<'c> {
         is_fine
     }
 
-    /// What to answer to the words that leave or explain other prompts, and to
-    /// what looks like a command, unless it means something to the program.
+    /// Returns what to answer to the words that leave or explain other prompts,
+    /// and to what looks like a command, unless it means something to the
+    /// program.
     fn advice(&self, text: &str) -> Option<String> {
         let text = text.trim();
         if text.starts_with(':') {
@@ -336,12 +337,12 @@ impl<'c> ReplSession<'c> {
         self.reporter.error(error);
     }
 
-    /// A text in a quiet colour.
+    /// Returns a text in a quiet colour.
     pub(super) fn faint(&self, text: &str) -> String {
         self.painted(FAINT, text)
     }
 
-    /// A text in a colour, where colours are shown.
+    /// Returns a text in a colour, where colours are shown.
     pub(super) fn painted(&self, color: &str, text: &str) -> String {
         if self.reporter.colors().stdout { paint(color, text) } else { text.to_owned() }
     }
@@ -366,7 +367,7 @@ impl<'c> ReplSession<'c> {
 }
 
 impl RunSummary {
-    /// What there is to say, as `2 defined, 1 redefined`.
+    /// Returns what there is to say, as `2 defined, 1 redefined`.
     pub(super) fn text(self) -> String {
         let counts = [
             (self.defined, "defined"),
@@ -380,7 +381,7 @@ impl RunSummary {
     }
 }
 
-/// Whether the time is over that everything had together.
+/// Returns whether the time is over that everything had together.
 fn is_out_of_time(error: &Error) -> bool {
     error.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == ErrorCode::DeadlineExceeded)
 }

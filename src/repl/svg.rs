@@ -22,7 +22,7 @@ const COLORS: [(&str, &str); 6] = [
     ("#b91c1c", "#f87171"),
 ];
 
-/// The picture of curves; `None` if there is nothing to see.
+/// Returns the picture of curves; `None` if there is nothing to see.
 pub(super) fn picture(curves: &[Curve], axis: &str) -> Option<String> {
     let range = range(curves)?;
     let domain = curves.first()?.domain;
@@ -64,7 +64,7 @@ pub(super) fn picture(curves: &[Curve], axis: &str) -> Option<String> {
     Some(svg)
 }
 
-/// The classes of a curve; the first has the colour that is usual.
+/// Returns the classes of a curve; the first has the colour that is usual.
 fn class(number: usize) -> String {
     match number % COLORS.len() {
         0 => "curve".into(),
@@ -135,7 +135,8 @@ fn line(svg: &mut String, is_zero: bool, from: (f64, f64), to: (f64, f64)) {
     );
 }
 
-/// The path's commands: a new piece after every gap and across every pole.
+/// Returns the path's commands: a new piece after every gap and across every
+/// pole.
 fn path(curve: &Curve, range: (f64, f64), x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
     let mut commands = String::new();
     let mut before: Option<f64> = None;
@@ -152,7 +153,7 @@ fn path(curve: &Curve, range: (f64, f64), x: impl Fn(f64) -> f64, y: impl Fn(f64
     commands
 }
 
-/// A text as XML has it, in which control characters cannot stand.
+/// Returns a text as XML has it, in which control characters cannot stand.
 fn escaped(text: &str) -> String {
     let shown: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     shown.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")

@@ -44,8 +44,8 @@ impl Calls {
         }
     }
 
-    /// Whether somebody calls `name` with another number of arguments than
-    /// `arity`.
+    /// Returns whether somebody calls `name` with another number of arguments
+    /// than `arity`.
     pub fn misfit(&self, name: Name, arity: u32) -> bool {
         self.0.get(&name).is_some_and(|tallies| tallies.iter().any(|tally| tally.arity != arity))
     }

@@ -96,17 +96,17 @@ pub struct CheckedFunction {
 }
 
 impl CheckedFunction {
-    /// How many arguments it takes.
+    /// Returns how many arguments it takes.
     pub fn arity(&self) -> u32 {
         self.parameters.len() as u32
     }
 
-    /// Whether it has a loop.
+    /// Returns whether it has a loop.
     pub fn has_loop(&self) -> bool {
         self.nodes.contains(&CheckedNode::For)
     }
 
-    /// How many loops are inside of one another.
+    /// Returns how many loops are inside of one another.
     pub fn loop_depth(&self) -> u32 {
         let (mut open, mut most) = (0_u32, 0);
         for node in &self.nodes {
@@ -136,12 +136,12 @@ impl CheckedFunction {
         })
     }
 
-    /// Its text.
+    /// Returns its text.
     pub fn text(&self) -> &str {
         self.source.slice(self.span)
     }
 
-    /// Whether both mean the same, however they are laid out: the same
+    /// Returns whether both mean the same, however they are laid out: the same
     /// parameters, and the same body.
     pub fn means_the_same_as(&self, other: &Self) -> bool {
         let callees = |function: &Self| -> Vec<(Name, u32)> {
@@ -157,7 +157,8 @@ impl CheckedFunction {
             && callees(self) == callees(other)
     }
 
-    /// How many nodes it has if functions of these sizes are inlined into it.
+    /// Returns how many nodes it has if functions of these sizes are inlined
+    /// into it.
     pub fn size_with(&self, inlined: &FxHashMap<Name, usize>) -> usize {
         let size = |node: &CheckedNode| match node {
             CheckedNode::Call(index) => 1 + inlined.get(&self.callees[*index as usize].name).unwrap_or(&0),
@@ -166,12 +167,12 @@ impl CheckedFunction {
         self.nodes.iter().map(size).sum()
     }
 
-    /// Whether it uses the instruction for an exact host function.
+    /// Returns whether it uses the instruction for an exact host function.
     pub fn uses_intrinsic(&self, intrinsic: Intrinsic) -> bool {
         self.nodes.contains(&CheckedNode::Intrinsic(intrinsic))
     }
 
-    /// Whether it reads or assigns a variable of the context.
+    /// Returns whether it reads or assigns a variable of the context.
     pub fn uses_variable(&self, name: Name) -> bool {
         self.nodes.contains(&CheckedNode::Variable(name))
             || self.nodes.contains(&CheckedNode::SetVariable(name))
@@ -193,7 +194,7 @@ impl CheckedFunction {
         plain
     }
 
-    /// Where it first uses the instruction for an exact host function.
+    /// Returns where it first uses the instruction for an exact host function.
     pub fn intrinsic_span(&self, intrinsic: Intrinsic) -> Option<Span> {
         let mut nodes = self.nodes.iter().zip(self.spans.iter());
         nodes.find(|(node, _)| **node == CheckedNode::Intrinsic(intrinsic)).map(|(_, span)| span)

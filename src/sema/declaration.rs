@@ -41,7 +41,7 @@ pub enum Declaration {
 }
 
 impl Extern {
-    /// The count of its parameters.
+    /// Returns the count of its parameters.
     pub fn arity(&self) -> u32 {
         self.parameters.len() as u32
     }

@@ -62,7 +62,8 @@ impl Mistakes {
     }
 }
 
-/// The nodes of each of `roots` with its operands, without those inside another.
+/// Returns the nodes of each of `roots` with its operands, without those inside
+/// another.
 fn outermost(body: &Ast, roots: impl DoubleEndedIterator<Item = usize>) -> Vec<Range<usize>> {
     let starts = body.starts();
     let mut ranges: Vec<Range<usize>> = Vec::new();

@@ -52,14 +52,14 @@ impl<'c, 'a> Resolver<'c, 'a> {
         }
     }
 
-    /// The function with that body.
+    /// Returns the function with that body.
     pub(super) fn body(mut self, body: &Ast, span: Span) -> CheckedFunction {
         self.walk(body);
         self.finish(span)
     }
 
-    /// The function that a top-level `var` becomes: its initialisers fill
-    /// locals, and only when all of them have a value are the variables of
+    /// Returns the function that a top-level `var` becomes: its initialisers
+    /// fill locals, and only when all of them have a value are the variables of
     /// the context assigned. Its value is the last of them.
     pub(super) fn declarations(mut self, initialisers: &Ast, span: Span) -> (CheckedFunction, Vec<Name>) {
         self.walk(initialisers);
@@ -298,7 +298,7 @@ impl LocalScope {
         self.locals.get(&name).copied()
     }
 
-    /// The names of the open scopes, outermost first.
+    /// Returns the names of the open scopes, outermost first.
     fn names(&self) -> impl Iterator<Item = Name> + '_ {
         self.undo.iter().map(|(name, _)| *name)
     }

@@ -30,7 +30,7 @@ impl Spans {
         self.bytes.push(number as u8);
     }
 
-    /// The spans in the order they were added.
+    /// Returns the spans in the order they were added.
     pub fn iter(&self) -> impl Iterator<Item = Span> + '_ {
         let mut bytes = self.bytes.iter();
         let mut last = 0u32;

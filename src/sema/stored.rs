@@ -120,7 +120,7 @@ impl CheckedFunction {
         }
     }
 
-    /// What makes it none that the check could have made.
+    /// Returns what makes it none that the check could have made.
     fn fault(&self) -> Option<&'static str> {
         let declares =
             |node: &&CheckedNode| matches!(node, CheckedNode::Bind(_) | CheckedNode::ForVariable(_));

@@ -85,7 +85,7 @@ impl ForeignSyntax {
         }
     }
 
-    /// The diagnostic, with `code`.
+    /// Returns the diagnostic, with `code`.
     pub fn diagnostic(self, code: ErrorCode, source: &Source) -> Diagnostic {
         let diagnostic = Diagnostic::error(code, source, self.span, self.message).with_note(self.note);
         match self.help {
@@ -95,8 +95,9 @@ impl ForeignSyntax {
     }
 }
 
-/// The diagnostic for the operator at `place`, which has no meaning before one
-/// operand or between two; with whether it comes from another language.
+/// Returns the diagnostic for the operator at `place`, which has no meaning
+/// before one operand or between two; with whether it comes from another
+/// language.
 pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnostic, bool) {
     if let Some(foreign) = ForeignSyntax::recognise(source, place) {
         return (foreign.diagnostic(ErrorCode::UnknownOperator, source), true);
@@ -113,7 +114,8 @@ pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnost
     (diagnostic, false)
 }
 
-/// How to define an operator that can be meant; how to do without another.
+/// Returns how to define an operator that can be meant; how to do without
+/// another.
 fn cure(symbol: &str, operands: u8) -> Option<String> {
     let may_be_meant = !symbol.is_ascii() || matches!(symbol, "~" | "|" | "&" | ":" | "@" | "$" | "?" | "!");
     Some(match (symbol, operands) {
@@ -132,7 +134,8 @@ fn cure(symbol: &str, operands: u8) -> Option<String> {
     })
 }
 
-/// The diagnostic for an `=` at `place` whose left side is not a variable.
+/// Returns the diagnostic for an `=` at `place` whose left side is not a
+/// variable.
 pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
     if let Some(foreign) = ForeignSyntax::recognise(source, place) {
         return foreign.diagnostic(ErrorCode::BadAssignment, source);
@@ -142,8 +145,8 @@ pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
         .with_help("to compare, write `==`")
 }
 
-/// What the name at `place`, which nothing declares, was to be: a message and
-/// its help. `goes_on` if the line holds an item before it.
+/// Returns what the name at `place`, which nothing declares, was to be: a
+/// message and its help. `goes_on` if the line holds an item before it.
 pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
     let text = source.text();
     let word = source.slice(place);
@@ -157,7 +160,8 @@ pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
     Some((message, help.to_owned()))
 }
 
-/// What the assignment to the variable at `place` assigns, for a sentence.
+/// Returns what the assignment to the variable at `place` assigns, for a
+/// sentence.
 pub fn assigned(source: &Source, place: Span) -> Option<&str> {
     let line = line_from(source.text(), place.end);
     let value = line.trim_start_matches([')', ' ', '\t']).strip_prefix('=')?;
@@ -231,7 +235,7 @@ fn choice(operator: Span) -> ForeignSyntax {
     }
 }
 
-/// An operator of several characters, or a comment.
+/// Returns an operator of several characters, or a comment.
 fn compound(text: &str, operator: Span) -> Option<ForeignSyntax> {
     if let Some(start) = covering(text, operator, "//").or_else(|| covering(text, operator, "/*")) {
         return Some(comment(text, start));
@@ -273,7 +277,8 @@ fn comment(text: &str, start: u32) -> ForeignSyntax {
     }
 }
 
-/// Where `symbol` begins, if it covers the first character of the operator.
+/// Returns where `symbol` begins, if it covers the first character of the
+/// operator.
 fn covering(text: &str, operator: Span, symbol: &str) -> Option<u32> {
     (0..symbol.len() as u32).find_map(|shift| {
         let start = operator.start.checked_sub(shift)?;
@@ -281,7 +286,8 @@ fn covering(text: &str, operator: Span, symbol: &str) -> Option<u32> {
     })
 }
 
-/// The name before `start` and the value after `end`, or examples of them.
+/// Returns the name before `start` and the value after `end`, or examples of
+/// them.
 fn operands(text: &str, start: u32, end: u32) -> (&str, &str) {
     let before = line_up_to(text, start).trim_end();
     let left = &before[before.trim_end_matches(unicode_ident::is_xid_continue).len()..];
@@ -292,7 +298,7 @@ fn operands(text: &str, start: u32, end: u32) -> (&str, &str) {
     }
 }
 
-/// A piece of the source that a sentence can quote.
+/// Returns a piece of the source that a sentence can quote.
 fn short(text: &str) -> Option<&str> {
     const LONGEST: usize = 24;
     (!text.is_empty() && text.len() <= LONGEST && !text.contains('`')).then_some(text)
@@ -302,12 +308,12 @@ fn follows_a_word(text: &str, place: Span) -> bool {
     text[..place.start as usize].ends_with(|before| unicode_ident::is_xid_continue(before) || before == ')')
 }
 
-/// The rest of the line from an offset on.
+/// Returns the rest of the line from an offset on.
 fn line_from(text: &str, offset: u32) -> &str {
     text[offset as usize..].lines().next().unwrap_or("")
 }
 
-/// The line up to an offset.
+/// Returns the line up to an offset.
 fn line_up_to(text: &str, offset: u32) -> &str {
     let before = &text[..offset as usize];
     &before[before.rfind('\n').map_or(0, |at| at + 1)..]

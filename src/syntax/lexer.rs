@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 /// The longest text that spans can describe, in bytes.
 pub const LONGEST_SOURCE: u32 = u32::MAX;
 
-/// The tokens of `source`, with names from `names`; a diagnostic if the text
-/// is longer than [`LONGEST_SOURCE`].
+/// Returns the tokens of `source`, with names from `names`; a diagnostic if the
+/// text is longer than [`LONGEST_SOURCE`].
 ///
 /// # Errors
 ///
@@ -86,7 +86,7 @@ pub struct Pieces<'s> {
 }
 
 impl<'s> Pieces<'s> {
-    /// The pieces of `source`, of which nothing has been read yet.
+    /// Creates the pieces of `source`, of which nothing has been read yet.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl Pieces<'_> {
         Self { poll: poll.clone(), ..self }
     }
 
-    /// Whether the item that is being read has no end in sight.
+    /// Returns whether the item that is being read has no end in sight.
     fn is_too_long(&self) -> bool {
         self.collector.tokens.len() >= self.size.saturating_add(LONGEST_ITEM)
     }
@@ -179,7 +179,7 @@ impl<'s> Collector<'s> {
         Self { tokens, names, known: FxHashMap::default(), known_ascii: [0; 128] }
     }
 
-    /// A piece without tokens.
+    /// Returns a piece without tokens.
     fn empty(&self) -> Tokens {
         Collector::new(self.tokens.source(), self.names).tokens
     }
@@ -286,7 +286,7 @@ mod tests {
         kinds(text).into_iter().map(|token| token.1).collect()
     }
 
-    /// What the lexer says against a text: code and place.
+    /// Returns what the lexer says against a text: code and place.
     fn faults(text: &str) -> Vec<(ErrorCode, String, String)> {
         let source = Source::new("test", text);
         let tokens = lex(&source, &Names::new()).unwrap();

@@ -9,8 +9,8 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
 use crate::source::Span;
 
-/// The warnings for an item; `runs_on` if it begins on the line on which the
-/// one before it ended.
+/// Returns the warnings for an item; `runs_on` if it begins on the line on
+/// which the one before it ended.
 pub fn lints(item: &Item, runs_on: bool, names: &Names) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if runs_on {
@@ -27,9 +27,10 @@ pub fn lints(item: &Item, runs_on: bool, names: &Names) -> Vec<Diagnostic> {
     found
 }
 
-/// The warnings for parameters that a definition does not use. The operands of
-/// an operator are not its own choice, a body that is a number only stands for
-/// one that follows, and a name that begins with `_` says that this is meant.
+/// Returns the warnings for parameters that a definition does not use. The
+/// operands of an operator are not its own choice, a body that is a number only
+/// stands for one that follows, and a name that begins with `_` says that this
+/// is meant.
 pub fn unused_parameters(item: &Item, names: &Names) -> Vec<Diagnostic> {
     let ItemKind::Definition(prototype, body) = &item.kind else { return Vec::new() };
     if prototype.fixity.is_some() || matches!(*body.nodes, [Node::Number(_)]) {
@@ -141,7 +142,7 @@ fn chained_comparison(
     Some(found)
 }
 
-/// Whether a piece of the source has a `)` without its `(`.
+/// Returns whether a piece of the source has a `)` without its `(`.
 fn closes_a_parenthesis(text: &str) -> bool {
     let mut open = 0_u32;
     for line in text.lines() {

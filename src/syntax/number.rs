@@ -36,7 +36,7 @@ impl Malformed {
         }
     }
 
-    /// What to write instead of `text`.
+    /// Returns what to write instead of `text`.
     pub(super) fn advice(self, text: &str) -> String {
         let hexadecimal = |radix| u64::from_str_radix(&text[2..].replace('_', ""), radix).ok();
         let advice = match self {
@@ -72,7 +72,8 @@ pub(super) fn extend(lexer: &mut Lexer<'_, Terminal>) {
     lexer.bump(extent);
 }
 
-/// The length of the number and identifier characters `text` begins with.
+/// Returns the length of the number and identifier characters `text` begins
+/// with.
 fn word_length(text: &str) -> usize {
     let belongs = |character: char| character == '.' || unicode_ident::is_xid_continue(character);
     text.find(|character| !belongs(character)).unwrap_or(text.len())
@@ -91,7 +92,7 @@ fn decimal_length(text: &str) -> usize {
     signed + word_length(&text[signed..])
 }
 
-/// The value of a number.
+/// Returns the value of a number.
 pub(super) fn value(text: &str) -> Result<f64, Malformed> {
     let bytes = text.as_bytes();
     if bytes.len() <= 15 && bytes.iter().all(u8::is_ascii_digit) {
@@ -109,8 +110,9 @@ fn rounded(value: u64) -> f64 {
     value as f64
 }
 
-/// The nearest `f64` of hexadecimal digits, however many: the top 64 bits are
-/// kept, and a bit that says whether any below them was set decides ties.
+/// Returns the nearest `f64` of hexadecimal digits, however many: the top 64
+/// bits are kept, and a bit that says whether any below them was set decides
+/// ties.
 fn hexadecimal(digits: &str) -> Result<f64, Malformed> {
     if digits.is_empty() {
         return Err(Malformed::NoHexDigits);
@@ -146,7 +148,7 @@ fn decimal(text: &str) -> Result<f64, Malformed> {
         .map_err(|_| Malformed::StrayLetter)
 }
 
-/// The notation of `0b11` and `0o17`.
+/// Returns the notation of `0b11` and `0o17`.
 fn other_radix(text: &str) -> Option<Malformed> {
     let digits = text.strip_prefix('0')?;
     let has_digit = digits[1.min(digits.len())..].starts_with(|next: char| next.is_ascii_digit());
@@ -157,7 +159,7 @@ fn other_radix(text: &str) -> Option<Malformed> {
     }
 }
 
-/// The shape digits, point, digits, exponent.
+/// Returns the shape digits, point, digits, exponent.
 fn check_decimal(text: &str) -> Result<(), Malformed> {
     let is_digit = |character: char| character.is_ascii_digit() || character == '_';
     let rest = text.trim_start_matches(is_digit);

@@ -26,13 +26,13 @@ impl Infix {
     /// `=`
     pub const ASSIGNMENT: Self = Self { precedence: 2, right_associative: true, binds_over_unary: false };
 
-    /// A built-in operator.
+    /// Creates a built-in operator.
     pub fn built_in(op: BinaryOp) -> Self {
         let is_power = op == BinaryOp::Power;
         Self { precedence: op.precedence(), right_associative: is_power, binds_over_unary: is_power }
     }
 
-    /// An operator that a program defines.
+    /// Creates an operator that a program defines.
     pub fn defined(precedence: u8) -> Self {
         Self { precedence, right_associative: false, binds_over_unary: false }
     }
@@ -48,9 +48,9 @@ pub enum OpenOperator {
 }
 
 impl OpenOperator {
-    /// Whether its last operand ends before `next`. Operators fold by this rule
-    /// alone. Of two operators with the same precedence, a left-associative one
-    /// groups first.
+    /// Returns whether its last operand ends before `next`. Operators fold by
+    /// this rule alone. Of two operators with the same precedence, a
+    /// left-associative one groups first.
     pub fn ends_before(self, next: Infix) -> bool {
         match self {
             Self::Prefix => !next.binds_over_unary,
@@ -108,7 +108,7 @@ impl UnaryOp {
     /// Every built-in unary operator.
     pub const ALL: [Self; 2] = [Self::Negate, Self::Not];
 
-    /// How it is written.
+    /// Returns how it is written.
     pub fn text(self) -> &'static str {
         match self {
             Self::Negate => "-",
@@ -136,7 +136,7 @@ impl BinaryOp {
         Self::Power,
     ];
 
-    /// How it is written.
+    /// Returns how it is written.
     pub fn text(self) -> &'static str {
         match self {
             Self::Or => "||",
@@ -156,7 +156,7 @@ impl BinaryOp {
         }
     }
 
-    /// Its built-in precedence.
+    /// Returns its built-in precedence.
     pub fn precedence(self) -> u8 {
         match self {
             Self::Or => 4,
@@ -169,8 +169,8 @@ impl BinaryOp {
         }
     }
 
-    /// Whether its right operand is evaluated only when the left one does not
-    /// decide.
+    /// Returns whether its right operand is evaluated only when the left one
+    /// does not decide.
     pub fn short_circuits(self) -> bool {
         matches!(self, Self::Or | Self::And)
     }
@@ -230,7 +230,7 @@ pub struct Operators {
 }
 
 impl Operators {
-    /// The built-in operators.
+    /// Creates the built-in operators.
     pub fn new(names: &Names) -> Self {
         let unary = UnaryOp::ALL.map(|op| (names.intern(op.text()), UnaryMeaning::BuiltIn(op)));
         let mut binary: FxHashMap<_, _> = BinaryOp::ALL
@@ -245,17 +245,18 @@ impl Operators {
         Self { unary: unary.into_iter().collect(), binary }
     }
 
-    /// What `operator` means before an operand, if anything.
+    /// Returns what `operator` means before an operand, if anything.
     pub fn unary(&self, operator: Name) -> Option<UnaryMeaning> {
         self.unary.get(&operator).copied()
     }
 
-    /// What `operator` means between operands, if anything.
+    /// Returns what `operator` means between operands, if anything.
     pub fn binary(&self, operator: Name) -> Option<BinaryMeaning> {
         self.binary.get(&operator).copied()
     }
 
-    /// Whether `operator` is the one that assigns, whatever a program defines.
+    /// Returns whether `operator` is the one that assigns, whatever a program
+    /// defines.
     pub fn assigns(&self, operator: Name) -> bool {
         self.binary(operator).is_some_and(|meaning| meaning.action == BinaryAction::Assign)
     }

@@ -61,7 +61,7 @@ pub struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    /// A parser at the first of `tokens`, whose names are from `names`.
+    /// Creates a parser at the first of `tokens`, whose names are from `names`.
     pub fn new(tokens: &'t Tokens, names: &'t Names, limits: Limits) -> Self {
         let (builder, poll) = (Builder::default(), Poll::default());
         Self { tokens, names, limits, position: 0, runs_on: false, builder, poll }
@@ -95,14 +95,14 @@ impl<'t> Parser<'t> {
         Some(Ok(Item { kind, source: self.tokens.source().clone(), span }))
     }
 
-    /// Whether the item read last begins on the line on which the one before it
-    /// ended, with nothing between them.
+    /// Returns whether the item read last begins on the line on which the one
+    /// before it ended, with nothing between them.
     pub fn runs_on(&self) -> bool {
         self.runs_on
     }
 
-    /// Whether `token` is on the line of the token before it, and neither is a
-    /// `;` nor begins an item.
+    /// Returns whether `token` is on the line of the token before it, and
+    /// neither is a `;` nor begins an item.
     fn continues_line(&self, token: usize) -> bool {
         let Some(before) = token.checked_sub(1) else { return false };
         let terminals = self.tokens.terminals();
@@ -113,7 +113,7 @@ impl<'t> Parser<'t> {
             && !self.tokens.source().text()[gap].contains('\n')
     }
 
-    /// The first token that is not a `;`.
+    /// Returns the first token that is not a `;`.
     fn item_start(&self) -> Option<usize> {
         let rest = &self.tokens.terminals()[self.position..];
         let separators = rest.iter().take_while(|terminal| **terminal == Terminal::Semicolon).count();
@@ -144,9 +144,9 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Where to go on after a mistake at token `at` of the item that began at
-    /// `start`: behind the next `;`, before a keyword that begins an item, or
-    /// before an operand that begins a line.
+    /// Returns where to go on after a mistake at token `at` of the item that
+    /// began at `start`: behind the next `;`, before a keyword that begins an
+    /// item, or before an operand that begins a line.
     fn recover(&self, start: usize, at: usize) -> usize {
         let from = at.max(start + 1);
         let terminals = self.tokens.terminals();
@@ -159,7 +159,8 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Whether a token is an operand that stands at the very start of a line.
+    /// Returns whether a token is an operand that stands at the very start of a
+    /// line.
     fn begins_line(&self, at: usize) -> bool {
         let is_operand = matches!(
             self.tokens.terminals()[at],
@@ -197,14 +198,14 @@ impl<'t> Parser<'t> {
         SyntaxErrors { diagnostics, at_end }
     }
 
-    /// The construct of another language in the item read last.
+    /// Returns the construct of another language in the item read last.
     fn foreign(&self) -> Option<ForeignSyntax> {
         let (token, _) = self.builder.unknown_operator?;
         ForeignSyntax::recognise(self.tokens.source(), self.tokens.span(token))
     }
 
-    /// Where to go on after that: behind the next `;`, before a keyword that
-    /// begins an item, or on a later line.
+    /// Returns where to go on after that: behind the next `;`, before a keyword
+    /// that begins an item, or on a later line.
     fn after_foreign(&self, start: usize) -> Option<usize> {
         let end = self.foreign()?.span.end;
         let terminals = self.tokens.terminals();
@@ -214,7 +215,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Whether one mistake is at an earlier place than another.
+/// Returns whether one mistake is at an earlier place than another.
 fn is_before(one: &Diagnostic, other: &Diagnostic) -> bool {
     one.labels[0].span.start < other.labels[0].span.start
 }
@@ -264,9 +265,9 @@ fn install(item: &Item, operators: &mut Operators) {
     }
 }
 
-/// Whether the text ends inside an item that more text could complete: a
-/// prompt asks for another line then. An operator after an operand can only be
-/// completed if it is defined as a binary one; `5!` is two items, and the
+/// Returns whether the text ends inside an item that more text could complete:
+/// a prompt asks for another line then. An operator after an operand can only
+/// be completed if it is defined as a binary one; `5!` is two items, and the
 /// second is not waited for.
 pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> bool {
     let Ok(tokens) = lexer::lex(source, names) else { return false };
@@ -284,9 +285,9 @@ pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> b
     incomplete
 }
 
-/// The length in bytes of the items at the beginning of a text that end before
-/// its last one: whatever is added to the text, they stay as they are. What
-/// stands between items belongs to the next.
+/// Returns the length in bytes of the items at the beginning of a text that end
+/// before its last one: whatever is added to the text, they stay as they are.
+/// What stands between items belongs to the next.
 pub fn complete_items(source: &Source, names: &Names, operators: &Operators, limits: Limits) -> usize {
     let Ok(tokens) = lexer::lex(source, names) else { return source.text().len() };
     let mut operators = operators.clone();
@@ -301,8 +302,8 @@ pub fn complete_items(source: &Source, names: &Names, operators: &Operators, lim
     complete
 }
 
-/// Whether all that is left from token `start` on are operators which stand
-/// behind an item on its line.
+/// Returns whether all that is left from token `start` on are operators which
+/// stand behind an item on its line.
 fn is_afterthought(tokens: &Tokens, start: usize) -> bool {
     let terminals = tokens.terminals();
     let Some(before) = start.checked_sub(1).filter(|before| terminals[*before] != Terminal::Semicolon) else {

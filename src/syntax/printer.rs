@@ -15,7 +15,7 @@ use crate::diagnostic::visible::visible;
 use crate::source::Span;
 use std::fmt::Write;
 
-/// One line for each token in a wanted place: `line:column kind text`.
+/// Returns one line for each token in a wanted place: `line:column kind text`.
 pub fn token_list(tokens: &Tokens, is_wanted: impl Fn(Span) -> bool) -> String {
     let text = tokens.source().text();
     let mut list = String::new();
@@ -37,7 +37,7 @@ pub fn token_list(tokens: &Tokens, is_wanted: impl Fn(Span) -> bool) -> String {
     list
 }
 
-/// A number as the lexer reads it back.
+/// Returns a number as the lexer reads it back.
 fn number(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude.is_infinite() {

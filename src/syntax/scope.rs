@@ -7,8 +7,8 @@
 use super::token::Terminal;
 use logos::Logos;
 
-/// Where the scope of a variable of a `var` ends, for the text behind its
-/// name: an offset in that, which should end with the item.
+/// Returns where the scope of a variable of a `var` ends, for the text behind
+/// its name: an offset in that, which should end with the item.
 pub fn end(text: &str) -> usize {
     // What the tokens to come may close, beginning with the `var` itself.
     let mut open = vec![Terminal::In];
@@ -43,7 +43,7 @@ fn opens(open: &mut Vec<Terminal>, closer: Terminal) -> bool {
     true
 }
 
-/// Whether the token closes what was opened last.
+/// Returns whether the token closes what was opened last.
 fn closes(open: &mut Vec<Terminal>, closer: Terminal) -> bool {
     open.pop() == Some(closer)
 }

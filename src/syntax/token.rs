@@ -77,22 +77,22 @@ terminals! {
 }
 
 impl Terminal {
-    /// The text, for terminals that have only one.
+    /// Returns the text, for terminals that have only one.
     pub fn fixed_text(self) -> Option<&'static str> {
         KEYWORDS.iter().chain(PUNCTUATION).find(|entry| entry.0 == self).map(|entry| entry.1)
     }
 
-    /// Whether the grammar takes it as an operator.
+    /// Returns whether the grammar takes it as an operator.
     pub fn is_operator(self) -> bool {
         matches!(self, Self::Operator | Self::Equals)
     }
 
-    /// Whether an item can only begin, never go on, with it.
+    /// Returns whether an item can only begin, never go on, with it.
     pub fn begins_item(self) -> bool {
         matches!(self, Self::Def | Self::Extern | Self::Import)
     }
 
-    /// The kind, as `emit tokens` shows it.
+    /// Returns the kind, as `emit tokens` shows it.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Identifier => "identifier",
@@ -152,27 +152,28 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The text they are from.
+    /// Returns the text they are from.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.terminals.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.terminals.is_empty()
     }
 
-    /// The terminals, in order.
+    /// Returns the terminals, in order.
     pub fn terminals(&self) -> &[Terminal] {
         &self.terminals
     }
 
-    /// The place of a token; past the last one, the empty place behind it.
+    /// Returns the place of a token; past the last one, the empty place behind
+    /// it.
     pub fn span(&self, token: usize) -> Span {
         self.spans.get(token).copied().unwrap_or_else(|| {
             let end = self.spans.last().map_or(0, |last| last.end);
@@ -180,22 +181,22 @@ impl Tokens {
         })
     }
 
-    /// The text of a token.
+    /// Returns the text of a token.
     pub fn text(&self, token: usize) -> &str {
         self.source.slice(self.span(token))
     }
 
-    /// The name of a token that is an identifier or an operator.
+    /// Returns the name of a token that is an identifier or an operator.
     pub fn name(&self, token: usize) -> Name {
         self.vocabulary[self.payloads[token] as usize]
     }
 
-    /// The value of a token that is a number; 0 if it is malformed.
+    /// Returns the value of a token that is a number; 0 if it is malformed.
     pub fn number(&self, token: usize) -> f64 {
         self.numbers[self.payloads[token] as usize]
     }
 
-    /// What the lexer has to say against the tokens of a range.
+    /// Returns what the lexer has to say against the tokens of a range.
     pub fn diagnostics(&self, tokens: std::ops::Range<usize>) -> impl Iterator<Item = Diagnostic> {
         let first = self.faults.partition_point(|fault| (fault.token as usize) < tokens.start);
         let in_range =
@@ -240,7 +241,7 @@ impl Tokens {
     }
 }
 
-/// A text from the program, cut to a length that fits into a sentence.
+/// Returns a text from the program, cut to a length that fits into a sentence.
 pub(super) fn shortened(text: &str) -> String {
     const LONGEST: usize = 40;
     match text.char_indices().nth(LONGEST) {
@@ -258,7 +259,7 @@ fn described(character: char) -> String {
     }
 }
 
-/// The ASCII character that a typographic one was probably meant to be.
+/// Returns the ASCII character that a typographic one was probably meant to be.
 fn look_alike(character: char) -> Option<char> {
     Some(match character {
         '\u{2010}'..='\u{2015}' | '\u{FE63}' | '\u{FF0D}' => '-',

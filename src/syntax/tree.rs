@@ -61,12 +61,12 @@ impl Tree {
         self.entries.push(TreeNode { node, children, names });
     }
 
-    /// The entries of a node's parts, in source order.
+    /// Returns the entries of a node's parts, in source order.
     pub(super) fn children(&self, entry: usize) -> &[usize] {
         &self.children[self.entries[entry].children.clone()]
     }
 
-    /// The names that a `for` or a `var` declares.
+    /// Returns the names that a `for` or a `var` declares.
     pub(super) fn names(&self, entry: usize) -> &[Name] {
         &self.names[self.entries[entry].names.clone()]
     }

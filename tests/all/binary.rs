@@ -25,13 +25,13 @@ impl Ran {
         std::str::from_utf8(&self.stderr).expect("standard error is text")
     }
 
-    /// What standard error says, without the drawings.
+    /// Returns what standard error says, without the drawings.
     pub fn said(&self) -> Vec<String> {
         said(self.err())
     }
 }
 
-/// The binary, ready for arguments.
+/// Returns the binary, ready for arguments.
 pub fn kal() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kal"));
     command.env_remove("NO_COLOR").stdin(Stdio::null());
@@ -67,8 +67,8 @@ pub fn feed(command: &mut Command, input: &[u8]) -> Ran {
     Ran { stdout: output.stdout, stderr: output.stderr, code: output.status.code() }
 }
 
-/// One line for each diagnostic, `error[E0201] 3:5 unknown variable`, one for
-/// its advice, and every other line as it is.
+/// Returns one line for each diagnostic, `error[E0201] 3:5 unknown variable`,
+/// one for its advice, and every other line as it is.
 pub fn said(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut drawing = false;
@@ -94,7 +94,7 @@ pub fn said(text: &str) -> Vec<String> {
     lines
 }
 
-/// The line and column in `,-[ name:2:7 ]`.
+/// Returns the line and column in `,-[ name:2:7 ]`.
 fn place(line: &str) -> Option<String> {
     let inner = line.trim_start().strip_prefix(",-[ ")?.strip_suffix(" ]")?;
     let mut parts = inner.rsplitn(3, ':');
@@ -107,12 +107,12 @@ fn is_drawn(line: &str) -> bool {
     rest.starts_with('|') || rest.starts_with("`-") || rest.starts_with("--") || rest.starts_with(':')
 }
 
-/// A directory of the repository.
+/// Returns a directory of the repository.
 pub fn directory(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The files with an extension below a directory, in order.
+/// Returns the files with an extension below a directory, in order.
 pub fn files(directory: &Path, extension: &str) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     let entries = std::fs::read_dir(directory);
@@ -128,7 +128,7 @@ pub fn files(directory: &Path, extension: &str) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// Whether expectations are to be rewritten instead of compared.
+/// Returns whether expectations are to be rewritten instead of compared.
 pub fn update() -> bool {
     std::env::var_os("UPDATE").is_some_and(|value| value == "1")
 }

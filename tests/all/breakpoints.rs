@@ -5,7 +5,8 @@ use crate::binary::{feed, kal};
 use crate::debugger::{MODES, PROGRAM, debug, places};
 use crate::transcripts::Folder;
 
-/// What is said for a program that is interpreted, without the lines of source.
+/// Returns what is said for a program that is interpreted, without the lines of
+/// source.
 fn said(name: &str, program: &str, arguments: &[&str], commands: &str) -> Vec<String> {
     let ran = debug(name, program, arguments, commands);
     ran.out().lines().filter(|line| !line.contains(" | ")).map(str::to_owned).collect()

@@ -6,7 +6,7 @@ pub trait Choices {
     /// A number below `end`, which is not 0.
     fn below(&mut self, end: usize) -> usize;
 
-    /// Whether there are no more, so that all that follow are 0.
+    /// Returns whether there are no more, so that all that follow are 0.
     fn are_over(&self) -> bool {
         false
     }

@@ -36,7 +36,7 @@ fn printed(ran: &Ran) -> &str {
     ran.out()
 }
 
-/// The figures on the last line of standard error.
+/// Returns the figures on the last line of standard error.
 fn stats(arguments: &[&str]) -> Value {
     let ran = run(&[arguments, &["--stats"]].concat());
     serde_json::from_str(ran.err().lines().last().expect("figures")).expect("JSON")

@@ -9,14 +9,14 @@ fn session(folder: &Folder, input: &str) -> Ran {
     feed(kal().args(["repl", "--no-init"]).current_dir(folder.path()), input.as_bytes())
 }
 
-/// The lines of the answers to inputs.
+/// Returns the lines of the answers to inputs.
 fn answers(name: &str, input: &str) -> Vec<String> {
     let ran = session(&Folder::new(name), input);
     assert_eq!(ran.err(), "", "{input}");
     ran.out().lines().map(str::to_owned).collect()
 }
 
-/// What is said about inputs that are wrong.
+/// Returns what is said about inputs that are wrong.
 fn complaints(name: &str, input: &str) -> Vec<String> {
     session(&Folder::new(name), input).err().lines().map(str::to_owned).collect()
 }

@@ -22,7 +22,7 @@ fib(3)
 
 pub const MODES: [&str; 4] = ["--lazy", "--eager", "--interpret", "--tiered"];
 
-/// What the debugger answers to commands for a program.
+/// Returns what the debugger answers to commands for a program.
 pub fn debug(name: &str, program: &str, arguments: &[&str], commands: &str) -> Ran {
     let folder = Folder::new(name);
     std::fs::write(folder.path().join("p.kal"), program).expect("it can be written");

@@ -118,7 +118,7 @@ fn a_stored_program_declares_what_its_source_declares() {
     }
 }
 
-/// The last value, and the codes of what failed.
+/// Returns the last value, and the codes of what failed.
 fn run(context: &mut Context, program: &Program) -> (f64, Vec<ErrorCode>) {
     let (mut last, mut codes) = (f64::NAN, Vec::new());
     let _ = context.run_program(program, &mut |_, outcome| {

@@ -18,14 +18,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How many compiled modes each program runs in, unless all are asked for.
 const COMPILED: usize = 2;
 
-/// The modes that a program of this number is compared in.
+/// Returns the modes that a program of this number is compared in.
 fn modes(number: u64, all: bool) -> Vec<usize> {
     let compiled = MODES.len() - 1;
     let chosen = |step: usize| 1 + (number as usize * COMPILED + step) % compiled;
     if all { (1..MODES.len()).collect() } else { (0..COMPILED).map(chosen).collect() }
 }
 
-/// The complaint about a program that does not agree with itself.
+/// Returns the complaint about a program that does not agree with itself.
 fn complaint(engines: &[Engine], number: u64, mode: usize, program: &Program) -> String {
     let mut fails =
         |candidate: &Program| observe(&engines[0], candidate) != observe(&engines[mode], candidate);

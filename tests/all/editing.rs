@@ -197,7 +197,7 @@ fn a_terminal_without_a_name_gets_no_escapes() {
     assert_eq!(terminal.ends(), 0);
 }
 
-/// A terminal with a line of the shell.
+/// Returns a terminal with a line of the shell.
 fn shell(folder: &Folder, line: &str, environment: &[(&str, &str)]) -> Terminal {
     let mut command = CommandBuilder::new("sh");
     command.args(["-c", line]);

@@ -387,7 +387,7 @@ fn eager_engines_compile_at_once() {
     assert_eq!(context.eval("g(1) def f(x) x + 2 g(1)").unwrap(), Some(6.0));
 }
 
-/// A function that takes a worker a while.
+/// Returns a function that takes a worker a while.
 fn slow(name: &str) -> String {
     let terms: Vec<String> = (0..1500).map(|i| format!("sin(x + {i})")).collect();
     format!("def {name}(x) {}", terms.join(" + "))

@@ -132,7 +132,7 @@ fn a_child_that_lets_go_of_code_does_not_take_it_from_its_parent() {
     });
 }
 
-/// What lets the other process go on, and what waits for that.
+/// Returns what lets the other process go on, and what waits for that.
 fn pipe() -> (impl FnOnce(), impl FnOnce()) {
     use std::io::{Read, Write};
     let (mut reader, mut writer) = std::io::pipe().expect("a pipe");

@@ -13,7 +13,7 @@ fn make(context: &mut Context, count: u32) -> Vec<Formula> {
     (0..count).map(one).collect()
 }
 
-/// How long the first calls of formulas take.
+/// Returns how long the first calls of formulas take.
 fn first_calls(context: &mut Context, formulas: &[Formula]) -> Duration {
     let start = Instant::now();
     for (number, formula) in formulas.iter().enumerate() {

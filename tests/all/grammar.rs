@@ -31,7 +31,7 @@ fn grammar() -> Grammar {
     Grammar::read(include_str!("../../grammar/kaleidoscope.ebnf"))
 }
 
-/// The texts in quotes of the productions that `select` takes.
+/// Returns the texts in quotes of the productions that `select` takes.
 fn quoted(grammar: &Grammar, select: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let mut texts = BTreeSet::new();
     for (name, expression) in grammar.productions() {
@@ -125,7 +125,7 @@ fn parser_and_recogniser_agree_on_the_programs_of_the_repository() {
     }
 }
 
-/// Every `*.kal` below a directory, which need not exist.
+/// Returns every `*.kal` below a directory, which need not exist.
 fn programs(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -145,7 +145,7 @@ fn check_agreement(recogniser: &Recogniser<'_>, text: &str) -> bool {
     recognised
 }
 
-/// The diagnostics that mean: not a sentence of the grammar.
+/// Returns the diagnostics that mean: not a sentence of the grammar.
 fn refusals(text: &str) -> Vec<Diagnostic> {
     let names = Names::new();
     let (_, mut diagnostics) = parse_all(&Source::new("test", text), &names, &mut Operators::new(&names));

@@ -99,7 +99,7 @@ fn a_context_of_another_engine_does_not_go_on_with_a_source() {
     assert_eq!(other.eval("yy(1)").expect("it is whole"), Some(3.0));
 }
 
-/// The warnings of the last definition of a source.
+/// Returns the warnings of the last definition of a source.
 fn warnings(context: &mut Context, text: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     let _ = context.run(&Source::new("test", text), &mut |_, outcome| {

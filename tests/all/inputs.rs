@@ -7,7 +7,8 @@ fn session(input: &str) -> Ran {
     feed(kal().args(["repl", "--no-init"]), input.as_bytes())
 }
 
-/// What is shown when a line is typed and then `1 + 1`, as a transcript.
+/// Returns what is shown when a line is typed and then `1 + 1`, as a
+/// transcript.
 fn transcript(line: &str) -> String {
     let typed = format!("{line}\n1 + 1\n");
     let ran = feed(kal().args(["repl", "--no-init", "--transcript"]), typed.as_bytes());

@@ -14,7 +14,7 @@ fn small() -> Limits {
     Limits { max_compiled_operations: 50, stack: 4 << 20, ..Limits::default() }
 }
 
-/// A sum of the terms `of(0)`, `of(1)` and so on.
+/// Returns a sum of the terms `of(0)`, `of(1)` and so on.
 fn sum(terms: u32, of: &str) -> String {
     (0..terms).map(|i| format!("{of}({i})")).collect::<Vec<_>>().join(" + ")
 }

@@ -21,7 +21,7 @@ fn value(arguments: &[&str], text: &str) -> String {
     ran.out().trim_end().to_owned()
 }
 
-/// The codes of what is told.
+/// Returns the codes of what is told.
 fn codes(ran: &Ran) -> Vec<String> {
     assert_eq!(ran.code, Some(1), "{}", ran.err());
     let codes = |line: &str| Some(line.strip_prefix("error[")?.split(']').next()?.to_owned());

@@ -54,8 +54,8 @@ mod transcripts;
 mod valgrind;
 mod waiting;
 
-/// How much of something a test does: what the environment variable says, or
-/// what is enough for every run of the suite.
+/// Returns how much of something a test does: what the environment variable
+/// says, or what is enough for every run of the suite.
 fn scale(variable: &str, usual: u64) -> u64 {
     let chosen = std::env::var(variable).ok();
     chosen.map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))

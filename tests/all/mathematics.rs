@@ -46,8 +46,8 @@ const NUMBERS: [f64; 20] = [
     0.49999999999999994,
 ];
 
-/// A program that calls a function with all pairs of numbers, and with each
-/// divides 1, which shows the sign of a 0.
+/// Returns a program that calls a function with all pairs of numbers, and with
+/// each divides 1, which shows the sign of a 0.
 fn program(name: &str, arity: usize) -> String {
     let parameters = ["x", "y", "z"][..arity].join(" ");
     let mut text = format!("extern {name}({parameters});\n");
@@ -68,7 +68,8 @@ fn literal(number: f64) -> String {
     if number.is_sign_negative() { format!("(-{magnitude})") } else { magnitude }
 }
 
-/// The lines that a program prints, with Kal's own function or the C library's.
+/// Returns the lines that a program prints, with Kal's own function or the C
+/// library's.
 fn lines(name: &str, text: &str, of_c: bool) -> Vec<String> {
     let mut command = binary::kal();
     command.arg("-O0");

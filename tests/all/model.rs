@@ -104,7 +104,7 @@ impl Model {
         }
     }
 
-    /// What a call of a function with one argument comes to.
+    /// Returns what a call of a function with one argument comes to.
     fn call(&self, mut name: usize, x: f64) -> Expected {
         let mut pending: Vec<Meaning> = Vec::new();
         let through = |pending: &[Meaning], value: f64| {
@@ -170,7 +170,7 @@ impl<'c> Session<'c> {
         Self { choices, context, model: Model::new(HISTORY), formulas: Vec::new(), steps: 0, errors: 0 }
     }
 
-    /// Whether nothing is left to choose.
+    /// Returns whether nothing is left to choose.
     pub fn choices_are_over(&self) -> bool {
         self.choices.are_over()
     }

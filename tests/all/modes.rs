@@ -37,7 +37,7 @@ fn tiered(config: Config, level: Level, after: u32) -> Config {
     config.mode(Mode::Tiered).level(level).tier_up(TierUp::After(after)).wait_for_code(true)
 }
 
-/// An engine for a mode, with a host function of the test's own.
+/// Returns an engine for a mode, with a host function of the test's own.
 pub fn engine(mode: usize, limits: Limits) -> Engine {
     let config = Config::new().workers(1).limits(limits).host_function("mix", 3, |call| {
         let [x, y, z] = call.arguments else { return Ok(f64::NAN) };
@@ -67,12 +67,12 @@ impl Output for Written {
     }
 }
 
-/// Which NaN it is cannot be seen by a program.
+/// Returns which NaN it is cannot be seen by a program.
 fn bits(value: f64) -> String {
     if value.is_nan() { "[nan]".into() } else { format!("[{value:?} {:x}]", value.to_bits()) }
 }
 
-/// Everything that can be observed of a run, item by item.
+/// Returns everything that can be observed of a run, item by item.
 pub fn observe(engine: &Engine, program: &Program) -> Vec<String> {
     let mut context = engine.context().expect("a context starts");
     let written = Written::default();

@@ -41,8 +41,9 @@ fn a_closure_has_a_stack_of_its_own_where_the_program_has_none_left() {
     }
 }
 
-/// An engine whose `again(n)` evaluates `again(n - 1)` in a context of its own,
-/// with a function in between, until `n` is 0. The first failure is kept.
+/// Returns an engine whose `again(n)` evaluates `again(n - 1)` in a context of
+/// its own, with a function in between, until `n` is 0. The first failure is
+/// kept.
 fn endless(config: Config) -> (Arc<Engine>, Arc<Mutex<Option<ErrorCode>>>) {
     let first = Arc::new(Mutex::new(None));
     let engine = Arc::new_cyclic(|engine: &Weak<Engine>| {

@@ -11,7 +11,7 @@ fn printed(ran: &Ran) -> &str {
     ran.out()
 }
 
-/// The first line that a wrong command line is answered with.
+/// Returns the first line that a wrong command line is answered with.
 fn refused(arguments: &[&str]) -> String {
     let ran = run(arguments);
     assert_eq!((ran.code, ran.out()), (Some(2), ""), "{arguments:?}: {}", ran.err());
@@ -22,7 +22,7 @@ fn in_folder(folder: &Path, arguments: &[&str], input: &str) -> Ran {
     feed(kal().args(arguments).current_dir(folder), input.as_bytes())
 }
 
-/// A folder with `p.kal`, which defines and calls a function.
+/// Returns a folder with `p.kal`, which defines and calls a function.
 fn folder(name: &str) -> Folder {
     let folder = Folder::new(name);
     std::fs::write(folder.path().join("p.kal"), "def f(x) x + 1\nf(2)\n").expect("it can be written");

@@ -322,19 +322,19 @@ impl Maker<'_> {
 // --- text ---------------------------------------------------------------------
 
 impl Program {
-    /// The items, each on a line of its own.
+    /// Returns the items, each on a line of its own.
     pub fn lines(&self) -> Vec<String> {
         self.0.iter().map(Item::text).collect()
     }
 
-    /// The program as text.
+    /// Returns the program as text.
     pub fn text(&self) -> String {
         self.lines().iter().fold(String::new(), |text, line| text + line + "\n")
     }
 }
 
 impl Item {
-    /// An expression that calls a function with numbers.
+    /// Creates an expression that calls a function with numbers.
     pub fn call(name: &str, arguments: &[f64]) -> Self {
         let arguments = arguments.iter().map(|number| Expr::Leaf(format!("{number}"))).collect();
         Self::Evaluate(Expr::Call(name.to_owned(), arguments))

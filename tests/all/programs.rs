@@ -102,7 +102,7 @@ impl Program {
         self.path.strip_prefix(root).unwrap_or(&self.path).display().to_string()
     }
 
-    /// The text without the expectation, and the expectation.
+    /// Returns the text without the expectation, and the expectation.
     fn parts(&self) -> (String, String) {
         let is_expectation = |line: &&str| ["#>", "#~", "#!", "#?"].iter().any(|mark| line.starts_with(mark));
         let join = |lines: Vec<&str>| lines.iter().fold(String::new(), |text, line| text + line);
@@ -122,7 +122,7 @@ impl Program {
     }
 }
 
-/// Every program that is run.
+/// Returns every program that is run.
 pub fn paths() -> Vec<PathBuf> {
     let mut paths = binary::files(&binary::directory("tests/programs"), "kal");
     paths.extend(binary::files(&binary::directory("examples"), "kal"));
@@ -134,7 +134,7 @@ fn programs() -> Vec<Program> {
 }
 
 impl Program {
-    /// A run as expectation lines.
+    /// Returns a run as expectation lines.
     fn expectation(&self, ran: &Ran) -> String {
         let mut text = String::new();
         let out = ran.out();
@@ -157,7 +157,8 @@ impl Program {
         text
     }
 
-    /// What standard error says, without what the program's head excepts.
+    /// Returns what standard error says, without what the program's head
+    /// excepts.
     fn said(&self, ran: &Ran) -> Vec<String> {
         let mut lines = ran.said();
         if self.calls_differ || self.places_differ {
@@ -177,20 +178,20 @@ impl Program {
         lines
     }
 
-    /// All that must be the same in every mode.
+    /// Returns all that must be the same in every mode.
     fn observed(&self, ran: &Ran) -> String {
         let drawn = if self.calls_differ || self.places_differ { "" } else { ran.err() };
         self.expectation(ran) + drawn
     }
 }
 
-/// Whether a word is a line and a column: `3:14`.
+/// Returns whether a word is a line and a column: `3:14`.
 fn is_place(word: &str) -> bool {
     word.split_once(':')
         .is_some_and(|(line, column)| line.parse::<u32>().is_ok() && column.parse::<u32>().is_ok())
 }
 
-/// The first lines in which two texts differ.
+/// Returns the first lines in which two texts differ.
 fn difference(expected: &str, found: &str) -> String {
     let (mut expected, mut found, mut line) = (expected.lines(), found.lines(), 0);
     loop {

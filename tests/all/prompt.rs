@@ -306,8 +306,8 @@ fn curves_fit_their_width_and_files_are_pictures() {
     assert_eq!(ran.err().lines().collect::<Vec<_>>(), expected);
 }
 
-/// The elements of an XML document, in the order in which they begin, with
-/// their attributes. Panics if it is not well formed.
+/// Returns the elements of an XML document, in the order in which they begin,
+/// with their attributes. Panics if it is not well formed.
 fn elements(document: &str) -> Vec<(String, Vec<(String, String)>)> {
     let mut elements = Vec::new();
     let mut open: Vec<&str> = Vec::new();

@@ -34,7 +34,7 @@ pub fn round_trips(text: &str) -> usize {
     count
 }
 
-/// An item without its places.
+/// Returns an item without its places.
 fn shape(item: &Item) -> String {
     let nodes = |ast: &Ast| format!("{:?}", ast.nodes);
     match &item.kind {

@@ -19,7 +19,8 @@ fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> ErrorCode {
     result.expect_err("it is stopped").diagnostics()[0].code
 }
 
-/// An item that takes far longer to read than the deadline of these tests.
+/// Returns an item that takes far longer to read than the deadline of these
+/// tests.
 fn huge() -> String {
     format!("1{}", " + 1".repeat(500_000))
 }
@@ -28,7 +29,8 @@ fn short() -> Limits {
     Limits { deadline: Some(Duration::from_millis(5)), ..Limits::default() }
 }
 
-/// How long reading takes without a limit, and with one: it must be far less.
+/// Returns how long reading takes without a limit, and with one: it must be far
+/// less.
 fn is_stopped(read: impl Fn(Limits) -> Option<ErrorCode>) {
     let start = Instant::now();
     assert_eq!(read(Limits::default()), None);

@@ -295,7 +295,8 @@ fn foreign_functions_are_declared_and_called() {
     assert!(missing.code == Some(1) && missing.err().contains("cannot be loaded"), "{}", missing.err());
 }
 
-/// The names that a shared library exports, by its dynamic symbol table.
+/// Returns the names that a shared library exports, by its dynamic symbol
+/// table.
 fn exported(library: &str) -> Vec<String> {
     let output = std::process::Command::new("nm").args(["-D", "--defined-only", library]).output();
     let output = output.expect("binutils are installed, as rustc needs a linker");

@@ -17,7 +17,7 @@ use std::process::Stdio;
 /// Prints a line of its own between the items.
 const MARK: f64 = 987_654_321.0;
 
-/// What is printed for each input line, and the exit code.
+/// Returns what is printed for each input line, and the exit code.
 fn play(inputs: &[&str]) -> (Vec<Vec<String>>, Option<i32>) {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut child = kal()

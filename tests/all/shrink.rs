@@ -3,7 +3,8 @@
 
 use crate::program::{Expr, Item, Program};
 
-/// The smallest program to be found by leaving things out that still `fails`.
+/// Returns the smallest program to be found by leaving things out that still
+/// `fails`.
 pub fn shrink(program: &Program, fails: &mut dyn FnMut(&Program) -> bool) -> Program {
     let mut best = program.clone();
     loop {
@@ -69,7 +70,7 @@ impl Expr {
         }
     }
 
-    /// What could stand in its place: a number, or one of its parts.
+    /// Returns what could stand in its place: a number, or one of its parts.
     fn smaller(&self) -> Vec<Expr> {
         let numbers = ["1", "0"].map(|text| Expr::Leaf(text.to_owned()));
         match self {

@@ -34,7 +34,7 @@ fn engine(mode: Mode, deadline: Option<Duration>) -> Engine {
     Engine::with_config(Config::new().mode(mode).limits(limits)).expect("an engine")
 }
 
-/// What came of the items, up to the first error.
+/// Returns what came of the items, up to the first error.
 fn observed(
     engine: &Engine,
     run: impl FnOnce(&mut Context, &mut kal::Each<'_>) -> ControlFlow<()>,
@@ -133,7 +133,8 @@ const TEXTS: [&str; 4] = [
     "def s(n) var r = 0 in (for i = 1, i < n in for j = 1, j < i, 2 in r = r + (if i == j then 1 else floor(i / j))) + r; s(20)",
 ];
 
-/// A stored program with some bytes changed, missing, or from another one.
+/// Returns a stored program with some bytes changed, missing, or from another
+/// one.
 fn damaged(programs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut bytes = programs[random.below(programs.len())].clone();
     for _ in 0..=random.below(3) {

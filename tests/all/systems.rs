@@ -5,7 +5,7 @@ use crate::robustness::alone;
 use kal::{Config, Engine};
 use std::process::Command;
 
-/// What a shell says that runs a script; `$KAL` is the command.
+/// Returns what a shell says that runs a script; `$KAL` is the command.
 fn shell(script: &str) -> Ran {
     finish(Command::new("sh").args(["-c", script]).env("KAL", kal().get_program()))
 }

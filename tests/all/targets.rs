@@ -90,7 +90,7 @@ fn is_short(program: &Program) -> bool {
     COUNTING.with(|engine| observe(engine, program).iter().all(|seen| !seen.contains("fuel")))
 }
 
-/// The name and the number of parameters of a definition.
+/// Returns the name and the number of parameters of a definition.
 fn signature(item: &Item) -> Option<(&str, usize)> {
     let Item::Define { head, .. } = item else { return None };
     let (name, parameters) = head.split_once('(')?;
@@ -114,8 +114,8 @@ fn questions(program: &Program) -> Vec<Item> {
     variables.chain(calls).collect()
 }
 
-/// The last definition of everything: operators first, so that all text after
-/// them is read with them.
+/// Returns the last definition of everything: operators first, so that all text
+/// after them is read with them.
 fn last_definitions(program: &Program) -> Vec<Item> {
     let is_last = |index: usize, item: &Item| {
         let later = program.0[index + 1..].iter().filter_map(signature);

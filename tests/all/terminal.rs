@@ -123,7 +123,7 @@ impl Terminal {
         Self { child, keyboard, screen, seen: 0, _master: pair.master }
     }
 
-    /// What a shell command shows, to its end.
+    /// Returns what a shell command shows, to its end.
     fn shell(folder: &Folder, line: &str) -> String {
         let mut command = CommandBuilder::new("sh");
         command.args(["-c", line]);
@@ -187,7 +187,7 @@ impl Drop for Terminal {
     }
 }
 
-/// A paste, as terminals mark it.
+/// Returns a paste, as terminals mark it.
 fn pasted(text: &str) -> String {
     format!("\x1b[200~{}\x1b[201~", text.replace('\n', "\r"))
 }
@@ -489,7 +489,7 @@ fn runs_are_debugged_at_the_prompt() {
     terminal.answer("f(4)", "8");
 }
 
-/// A terminal with the command, without `repl`.
+/// Returns a terminal with the command, without `repl`.
 fn command(folder: &Folder, arguments: &[&str]) -> Terminal {
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kal"));
     command.args(arguments);
@@ -560,7 +560,7 @@ fn the_banner_is_one_line_with_versions() {
     assert!(!shown(&["--quiet"]).contains("LLVM"));
 }
 
-/// A terminal with `kal debug` of a program.
+/// Returns a terminal with `kal debug` of a program.
 fn debugging(folder: &Folder, program: &str, arguments: &[&str]) -> Terminal {
     std::fs::write(folder.path().join("p.kal"), program).expect("it can be written");
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kal"));

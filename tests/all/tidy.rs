@@ -112,8 +112,8 @@ impl File {
         inner.split(['/', '.']).next().filter(|module| !["lib", "main"].contains(module))
     }
 
-    /// The lines that are no comments, without what follows `//`, and their
-    /// numbers.
+    /// Returns the lines that are no comments, without what follows `//`, and
+    /// their numbers.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text
             .lines()
@@ -146,7 +146,8 @@ fn layer(module: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.contains(&module))
 }
 
-/// The top-level modules that a line names: `crate::jit::…`, `crate::{jit, …}`.
+/// Returns the top-level modules that a line names: `crate::jit::…`,
+/// `crate::{jit, …}`.
 fn used(line: &str) -> Vec<&str> {
     let mut modules = Vec::new();
     for rest in line.split("crate::").skip(1) {
@@ -235,7 +236,7 @@ fn modules_keep_to_what_they_never_do() {
     assert_none("what a module must not do", &found);
 }
 
-/// Whether a line of code has `unsafe` as a word outside a string.
+/// Returns whether a line of code has `unsafe` as a word outside a string.
 fn is_unsafe(line: &str) -> bool {
     let outside: String = line.split('"').step_by(2).collect();
     outside.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe")
@@ -285,7 +286,8 @@ fn unsafe_code_is_justified() {
 /// In how many lines above a word `unsafe` its justification is looked for.
 const STATEMENT: usize = 12;
 
-/// A function or trait that is unsafe to use, or a block of foreign functions.
+/// Returns a function or trait that is unsafe to use, or a block of foreign
+/// functions.
 fn is_declaration(line: &str) -> bool {
     ["unsafe fn ", "unsafe extern ", "unsafe trait "].iter().any(|declaration| line.contains(declaration))
 }

@@ -94,7 +94,7 @@ fn tiered(calls: u32) -> Config {
     Config::new().mode(Mode::Tiered).level(Level::O1).tier_up(tier_up).wait_for_code(true)
 }
 
-/// Everything that can be seen of a run of a text.
+/// Returns everything that can be seen of a run of a text.
 fn observed(config: Config, text: &str) -> String {
     let (mut context, log) = (context(config), Log::default());
     context.set_output(Box::new(kal::LineOutput::new(log.clone())));

@@ -151,7 +151,7 @@ fn gdb_knows_the_functions_that_are_compiled() {
     assert_eq!(leaf, Some((address, size, "leaf$impl".to_owned())));
 }
 
-/// The functions of a backtrace, innermost first.
+/// Returns the functions of a backtrace, innermost first.
 fn frames(said: &str) -> Vec<&str> {
     said.lines()
         .filter(|line| line.starts_with('#'))

@@ -42,7 +42,7 @@ struct Entry {
     answer: Vec<String>,
 }
 
-/// The entries of a transcript.
+/// Returns the entries of a transcript.
 fn entries<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for line in lines {
@@ -56,12 +56,12 @@ fn entries<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Entry> {
     entries
 }
 
-/// Whether a line was typed where a run had stopped.
+/// Returns whether a line was typed where a run had stopped.
 fn is_at_stop(line: &str) -> bool {
     line.trim_start_matches(|letter: char| letter.is_ascii_digit()).starts_with(STOPPED)
 }
 
-/// What has to be typed for them.
+/// Returns what has to be typed for them.
 fn typed(entries: &[Entry]) -> String {
     let lines = entries.iter().flat_map(|entry| &entry.input);
     let without_prompt = |line: &String| {
@@ -71,7 +71,7 @@ fn typed(entries: &[Entry]) -> String {
     lines.map(without_prompt).collect()
 }
 
-/// Whether a line is as expected.
+/// Returns whether a line is as expected.
 fn fits(line: &str, expected: &str) -> bool {
     let mut parts = expected.split('…');
     let first = parts.next().unwrap_or_default();
@@ -87,7 +87,7 @@ fn fits(line: &str, expected: &str) -> bool {
     last.map_or(rest.is_empty(), |last| rest.is_empty() || last.is_empty() || line.ends_with(last))
 }
 
-/// The answers, with the lines of the document where these still hold.
+/// Returns the answers, with the lines of the document where these still hold.
 fn merged(answer: &[String], expected: &[String]) -> Vec<String> {
     let line = |(index, line): (usize, &String)| match expected.get(index) {
         Some(expected) if fits(line, expected) => expected.clone(),
@@ -112,14 +112,14 @@ fn replay(document: &str, folder: &Folder) -> Vec<Entry> {
     entries(ran.out().lines())
 }
 
-/// The blocks of a document that are transcripts.
+/// Returns the blocks of a document that are transcripts.
 fn blocks(document: &str) -> Vec<&str> {
     let fenced = document.split("```").skip(1).step_by(2);
     let texts = fenced.filter_map(|block| block.strip_prefix("text\n"));
     texts.filter(|text| text.starts_with(PROMPT)).collect()
 }
 
-/// The document with other answers.
+/// Returns the document with other answers.
 fn rewritten(document: &str, mut answers: std::vec::IntoIter<Vec<String>>) -> String {
     let mut text = document.to_owned();
     for block in blocks(document) {

@@ -60,7 +60,8 @@ fn a_session_with_redefinitions_accesses_and_leaks_nothing_wrong() {
     }
 }
 
-/// Every kind of item, every state of a redefinition, every kind of failure.
+/// Returns every kind of item, every state of a redefinition, every kind of
+/// failure.
 fn session() -> String {
     let mut session = String::from(
         "def g(x) x*2; def f(x) if x < 1 then 0 else g(x) + f(x-1); f(10);

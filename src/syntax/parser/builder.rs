@@ -135,7 +135,7 @@ impl ParserState<'_> {
         self.tokens.span(token)
     }
 
-    /// The empty place behind the token before `token`.
+    /// Returns the empty place behind the token before `token`.
     pub(super) fn gap_before(&self, token: usize) -> Span {
         let end = self.tokens.span(token - 1).end;
         Span { start: end, end }
@@ -242,7 +242,7 @@ impl ParserState<'_> {
         })
     }
 
-    /// What `operator` means after an operand, if it is defined there.
+    /// Returns what `operator` means after an operand, if it is defined there.
     fn binary_meaning(&self, operator: Name) -> Option<BinaryMeaning> {
         self.operators.binary(operator).or_else(|| match self.own_operator()? {
             (Fixity::Binary { operator: own, precedence }, function) if own == operator => {
@@ -253,13 +253,13 @@ impl ParserState<'_> {
         })
     }
 
-    /// The operator that the item itself defines.
+    /// Returns the operator that the item itself defines.
     fn own_operator(&self) -> Option<(Fixity, Name)> {
         let prototype = self.builder.prototype.as_ref()?;
         Some((prototype.fixity?, prototype.name.name))
     }
 
-    /// The function that defines an operator: `unary!`, `binary|`.
+    /// Returns the function that defines an operator: `unary!`, `binary|`.
     pub(super) fn function(&self, arity: &str, operator: Name) -> Name {
         self.names.intern(&format!("{arity}{}", self.names.text(operator)))
     }

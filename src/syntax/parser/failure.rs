@@ -109,7 +109,7 @@ impl SyntaxFailure {
         self.at >= tokens.len() && self.given_up.is_none()
     }
 
-    /// The diagnostic for the item that began at token `start`.
+    /// Returns the diagnostic for the item that began at token `start`.
     pub(super) fn diagnostic(
         self,
         tokens: &Tokens,
@@ -175,7 +175,7 @@ impl SyntaxFailure {
         }
     }
 
-    /// What the refused token is to the reader.
+    /// Returns what the refused token is to the reader.
     fn role(self, tokens: &Tokens) -> String {
         if self.is_stray_parenthesis(tokens) {
             return "no `(` is open".to_owned();
@@ -188,13 +188,14 @@ impl SyntaxFailure {
             && tokens.terminals().get(self.at) == Some(&Terminal::RightParenthesis)
     }
 
-    /// The token before the refused one, in the item that began at `start`.
+    /// Returns the token before the refused one, in the item that began at
+    /// `start`.
     fn previous(self, start: usize) -> Option<usize> {
         self.at.checked_sub(1).filter(|previous| *previous >= start)
     }
 
-    /// The token after which an expression is missing, where the refused one is
-    /// on a later line and has nothing to do with it.
+    /// Returns the token after which an expression is missing, where the
+    /// refused one is on a later line and has nothing to do with it.
     fn lacking(self, tokens: &Tokens, start: usize) -> Option<usize> {
         let previous = self.previous(start).filter(|_| self.expected == Expected::EXPRESSION)?;
         let between = tokens.span(previous).end as usize..tokens.span(self.at).start as usize;
@@ -202,7 +203,7 @@ impl SyntaxFailure {
         is_apart.then_some(previous)
     }
 
-    /// How the construct is written that the item probably has in mind.
+    /// Returns how the construct is written that the item probably has in mind.
     fn cure(self, tokens: &Tokens, builder: &Builder) -> Option<String> {
         let before = |distance| {
             let token = self.at.checked_sub(distance)?;
@@ -232,7 +233,8 @@ impl SyntaxFailure {
         digits.filter(|_| self.expected == Expected::ITEM).map(|number| format!("write `{number}`"))
     }
 
-    /// Whether a `)` is missing where nothing inside parentheses can stand.
+    /// Returns whether a `)` is missing where nothing inside parentheses can
+    /// stand.
     fn is_unclosed(self, tokens: &Tokens) -> bool {
         let ends = match tokens.terminals().get(self.at) {
             None | Some(Terminal::Semicolon) => true,
@@ -241,8 +243,8 @@ impl SyntaxFailure {
         ends && self.expected.contains(Expected::terminal(Terminal::RightParenthesis))
     }
 
-    /// The keyword that a misspelt name was to be: here, before an operator to
-    /// define, or before the item.
+    /// Returns the keyword that a misspelt name was to be: here, before an
+    /// operator to define, or before the item.
     fn intended(self, tokens: &Tokens, start: usize) -> Option<&'static str> {
         let identifier = |token: Option<usize>| {
             let token = token?;
@@ -257,7 +259,7 @@ impl SyntaxFailure {
     }
 }
 
-/// What stands at a token, in words.
+/// Returns what stands at a token, in words.
 fn found(tokens: &Tokens, token: usize) -> String {
     match tokens.terminals().get(token) {
         None => "the end of the input".to_owned(),

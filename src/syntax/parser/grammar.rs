@@ -24,7 +24,7 @@ pub(super) trait Rule<'t, 's: 't>: Parser<'t, &'t [Terminal], (), Extra<'s>> {}
 
 impl<'t, 's: 't, P: Parser<'t, &'t [Terminal], (), Extra<'s>>> Rule<'t, 's> for P {}
 
-/// One item of `{ item | ";" }`; the parser's loop makes the rest.
+/// Returns one item of `{ item | ";" }`; the parser's loop makes the rest.
 pub(super) fn program<'t, 's: 't>() -> impl Rule<'t, 's> {
     item().ignore_then(custom(|input: &mut TokenInput<'t, '_, 's>| {
         let end = position(input);
@@ -61,7 +61,8 @@ fn import<'t, 's: 't>() -> impl Rule<'t, 's> {
     token(Terminal::Import).ignore_then(token(Terminal::Identifier)).ignore_then(refuse)
 }
 
-/// A declaration; with `in` behind it, it was the beginning of an expression.
+/// Returns a declaration; with `in` behind it, it was the beginning of an
+/// expression.
 fn variables<'t, 's: 't>() -> impl Rule<'t, 's> {
     custom(|input: &mut TokenInput<'t, '_, 's>| {
         let start = take(input, Terminal::Var)?;
@@ -213,7 +214,7 @@ fn primary<'t, 's: 't>() -> impl Rule<'t, 's> {
     })
 }
 
-/// A variable, or a call if a parenthesis follows.
+/// Returns a variable, or a call if a parenthesis follows.
 fn reference<'t, 's: 't>() -> impl Rule<'t, 's> {
     custom(|input: &mut TokenInput<'t, '_, 's>| {
         let token = advance(input);
@@ -280,7 +281,8 @@ fn repetition<'t, 's: 't>() -> impl Rule<'t, 's> {
     })
 }
 
-/// The rest of a `for` up to `in`: a step, or the mark where it would stand.
+/// Returns the rest of a `for` up to `in`: a step, or the mark where it would
+/// stand.
 fn step<'t, 's: 't>(input: &mut TokenInput<'t, '_, 's>) -> Parsed {
     let token = position(input);
     let gap = input.state().gap_before(token);
@@ -349,7 +351,7 @@ fn operator(input: &mut TokenInput<'_, '_, '_>) -> Parsed<usize> {
     Ok(advance(input))
 }
 
-/// The last expression of a construct, which reaches as far right as
+/// Returns the last expression of a construct, which reaches as far right as
 /// possible, and the node that ends the construct.
 fn body<'t, 's: 't>(input: &mut TokenInput<'t, '_, 's>, end: Node, start: usize) -> Parsed {
     input.parse(expr())?;
@@ -357,7 +359,7 @@ fn body<'t, 's: 't>(input: &mut TokenInput<'t, '_, 's>, end: Node, start: usize)
     Ok(())
 }
 
-/// An expression that something of the same item must follow.
+/// Returns an expression that something of the same item must follow.
 fn enclosed<'t, 's: 't>(rule: impl Rule<'t, 's>) -> impl Rule<'t, 's> {
     custom(move |input: &mut TokenInput<'t, '_, 's>| {
         input.state().enclosed_begin();
@@ -367,7 +369,7 @@ fn enclosed<'t, 's: 't>(rule: impl Rule<'t, 's>) -> impl Rule<'t, 's> {
     })
 }
 
-/// A terminal that leaves a mark between the parts of a construct.
+/// Returns a terminal that leaves a mark between the parts of a construct.
 fn mark<'t, 's: 't>(terminal: Terminal, node: Node) -> impl Rule<'t, 's> {
     custom(move |input: &mut TokenInput<'t, '_, 's>| {
         let token = take(input, terminal)?;
@@ -383,7 +385,7 @@ fn shape<'t, 's: 't>(shape: ItemShape) -> impl Rule<'t, 's> {
     })
 }
 
-/// One terminal.
+/// Returns one terminal.
 fn token<'t, 's: 't>(terminal: Terminal) -> impl Rule<'t, 's> {
     just(terminal).ignored()
 }
@@ -415,7 +417,7 @@ fn close_parenthesis(input: &mut TokenInput<'_, '_, '_>) -> Parsed {
     Ok(())
 }
 
-/// The function of an operator, placed on its keyword and its text.
+/// Returns the function of an operator, placed on its keyword and its text.
 fn operator_function(
     input: &mut TokenInput<'_, '_, '_>,
     arity: &str,
@@ -464,12 +466,12 @@ fn unexpected<T>(input: &mut TokenInput<'_, '_, '_>, expected: Expected) -> Pars
     Err(SyntaxFailure::expected(relative(input), expected))
 }
 
-/// The token at the cursor, counted from the item's first.
+/// Returns the token at the cursor, counted from the item's first.
 fn relative(input: &mut TokenInput<'_, '_, '_>) -> usize {
     *input.cursor().inner()
 }
 
-/// The token at the cursor, counted from the text's first.
+/// Returns the token at the cursor, counted from the text's first.
 fn position(input: &mut TokenInput<'_, '_, '_>) -> usize {
     relative(input) + input.state().start
 }

@@ -11,7 +11,7 @@ fn parse(text: &str) -> (Vec<Item>, Vec<Diagnostic>, Names) {
     (items, diagnostics, names)
 }
 
-/// The items as S-expressions, each on one line.
+/// Returns the items as S-expressions, each on one line.
 fn trees(text: &str) -> Vec<String> {
     let (items, diagnostics, names) = parse(text);
     assert_eq!(diagnostics, [], "{text}");

@@ -11,8 +11,8 @@ use crate::syntax::operator::{DEFAULT_PRECEDENCE, Fixity, Infix, OpenOperator, O
 use crate::syntax::tree::Tree;
 use std::fmt::Write;
 
-/// An item as source text without a separator behind it. With the operators
-/// that were in force where it stood, it reads back as the same tree.
+/// Returns an item as source text without a separator behind it. With the
+/// operators that were in force where it stood, it reads back as the same tree.
 pub fn source(item: &Item, names: &Names, operators: &Operators) -> String {
     let mut printer = Printer { names, operators, own: None, text: String::new() };
     match &item.kind {
@@ -78,7 +78,8 @@ struct Edges {
 }
 
 impl Edges {
-    /// Whether the entry would be cut short as the last operand of `open`.
+    /// Returns whether the entry would be cut short as the last operand of
+    /// `open`.
     fn cut(self, open: OpenOperator) -> bool {
         match open {
             OpenOperator::Prefix => self.ends_unary,
@@ -86,14 +87,15 @@ impl Edges {
         }
     }
 
-    /// Whether the whole entry ends before `next`.
+    /// Returns whether the whole entry ends before `next`.
     fn end_before(self, next: Infix) -> bool {
         (!self.unary || OpenOperator::Prefix.ends_before(next))
             && self.last.is_none_or(|last| OpenOperator::Infix(last).ends_before(next))
     }
 }
 
-/// The looser of two operators; of equal ones, the left-associative one.
+/// Returns the looser of two operators; of equal ones, the left-associative
+/// one.
 fn looser(one: Infix, other: Option<Infix>) -> Infix {
     let key = |infix: &Infix| (infix.precedence, infix.right_associative);
     other.into_iter().chain([one]).min_by_key(key).unwrap_or(one)
@@ -197,7 +199,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether a binary operator would be read as the next item's unary one.
+    /// Returns whether a binary operator would be read as the next item's unary
+    /// one.
     fn would_end_the_item(&self, node: Node) -> bool {
         let Node::Operator { callee, arguments: 2 } = node else { return false };
         let Some(operator) = self.names.get(self.operator_text(callee)) else { return false };

@@ -16,7 +16,7 @@ const WIDTH: usize = 100;
 const DEEPEST: usize = 40;
 const INDENT: usize = 2;
 
-/// An item as an S-expression, on one line or more, the last one ended.
+/// Returns an item as an S-expression, on one line or more, the last one ended.
 pub fn symbolic(item: &Item, names: &Names) -> String {
     let mut writer = SymbolicWriter { names, events: Vec::new(), open: Vec::new() };
     match &item.kind {

@@ -58,7 +58,8 @@ impl Grammar {
     }
 }
 
-/// The symbols of the notation, without comments; `"x"` and `? x ?` are one each.
+/// Returns the symbols of the notation, without comments; `"x"` and `? x ?` are
+/// one each.
 fn symbols(text: &str) -> Vec<String> {
     let mut symbols = Vec::new();
     let mut rest = text.trim_start();

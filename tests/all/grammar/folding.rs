@@ -57,7 +57,7 @@ impl Table {
         (found.1, found.2)
     }
 
-    /// The name of an operator in a tree.
+    /// Returns the name of an operator in a tree.
     fn symbol(&self, text: &str) -> String {
         if self.is_defined(text) { format!("binary{text}") } else { text.to_owned() }
     }
@@ -121,7 +121,7 @@ fn chains_group_as_the_grammar_says() {
     }
 }
 
-/// The last item as an S-expression on one line.
+/// Returns the last item as an S-expression on one line.
 fn last_tree(text: &str) -> String {
     let names = Names::new();
     let (items, diagnostics) = parse_all(&Source::new("test", text), &names, &mut Operators::new(&names));

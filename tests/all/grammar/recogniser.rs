@@ -94,7 +94,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// The terminal that a production of the lexical part stands for.
+/// Returns the terminal that a production of the lexical part stands for.
 pub(super) fn class(name: &str) -> Option<Terminal> {
     match name {
         "IDENTIFIER" => Some(Terminal::Identifier),
@@ -104,7 +104,7 @@ pub(super) fn class(name: &str) -> Option<Terminal> {
     }
 }
 
-/// The terminal that is always written as `text`.
+/// Returns the terminal that is always written as `text`.
 pub(super) fn fixed(text: &str) -> Terminal {
     let entry = KEYWORDS.iter().chain(PUNCTUATION).find(|entry| entry.1 == text);
     entry.unwrap_or_else(|| panic!("the lexer has no token {text}")).0

@@ -64,7 +64,8 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// The fewest tokens of an expression, looking `levels` productions deep.
+    /// Returns the fewest tokens of an expression, looking `levels` productions
+    /// deep.
     fn cost(&self, expression: &Expression, levels: usize) -> usize {
         const FAR: usize = 1_000;
         match expression {
@@ -98,7 +99,7 @@ pub(super) fn mutate(sentence: &mut Vec<Terminal>, random: &mut Random) {
     }
 }
 
-/// A text that reads as the sentence.
+/// Returns a text that reads as the sentence.
 pub(super) fn text(sentence: &[Terminal], random: &mut Random) -> String {
     let mut text = String::new();
     for &terminal in sentence {
@@ -118,7 +119,7 @@ pub(super) fn text(sentence: &[Terminal], random: &mut Random) -> String {
     text
 }
 
-/// A text that reads as the terminal.
+/// Returns a text that reads as the terminal.
 pub(super) fn sample(terminal: Terminal, random: &mut Random) -> String {
     const NAMES: [&str; 10] = ["a", "b", "x", "foo", "_", "_1", "été", "definition", "f2", "ℵ"];
     const NUMBERS: [&str; 12] =

@@ -47,7 +47,7 @@ impl Engine {
         }
     }
 
-    /// A thread that enters code through the slot; it must not be freed
+    /// Returns a thread that enters code through the slot; it must not be freed
     /// meanwhile.
     fn run(&self) -> thread::JoinHandle<()> {
         let (engine, activity) = (self.clone(), self.epochs.join());

@@ -21,7 +21,7 @@ fn request(header: &Header, bit: u64) {
     header.limit.swap(usize::MAX, Ordering::SeqCst);
 }
 
-/// A check in compiled code; the request that it stops for, if any.
+/// Returns a check in compiled code; the request that it stops for, if any.
 fn check(header: &Header) -> Option<u64> {
     if header.limit.load(Ordering::Relaxed) == STACK_LIMIT {
         return None;
