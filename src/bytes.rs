@@ -1,17 +1,17 @@
 //! Numbers and texts as bytes, and back.
 //!
-//! What is read may have been damaged or made up: a [`Reader`] gives an error
-//! for whatever it cannot read, and never takes the word of the bytes for how
-//! much memory something needs.
+//! Input may be damaged or forged: a [`Reader`] returns an error for anything
+//! it cannot read, and never trusts the bytes about how much memory something
+//! needs.
 
 use std::fmt;
 
-/// Bytes that are not what they should be.
+/// An error in stored bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Damage {
     /// What is wrong.
     pub what: &'static str,
-    /// The offset of the byte behind the last one read.
+    /// The offset after the last byte that was read.
     pub at: usize,
 }
 
@@ -28,7 +28,7 @@ impl std::error::Error for Damage {}
 pub struct Writer(Vec<u8>);
 
 impl Writer {
-    /// Returns what has been written.
+    /// Returns the bytes that have been written.
     pub fn finish(self) -> Vec<u8> {
         self.0
     }
@@ -48,7 +48,7 @@ impl Writer {
         self.0.push(rest as u8);
     }
 
-    /// Writes how many things follow.
+    /// Writes the count of things that follow.
     pub fn count(&mut self, count: usize) {
         self.number(u32::try_from(count).unwrap_or(u32::MAX));
     }
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         &self.bytes[self.at..]
     }
 
-    /// Reads so many bytes.
+    /// Reads `count` bytes.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Damage> {
         let bytes = self.rest().get(..count).ok_or(self.damage("unexpected end"))?;
         self.at += count;
@@ -130,14 +130,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads how many things follow, each of at least one byte.
+    /// Reads the count of things that follow, each of at least one byte.
     pub fn count(&mut self) -> Result<usize, Damage> {
         let count = self.number()? as usize;
         self.expect(count <= self.rest().len(), "too few bytes")?;
         Ok(count)
     }
 
-    /// Reads so many things as are announced.
+    /// Reads a count, then as many things.
     pub fn many<T>(
         &mut self,
         mut one: impl FnMut(&mut Self) -> Result<T, Damage>,
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns a number that differs whenever one byte does (FNV-1a, 64 bits).
+/// Returns the FNV-1a hash, 64 bits: it detects any change of a single byte.
 pub fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)

@@ -19,8 +19,8 @@ pub enum Mode {
     Eager,
     /// Never: programs are interpreted, and the compiler is not started.
     Interpret,
-    /// When they have been interpreted often, in the background. Loops that go
-    /// on for long are left for compiled code, too.
+    /// In the background, once they are hot in the interpreter. Long loops
+    /// continue in compiled code, too (on-stack replacement).
     Tiered,
 }
 
@@ -44,7 +44,7 @@ pub struct Config {
     pub(crate) level: Level,
     pub(crate) tier_up: TierUp,
     pub(crate) waits_for_code: bool,
-    /// Nothing: one for each core, counted when they are needed.
+    /// `None`: one for each core, counted when the first is needed.
     pub(crate) workers: Option<usize>,
     pub(crate) worker_stack: usize,
     pub(crate) limits: Limits,
@@ -55,7 +55,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Lazy, level 2, a worker for each core.
+    /// Creates the default configuration: lazy, level 2, a worker for each
+    /// core.
     pub fn new() -> Self {
         Self {
             mode: Mode::default(),
@@ -79,87 +80,88 @@ impl Config {
         self
     }
 
-    /// How much the compiler does for the speed of the code.
+    /// Sets the optimisation level.
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
         self.level = level;
         self
     }
 
-    /// When functions that were compiled quickly are compiled again, at the
-    /// full level; in a tiered program, after how many calls a function, and
-    /// after how many rounds a loop, is left to compiled code. Answers never
-    /// depend on it.
+    /// Sets when functions that were compiled quickly are compiled again, at
+    /// the full level; in a tiered program, after how many calls a function,
+    /// and after how many iterations a loop, continues in compiled code.
+    /// Answers never depend on it.
     #[must_use]
     pub fn tier_up(mut self, tier_up: TierUp) -> Self {
         self.tier_up = tier_up;
         self
     }
 
-    /// Whether a tiered program waits for the code of what is hot, instead of
-    /// being interpreted until that is there: for repeatable runs.
+    /// Sets whether a tiered program waits for the code of hot functions
+    /// instead of interpreting until it is ready: for repeatable runs.
     #[must_use]
     pub fn wait_for_code(mut self, wait: bool) -> Self {
         self.waits_for_code = wait;
         self
     }
 
-    /// How many threads may compile at once; at least 1.
+    /// Sets how many threads may compile at once; at least 1.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers.max(1));
         self
     }
 
-    /// How much stack each thread that compiles has, in bytes: 1 GiB if nothing
-    /// else is asked for, at least 16 MiB. Addresses are reserved for all of it;
-    /// memory is taken from the system only as far as it is used, unless the
-    /// process locks what it reserves. Threads get at most
-    /// a 64th of the addresses that the process may have (`ulimit -v`), and 16 MiB
-    /// where there are no more. A function of more operations than kibibytes of stack is
-    /// too large to be compiled.
+    /// Sets the stack size of each compile worker, in bytes: 1 GiB by default,
+    /// at least 16 MiB. Addresses are reserved for all of it; memory is taken
+    /// from the system only when it is used, unless the process locks what it
+    /// reserves. A worker gets at most a 64th of the addresses that the process
+    /// may have (`ulimit -v`), but at least 16 MiB. A function of more
+    /// operations than kibibytes of stack is too large to be compiled.
     #[must_use]
     pub fn worker_stack(mut self, bytes: usize) -> Self {
         self.worker_stack = bytes;
         self
     }
 
-    /// What programs may use.
+    /// Sets the limits of what programs may use.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Whether the names of compiled functions are written to
-    /// `/tmp/perf-PID.map`, so that `perf report` shows them. Where that cannot
-    /// be written, or is a link or another user's, programs run without;
-    /// [`Engine::perf_map_failure`](crate::Engine::perf_map_failure) says why.
+    /// Sets whether the names of compiled functions are written to
+    /// `/tmp/perf-PID.map`, so that `perf report` shows them. If the file
+    /// cannot be written, or is a link or another user's, programs run without
+    /// it; [`Engine::perf_map_failure`](crate::Engine::perf_map_failure) says
+    /// why.
     #[must_use]
     pub fn perf_map(mut self, on: bool) -> Self {
         self.perf_map = on;
         self
     }
 
-    /// Whether debuggers are told of compiled functions, through GDB's JIT
-    /// interface. Linking takes longer then.
+    /// Sets whether compiled functions are registered with debuggers, through
+    /// GDB's JIT interface. Linking takes longer then.
     #[must_use]
     pub fn debug_objects(mut self, on: bool) -> Self {
         self.debug_objects = on;
         self
     }
 
-    /// Lets programs call `function` as `name`, with `arity` arguments. It
-    /// replaces a function of the standard library of that name. An error or
-    /// a panic in it ends the run with an error; nothing else happens.
+    /// Adds a host function: programs may call `function` as `name`, with
+    /// `arity` arguments. It replaces a function of the standard library of
+    /// that name. An error or a panic in it ends the run with an error, and has
+    /// no other effect.
     ///
-    /// It may use 2 MiB of stack wherever compiled code calls it, even where
-    /// the program has used up its own; a tape calls it on the stack of the
-    /// thread that runs it. It may run programs, in other contexts, which may
-    /// call host functions in turn: a run inside more than 32 of them fails, as
-    /// one that has used up its stack. On tapes, each takes some 6.4 KB of the
-    /// thread's stack and what its closure needs: 32 of them fit into 256 KiB if
-    /// they need little, and on a smaller stack the process ends.
+    /// It may use 2 MiB of stack when compiled code calls it, even if the
+    /// program has used up its own; the interpreter calls it on the stack of
+    /// the running thread. It may run programs, in other contexts, which may
+    /// call host functions in turn: a run nested in more than 32 of them fails
+    /// with a stack overflow. Interpreted, each takes some 6.4 KB of the
+    /// thread's stack besides what its closure needs: 32 of them fit into 256
+    /// KiB if they need little, and on a smaller stack the process ends.
     ///
     /// [`Engine::with_config`](crate::Engine::with_config) refuses more than
     /// 50,000 arguments.
@@ -174,11 +176,12 @@ impl Config {
         self
     }
 
-    /// Lets programs declare, with `extern`, and call a C function by its name:
-    /// one of the shared library at `library`, or of this process and what it
-    /// has loaded, unless programs may call a function of that name already.
-    /// It may have up to 16 arguments. The library is loaded, and its initialisers run, when the
-    /// engine is made; it stays until the engine is gone.
+    /// Allows programs to declare, with `extern`, and call a C function by its
+    /// name: one of the shared library at `library`, or of this process and
+    /// what it has loaded, unless programs may call a function of that name
+    /// already. It may have up to 16 arguments. The library is loaded, and its
+    /// initialisers run, when the engine is made; it stays until the engine is
+    /// gone.
     ///
     /// ```
     /// use kal::{Config, Engine};
@@ -191,14 +194,14 @@ impl Config {
     /// ```
     ///
     /// # Safety
-    /// Nothing is known of the function but its address, so all of this must
-    /// hold for every program that is run:
+    /// Nothing is known about the function but its address, so all of the
+    /// following must hold for every program that is run:
     ///
     /// - It takes doubles by value, as many as the programs' `extern`s say (a
     ///   program may choose any number), and returns a double, in the C way.
     /// - It returns: it neither unwinds nor jumps over its caller, and does not
     ///   end the thread.
-    /// - It gets by with 2 MiB of stack, and does not call back into the
+    /// - It needs at most 2 MiB of stack, and does not call back into the
     ///   context that called it.
     /// - It may be called from every thread that uses a context of the engine,
     ///   at the same time, and by every program in every order.
@@ -210,7 +213,7 @@ impl Config {
         self
     }
 
-    /// Returns the table of host functions that this describes.
+    /// Creates the table of host functions that this describes.
     #[allow(unsafe_code)]
     pub(crate) fn hosts(&self, names: &Names) -> Result<HostFunctions, Error> {
         let mut table = HostFunctions::standard(names);
@@ -230,7 +233,7 @@ impl Config {
             }
             let is_standard = library.is_none() && table.get(names.intern(name)).is_some();
             if !is_standard {
-                // SAFETY: whoever allowed the function has promised it.
+                // SAFETY: the caller of `allow_extern` has promised it.
                 let found = unsafe { Foreign::find(name, library.as_deref()) };
                 let function = found.map_err(|error| Error::Setup(error.to_string()))?;
                 table.insert_foreign(names.intern(name), function);

@@ -1,9 +1,9 @@
 //! Drafts: a whole text, checked but not run.
 //!
 //! `kal check` and `kal emit` look at programs without running them. A draft
-//! takes the items in order, as a context would, and lets definitions,
-//! variables and operators come into force, but evaluates nothing. Of what
-//! would happen in a run it tells what is certain (`draft::certain`).
+//! takes the items in order, as a context would, and brings definitions,
+//! variables and operators into force, but evaluates nothing. Failures that a
+//! run is certain to meet are reported (`draft::certain`).
 
 mod certain;
 
@@ -25,36 +25,36 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What a text defines and evaluates, and everything wrong with it.
+/// What a program defines and evaluates, and everything wrong with it.
 pub(crate) struct Draft<'a> {
     names: &'a Names,
     hosts: &'a HostFunctions,
-    /// What is defined before the text, if it is the rest of a program.
+    /// What is defined before, if the source continues a program.
     outer: Option<&'a dyn Environment>,
     suggestions: Budget,
     poll: Poll,
-    /// What it consists of.
+    /// The sources of the program, in order.
     sources: Vec<Source>,
     functions: FxHashMap<Name, Arc<CheckedFunction>>,
     variables: BTreeSet<Name>,
     externs: FxHashMap<Name, Extern>,
-    /// Functions whose definition is refused: calls of them follow from that.
+    /// Functions whose definition is refused: calls of them are not reported.
     refused: FxHashSet<Name>,
-    /// What would be compiled: definitions and expressions, in the order of
-    /// the text, also those that a later definition replaces.
+    /// What would be compiled: definitions and expressions in source order,
+    /// including those that a later definition replaces.
     pub(crate) compiled: Vec<Arc<CheckedFunction>>,
-    /// Everything that is right, in the order of the text.
+    /// The items that passed the check, in source order.
     pub(crate) items: Vec<sema::CheckedItem>,
-    /// Everything wrong, in the order of the text.
+    /// The mistakes, in source order.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// What is right and probably means something else, in the order of the
-    /// text.
+    /// The lints, in source order: valid code that probably means something
+    /// else.
     pub(crate) lints: Vec<Diagnostic>,
 }
 
-/// Returns the symbols of the functions of a text in emitted code: `f$impl` for
-/// what `f` means at its end, `f$impl$1` and so on for what it meant before,
-/// `$expression$1` and so on for top-level expressions.
+/// Returns the functions of a program with their symbols in emitted code:
+/// `f$impl` for what `f` means at its end, `f$impl$1` and so on for earlier
+/// definitions, `$expression$1` and so on for top-level expressions.
 pub(crate) fn symbols<'f>(
     functions: impl Iterator<Item = &'f CheckedFunction> + Clone,
     names: &Names,
@@ -75,15 +75,14 @@ pub(crate) fn symbols<'f>(
 }
 
 impl<'a> Draft<'a> {
-    /// Creates the draft of a program that consists of `sources`, within the
-    /// limits of the engine.
+    /// Checks a program that consists of `sources`, within the limits of the
+    /// engine.
     pub(crate) fn new(sources: &[Source], engine: &'a Engine) -> Self {
         Self::empty(engine, None, engine.poll()).filled(sources, engine, Operators::new(engine.names()))
     }
 
-    /// Creates the draft of `source` as the continuation of a program whose
-    /// definitions and variables are `outer`, and whose operators are
-    /// `operators`.
+    /// Checks `source` as the continuation of a program with the definitions
+    /// and variables of `outer` and these `operators`.
     pub(crate) fn within(
         source: &Source,
         engine: &'a Engine,
@@ -128,7 +127,7 @@ impl<'a> Draft<'a> {
         self
     }
 
-    /// Returns the definition that a name has at the end of the text.
+    /// Returns the definition that a name has at the end of the program.
     pub(crate) fn definition(&self, name: &str) -> Option<&Arc<CheckedFunction>> {
         self.functions.get(&self.names.get(name)?)
     }
@@ -139,8 +138,8 @@ impl<'a> Draft<'a> {
         functions().zip(symbols(functions(), self.names)).collect()
     }
 
-    /// Returns everything there is to say about the text, in its order:
-    /// mistakes, failures that are certain, and warnings.
+    /// Returns all diagnostics in source order: mistakes, failures that are
+    /// certain, and warnings.
     pub(crate) fn findings(&self) -> Vec<Diagnostic> {
         let place = |diagnostic: &Diagnostic| {
             let label = diagnostic.labels.first()?;
@@ -171,7 +170,7 @@ impl<'a> Draft<'a> {
     fn items(&mut self, mut parser: Parser<'_>, operators: &mut Operators) {
         let mut refused = false;
         while let Some(item) = parser.next_item(operators) {
-            // What goes on after a mistake on its line belongs to the mistake.
+            // The rest of the line after a mistake belongs to the mistake.
             if refused && parser.runs_on() {
                 continue;
             }
@@ -211,7 +210,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Notes an item that the check refuses; returns what to say of it.
+    /// Records an item that the check refuses; returns the diagnostics to
+    /// report.
     fn refuse(&mut self, item: &ast::Item, runs_on: bool, mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
         if let ast::ItemKind::Definition(prototype, _) = &item.kind {
             self.refused.insert(prototype.name.name);
@@ -234,14 +234,15 @@ impl<'a> Draft<'a> {
         self.lints.extend(found);
     }
 
-    /// A body that ended too soon may have used its parameters further on.
+    /// Withdraws warnings about unused parameters of a body that a mistake cut
+    /// short: the rest may have used them.
     fn forgive_unused(&mut self) {
         while self.lints.last().is_some_and(|last| last.code == ErrorCode::UnusedParameter) {
             self.lints.pop();
         }
     }
 
-    /// Warns of calls that fit no definition of the whole text.
+    /// Warns of calls that fit no definition of the whole program.
     fn calls(&mut self) {
         let live = self.compiled.iter().filter(|function| {
             self.functions.get(&function.name).is_none_or(|last| Arc::ptr_eq(last, function))

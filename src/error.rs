@@ -11,12 +11,11 @@ use crate::sema::{Extern, Externs, SourcePlace, arguments, declaration};
 use crate::source::{Source, Span};
 use std::sync::Arc;
 
-/// Why something asked of an engine or a context was not done. The context
-/// can be used as before.
+/// An error of an engine or a context. The context can still be used.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A text was refused; nothing of the item it stands in was done.
+    /// A source was refused; nothing of the item with the mistake was done.
     #[error("{}", first(.0))]
     Invalid(Vec<Diagnostic>),
     /// A program did not run to its end.
@@ -58,8 +57,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns what is wrong with the program, if it is the program: places and
-    /// codes.
+    /// Returns what is wrong with the program, with places and codes; empty if
+    /// the program is not to blame.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Self::Invalid(diagnostics) => diagnostics,
@@ -74,7 +73,7 @@ impl Error {
         }
     }
 
-    /// Returns whether somebody interrupted the program.
+    /// Returns whether the program was interrupted.
     pub fn is_interrupt(&self) -> bool {
         self.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == ErrorCode::Interrupted)
     }
@@ -84,7 +83,8 @@ fn first(diagnostics: &[Diagnostic]) -> &str {
     diagnostics.first().map_or("the source was refused", |diagnostic| &diagnostic.message)
 }
 
-/// How a failure is told: the names in it, and what else is defined.
+/// Turns failures into diagnostics: the names in them, and what else is
+/// defined.
 pub(crate) struct FailureReport<'a> {
     pub(crate) names: &'a Names,
     pub(crate) hosts: &'a HostFunctions,
@@ -97,7 +97,7 @@ pub(crate) struct FailureReport<'a> {
 }
 
 impl FailureReport<'_> {
-    /// Returns the diagnostic for a run that was left.
+    /// Returns the diagnostic for a failed run, with its call trace.
     pub(crate) fn tell_stopped(&self, stopped: &RunFailure) -> Diagnostic {
         let mut diagnostic = self.tell(&stopped.failure);
         let (inner, omitted, outer) = stopped.trace.shown();
@@ -105,7 +105,7 @@ impl FailureReport<'_> {
         if let (true, Some(function)) = (diagnostic.labels.is_empty(), innermost) {
             diagnostic = diagnostic.with_label(&function.source, function.name_span, self.running(function));
         }
-        // One call alone is the place that is shown anyway.
+        // A single call is the place that is shown anyway.
         if inner.len() + outer.len() > 1 || inner.first().is_some_and(|calls| calls.count > 1) {
             let omitted = (omitted > 0).then(|| format!("… {} more", grouped(omitted)));
             let inner = inner.iter().map(|calls| self.describe_calls(calls));
@@ -122,7 +122,8 @@ impl FailureReport<'_> {
         }
     }
 
-    /// `fib(n) × 48,211`, `even(n) ↔ odd(n) × 24,105`
+    /// Describes a group of calls: `fib(n) × 48,211`, `even(n) ↔ odd(n) ×
+    /// 24,105`.
     fn describe_calls(&self, calls: &CallGroup) -> String {
         let signatures: Vec<String> =
             calls.functions().iter().map(|function| self.describe_call(function)).collect();
@@ -197,7 +198,7 @@ impl FailureReport<'_> {
         Some(self.stale(callee, call.arity, Some(caller)).as_warning())
     }
 
-    /// Returns the warning for more callers than are named.
+    /// Returns the warning that counts the callers that are not named.
     pub(crate) fn more_stale_callers(&self, more: usize, callee: &Arc<CheckedFunction>) -> Diagnostic {
         let text = self.names.text(callee.name);
         let callers =
@@ -238,7 +239,8 @@ impl FailureReport<'_> {
         }
     }
 
-    /// Returns a call of what has only been declared.
+    /// Returns the diagnostic for a call of a function that has only been
+    /// declared.
     fn unfulfilled(
         &self,
         declared: &Extern,
@@ -277,7 +279,8 @@ impl FailureReport<'_> {
         )
     }
 
-    /// `caller calls problem`, at the place of the call if that is known.
+    /// Returns the diagnostic `caller calls problem`, at the place of the call
+    /// if that is known.
     fn call(
         &self,
         code: ErrorCode,
@@ -323,7 +326,7 @@ fn defined_after(name: &str, call: &Label) -> Option<usize> {
 /// How many parameters a trace names.
 const SHOWN_PARAMETERS: usize = 8;
 
-/// `48,211`
+/// Returns a number with its thousands grouped: `48,211`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

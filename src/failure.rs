@@ -1,11 +1,11 @@
-//! What comes of defining and running, as data that all back ends give.
+//! The results of defining and running, as data that all back ends share.
 
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::Request;
 use std::sync::Arc;
 
-/// What became of a definition.
+/// The result of a definition.
 #[derive(Clone, Debug)]
 pub struct Defined {
     /// What the name was bound to before.
@@ -15,7 +15,7 @@ pub struct Defined {
     pub stale: Vec<Arc<CheckedFunction>>,
 }
 
-/// A run that was left: why, and where.
+/// A failed run: why, and where.
 #[derive(Clone, Debug)]
 pub struct RunFailure {
     /// Why.
@@ -35,7 +35,8 @@ impl From<Failure> for RunFailure {
 pub struct CallTrace {
     /// The groups at both ends, and what may still be folded.
     groups: Vec<CallGroup>,
-    /// How many functions of the last group have been called once more.
+    /// How many functions of the last group have been called once more: the
+    /// beginning of another repeat.
     begun: usize,
     /// How many calls between the innermost and the outermost are left out.
     omitted: u64,
@@ -46,7 +47,7 @@ pub struct CallTrace {
 pub struct CallGroup {
     /// The functions, innermost first.
     functions: Functions,
-    /// How often all of them follow one another.
+    /// How often the whole sequence repeats.
     pub count: u64,
 }
 
@@ -60,7 +61,7 @@ enum Functions {
 /// How many groups of calls a trace shows from either end.
 const SHOWN: usize = 8;
 
-/// Calls of at most so many functions in turn are folded.
+/// Sequences of at most this many functions are folded.
 const LONGEST: usize = 4;
 
 impl CallTrace {
@@ -95,7 +96,7 @@ impl CallTrace {
         (all.groups, all.omitted + omitted, outer)
     }
 
-    /// Takes what the last group has begun again as calls of their own.
+    /// Turns the incomplete repeat of the last group into calls of their own.
     fn separate(&mut self) {
         let begun = std::mem::take(&mut self.begun);
         let last = self.groups.last().filter(|_| begun > 0);
@@ -161,8 +162,7 @@ impl CallGroup {
         self.count == 1 && matches!(self.functions, Functions::One(_))
     }
 
-    /// Returns whether it is calls of the same functions as these, one after
-    /// another.
+    /// Returns whether this group repeats exactly these calls.
     fn is_sequence(&self, calls: &[Self]) -> bool {
         let functions = self.functions();
         functions.len() == calls.len()
@@ -173,7 +173,7 @@ impl CallGroup {
     }
 }
 
-/// Why a run was left, or could not begin.
+/// Why a run failed, or could not begin.
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// A function was called that is not defined.
@@ -182,7 +182,7 @@ pub enum Failure {
         callee: Name,
         /// How many arguments were passed.
         passed: u32,
-        /// Who called it; `None` for a call from Rust.
+        /// The caller; `None` for a call from Rust.
         caller: Option<Arc<CheckedFunction>>,
     },
     /// A foreign function was called that the program has not declared.
@@ -191,16 +191,16 @@ pub enum Failure {
         callee: Name,
         /// How many arguments were passed.
         passed: u32,
-        /// Who called it; `None` for a call from Rust.
+        /// The caller; `None` for a call from Rust.
         caller: Option<Arc<CheckedFunction>>,
     },
-    /// A function was called that takes another number of arguments by now.
+    /// A function was called that now takes another number of arguments.
     Stale {
         /// Its present definition.
         callee: Arc<CheckedFunction>,
         /// How many arguments were passed.
         passed: u32,
-        /// Who called it; `None` for a call from Rust.
+        /// The caller; `None` for a call from Rust.
         caller: Option<Arc<CheckedFunction>>,
     },
     /// A host function was called with a number of arguments it does not take.
@@ -211,14 +211,14 @@ pub enum Failure {
         wanted: u32,
         /// How many arguments were passed.
         passed: u32,
-        /// Who called it; `None` for a call from Rust.
+        /// The caller; `None` for a call from Rust.
         caller: Option<Arc<CheckedFunction>>,
     },
     /// The stack is used up.
     StackOverflow,
     /// The fuel is used up.
     OutOfFuel,
-    /// Somebody interrupted the run.
+    /// The run was interrupted.
     Interrupted,
     /// The run took longer than allowed.
     DeadlineExceeded,
@@ -226,17 +226,17 @@ pub enum Failure {
     Host {
         /// Its name.
         callee: Name,
-        /// What it said.
+        /// Its error message, or that it panicked.
         message: String,
     },
     /// A definition could not be compiled.
     Compile {
         /// The definition.
         function: Arc<CheckedFunction>,
-        /// What the compiler said.
+        /// The compiler's message.
         message: String,
     },
-    /// More of something than there can be.
+    /// A fixed capacity is exceeded; this names it.
     TooMany(&'static str),
     /// The system refused memory or a thread.
     System(String),

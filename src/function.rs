@@ -10,7 +10,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// A handle of a function of a program, typed by how it is called:
-/// `Function<fn(f64, f64) -> f64>`. It stands for the name, not for one
+/// `Function<fn(f64, f64) -> f64>`. It refers to the name, not to one
 /// definition: a call reaches what the name is bound to at that time, in the
 /// context it is called in.
 ///
@@ -36,7 +36,7 @@ impl<F: Signature> Function<F> {
         Self { engine, name, handle, signature: PhantomData }
     }
 
-    /// Returns the name it stands for.
+    /// Returns the name of the function.
     pub fn name(&self) -> &str {
         self.engine.names().text(self.name)
     }
@@ -44,8 +44,8 @@ impl<F: Signature> Function<F> {
     /// Calls the function in `context`.
     ///
     /// # Errors
-    /// [`Error::Failed`] when the call does not run to its end, also because
-    /// the name is not bound any more or takes another number of arguments;
+    /// [`Error::Failed`] if the call does not run to its end, or the name is no
+    /// longer bound or now takes another number of arguments;
     /// [`Error::OtherEngine`] for a context of another engine.
     #[inline]
     pub fn call(&self, context: &mut Context, arguments: F::Arguments) -> Result<f64, Error> {
@@ -74,7 +74,7 @@ pub trait Signature: sealed::Sealed {
     /// The arguments as a tuple.
     type Arguments;
 
-    /// How many there are.
+    /// The number of arguments.
     const ARITY: u32;
 
     #[doc(hidden)]

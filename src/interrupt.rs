@@ -2,8 +2,8 @@
 
 use crate::stop::{Request, Stopper, WeakStopper};
 
-/// Interrupts what runs in a context; for any thread. Cheap to clone. It keeps
-/// nothing of the context, and does nothing once that is gone.
+/// Interrupts what runs in a context, from any thread. Cheap to clone. It does
+/// not keep the context alive, and does nothing once that is dropped.
 ///
 /// ```
 /// let mut context = kal::Engine::new()?.context()?;
@@ -32,7 +32,7 @@ impl InterruptHandle {
     }
 
     /// Stops the evaluation in progress at its next check, with an error. If
-    /// none is in progress, nothing is stopped: what a button for stopping does.
+    /// none is in progress, nothing is stopped: what a stop button should do.
     pub fn interrupt_running(&self) {
         if let Some(stopper) = self.0.upgrade() {
             stopper.interrupt_now();
@@ -46,7 +46,7 @@ impl InterruptHandle {
         }
     }
 
-    /// Returns whether an interrupt waits for something to stop.
+    /// Returns whether an interrupt is pending.
     pub fn is_pending(&self) -> bool {
         self.0.upgrade().is_some_and(|stopper| stopper.requested() == Some(Request::Interrupt))
     }

@@ -1,6 +1,6 @@
 //! Interned names.
 //!
-//! A [`Name`] is a small number that stands for a text: two names are equal
+//! A [`Name`] is a small number that represents a text: two names are equal
 //! exactly when their texts are. The table they come from, [`Names`], belongs
 //! to an engine and only grows; there is no global table.
 
@@ -35,7 +35,7 @@ impl Names {
         Self(ThreadedRodeo::with_hasher(FxBuildHasher))
     }
 
-    /// Returns the name of `text`, entered into the table if it is new.
+    /// Returns the name of `text`; adds it to the table if it is new.
     pub fn intern(&self, text: &str) -> Name {
         Name(self.0.get_or_intern(text))
     }

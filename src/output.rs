@@ -23,7 +23,7 @@ pub fn format_number(value: f64) -> String {
     }
 }
 
-/// Output to a stream, buffered: flush it before someone else writes there.
+/// Buffered output to a stream: flush it before anything else writes there.
 pub struct LineOutput<W: Write> {
     stream: io::BufWriter<W>,
     in_line: bool,
@@ -31,7 +31,8 @@ pub struct LineOutput<W: Write> {
 }
 
 impl LineOutput<io::Stdout> {
-    /// Output to standard output; on a terminal, each line is shown when it ends.
+    /// Creates output to standard output; on a terminal, each line is shown
+    /// when it ends.
     pub fn stdout() -> Self {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
@@ -40,12 +41,12 @@ impl LineOutput<io::Stdout> {
 }
 
 impl<W: Write + Send> LineOutput<W> {
-    /// Output to `stream`.
+    /// Creates output to `stream`.
     pub fn new(stream: W) -> Self {
         Self { stream: io::BufWriter::new(stream), in_line: false, flushes_lines: false }
     }
 
-    /// Whether to flush at the end of every line.
+    /// Sets whether to flush at the end of every line.
     #[must_use]
     pub fn flush_lines(mut self, on: bool) -> Self {
         self.flushes_lines = on;
@@ -63,7 +64,7 @@ impl<W: Write + Send> LineOutput<W> {
         self.stream.write_all(text.as_bytes())
     }
 
-    /// The stream; what was written may not be there yet.
+    /// Returns the stream; buffered output may not have reached it yet.
     pub(crate) fn stream_mut(&mut self) -> &mut W {
         self.stream.get_mut()
     }

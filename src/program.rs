@@ -1,9 +1,10 @@
 //! Programs that are checked and lowered, to be stored and run later.
 //!
-//! A stored program begins with what it is, its version, its length and a
-//! checksum. Then follow the names and the texts it refers to, and its items in
-//! order, each function in its checked form and as a tape. All of it is checked
-//! when it is read: what was damaged, or made by another version, is refused.
+//! A stored program begins with a magic number, its version, its length and a
+//! checksum. Then follow the names and the sources it refers to, and its items
+//! in order, each function in its checked form and as a tape. All of it is
+//! validated when it is read: damaged programs, and those of another version,
+//! are refused.
 
 use crate::bytes::{Damage, Reader, Writer, checksum};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -25,10 +26,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// What a stored program begins with. The first byte is no text.
+/// The magic number of a stored program. Its first byte is not valid UTF-8.
 const MAGIC: &[u8; 8] = b"\xffKALTAPE";
 
-/// The version of all that follows.
+/// The version of the format.
 const VERSION: u32 = 2;
 
 /// A program that has been read and checked, and not run yet. It can be stored
@@ -65,8 +66,8 @@ pub(crate) struct ProgramItem {
 }
 
 impl Program {
-    /// Reads and checks a whole text, within the limits of the engine. Nothing
-    /// is run.
+    /// Parses and checks a whole source, within the limits of the engine.
+    /// Nothing is run.
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, up to where
@@ -75,7 +76,7 @@ impl Program {
         Self::of(engine, std::slice::from_ref(source))
     }
 
-    /// The same for a program that consists of several texts.
+    /// Parses and checks a program that consists of several sources.
     pub(crate) fn of(engine: &Engine, sources: &[Source]) -> Result<Self, Error> {
         let Draft { diagnostics, items, .. } = Draft::new(sources, engine);
         let errors: Vec<_> =
@@ -90,12 +91,13 @@ impl Program {
         Ok(Self { engine: engine.clone(), parts })
     }
 
-    /// Returns its functions with their tapes, in the order of the text.
+    /// Returns its functions with their tapes, in source order.
     pub(crate) fn tapes(&self) -> impl Iterator<Item = (&Arc<CheckedFunction>, &Tape)> + Clone {
         self.parts.iter().filter_map(|part| Some((part.function()?, part.tape.as_deref()?)))
     }
 
-    /// Returns whether bytes claim to be a stored program.
+    /// Returns whether bytes begin like a stored program; they may still be
+    /// damaged.
     pub fn is_stored(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)
     }
@@ -130,10 +132,11 @@ impl Program {
     /// Reads a program that was stored.
     ///
     /// # Errors
-    /// [`Error::Damaged`] for all that [`to_bytes`](Self::to_bytes) of this
-    /// version cannot have made; [`Error::Invalid`] for a text in it that is
-    /// longer than [`Limits::max_source_bytes`](crate::Limits::max_source_bytes),
-    /// and if reading takes longer than the deadline.
+    /// [`Error::Damaged`] for bytes that [`to_bytes`](Self::to_bytes) of this
+    /// version cannot have made; [`Error::Invalid`] for a source in it that is
+    /// longer than
+    /// [`Limits::max_source_bytes`](crate::Limits::max_source_bytes), and if
+    /// reading takes longer than the deadline.
     pub fn from_bytes(engine: &Engine, bytes: &[u8]) -> Result<Self, Error> {
         let poll = engine.poll();
         let mut reader = Reader::new(bytes);
@@ -179,7 +182,7 @@ impl KnownDefinitions<'_> {
     }
 }
 
-/// Names and texts, numbered as they are met.
+/// Names and sources, numbered in the order of their first use.
 #[derive(Default)]
 struct Numbering {
     names: Vec<Name>,
@@ -197,7 +200,7 @@ impl TableIndices for Numbering {
     }
 
     fn source(&mut self, source: &Source) -> u32 {
-        // The last one, nearly always.
+        // It is nearly always the last one.
         let place = self.sources.iter().rposition(|known| known == source).unwrap_or(self.sources.len());
         if place == self.sources.len() {
             self.sources.push(source.clone());
@@ -207,8 +210,8 @@ impl TableIndices for Numbering {
 }
 
 impl ProgramItem {
-    /// The item as a context has to read it where functions are defined that
-    /// were instructions when the program was read.
+    /// Returns the item with calls instead of the instructions whose functions
+    /// the context defines itself.
     pub(crate) fn in_context(&self, context: &dyn sema::Environment) -> Self {
         let Some(function) = self.function() else { return self.clone() };
         let is_called = |name| {
@@ -347,8 +350,8 @@ fn part(reader: &mut Reader<'_>, tables: &StoredTables, names: &Names) -> Result
     Ok(part)
 }
 
-/// Returns whether a definition can be read that way: an operator's function is
-/// called after it.
+/// Returns whether a fixity fits its function: an operator's function is named
+/// after it.
 fn fits(fixity: Option<Fixity>, function: &CheckedFunction, names: &Names) -> bool {
     let name = names.text(function.name);
     let is_of = |kind: &str, operator: Name| name.strip_prefix(kind) == Some(names.text(operator));
@@ -361,7 +364,7 @@ fn fits(fixity: Option<Fixity>, function: &CheckedFunction, names: &Names) -> bo
     }
 }
 
-/// Returns the function of a top-level expression.
+/// Checks that a function is that of a top-level expression, and returns it.
 fn nameless(
     reader: &mut Reader<'_>,
     tables: &StoredTables,

@@ -1,7 +1,7 @@
 //! Source texts and places in them.
 //!
-//! A [`Source`] is one text that was read, with the name people know it by; a
-//! [`Span`] is a range of its bytes. Lines and columns are worked out when a
+//! A [`Source`] is one text that was read, with the name shown to people; a
+//! [`Span`] is a range of its bytes. Lines and columns are computed when a
 //! diagnostic is drawn, never stored. Nothing here reads files.
 
 use std::ops::Range;
@@ -23,13 +23,13 @@ impl Span {
         Self { start: start as u32, end: end as u32 }
     }
 
-    /// The smallest span that holds both.
+    /// Returns the smallest span that covers both.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The same as a range of offsets.
+    /// Returns the span as a range of byte offsets.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
@@ -46,8 +46,8 @@ struct Text {
     content: String,
     /// Line and column of its beginning.
     first: (usize, usize),
-    /// How many line feeds stand before each block of the text; made when a
-    /// position is first asked for.
+    /// The number of line feeds before each block of the text; computed when a
+    /// position is first requested.
     lines_before: OnceLock<Vec<usize>>,
 }
 
@@ -61,7 +61,7 @@ impl Source {
     }
 
     /// Creates a source whose text is from a file or a stream: a byte order
-    /// mark at its start is no part of it.
+    /// mark at its start is removed.
     pub fn read(name: impl Into<String>, text: String) -> Self {
         Self::new(name, text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text))
     }
@@ -89,7 +89,8 @@ impl Source {
         self.0.content.get(span.range()).unwrap_or("")
     }
 
-    /// Line and column of a byte offset, both from 1; columns count characters.
+    /// Returns line and column of a byte offset, both from 1; columns count
+    /// characters.
     pub fn position(&self, offset: u32) -> (usize, usize) {
         let before = self.0.content.get(..offset as usize).unwrap_or(&self.0.content);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);

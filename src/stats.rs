@@ -1,6 +1,6 @@
-//! Figures about a session.
+//! Statistics about a session.
 
-/// What a context and its engine have done; times in milliseconds.
+/// Counters of a context and its engine; times are in milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Stats {
     /// Names bound to a definition.
@@ -9,7 +9,7 @@ pub struct Stats {
     pub redefined: u64,
     /// Bound names without code.
     pub pending: u64,
-    /// Bound names whose only code is a part of that of their callers.
+    /// Bound names whose only code is inlined into their callers.
     pub inlined: u64,
     /// Bound names with code of their own.
     pub materialized: u64,
@@ -19,16 +19,16 @@ pub struct Stats {
     pub expressions: u64,
     /// Object files linked.
     pub objects_linked: u64,
-    /// Bytes that linked code, and the tapes of the context, take at present.
+    /// Bytes that linked code and the context's tapes occupy at present.
     pub code_bytes: u64,
-    /// Time to read and check text.
+    /// Time spent parsing and checking.
     pub parse_ms: f64,
-    /// Time that compile workers were busy, all together.
+    /// Time that compile workers were busy, summed over all workers.
     pub compile_ms: f64,
-    /// Time that programs have waited for compile workers. Threads that start
-    /// and jobs in a queue are waited for, too, so this may exceed `compile_ms`.
+    /// Time that programs have waited for compile workers, including thread
+    /// starts and queueing, so it may exceed `compile_ms`.
     pub wait_ms: f64,
-    /// Time in top-level expressions, without waiting for compilers. Calls from
-    /// Rust are not timed.
+    /// Time spent in top-level expressions, without waiting for compilers.
+    /// Calls from Rust are not timed.
     pub run_ms: f64,
 }

@@ -10,9 +10,10 @@ use crate::syntax::operator::Operators;
 use std::sync::Arc;
 
 impl Context {
-    /// Lets runs stop: from now on breakpoints can be set, and `console` is
-    /// asked for commands wherever a run stops. Functions that hold breakpoints,
-    /// or are stepped through, are interpreted meanwhile; nothing else changes.
+    /// Enables debugging: from now on breakpoints can be set, and `console` is
+    /// asked for commands wherever a run stops. Functions that hold
+    /// breakpoints, or are stepped through, are interpreted meanwhile; nothing
+    /// else changes.
     ///
     /// # Errors
     /// [`Error::Setup`] when the system refuses memory.
@@ -30,14 +31,16 @@ impl Context {
 
     /// Lists, sets, changes or removes breakpoints, as `bp` does at a stop:
     /// nothing, `PLACE`, `PLACE if EXPR`, `rm N`, `off N`, `on N`, `error on`,
-    /// `error off`, `nan on`, `nan off`, `once PLACE`, `ignore N COUNT`. A place
-    /// is a function, `LINE`, `LINE:COLUMN`, `FILE:LINE` or `FUNCTION:LINE`.
-    /// Returns what there is to say: where the breakpoint is, that it is kept
-    /// until its function is defined, or that another line was taken.
+    /// `error off`, `nan on`, `nan off`, `once PLACE`, `ignore N COUNT`. A
+    /// place is a function, `LINE`, `LINE:COLUMN`, `FILE:LINE` or
+    /// `FUNCTION:LINE`. Returns the message for the user: where the breakpoint
+    /// is, that it is kept until its function is defined, or that another line
+    /// was taken.
     ///
     /// # Errors
-    /// [`Error::Setup`] for a text that means nothing, a line that nothing can
-    /// stop on, a condition that is wrong, and without [`debug`](Self::debug).
+    /// [`Error::Setup`] for a command that is not understood, a line that
+    /// nothing can stop on, an invalid condition, and without
+    /// [`debug`](Self::debug).
     pub fn breakpoints(&mut self, text: &str) -> Result<String, Error> {
         let nobody = || Error::Setup("no debugger is attached".into());
         let debugger = self.debugger.clone().ok_or_else(nobody)?;
@@ -47,10 +50,10 @@ impl Context {
         Ok(said)
     }
 
-    /// Runs a text, item by item, as [`run`](Self::run) does, and stops at the
-    /// beginning of its first expression. Meanwhile an
-    /// [interrupt](Self::interrupt_handle) stops what is interpreted, and does
-    /// not end it.
+    /// Runs a source, item by item, as [`run`](Self::run) does, and stops at
+    /// the beginning of its first expression. Meanwhile an
+    /// [interrupt](Self::interrupt_handle) pauses interpreted code instead of
+    /// ending the run.
     ///
     /// # Errors
     /// As [`eval`](Self::eval), and [`Error::Setup`] without
@@ -65,7 +68,7 @@ impl Context {
         result
     }
 
-    /// Sets whether runs begin with a stop, and stop again on an interrupt.
+    /// Sets whether runs stop at their beginning and on an interrupt.
     pub(crate) fn stop_runs(&self, stops: bool) {
         if let Some(debugger) = &self.debugger {
             debugger.stop_at_first(stops);
@@ -73,8 +76,8 @@ impl Context {
         }
     }
 
-    /// Whether a step from the end of an expression leads to the next one, and
-    /// whether the first one begins with a stop.
+    /// Makes a step from the end of an expression go on in the next one; sets
+    /// whether the first one stops at its beginning.
     pub(crate) fn follow(&mut self, stops_at_first: bool) {
         if let Some(debugger) = &self.debugger {
             debugger.follow();
@@ -84,13 +87,15 @@ impl Context {
         }
     }
 
-    /// The same for a text.
+    /// Announces the definitions of a source that is about to run; see
+    /// [`expect`](Self::expect).
     pub(crate) fn expect_source(&self, source: &Source) {
         let draft = Draft::within(source, &self.engine, self, Operators::clone(&self.operators));
         self.expect(&draft.items);
     }
 
-    /// Has a program ahead of its run known for breakpoints and conditions.
+    /// Announces the items of a program that is about to run, so that
+    /// breakpoints and conditions can name them.
     pub(crate) fn expect<'i>(&self, items: impl IntoIterator<Item = &'i CheckedItem>) {
         let Some(debugger) = &self.debugger else { return };
         let (mut scope, mut functions) = (self.scope(), Vec::new());
@@ -113,7 +118,7 @@ impl Context {
         debugger.expect(functions, scope);
     }
 
-    /// Returns how the run that has ended was ended at the debugger's prompt.
+    /// Returns how the last run was ended at the debugger's prompt, if it was.
     pub(crate) fn ending(&self) -> Option<Ending> {
         self.debugger.as_ref()?.ending()
     }
@@ -124,8 +129,8 @@ impl Context {
         self.machine.keep_failures();
     }
 
-    /// Shows the frames of the evaluation that has failed last, where they are
-    /// still there; whether they were.
+    /// Shows the frames of the evaluation that failed last, if they have been
+    /// kept; returns whether they have.
     pub(crate) fn examine(&mut self) -> bool {
         let Some(debugger) = self.debugger.clone() else { return false };
         debugger.begin(self.scope());
@@ -136,8 +141,8 @@ impl Context {
         was_there
     }
 
-    /// Runs the expression again that has failed last, up to its error; `None`
-    /// if none has.
+    /// Runs the expression that failed last again, up to its error; `None` if
+    /// none has failed.
     pub(crate) fn run_failed_again(&mut self) -> Option<Result<f64, Error>> {
         let (expression, debugger) = (self.failed.clone()?, self.debugger.clone()?);
         let restore = debugger.look_at_everything();
@@ -150,12 +155,12 @@ impl Context {
         Some(result)
     }
 
-    /// Returns the text of the expression that has failed last.
+    /// Returns the source of the expression that failed last.
     pub(crate) fn failed_text(&self) -> Option<&str> {
         self.failed.as_ref().map(|expression| expression.text())
     }
 
-    /// Takes over what was defined at stops of the run that has ended.
+    /// Adopts what was defined at the debugger's prompt during the last run.
     pub(super) fn adopt(&mut self) {
         let Some(debugger) = &self.debugger else { return };
         let Changes { functions, variables } = debugger.take_changes();

@@ -10,7 +10,7 @@ use crate::sema::{self, Declaration, Extern, declaration};
 use std::sync::Arc;
 
 impl Context {
-    /// Accepts an `extern`, and remembers it if it says something new.
+    /// Accepts an `extern`, and records it if it adds something new.
     pub(super) fn declare_extern(&mut self, declared: &Extern) -> Result<Outcome, Error> {
         let declares = declaration::meaning(declared, self).map_err(refused)?;
         let name = declared.name;
@@ -24,7 +24,7 @@ impl Context {
         Ok(Outcome::Extern { name: self.engine.names().text(name).to_owned(), declares })
     }
 
-    /// Returns whether one more declaration can be remembered.
+    /// Checks that one more declaration fits into the table.
     fn check_declaration(&self, declared: &Extern) -> Result<(), Error> {
         let Extern { name, ref place, .. } = *declared;
         let most = self.engine.config().limits.max_definitions;
@@ -54,8 +54,8 @@ impl Context {
         }
     }
 
-    /// Returns whether an item of a program that was checked elsewhere fits
-    /// what is declared here.
+    /// Checks that an item of a program that was checked elsewhere fits the
+    /// declarations of this context.
     pub(super) fn fits(&self, item: &sema::CheckedItem) -> Result<(), Error> {
         match item {
             sema::CheckedItem::Definition(function, _) => {
@@ -67,8 +67,9 @@ impl Context {
         }
     }
 
-    /// Returns how the functions are called that are declared and neither
-    /// defined nor host functions, as `even(n)`, in the order of the alphabet.
+    /// Returns the signatures, such as `even(n)`, of the functions that are
+    /// declared but neither defined nor offered by the host, in alphabetical
+    /// order.
     pub fn undefined_declarations(&self) -> Vec<String> {
         let is_undefined = |declared: &&Extern| {
             let name = declared.name;
@@ -77,8 +78,8 @@ impl Context {
         self.heads(is_undefined)
     }
 
-    /// Returns how the declared functions are called that a script must declare
-    /// again.
+    /// Returns the signatures of the declared functions that a script must
+    /// declare again.
     pub(super) fn unbound_declarations(&self) -> Vec<String> {
         self.heads(|declared| self.machine.binding(declared.name).is_none())
     }

@@ -20,30 +20,30 @@ pub struct Description {
     pub name: String,
     /// The names of the parameters.
     pub parameters: Vec<String>,
-    /// How it is called, as `fib(n)` or `binary | 5 (a b)`.
+    /// The signature, such as `fib(n)` or `binary | 5 (a b)`.
     pub signature: String,
-    /// Its text, with the comment after it on its last line.
+    /// Its source, with the comment after it on its last line.
     pub text: String,
     /// The lines that begin with `##` above it, without the marks.
     pub documentation: Option<String>,
-    /// Where it was read: the text's name and its line there.
+    /// Where it is defined: the source's name, and the line from 1.
     pub place: (String, usize),
-    /// How far its code is.
+    /// The compilation status of its code.
     pub state: State,
-    /// The level of its compiled code; `None` before that is made, and if it is
+    /// The tier of its compiled code; `None` if it is not compiled, or
     /// interpreted.
     pub tier: Option<Tier>,
-    /// Bytes of instructions of that code.
+    /// The size of that code in bytes.
     pub code_bytes: u64,
-    /// What it calls, in the order of the alphabet.
+    /// The functions that it calls, in alphabetical order.
     pub callees: Vec<String>,
-    /// What calls it, in the order of the alphabet.
+    /// The functions that call it, in alphabetical order.
     pub callers: Vec<String>,
 }
 
 impl Context {
-    /// Returns what there is to know about a definition; `None` if there is
-    /// none.
+    /// Returns the description of a definition; `None` if the name is not
+    /// bound.
     pub fn describe(&self, name: &str) -> Option<Description> {
         let name = self.engine.names().get(name)?;
         let mut description = self.description(name)?;
@@ -51,7 +51,7 @@ impl Context {
         Some(description)
     }
 
-    /// Returns all definitions, in the order of the alphabet.
+    /// Returns the descriptions of all definitions, in alphabetical order.
     pub fn definitions(&self) -> Vec<Description> {
         let all = self.machine.all();
         let mut callers: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
@@ -78,7 +78,7 @@ impl Context {
         self.texts(bound.chain(self.engine.hosts().names()))
     }
 
-    /// Returns whether a call of that name reaches something now.
+    /// Returns whether a call of that name would reach a function now.
     pub fn is_function(&self, name: &str) -> bool {
         let name = self.engine.names().get(name);
         name.is_some_and(|name| {
@@ -86,9 +86,9 @@ impl Context {
         })
     }
 
-    /// Returns how a function is called, as `fib(n)` or `atan2(x y)`; `None` if
-    /// there is none of that name. The parameters of the host functions that
-    /// you add have no names of their own.
+    /// Returns the signature of a function, such as `fib(n)` or `atan2(x y)`;
+    /// `None` if there is none of that name. The parameters of host functions
+    /// that you add get generic names.
     pub fn signature(&self, name: &str) -> Option<String> {
         let name = self.engine.names().get(name)?;
         if let Some((_, function)) = self.machine.binding(name) {
@@ -109,13 +109,13 @@ impl Context {
         Some(format!("{}({parameters})", self.engine.names().text(name)))
     }
 
-    /// Returns the functions that call one, in the order of the alphabet.
+    /// Returns the functions that call `name`, in alphabetical order.
     pub fn callers(&self, name: &str) -> Vec<String> {
         self.engine.names().get(name).map_or_else(Vec::new, |name| self.texts(self.callers_of(name)))
     }
 
-    /// Returns the functions that read or assign a variable, in the order of
-    /// the alphabet.
+    /// Returns the functions that read or assign a variable, in alphabetical
+    /// order.
     pub fn users(&self, variable: &str) -> Vec<String> {
         let Some(variable) = self.engine.names().get(variable) else { return Vec::new() };
         let all = self.machine.all().into_iter().map(|(_, function)| function);
@@ -162,8 +162,8 @@ impl Context {
         all.filter(calls).map(|caller| caller.name)
     }
 
-    /// Returns what a function calls, host functions that became instructions
-    /// too.
+    /// Returns the functions that a function calls, including host functions
+    /// that became instructions.
     fn callees_of(&self, function: &CheckedFunction) -> Vec<Name> {
         let named = function.callees.iter().map(|callee| callee.name);
         let instructions = Intrinsic::ALL.into_iter().filter(|intrinsic| function.uses_intrinsic(*intrinsic));
@@ -177,7 +177,7 @@ impl Context {
     }
 }
 
-/// Returns the `##` lines right above a definition that begins its line.
+/// Returns the `##` lines directly above a definition that begins its line.
 fn documentation(source: &Source, span: Span) -> Option<String> {
     let before = source.text().get(..span.start as usize)?;
     let (above, indentation) = before.rsplit_once('\n')?;
@@ -190,8 +190,8 @@ fn documentation(source: &Source, span: Span) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Returns the rest of the line that a definition ends on, blanks before it
-/// included, if that is a comment.
+/// Returns the comment after a definition on its last line, with the blanks
+/// before it.
 pub(super) fn trailing_comment(source: &Source, span: Span) -> &str {
     let rest = source.text().get(span.end as usize..).unwrap_or_default();
     let line = rest.lines().next().unwrap_or_default();

@@ -16,8 +16,8 @@ use crate::syntax::parser::{Limits, Parser};
 use std::fmt;
 use std::sync::Arc;
 
-/// An expression with parameters, compiled. It is bound to no name. What it
-/// calls it calls by name: a redefinition is seen at the next call.
+/// An expression with parameters, compiled. It is bound to no name. It calls
+/// functions by name, so a redefinition takes effect at the next call.
 ///
 /// ```
 /// let mut context = kal::Engine::new()?.context()?;
@@ -32,10 +32,10 @@ pub struct Formula {
 }
 
 impl Formula {
-    /// Returns its value for such arguments.
+    /// Evaluates the formula with these arguments.
     ///
     /// # Errors
-    /// [`Error::Failed`] when it does not run to its end, [`Error::Arity`] for
+    /// [`Error::Failed`] if it does not run to its end, [`Error::Arity`] for
     /// another number of arguments than it has parameters,
     /// [`Error::OtherEngine`] for a context of another engine.
     pub fn call(&self, context: &mut Context, arguments: &[f64]) -> Result<f64, Error> {
@@ -64,7 +64,7 @@ impl fmt::Debug for Formula {
 
 impl Context {
     /// Compiles an expression whose free names are `parameters`. It is read
-    /// with the operators and variables that there are now.
+    /// with the operators and variables of this moment.
     ///
     /// # Errors
     /// [`Error::Invalid`] for what is not one expression, [`Error::Failed`] if
@@ -73,7 +73,8 @@ impl Context {
         self.formula_of(&Source::new("<formula>", text), parameters)
     }
 
-    /// The same for a text with the name that errors show.
+    /// Compiles an expression, like [`formula`](Self::formula), from a source
+    /// with the name that errors show.
     pub(crate) fn formula_of(&mut self, source: &Source, parameters: &[&str]) -> Result<Formula, Error> {
         self.suggestions.refill();
         let limit = self.limit()?;
@@ -91,7 +92,7 @@ impl Context {
         sema::check_formula(&item, &parameters, self).map_err(Error::Invalid)
     }
 
-    /// Parameters must be names, each another one.
+    /// Checks that the parameters are distinct identifiers.
     fn check_parameters(&self, parameters: &[&str]) -> Result<(), Error> {
         for (index, parameter) in parameters.iter().enumerate() {
             let source = Source::new("<parameter>", *parameter);
@@ -123,7 +124,7 @@ impl Context {
         }
     }
 
-    /// Returns the items of a text, read with the operators in force now.
+    /// Parses the items of a source with the operators in force now.
     pub(super) fn parse(&self, source: &Source) -> Result<Vec<Item>, Error> {
         let (names, limits) = (self.engine.names(), self.engine.config().limits);
         let poll = self.poll();

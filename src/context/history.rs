@@ -1,9 +1,9 @@
 //! Undo: going back to what names were bound to before.
 //!
 //! A definition never changes, so undoing one means binding its name to the
-//! earlier definition again, whose code is still there. The history holds
-//! those definitions, as many steps as it was asked to; none by default, so
-//! that a program which redefines for ever does not grow.
+//! earlier definition again, whose code still exists. The history holds those
+//! definitions for the number of steps it was asked to keep: none by default,
+//! so that a program that keeps redefining does not grow.
 
 use super::{Context, Error};
 use crate::diagnostic::Diagnostic;
@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How a definition's text was read.
+/// How a definition's source was read.
 #[derive(Clone)]
 pub(super) struct Reading {
     /// The operators in force before it.
@@ -32,7 +32,7 @@ pub(super) struct BindingRecord {
     pub(super) reading: Reading,
 }
 
-/// The steps that can be undone and done again.
+/// The steps that can be undone and redone.
 #[derive(Default)]
 pub(super) struct History {
     readings: FxHashMap<Name, Reading>,
@@ -41,47 +41,47 @@ pub(super) struct History {
     undone: Vec<UndoStep>,
     /// Whether the next change begins a step.
     at_beginning: bool,
-    /// Held by whatever is making a step.
+    /// Held by the operation that is making a step.
     step: Arc<()>,
 }
 
 type UndoStep = Vec<Move>;
 
-/// One change, both ways.
+/// One change, with what is needed to undo and redo it.
 pub(super) enum Move {
     /// A name was bound to something else.
     Bound { name: Name, before: Moment, after: Moment },
     /// A variable was dropped.
     Dropped(Name),
-    /// A name was declared, or is no longer.
+    /// A declaration was added, changed or removed.
     Declared { name: Name, before: Option<Extern>, after: Option<Extern> },
 }
 
-/// A binding and the operators around it at one time.
+/// A binding and the operators in force at one time.
 pub(super) struct Moment {
     binding: Option<BindingRecord>,
     operators: Arc<Operators>,
 }
 
-/// What undoing or doing again did to one name.
+/// What an undo or a redo did to one name.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Change {
     /// The name.
     pub name: String,
-    /// Whether it is a variable's, and not a function's.
+    /// Whether it names a variable rather than a function.
     pub is_variable: bool,
-    /// Whether it is the declaration of a function that has changed, and not
-    /// its definition.
+    /// Whether the function's declaration has changed, not its definition.
     pub is_declaration: bool,
-    /// Whether it is bound to a definition now, or a variable or declared again.
+    /// Whether the name means something now: a definition, a variable or a
+    /// declaration.
     pub is_defined: bool,
-    /// What does not fit what it is bound to now.
+    /// Warnings about callers that do not fit the present definition.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Change {
-    /// That a function's name is bound to nothing.
+    /// Creates the change that unbinds a function's name.
     pub(crate) fn dropped(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -93,7 +93,7 @@ impl Change {
     }
 }
 
-/// Of several changes of one name the last.
+/// Keeps the last of several changes of one name.
 fn net(mut changes: Vec<Change>) -> Vec<Change> {
     let mut seen = FxHashSet::default();
     changes.reverse();
@@ -103,8 +103,8 @@ fn net(mut changes: Vec<Change>) -> Vec<Change> {
 }
 
 impl History {
-    /// Until what this gives is dropped, all changes are one step: a new one, or
-    /// that of the text that is being run.
+    /// Begins a step, or joins that of the source that is being run. All
+    /// changes belong to it until the returned token is dropped.
     pub(super) fn step(&mut self) -> Arc<()> {
         if Arc::strong_count(&self.step) == 1 {
             self.end();
@@ -112,7 +112,7 @@ impl History {
         self.step.clone()
     }
 
-    /// The next change begins a step.
+    /// Ends the step: the next change begins another.
     fn end(&mut self) {
         self.at_beginning = true;
     }
@@ -130,7 +130,7 @@ impl History {
         self.trim();
     }
 
-    /// Forgets the steps that are too far from now, both ways.
+    /// Drops the oldest steps beyond the limit, in both directions.
     fn trim(&mut self) {
         let excess = self.done.len().saturating_sub(self.depth);
         self.done.drain(..excess);
@@ -140,19 +140,20 @@ impl History {
 }
 
 impl Context {
-    /// Keeps so many steps for [`undo`](Self::undo), and as many that were
-    /// undone, and with them the definitions that they replaced; 0 at first.
+    /// Sets how many steps are kept for [`undo`](Self::undo), and as many for
+    /// [`redo`](Self::redo), with the definitions that they replaced; 0 at
+    /// first.
     pub fn keep_history(&mut self, steps: usize) {
         self.history.depth = steps;
         self.history.trim();
     }
 
-    /// Takes back what the last text, [`drop_function`](Self::drop_function) or
-    /// [`drop_variable`](Self::drop_variable) changed; what was called while a
-    /// text was run belongs to that text, as far as it has been run. Names are
-    /// bound to their earlier definitions, operators are read as before. Nothing
-    /// is compiled again. Variables keep their values. Gives what changed;
-    /// each name once; nothing if there is nothing to undo.
+    /// Reverts what the last source, [`drop_function`](Self::drop_function) or
+    /// [`drop_variable`](Self::drop_variable) changed; calls made while a
+    /// source was running belong to its step. Names are bound to their earlier
+    /// definitions, operators are read as before. Nothing is compiled again.
+    /// Variables keep their values. Returns what changed, each name once; empty
+    /// if there is nothing to undo.
     pub fn undo(&mut self) -> Vec<Change> {
         let Some(step) = self.history.done.pop_back() else { return Vec::new() };
         let back = |change: &Move| match change {
@@ -168,7 +169,7 @@ impl Context {
         changes
     }
 
-    /// Takes the last undo back.
+    /// Reverts the last undo; returns what changed, each name once.
     pub fn redo(&mut self) -> Vec<Change> {
         let Some(step) = self.history.undone.pop() else { return Vec::new() };
         let forth = |change: &Move| match change {
@@ -183,8 +184,8 @@ impl Context {
         changes
     }
 
-    /// Binds a name to nothing, and forgets its declaration. Who calls it then
-    /// fails; an operator means again what is built in.
+    /// Removes a function: unbinds its name, and removes its declaration.
+    /// Callers then fail; an operator gets its built-in meaning back.
     ///
     /// # Errors
     /// [`Error::NoFunction`] if nothing of that name is defined or declared.
@@ -208,7 +209,7 @@ impl Context {
         Ok(())
     }
 
-    /// Forgets a variable that no definition uses.
+    /// Removes a variable that no definition uses.
     ///
     /// # Errors
     /// [`Error::NoVariable`] if it is not declared, [`Error::VariableInUse`] if
@@ -225,7 +226,7 @@ impl Context {
         Ok(())
     }
 
-    /// Forgets everything: definitions, variables, operators, history.
+    /// Removes everything: definitions, variables, operators, history.
     pub fn reset(&mut self) {
         for (_, function) in self.machine.all() {
             self.machine.drop_binding(function.name);
@@ -247,8 +248,8 @@ impl Context {
         self.history.readings.get(&name)
     }
 
-    /// Returns what a name is bound to, for the history; `None` also if none is
-    /// kept.
+    /// Returns what a name is bound to, for the history; `None` if it is
+    /// unbound or no history is kept.
     pub(super) fn binding_of(&self, name: Name) -> Option<Moment> {
         (self.history.depth > 0)
             .then(|| Moment { binding: self.current(name), operators: self.operators.clone() })
@@ -259,7 +260,7 @@ impl Context {
         Some(BindingRecord { bound, reading: self.reading(name)?.clone() })
     }
 
-    /// Notes that a name was bound anew, or to nothing.
+    /// Records that a name was bound to another definition, or to nothing.
     pub(super) fn note_change(&mut self, name: Name, before: Option<Moment>, reading: Option<Reading>) {
         match reading {
             Some(reading) => self.history.readings.insert(name, reading),
@@ -316,7 +317,7 @@ impl Context {
         }
     }
 
-    /// Returns whether a name means already what a definition says.
+    /// Returns whether a name is already bound to an equal definition.
     pub(super) fn is_bound_to(&self, function: &CheckedFunction, fixity: Option<Fixity>) -> bool {
         let bound = self.machine.binding(function.name);
         bound.is_some_and(|(_, bound)| bound.means_the_same_as(function))

@@ -28,9 +28,9 @@ pub enum Stage {
 }
 
 impl Context {
-    /// Returns a definition, given by its name, or any other text, as a stage
-    /// of the compiler sees it. Nothing is run, nothing is defined. LLVM is
-    /// started for its stages, also where programs are interpreted.
+    /// Returns the output of a stage of the compiler for a definition, given by
+    /// its name, or for any other source. Nothing is run, nothing is defined.
+    /// LLVM is started for its stages, even where programs are interpreted.
     ///
     /// ```
     /// let context = kal::Engine::new()?.context()?;
@@ -39,7 +39,7 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a text that is refused.
+    /// [`Error::Invalid`] for a source that is refused.
     pub fn listing(&self, stage: Stage, text: &str) -> Result<String, Error> {
         let bound = self.engine.names().get(text.trim()).and_then(|name| self.machine.bound(name));
         match bound {
@@ -80,7 +80,8 @@ impl Context {
         }
     }
 
-    /// Returns the functions of a text, top-level expressions among them.
+    /// Checks a source and returns its functions, including top-level
+    /// expressions.
     fn checked(&self, source: &Source) -> Result<Vec<Arc<checked::CheckedFunction>>, Error> {
         let mut functions = Vec::new();
         for item in self.parse(source)? {

@@ -2,9 +2,9 @@
 //!
 //! A preview never has an effect and never takes long. Only pure expressions
 //! have one: they and all they call assign nothing but locals and call no
-//! function of the host but those of the mathematical library. The text, the
-//! functions it needs and the work they do are limited beforehand, so that the
-//! worst case is fast enough for every key.
+//! function of the host but those of the mathematical library. The source, the
+//! functions it needs and their work are limited in advance, so that the worst
+//! case is fast enough for every keystroke.
 
 use super::Context;
 use crate::diagnostic::suggest::Budget;
@@ -21,13 +21,13 @@ use crate::syntax::parser::{Limits, Parser};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// A longer text has no preview, in bytes.
+/// Longer sources have no preview, in bytes.
 const LONGEST_TEXT: usize = 400;
 
-/// How many nodes the expression and all that it calls may have together.
+/// The most nodes that the expression and all that it calls may have together.
 const MOST_NODES: usize = 1_000;
 
-/// At most this many function entries and iterations.
+/// The most function entries and loop iterations.
 const MOST_FUEL: u32 = 10_000;
 
 /// The most work: fuel times the cost of the most expensive function.
@@ -37,10 +37,10 @@ const MOST_WORK: u32 = 100_000;
 const LIBRARY_CALL: u32 = 20;
 
 impl Context {
-    /// Returns the value that a pure expression has now, without running it in
-    /// the program: it prints, assigns and counts nothing, and takes less than a
-    /// millisecond. `None` if the text is not one expression, if the expression
-    /// or something that it calls has an effect, and if it fails or takes long.
+    /// Evaluates a pure expression outside of the program: this prints, assigns
+    /// and counts nothing, and takes less than a millisecond. `None` if the
+    /// source is not a single expression, if the expression or a callee has an
+    /// effect, or if it fails or takes long.
     ///
     /// ```
     /// let mut context = kal::Engine::new()?.context()?;
@@ -63,7 +63,7 @@ impl Context {
         self.machine.try_out(&self.engine, &expression, &needed.functions, fuel)
     }
 
-    /// Returns the only item of a text, if it is an expression without
+    /// Returns the only item of a source, if it is an expression without
     /// mistakes.
     fn expression(&self, text: &str) -> Option<Arc<CheckedFunction>> {
         if text.len() > LONGEST_TEXT {
@@ -88,7 +88,7 @@ impl Context {
 struct Needed<'c> {
     context: &'c Context,
     functions: Vec<Arc<CheckedFunction>>,
-    /// Names of functions that have not been looked at.
+    /// The functions that have not been visited yet.
     waiting: Vec<Name>,
     seen: FxHashSet<Name>,
     nodes: usize,
@@ -108,8 +108,8 @@ impl<'c> Needed<'c> {
         }
     }
 
-    /// Adds what a function calls; `None` if it is not pure, or too large.
-    /// Returns the function as it is to be read now.
+    /// Adds the callees of a function; `None` if it is not pure, or too large.
+    /// Returns the function with its host calls resolved as they are now.
     fn take(&mut self, function: &Arc<CheckedFunction>) -> Option<Arc<CheckedFunction>> {
         self.nodes += function.nodes.len();
         if self.nodes > MOST_NODES {
@@ -139,8 +139,8 @@ impl<'c> Needed<'c> {
         (host.is_pure && host.arity == callee.arity).then_some(())
     }
 
-    /// Returns how much work one entry of a function, or one iteration in it,
-    /// is at most.
+    /// Returns an upper bound for the work of one entry of a function, or of
+    /// one iteration in it.
     fn cost(&self, function: &CheckedFunction) -> u32 {
         let is_library =
             |callee: u32| self.context.hosts().get(function.callees[callee as usize].name).is_some();
@@ -153,8 +153,8 @@ impl<'c> Needed<'c> {
     }
 }
 
-/// A context that suggests nothing, since that would not be shown, and does not
-/// stop, since the text is short.
+/// An environment without suggestions, which would not be shown, and without
+/// interruption, since the source is short.
 struct Quiet<'c> {
     context: &'c Context,
     suggestions: Budget,

@@ -1,12 +1,12 @@
 //! Scripts: what is defined now, as a text that defines it again.
 //!
-//! A text means what it means through the operators in force around it, and a
-//! session may have changed those in between. So definitions are put in an
-//! order in which each finds the operators it was read with: behind the
-//! definitions of the operators it uses, before those that hide a built-in one
-//! it uses. Where such an order does not exist an operator is introduced ahead
-//! of its definition. Text that would read differently all the same, because a
-//! precedence has changed, is written anew from its tree.
+//! What a source means depends on the operators in force, and a session may
+//! have changed those in between. So definitions are put in an order in which
+//! each finds the operators it was read with: after the definitions of the
+//! operators it uses, before those that hide a built-in one it uses. Where no
+//! such order exists, an operator is introduced ahead of its definition. Source
+//! that would still read differently, because a precedence has changed, is
+//! printed from its tree.
 
 use super::Context;
 use super::describe::trailing_comment;
@@ -24,9 +24,9 @@ use std::sync::Arc;
 
 impl Context {
     /// Returns a program that declares the variables with their present values
-    /// and defines what is defined now, callees first as far as possible. Run
-    /// in a new context it gives the same answers. The variables in `omit` are
-    /// left out if no definition uses them.
+    /// and defines what is defined now, callees first where possible. Run in a
+    /// new context, it gives the same answers. The variables in `omit` are left
+    /// out if no definition uses them.
     pub fn script(&self, omit: &[&str]) -> String {
         let names = self.engine.names();
         let parts = self.parts();
@@ -53,7 +53,8 @@ impl Context {
         writer.script
     }
 
-    /// Returns the tree of a definition, read again as it was read first.
+    /// Parses the source of a definition again, with the operators it was first
+    /// read with.
     pub(super) fn reread(&self, function: &CheckedFunction) -> Option<Item> {
         let reading = self.reading(function.name)?;
         let source = Source::new(function.source.name(), function.text());
@@ -67,7 +68,7 @@ impl Context {
         Parser::new(&tokens, names, limits).next_item(operators)?.ok()
     }
 
-    /// Returns every definition, in the order in which their names were first
+    /// Returns all definitions, in the order in which their names were first
     /// read.
     fn parts(&self) -> Vec<ScriptItem> {
         let mut all: Vec<Arc<CheckedFunction>> =
@@ -98,8 +99,7 @@ impl Context {
 
 impl Context {
     /// Returns the token that means an operator's definition once it is in
-    /// force, with its count of operands; none for `=`, which goes on
-    /// assigning.
+    /// force, with its count of operands; none for `=`, which always assigns.
     fn token(&self, fixity: Fixity) -> Option<(u8, Name)> {
         match fixity {
             Fixity::Unary { operator } => Some((1, operator)),
@@ -108,17 +108,18 @@ impl Context {
     }
 }
 
-/// One definition and what its place depends on.
+/// One definition and what its position depends on.
 struct ScriptItem {
     function: Arc<CheckedFunction>,
     item: Item,
     fixity: Option<Fixity>,
-    /// The token that means this definition once it is in force.
+    /// The token that means this operator once it is defined.
     token: Option<(u8, Name)>,
     documentation: Option<String>,
-    /// The operators of the program that its text uses, by their functions.
+    /// The program's operators that its source uses, by their functions.
     operators: FxHashSet<Name>,
-    /// The built-in operators that its text uses: operands and token.
+    /// The built-in operators that its source uses: count of operands, and
+    /// token.
     built_in: FxHashSet<(u8, Name)>,
 }
 
@@ -133,9 +134,9 @@ impl ScriptItem {
 enum ScriptStep {
     /// The definition.
     Define(usize),
-    /// How the operator is read; its definition follows later.
+    /// The operator's fixity; its definition follows later.
     Introduce(usize),
-    /// Nothing: the definition uses an operator that there is no more.
+    /// Nothing: the definition uses an operator that no longer exists.
     LeaveOut(usize),
 }
 
@@ -143,10 +144,11 @@ enum ScriptStep {
 struct Order<'a> {
     parts: &'a [ScriptItem],
     index: FxHashMap<Name, usize>,
-    /// For a built-in operator that a part hides, the other parts that use it.
+    /// For a built-in operator that a definition hides, the other definitions
+    /// that use it.
     users: FxHashMap<(u8, Name), Vec<usize>>,
-    /// For a part, those that call it with a number of arguments it does not
-    /// take: that is accepted only before it is defined.
+    /// For a definition, those that call it with a wrong number of arguments:
+    /// that is accepted only before it is defined.
     misfits: FxHashMap<usize, Vec<usize>>,
     written: Vec<bool>,
     introduced: Vec<bool>,
@@ -211,14 +213,14 @@ impl<'a> Order<'a> {
         self.parts[part].fixity.is_some() && !self.introduced[part] && self.hides_nothing(part)
     }
 
-    /// Returns whether nobody needs the built-in operator any more that a part
-    /// hides.
+    /// Returns whether no definition still to be written needs the built-in
+    /// operator that this one hides.
     fn hides_nothing(&self, part: usize) -> bool {
         let users = self.parts[part].token.and_then(|token| self.users.get(&token));
         users.is_none_or(|users| users.iter().all(|user| *user == part || self.written[*user]))
     }
 
-    /// Returns all parts, callees before callers except in a circle.
+    /// Returns all definitions, callees before callers except in a cycle.
     fn callees_first(&self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.parts.len());
         let mut seen = vec![false; self.parts.len()];
@@ -275,7 +277,7 @@ impl ScriptWriter<'_> {
         self.enter(part);
     }
 
-    /// Defines an operator for the time being.
+    /// Writes a provisional definition of an operator, for its fixity.
     fn introduce(&mut self, part: &ScriptItem) {
         self.separate();
         let head = match part.fixity {
@@ -308,7 +310,7 @@ impl ScriptWriter<'_> {
     }
 }
 
-/// Returns a number as an expression that reads back as the same number.
+/// Returns the source of an expression with exactly this value.
 pub(crate) fn literal(value: f64) -> String {
     if value.is_nan() {
         "0/0".into()

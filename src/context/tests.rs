@@ -42,7 +42,8 @@ fn a_refused_function_is_told_of_when_it_is_compiled_ahead() {
 
 #[test]
 fn a_check_that_stops_nothing_changes_nothing() {
-    // More numbers than there are registers, all of them used in every round.
+    // More numbers than there are registers, all of them used in every
+    // iteration.
     let names: Vec<String> = (0..20).map(|index| format!("v{index}")).collect();
     let start: Vec<String> = (0..20).map(|index| format!("v{index} = {index}")).collect();
     let mix = |index: usize| format!("(v{index} = v{index} * 0.75 + v{} * 0.25)", (index + 7) % 20);

@@ -13,20 +13,22 @@ pub struct Transition<'a> {
     pub name: &'a str,
     /// What happened.
     pub event: Event,
-    /// How far its code was before.
+    /// Its compilation status before.
     pub before: State,
-    /// How far its code is now.
+    /// Its compilation status now.
     pub after: State,
-    /// When code has become ready: the time since it was asked for.
+    /// For code that has become ready: the time since it was requested.
     pub took: Option<Duration>,
 }
 
-/// Who is told. Called on whatever thread something happens, one call at a
-/// time; it must not use the context. If it panics, it is not called again.
+/// An observer of transitions. Called on the thread where they happen, one call
+/// at a time; it must not use the context. If it panics, it is not called
+/// again.
 pub type Trace = Box<dyn FnMut(Transition<'_>) + Send>;
 
 impl Context {
-    /// Sets who is told of what happens to names from now on, or nobody.
+    /// Sets the observer of what happens to names from now on; `None` removes
+    /// it.
     pub fn set_trace(&mut self, trace: Option<Trace>) {
         // Not the engine: the observer may be on a worker, which the engine's
         // end waits for.

@@ -1,4 +1,5 @@
-//! Failures that are certain: what `kal check` can tell of a run without one.
+//! Failures that are certain: what `kal check` knows about a run without
+//! running.
 //!
 //! The items are taken in order, as a run takes them. What a top-level
 //! expression calls outside of branches is called, and so is what that calls;
@@ -14,7 +15,7 @@ use crate::sema::{CheckedItem, Environment, arguments};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// The functions defined at one place of the text.
+/// The functions defined at one point of the program.
 type DefinedHere<'d> = FxHashMap<Name, &'d Arc<CheckedFunction>>;
 
 /// Calls deeper than this are not followed.
@@ -29,7 +30,7 @@ struct Fatal<'d> {
 }
 
 impl Draft<'_> {
-    /// Returns the failures that are certain, as errors, each call once.
+    /// Returns the failures that are certain, as errors, one for each call.
     pub(crate) fn certain_failures(&self) -> Vec<Diagnostic> {
         let (mut defined, mut told) = (DefinedHere::default(), FxHashSet::default());
         let mut failures = Vec::new();
