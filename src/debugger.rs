@@ -1,10 +1,10 @@
 //! The debugger: what happens when a run stops.
 //!
-//! Functions that hold breakpoints, or are being stepped through, run on their
-//! tapes; all others run as they do without a debugger. The interpreter asks a
-//! [`Debugger`] before an instruction where a run is to stop; that reads
-//! commands from a [`Console`] until one lets the run go on. Every such command
-//! is a [`plan`] over single steps.
+//! Functions that hold breakpoints, or are being stepped through, are
+//! interpreted; all others run as they do without a debugger. The interpreter
+//! asks a [`Debugger`] before an instruction where a run may stop; that reads
+//! commands from a [`Console`] until one resumes the run. Every such command is
+//! a [`plan`] over single steps.
 
 mod breakpoint;
 mod command;
@@ -39,25 +39,25 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Where the commands of the debugger come from, and where it answers.
+/// The source of the debugger's commands, and where its answers go.
 pub trait Console: Send {
     /// Reads a line; `None` at the end of the input.
     fn read(&mut self, prompt: &str) -> Option<String>;
 
-    /// Writes lines, without the last line's end.
+    /// Writes one or more lines; `text` does not end in a line feed.
     fn say(&mut self, text: &str);
 
-    /// Returns whether it completes words, and wants to be
-    /// [offered](Self::offer) them.
+    /// Returns whether it completes words, and so wants them
+    /// [offered](Self::offer).
     fn completes(&self) -> bool {
         false
     }
 
-    /// A line is about to be read in which these words mean something.
+    /// Receives the words that can be completed in the line about to be read.
     fn offer(&mut self, _words: Vec<String>) {}
 }
 
-/// With which operators and variables expressions are read.
+/// The operators, variables and declarations with which expressions are read.
 #[derive(Clone)]
 pub(crate) struct DebuggerScope {
     pub(crate) operators: Arc<Operators>,
@@ -70,21 +70,21 @@ pub(crate) struct DebuggerScope {
 #[derive(Clone)]
 pub(crate) struct Debugger(Arc<Mutex<Inner>>);
 
-/// How somebody ended a run who could have let it go on.
+/// How a stopped run was ended from the prompt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
-    /// For good.
+    /// Ended.
     Quit,
-    /// To begin again.
+    /// Started again.
     Restart,
 }
 
-/// How much is run on tapes where there could be compiled code.
+/// Which functions are interpreted although they could be compiled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 enum Reach {
-    /// What is looked at.
+    /// Only those under inspection.
     Looked,
-    /// Everything, so that every frame can be looked at.
+    /// All, so that every frame can be inspected.
     Everything,
 }
 
@@ -96,34 +96,34 @@ struct Inner {
     breaks_on_error: bool,
     /// Whether runs stop where a NaN or an infinity appears.
     breaks_on_nan: bool,
-    /// Whether a request to interrupt a run has it stop.
+    /// Whether an interrupt stops the run here instead of ending it.
     breaks_in: bool,
     reach: Reach,
     ending: Option<Ending>,
-    /// What has been defined at stops of the present run.
+    /// What has been defined at the prompt during the present run.
     changes: Changes,
-    /// A program that is going to be run.
+    /// The functions of a program that is about to run.
     expected: Vec<Arc<CheckedFunction>>,
-    /// Where the run stood before, if that was the step before.
+    /// The position of the previous step, if the run was being stepped.
     before: Option<StepPosition>,
-    /// What the call stepped over has returned.
+    /// The value that the call stepped over has returned.
     returned: Option<f64>,
-    /// The value that was shown last.
+    /// The value that was shown last: `ans`.
     answer: Option<f64>,
     watches: Vec<String>,
     scope: DebuggerScope,
     /// Whether the next run begins with a stop.
     stops_at_first: bool,
-    /// Whether steps lead from one run to the next.
+    /// Whether steps go on from one run to the next.
     follows: bool,
     plan: StepPlan,
-    /// Where the plan was made.
+    /// The position at which the plan began.
     start: Option<StepPosition>,
     /// The line that an empty one repeats.
     last: String,
     has_changed: bool,
-    /// The expressions that were read in the present run, by their texts and
-    /// the variables that they could see.
+    /// The expressions that were read in the present run, by their source and
+    /// the variables visible to them.
     read: FxHashMap<(String, Vec<Name>), Arc<CheckedFunction>>,
 }
 
@@ -162,7 +162,7 @@ impl Debugger {
         })))
     }
 
-    /// An expression is about to run; what is typed at a stop is read in its
+    /// Prepares for the run of an expression; input at a stop is read in this
     /// scope.
     pub(crate) fn begin(&self, scope: DebuggerScope) {
         let mut inner = self.0.lock();
@@ -176,46 +176,48 @@ impl Debugger {
         }
     }
 
-    /// A step from the end of a run leads to the beginning of the next one.
+    /// Makes a step from the end of a run go on to the beginning of the next
+    /// one.
     pub(crate) fn follow(&self) {
         self.0.lock().follows = true;
     }
 
-    /// Whether the next run begins with a stop.
+    /// Sets whether the next run stops at its beginning.
     pub(crate) fn stop_at_first(&self, stops: bool) {
         self.0.lock().stops_at_first = stops;
     }
 
-    /// Whether runs stop where they fail.
+    /// Sets whether runs stop where they fail.
     pub(crate) fn break_on_error(&self, breaks: bool) {
         self.0.lock().breaks_on_error = breaks;
     }
 
-    /// A function has been defined.
+    /// Records that a function has been defined.
     pub(crate) fn note(&self, function: &Arc<CheckedFunction>) {
         let mut inner = self.0.lock();
         inner.breakpoints.note(function);
     }
 
-    /// Whether a request to interrupt a run has it stop, instead of ending it.
+    /// Sets whether an interrupt stops the run here instead of ending it.
     pub(crate) fn break_in(&self, breaks_in: bool) {
         self.0.lock().breaks_in = breaks_in;
     }
 
-    /// Returns whether it has.
+    /// Returns whether an interrupt stops runs here.
     pub(crate) fn is_breaking_in(&self) -> bool {
         self.0.lock().breaks_in
     }
 
-    /// Has a program ahead of its run known for breakpoints and conditions.
+    /// Announces the functions of a program that is about to run, so that
+    /// breakpoints and conditions can name them.
     pub(crate) fn expect(&self, functions: Vec<Arc<CheckedFunction>>, scope: DebuggerScope) {
         let mut inner = self.0.lock();
         inner.expected = functions;
         inner.scope = scope;
     }
 
-    /// Has everything run on tapes, so that every frame can be looked at; what
-    /// was in force before.
+    /// Interprets everything, so that every frame can be inspected; returns a
+    /// function that restores what was in force before.
     pub(crate) fn look_at_everything(&self) -> impl FnOnce(&Self) + use<> {
         let mut inner = self.0.lock();
         let (reach, breaks_on_error) = (inner.reach, inner.breaks_on_error);
@@ -228,23 +230,23 @@ impl Debugger {
         }
     }
 
-    /// What comes next has not been ended.
+    /// Forgets how the last run was ended.
     pub(crate) fn forget_ending(&self) {
         self.0.lock().ending = None;
     }
 
-    /// Returns how the run that has ended was ended here, if it was.
+    /// Returns how the last run was ended at the prompt, if it was.
     pub(crate) fn ending(&self) -> Option<Ending> {
         self.0.lock().ending
     }
 
-    /// Returns what was defined at stops of the run that has ended.
+    /// Returns what was defined at the prompt during the last run.
     pub(crate) fn take_changes(&self) -> Changes {
         std::mem::take(&mut self.0.lock().changes)
     }
 
-    /// Carries out the arguments of `bp`; the answer, or what is wrong.
-    /// `functions` are all that are defined.
+    /// Executes the command `bp` with these arguments; returns the answer, or
+    /// what is wrong. `functions` are all that are defined.
     pub(crate) fn breakpoints(
         &self,
         text: &str,
@@ -309,7 +311,7 @@ impl Inspector for Debugger {
     }
 }
 
-/// What is said when compiled code was interrupted.
+/// The message for an interrupt in compiled code.
 const INTERRUPTED: &str =
     "interrupted in compiled code, which cannot be stopped half-way: this run is over. Here is where it was;
 `restart` begins again. Interpreted functions can be stopped and gone on with: that is what `kal debug`
@@ -319,9 +321,9 @@ does without --lazy, --eager or --tiered, and `bp error` in every mode";
 enum Then {
     /// The next one is read.
     Ask,
-    /// The run goes on.
+    /// The run resumes.
     Follow(StepPlan),
-    /// The run goes on with the call that a frame has made last, once more.
+    /// The run resumes by repeating the last call of a frame.
     Again(usize),
     /// The run ends.
     Quit,
@@ -374,7 +376,7 @@ impl Inner {
         }
     }
 
-    /// Says why a run has stopped, if the place does not show it.
+    /// Prints why a run has stopped, if the place does not show it.
     fn say_why(&mut self, stop: &Stop<'_>, has_arrived: bool) {
         let value = format_number(stop.accumulator());
         match stop.reason {
@@ -390,7 +392,7 @@ impl Inner {
         }
     }
 
-    /// Keeps what a call has returned that was stepped over.
+    /// Keeps the value returned by a call that was stepped over.
     fn note_value(&mut self, now: StepPosition, value: f64) {
         let before = self.before.replace(now);
         if before.is_some_and(|before| {
@@ -401,7 +403,7 @@ impl Inner {
         }
     }
 
-    /// A step has led out of a run on tapes, to compiled code.
+    /// Handles a step that leaves interpreted code for its compiled caller.
     fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<CheckedFunction>>) -> bool {
         if self.start.is_none_or(|start| start.base < base) {
             return false;
@@ -443,7 +445,7 @@ impl Inner {
         }
     }
 
-    /// Whether a breakpoint stands there whose condition is true.
+    /// Returns whether the frame is at a breakpoint whose condition is true.
     fn is_at_breakpoint(&mut self, stop: &mut Stop<'_>, frame: &Frame, tape: &Tape) -> bool {
         let here = self.breakpoints.offsets(&frame.function, tape);
         let here: Vec<(usize, Option<String>)> = here
@@ -464,7 +466,7 @@ impl Inner {
         stops
     }
 
-    /// Lends a teller of failures.
+    /// Runs a closure with a [`FailureReport`] for this stop.
     fn teller<T>(&self, stop: &Stop<'_>, tell: impl FnOnce(&FailureReport<'_>) -> T) -> T {
         let functions = || -> Vec<Name> {
             stop.bound().map(|function| function.name).chain(stop.hosts().names()).collect()
@@ -474,7 +476,7 @@ impl Inner {
         tell(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
     }
 
-    /// Returns why an expression did not run to its end.
+    /// Returns the message for an expression that failed.
     fn why(&self, stop: &Stop<'_>, stopped: &RunFailure) -> String {
         self.teller(stop, |teller| format!("error: {}", teller.tell_stopped(stopped).message))
     }

@@ -1,4 +1,4 @@
-//! Diagnostics: what is wrong with a text, as data.
+//! Diagnostics: what is wrong with a source, as data.
 //!
 //! Every layer that finds a mistake returns [`Diagnostic`]s; drawing them for
 //! people happens in one place (`diagnostic::draw`) and nowhere else. Codes
@@ -27,22 +27,22 @@ macro_rules! codes {
                 match self { $(ErrorCode::$name => $number),+ }
             }
 
-            /// Returns whether the text does not follow the grammar.
+            /// Returns whether it is a syntax error.
             pub fn is_syntax(self) -> bool {
                 self.number() < 200
             }
 
-            /// Returns whether it is only ever a warning about what is allowed.
+            /// Returns whether it is a lint: a warning about valid code.
             pub fn is_lint(self) -> bool {
                 self.number() >= 400
             }
 
-            /// Returns whether work was stopped from outside, whatever it was.
+            /// Returns whether it reports an interrupt or a deadline.
             pub(crate) fn is_stop(self) -> bool {
                 matches!(self, Self::Interrupted | Self::DeadlineExceeded)
             }
 
-            /// Returns what the code means, in one or more lines.
+            /// Returns the explanation of the code, in one or more lines.
             pub fn meaning(self) -> &'static str {
                 match self { $(ErrorCode::$name => concat!($($doc, "\n"),+).trim_ascii()),+ }
             }
@@ -119,13 +119,13 @@ codes! {
 }
 
 impl fmt::Display for ErrorCode {
-    /// `E0101`; `W0401` for a lint.
+    /// Writes the code: `E0101`, or `W0401` for a lint.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{:04}", if self.is_lint() { 'W' } else { 'E' }, self.number())
     }
 }
 
-/// How bad it is.
+/// Whether it is an error or a warning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Severity {
     /// The item was refused.
@@ -134,14 +134,14 @@ pub enum Severity {
     Warning,
 }
 
-/// A place and what is to be said about it.
+/// A place and a remark about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
-    /// The text the place is in.
+    /// The source of the place.
     pub source: Source,
     /// The place.
     pub span: Span,
-    /// What is said there; may be empty.
+    /// The remark; may be empty.
     pub message: String,
 }
 
@@ -150,13 +150,13 @@ pub struct Label {
 pub struct Diagnostic {
     /// The kind of mistake.
     pub code: ErrorCode,
-    /// How bad it is.
+    /// Whether it is an error or a warning.
     pub severity: Severity,
     /// The sentence, in lower case and without a full stop.
     pub message: String,
     /// The place itself first, then related ones.
     pub labels: Vec<Label>,
-    /// What to do about it, if that is known.
+    /// What to do about it; `None` if that is not known.
     pub help: Option<String>,
     /// For a run that failed: the calls in progress, innermost first.
     pub trace: Vec<String>,
@@ -176,7 +176,7 @@ impl Diagnostic {
         .with_label(source, span, "")
     }
 
-    /// The same as a warning.
+    /// Turns it into a warning.
     #[must_use]
     pub fn as_warning(mut self) -> Self {
         self.severity = Severity::Warning;
@@ -190,7 +190,7 @@ impl Diagnostic {
         self
     }
 
-    /// Sets what is said at the place itself.
+    /// Sets the remark at the place itself.
     #[must_use]
     pub fn with_note(mut self, message: impl Into<String>) -> Self {
         if let Some(label) = self.labels.first_mut() {

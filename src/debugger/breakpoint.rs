@@ -19,7 +19,7 @@ pub(super) struct Breakpoint {
     pub(super) is_enabled: bool,
     /// Whether it is removed when it has stopped a run.
     is_once: bool,
-    /// How many times more it is passed.
+    /// How many more times it is passed without stopping.
     ignored: u64,
     /// Where it is, if that is known.
     place: Option<String>,
@@ -32,11 +32,11 @@ pub(super) struct Breakpoint {
 pub(super) struct Breakpoints {
     all: Vec<Breakpoint>,
     made: usize,
-    /// The functions that enabled ones stand in.
+    /// The functions with enabled breakpoints.
     held: FxHashSet<Name>,
 }
 
-/// What was typed is no breakpoint.
+/// Why the input is not a valid breakpoint.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum Mistake {
     #[error("a place is FUNCTION, LINE, LINE:COLUMN, FILE:LINE or FUNCTION:LINE")]
@@ -75,7 +75,7 @@ impl BreakpointRequest {
 }
 
 impl Breakpoints {
-    /// Adds a breakpoint, which is at `place` for now.
+    /// Adds a breakpoint, which is at `place` at present.
     pub(super) fn add(
         &mut self,
         request: BreakpointRequest,
@@ -91,13 +91,14 @@ impl Breakpoints {
         &self.all[self.all.len() - 1]
     }
 
-    /// Passes a breakpoint so many times.
+    /// Sets how many times a breakpoint is passed without stopping.
     pub(super) fn ignore(&mut self, number: &str, count: u64) -> Result<(), Mistake> {
         self.find(number)?.ignored = count;
         Ok(())
     }
 
-    /// A run has come to a breakpoint whose condition is true. Whether it stops.
+    /// Counts a hit of a breakpoint whose condition is true; returns whether
+    /// the run stops.
     pub(super) fn hit(&mut self, number: usize) -> bool {
         let Some(breakpoint) = self.all.iter_mut().find(|known| known.number == number) else { return false };
         if breakpoint.ignored > 0 {
@@ -134,7 +135,7 @@ impl Breakpoints {
         self.all.iter().filter(|breakpoint| breakpoint.is_enabled)
     }
 
-    /// Finds out which of the functions breakpoints stand in.
+    /// Determines which of the functions have breakpoints.
     pub(super) fn settle<'f>(&mut self, functions: impl Iterator<Item = &'f Arc<CheckedFunction>>) {
         let mut held: FxHashSet<Name> = FxHashSet::default();
         held.extend(self.enabled().filter_map(|breakpoint| breakpoint.spot.function()));
@@ -144,14 +145,14 @@ impl Breakpoints {
         self.held = held;
     }
 
-    /// A function has been defined.
+    /// Records that a function has been defined.
     pub(super) fn note(&mut self, function: &Arc<CheckedFunction>) {
         if self.covers(function) {
             self.held.insert(function.name);
         }
     }
 
-    /// Returns whether an enabled breakpoint stands in a function.
+    /// Returns whether a function has an enabled breakpoint.
     pub(super) fn covers(&self, function: &CheckedFunction) -> bool {
         self.enabled().any(|breakpoint| breakpoint.spot.covers(function))
     }
@@ -164,8 +165,7 @@ impl Breakpoints {
         self.held.iter().copied().collect()
     }
 
-    /// Returns the enabled breakpoints of a function with the offsets that they
-    /// stand at.
+    /// Returns the enabled breakpoints of a function with their offsets.
     pub(super) fn offsets<'a>(
         &'a self,
         function: &'a CheckedFunction,

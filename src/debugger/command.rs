@@ -1,5 +1,5 @@
 //! The commands of the debugger: one table for reading, help and completion.
-//! Words of gdb and pdb mean what they mean there.
+//! Commands of gdb and pdb have their meaning here.
 
 use crate::diagnostic::suggest::nearest;
 
@@ -41,7 +41,7 @@ pub(super) enum DebuggerAction {
 
 /// One command.
 pub(super) struct DebuggerCommand {
-    /// What is typed; help shows the first two.
+    /// Its names and abbreviations; help shows the first two.
     names: &'static [&'static str],
     pub(super) arguments: &'static str,
     help: &'static str,
@@ -121,14 +121,14 @@ impl DebuggerCommand {
         Some((command, rest.trim()))
     }
 
-    /// Returns whether it takes what was typed with it: nothing, something, or
-    /// either.
+    /// Returns whether the arguments fit: some commands need them, others take
+    /// none.
     pub(super) fn takes(&self, arguments: &str) -> bool {
         let (is_none, is_optional) = (self.arguments.is_empty(), self.arguments.starts_with('['));
         if arguments.is_empty() { is_none || is_optional } else { !is_none }
     }
 
-    /// Returns how it is typed.
+    /// Returns its usage line.
     pub(super) fn usage(&self) -> String {
         match (self.names[0], self.arguments) {
             (name, "") => format!("`{name}` takes no arguments"),
@@ -137,7 +137,7 @@ impl DebuggerCommand {
     }
 }
 
-/// Returns the command that a misspelt one was meant to be.
+/// Returns the command nearest to a misspelt one.
 pub(super) fn meant(word: &str) -> Option<&'static str> {
     nearest(word, words().filter(|known| known.len() > 2))
 }
@@ -147,7 +147,7 @@ pub(crate) fn words() -> impl Iterator<Item = &'static str> {
     all().flat_map(|command| command.names.iter().copied())
 }
 
-/// Returns all commands, a line each, and what places are.
+/// Returns the help text: all commands, one a line, and the forms of places.
 pub(super) fn help() -> String {
     let mut text = String::new();
     for (group, commands) in GROUPS {

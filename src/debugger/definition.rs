@@ -1,5 +1,5 @@
-//! Definitions at the debugger's prompt: they are in force at once, for calls
-//! that begin later. The calls in progress stay with what they have begun.
+//! Definitions at the debugger's prompt: they take effect at once, for calls
+//! that begin later. Calls in progress keep running the code they began with.
 
 use super::Inner;
 use super::evaluate::{drawn, parse};
@@ -13,7 +13,7 @@ use crate::syntax::operator::Fixity;
 use crate::syntax::parser::is_incomplete;
 use std::sync::Arc;
 
-/// What was defined while a run stood still.
+/// What was defined while a run was stopped.
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) functions: Vec<NewDefinition>,
@@ -29,8 +29,8 @@ pub(crate) struct NewDefinition {
 }
 
 impl Inner {
-    /// Carries out a definition, which may go on for some lines. Whether it was
-    /// one: `var a = 1 in a` is an expression.
+    /// Executes a definition, which may continue on further lines. Returns
+    /// whether it was one: `var a = 1 in a` is an expression.
     pub(super) fn define(&mut self, stop: &mut Stop<'_>, line: &str) -> bool {
         let text = self.complete(line);
         let item = match parse(&text, &self.names, &self.scope) {
@@ -48,7 +48,7 @@ impl Inner {
         true
     }
 
-    /// A definition with all of its lines.
+    /// Reads further lines until the definition is complete.
     fn complete(&mut self, line: &str) -> String {
         let mut text = line.to_owned();
         while is_incomplete(&Source::new("<debug>", &*text), &self.names, &self.scope.operators) {

@@ -1,5 +1,5 @@
-//! Expressions that are read at a stop: they see the variables of a call, and
-//! may assign them.
+//! Expressions at a stop: they see the variables of a frame, and may assign
+//! them.
 
 use super::{DebuggerScope, Inner};
 use crate::diagnostic::suggest::Budget;
@@ -17,7 +17,8 @@ use crate::syntax::parser::{Limits, Parser};
 use std::sync::Arc;
 
 impl Inner {
-    /// The value of an expression in a call; what it assigns is changed there.
+    /// Evaluates an expression in a frame; assignments change the frame's
+    /// variables.
     pub(super) fn evaluate(&mut self, stop: &mut Stop<'_>, frame: &Frame, text: &str) -> Result<f64, String> {
         let locals = self.visible(stop, frame);
         let extras = self.extras(&locals, text);
@@ -26,7 +27,7 @@ impl Inner {
         let function = self.known(stop, text, parameters).map_err(|diagnostics| drawn(&diagnostics))?;
         let before = locals.iter().map(|(_, local)| stop.local(frame, *local));
         let before: Vec<f64> = before.chain(extras.iter().map(|(_, value)| *value)).collect();
-        // What it calls is linked without breaks.
+        // Its callees are linked without breakpoints.
         self.has_changed |= !function.callees.is_empty();
         let result = stop.evaluate(&function, &before);
         let (value, after) = result.map_err(|stopped| self.why(stop, &stopped))?;
@@ -38,8 +39,8 @@ impl Inner {
         Ok(value)
     }
 
-    /// Returns the values of the session that a text names, unless the program
-    /// has something of that name: `_`, of the call stepped over, and `ans`.
+    /// Returns the prompt's own values that a text names, unless the program
+    /// defines that name: `_`, returned by the call stepped over, and `ans`.
     fn extras(&self, locals: &[(Name, u32)], text: &str) -> Vec<(Name, f64)> {
         let own = [("_", self.returned), ("ans", self.answer)];
         let named = own.into_iter().filter(|(name, _)| text.contains(name));
@@ -55,8 +56,8 @@ impl Inner {
         known.filter(|(name, _)| !is_hidden(*name)).collect()
     }
 
-    /// The checked expression, as it was read before in this run if it was: a
-    /// condition is evaluated often.
+    /// Returns the checked expression, cached for the present run: a condition
+    /// is evaluated often.
     fn known(
         &mut self,
         stop: &Stop<'_>,
@@ -83,7 +84,7 @@ impl Inner {
         self.checking(stop, |surroundings| sema::check_formula(&item, parameters, surroundings))
     }
 
-    /// Lends what a text is checked against at a stop.
+    /// Runs a check with the environment of a stop.
     pub(super) fn checking<T>(
         &self,
         stop: &Stop<'_>,
@@ -100,7 +101,7 @@ impl Inner {
     }
 }
 
-/// Returns the first item of a text.
+/// Parses the first item of a text.
 pub(super) fn parse(text: &str, names: &Names, scope: &DebuggerScope) -> Result<ast::Item, Vec<Diagnostic>> {
     let source = Source::new("<debug>", text);
     let tokens = lex(&source, names).map_err(|diagnostic| vec![diagnostic])?;
@@ -123,20 +124,20 @@ pub(super) fn parse(text: &str, names: &Names, scope: &DebuggerScope) -> Result<
     }
 }
 
-/// Diagnostics as people read them.
+/// Draws diagnostics as text.
 pub(super) fn drawn(diagnostics: &[Diagnostic]) -> String {
     let drawn = diagnostics.iter().map(|found| draw::draw(found, draw::Style::default()));
     drawn.collect::<String>().trim_end().to_owned()
 }
 
-/// What the check asks of a program that is being debugged.
+/// The environment for checking input while a program is being debugged.
 pub(super) struct DebuggerEnvironment<'a> {
     pub(super) function: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
     pub(super) functions: &'a dyn Fn() -> Vec<Name>,
     pub(super) hosts: &'a HostFunctions,
     pub(super) scope: &'a DebuggerScope,
     pub(super) names: &'a Names,
-    /// What suggestions may cost.
+    /// The budget for suggestions.
     pub(super) suggestions: Budget,
 }
 

@@ -42,7 +42,7 @@ impl Places {
                     places.extend(waiting.drain(..).map(|offset| InstructionPlace { offset, ..place }));
                     places.push(place);
                 }
-                // What only leads elsewhere belongs to what was done before.
+                // A mere jump belongs to the instruction before it.
                 (None, Some(before)) => places.push(InstructionPlace { offset, ..*before }),
                 (None, None) => waiting.push(offset),
             }
@@ -52,7 +52,7 @@ impl Places {
 
     /// Creates the places of a function that is not linked.
     pub(super) fn of_function(function: &CheckedFunction) -> Self {
-        // What belongs to the host makes a difference to no place.
+        // Host functions make no difference to places.
         let environment = Environment { is_host: &|_| false, counts_fuel: false, counts: Counts::default() };
         Tape::lower(function, environment).map_or_else(|_| Self(Vec::new()), |tape| Self::of(function, &tape))
     }
@@ -67,31 +67,32 @@ impl Places {
     }
 }
 
-/// Returns the node that an instruction stands for, which was made at `node`.
+/// Returns the node that an instruction represents, which was made at `node`.
 fn meant(function: &CheckedFunction, node: usize, op: Option<Op>) -> usize {
     let is_value = || matches!(function.nodes[node - 1], CheckedNode::Number(_) | CheckedNode::Local(_));
     let takes = matches!(op, Some(Op::ReturnS | Op::ReturnK | Op::Get | Op::Number | Op::Copy | Op::Put));
     match function.nodes.get(node) {
-        // The end of a condition stands for the jump that it decides.
+        // The end of a condition represents the jump that it decides.
         Some(CheckedNode::Then) => node - 1,
-        // A branch that is a variable or a number is first met at its end.
+        // A branch that is only a variable or a number is first reached at its
+        // end.
         Some(CheckedNode::Else | CheckedNode::If) if takes && is_value() => node - 1,
         Some(_) | None => node,
     }
 }
 
-/// Returns whether a node only says how a construct goes on.
+/// Returns whether a node is only a mark inside a construct.
 fn is_mark(node: &CheckedNode) -> bool {
     matches!(node, CheckedNode::Else | CheckedNode::If | CheckedNode::ForCondition | CheckedNode::ForStep)
 }
 
-/// Returns the variables that can be seen at a node, with their locals, outer
-/// ones first. A variable of a `var` is seen from where it has its value to the
-/// end of the `var`, which stands in the text only. Hidden ones are left out.
+/// Returns the variables visible at a node, with their locals, outer ones
+/// first. A variable of a `var` is visible from its initialisation to the end
+/// of the `var`, which only the source shows. Hidden ones are left out.
 pub(super) fn visible(function: &CheckedFunction, node: usize, names: &Names) -> Vec<(Name, u32)> {
     let parameters = function.parameters.iter().enumerate();
     let mut scope: Vec<(Name, u32)> = parameters.map(|(local, name)| (*name, local as u32)).collect();
-    // How many variables were seen where a construct began that has not ended.
+    // How many variables were visible where each open construct began.
     let mut open: Vec<usize> = Vec::new();
     let here = function.spans.iter().nth(node).map(|span| span.start);
     let source = &function.source;

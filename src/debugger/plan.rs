@@ -1,12 +1,12 @@
-//! Plans: how far a run goes after a command. Every plan is a loop over one
-//! step, and says after each whether it has arrived.
+//! Plans: how far a run goes after a command. Every plan is a loop over single
+//! steps that tells after each whether it has arrived.
 
 use crate::interp::inspect::Go;
 
-/// Where a run stands.
+/// The position of a stopped run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct StepPosition {
-    /// Where the innermost frame begins: frames further in begin further on.
+    /// The stack offset of the innermost frame: callees have greater ones.
     pub(super) base: usize,
     /// The offset of the next instruction.
     pub(super) offset: u32,
@@ -22,7 +22,7 @@ pub(super) struct StepPosition {
 pub(super) enum StepPlan {
     /// By one instruction.
     Token,
-    /// To the next call or line, also of a function that is called.
+    /// To the next call or line, entering functions that are called.
     Step,
     /// To the next call or line of this function or its caller.
     Next,
@@ -34,7 +34,7 @@ pub(super) enum StepPlan {
     Finish,
     /// To a later place, or a line, of this function.
     Until(Option<usize>),
-    /// To whatever is next on a tape.
+    /// To the next interpreted instruction.
     Anywhere,
     /// To the next breakpoint.
     Continue,
@@ -56,7 +56,7 @@ impl StepPlan {
     pub(super) fn has_arrived(self, start: StepPosition, now: StepPosition) -> bool {
         let is_elsewhere = now.base != start.base;
         let has_returned = now.base < start.base;
-        // What prepares a call is the same place as the call.
+        // Instructions that prepare a call are at the place of the call.
         let is_same = now.node == start.node && now.offset > start.offset && !start.is_call;
         let is_new = now.line != start.line || (now.is_call && !is_same);
         match self {

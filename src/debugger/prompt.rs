@@ -1,5 +1,5 @@
-//! The debugger's prompt: commands are read and carried out until one lets the
-//! run go on. What is no command is an expression, or a definition.
+//! The debugger's prompt: commands are read and executed until one resumes the
+//! run. Anything else is an expression or a definition.
 
 use super::command::{self, DebuggerAction, DebuggerCommand};
 use super::plan::StepPlan;
@@ -10,7 +10,7 @@ use crate::syntax::is_identifier;
 use std::sync::Arc;
 
 impl Inner {
-    /// Reads and carries out commands until one lets the run go on.
+    /// Reads and executes commands until one resumes the run.
     pub(super) fn ask(&mut self, stop: &mut Stop<'_>, can_go_on: bool) -> Then {
         let mut selected = 0;
         loop {
@@ -35,7 +35,7 @@ impl Inner {
         }
     }
 
-    /// Returns every word that means something there.
+    /// Returns every word that can be completed: commands and names in scope.
     fn words(&self, stop: &Stop<'_>, selected: usize) -> Vec<String> {
         let locals = stop.frames.get(selected).map(|frame| self.visible(stop, frame));
         let locals = locals.unwrap_or_default().into_iter().map(|(name, _)| name);
@@ -56,7 +56,7 @@ impl Inner {
             }
             return Then::Ask;
         };
-        // At the prompt `:list` shows what is defined.
+        // At the main prompt, `:list` shows what is defined.
         let action = if line == ":list" { DebuggerAction::Functions } else { command.action };
         if !command.takes(rest) && line != ":list" {
             self.error(&command.usage());
@@ -65,8 +65,8 @@ impl Inner {
         self.act(stop, action, rest, selected)
     }
 
-    /// Returns the command of a line, unless that is an expression which only
-    /// begins like one: `n + 1`.
+    /// Returns the command of a line, unless it is an expression that begins
+    /// like one: `n + 1`.
     fn command<'l>(&self, line: &'l str) -> Option<(&'static DebuggerCommand, &'l str)> {
         let (command, rest) = DebuggerCommand::read(line)?;
         let is_operator = rest.starts_with(|sign: char| "+-*/%^<>=!&|".contains(sign));
@@ -124,13 +124,13 @@ impl Inner {
         Then::Quit
     }
 
-    /// A command of the other prompt.
+    /// Reports that a command belongs to the main prompt.
     fn foreign(&mut self, line: &str) {
         let word = line.split_whitespace().next().unwrap_or_default();
         self.error(&format!("`:{word}` is for the kal> prompt; here, h shows the commands"));
     }
 
-    /// What is no command: a definition, or an expression.
+    /// Executes a definition, or evaluates an expression.
     fn text(&mut self, stop: &mut Stop<'_>, selected: usize, line: &str) {
         let word = line.split(|sign: char| !sign.is_alphanumeric() && sign != '_').next().unwrap_or_default();
         if matches!(word, "def" | "var" | "extern") && self.define(stop, line) {
@@ -171,8 +171,8 @@ impl Inner {
         Then::Ask
     }
 
-    /// Makes the call again that has failed, or that the next frame outwards has
-    /// made for the selected one.
+    /// Repeats the call that failed, or the call that entered the selected
+    /// frame.
     fn retry(&mut self, stop: &Stop<'_>, selected: usize) -> Then {
         let number = if stop.reason == Reason::Failure { selected } else { selected + 1 };
         if stop.can_call_again(number) {

@@ -1,5 +1,5 @@
-//! Setting breakpoints: what was typed is checked at once, and the answer says
-//! where they really are.
+//! Setting breakpoints: the input is checked at once, and the answer says where
+//! the breakpoint really is.
 
 use super::breakpoint::{BreakpointRequest, Mistake};
 use super::evaluate::{DebuggerEnvironment, parse};
@@ -14,8 +14,8 @@ use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::sync::Arc;
 
 impl Inner {
-    /// Carries out the arguments of `bp` where `functions` are defined; `here` is
-    /// the source that lines without a file are of.
+    /// Executes the command `bp` with these arguments, where `functions` are
+    /// defined; lines without a file are of the source `here`.
     pub(super) fn change_breakpoints(
         &mut self,
         text: &str,
@@ -57,7 +57,8 @@ impl Inner {
         format!("stops at the first nan or inf: {}", if stops { "on" } else { "off" })
     }
 
-    /// Frames and operands can be seen on tapes only.
+    /// Sets what has to be interpreted: only there can frames and operands be
+    /// inspected.
     fn reach(&mut self) {
         let is_everything = self.breaks_on_error || self.breaks_on_nan;
         self.reach = if is_everything { Reach::Everything } else { Reach::Looked };
@@ -83,7 +84,7 @@ impl Inner {
         lines.join("\n")
     }
 
-    /// Adds a breakpoint; what is wrong with it is said at once.
+    /// Adds a breakpoint, after checking its place and condition.
     fn add(
         &mut self,
         text: &str,
@@ -122,7 +123,8 @@ impl Inner {
         })
     }
 
-    /// Returns why a breakpoint is kept although it is nowhere, or is refused.
+    /// Handles a place that is nowhere yet: returns the answer if the
+    /// breakpoint is kept, or why it is refused.
     fn missing(
         &self,
         missing: Missing,
@@ -156,8 +158,8 @@ impl Inner {
         }
     }
 
-    /// Checks the condition of a breakpoint: its names, where it is known what
-    /// can be seen there, else its syntax.
+    /// Checks the condition of a breakpoint: its names if the visible variables
+    /// are known, else only its syntax.
     fn check_condition(
         &self,
         request: &BreakpointRequest,
@@ -190,7 +192,7 @@ impl Inner {
     }
 }
 
-/// Returns the line of a spot, if it is one.
+/// Returns the line of a spot; `None` for a function's beginning.
 fn line_of(spot: &Spot) -> Option<usize> {
     match spot {
         Spot::Function(_) => None,

@@ -6,32 +6,31 @@ use crate::sema::checked::CheckedFunction;
 use crate::source::Source;
 use std::sync::Arc;
 
-/// Where runs are to stop.
+/// Where a breakpoint stops runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Spot {
     /// At the beginning of a function.
     Function(Name),
-    /// At the first instruction made for a line, or for what stands at a column
-    /// of it.
+    /// At the first instruction of a line, or of what is at a column of it.
     Line { within: Within, line: usize, column: Option<usize> },
 }
 
-/// What a line is of.
+/// What a line number is relative to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Within {
-    /// Of the one source that there is.
+    /// The only source.
     Any,
-    /// Of a source whose name ends so.
+    /// The source whose name ends in this.
     File(String),
-    /// Of the source of a function, inside of it.
+    /// The source of a function, within that function.
     Function(Name),
 }
 
-/// Where a spot is in the functions that are known.
+/// The place of a spot in a known function.
 pub(super) struct FoundSpot {
     pub(super) function: Arc<CheckedFunction>,
     pub(super) place: InstructionPlace,
-    /// The line that was meant, if nothing can stop there.
+    /// The line that was asked for, if nothing can stop there.
     pub(super) moved_from: Option<usize>,
 }
 
@@ -40,15 +39,16 @@ pub(super) struct FoundSpot {
 pub(super) enum Missing {
     /// The function is not defined, or the source has not been read.
     Unknown(String),
-    /// The line is one of several sources.
+    /// Several sources have that line.
     Ambiguous(Vec<String>),
-    /// There is nothing on the line or after it.
+    /// There is no code on the line or after it.
     Nothing(String),
 }
 
 impl Spot {
-    /// Reads a place: `FUNCTION`, `LINE`, `LINE:COLUMN`, `FILE:LINE`,
-    /// `FILE:LINE:COLUMN`, `FUNCTION:LINE`. `is_function` says what is one.
+    /// Parses a place: `FUNCTION`, `LINE`, `LINE:COLUMN`, `FILE:LINE`,
+    /// `FILE:LINE:COLUMN`, `FUNCTION:LINE`. `is_function` tells which names are
+    /// functions.
     pub(super) fn read(text: &str, names: &Names, is_function: impl Fn(Name) -> bool) -> Option<Self> {
         let (function, rest) = match operator(text) {
             Some(end) => (text[..end].replace(' ', ""), &text[end..]),
@@ -78,7 +78,7 @@ impl Spot {
         Some(Self::Line { within, line, column })
     }
 
-    /// Returns the function that it is named by.
+    /// Returns the function that it names.
     pub(super) fn function(&self) -> Option<Name> {
         match self {
             Self::Function(name) | Self::Line { within: Within::Function(name), .. } => Some(*name),
@@ -91,7 +91,7 @@ impl Spot {
         matches!(self, Self::Function(_))
     }
 
-    /// Returns whether it may be in a function.
+    /// Returns whether it may lie in a function.
     pub(super) fn covers(&self, function: &CheckedFunction) -> bool {
         let (line, is_source) = match self {
             Self::Function(name) => return function.name == *name,
@@ -120,8 +120,8 @@ impl Spot {
         found.copied()
     }
 
-    /// Where it is in the functions of a program. A line that nothing can stop
-    /// on becomes the next one where something can.
+    /// Finds its place in the functions of a program. A line without code
+    /// becomes the next one that has some.
     pub(super) fn find(
         &mut self,
         functions: &[Arc<CheckedFunction>],
@@ -169,21 +169,21 @@ impl Spot {
     }
 }
 
-/// Returns the lines of a function, from 1.
+/// Returns the lines of a function in its source, from 1.
 fn lines(function: &CheckedFunction) -> std::ops::RangeInclusive<usize> {
     let line = |at| function.source.position(at).0;
     line(function.span.start)..=line(function.span.end)
 }
 
-/// Returns the line of its source that is meant by a line of a function: one of
-/// those it is on, else counted from its first.
+/// Translates a line given with a function to a line of its source: one of the
+/// function's lines, else counted from its first.
 fn line_within(function: &CheckedFunction, line: usize) -> Option<usize> {
     let lines = lines(function);
     let counted = (lines.start() + line).checked_sub(1)?;
     [line, counted].into_iter().find(|line| lines.contains(line))
 }
 
-/// Returns the first line from `line` on where something can be stopped at.
+/// Returns the first line from `line` on where a run can stop.
 fn next(source: &Source, line: usize, functions: &[Arc<CheckedFunction>]) -> Option<usize> {
     let here = functions.iter().filter(|function| is_same(&function.source, source));
     let mut best: Option<usize> = None;
@@ -213,7 +213,7 @@ fn is_same(one: &Source, other: &Source) -> bool {
     one.name() == other.name() && (!is_input || std::ptr::eq(one.text(), other.text()))
 }
 
-/// Returns the source that lines are of.
+/// Returns the source that a line refers to.
 fn source<'f>(
     within: &Within,
     functions: &'f [Arc<CheckedFunction>],
@@ -237,7 +237,7 @@ fn source<'f>(
         (None, Within::Any) => Err(Missing::Unknown(String::new())),
         (None, Within::File(file)) => Err(Missing::Unknown(file.clone())),
         (None, Within::Function(name)) => Err(Missing::Unknown(names.text(*name).to_owned())),
-        // Inputs are all called the same, and are different texts.
+        // All inputs have the same name, but are different sources.
         (Some(_), Within::Any) if known.len() > 1 || known[0].starts_with('<') && matching.len() > 1 => {
             Err(Missing::Ambiguous(known))
         }
@@ -245,12 +245,13 @@ fn source<'f>(
     }
 }
 
-/// Returns where the name of an operator ends that a text begins with:
+/// Returns the length of the operator's name that a text begins with:
 /// `binary:`.
 fn operator(text: &str) -> Option<usize> {
     let keyword = ["binary", "unary"].into_iter().find(|keyword| text.starts_with(keyword))?;
     let rest = text[keyword.len()..].trim_start();
     let sign = rest.chars().next().filter(|sign| !sign.is_alphanumeric() && *sign != '_')?;
-    // `binary:3` is line 3 of something called `binary`, unless that is no line.
+    // In `binary:3`, 3 is a line of something called `binary`; otherwise `:`
+    // belongs to an operator.
     Some(text.len() - rest.len() + sign.len_utf8())
 }

@@ -1,4 +1,4 @@
-//! What is shown of a run that stands still.
+//! What is shown of a stopped run.
 
 use super::place::{self, InstructionPlace, Places};
 use super::{Inner, waiting};
@@ -9,14 +9,14 @@ use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::source::Source;
 use crate::tape::Tape;
 
-/// How many lines of a function are shown before the present one and behind.
+/// How many lines are shown before and after the present one.
 const AROUND: usize = 2;
 
 /// How many lines `list` shows before a line and after it.
 const LISTED: usize = 5;
 
 impl Inner {
-    /// Shows where a call stands, and what is watched.
+    /// Shows the place of a frame, and the watched expressions.
     pub(super) fn show(&mut self, stop: &mut Stop<'_>, selected: usize) {
         let Some(frame) = stop.frames.get(selected).cloned() else { return };
         let place = place_of(stop, &frame);
@@ -35,7 +35,7 @@ impl Inner {
         }
     }
 
-    /// `fib(n)`
+    /// Returns the signature of a function: `fib(n)`.
     pub(super) fn signature(&self, function: &CheckedFunction) -> String {
         match self.names.text(function.name) {
             EXPRESSION => "this expression".to_owned(),
@@ -47,7 +47,8 @@ impl Inner {
         }
     }
 
-    /// `fib(n) at program.kal:3:14`; of compiled code, the line at most.
+    /// Returns the head line of a frame: `fib(n) at program.kal:3:14`; for
+    /// compiled code, the line at most.
     fn head(&self, stop: &Stop<'_>, number: usize, place: Option<&InstructionPlace>) -> String {
         let function = &stop.frames[number].function;
         let (signature, file) = (self.signature(function), function.source.name());
@@ -58,7 +59,7 @@ impl Inner {
         }
     }
 
-    /// Returns why nothing is known of the variables of compiled code.
+    /// Returns why the variables of a compiled frame are not available.
     fn unknown(&self, frame: &Frame) -> String {
         let function = &frame.function;
         let (name, place) = match self.names.text(function.name) {
@@ -70,7 +71,7 @@ impl Inner {
         )
     }
 
-    /// Shows the source around where a call stands, or around a line.
+    /// Shows the source around the place of a frame, or around a line.
     pub(super) fn list(&mut self, stop: &Stop<'_>, selected: usize, line: &str) {
         let Some(frame) = stop.frames.get(selected) else { return };
         let place = place_of(stop, frame);
@@ -110,7 +111,7 @@ impl Inner {
         self.console.say(&if lines.is_empty() { "nothing is defined".to_owned() } else { lines.join("\n") });
     }
 
-    /// Shows the instruction that is executed next, and the accumulator.
+    /// Shows the next instruction, and the accumulator.
     pub(super) fn show_instruction(&mut self, stop: &Stop<'_>, frame: &Frame, tape: &Tape) {
         let Some(offset) = frame.offset else { return };
         let instruction = tape.instruction_at(offset as usize, &frame.function, &self.names);
@@ -118,7 +119,7 @@ impl Inner {
         self.console.say(&format!("next: {instruction}    accumulator _ = {accumulator}"));
     }
 
-    /// The calls in progress, the selected one marked.
+    /// Shows the calls in progress, the selected one marked.
     pub(super) fn backtrace(&mut self, stop: &Stop<'_>, selected: usize) {
         let mut lines = Vec::new();
         for (number, frame) in stop.frames.iter().enumerate() {
@@ -150,10 +151,10 @@ impl Inner {
         format!("{} = {}", self.names.text(name), format_number(value))
     }
 
-    /// Returns the variables that can be seen where a call stands.
+    /// Returns the variables visible at the place of a frame.
     pub(super) fn visible(&self, stop: &Stop<'_>, frame: &Frame) -> Vec<(Name, u32)> {
         match frame.offset {
-            // Where the values of compiled code are, nobody knows.
+            // Compiled code does not record where its values are.
             None => Vec::new(),
             // At the very beginning there are only the parameters.
             Some(0) => place::visible(&frame.function, 0, &self.names),
@@ -182,7 +183,8 @@ impl Inner {
         for (number, watch) in self.watches.clone().iter().enumerate() {
             let value = match self.evaluate(stop, &frame, watch) {
                 Ok(value) => format_number(value),
-                // At places where it means nothing, that is all there is to say.
+                // Where a watched expression has no meaning, only that is
+                // shown.
                 Err(_) => "?".to_owned(),
             };
             self.console.say(&format!("{}: {watch} = {value}", number + 1));
@@ -195,7 +197,7 @@ fn place_of(stop: &Stop<'_>, frame: &Frame) -> Option<InstructionPlace> {
     Places::of(&frame.function, &tape).at(offset).copied()
 }
 
-/// Lines of a source with their numbers, the place marked.
+/// Shows lines of a source with their numbers, the place marked.
 fn excerpt(
     source: &Source,
     shown: std::ops::RangeInclusive<usize>,

@@ -1,13 +1,13 @@
-//! Where compiled code waits for a call. Its addresses have no lines; but the
-//! function that it has called often leaves only one line.
+//! Which line of compiled code is waiting for a call. Its addresses have no
+//! line table, but knowing the callee often leaves only one line.
 
 use crate::interp::inspect::Stop;
 use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use rustc_hash::FxHashSet;
 
-/// Returns the line of the call that the compiled code of a frame waits for, if
-/// only one line can be it.
+/// Returns the line of the call that a compiled frame is waiting for, if only
+/// one line is possible.
 pub(super) fn line(stop: &Stop<'_>, number: usize) -> Option<usize> {
     let frame = stop.frames.get(number).filter(|frame| frame.offset.is_none())?;
     let callee = &stop.frames.get(number.checked_sub(1)?)?.function;
@@ -30,8 +30,8 @@ fn lines<'a>(function: &'a CheckedFunction, callee: &'a CheckedFunction) -> impl
     calls.map(|(_, span)| function.source.position(span.start).0)
 }
 
-/// Returns whether something else that a function calls may call `callee` in
-/// turn: if it was inlined, its calls are made by the function's own code.
+/// Returns whether another callee of a function may call `callee` in turn: if
+/// it was inlined, its calls are made by the function's own code.
 fn is_called_through(stop: &Stop<'_>, function: &CheckedFunction, callee: Name) -> bool {
     let mut seen = FxHashSet::from_iter([function.name, callee]);
     let mut waiting: Vec<Name> = function.callees.iter().map(|called| called.name).collect();

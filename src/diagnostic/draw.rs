@@ -1,9 +1,9 @@
 //! Drawing diagnostics for people, and writing them for programs.
 //!
-//! ariadne draws. It is given only the lines that are talked about, each cut
-//! to what fits on a screen and freed of control characters, so the size of
-//! the source does not matter; the line numbers it could not know are put in
-//! afterwards. Nothing here decides what is said.
+//! ariadne draws. It is given only the lines with labels, each cut to the width
+//! of the screen and without control characters, so the size of the source does
+//! not matter; the line numbers it could not know are inserted afterwards.
+//! Nothing here decides what a message says.
 
 use super::visible::{visible, visible_text};
 use super::{Diagnostic, Label, Severity};
@@ -18,17 +18,17 @@ use unicode_width::UnicodeWidthStr;
 pub struct Style {
     /// Whether escape sequences add colour.
     pub colour: bool,
-    /// How many columns there are; where it goes to no terminal, nothing.
+    /// The width in columns; `None` if the output is not a terminal.
     pub columns: Option<usize>,
 }
 
-/// Returns the diagnostic with its source lines, for a terminal; several lines,
-/// the last one ended.
+/// Returns the diagnostic with its source lines, for a terminal: several lines,
+/// each with its line feed.
 pub fn draw(diagnostic: &Diagnostic, style: Style) -> String {
     head(diagnostic, style.colour) + &body(diagnostic, style) + &trace(&diagnostic.trace)
 }
 
-/// Returns the source lines, and what to do about it.
+/// Returns the source lines with their labels, and the help.
 fn body(diagnostic: &Diagnostic, Style { colour, columns }: Style) -> String {
     let longest = columns.map_or(LONGEST_LINE, |columns| columns.saturating_sub(MARGIN).max(SHORTEST_CUT));
     let excerpts = Excerpt::all(&diagnostic.labels, longest);
@@ -55,8 +55,8 @@ fn body(diagnostic: &Diagnostic, Style { colour, columns }: Style) -> String {
     }
 }
 
-/// The same with colours that every terminal with colours has, instead of
-/// ariadne's from the palette of 256.
+/// Replaces ariadne's colours, from the palette of 256, by those that every
+/// colour terminal has.
 fn with_basic_colours(drawn: &str) -> String {
     const BASIC: [(&str, &str); 5] =
         [("246", "90"), ("240", "90"), ("249", "37"), ("115", "36"), ("147", "96")];
@@ -65,7 +65,7 @@ fn with_basic_colours(drawn: &str) -> String {
     })
 }
 
-/// Returns the calls in progress, one a line.
+/// Returns the call trace, one call a line.
 fn trace(calls: &[String]) -> String {
     let lines = calls.iter().enumerate().map(|(index, call)| {
         format!("{}{}\n", if index == 0 { "  Calls: " } else { "         " }, visible_text(call))
@@ -73,7 +73,8 @@ fn trace(calls: &[String]) -> String {
     lines.collect()
 }
 
-/// `error[E0103]: message`, a form that ariadne does not know.
+/// Returns the head line `error[E0103]: message`, a form that ariadne does not
+/// have.
 fn head(diagnostic: &Diagnostic, colour: bool) -> String {
     let (severity, code) = (diagnostic.severity, diagnostic.code);
     let message = visible_text(&diagnostic.message);
@@ -85,8 +86,7 @@ fn head(diagnostic: &Diagnostic, colour: bool) -> String {
     format!("{on}{severity}[{code}]{off}: {message}\n")
 }
 
-/// Returns the diagnostic as one JSON object on one line, without the line's
-/// end.
+/// Returns the diagnostic as a JSON object on one line, without a line feed.
 pub fn json(diagnostic: &Diagnostic) -> String {
     let labels: Vec<JsonPlace<'_>> = diagnostic.labels.iter().map(JsonPlace::new).collect();
     let record = Record {
@@ -166,7 +166,7 @@ fn config(colour: bool) -> Config {
         .with_label_attach(LabelAttach::Start)
 }
 
-/// The lines of one source that a diagnostic talks about.
+/// The lines of one source that a diagnostic has labels on.
 struct Excerpt {
     source_name: String,
     rows: Vec<Row>,
@@ -197,7 +197,7 @@ struct ExcerptLabel {
 }
 
 impl Excerpt {
-    /// Returns one for each source, that of the first label first.
+    /// Returns an excerpt for each source, that of the first label first.
     fn all(labels: &[Label], longest: usize) -> Vec<Self> {
         let mut sources: Vec<&Source> = Vec::new();
         for label in labels {
@@ -238,7 +238,7 @@ impl Excerpt {
         let start = row.column(&label.source, start_of(label));
         let end = row.column(&label.source, label.span.end.min(row.window.end)).max(start + 1);
         let shown: String = row.text.chars().skip(start).take(end - start).collect();
-        // What has no width of its own stands above the character before.
+        // A combining character is drawn over the one before.
         let (start, end) = match (start, shown.is_empty() || shown.width() > 0) {
             (_, true) => (start, end),
             (0, false) => (start, end + 1),
@@ -252,17 +252,18 @@ impl Excerpt {
         })
     }
 
-    /// Returns where ariadne takes the report to be: only the position counts.
+    /// Returns the place of the report for ariadne, which uses only its
+    /// position.
     fn primary(&self) -> std::ops::Range<usize> {
         let primary = self.places.iter().find(|place| place.is_primary).or(self.places.first());
         primary.map_or(0..0, |place| place.range.clone())
     }
 }
 
-/// Returns how many columns the labels on the line of `label` take, from its
-/// place on.
+/// Returns how many columns the labels on the line of `label` need after its
+/// place.
 fn reach(label: &Label, labels: &[&Label]) -> usize {
-    /// What is drawn between a place and what is said there.
+    /// The columns between a place and its remark.
     const LEAD: usize = 4;
     let text = label.source.text();
     let from = start_of(label) as usize;
@@ -283,29 +284,28 @@ fn reach(label: &Label, labels: &[&Label]) -> usize {
     labels.iter().filter(is_near).map(end).max().unwrap_or(0)
 }
 
-/// Returns where a label begins; the end of its source if it begins behind
-/// that.
+/// Returns the start of a label, at most the end of its source.
 fn start_of(label: &Label) -> u32 {
     label.span.start.min(label.source.text().len() as u32)
 }
 
-/// Longer lines are cut, in bytes, where the columns do not say so.
+/// Where lines are cut, in bytes, if the width is unknown.
 const LONGEST_LINE: usize = 320;
-/// How many columns the line number and marks of a cut may take.
+/// The columns for the line number and the marks of a cut.
 const MARGIN: usize = 10;
-/// However few columns there are, so much of a line is shown.
+/// At least this many columns of a line are shown.
 const SHORTEST_CUT: usize = 24;
 
 impl Row {
-    /// Creates the line of a place; at most `longest` bytes of it around the
-    /// place, so that `reach` columns fit after the place.
+    /// Creates the row of a place: at most `longest` bytes of its line, with
+    /// room for `reach` columns after the place.
     fn around(source: &Source, offset: u32, reach: usize, longest: usize) -> Self {
         let text = source.text();
         let offset = floor_char_boundary(text, offset as usize);
         let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
         let end = text[offset..].find('\n').map_or(text.len(), |at| offset + at);
         let centred = offset.saturating_sub(longest / 3).min(end.saturating_sub(longest));
-        // What is said at the place needs columns, too.
+        // The remark at the place needs columns, too.
         let shifted = if reach < longest { (offset + reach).saturating_sub(longest).min(offset) } else { 0 };
         let first = centred.max(shifted).max(start);
         let from = floor_char_boundary(text, first);
@@ -322,7 +322,7 @@ impl Row {
         (self.window.start..=self.window.end).contains(&offset)
     }
 
-    /// Returns the character of the row that stands for an offset.
+    /// Returns the column in the row of a byte offset.
     fn column(&self, source: &Source, offset: u32) -> usize {
         let text = source.text();
         let (start, end) = (self.window.start as usize, floor_char_boundary(text, offset as usize));
@@ -335,8 +335,8 @@ fn floor_char_boundary(text: &str, offset: usize) -> usize {
     (0..=offset.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// Returns the text of all rows and the number of each of its lines. A blank at
-/// the end of each gives a place behind the line's last character.
+/// Returns the text of all rows and the line number of each. The blank at the
+/// end of each makes room for a label after the last character.
 fn join(rows: &mut [Row]) -> (String, Vec<usize>) {
     let (mut text, mut numbers, mut length) = (String::new(), Vec::new(), 0);
     for row in rows {
@@ -358,7 +358,7 @@ fn join(rows: &mut [Row]) -> (String, Vec<usize>) {
 /// The excerpts as ariadne's sources.
 struct Texts(Vec<ariadne::Source<String>>);
 
-/// Stands where ariadne writes the name of a source; no drawn text has it.
+/// The name of every source for ariadne; no drawn text contains it.
 const SOURCE_MARK: char = '\x01';
 
 impl Texts {
@@ -379,14 +379,14 @@ impl ariadne::Cache<usize> for Texts {
     }
 }
 
-/// Puts true file names, positions and line numbers into what ariadne drew,
-/// and carets under places one character wide.
+/// Inserts the real file names, positions and line numbers into ariadne's
+/// output, and carets under places one character wide.
 fn number_lines(drawn: &str, excerpts: &[Excerpt]) -> String {
     let widest = excerpts.iter().flat_map(|excerpt| &excerpt.numbers).max().map_or(1, |most| digits(*most));
     let local = excerpts.iter().map(|excerpt| excerpt.numbers.len()).max().map_or(1, digits);
     let mut renumber = Renumber { excerpts, next: 0, margin: widest.saturating_sub(local), carets: false };
     let mut result = String::with_capacity(drawn.len());
-    // The first line is ariadne's idea of a head.
+    // The first line is ariadne's own head line.
     for line in drawn.lines().skip(1) {
         result.push_str(renumber.line(line).trim_end());
         result.push('\n');
@@ -400,7 +400,7 @@ fn digits(number: usize) -> usize {
 
 struct Renumber<'e> {
     excerpts: &'e [Excerpt],
-    /// Which excerpt's head comes next.
+    /// The index of the excerpt whose head comes next.
     next: usize,
     /// How much wider the margin gets.
     margin: usize,
@@ -424,7 +424,7 @@ impl Renumber<'_> {
         if carets { with_carets(&wider) } else { wider }
     }
 
-    /// The line that names a file.
+    /// Returns the line that names a file.
     fn head(&mut self, before: &str, after: &str) -> String {
         let behind =
             after.trim_start_matches(|character: char| character == ':' || character.is_ascii_digit());
@@ -435,7 +435,8 @@ impl Renumber<'_> {
         format!("{}{before}{name}:{line}:{column}{behind}", " ".repeat(self.margin))
     }
 
-    /// Returns a line of a source, which ariadne counts from 1 in the excerpt.
+    /// Returns a source line with its real number; ariadne counts from 1 in the
+    /// excerpt.
     fn source_line(&self, lead: &str, number: usize, rest: &str) -> String {
         let excerpt = self.next.checked_sub(1).and_then(|excerpt| self.excerpts.get(excerpt));
         let true_number =
@@ -462,7 +463,7 @@ fn split_margin(line: &str) -> (&str, &str) {
     line.split_at(at)
 }
 
-/// `12 | …` as 12 and the rest.
+/// Splits `12 | …` into 12 and the rest.
 fn leading_number(text: &str) -> Option<(usize, &str)> {
     let end = text.find(|character: char| !character.is_ascii_digit())?;
     let number = text[..end].parse().ok()?;
@@ -470,7 +471,7 @@ fn leading_number(text: &str) -> Option<(usize, &str)> {
 }
 
 /// Returns the line under a source line: ariadne begins the line to a label's
-/// message with `|` where the caret belongs. The margin's own comes first.
+/// remark with `|` where the caret belongs, after the `|` of the margin.
 fn with_carets(line: &str) -> String {
     match line.split_once('|') {
         Some((margin, marks)) => format!("{margin}|{}", marks.replace('|', "^")),
@@ -491,7 +492,7 @@ mod tests {
         Diagnostic::error(ErrorCode::UnexpectedToken, &source, Span::new(place.start, place.end), "message")
     }
 
-    /// Returns the lines that show the source and the carets under it.
+    /// Draws a diagnostic; returns the source line and the line of carets.
     fn shown(diagnostic: &Diagnostic) -> (String, String) {
         let drawn = draw(diagnostic, PLAIN);
         let lines: Vec<&str> = drawn.lines().collect();

@@ -1,7 +1,7 @@
 //! "Did you mean": the name nearest to a misspelt one.
 //!
-//! What suggestions cost is bounded, however many mistakes a source has and
-//! whatever it calls things: long names get none, and all mistakes of one
+//! The cost of suggestions is bounded, however many mistakes a source has and
+//! however long its names are: long names get none, and all mistakes of one
 //! source share a [`Budget`].
 
 use std::cell::Cell;
@@ -9,26 +9,26 @@ use std::cell::Cell;
 /// The longest name, in characters, that is suggested or gets a suggestion.
 const LONGEST: usize = 64;
 
-/// How many candidates may be looked at for the mistakes of one source; some
-/// ten milliseconds.
+/// How many candidates may be examined for the mistakes of one source: some ten
+/// milliseconds.
 const CANDIDATES: usize = 1 << 18;
 
-/// How many characters of two names, multiplied, take as long to compare as it
-/// takes to look at a candidate.
+/// How many cells of the distance matrix cost as much as examining one
+/// candidate.
 const CELLS: usize = 16;
 
-/// What suggestions for one source may still cost, in candidates.
+/// The remaining budget for suggestions in one source, in candidates.
 #[derive(Debug)]
 pub struct Budget(Cell<usize>);
 
 impl Budget {
-    /// For the next source.
+    /// Restores the full budget, for the next source.
     pub fn refill(&self) {
         self.0.set(CANDIDATES);
     }
 
-    /// Returns whether nothing is left, so that candidates need not even be
-    /// listed.
+    /// Returns whether the budget is used up, so that candidates need not even
+    /// be listed.
     pub fn is_empty(&self) -> bool {
         self.0.get() == 0
     }
@@ -40,7 +40,7 @@ impl Budget {
     /// Returns the candidate nearest to `wanted`, if one is near enough to be
     /// meant: one slip (a letter missing, added, changed, or two swapped) for
     /// every three letters, at least one. Of equally near ones, one that begins
-    /// with `wanted`, otherwise the first. Only as many are looked at as the
+    /// with `wanted`, otherwise the first. Only as many are examined as the
     /// budget allows.
     pub fn nearest<'c>(
         &self,

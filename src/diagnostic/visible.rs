@@ -1,10 +1,10 @@
 //! Visible stand-ins for characters that must not reach a terminal.
 //!
-//! A source text may hold escape sequences, or characters that turn the
-//! direction of others around; shown as they are, they would let a program
-//! text command the terminal or look like another text.
+//! A source may contain escape sequences, or characters that reverse the
+//! direction of others; shown as they are, they would let a source control the
+//! terminal or look like another.
 
-/// `character`, or one of the same width that shows where it stands.
+/// Returns `character`, or a visible stand-in of the same width.
 pub fn visible(character: char) -> char {
     match character {
         '\0'..='\x1F' => char::from_u32(0x2400 + character as u32).unwrap_or('\u{FFFD}'),
@@ -14,18 +14,18 @@ pub fn visible(character: char) -> char {
     }
 }
 
-/// The same for a whole text, on one line.
+/// Replaces the invisible characters of a text that is shown on one line.
 pub fn visible_text(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// The same for lines, in which line feeds and tabs are what they are.
+/// Replaces the invisible characters of a text, except line feeds and tabs.
 pub fn visible_lines(text: &str) -> String {
     let kept = |character| matches!(character, '\n' | '\t');
     text.chars().map(|character| if kept(character) { character } else { visible(character) }).collect()
 }
 
-/// Returns whether a character has no shape of its own.
+/// Returns whether a character is invisible or controls a terminal.
 pub fn is_invisible(character: char) -> bool {
     matches!(character, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
         | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{E000}'..='\u{F8FF}'
