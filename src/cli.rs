@@ -1,7 +1,7 @@
 //! The command line: arguments, exit codes, and what each command does.
 //!
-//! Everything here goes through the embedding API, except that `emit` looks
-//! into the stages of the compiler.
+//! Everything here uses the embedding API, except that `emit` uses the stages
+//! of the compiler.
 
 mod allocation;
 mod arguments;
@@ -49,10 +49,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Tells what is wrong with the arguments, or the help that they ask for.
+/// Prints what is wrong with the arguments, or the help that they request.
 fn unparsed(answer: &clap::Error) -> Exit {
     if answer.use_stderr() {
-        // What was typed stands in it.
+        // It quotes the user's input.
         let text = visible_lines(&answer.render().to_string());
         let _ = std::io::stderr().write_all(text.as_bytes());
         return Exit::Usage;
@@ -92,7 +92,7 @@ fn execute(arguments: CommandLine) -> Exit {
     reporter.ended(exit)
 }
 
-/// Runs what the arguments name, if anything, and goes on at the prompt.
+/// Runs what the arguments name, if anything, then starts the prompt.
 fn prompt(
     arguments: &RunArguments,
     repl: &ReplArguments,
@@ -120,7 +120,7 @@ fn run(
     })
 }
 
-/// Does the work of a command that runs no program, within its time.
+/// Executes a command that runs no program, within its time limit.
 fn timed(
     options: &CommonOptions,
     reporter: &mut Reporter,
@@ -135,7 +135,8 @@ fn timed(
     }
 }
 
-/// Makes a context, gives it to `command`, prints the figures.
+/// Creates a context, runs `command` with it, and prints the statistics if
+/// requested.
 fn start(
     options: &CommonOptions,
     given: &Given,

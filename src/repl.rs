@@ -1,10 +1,11 @@
-//! The prompt: what people type, what they are told.
+//! The prompt: what people type, and the answers.
 //!
-//! A [`ReplSession`] takes complete inputs, program text or commands, and answers
-//! on a [`screen`]; it knows no terminal. Three loops feed it: [`editor`] reads
-//! from a terminal with rustyline, [`plain`] from one without cursor movement,
-//! [`pipe`] reads lines from anything else, which makes sessions scriptable and
-//! testable. All use the embedding API and nothing below it.
+//! A [`ReplSession`] takes complete inputs, program text or commands, and
+//! answers on a [`screen`]; it does not depend on a terminal. Three loops feed
+//! it: [`editor`] reads from a terminal with rustyline, [`plain`] from one
+//! without cursor movement, [`pipe`] reads lines from anything else, which
+//! makes sessions scriptable and testable. All use the embedding API and
+//! nothing below it.
 
 mod bench;
 mod command;
@@ -84,13 +85,13 @@ impl ReplArguments {
 
 /// What runs before the first prompt.
 pub(crate) struct First<'f> {
-    /// Runs it.
+    /// Runs it; returns how it ended.
     pub(crate) run: &'f dyn Fn(&mut Context, &mut Reporter) -> Exit,
     /// The file in it, which `:reload` runs again.
     pub(crate) file: Option<&'f Path>,
 }
 
-/// Reads inputs and answers them until there are no more.
+/// Reads and answers inputs until their end.
 pub(crate) fn start(
     arguments: &ReplArguments,
     context: &mut Context,

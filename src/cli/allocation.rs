@@ -1,13 +1,12 @@
-//! How the C library's allocator works in the command's process.
+//! Settings of the C library's allocator for the command's process.
 #![allow(unsafe_code)]
 
-/// How much the heap grows at a time, in bytes.
+/// The step by which the heap grows, in bytes.
 const STEP: libc::c_int = 1 << 20;
 
-/// Has all threads share one heap that grows in large steps. A heap of its own,
-/// which a compile worker would get, grows page by page, with a system call
-/// each. Threads that compile at once rarely meet: what is small and freed
-/// soon, each keeps for itself.
+/// Makes all threads share one heap that grows in large steps. A compile worker
+/// would otherwise get a heap of its own, which grows page by page, with a
+/// system call each. Contention is low: every thread caches its small blocks.
 pub(super) fn tune() {
     // SAFETY: these are numbers for the allocator, set before there is a
     // second thread.

@@ -1,4 +1,5 @@
-//! What may be typed behind `kal`: commands, what each takes, and their help.
+//! What may follow `kal` on the command line: commands, their options, and
+//! their help.
 
 use super::check::CheckArguments;
 use super::debug::DebugArguments;
@@ -54,7 +55,7 @@ pub(super) struct CommandLine {
     pub(super) plain: Plain,
 }
 
-/// What goes without a command.
+/// The arguments without a command.
 #[derive(Args, Debug)]
 pub(super) struct Plain {
     #[command(flatten)]
@@ -71,7 +72,7 @@ pub(super) struct Plain {
     pub(super) verbose: bool,
 }
 
-/// What may be given several times; before and after the command, all counts.
+/// Options that may be repeated, before and after the command's name.
 #[derive(Args, Debug, Clone, Default)]
 pub(super) struct Given {
     /// Evaluate TEXT before FILE; may be given several times
@@ -94,7 +95,7 @@ pub(super) struct RunArguments {
     /// The program; `-` is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(super) file: Option<PathBuf>,
-    /// What is not understood behind FILE.
+    /// Excess arguments after FILE.
     #[arg(hide = true)]
     pub(super) extra: Vec<OsString>,
 }
@@ -127,7 +128,7 @@ pub(super) enum CliCommand {
     },
 }
 
-/// What goes before the prompt.
+/// The arguments of `repl`.
 #[derive(Args, Debug)]
 pub(super) struct PromptArguments {
     #[command(flatten)]
@@ -148,7 +149,7 @@ impl CliCommand {
 }
 
 impl Given {
-    /// Returns the texts of `-e`.
+    /// Returns the sources of `-e`.
     pub(super) fn sources(&self) -> Vec<Source> {
         let name = |index: usize| match self.eval.len() {
             1 => "<eval>".into(),
@@ -157,15 +158,15 @@ impl Given {
         self.eval.iter().enumerate().map(|(index, text)| Source::new(name(index), text)).collect()
     }
 
-    /// Adds what stands behind the command.
+    /// Appends what was given after the command's name.
     fn extend(&mut self, later: &mut Self) {
         self.eval.append(&mut later.eval);
         self.allow_extern.append(&mut later.allow_extern);
     }
 }
 
-/// The options that mean something for a command that does not run programs;
-/// its help leaves the others out.
+/// The options that apply to a command that does not run programs; its help
+/// omits the others.
 const MEANINGFUL: &[(&str, &[&str])] = &[
     ("check", &["timeout", "max_nesting", "color"]),
     ("emit", &["level", "timeout", "fuel", "max_nesting", "color"]),
@@ -178,10 +179,10 @@ const MEANINGFUL: &[(&str, &[&str])] = &[
 const PROMPT: &[&str] = &["quiet", "no_init", "transcript", "vi"];
 
 impl CommandLine {
-    /// Creates the arguments of this process.
+    /// Parses the arguments of this process.
     ///
     /// # Errors
-    /// What is wrong with them, or the help that they ask for.
+    /// What is wrong with them, or the help that they request.
     pub(super) fn read() -> Result<Self, clap::Error> {
         let words: Vec<OsString> = std::env::args_os().collect();
         let mut arguments = match Plain::read(&words) {
@@ -201,7 +202,7 @@ impl CommandLine {
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
 
-    /// Moves what stands before the command to what stands behind it.
+    /// Moves the options given before the command to those given after it.
     fn gather(&mut self) {
         if let Some(later) = self.command.as_mut().and_then(CliCommand::given) {
             self.plain.run.given.extend(later);
@@ -212,7 +213,8 @@ impl CommandLine {
         }
     }
 
-    /// Returns what is wrong although each part is right.
+    /// Returns what is wrong with the combination of arguments that are valid
+    /// by themselves.
     fn mistake(&self) -> Option<String> {
         let nothing = |file: &Option<PathBuf>, given: &Given| file.is_none() && given.eval.is_empty();
         let found = match &self.command {
@@ -235,8 +237,9 @@ impl CommandLine {
 const COMMANDS: &[&str] = &["repl", "run", "debug", "emit", "check", "completions", "man", "version", "help"];
 
 impl Plain {
-    /// Reads what has no command in it and no mistake: describing the commands,
-    /// which most runs do without, takes longer than the rest.
+    /// Parses arguments without a command and without mistakes: building clap's
+    /// description of the commands, which most runs do not need, takes longer
+    /// than the rest.
     fn read(words: &[OsString]) -> Option<Self> {
         if words.iter().skip(1).any(|word| COMMANDS.iter().any(|command| word == command)) {
             return None;
@@ -250,7 +253,7 @@ impl Plain {
 pub(super) const MISSING: &str = "the program is missing: name a FILE, or give it with -e TEXT";
 
 impl RunArguments {
-    /// Returns what is wrong where FILE may have been meant as a command.
+    /// Returns the message if FILE is probably a misspelt command.
     fn mistyped(&self) -> Option<String> {
         let word = self.file.as_deref().filter(|file| is_bare(file) && !file.exists());
         let Some(word) = word.and_then(Path::to_str) else { return self.superfluous() };
@@ -279,7 +282,7 @@ fn is_bare(path: &Path) -> bool {
         && path.file_name() == Some(path.as_os_str())
 }
 
-/// Leaves out of the help of a command what means nothing for it.
+/// Removes the options that do not apply to a command from its help.
 fn trimmed_help(answer: clap::Error) -> clap::Error {
     if answer.kind() != ErrorKind::DisplayHelp {
         return answer;
@@ -287,8 +290,8 @@ fn trimmed_help(answer: clap::Error) -> clap::Error {
     trimmed().try_get_matches_from(std::env::args_os()).err().unwrap_or(answer)
 }
 
-/// Returns the command line, where each command has only the options that mean
-/// something for it in its help.
+/// Returns clap's description of the command line, where the help of each
+/// command has only the options that apply to it.
 pub(super) fn trimmed() -> clap::Command {
     let mut command = CommandLine::command();
     let shared: Vec<clap::Arg> = command.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();

@@ -67,14 +67,14 @@ fn program(
     Ok(exit)
 }
 
-/// Prints JSON, an object a line.
+/// Prints diagnostics as JSON, one object a line.
 fn print(diagnostics: &[Diagnostic]) -> io::Result<()> {
     let mut output = io::BufWriter::new(io::stdout().lock());
     diagnostics.iter().try_for_each(|diagnostic| writeln!(output, "{}", draw::json(diagnostic)))?;
     output.flush()
 }
 
-/// Returns the texts of `-e`, and the file behind them.
+/// Returns the sources of `-e`, then that of the file.
 pub(super) fn sources(given: &Given, file: Option<&Path>) -> Result<Vec<Source>, String> {
     let mut sources = given.sources();
     if let Some(file) = file {

@@ -1,4 +1,4 @@
-//! `kal debug`: a program that stops.
+//! `kal debug`: a program that stops at breakpoints.
 
 use super::Exit;
 use super::arguments::{Given, MISSING};
@@ -30,20 +30,20 @@ pub(super) struct DebugArguments {
     pub(super) file: Option<PathBuf>,
 }
 
-/// A program that has been read.
+/// A program that has been loaded.
 enum Loaded {
     Text(Source),
     Stored(Program),
 }
 
-/// Runs a program that stops at breakpoints, and asks there how to go on.
+/// Runs a program under the debugger.
 pub(super) fn debug(
     arguments: &DebugArguments,
     context: &mut Context,
     reporter: &mut Reporter,
     idle: &Idle,
 ) -> Exit {
-    // Without a file, the last text is the program.
+    // Without a file, the last `-e` is the program.
     let mut before = arguments.given.sources();
     let program = match &arguments.file {
         Some(file) => idle.during(|| load(file, context)),

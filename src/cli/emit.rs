@@ -40,7 +40,7 @@ pub(super) struct EmitArguments {
 }
 
 impl EmitArguments {
-    /// Returns what messages call the program.
+    /// Returns the name of the program in messages.
     fn program(&self) -> String {
         self.file.as_ref().map_or("<eval>".into(), |file| match file.as_os_str() {
             input if input == "-" => "<stdin>".into(),
@@ -123,10 +123,10 @@ fn bytes(
     }
 }
 
-/// What a stage is emitted of.
+/// The input of a stage.
 enum EmitInput {
     Texts(Vec<Source>),
-    /// A program that has been stored, of which there are tapes.
+    /// A stored program, which has tapes.
     Stored(Program),
 }
 
@@ -168,7 +168,7 @@ fn tokens(
             reporter.diagnostic(&diagnostic);
             Problem::Told
         })?;
-        // What does not parse has no definitions to choose from, but what does has.
+        // Only a program that parses has definitions to select.
         let wanted: Option<Vec<Span>> = arguments.function.as_ref().map(|name| {
             let (items, _) = parse_all(source, engine.names(), &mut operators);
             items.iter().filter(|item| defines(item, name, engine)).map(|item| item.span).collect()
@@ -182,7 +182,8 @@ fn tokens(
     found(arguments, text)
 }
 
-/// Returns the text about the function that is asked for, which is there.
+/// Returns the output for the requested function; an error if there is no such
+/// function.
 fn found(arguments: &EmitArguments, text: String) -> Result<Vec<u8>, Problem> {
     match &arguments.function {
         Some(name) if text.is_empty() => Err(missing(name, arguments.program())),
@@ -242,7 +243,7 @@ fn code(
     }
 }
 
-/// Returns the program as it is stored.
+/// Returns the program as stored bytes.
 fn stored(sources: &[Source], engine: &Engine, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
     Program::of(engine, sources).map(|program| program.to_bytes()).map_err(|error| {
         reporter.error(&error);
@@ -250,7 +251,7 @@ fn stored(sources: &[Source], engine: &Engine, reporter: &mut Reporter) -> Resul
     })
 }
 
-/// Returns the tapes of a stored program.
+/// Disassembles the tapes of a stored program.
 fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> Result<Vec<u8>, Problem> {
     let symbols = draft::symbols(program.tapes().map(|(function, _)| &**function), names);
     let all = program.tapes().zip(symbols);
@@ -258,13 +259,14 @@ fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> 
         let text = all.map(|((function, tape), symbol)| tape.disassemble(&symbol, function, names));
         return Ok(text.collect::<String>().into_bytes());
     };
-    // The last one is what the name means.
+    // The last definition is in force.
     let wanted = all.filter(|((function, _), _)| names.text(function.name) == name).last();
     let ((function, tape), symbol) = wanted.ok_or_else(|| missing(name, arguments.program()))?;
     Ok(tape.disassemble(&symbol, function, names).into_bytes())
 }
 
-/// Returns the tapes that the functions have at the end of the text.
+/// Disassembles the tapes of the functions, as they are at the end of the
+/// program.
 fn tapes(
     functions: &[(&CheckedFunction, String)],
     draft: &Draft<'_>,

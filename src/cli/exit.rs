@@ -4,15 +4,15 @@
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
-    /// All is well.
+    /// Success.
     Fine,
-    /// The program, or reading it, failed.
+    /// The program failed, or could not be read.
     Failed,
     /// The command line is wrong.
     Usage,
-    /// The time is over.
+    /// The time limit was reached.
     Deadline,
-    /// Somebody interrupted the program.
+    /// The program was interrupted.
     Interrupted,
     /// Standard output was closed.
     BrokenPipe,
@@ -24,7 +24,7 @@ impl Exit {
             Self::Fine => 0,
             Self::Failed => 1,
             Self::Usage => 2,
-            // What `timeout` and shells show for such ends.
+            // The exit codes of `timeout` and of shells for these cases.
             Self::Deadline => 124,
             Self::Interrupted => 130,
             Self::BrokenPipe => 141,
@@ -35,10 +35,10 @@ impl Exit {
 /// Ends the process. What is buffered must have been flushed; what a run that
 /// hangs has not flushed is lost, since it may hold the lock of its output.
 ///
-/// Nothing is taken apart first: that takes time, and a compile worker may
-/// still be busy with something nobody waits for any more.
+/// Nothing is freed first: that takes time, and a compile worker may still be
+/// busy with a job whose result is no longer needed.
 pub(super) fn leave(exit: Exit) -> ! {
     // SAFETY: `_exit` has no preconditions; it runs no handlers that could
-    // meet a worker using what they destroy.
+    // destroy what a worker is using.
     unsafe { libc::_exit(i32::from(exit.code())) }
 }

@@ -1,6 +1,6 @@
-//! Ctrl-C: stops the evaluation in progress; twice within a second, or while
-//! input is waited for, the process. The time of `--timeout` is over while input
-//! is waited for, too.
+//! Ctrl-C: stops the evaluation in progress; pressed twice within a second, or
+//! while waiting for input, it ends the process. `--timeout` also counts the
+//! time spent waiting for input.
 
 use super::report::{Colors, Reporter};
 use super::{Exit, exit};
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// A second Ctrl-C within this time ends the process.
 const TWICE: Duration = Duration::from_secs(1);
 
-/// Whether nothing runs and the process waits for input, so that Ctrl-C ends
-/// it at once.
+/// Whether nothing runs and the process is waiting for input, so that Ctrl-C
+/// ends it at once.
 pub(crate) struct Idle {
     now: Arc<AtomicBool>,
     handle: InterruptHandle,
@@ -23,7 +23,7 @@ pub(crate) struct Idle {
 }
 
 impl Idle {
-    /// Waits for input; not any more if Ctrl-C or the deadline came just before.
+    /// Waits for input, unless Ctrl-C or the deadline came just before.
     pub(crate) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.now.store(true, Ordering::SeqCst);
         if self.handle.is_pending() {
@@ -38,9 +38,9 @@ impl Idle {
     }
 }
 
-/// Has Ctrl-C interrupt what `handle` is for, and the deadline end waiting for
-/// input. Where the system refuses, Ctrl-C ends the process as it does by
-/// default, and the deadline is met when the input comes.
+/// Makes Ctrl-C interrupt what `handle` is for, and the deadline end waiting
+/// for input. If the system refuses this, Ctrl-C ends the process as it does by
+/// default, and the deadline is noticed when input arrives.
 pub(super) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idle {
     let last: Mutex<Option<Instant>> = Mutex::default();
     let idle = Idle { now: Arc::default(), handle: handle.clone(), deadline };
@@ -48,7 +48,7 @@ pub(super) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idl
     let _ = ctrlc::set_handler(move || {
         let now = Instant::now();
         let before = last.lock().replace(now);
-        // An interrupt that still waits has not stopped anything yet.
+        // An interrupt that is still pending has not stopped anything.
         let is_stuck = handle.is_pending() && before.is_some_and(|before| now - before < TWICE);
         if is_stuck || is_idle.load(Ordering::SeqCst) {
             exit::leave(Exit::Interrupted);
@@ -57,7 +57,8 @@ pub(super) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idl
     });
     if let Some(deadline) = deadline {
         let is_idle = idle.now.clone();
-        // What runs hears of it by itself, and what waits later looks first.
+        // A run notices the deadline by itself, and waiting for input checks it
+        // first.
         let _ = at(deadline, move || {
             if is_idle.load(Ordering::SeqCst) {
                 out_of_time("timed out waiting for input");
@@ -67,8 +68,8 @@ pub(super) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idl
     idle
 }
 
-/// Ends the process at the deadline, whatever it is at: for commands that run
-/// no program.
+/// Ends the process at the deadline, whatever it is doing: for commands that
+/// run no program.
 ///
 /// # Errors
 /// When no thread can be started.

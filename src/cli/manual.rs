@@ -1,5 +1,5 @@
-//! What is made of the command line's description: completions for shells, the
-//! manual page.
+//! What is generated from the description of the command line: completions for
+//! shells, the manual page.
 
 use super::arguments::trimmed;
 use clap_complete::Shell;

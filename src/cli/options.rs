@@ -1,4 +1,4 @@
-//! Options that go with every command, before or after its name.
+//! Options of every command, before or after its name.
 
 use super::quantity;
 use super::report::Colors;
@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What goes with every command.
+/// The options of every command.
 #[derive(Args, Debug, Clone)]
 pub(super) struct CommonOptions {
     /// Compile functions on their first call (the default)
@@ -99,8 +99,8 @@ enum Color {
 }
 
 impl CommonOptions {
-    /// Returns what cannot go together, also when the command's name stands
-    /// between.
+    /// Returns the message for options that conflict, also if they are on
+    /// different sides of the command's name.
     pub(super) fn conflict(&self) -> Option<String> {
         let modes = [
             ("--lazy", self.lazy),
@@ -126,7 +126,7 @@ impl CommonOptions {
                 Some((name, path)) => (name, Some(PathBuf::from(path))),
                 None => (allowed.as_str(), None),
             };
-            // SAFETY: not ours to ensure: who gives the option vouches for it.
+            // SAFETY: the user who gives the option vouches for it.
             unsafe { config.allow_extern(name, path) }
         });
         let tier_up = match self.tier_up_after {
@@ -149,8 +149,8 @@ impl CommonOptions {
             })
     }
 
-    /// When the time of the command is over; a time that no clock can tell never
-    /// comes.
+    /// Returns the end of the command's time; `None` if there is no limit, or
+    /// it is beyond what the clock can represent.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
     }
@@ -160,8 +160,9 @@ impl CommonOptions {
         Engine::with_config(self.config(externs))
     }
 
-    /// The same, interpreting unless a mode was chosen: then every frame can be
-    /// looked at. Foreign functions need the compiler to be called.
+    /// Returns the options for debugging: interpreting unless a mode was
+    /// chosen, so that every frame can be inspected. Calls of foreign functions
+    /// need the compiler.
     pub(super) fn for_debugging(&self, has_foreign: bool) -> Self {
         let is_chosen = self.lazy || self.eager || self.interpret || self.tiered;
         match (is_chosen, has_foreign) {
@@ -206,7 +207,8 @@ impl CommonOptions {
     }
 }
 
-/// Returns whether the terminal, if there is one, knows no escape sequences.
+/// Returns whether the terminal, if there is one, does not understand escape
+/// sequences.
 fn terminal_is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|terminal| terminal.is_empty() || terminal == "dumb")
 }

@@ -22,7 +22,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 const TIMES: &[(&str, f64)] =
     &[("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0), ("d", 86400.0)];
 
-/// Reads a count: `1000`, `1_000`, `1e3`, `1k`.
+/// Parses a count: `1000`, `1_000`, `1e3`, `1k`.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     const EXAMPLES: &str = "a count is written 5000, 1e6, 1_000 or 100k";
     let value = quantity(text, COUNTS, 1.0, EXAMPLES)?;
@@ -40,12 +40,12 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
     Ok(value as u64)
 }
 
-/// The same for counts up to 4 294 967 295.
+/// Parses a count of at most 4 294 967 295.
 pub(super) fn small_count(text: &str) -> Result<u32, String> {
     u32::try_from(count(text)?).map_err(|_| format!("the count is larger than {}", u32::MAX))
 }
 
-/// Reads the size of a stack, in bytes: `512MiB`, `1GB`; MiB without a unit.
+/// Parses the size of a stack, in bytes: `512MiB`, `1GB`; MiB without a unit.
 pub(super) fn stack_size(text: &str) -> Result<usize, String> {
     let size = quantity(text, SIZES, MIB, "a size is written 512MiB or 1GB; without a unit it is in MiB")?;
     if !(MIB..=1024.0 * 1024.0 * MIB).contains(&size) {
@@ -54,13 +54,13 @@ pub(super) fn stack_size(text: &str) -> Result<usize, String> {
     Ok(size as usize)
 }
 
-/// Reads a time: `2s`, `500ms`, `1.5m`; seconds without a unit.
+/// Parses a time: `2s`, `500ms`, `1.5m`; seconds without a unit.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     let seconds = quantity(text, TIMES, 1.0, "a time is written 2s, 500ms, 1.5m or 1h")?;
     Duration::try_from_secs_f64(seconds).map_err(|_| "the time is too long".into())
 }
 
-/// Reads a number and its unit, which stands for a factor.
+/// Parses a number and its unit, which is a factor.
 fn quantity(text: &str, units: &[(&str, f64)], without: f64, examples: &str) -> Result<f64, String> {
     let number = text.trim_end_matches(char::is_alphabetic);
     let unit = &text[number.len()..];

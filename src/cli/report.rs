@@ -1,4 +1,4 @@
-//! Telling people what is wrong, on standard error.
+//! Reporting to people on standard error what is wrong.
 
 use super::Exit;
 use crate::diagnostic::Diagnostic;
@@ -8,7 +8,7 @@ use crate::error::Error;
 use std::io::{self, ErrorKind, Write};
 use terminal_size::{Width, terminal_size_of};
 
-/// Which streams are written to with colour.
+/// Which streams get colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Colors {
     pub(crate) stdout: bool,
@@ -19,14 +19,14 @@ pub(crate) struct Colors {
 pub(crate) struct Reporter {
     colors: Colors,
     elsewhere: Option<Sink>,
-    /// Why something could not be told.
+    /// Why a report could not be written.
     failure: Option<ErrorKind>,
 }
 
-/// So many mistakes of one text are drawn; nobody reads more.
+/// At most this many mistakes of one source are drawn.
 const SHOWN: usize = 100;
 
-/// Takes texts instead of standard error, to show them on standard output.
+/// Receives reports instead of standard error, to show them on standard output.
 pub(crate) type Sink = Box<dyn FnMut(&str) + Send>;
 
 impl Reporter {
@@ -79,11 +79,11 @@ impl Reporter {
         self.line(&format!("error: {}", visible_text(message)));
     }
 
-    /// Writes a line. If standard error is gone, that is how the command ends.
+    /// Writes a line. A closed standard error decides how the command ends.
     pub(crate) fn line(&mut self, line: &str) {
         match &mut self.elsewhere {
             Some(sink) => sink(line),
-            // At one go, in one piece.
+            // In a single write, so that it stays in one piece.
             None => {
                 let written = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
                 self.failure = self.failure.or(written.err().map(|error| error.kind()));
@@ -91,8 +91,8 @@ impl Reporter {
         }
     }
 
-    /// How a command ends that has printed something: as `exit` says, if all
-    /// of it could be written.
+    /// Returns how a command that has printed something ends: with `exit`, if
+    /// all of it could be written.
     pub(crate) fn printed(&mut self, written: io::Result<()>, exit: Exit) -> Exit {
         match written {
             Ok(()) => exit,
@@ -104,8 +104,8 @@ impl Reporter {
         }
     }
 
-    /// Returns how a command ends that has told what it had to: as `exit` says,
-    /// if all of it could be written.
+    /// Returns how a command ends: with `exit`, if all reports could be
+    /// written.
     pub(super) fn ended(&self, exit: Exit) -> Exit {
         match self.failure {
             Some(ErrorKind::BrokenPipe) => Exit::BrokenPipe,

@@ -18,7 +18,7 @@ use std::path::Path;
 /// What to do after an item that fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AfterError {
-    /// Go on with the next one.
+    /// Continue with the next one.
     Continue,
     /// Run nothing more; only report what else is wrong with the syntax.
     Stop,
@@ -46,7 +46,7 @@ fn sources(arguments: &RunArguments, context: &mut Context, reporter: &mut Repor
     }
 }
 
-/// Runs the texts of `-e`, up to the first that fails.
+/// Runs the sources of `-e`, up to the first that fails.
 pub(super) fn texts(texts: Vec<Source>, context: &mut Context, reporter: &mut Reporter) -> Exit {
     let failed = texts.into_iter().find_map(|source| {
         let exit = evaluate(context, &source, AfterError::Stop, reporter);
@@ -55,8 +55,8 @@ pub(super) fn texts(texts: Vec<Source>, context: &mut Context, reporter: &mut Re
     failed.unwrap_or(Exit::Fine)
 }
 
-/// Runs what the arguments name before the prompt. That comes after a program
-/// that fails, too; the exit says whether it does.
+/// Runs what the arguments name before the prompt. The prompt starts even after
+/// a program that fails; the result says whether it starts.
 pub(super) fn before_prompt(
     arguments: &RunArguments,
     context: &mut Context,
@@ -85,7 +85,7 @@ fn settle(context: &Context, reporter: &mut Reporter) -> Exit {
 }
 
 fn file(path: &Path, context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {
-    // It may be a pipe that takes its time; what was printed is shown before.
+    // It may be a slow pipe, so what was printed is shown first.
     let _ = context.output().flush();
     let result = idle.during(|| load(path)).and_then(|bytes| {
         if Program::is_stored(&bytes) {
@@ -111,7 +111,7 @@ pub(super) fn load(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Reads a file into a source; the error is a sentence for people.
+/// Reads a file into a source; the error is a message for people.
 pub(crate) fn read(path: &Path) -> Result<Source, String> {
     text(path, load(path)?)
 }
@@ -146,7 +146,7 @@ fn standard_input(context: &mut Context, reporter: &mut Reporter, idle: &Idle) -
         if items.is_at_end() {
             return exit;
         }
-        // The writer of the items may wait for the answers.
+        // The process that writes the items may be waiting for the answers.
         match context.output().flush() {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Exit::BrokenPipe,
             Ok(()) | Err(_) => {}
@@ -176,8 +176,8 @@ pub(super) fn evaluate_stored(context: &mut Context, program: &Program, reporter
     each_item(context, None, AfterError::Stop, reporter, |context, each| context.run_program(program, each))
 }
 
-/// Has items run, and prints the values of expressions; of a text, the rest of
-/// its syntax errors too.
+/// Runs items, and prints the values of expressions; after a failure, also the
+/// remaining syntax errors of a source.
 fn each_item(
     context: &mut Context,
     text: Option<&Source>,
@@ -188,7 +188,7 @@ fn each_item(
     let mut exit = Exit::Fine;
     let mut misread = Vec::new();
     let _ = run(context, &mut |context, outcome| {
-        // To leave at the debugger's prompt is no error.
+        // Quitting at the debugger's prompt is not an error.
         if outcome.is_err() && context.ending().is_some() {
             return ControlFlow::Break(());
         }
@@ -219,7 +219,7 @@ fn syntax_errors(error: &Error) -> Vec<Diagnostic> {
     diagnostics.filter(|diagnostic| diagnostic.code.is_syntax()).cloned().collect()
 }
 
-/// Tells what became of one item.
+/// Prints the outcome of one item.
 fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Reporter) -> Exit {
     match outcome {
         Ok(Outcome::Value(value)) => match context.output().value(value) {
@@ -236,8 +236,8 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
         }
         Ok(Outcome::Unchanged { .. } | Outcome::Extern { .. } | Outcome::Declared { .. }) => Exit::Fine,
         Err(error) => {
-            // If nobody reads what was printed, that is why `printd` failed, and
-            // all there is to say.
+            // If the output is closed, that is why `printd` failed, and no more
+            // is reported.
             if make_way(context, Some(&error)).is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
                 return Exit::BrokenPipe;
             }
@@ -251,9 +251,9 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
     }
 }
 
-/// Shows what the program has printed before a diagnostic is shown. Where both
-/// go to a terminal, an unfinished line is ended; other readers get nothing
-/// that the program has not printed.
+/// Flushes the program's output before a diagnostic is shown. If both go to a
+/// terminal, an unfinished line is ended; other readers get nothing that the
+/// program has not printed.
 fn make_way(context: &mut Context, error: Option<&Error>) -> io::Result<()> {
     if io::stdout().is_terminal() && io::stderr().is_terminal() {
         match error {

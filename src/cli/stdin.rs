@@ -1,8 +1,8 @@
 //! A program on standard input, run as it arrives.
 //!
-//! An item is handed out as soon as nothing that may still come can change it:
-//! after its `;`, or when a later line begins another item. The parser says so.
-//! At a terminal a complete line is handed out at once, as at the prompt.
+//! An item is handed out as soon as no further input can change it: after its
+//! `;`, or when a later line begins another item. The parser decides that. At a
+//! terminal, a complete line is handed out at once, as at the prompt.
 
 use crate::context::Context;
 use crate::diagnostic::{Diagnostic, ErrorCode};
@@ -13,19 +13,19 @@ use std::io::{self, IsTerminal, Read, Write};
 /// An item may take this many bytes, comments before and inside it included.
 const LONGEST: usize = 1 << 26;
 
-/// Up to this many bytes are parsed again whenever more arrives; more only when
-/// an item may have ended, so that a long item takes linear time.
+/// Up to this many bytes are parsed again whenever more arrives; longer input
+/// only when an item may have ended, so that a long item takes linear time.
 const SHORT: usize = 1 << 12;
 
 /// The items that arrive from a stream.
 pub(super) struct Items<R> {
     stream: R,
-    /// Someone is typing.
+    /// Whether the input comes from a terminal.
     at_terminal: bool,
-    /// What has arrived behind the last line end and the last `;`.
+    /// The input after the last line end and the last `;`.
     unfinished: Vec<u8>,
     in_comment: bool,
-    /// What has arrived before that, and has not been handed out.
+    /// The input before that which has not been handed out.
     text: String,
     /// Line and column that `text` begins at, from 1.
     place: (usize, usize),
@@ -36,7 +36,7 @@ pub(super) struct Items<R> {
     at_end: bool,
 }
 
-/// Says on a terminal what is waited for.
+/// Announces on a terminal that the program is read from there.
 pub(super) fn announce_terminal() {
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
         let _ = writeln!(io::stderr(), "The program is read from the terminal; Ctrl-D ends it.");
@@ -74,7 +74,7 @@ impl<R: Read> Items<R> {
     /// Waits for more of the stream.
     ///
     /// # Errors
-    /// When the stream cannot be read, or an item in it has no end in sight.
+    /// When the stream cannot be read, or an item in it is too long.
     pub(super) fn fill(&mut self) -> Result<(), StdinError> {
         let mut chunk = [0; 1 << 16];
         let length = loop {
@@ -101,7 +101,8 @@ impl<R: Read> Items<R> {
         self.unfinished.extend_from_slice(&bytes[end..]);
     }
 
-    /// One past the last `;` that ends an item, and one past the last line feed.
+    /// Returns the offsets after the last `;` that ends an item, and after the
+    /// last line feed.
     fn ends(&mut self, bytes: &[u8]) -> (Option<usize>, Option<usize>) {
         let (mut semicolon, mut line) = (None, None);
         for (end, byte) in (1..).zip(bytes) {
@@ -118,8 +119,8 @@ impl<R: Read> Items<R> {
         (semicolon, line)
     }
 
-    /// Adds what is unfinished, which ends with `bytes`, to the text. What is
-    /// not UTF-8 becomes a character that no token begins with, so that it is
+    /// Adds the unfinished input, which ends with `bytes`, to the text. Invalid
+    /// UTF-8 becomes a character that no token begins with, so that it is
     /// reported in place.
     fn finish(&mut self, bytes: &[u8]) {
         if bytes.is_empty() && !self.at_end {
@@ -152,12 +153,13 @@ impl<R: Read> Items<R> {
         }
         let end = if self.at_end { self.text.len() } else { self.complete(context) };
         let source = (end > 0).then(|| self.take(end));
-        // What is left begins an item, and does not end it.
+        // The rest begins an item, and does not end it.
         self.has_news = false;
         source
     }
 
-    /// How many bytes of the text nothing can change that may still come.
+    /// Returns the length of the items that no further input can change, in
+    /// bytes.
     fn complete(&mut self, context: &Context) -> usize {
         if self.at_terminal {
             return if self.ends_line(context) { self.text.len() } else { 0 };
@@ -169,8 +171,8 @@ impl<R: Read> Items<R> {
         context.complete_items(&Source::new("", self.text.as_str()))
     }
 
-    /// Returns whether the prompt would answer what has been typed.
-    /// Documentation waits for what it documents.
+    /// Returns whether the prompt would answer the input so far. Documentation
+    /// comments wait for their definition.
     fn ends_line(&self, context: &Context) -> bool {
         let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
         !self.text.lines().all(is_comment) && !context.is_incomplete(&Source::new("", self.text.as_str()))
@@ -196,7 +198,7 @@ mod tests {
     use super::*;
     use crate::{Config, Engine, Mode};
 
-    /// A stream that gives one prepared piece at each read.
+    /// A stream that returns one prepared piece at each read.
     struct Chunks<'p>(std::slice::Iter<'p, &'p str>);
 
     impl Read for Chunks<'_> {
@@ -245,13 +247,14 @@ mod tests {
     fn an_item_ends_where_a_later_line_begins_another() {
         let none: [&str; 0] = [];
         assert_eq!(texts(&["3*3\n", "4*4\n", "5"]), [&none[..], &["3*3"], &none, &["\n4*4\n5"]]);
-        // The next line may go on with it, and may not be there as a whole.
+        // The next line may continue it, and may not have arrived completely.
         assert_eq!(texts(&["3\n", "+ 4\n", "(5)\n"]), [&none[..], &none, &["3\n+ 4"], &["\n(5)\n"]]);
         assert_eq!(
             texts(&["if 1 then 2\n", "el", "se 3\n", "de", "f f(x)\n"]),
             [&none[..], &none, &none, &none, &["if 1 then 2\nelse 3"], &["\ndef f(x)\n"]]
         );
-        // Documentation stays with its definition, a mistake is one item.
+        // Documentation comments stay with their definition, a mistake is one
+        // item.
         assert_eq!(
             texts(&["1\n## d\n", "def f(x) x\n", "1 + )\n", "2\n"]),
             [&none[..], &["1"], &["\n## d\ndef f(x) x"], &["\n1 + )"], &["\n2\n"]]

@@ -1,9 +1,9 @@
-//! Which Kal this is.
+//! The version, and how this binary was built.
 
 use crate::engine::Engine;
 use std::io::{self, Write};
 
-/// Prints the version, and how this binary was built if that `is_verbose`.
+/// Prints the version; with `is_verbose`, also how this binary was built.
 pub(super) fn print(is_verbose: bool) -> io::Result<()> {
     let mut text = format!("kal {}\n", env!("CARGO_PKG_VERSION"));
     if is_verbose {

@@ -6,8 +6,8 @@ use crate::context::Formula;
 use crate::source::Source;
 use std::time::{Duration, Instant};
 
-/// Runs a text once, as if it had been typed, and shows the parts. What
-/// compilers do that the text does not wait for is none of them.
+/// Runs a source once, as if it had been typed, and shows how long each phase
+/// took. Background compilation that nothing waits for is not counted.
 pub(super) fn time(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     let before = session.context.stats();
     if !session.run_checked(&Source::new("<input>", text)) {
@@ -25,15 +25,16 @@ pub(super) fn time(session: &mut ReplSession<'_>, text: &str) -> Result<(), Comm
     Ok(())
 }
 
-/// A batch of runs takes at least so long, so that the clock does not matter.
+/// Minimum length of a batch of runs, so that the clock's resolution does not
+/// matter.
 const BATCH: Duration = Duration::from_micros(500);
-/// Batches are run for so long,
+/// Total measuring time.
 const TOTAL: Duration = Duration::from_millis(600);
-/// but at least so many and at most so many times.
+/// Minimum and maximum number of batches.
 const FEWEST: usize = 5;
 const MOST: usize = 1000;
 
-/// Runs an expression many times; its output is thrown away.
+/// Runs an expression many times; its output is discarded.
 pub(super) fn bench(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     let text = as_expression(session, text);
     let formula = session.context.formula_of(&Source::new("<input>", text), &[])?;
@@ -52,14 +53,15 @@ pub(super) fn bench(session: &mut ReplSession<'_>, text: &str) -> Result<(), Com
         times.runs
     );
     session.screen.line(&line);
-    // Two measurements: the part must not come out larger than the whole.
+    // The two are measured separately: a part must not exceed the whole.
     let entering = duration(empty.at(2).min(times.at(2)));
     let note = format!("of which {entering} to begin and end a run");
     session.screen.line(&session.faint(&note));
     Ok(())
 }
 
-/// Returns a definition without parameters can be given by its name.
+/// Returns the expression to measure: a call, for the name of a definition
+/// without parameters.
 fn as_expression(session: &ReplSession<'_>, text: &str) -> String {
     match session.context.describe(text) {
         Some(known) if known.parameters.is_empty() => format!("{text}()"),
@@ -101,8 +103,8 @@ fn measure(
     Ok(Times { batches, runs })
 }
 
-/// Runs a formula so many times. One without loops hears no interrupt, so it
-/// is looked for here; batches are short.
+/// Runs a formula `count` times. A formula without loops does not poll for
+/// interrupts, so that happens here; batches are short.
 fn batch(session: &mut ReplSession<'_>, formula: &Formula, runs: u32) -> Result<Duration, CommandError> {
     if session.context.interrupt_handle().is_pending() {
         session.context.eval("0")?;
@@ -114,7 +116,7 @@ fn batch(session: &mut ReplSession<'_>, formula: &Formula, runs: u32) -> Result<
     Ok(start.elapsed())
 }
 
-/// Seconds in the unit that fits.
+/// Formats seconds in a suitable unit.
 fn duration(seconds: f64) -> String {
     match seconds {
         ..1e-6 => format!("{:.1} ns", seconds * 1e9),

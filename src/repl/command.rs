@@ -6,16 +6,16 @@ use crate::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-/// What follows a command's name.
+/// The kind of argument that a command takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ArgumentKind {
     Nothing,
-    /// Whatever help knows; may be missing.
+    /// Anything that has help; may be missing.
     Topic,
     File,
     /// The name of a definition or a variable.
     Name,
-    /// The same; may be missing.
+    /// The name of a definition or a variable; may be missing.
     AnyName,
     /// Program text, or the name of a definition.
     Code,
@@ -77,8 +77,7 @@ pub(super) const COMMANDS: &[PromptCommand] = commands! {
     "reset" Nothing "" "forget everything but what init.kal defines" session::reset;
 };
 
-/// The commands of one letter; these stay what they are, whatever commands
-/// are added.
+/// The one-letter commands; these never change, whatever commands are added.
 const SHORT: &[(&str, &str)] = &[
     ("?", "help"),
     ("e", "edit"),
@@ -90,7 +89,7 @@ const SHORT: &[(&str, &str)] = &[
     ("u", "undo"),
 ];
 
-/// Why a command was not carried out.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
     #[error("{0}")]
@@ -120,12 +119,12 @@ impl From<String> for CommandError {
 }
 
 impl PromptCommand {
-    /// Returns whether its arguments are program text.
+    /// Returns whether its arguments are source.
     pub(super) fn takes_code(&self) -> bool {
         self.arguments == ArgumentKind::Code
     }
 
-    /// Returns the letters that stand for it.
+    /// Returns its one-letter forms.
     pub(super) fn short(&self) -> impl Iterator<Item = &'static str> {
         SHORT.iter().filter(|(_, name)| *name == self.name).map(|(short, _)| *short)
     }
@@ -154,7 +153,7 @@ pub(super) fn split(text: &str) -> Option<(&str, &str)> {
     (end > 0 || rest.is_empty()).then(|| (&rest[..end], rest[end..].trim()))
 }
 
-/// Returns what to answer to a text that begins as commands do and is none.
+/// Returns the answer to input that looks like a command and is none.
 pub(super) fn advice(text: &str) -> Option<String> {
     let rest = text.trim().strip_prefix(':')?;
     let spaced = rest.trim_start().split(char::is_whitespace).next().unwrap_or_default();
@@ -168,8 +167,8 @@ pub(super) fn advice(text: &str) -> Option<String> {
     })
 }
 
-/// Returns the command that a name, a short form or an unambiguous beginning of
-/// a name stands for.
+/// Returns the command for a name, a one-letter form or an unambiguous prefix
+/// of a name.
 pub(super) fn find(name: &str) -> Result<&'static PromptCommand, CommandError> {
     let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
     if let Some(exact) = COMMANDS.iter().find(|command| command.name == name) {
@@ -199,7 +198,7 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Carries out a command.
+/// Executes a command.
 pub(super) fn run(
     session: &mut ReplSession<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! Completion: what the word before the cursor could become.
+//! Completion of the word before the cursor.
 
 use super::command::{self, ArgumentKind, COMMANDS};
 use super::manual::TOPICS;
@@ -17,8 +17,7 @@ impl Completion {
         Self { files: FilenameCompleter::new() }
     }
 
-    /// Returns where the word before the cursor begins, and what it could
-    /// become.
+    /// Returns where the word before the cursor begins, and its completions.
     pub(super) fn candidates(
         &self,
         context: &Context,
@@ -50,8 +49,8 @@ impl Completion {
     }
 }
 
-/// Returns the command's name as far as it is typed, and what follows it if a
-/// blank does.
+/// Returns the command's name as typed so far, and the text after it if there
+/// is a blank.
 fn command_before(before: &str) -> Option<(&str, Option<&str>)> {
     let rest = before.trim_start().strip_prefix(':')?;
     match rest.split_once(char::is_whitespace) {
@@ -87,7 +86,8 @@ fn commands(typed: &str) -> Vec<Pair> {
     matching.map(|command| pair(format!(":{}", command.name), replacement(command))).collect()
 }
 
-/// Keywords, functions, variables; nothing for no word.
+/// Returns the keywords, functions and variables that begin with a word; none
+/// for an empty word.
 fn words(context: &Context, word: &str) -> Vec<Pair> {
     if word.is_empty() {
         return Vec::new();

@@ -21,12 +21,12 @@ pub(crate) struct LineConsole {
     /// Whether prompts and input are printed, as a terminal would show them.
     is_transcript: bool,
     has_color: bool,
-    /// Nothing before the first line is read.
+    /// `None` before the first line is read.
     editor: Option<Editor<Words, MemHistory>>,
     words: Vec<String>,
 }
 
-/// What a line is completed and coloured with.
+/// The words for completing and colouring a line.
 struct Words {
     all: Vec<String>,
     highlight: Highlight,

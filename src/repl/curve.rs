@@ -8,16 +8,16 @@ use super::palette::{self, paint};
 pub(super) struct Curve {
     /// The expression.
     pub(super) label: String,
-    /// Where it is sampled, first and last.
+    /// The first and the last place of the samples.
     pub(super) domain: (f64, f64),
-    /// The values; those that are no finite number are gaps.
+    /// The samples; those that are not finite are gaps.
     pub(super) values: Vec<f64>,
 }
 
 impl Curve {
-    /// Returns the values that a picture shows, lowest and highest: all of
-    /// them, unless a few would flatten the rest, as at a pole. `None` if there
-    /// are no finite ones.
+    /// Returns the range of values that a picture shows: all of them, unless a
+    /// few would flatten the rest, as at a pole. `None` if there are no finite
+    /// ones.
     pub(super) fn range(&self) -> Option<(f64, f64)> {
         let mut finite: Vec<f64> = self.values.iter().copied().filter(|value| value.is_finite()).collect();
         finite.sort_by(f64::total_cmp);
@@ -35,7 +35,7 @@ impl Curve {
         Some((low - room, high + room))
     }
 
-    /// Returns where it is sampled.
+    /// Returns the places of the samples.
     pub(super) fn places(&self) -> impl Iterator<Item = f64> + '_ {
         let (from, to) = self.domain;
         let last = (self.values.len().max(2) - 1) as f64;
@@ -49,13 +49,13 @@ pub(super) fn labels(curves: &[Curve]) -> String {
     labels.join(", ")
 }
 
-/// Returns the values that a picture of several curves shows.
+/// Returns the range of values that a picture of several curves shows.
 pub(super) fn range(curves: &[Curve]) -> Option<(f64, f64)> {
     let ranges = curves.iter().filter_map(Curve::range);
     ranges.reduce(|(low, high), (lower, higher)| (low.min(lower), high.max(higher))).map(snapped)
 }
 
-/// Round numbers between two limits, about `count` of them, and their texts.
+/// Returns about `count` round numbers between two limits, with their labels.
 pub(super) fn labelled_ticks(limits: (f64, f64), count: usize) -> Vec<(f64, String)> {
     let marks = ticks(limits, count);
     let step = marks.windows(2).map(|pair| pair[1] - pair[0]).next();
@@ -63,7 +63,7 @@ pub(super) fn labelled_ticks(limits: (f64, f64), count: usize) -> Vec<(f64, Stri
     marks.iter().map(text).collect()
 }
 
-/// Round numbers between two limits, about `count` of them.
+/// Returns about `count` round numbers between two limits.
 fn ticks((low, high): (f64, f64), count: usize) -> Vec<f64> {
     let rough = (high - low) / count.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
@@ -77,7 +77,7 @@ fn ticks((low, high): (f64, f64), count: usize) -> Vec<f64> {
     (0..=(last - first) as usize).map(|index| (first + index as f64) * step + 0.0).collect()
 }
 
-/// Returns the limits, moved outwards to round numbers that are near.
+/// Returns the limits, moved outwards to round numbers if these are near.
 fn snapped((low, high): (f64, f64)) -> (f64, f64) {
     let near = (high - low) / 20.0;
     let marks = ticks((low - near, high + near), 5);
@@ -85,7 +85,7 @@ fn snapped((low, high): (f64, f64)) -> (f64, f64) {
     (beyond(marks.first()).unwrap_or(low), beyond(marks.last()).unwrap_or(high))
 }
 
-/// Returns a tick's text: the digits that distinguish it from others a step
+/// Returns a tick's label: the digits that distinguish it from others a step
 /// away.
 fn tick_text(value: f64, step: f64) -> String {
     let magnitude = |number: f64| (number.abs().log10() + 1e-9).floor();
@@ -96,7 +96,7 @@ fn tick_text(value: f64, step: f64) -> String {
 }
 
 /// Returns the curves in Braille characters, with axes, `width` columns wide.
-/// Several are told apart by colours, or without them by dashes.
+/// Several curves differ in their colours, or without colours in their dashes.
 pub(super) fn draw(curves: &[Curve], width: usize, has_color: bool) -> Option<String> {
     let range = range(curves)?;
     let domain = curves.first()?.domain;
@@ -130,7 +130,7 @@ pub(super) fn draw(curves: &[Curve], width: usize, has_color: bool) -> Option<St
     Some(picture)
 }
 
-/// Returns which curve looks like what.
+/// Returns the legend: how each curve looks.
 fn legend(curves: &[Curve], colors: Option<&[&str]>) -> String {
     let entry = |(number, curve): (usize, &Curve)| match colors {
         Some(colors) => paint(colors[number % colors.len()], &format!("── {}", curve.label)),
@@ -171,11 +171,11 @@ struct Canvas {
     rows: usize,
     /// The dots of each character.
     cells: Vec<u8>,
-    /// The curve that was drawn there last.
+    /// The curve that was drawn last in each character.
     owners: Vec<usize>,
 }
 
-/// What a curve is drawn with.
+/// The pen that draws a curve.
 #[derive(Clone, Copy)]
 struct Pen {
     /// The number of the curve.
@@ -187,7 +187,7 @@ struct Pen {
 }
 
 impl Pen {
-    /// Returns whether it leaves a mark after so many more dots.
+    /// Returns whether it leaves a mark after `more` further dots.
     fn marks(self, more: f64) -> bool {
         let (dash, gap) = match self.number {
             1 if self.is_dashed => (7.0, 7.0),

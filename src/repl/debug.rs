@@ -1,5 +1,5 @@
-//! `:debug` and `:bp`: running an expression step by step, breakpoints, and what
-//! has failed.
+//! `:debug` and `:bp`: running an expression step by step, breakpoints, and
+//! inspecting a failure.
 
 use super::command::CommandError;
 use super::console::LineConsole;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::host::Output;
 use crate::source::Source;
 
-/// Runs an expression step by step; without one, shows what has failed last.
+/// Runs an expression step by step; without one, inspects the last failure.
 pub(super) fn debug(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     attach(session)?;
     if text.is_empty() {
@@ -19,8 +19,8 @@ pub(super) fn debug(session: &mut ReplSession<'_>, text: &str) -> Result<(), Com
     Ok(())
 }
 
-/// Shows the frames of the evaluation that has failed last; where they are gone,
-/// it runs again.
+/// Shows the frames of the evaluation that failed last; runs it again if they
+/// are gone.
 fn post_mortem(session: &mut ReplSession<'_>) -> Result<(), CommandError> {
     let Some(failed) = session.context.failed_text().map(str::to_owned) else {
         return Err("nothing has failed yet; :debug EXPR runs an expression step by step".to_owned().into());
@@ -41,7 +41,7 @@ fn post_mortem(session: &mut ReplSession<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Tells what an evaluation came to, unless somebody has ended it.
+/// Prints the result of an evaluation, unless the user has ended it.
 fn finish(session: &mut ReplSession<'_>, result: Result<f64, Error>) -> Result<(), CommandError> {
     if result.is_err() && session.context.ending().is_some() {
         return Ok(());

@@ -1,5 +1,5 @@
 //! What a name after a command denotes: a definition, an operator, a variable,
-//! or something that is built in.
+//! or something built in.
 
 use super::command::CommandError;
 use super::manual::{ManualEntry, ManualKind};
@@ -7,8 +7,8 @@ use crate::context::Context;
 use crate::diagnostic::suggest::nearest;
 use crate::output::format_number;
 
-/// Something that has a name. The name of an operator's function is as
-/// descriptions have it: `unary!`, `binary|`.
+/// Something that has a name. An operator's function is named as in
+/// descriptions: `unary!`, `binary|`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Denotation {
     /// A definition of the program, an operator's among them.
@@ -21,8 +21,9 @@ pub(super) enum Denotation {
 }
 
 impl Denotation {
-    /// Returns what a name denotes; a definition, if a variable has the same
-    /// name. Operators may be given as `|`, `binary |` or `binary | 15 (a b)`.
+    /// Returns what a name denotes; the definition, if there is also a variable
+    /// of that name. Operators may be given as `|`, `binary |` or `binary | 15
+    /// (a b)`.
     ///
     /// # Errors
     /// If it denotes nothing, or several operators.
@@ -71,7 +72,7 @@ impl Denotation {
         ManualEntry::all(name).find(|entry| entry.kind == kind).map(Self::Manual)
     }
 
-    /// Returns the name, which denotes nothing else.
+    /// Returns the name that denotes this and nothing else.
     fn name(&self) -> String {
         match self {
             Self::Definition(name) | Self::Variable(name) | Self::Host(name) => name.clone(),
@@ -79,7 +80,7 @@ impl Denotation {
         }
     }
 
-    /// Returns a line that says what it is, for what is not a definition.
+    /// Returns a one-line description, for anything but a definition.
     pub(super) fn line(&self, context: &Context) -> String {
         match self {
             Self::Definition(name) => context.signature(name).unwrap_or_else(|| name.clone()),
@@ -113,8 +114,8 @@ fn operator(text: &str) -> (&'static [ManualKind], &str) {
     }
 }
 
-/// Returns whether a text is the name of an operator's function, as `unary~` or
-/// `binary ~`: it ends with the operator, and is complete.
+/// Returns whether a text is the complete name of an operator's function, such
+/// as `unary~` or `binary ~`.
 pub(super) fn is_operator_name(text: &str) -> bool {
     let rest = text.strip_prefix("unary").or_else(|| text.strip_prefix("binary"));
     let operator = rest.map(str::trim).filter(|rest| is_punctuation(rest));
@@ -122,7 +123,7 @@ pub(super) fn is_operator_name(text: &str) -> bool {
         .is_some_and(|operator| !operator.contains(|letter: char| letter.is_alphanumeric() || letter == '('))
 }
 
-/// Returns whether a text begins as operators do, and names do not.
+/// Returns whether a text begins like an operator, not like a name.
 fn is_punctuation(text: &str) -> bool {
     text.starts_with(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter.is_whitespace()))
 }

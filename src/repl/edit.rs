@@ -1,6 +1,6 @@
 //! `:edit`: a definition, or the last input, changed in the user's editor.
 //!
-//! What comes back and fails is kept, so that the next `:edit` opens it again.
+//! An edited text that fails is kept, so that the next `:edit` opens it again.
 
 use super::command::CommandError;
 use super::denotation::Denotation;
@@ -16,7 +16,7 @@ use std::process::Command;
 pub(super) struct FailedEdit {
     /// What was edited; empty for the last input.
     name: String,
-    /// What there was to edit since then.
+    /// The text that was offered for editing.
     before: String,
     text: String,
 }
@@ -43,7 +43,7 @@ pub(super) fn edit(session: &mut ReplSession<'_>, name: &str) -> Result<(), Comm
     Ok(())
 }
 
-/// Returns what there is to edit.
+/// Returns the text to edit.
 fn offered(session: &ReplSession<'_>, name: &str) -> Result<String, CommandError> {
     match (name, &session.last_input) {
         ("", Some(input)) => Ok(input.trim_end().to_owned() + "\n"),
@@ -54,7 +54,8 @@ fn offered(session: &ReplSession<'_>, name: &str) -> Result<String, CommandError
     }
 }
 
-/// Returns the text that defines what a name denotes, or the beginning of one.
+/// Returns the source that defines what a name denotes, or the beginning of a
+/// definition.
 fn editable(context: &Context, name: &str) -> Result<String, CommandError> {
     match Denotation::all(context, name).as_slice() {
         [Denotation::Definition(name)] => Ok(definition(context, name).unwrap_or_default()),
@@ -80,7 +81,7 @@ fn definition(context: &Context, name: &str) -> Option<String> {
     Some(documentation + &known.text + "\n")
 }
 
-/// Returns the beginning of a definition in the place of what is built in.
+/// Returns the beginning of a definition that replaces something built in.
 fn replacement(entry: &ManualEntry) -> Result<String, CommandError> {
     let assigns = entry.kind == ManualKind::Binary && entry.name == "=";
     match entry.head().filter(|_| !assigns) {
@@ -89,7 +90,7 @@ fn replacement(entry: &ManualEntry) -> Result<String, CommandError> {
     }
 }
 
-/// Returns the beginning of a definition of what is not defined.
+/// Returns the beginning of a definition of something undefined.
 fn beginning(context: &Context, name: &str) -> Result<String, CommandError> {
     let is_operator = |text: &str| is_operator_in(text, context.engine().names());
     let operator = |kind: &str| name.strip_prefix(kind).map(str::trim).filter(|text| is_operator(text));
@@ -113,7 +114,7 @@ fn beginning(context: &Context, name: &str) -> Result<String, CommandError> {
     }
 }
 
-/// Lets the user change a text in the editor of their choice.
+/// Opens a text in the user's editor; returns the edited text.
 pub(super) fn in_editor(text: &str) -> Result<String, CommandError> {
     let path = std::env::temp_dir().join(format!("kal-edit-{}.kal", std::process::id()));
     let result = edit_file(&path, text);
@@ -126,7 +127,7 @@ fn edit_file(path: &Path, text: &str) -> Result<String, CommandError> {
     let variable = |name| std::env::var(name).ok().filter(|editor: &String| !editor.trim().is_empty());
     let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".into());
     std::fs::write(path, text).map_err(wrong)?;
-    // As git does it: the variable is a shell command, the file its argument.
+    // As in git, the variable is a shell command, and the file its argument.
     let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path).status();
     match status {
         Ok(status) if status.success() => std::fs::read_to_string(path).map_err(wrong),

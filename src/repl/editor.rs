@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// Returns whether the terminal can move its cursor, as editing needs it.
+/// Returns whether the terminal can move its cursor, which editing requires.
 pub(super) fn is_possible() -> bool {
     let terminal = std::env::var("TERM").unwrap_or_default();
     !["", "dumb", "cons25", "emacs"].contains(&terminal.as_str())
@@ -57,7 +57,7 @@ pub(super) fn run(
             scope.spawn(move || reload(session, &keys, &changed, printer));
         }
         let exit = prompt.run();
-        // This ends the thread that waits for changes.
+        // This ends the thread that waits for changes of files.
         session.lock().watches.close();
         exit
     })
@@ -93,7 +93,7 @@ impl<'s, 'c> Prompt<'s, 'c> {
             session,
             highlight: Highlight::new(has_color),
             completion: Completion::new(),
-            // Without colours it would look like a part of the line.
+            // Without colours, a hint would look like a part of the line.
             has_preview: has_color && !arguments.no_preview,
             failed: RefCell::new(failed),
         }));
@@ -134,7 +134,7 @@ impl<'s, 'c> Prompt<'s, 'c> {
         }
     }
 
-    /// Returns the text as the user's own editor leaves it.
+    /// Opens a text in the user's editor; returns what it saved.
     fn edited(&self, text: String) -> String {
         match in_editor(&text) {
             Ok(edited) => edited.trim_end().to_owned(),
@@ -145,7 +145,7 @@ impl<'s, 'c> Prompt<'s, 'c> {
         }
     }
 
-    /// Answers an input, which is in the history before it runs.
+    /// Answers an input, after adding it to the history.
     fn answer(&mut self, input: &str) -> SessionFlow {
         let entry = input.trim_end();
         let buffer = margin::added(entry);
@@ -210,7 +210,7 @@ fn reload(
     }
 }
 
-/// What rustyline asks while a line is edited.
+/// What rustyline calls while a line is edited.
 struct Helper<'s, 'c> {
     session: &'s Mutex<ReplSession<'c>>,
     highlight: Highlight,
@@ -222,7 +222,7 @@ struct Helper<'s, 'c> {
 
 impl RustylineHelper for Helper<'_, '_> {}
 
-/// Enter looks by itself whether an input is complete.
+/// The binding of Enter checks whether an input is complete.
 impl Validator for Helper<'_, '_> {}
 
 impl Highlighter for Helper<'_, '_> {

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Returns the path that an argument means: `~/` is the home directory, and
-/// quotation marks and backslashes that completion has added are taken away.
+/// Returns the path that an argument denotes: `~/` is the home directory;
+/// quotation marks and backslashes added by completion are removed.
 pub(super) fn path(argument: &str) -> PathBuf {
     let argument = argument.trim();
     let quoted = argument.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
@@ -20,7 +20,7 @@ pub(super) fn path(argument: &str) -> PathBuf {
     }
 }
 
-/// Returns a path as people are told it.
+/// Returns a path for display.
 pub(super) fn shown(path: &Path) -> String {
     visible_text(&path.display().to_string())
 }
@@ -38,12 +38,13 @@ fn unescaped(text: &str) -> String {
 }
 
 /// Writes a file so that readers see the old one or the new one, never a part.
-/// A link keeps leading to the file, and the file keeps its permissions. What
-/// is no regular file, such as a pipe or a device, is written to, and so is
-/// what a process has open, such as `/dev/stdout`: others may write there, too.
+/// Links are followed, and the file keeps its permissions. Anything but a
+/// regular file, such as a pipe or a device, is written to directly, and so are
+/// files that a process has open, such as `/dev/stdout`: others may write
+/// there, too.
 ///
 /// # Errors
-/// What the system says; the old file is as it was.
+/// The system's error; the old file is unchanged.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if is_open_file(path) {
         return std::fs::write(path, bytes);

@@ -1,4 +1,4 @@
-//! `:help` and `?`: what there is to know about a name, and the lists.
+//! `:help` and `?`: help about a name, and the lists.
 
 use super::command::{self, COMMANDS, CommandError, PromptCommand};
 use super::denotation::Denotation;
@@ -19,7 +19,8 @@ pub(super) fn help(session: &mut ReplSession<'_>, topic: &str) -> Result<(), Com
     Ok(())
 }
 
-/// Returns what a name means to the program, else as a topic or a command.
+/// Returns the help about a name: as the program uses it, else as a topic or a
+/// command.
 fn about(session: &ReplSession<'_>, topic: &str) -> Result<String, CommandError> {
     let denoted = Denotation::all(session.context, topic);
     if !denoted.is_empty() {
@@ -55,7 +56,7 @@ fn described(session: &ReplSession<'_>, denoted: &Denotation) -> String {
     }
 }
 
-/// Returns all about a definition.
+/// Returns the help about a definition.
 fn definition(session: &ReplSession<'_>, name: &str) -> Option<String> {
     let known = session.context.describe(name)?;
     let mut text = known.signature.clone();
@@ -102,7 +103,7 @@ fn head(command: &PromptCommand) -> String {
     format!(":{} {}", command.name, command.usage)
 }
 
-/// Returns every command with one line.
+/// Returns all commands, one a line.
 fn overview(width: usize) -> String {
     let indent =
         COMMANDS.iter().map(|command| head(command).chars().count()).filter(|width| *width < 24).max();
@@ -126,7 +127,7 @@ fn overview(width: usize) -> String {
     more.iter().fold(text, |text, line| text + "\n" + &wrapped(line, 0, width))
 }
 
-/// Returns a text with line breaks between its words; from the second line on
+/// Breaks a text into lines between its words; lines after the first are
 /// indented.
 fn wrapped(text: &str, indent: usize, width: usize) -> String {
     let room = width.saturating_sub(indent).max(20);
@@ -146,7 +147,7 @@ fn wrapped(text: &str, indent: usize, width: usize) -> String {
     lines
 }
 
-/// The names of all commands, in columns.
+/// Prints the names of all commands, in columns.
 pub(super) fn names(session: &ReplSession<'_>) {
     let widest = COMMANDS.iter().map(|command| command.name.len()).max().unwrap_or_default() + 3;
     let columns = (session.width / widest).max(1);

@@ -1,4 +1,4 @@
-//! Colours for what is being typed, by the program's own lexer.
+//! Colours for the input, from the program's own lexer.
 
 use super::margin::MARGIN;
 use super::palette::{
@@ -12,19 +12,19 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
-/// Colours lines; remembers whether the line is still being edited.
+/// Colours lines; records whether the line is still being edited.
 pub(super) struct Highlight {
     has_color: bool,
     is_final: Cell<bool>,
 }
 
-/// One piece of a line: where it stands and its colour.
+/// A piece of a line and its colour.
 type Piece = (Range<usize>, Option<&'static str>);
 
 impl Highlight {
-    /// A longer line is not drawn anew at every key.
+    /// A longer line is not redrawn at every key.
     const LONGEST_WHILE_TYPING: usize = 400;
-    /// Several rows are, up to this length: keys join and split them.
+    /// Several rows are redrawn, up to this length: keys join and split them.
     const LONGEST_ROWS_WHILE_TYPING: usize = 10_000;
     /// A row that is longer on average has no colours.
     const LONGEST_ROW: usize = 4000;
@@ -37,20 +37,20 @@ impl Highlight {
         self.has_color
     }
 
-    /// Returns whether a line is drawn anew at every key.
+    /// Returns whether a line is redrawn at every key.
     pub(super) fn is_drawn_while_typing(&self, line: &str) -> bool {
         let longest =
             if line.contains('\n') { Self::LONGEST_ROWS_WHILE_TYPING } else { Self::LONGEST_WHILE_TYPING };
         line.len() <= longest
     }
 
-    /// The editor says why it will draw next.
+    /// Records the editor's reason for the next redraw.
     pub(super) fn note(&self, kind: CmdKind) {
         self.is_final.set(kind == CmdKind::ForcedRefresh);
     }
 
-    /// Returns the line with colours, and with prompts for margins;
-    /// `is_function` says which names can be called.
+    /// Returns the line with colours, and with prompts in place of margins;
+    /// `is_function` tells which names can be called.
     pub(super) fn line<'l>(
         &self,
         line: &'l str,
@@ -94,7 +94,8 @@ fn in_row(color: &str, row: &str) -> String {
     }
 }
 
-/// Returns the coloured beginning of a command, and where program text begins.
+/// Returns the coloured beginning of a command, and the offset of the source
+/// after it.
 fn command_head(line: &str) -> (String, usize) {
     let trimmed = line.trim_start();
     let Some((name, _)) = command::split(line).filter(|_| trimmed.starts_with(':')) else {
@@ -109,7 +110,7 @@ fn command_head(line: &str) -> (String, usize) {
     }
 }
 
-/// Returns the tokens of a text and, as `None`, what stands between them.
+/// Returns the tokens of a text and, as `None`, the gaps between them.
 fn tokens(text: &str) -> Vec<(Range<usize>, Option<Terminal>)> {
     let mut tokens = Vec::new();
     let mut end = 0;
@@ -126,7 +127,7 @@ fn tokens(text: &str) -> Vec<(Range<usize>, Option<Terminal>)> {
     tokens
 }
 
-/// Returns the names behind `def`.
+/// Returns the names that follow `def`.
 fn defined<'t>(text: &'t str, tokens: &[(Range<usize>, Option<Terminal>)]) -> impl Iterator<Item = &'t str> {
     let words = tokens.iter().filter(|(_, terminal)| terminal.is_some());
     let names = words.clone().skip(1).zip(words).filter(|(_, before)| before.1 == Some(Terminal::Def));
@@ -169,7 +170,7 @@ fn pieces(
 }
 
 /// Returns the colours of brackets: the one at the cursor and its partner, and
-/// those that close nothing.
+/// unmatched ones.
 fn brackets(tokens: &[(Range<usize>, Option<Terminal>)], cursor: Option<usize>) -> Vec<Option<&'static str>> {
     let mut colors = vec![None; tokens.len()];
     let mut open: Vec<usize> = Vec::new();

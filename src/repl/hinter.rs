@@ -48,7 +48,8 @@ pub(super) fn from_history(
     })
 }
 
-/// Returns the parameters of the function whose call has just been opened.
+/// Returns the parameters of the function whose argument list has just been
+/// opened.
 pub(super) fn from_signature(line: &str, context: &Context) -> Option<Hint> {
     let before = line.strip_suffix('(')?;
     let start = before.rfind(|character: char| !(character.is_alphanumeric() || character == '_'));
@@ -58,8 +59,8 @@ pub(super) fn from_signature(line: &str, context: &Context) -> Option<Hint> {
     Some(Hint::to_read(parameters.replace(' ', ", ")))
 }
 
-/// Returns the value of an expression, if it is pure and says more than the
-/// text.
+/// Returns the value of an expression, if it is pure and its value is not
+/// obvious.
 pub(super) fn from_preview(line: &str, context: &Context) -> Option<Hint> {
     let text = margin::removed(line);
     if command::split(&text).is_some() {
@@ -69,7 +70,7 @@ pub(super) fn from_preview(line: &str, context: &Context) -> Option<Hint> {
     (value != text.trim()).then(|| Hint::to_read(format!("  = {value}")))
 }
 
-/// Returns how to get out of an input that goes on and on.
+/// Returns a hint about leaving an input that stays unfinished.
 pub(super) fn way_out(line: &str) -> Option<Hint> {
     let is_second = line.matches('\n').count() > 1;
     (is_second && input::ends_with_empty_row(line))

@@ -1,9 +1,9 @@
 //! The history of all sessions, on disk.
 //!
 //! One entry a line, with line feeds and backslashes escaped. An entry that
-//! failed follows once more, after a mark. Sessions append to the file as they
-//! go, under a lock, so several can run at once; the first to find it too long
-//! replaces it by its end.
+//! failed is repeated after a mark. Sessions append to the file under a lock,
+//! so several can run at once; the first to find it too long cuts off its
+//! beginning.
 
 use super::file::write_atomically;
 use std::fs::{self, File, OpenOptions};
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// How many entries are kept.
 pub(super) const MOST: usize = 10_000;
-/// The file is cut when it has grown by so many.
+/// The file is cut when it has this many entries more.
 const SLACK: usize = 1_000;
 
-/// Stands before an entry that failed; escaping makes no such beginning.
+/// Marks an entry that failed; no escaped entry begins like this.
 const FAILED: &str = "\\!";
 
 /// One input.
@@ -54,7 +54,7 @@ impl HistoryFile {
         let _ = self.try_append("", entry);
     }
 
-    /// Notes that an entry, which was added before, has failed.
+    /// Records that an entry, which was added before, has failed.
     pub(super) fn append_failed(&self, entry: &str) {
         let _ = self.try_append(FAILED, entry);
     }
@@ -70,7 +70,7 @@ impl HistoryFile {
         let bytes = fs::read(&self.path)?;
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().collect();
-        // Another session may have cut it just before.
+        // Another session may just have cut it.
         let excess = lines.len().saturating_sub(MOST);
         if excess <= SLACK {
             return Ok(());
@@ -79,8 +79,9 @@ impl HistoryFile {
         write_atomically(&self.path, (kept.join("\n") + "\n").as_bytes())
     }
 
-    /// Returns a lock that other sessions wait for; ends when it is dropped. It
-    /// is on a file of its own, since the history itself is replaced.
+    /// Locks the history until the returned file is dropped; other sessions
+    /// wait. The lock is on a separate file, since the history itself is
+    /// replaced.
     fn lock(&self) -> io::Result<File> {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)?;

@@ -1,4 +1,4 @@
-//! The indentation that a new row of an unfinished input begins with.
+//! The indentation of a new row of an unfinished input.
 
 use crate::syntax::token::Terminal;
 use logos::Logos;
@@ -6,8 +6,8 @@ use logos::Logos;
 /// Blanks for each level.
 const STEP: usize = 2;
 
-/// Returns how many blanks the row after `text` begins with: as many as its last
-/// row, and more below the beginning of an item or of an indented part.
+/// Returns the indentation of the row after `text`, in blanks: that of its last
+/// row, or more after the beginning of an item or of an indented part.
 pub(super) fn after(text: &str) -> usize {
     let (before, row) = text.rsplit_once('\n').unwrap_or(("", text));
     let own = row.len() - row.trim_start_matches(' ').len();
@@ -16,7 +16,7 @@ pub(super) fn after(text: &str) -> usize {
     if begins_item || opens(&terminals) { own + STEP } else { own }
 }
 
-/// Returns whether what follows a row belongs inside of what the row begins.
+/// Returns whether a row begins something that the next row is inside of.
 fn opens(terminals: &[Terminal]) -> bool {
     let count = |wanted| terminals.iter().filter(|terminal| **terminal == wanted).count();
     matches!(terminals.last(), Some(Terminal::Then | Terminal::Else | Terminal::In))

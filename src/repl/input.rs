@@ -1,4 +1,4 @@
-//! What was typed or pasted, and whether it is complete.
+//! Typed or pasted input, and whether it is complete.
 
 use super::{CONTINUATION, PROMPT, command, denotation};
 use crate::context::Context;
@@ -6,8 +6,8 @@ use crate::engine::Engine;
 use crate::source::Source;
 use crate::syntax::operator::Operators;
 
-/// Returns the program text or command in what was typed: pasted transcripts
-/// lose their prompts and the answers between them.
+/// Returns the source or command in the input: prompts and answers of pasted
+/// transcripts are removed.
 pub(super) fn without_prompts(text: &str) -> String {
     if !text.trim_start().starts_with(PROMPT.trim_end()) {
         return text.to_owned();
@@ -23,7 +23,7 @@ pub(super) fn without_prompts(text: &str) -> String {
     inputs.join("\n")
 }
 
-/// What decides whether an input is complete, apart from the session.
+/// What is needed to decide whether an input is complete, without the session.
 pub(super) struct Grammar {
     engine: Engine,
     operators: Operators,
@@ -35,7 +35,7 @@ impl Grammar {
         Self { engine: context.engine().clone(), operators: context.operators().clone() }
     }
 
-    /// Returns what [`is_incomplete`] does.
+    /// Returns whether more input is needed; see [`is_incomplete`].
     pub(super) fn is_incomplete(&self, text: &str) -> bool {
         is_unfinished(text, |source| {
             crate::syntax::parser::is_incomplete(source, self.engine.names(), &self.operators)
@@ -43,8 +43,8 @@ impl Grammar {
     }
 }
 
-/// Returns whether more has to be typed before the text can be run: the parser
-/// says so, and documentation waits for what it documents.
+/// Returns whether more input is needed before the text can be run: the parser
+/// decides that, and documentation comments wait for their definition.
 pub(super) fn is_incomplete(context: &Context, text: &str) -> bool {
     is_unfinished(text, |source| context.is_incomplete(source))
 }
@@ -64,8 +64,8 @@ fn is_unfinished(text: &str, is_incomplete: impl Fn(&Source) -> bool) -> bool {
     }
 }
 
-/// Returns whether the last row of several is empty: what is unfinished is to
-/// be answered as it is.
+/// Returns whether the last row of several is empty: unfinished input is then
+/// answered as it is.
 pub(super) fn ends_with_empty_row(text: &str) -> bool {
     text.rsplit_once('\n').is_some_and(|(_, row)| row.trim().is_empty())
 }
@@ -75,8 +75,8 @@ fn is_comment(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// Returns the commands and program texts that a pasted text consists of. A
-/// command begins on a line of its own where no program text is unfinished.
+/// Splits a pasted text into commands and sources. A command begins on a line
+/// of its own where no source is unfinished.
 pub(super) fn parts(context: &Context, text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -92,7 +92,7 @@ pub(super) fn parts(context: &Context, text: &str) -> Vec<String> {
     parts
 }
 
-/// Returns whether a line behind `part` belongs to it.
+/// Returns whether the line after `part` belongs to it.
 fn goes_on(context: &Context, part: &str, line_is_command: bool) -> bool {
     let part_is_program = command::split(part).is_none();
     (part_is_program && !line_is_command) || is_incomplete(context, part)

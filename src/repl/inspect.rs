@@ -1,4 +1,4 @@
-//! The commands that show: definitions, stages of the compiler, figures.
+//! The commands that show definitions, stages of the compiler, and statistics.
 
 use super::command::CommandError;
 use super::denotation::Denotation;
@@ -7,7 +7,8 @@ use crate::context::{Description, Stage};
 use crate::output::format_number;
 use crate::{Mode, State, Tier};
 
-/// Returns whether it is compiled, and once it is at which level and how large.
+/// Returns the state of a function: whether it is compiled, and if so at which
+/// level and how large.
 pub(super) fn state_of(session: &ReplSession<'_>, known: &Description) -> String {
     let engine = session.context.engine();
     let size = || bytes(known.code_bytes);
@@ -23,7 +24,7 @@ pub(super) fn state_of(session: &ReplSession<'_>, known: &Description) -> String
     }
 }
 
-/// Returns the state of what has not been needed yet.
+/// Returns the state of code that has not been needed yet.
 fn waiting(mode: Mode) -> &'static str {
     match mode {
         Mode::Lazy | Mode::Eager => "not compiled yet",
@@ -71,7 +72,7 @@ pub(super) fn list(session: &mut ReplSession<'_>, _: &str) -> Result<(), Command
     Ok(())
 }
 
-/// `1 variable`, `2 variables`
+/// Returns a count with its noun: `1 variable`, `2 variables`.
 pub(super) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,7 +1,7 @@
-//! The keys that do something else at this prompt than in any line editor.
+//! The keys that behave differently at this prompt than in other line editors.
 //!
-//! A key is a function of the buffer and the cursor which returns the editor's
-//! command; what it returns nothing for has its usual meaning.
+//! A key is a function of the buffer and the cursor that returns the editor's
+//! command; `None` keeps the usual meaning.
 
 use super::indent;
 use super::input::{self, Grammar};
@@ -15,7 +15,7 @@ use rustyline::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What keys know of the prompt, and it of them.
+/// The state that keys and prompt share.
 pub(super) struct Keys {
     grammar: Mutex<Grammar>,
     pub(super) walk: Arc<Mutex<HistoryWalk>>,
@@ -34,18 +34,19 @@ impl Keys {
         Self { grammar: Mutex::new(grammar), walk: Arc::default(), wants_editor: AtomicBool::new(false) }
     }
 
-    /// Sets the grammar that inputs are read with from now on.
+    /// Sets the grammar for the following inputs.
     pub(super) fn follow(&self, grammar: Grammar) {
         *self.grammar.lock() = grammar;
     }
 
-    /// Returns whether the buffer was left to be changed in the user's editor.
+    /// Returns whether the buffer is to be opened in the user's editor; resets
+    /// that.
     pub(super) fn take_wants_editor(&self) -> bool {
         self.wants_editor.swap(false, Ordering::Relaxed)
     }
 }
 
-/// Returns every key with what it does.
+/// Returns all keys with their actions.
 pub(super) fn bindings(keys: &Arc<Keys>) -> impl Iterator<Item = (Event, EventHandler)> {
     let plain = |code| KeyEvent(code, Modifiers::NONE);
     let alt = |code| KeyEvent(code, Modifiers::ALT);
@@ -100,8 +101,8 @@ fn new_row(context: &EventContext<'_>) -> Cmd {
     Cmd::Insert(1, format!("\n{MARGIN}{blanks}"))
 }
 
-/// Returns whether the cursor stands at the end, in an empty row that is not
-/// the first.
+/// Returns whether the cursor is at the end, in an empty row that is not the
+/// first.
 fn has_left(context: &EventContext<'_>) -> bool {
     let is_at_end = context.pos() == context.line().len();
     is_at_end && input::ends_with_empty_row(context.line())
@@ -127,7 +128,7 @@ fn down(keys: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
     Some(Cmd::HistorySearchForward)
 }
 
-/// Returns whether the cursor stands right behind the margin of its row.
+/// Returns whether the cursor is directly after the margin of its row.
 fn is_at_margin(context: &EventContext<'_>) -> bool {
     margin::before_cursor(context.line(), context.pos()) == MARGIN
 }
@@ -146,11 +147,11 @@ fn left(_: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
     is_at_margin(context).then_some(Cmd::Move(Movement::ViCharSearch(1, CharSearch::Backward('\n'))))
 }
 
-/// Passes the margin of the next row; at the end, accepts the hint.
+/// Moves over the margin of the next row; at the end, accepts the hint.
 fn right(_: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
     let rest = &context.line()[context.pos()..];
     let Some(next) = rest.strip_prefix('\n').and_then(|next| next.strip_prefix(MARGIN)) else {
-        // What cannot be accepted is no reason to beep.
+        // A hint that cannot be accepted should not beep.
         let is_at_end = rest.is_empty() && context.has_hint();
         return whole_hint(context).or(is_at_end.then_some(Cmd::Noop));
     };
@@ -164,7 +165,7 @@ fn end_of_row(_: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
     whole_hint(context)
 }
 
-/// Accepts the hint behind the end of the buffer, if there is one to accept.
+/// Accepts the hint after the end of the buffer, if there is one.
 fn whole_hint(context: &EventContext<'_>) -> Option<Cmd> {
     let is_at_end = context.pos() == context.line().len();
     (is_at_end && context.hint_text().is_some()).then_some(Cmd::CompleteHint)
@@ -185,7 +186,7 @@ fn join_rows(_: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
         .then_some(Cmd::Kill(Movement::ViCharSearch(1, CharSearch::Backward('\n'))))
 }
 
-/// Escape in a search keeps what was found: any movement does, and this one
+/// Ends a search and keeps what was found: any movement does, and this one
 /// moves nothing.
 fn keep_match(_: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
     (context.mode() == EditMode::Emacs).then_some(Cmd::Move(Movement::WholeLine))

@@ -1,7 +1,7 @@
 //! The manual: what help says about operators, keywords and whole topics.
 //!
-//! The library has its own table beside the functions (`host::library`), the
-//! commands have theirs (`command`); completion reads all of them.
+//! The library has its own table next to the functions (`host::library`), the
+//! commands have theirs (`command`); completion uses all of them.
 
 use crate::host::library::LIBRARY;
 use crate::syntax::operator::BinaryOp;
@@ -14,17 +14,17 @@ pub(super) enum ManualKind {
     Keyword,
 }
 
-/// What people are told about an operator or a keyword.
+/// The help about an operator or a keyword.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct ManualEntry {
     pub(super) kind: ManualKind,
     /// The token.
     pub(super) name: &'static str,
-    /// How it is written.
+    /// Its form in a program.
     pub(super) form: &'static str,
     /// One line.
     pub(super) summary: &'static str,
-    /// More lines, if one does not say it all.
+    /// Further lines, if needed.
     pub(super) details: &'static [&'static str],
 }
 
@@ -86,7 +86,7 @@ impl ManualEntry {
         ENTRIES.iter().filter(move |entry| entry.name == name)
     }
 
-    /// Returns the name as definitions have it: `unary-`, `binary-`, `for`.
+    /// Returns the name as in definitions: `unary-`, `binary-`, `for`.
     pub(super) fn full_name(&self) -> String {
         match self.kind {
             ManualKind::Unary => format!("unary{}", self.name),
@@ -111,14 +111,14 @@ impl ManualEntry {
         match self.kind {
             ManualKind::Binary => {
                 let known = BinaryOp::ALL.into_iter().find(|op| op.text() == self.name);
-                // `=` is no operation.
+                // `=` is not an operation.
                 Some(known.map_or(2, BinaryOp::precedence))
             }
             ManualKind::Unary | ManualKind::Keyword => None,
         }
     }
 
-    /// Returns all of it.
+    /// Returns the whole entry.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n    {}", self.form, self.summary);
         for detail in self.details {
@@ -135,14 +135,15 @@ impl ManualEntry {
     }
 }
 
-/// A topic that is no name, and what writes its page.
+/// A topic that is not a name in programs, and the function that writes its
+/// page.
 type Topic = (&'static str, fn() -> String);
 
-/// The topics that are no names.
+/// The topics that are not names in programs.
 pub(super) const TOPICS: &[Topic] =
     &[("functions", functions), ("operators", operators), ("keywords", keywords)];
 
-/// Returns the library, one line for each function.
+/// Returns the page about the library, one line for each function.
 fn functions() -> String {
     let entries = || LIBRARY.iter().flat_map(|(_, entries)| *entries);
     let width = entries().map(|entry| entry.signature().len()).max().unwrap_or_default();
@@ -156,7 +157,7 @@ fn functions() -> String {
     text
 }
 
-/// Returns the built-in operators with their precedence.
+/// Returns the page about the built-in operators, with their precedence.
 fn operators() -> String {
     let mut text = String::from("Operators, tightest first, with their precedence\n");
     for entry in ENTRIES {
@@ -169,7 +170,7 @@ fn operators() -> String {
     text + "Define others, or these anew: `?unary`, `?binary`.\n"
 }
 
-/// Returns what begins with a keyword; the others are part of these.
+/// Returns the page about the constructs that begin with a keyword.
 fn keywords() -> String {
     let is_beginning =
         |entry: &&ManualEntry| entry.form.starts_with(entry.name) || entry.form.starts_with("def");

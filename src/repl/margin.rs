@@ -9,7 +9,7 @@
 /// The last character of a margin: an em space, one column wide.
 pub(super) const EDGE: char = '\u{2003}';
 
-/// What a continuation row begins with.
+/// The margin of a continuation row.
 pub(super) const MARGIN: &str = "    \u{2003}";
 
 /// Returns a text as the editor's buffer: with margins.
@@ -17,7 +17,7 @@ pub(super) fn added(text: &str) -> String {
     text.replace('\n', &format!("\n{MARGIN}"))
 }
 
-/// Returns the text of a buffer: without margins, wherever editing has left
+/// Returns the text of a buffer without its margins, wherever editing has moved
 /// them.
 pub(super) fn removed(buffer: &str) -> String {
     buffer.replace(&format!("\n{MARGIN}"), "\n").replace(MARGIN, " ")
@@ -41,7 +41,7 @@ mod tests {
         assert!(MARGIN.ends_with(EDGE));
         let text = "def f(x)\n  x +\n\n1";
         assert_eq!(removed(&added(text)), text);
-        // A row was joined to the one above.
+        // It was joined to the row above.
         assert_eq!(removed(&format!("a{MARGIN}b")), "a b");
     }
 

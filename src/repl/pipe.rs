@@ -1,4 +1,4 @@
-//! Sessions whose input is no terminal: lines, without editing.
+//! Sessions whose input is not a terminal: lines, without editing.
 //!
 //! The same inputs give the same answers as at a terminal. As a transcript,
 //! prompts and inputs are printed too, so that the output is a document that
@@ -33,7 +33,7 @@ pub(super) fn run(
             }
         }
         watch::reload_changed(session, changed);
-        // What is not UTF-8 becomes a character that no token begins with.
+        // Invalid UTF-8 becomes a character that no token begins with.
         let input = String::from_utf8_lossy(&line);
         if is_transcript {
             let prompt = if text.is_empty() { PROMPT } else { CONTINUATION };

@@ -1,14 +1,14 @@
-//! Where the prompt's own files are, as the XDG base directories say.
+//! The prompt's own files, in the XDG base directories.
 
 use std::env;
 use std::path::PathBuf;
 
-/// Returns the program that runs before the first prompt.
+/// Returns the path of the program that runs before the first prompt.
 pub(super) fn init() -> Option<PathBuf> {
     Some(base("XDG_CONFIG_HOME", ".config")?.join("kal/init.kal"))
 }
 
-/// Returns what was typed in earlier sessions.
+/// Returns the path of the history of earlier sessions.
 pub(super) fn history() -> Option<PathBuf> {
     Some(base("XDG_STATE_HOME", ".local/state")?.join("kal/history"))
 }

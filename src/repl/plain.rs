@@ -18,10 +18,10 @@ pub(super) fn run(session: &mut ReplSession<'_>, changed: &Receiver<PathBuf>) ->
         let _ = session.screen.settle();
         let is_at_end = match read(if text.is_empty() { PROMPT } else { CONTINUATION }) {
             Ok(None) if text.is_empty() => return Exit::Fine,
-            // What is unfinished is answered: that says what is missing.
+            // Unfinished input is answered: the error says what is missing.
             Ok(None) => true,
             Ok(Some(line)) => {
-                // Ctrl-C has thrown away what was typed before.
+                // Ctrl-C has discarded the earlier lines.
                 if session.context.interrupt_handle().is_pending() {
                     session.context.interrupt_handle().clear();
                     text.clear();
@@ -51,8 +51,8 @@ pub(super) fn run(session: &mut ReplSession<'_>, changed: &Receiver<PathBuf>) ->
     }
 }
 
-/// Shows a prompt and reads a line, without its end; nothing at the end of the
-/// input.
+/// Shows a prompt and reads a line, without its line feed; `None` at the end of
+/// the input.
 fn read(prompt: &str) -> io::Result<Option<String>> {
     let mut stdout = io::stdout();
     stdout.write_all(prompt.as_bytes())?;

@@ -15,7 +15,7 @@ use std::path::Path;
 const VARIABLE: &str = "x";
 const LIMITS: (&str, &str) = ("-10", "10");
 
-/// What is to be plotted.
+/// What to plot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct PlotRequest<'a> {
     expressions: Vec<&'a str>,
@@ -68,8 +68,7 @@ fn takes_one(context: &Context, text: &str) -> bool {
     parameters == Some(1) && crate::syntax::is_identifier(text)
 }
 
-/// Returns the variable of the request, or the only name in it that nothing
-/// declares.
+/// Returns the variable of the request, or else the only undeclared name in it.
 fn variable(session: &mut ReplSession<'_>, request: &PlotRequest<'_>) -> Result<String, CommandError> {
     if let Some(variable) = request.variable {
         return Ok(variable.to_owned());
@@ -95,7 +94,7 @@ fn variable(session: &mut ReplSession<'_>, request: &PlotRequest<'_>) -> Result<
     }
 }
 
-/// Returns the names in an expression that are no variables of the context.
+/// Returns the names in an expression that are not variables of the context.
 fn unknown_names(context: &mut Context, expression: &str) -> Vec<String> {
     let Err(error) = context.formula_of(&Source::new("<input>", expression), &[]) else { return Vec::new() };
     let diagnostics = error.diagnostics().iter();
@@ -120,7 +119,7 @@ fn sample(session: &mut ReplSession<'_>, curve: &mut Curve, variable: &str) -> R
     Ok(())
 }
 
-/// Writes a picture, over nothing but a picture.
+/// Writes a picture; only overwrites pictures.
 fn write(path: &Path, picture: &str) -> Result<(), CommandError> {
     let held = if path.is_file() { std::fs::read(path).unwrap_or_default() } else { Vec::new() };
     if !(held.is_empty() || held.starts_with(b"<svg")) {
@@ -134,9 +133,10 @@ fn write(path: &Path, picture: &str) -> Result<(), CommandError> {
 }
 
 impl<'a> PlotRequest<'a> {
-    /// Reads `EXPR, …, VAR = A..B`, where the variable may be missing, and so
-    /// may all behind the expressions; `NAME A..B`; and `--svg FILE` after or
-    /// before it. `is_function` knows the functions of one argument.
+    /// Parses `EXPR, …, VAR = A..B`, where the variable may be missing, and so
+    /// may everything after the expressions; `NAME A..B`; and `--svg FILE`
+    /// after or before it. `is_function` tells which names are functions of one
+    /// argument.
     fn parse(text: &'a str, is_function: &dyn Fn(&str) -> bool) -> Option<Self> {
         let (text, svg) = match text.split_once("--svg") {
             Some((before, after)) if before.trim().is_empty() => {
@@ -178,7 +178,7 @@ impl<'a> PlotRequest<'a> {
     }
 }
 
-/// Returns the parts of a text between the commas that are in no parentheses.
+/// Splits a text at the commas outside of parentheses.
 fn separated(text: &str) -> Vec<&str> {
     let mut depth = 0_i32;
     let is_comma = |character: char| {

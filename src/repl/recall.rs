@@ -1,9 +1,9 @@
-//! What was typed before, as the line editor recalls it.
+//! Earlier inputs, as the line editor recalls them.
 //!
-//! Up and Down go to the entries that begin with what stands before the cursor,
-//! as long as the entries themselves are not edited. rustyline asks for them
-//! with `starts_with`; it is answered here so that the cursor ends up behind the
-//! entry, and Down behind the latest entry brings back what was typed.
+//! Up and Down visit the entries that begin with the text before the cursor, as
+//! long as the entries themselves are not edited. rustyline asks for them with
+//! `starts_with`; this answers so that the cursor ends up after the entry, and
+//! Down after the latest entry restores what was typed.
 
 use parking_lot::Mutex;
 use rustyline::history::{History, MemHistory, SearchDirection, SearchResult};
@@ -15,14 +15,14 @@ use std::sync::Arc;
 pub(super) struct HistoryWalk {
     /// The buffer before the walk.
     typed: String,
-    /// How much of it the entries must begin with, in bytes.
+    /// The length of the prefix that the entries must begin with, in bytes.
     prefix: usize,
     /// The entry that is shown; `None` before the walk.
     shown: Option<String>,
 }
 
 impl HistoryWalk {
-    /// Notes the buffer that Up or Down is pressed in.
+    /// Records the buffer in which Up or Down is pressed.
     pub(super) fn note(&mut self, buffer: &str, pos: usize) {
         if self.shown.as_deref() != Some(buffer) {
             *self = Self { typed: buffer.to_owned(), prefix: pos, shown: None };
@@ -44,7 +44,7 @@ impl HistoryWalk {
             return SearchResult { pos: entry.len(), entry: entry.into(), idx };
         }
         match (direction, &self.shown) {
-            // There is none before: everything stays as it is.
+            // There is none before: nothing changes.
             (SearchDirection::Reverse, Some(shown)) => {
                 SearchResult { pos: shown.len(), entry: shown.clone().into(), idx: start + 1 }
             }
@@ -53,7 +53,7 @@ impl HistoryWalk {
         }
     }
 
-    /// Returns the entry of an index, if the walk comes by it.
+    /// Returns the entry at an index, if the walk visits it.
     fn fitting(&self, entries: &MemHistory, index: usize) -> Option<(usize, String)> {
         let found = entries.get(index, SearchDirection::Forward).ok()??;
         let is_new = self.shown.as_deref().unwrap_or(&self.typed) != found.entry;
@@ -136,8 +136,8 @@ impl History for Recall {
         self.entries.search(term, start, dir)
     }
 
-    /// Returns the next entry of the walk that a key has begun. The term is what
-    /// stands before the cursor: the walk knows what was typed.
+    /// Returns the next entry of the walk that a key has begun. The term is the
+    /// text before the cursor; the walk knows what was typed.
     fn starts_with(
         &self,
         _term: &str,
@@ -152,8 +152,8 @@ impl History for Recall {
 mod tests {
     use super::*;
 
-    /// Presses Up (`u`) and Down (`d`) as rustyline carries them out; returns
-    /// the buffers.
+    /// Presses Up (`u`) and Down (`d`) as rustyline handles them; returns the
+    /// buffers.
     fn pressed(typed: &str, pos: usize, keys: &str) -> Vec<String> {
         let mut entries = MemHistory::new();
         for entry in ["fib(1)", "sin(2)", "fib(3)", "sin(4)", "fib(3)"] {

@@ -45,7 +45,7 @@ fn marked(script: &str) -> String {
 }
 
 /// Returns why a file should not be overwritten; `None` if nothing would be
-/// lost. What is no regular file, such as a pipe, holds nothing.
+/// lost, which includes anything but a regular file, such as a pipe.
 fn reason_to_keep(path: &Path) -> Option<&'static str> {
     if !path.is_file() || path.starts_with("/dev") || path.starts_with("/proc") {
         return None;

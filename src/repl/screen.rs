@@ -12,11 +12,11 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) struct Screen {
     lines: Arc<Mutex<LineOutput<OutputTarget>>>,
-    /// It is a terminal: every line is shown when it ends.
+    /// Whether it is a terminal: every line is then shown when it ends.
     is_watched: bool,
 }
 
-/// What is behind the stream.
+/// The destination of the stream.
 enum OutputTarget {
     Stdout(io::Stdout),
     Captured(Vec<u8>),
@@ -33,21 +33,22 @@ impl Screen {
     /// Writes a line of its own.
     pub(crate) fn line(&self, text: &str) {
         let mut lines = self.lines.lock();
-        // Whoever closed the stream is found out at the next flush.
+        // A closed stream is noticed at the next flush.
         let _ = lines.text(text);
         if !text.ends_with('\n') {
             let _ = lines.byte(b'\n');
         }
     }
 
-    /// Ends an unfinished line and hands everything to the system.
+    /// Ends an unfinished line and flushes.
     pub(crate) fn settle(&self) -> io::Result<()> {
         let mut lines = self.lines.lock();
         lines.end_line()?;
         lines.flush()
     }
 
-    /// Shows what was printed before an error, and has the error begin a line.
+    /// Flushes what was printed before an error, and makes the error begin a
+    /// line.
     pub(super) fn make_way(&self, error: &Error) {
         if self.is_watched && error.is_interrupt() {
             // The terminal has shown `^C`.
@@ -56,17 +57,17 @@ impl Screen {
         let _ = self.settle();
     }
 
-    /// Keeps what is written from now on, until [`release`](Self::release).
+    /// Captures what is written from now on, until [`release`](Self::release).
     pub(super) fn capture(&self) {
         self.replace(OutputTarget::Captured(Vec::new()));
     }
 
-    /// Throws away what is written from now on, until [`release`](Self::release).
+    /// Discards what is written from now on, until [`release`](Self::release).
     pub(super) fn discard(&self) {
         self.replace(OutputTarget::Discarded);
     }
 
-    /// Writes to standard output again; gives what was captured.
+    /// Writes to standard output again; returns what was captured.
     pub(super) fn release(&self) -> String {
         match self.replace(OutputTarget::Stdout(io::stdout())) {
             OutputTarget::Captured(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

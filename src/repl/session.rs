@@ -29,14 +29,14 @@ pub(super) const ANS: &str = "ans";
 /// How many steps can be undone.
 const HISTORY: usize = 1000;
 
-/// What happens next.
+/// What happens after an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SessionFlow {
     Continue,
     Leave,
-    /// Nobody reads the answers any more.
+    /// Standard output was closed.
     BrokenPipe,
-    /// The time of the whole session is over.
+    /// The time limit of the session was reached.
     OutOfTime,
 }
 
@@ -52,15 +52,15 @@ pub(super) struct ReplSession<'c> {
     pub(super) reporter: &'c mut Reporter,
     pub(super) screen: Screen,
     pub(super) watches: Watches,
-    /// Columns of the terminal.
+    /// The width of the terminal in columns.
     pub(super) width: usize,
     /// The file that `:reload` runs again.
     loaded: Option<PathBuf>,
     /// The number of failures so far.
     failures: usize,
-    /// The program text that was typed last.
+    /// The source that was typed last.
     pub(super) last_input: Option<String>,
-    /// What the editor gave back and failed.
+    /// The last edited text that failed.
     pub(super) draft: Option<FailedEdit>,
     /// Whether the user's own file is run, first and after `:reset`.
     runs_init: bool,
@@ -69,7 +69,7 @@ pub(super) struct ReplSession<'c> {
     pub(super) is_transcript: bool,
 }
 
-/// What running a text came to.
+/// What running a source has defined, and how often it failed.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct RunSummary {
     pub(super) defined: usize,
@@ -78,7 +78,7 @@ pub(super) struct RunSummary {
     pub(super) failed: usize,
 }
 
-/// What is said about definitions.
+/// What is printed about definitions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Feedback {
     /// A line for each.
@@ -115,21 +115,21 @@ impl<'c> ReplSession<'c> {
         session
     }
 
-    /// Says what this is.
+    /// Prints the banner.
     pub(super) fn banner(&self) {
         let (version, llvm) = (env!("CARGO_PKG_VERSION"), Engine::llvm_version());
         let line = format!("Kal {version} on LLVM {llvm}. :help shows the commands, Ctrl-D leaves.");
         self.screen.line(&self.faint(&line));
     }
 
-    /// Runs the user's own file, if there is one: now, and after `:reset`.
+    /// Runs the user's init file, if there is one: now, and after `:reset`.
     pub(super) fn run_init(&mut self) {
         self.runs_init = true;
         let _ = self.init();
         let _ = self.screen.settle();
     }
 
-    /// Takes note of what ran before the first prompt.
+    /// Records what ran before the first prompt.
     pub(super) fn begin_with(&mut self, file: Option<&Path>, exit: Exit) {
         self.failures += usize::from(exit != Exit::Fine);
         self.loaded = file.map(Path::to_owned);
@@ -147,13 +147,13 @@ impl<'c> ReplSession<'c> {
         }
     }
 
-    /// What is changed from now on can be undone.
+    /// Makes changes from now on undoable.
     pub(super) fn begin_history(&mut self) {
         self.context.keep_history(HISTORY);
         self.context.keep_failures();
     }
 
-    /// Returns whether more has to be typed before the text can be answered.
+    /// Returns whether more input is needed before the text can be answered.
     pub(super) fn is_incomplete(&self, text: &str) -> bool {
         input::is_incomplete(self.context, text)
     }
@@ -209,13 +209,14 @@ impl<'c> ReplSession<'c> {
         }
     }
 
-    /// Runs a text if all of it is correct: a mistake changes nothing. Returns
-    /// whether nothing failed.
+    /// Runs a source if all of it is correct: a mistake changes nothing.
+    /// Returns whether it succeeded.
     pub(super) fn run_checked(&mut self, source: &Source) -> bool {
         self.run_until_left(source, Self::run_with_lints)
     }
 
-    /// The same, stopping at the beginning of the first expression.
+    /// Runs a source under the debugger, stopped at the beginning of its first
+    /// expression.
     pub(super) fn run_stopping(&mut self, source: &Source) -> bool {
         self.run_until_left(source, |session, source| {
             session.context.stop_runs(true);
@@ -225,7 +226,7 @@ impl<'c> ReplSession<'c> {
         })
     }
 
-    /// Runs a text without mistakes, again whenever it is restarted at the
+    /// Runs a source without mistakes; again whenever it is restarted at the
     /// debugger's prompt.
     fn run_until_left(&mut self, source: &Source, run: impl Fn(&mut Self, &Source) -> bool) -> bool {
         match self.context.mistakes(source) {
@@ -254,7 +255,7 @@ impl<'c> ReplSession<'c> {
         SessionFlow::Continue
     }
 
-    /// Runs a text, and warns of what is probably not meant in it.
+    /// Runs a source, and prints its lints.
     fn run_with_lints(&mut self, source: &Source) -> bool {
         let lints = self.context.lints(source);
         let is_fine = self.run(source, Feedback::Each).failed == 0;
@@ -265,9 +266,8 @@ impl<'c> ReplSession<'c> {
         is_fine
     }
 
-    /// Returns what to answer to the words that leave or explain other prompts,
-    /// and to what looks like a command, unless it means something to the
-    /// program.
+    /// Returns the answer to words that leave or explain other prompts, and to
+    /// input that looks like a command, unless the program defines it.
     fn advice(&self, text: &str) -> Option<String> {
         let text = text.trim();
         if text.starts_with(':') {
@@ -285,15 +285,15 @@ impl<'c> ReplSession<'c> {
         (!is_known).then(|| advice.to_owned())
     }
 
-    /// Runs a text; with [`Feedback::Count`], what is defined already as the
-    /// text says stays as it is.
+    /// Runs a source; with [`Feedback::Count`], definitions that have not
+    /// changed are left alone.
     pub(super) fn run(&mut self, source: &Source, feedback: Feedback) -> RunSummary {
         let mut tally = RunSummary::default();
         let (screen, reporter) = (self.screen.clone(), &mut *self.reporter);
         let mut each = |context: &mut Context, outcome: Result<Outcome, Error>| {
             match outcome {
                 Ok(outcome) => tell(context, &outcome, feedback, &screen, reporter, &mut tally),
-                // To leave at the debugger's prompt is no error.
+                // Quitting at the debugger's prompt is not an error.
                 Err(_) if context.ending().is_some() => return ControlFlow::Break(()),
                 Err(error) => {
                     tally.failed += 1;
@@ -315,7 +315,7 @@ impl<'c> ReplSession<'c> {
         tally
     }
 
-    /// Runs a file and says what came of it.
+    /// Runs a file and prints a summary.
     pub(super) fn load(&mut self, path: &Path) -> Result<RunSummary, CommandError> {
         let source = read(path)?;
         let tally = self.run(&source, Feedback::Count);
@@ -323,7 +323,7 @@ impl<'c> ReplSession<'c> {
         Ok(tally)
     }
 
-    /// Tells a problem, after what was printed before it.
+    /// Prints a problem, after the output before it.
     pub(super) fn problem(&mut self, message: &str) {
         self.failures += 1;
         let _ = self.screen.settle();
@@ -348,7 +348,7 @@ impl<'c> ReplSession<'c> {
     }
 
     fn declare_ans(&mut self) {
-        // There is room for a first variable.
+        // There is always room for a first variable.
         let _ = self.context.declare(ANS, 0.0);
     }
 
@@ -367,7 +367,7 @@ impl<'c> ReplSession<'c> {
 }
 
 impl RunSummary {
-    /// Returns what there is to say, as `2 defined, 1 redefined`.
+    /// Returns the summary, such as `2 defined, 1 redefined`.
     pub(super) fn text(self) -> String {
         let counts = [
             (self.defined, "defined"),
@@ -381,12 +381,13 @@ impl RunSummary {
     }
 }
 
-/// Returns whether the time is over that everything had together.
+/// Returns whether an error means that the time limit of the session was
+/// reached.
 fn is_out_of_time(error: &Error) -> bool {
     error.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == ErrorCode::DeadlineExceeded)
 }
 
-/// Tells what became of one item.
+/// Prints the outcome of one item.
 fn tell(
     context: &mut Context,
     outcome: &Outcome,
@@ -431,8 +432,8 @@ fn tell(
     }
 }
 
-/// `fib(n) restored`, `fib dropped`, or that what was hidden means again what
-/// is built in.
+/// Describes a change: `fib(n) restored`, `fib dropped`, or that a built-in
+/// meaning is back.
 fn changed(context: &Context, change: &Change) -> String {
     let name = &change.name;
     if change.is_variable {
@@ -452,7 +453,8 @@ fn changed(context: &Context, change: &Change) -> String {
     }
 }
 
-/// `fib(n) defined`, `fib(n) redefined, 3 callers affected`.
+/// Describes a definition: `fib(n) defined`, `fib(n) redefined, 3 callers
+/// affected`.
 fn defined(context: &Context, name: &str, redefined: bool) -> String {
     let signature = context.signature(name).unwrap_or_else(|| name.to_owned());
     if !redefined {
@@ -529,7 +531,7 @@ pub(super) fn reset(session: &mut ReplSession<'_>, _: &str) -> Result<(), Comman
     session.loaded = None;
     session.draft = None;
     session.declare_ans();
-    // What the user's own file does is no step that could be undone.
+    // Changes made by the user's init file cannot be undone.
     session.context.keep_history(0);
     let again = session.init();
     session.begin_history();

@@ -8,8 +8,8 @@ const HEIGHT: f64 = 500.0;
 /// The part that shows the curve: left, top, right, bottom.
 const FRAME: (f64, f64, f64, f64) = (70.0, 50.0, 830.0, 450.0);
 
-/// Half the width of a curve's stroke, rounded up: so much of it is shown
-/// outside the frame where the curve touches it.
+/// Half the width of a curve's stroke, rounded up: where the curve touches the
+/// frame, this much is shown outside of it.
 const STROKE: f64 = 2.0;
 
 /// The colours of curves, in turn: on a light page, on a dark one.
@@ -22,7 +22,7 @@ const COLORS: [(&str, &str); 6] = [
     ("#b91c1c", "#f87171"),
 ];
 
-/// Returns the picture of curves; `None` if there is nothing to see.
+/// Returns the picture of curves; `None` if nothing is visible.
 pub(super) fn picture(curves: &[Curve], axis: &str) -> Option<String> {
     let range = range(curves)?;
     let domain = curves.first()?.domain;
@@ -72,7 +72,7 @@ fn class(number: usize) -> String {
     }
 }
 
-/// Which curve has which colour, below the axis.
+/// Writes the legend below the axis: the colour of each curve.
 fn legend(svg: &mut String, curves: &[Curve]) {
     let (mut at, y) = (FRAME.0, FRAME.3 + 40.0);
     for (number, curve) in curves.iter().enumerate() {
@@ -85,7 +85,7 @@ fn legend(svg: &mut String, curves: &[Curve]) {
     }
 }
 
-/// Rules for the colours of the curves after the first.
+/// Returns the style rules for the colours of the curves after the first.
 fn colors(of: impl Fn(&(&'static str, &'static str)) -> &'static str) -> String {
     let rule = |(number, color)| format!("path.c{number} {{ stroke: {} }}\n", of(color));
     COLORS.iter().enumerate().skip(1).map(rule).collect()
@@ -153,7 +153,7 @@ fn path(curve: &Curve, range: (f64, f64), x: impl Fn(f64) -> f64, y: impl Fn(f64
     commands
 }
 
-/// Returns a text as XML has it, in which control characters cannot stand.
+/// Escapes a text for XML, which does not allow control characters.
 fn escaped(text: &str) -> String {
     let shown: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     shown.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")

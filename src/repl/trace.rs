@@ -16,7 +16,8 @@ pub(super) fn trace(session: &mut ReplSession<'_>, argument: &str) -> Result<(),
     Ok(())
 }
 
-/// Writes a line for everything that happens, with the time since now.
+/// Returns a trace that writes a line for every transition, with the time since
+/// now.
 fn tracer(screen: Screen) -> Trace {
     let start = Instant::now();
     Box::new(move |transition: Transition<'_>| {

@@ -1,8 +1,8 @@
 //! `:watch`: files that are loaded again whenever they are saved.
 //!
-//! The system tells when something happens in a file's folder: many editors
-//! save by putting a new file in the place of the old one. Only then is the
-//! file looked at, and only a changed text is loaded.
+//! The system reports events in a file's folder, since many editors save by
+//! replacing the file. Only then is the file read, and only changed contents
+//! are loaded.
 
 use super::command::CommandError;
 use super::file;
@@ -20,7 +20,7 @@ pub(super) struct Watches {
     files: Vec<WatchedFile>,
 }
 
-/// One file. Nothing is watched any more once it is dropped.
+/// One file. It is no longer watched once this is dropped.
 struct WatchedFile {
     path: PathBuf,
     /// The file's bytes when it was last loaded.
@@ -29,17 +29,17 @@ struct WatchedFile {
 }
 
 impl Watches {
-    /// None so far. The paths of changed files are sent to `changes`.
+    /// Creates an empty set. The paths of changed files are sent to `changes`.
     pub(super) fn new(changes: Sender<PathBuf>) -> Self {
         Self { changes: Some(changes), files: Vec::new() }
     }
 
-    /// Watches nothing any more.
+    /// Stops watching all files.
     pub(super) fn clear(&mut self) {
         self.files.clear();
     }
 
-    /// The same for good: who waits for changes waits no longer.
+    /// Stops watching for good: the thread that waits for changes is woken.
     pub(super) fn close(&mut self) {
         self.changes = None;
         self.clear();
@@ -56,7 +56,7 @@ impl Watches {
                     && event.paths.iter().any(|path| path.file_name() == name.as_deref())
             });
             if concerns_it {
-                // Nobody listens any more when the session has ended.
+                // The receiver is gone when the session has ended.
                 let _ = changes.send(watched.clone());
             }
         })?;
@@ -67,8 +67,9 @@ impl Watches {
         Ok(())
     }
 
-    /// Whether a file differs from what was loaded last; it counts as loaded
-    /// from now on. A file that is gone has not changed: it may come back.
+    /// Returns whether a file differs from what was loaded last; its present
+    /// contents then count as loaded. A missing file has not changed: it may
+    /// come back.
     fn is_changed(&mut self, path: &Path) -> bool {
         let Some(watch) = self.files.iter_mut().find(|watch| watch.path == path) else { return false };
         match std::fs::read(path) {
@@ -88,13 +89,13 @@ pub(super) fn watch(session: &mut ReplSession<'_>, argument: &str) -> Result<(),
     watched.map_err(|error| CommandError::File { path, error: io::Error::other(error) })
 }
 
-/// Loads the files again that have changed, if any.
+/// Reloads the files that have changed.
 pub(super) fn reload_changed(session: &mut ReplSession<'_>, changed: &Receiver<PathBuf>) {
     let paths: Vec<PathBuf> = changed.try_iter().collect();
     reload(session, &paths);
 }
 
-/// Loads files again that may have changed.
+/// Reloads those of the files that really have changed.
 pub(super) fn reload(session: &mut ReplSession<'_>, paths: &[PathBuf]) {
     for path in paths {
         if session.watches.is_changed(path)
@@ -105,8 +106,8 @@ pub(super) fn reload(session: &mut ReplSession<'_>, paths: &[PathBuf]) {
     }
 }
 
-/// Waits until files have changed and nothing has happened to them for a
-/// moment, since saving is several events; `None` when the session is over.
+/// Waits until files have changed and then been left alone for a moment, since
+/// saving is several events; `None` when the session is over.
 pub(super) fn next_changes(changed: &Receiver<PathBuf>) -> Option<Vec<PathBuf>> {
     const QUIET: Duration = Duration::from_millis(20);
     let mut paths = vec![changed.recv().ok()?];
