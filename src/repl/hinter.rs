@@ -59,8 +59,7 @@ pub(super) fn from_signature(line: &str, context: &Context) -> Option<Hint> {
     Some(Hint::to_read(parameters.replace(' ', ", ")))
 }
 
-/// Returns the value of an expression, if it is pure and its value is not
-/// obvious.
+/// Returns the value of an expression, if it is pure and not just that number.
 pub(super) fn from_preview(line: &str, context: &Context) -> Option<Hint> {
     let text = margin::removed(line);
     if command::split(&text).is_some() {
