@@ -10,9 +10,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-/// Where Debian's and apt.llvm.org's packages put LLVM 22.
+/// The prefix of LLVM 22 in Debian's and apt.llvm.org's packages.
 const DEFAULT_PREFIX: &str = "/usr/lib/llvm-22";
-/// The variable that the `llvm-sys` crate reads too, when it looks for LLVM.
+/// The variable for LLVM's prefix, which the `llvm-sys` crate reads, too.
 const PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 const LLVM_MAJOR: &str = "22";
 const INCOMPLETE: &str = "The static libraries of LLVM 22 are missing: apt-get install llvm-22-dev";
@@ -20,8 +20,9 @@ const INCOMPLETE: &str = "The static libraries of LLVM 22 are missing: apt-get i
 const UNUSED: [&str; 1] = ["xml2"];
 /// The parts of LLVM that Kal uses.
 const COMPONENTS: [&str; 4] = ["orcjit", "orcdebugging", "passes", "x86"];
-/// What else its host may use with the feature `host-llvm`: Cargo makes one
-/// choice for all users of `llvm-sys`, and this crate's is that it links nothing.
+/// The further parts that its host may use with the feature `host-llvm`: Cargo
+/// makes one choice for all users of `llvm-sys`, and with this crate's choice
+/// it links nothing.
 const FOR_HOSTS: [&str; 6] = ["mcjit", "interpreter", "irreader", "bitwriter", "linker", "all-targets"];
 /// C++ sources of the crate.
 const SHIMS: [&str; 5] = [
@@ -33,16 +34,16 @@ const SHIMS: [&str; 5] = [
 ];
 /// What `llvm-sys` would compile itself, for `host-llvm`.
 const SHIMS_FOR_HOSTS: [&str; 2] = ["src/llvm/native.cpp", "src/llvm/targets.cpp"];
-/// What the command's linker is asked for, beside what Cargo asks for: no
-/// position independence, whose 50,000 relocations take a millisecond of every
-/// start, and the functions of a start side by side.
+/// Extra linker arguments for the command: no position independence, whose
+/// 50,000 relocations take a millisecond of every start, and the functions of a
+/// start placed side by side.
 const BINARY_ARGUMENTS: [&str; 3] = ["-no-pie", "-static-libgcc", "-Wl,--no-warn-symbol-ordering"];
 /// The functions of LLVM that run when the command starts and compiles a small
 /// function: hashes of their symbols. `benches/start-order` writes it.
 const START_ORDER: &str = "src/cli/start.order";
-/// What the binary is linked with to start LLVM late.
+/// The linker script that makes LLVM start late.
 const START_SCRIPT: &str = "src/llvm/start.ld";
-/// Their headers, which they find beside themselves.
+/// Their headers, in the same folder.
 const HEADERS: [&str; 1] = ["src/orc/slab.h"];
 
 fn main() {
@@ -57,7 +58,7 @@ fn main() {
     println!("cargo:rustc-env=KAL_TARGET={}", env::var("TARGET").unwrap_or_default());
 }
 
-/// Ends the build with `message`, without a panic's noise around it.
+/// Ends the build with `message`, without the output of a panic.
 fn give_up(message: &str) -> ! {
     eprintln!("\n{message}\n");
     for line in message.lines() {
@@ -66,7 +67,8 @@ fn give_up(message: &str) -> ! {
     exit(1);
 }
 
-/// Entering compiled code is written in assembly for this target only.
+/// Checks the target: the entry into compiled code is written in assembly for
+/// this one only.
 fn check_target() {
     let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
@@ -120,15 +122,16 @@ impl Llvm {
             println!("cargo:rustc-link-lib=dylib=ffi");
         }
         println!("cargo:rerun-if-changed={START_SCRIPT}");
-        // Where it matters; linkers are picky about unoptimised binaries.
+        // Only where it matters: some linkers reject this for unoptimised
+        // binaries.
         if env::var("PROFILE").is_ok_and(|profile| profile == "release") {
             let script = Path::new(&env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join(START_SCRIPT);
             println!("cargo:rustc-link-arg-bins=-Wl,-T,{}", script.display());
         }
     }
 
-    /// Returns the `-l` names that llvm-config answers with. What it gives a
-    /// path for is a solver that code generation does not use.
+    /// Returns the `-l` names that llvm-config prints. Libraries printed with a
+    /// path are solvers, which code generation does not use.
     fn libraries(&self, question: &str, components: &[&str]) -> Vec<String> {
         let mut command = Command::new(&self.config);
         let line = first_line(command.arg("--link-static").arg(question).args(components));
@@ -137,7 +140,7 @@ impl Llvm {
     }
 }
 
-/// Returns what one question to llvm-config answers; `None` if it cannot be
+/// Returns the answer of llvm-config to one question; `None` if it cannot be
 /// run.
 fn ask(config: &Path, question: &str) -> Option<String> {
     first_line(Command::new(config).arg(question))
@@ -159,8 +162,8 @@ fn missing(prefix: &str) -> String {
     )
 }
 
-/// Compiles the shims into one archive, unless the one of an earlier run is
-/// still good: a new revision reruns this script, and C++ is slow to compile.
+/// Compiles the shims into one archive, unless that of an earlier run is up to
+/// date: a new revision reruns this script, and C++ is slow to compile.
 fn compile_shims(llvm: &Llvm) {
     let for_hosts: &[&str] = if for_hosts() { &SHIMS_FOR_HOSTS } else { &[] };
     let sources = [&SHIMS[..], for_hosts].concat();
@@ -214,9 +217,9 @@ fn compile(llvm: &Llvm, sources: &[&str]) {
         .compile("kal_shims");
 }
 
-/// Makes the command start quickly, see `docs/performance.md`. Only the
-/// command: programs that embed the library link as they like. A linker that
-/// does not take these options gets none of them.
+/// Makes the command start quickly, see `docs/performance.md`. This affects
+/// only the command: programs that embed the library link as they like. A
+/// linker that does not accept these options gets none of them.
 fn arrange_command(llvm: &Llvm) {
     println!("cargo:rerun-if-changed={START_ORDER}");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -229,9 +232,8 @@ fn arrange_command(llvm: &Llvm) {
     }
 }
 
-/// Returns a folder with the static forms of the C++ library and of what LLVM
-/// needs: found first, they spare each start the search for thousands of
-/// symbols.
+/// Returns a folder with static versions of the C++ library and of what LLVM
+/// needs: linking these saves each start the lookup of thousands of symbols.
 fn static_libraries(out: &Path) -> PathBuf {
     let folder = out.join("static");
     fs::create_dir_all(&folder).expect("the output folder is writable");
@@ -244,15 +246,15 @@ fn static_libraries(out: &Path) -> PathBuf {
     folder
 }
 
-/// Returns where the compiler finds a library, if it does.
+/// Returns the path of a library; `None` if the compiler does not find it.
 fn library_file(name: &str) -> Option<PathBuf> {
     let compiler = cc::Build::new().cpp(true).cargo_metadata(false).get_compiler();
     let path = first_line(compiler.to_command().arg(format!("-print-file-name={name}")))?;
     Some(PathBuf::from(path)).filter(|path| path.is_absolute())
 }
 
-/// Writes the names of the functions of a start, in the order of their hashes.
-/// Without `llvm-nm` there are none.
+/// Writes the names of the functions of a start, in the order of the list; an
+/// empty list without `llvm-nm`.
 fn start_order(llvm: &Llvm, out: &Path) -> PathBuf {
     let order = out.join("start.order");
     let hashes = fs::read_to_string(START_ORDER).unwrap_or_default();
@@ -274,7 +276,7 @@ fn start_order(llvm: &Llvm, out: &Path) -> PathBuf {
     order
 }
 
-/// FNV-1a, 32 bits.
+/// Returns the hash of a symbol: FNV-1a, 32 bits, in hexadecimal.
 fn symbol_hash(symbol: &str) -> String {
     let step = |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     format!("{:08x}", symbol.bytes().fold(0x811c_9dc5, step))
@@ -306,10 +308,10 @@ fn build_id(llvm: &Llvm) -> String {
     format!("kal-{crate_version}-{revision}-llvm-{}-rustc-{rustc}", llvm.version)
 }
 
-/// Returns the git revision, if this folder itself is a checkout: in a source
-/// archive unpacked inside another repository it is not. A commit alone does
-/// not run this script again: that would compile the shims and the crate anew
-/// each time.
+/// Returns the git revision, if this folder itself is a checkout: a source
+/// archive unpacked inside another repository is not. A commit alone does not
+/// run this script again: that would recompile the shims and the crate each
+/// time.
 fn revision() -> Option<String> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
     let git = |arguments: &[&str]| first_line(Command::new("git").current_dir(&root).args(arguments));

@@ -1,9 +1,10 @@
 //! The semantic check: from syntax to checked definitions.
 //!
-//! This is the only maker of [`CheckedFunction`]s and [`CheckedItem`]s, so whoever has one
-//! knows that every variable is bound, every operator defined and every call
-//! of a known function fits. What a text means depends on what is defined
-//! around it; the check asks an [`Environment`] for that and keeps no state.
+//! This is the only maker of [`CheckedFunction`]s and [`CheckedItem`]s, which
+//! guarantee that every variable is bound, every operator is defined and every
+//! call of a known function fits. What a source means depends on what is
+//! already defined; the check asks an [`Environment`] for that and keeps no
+//! state.
 
 mod calls;
 pub mod checked;
@@ -28,31 +29,31 @@ use resolve::Resolver;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A place that can be shown: a text and a span of it.
+/// A place that can be shown: a source and a span of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourcePlace {
-    /// The text.
+    /// The source.
     pub source: Source,
-    /// The span.
+    /// The span of bytes in it.
     pub span: Span,
 }
 
-/// What the check asks of its surroundings.
+/// What the check needs to know about the program around an item.
 pub trait Environment {
-    /// Returns every name.
+    /// Returns the table of names.
     fn names(&self) -> &Names;
 
-    /// Returns what a program may call of the host.
+    /// Returns the host functions that a program may call.
     fn hosts(&self) -> &HostFunctions;
 
-    /// Returns the definition a name is bound to at present.
+    /// Returns the definition that a name is bound to.
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>>;
 
     /// Returns the `extern` that declares a function of unknown arity: a
     /// foreign one, or one that the program is to define.
     fn declared(&self, name: Name) -> Option<&Extern>;
 
-    /// Returns whether a variable of that name has been declared.
+    /// Returns whether a variable of that name is declared.
     fn has_variable(&self, name: Name) -> bool;
 
     /// Returns the names of all functions, for suggestions.
@@ -61,19 +62,19 @@ pub trait Environment {
     /// Returns the names of all variables, for suggestions.
     fn variables(&self) -> Vec<Name>;
 
-    /// Returns what suggestions may cost.
+    /// Returns the budget for suggestions.
     fn suggestions(&self) -> &Budget;
 
-    /// When the check is to stop.
+    /// Returns the poll that tells when the check has to stop.
     fn poll(&self) -> Poll;
 }
 
 /// An item that passed the check.
 #[derive(Clone, Debug)]
 pub enum CheckedItem {
-    /// `def`: the definition, and how it is read if it is an operator.
+    /// `def`: the definition, and its fixity if it is an operator.
     Definition(Arc<CheckedFunction>, Option<Fixity>),
-    /// An `extern` that fits what its name means.
+    /// An `extern` that agrees with what its name means.
     Extern(Extern),
     /// A top-level `var`: a function without parameters that assigns the
     /// variables, and their names.
@@ -82,20 +83,20 @@ pub enum CheckedItem {
     Expression(Arc<CheckedFunction>),
 }
 
-/// Checks an item against its surroundings.
+/// Checks an item in its environment.
 ///
 /// # Errors
-/// Every mistake found in the item, in the order of its text.
+/// Every mistake found in the item, in source order.
 pub fn check(item: &ast::Item, environment: &dyn Environment) -> Result<CheckedItem, Vec<Diagnostic>> {
     let mut checker = Checker::new(environment, &item.source);
     let checked = checker.item(item);
     if checker.diagnostics.is_empty() { Ok(checked) } else { Err(in_order(checker.diagnostics)) }
 }
 
-/// Checks an expression that has parameters, as a function without a name.
+/// Checks an expression with parameters, as a function without a name.
 ///
 /// # Errors
-/// As [`check`]; also when the item is no expression.
+/// As [`check`]; also if the item is not an expression.
 pub fn check_formula(
     item: &ast::Item,
     parameters: &[Name],
@@ -120,7 +121,7 @@ fn in_order(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// Returns the warning for a definition that its operator does not call: `=`
+/// Returns the warning for a definition that its operator never calls: `=`
 /// assigns, whatever a program defines.
 pub fn uncalled(function: &CheckedFunction, fixity: Option<Fixity>, names: &Names) -> Option<Diagnostic> {
     let Some(Fixity::Binary { operator, .. }) = fixity else { return None };
@@ -133,7 +134,7 @@ pub fn uncalled(function: &CheckedFunction, fixity: Option<Fixity>, names: &Name
     })
 }
 
-/// The check of one item: its surroundings and what was found so far.
+/// The check of one item: its environment and what has been found so far.
 struct Checker<'a> {
     environment: &'a dyn Environment,
     source: &'a Source,
@@ -197,8 +198,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The grammar fixes how many parameters an operator has, except that the
-    /// prototype of an `extern` or a plain name could claim otherwise.
+    /// Checks the arity of an operator: the grammar ensures it, except for the
+    /// prototype of an `extern` or a plain name.
     fn arity_of_operator(&mut self, prototype: &Prototype) {
         let wanted = match prototype.fixity {
             None => return,
@@ -232,7 +233,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// `1 argument`, `2 arguments`.
+/// Returns a count with its noun: `1 argument`, `2 arguments`.
 pub(crate) fn arguments(count: usize) -> String {
     if count == 1 { "1 argument".into() } else { format!("{count} arguments") }
 }

@@ -1,4 +1,4 @@
-//! From text to syntax trees: lexer, operator table, parser, printer.
+//! From source to syntax trees: lexer, operator table, parser, printer.
 //!
 //! Pure: text and tables in, values and diagnostics out.
 
@@ -19,12 +19,13 @@ use crate::name::Names;
 use crate::source::Source;
 use token::Terminal;
 
-/// Returns whether a text is an identifier, and no keyword.
+/// Returns whether a text is an identifier, not a keyword.
 pub fn is_identifier(text: &str) -> bool {
     is_identifier_in(text, &Names::new())
 }
 
-/// The same, with a table of names at hand.
+/// Returns whether a text is an identifier, not a keyword; uses an existing
+/// table of names.
 pub fn is_identifier_in(text: &str, names: &Names) -> bool {
     only_token(text, names) == Some(Terminal::Identifier)
 }
@@ -34,7 +35,7 @@ pub fn is_operator_in(text: &str, names: &Names) -> bool {
     only_token(text, names).is_some_and(Terminal::is_operator)
 }
 
-/// Returns the token that a text is, if it is nothing else.
+/// Returns the only token of a text; `None` if there are more or none.
 fn only_token(text: &str, names: &Names) -> Option<Terminal> {
     let has_more = text.contains(|character: char| character.is_whitespace() || character == '#');
     let tokens = lexer::lex(&Source::new("", text), names).ok().filter(|_| !has_more)?;

@@ -1,14 +1,15 @@
-//! Who calls what, as a tally: for every name, with which numbers of arguments
-//! the definitions in force call it.
+//! Counts of callers: for every name and number of arguments, how many of the
+//! definitions in force call it so.
 //!
-//! It answers one question without looking at all definitions: does somebody
-//! call a function with a number of arguments that it does not take?
+//! They answer one question without a search through all definitions: does any
+//! function call another with a wrong number of arguments?
 
 use super::checked::CheckedFunction;
 use crate::name::Name;
 use rustc_hash::FxHashMap;
 
-/// The tally. What is added must be removed when it is no longer in force.
+/// The counts. A definition that was added must be removed when it is no longer
+/// in force.
 #[derive(Debug, Default)]
 pub struct Calls(FxHashMap<Name, Vec<ArityCount>>);
 
@@ -30,7 +31,7 @@ impl Calls {
         }
     }
 
-    /// Takes back what [`add`](Self::add) counted.
+    /// Removes what [`add`](Self::add) counted.
     pub fn remove(&mut self, caller: &CheckedFunction) {
         for callee in &caller.callees {
             let Some(tallies) = self.0.get_mut(&callee.name) else { continue };
@@ -44,8 +45,8 @@ impl Calls {
         }
     }
 
-    /// Returns whether somebody calls `name` with another number of arguments
-    /// than `arity`.
+    /// Returns whether a definition calls `name` with another number of
+    /// arguments than `arity`.
     pub fn misfit(&self, name: Name, arity: u32) -> bool {
         self.0.get(&name).is_some_and(|tallies| tallies.iter().any(|tally| tally.arity != arity))
     }

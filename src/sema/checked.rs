@@ -1,4 +1,4 @@
-//! Checked functions: what both back ends start from.
+//! Checked functions: the input of both back ends.
 //!
 //! A [`CheckedFunction`] is immutable. Its body is the post-order array of
 //! [`crate::syntax::ast`], with every name resolved: variables to numbered
@@ -20,7 +20,7 @@ pub const EXPRESSION: &str = "";
 /// One entry of a checked body; see [`crate::syntax::ast::Node`] for the order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CheckedNode {
-    /// Leaves a number, given by its place in [`CheckedFunction::numbers`].
+    /// Leaves a number, given by its index in [`CheckedFunction::numbers`].
     Number(u32),
     /// Leaves the value of a local; parameters are the first locals.
     Local(u32),
@@ -36,8 +36,8 @@ pub enum CheckedNode {
     Binary(BinaryOp),
     /// Mark after the left operand of `And` or `Or`.
     ShortCircuit(BinaryOp),
-    /// Takes the arguments, leaves the result; the callee is given by its
-    /// place in [`CheckedFunction::callees`].
+    /// Takes the arguments, leaves the result; the callee is given by its index
+    /// in [`CheckedFunction::callees`].
     Call(u32),
     /// Takes the arguments, leaves the result of an exact host function.
     Intrinsic(Intrinsic),
@@ -64,9 +64,9 @@ pub enum CheckedNode {
 pub struct Callee {
     /// Its name.
     pub name: Name,
-    /// How many arguments are passed.
+    /// The number of arguments passed.
     pub arity: u32,
-    /// Where it is first called.
+    /// The place of the first call.
     pub span: Span,
 }
 
@@ -75,28 +75,28 @@ pub struct Callee {
 pub struct CheckedFunction {
     /// The name; [`EXPRESSION`] for a top-level expression.
     pub name: Name,
-    /// Where the name stands.
+    /// The place of the name.
     pub name_span: Span,
     /// The names of the parameters.
     pub parameters: Box<[Name]>,
-    /// How many locals there are, parameters included.
+    /// The number of locals, parameters included.
     pub locals: u32,
     /// The body in post-order.
     pub nodes: Box<[CheckedNode]>,
-    /// Where each node comes from: an operator's token, a callee's name.
+    /// The place of each node: an operator's token, a callee's name.
     pub spans: Spans,
-    /// The numbers of the body.
+    /// The constants of the body.
     pub numbers: Box<[f64]>,
-    /// What the body calls, each function and arity once.
+    /// The functions that the body calls, each with each arity once.
     pub callees: Box<[Callee]>,
-    /// The text it was read from.
+    /// The source it was read from.
     pub source: Source,
-    /// Where it stands there, from the first to the last token.
+    /// Its place there, from the first to the last token.
     pub span: Span,
 }
 
 impl CheckedFunction {
-    /// Returns how many arguments it takes.
+    /// Returns the number of parameters.
     pub fn arity(&self) -> u32 {
         self.parameters.len() as u32
     }
@@ -106,7 +106,7 @@ impl CheckedFunction {
         self.nodes.contains(&CheckedNode::For)
     }
 
-    /// Returns how many loops are inside of one another.
+    /// Returns the depth of nested loops.
     pub fn loop_depth(&self) -> u32 {
         let (mut open, mut most) = (0_u32, 0);
         for node in &self.nodes {
@@ -136,13 +136,13 @@ impl CheckedFunction {
         })
     }
 
-    /// Returns its text.
+    /// Returns its source text.
     pub fn text(&self) -> &str {
         self.source.slice(self.span)
     }
 
-    /// Returns whether both mean the same, however they are laid out: the same
-    /// parameters, and the same body.
+    /// Returns whether both have the same parameters and the same body,
+    /// whatever their layout.
     pub fn means_the_same_as(&self, other: &Self) -> bool {
         let callees = |function: &Self| -> Vec<(Name, u32)> {
             function.callees.iter().map(|callee| (callee.name, callee.arity)).collect()
@@ -157,8 +157,8 @@ impl CheckedFunction {
             && callees(self) == callees(other)
     }
 
-    /// Returns how many nodes it has if functions of these sizes are inlined
-    /// into it.
+    /// Returns the number of nodes after inlining functions of these sizes into
+    /// it.
     pub fn size_with(&self, inlined: &FxHashMap<Name, usize>) -> usize {
         let size = |node: &CheckedNode| match node {
             CheckedNode::Call(index) => 1 + inlined.get(&self.callees[*index as usize].name).unwrap_or(&0),
@@ -167,7 +167,7 @@ impl CheckedFunction {
         self.nodes.iter().map(size).sum()
     }
 
-    /// Returns whether it uses the instruction for an exact host function.
+    /// Returns whether it uses an intrinsic.
     pub fn uses_intrinsic(&self, intrinsic: Intrinsic) -> bool {
         self.nodes.contains(&CheckedNode::Intrinsic(intrinsic))
     }
@@ -178,8 +178,8 @@ impl CheckedFunction {
             || self.nodes.contains(&CheckedNode::SetVariable(name))
     }
 
-    /// The same function, with calls of what the program defines itself instead
-    /// of instructions for exact host functions.
+    /// Returns the function with calls instead of those intrinsics whose names
+    /// the program defines itself.
     pub fn without_bound_intrinsics(
         self: &Arc<Self>,
         names: &Names,
@@ -194,14 +194,14 @@ impl CheckedFunction {
         plain
     }
 
-    /// Returns where it first uses the instruction for an exact host function.
+    /// Returns the place where it first uses an intrinsic.
     pub fn intrinsic_span(&self, intrinsic: Intrinsic) -> Option<Span> {
         let mut nodes = self.nodes.iter().zip(self.spans.iter());
         nodes.find(|(node, _)| **node == CheckedNode::Intrinsic(intrinsic)).map(|(_, span)| span)
     }
 
-    /// The same function with calls of `name` instead of the instruction: what
-    /// it means once the program defines a function of that name itself.
+    /// Returns the function with calls of `name` instead of the intrinsic: its
+    /// meaning once the program defines a function of that name itself.
     #[must_use]
     pub fn without_intrinsic(&self, intrinsic: Intrinsic, name: Name) -> Self {
         let span = self.intrinsic_span(intrinsic).unwrap_or(self.name_span);

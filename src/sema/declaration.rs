@@ -1,10 +1,10 @@
-//! Declarations: what an `extern` says, and whether that fits.
+//! Declarations: what an `extern` declares, and whether that is consistent.
 //!
 //! An `extern` of a host function repeats what is known. One of a foreign
-//! function, which the user has allowed, says how many arguments that takes. Any
-//! other name is declared ahead of its definition: calls and the definition must
-//! fit, and a call before the definition fails. Declaring gives access to
-//! nothing.
+//! function, which the user has allowed, sets its number of arguments. Any
+//! other name is declared ahead of its definition: calls and the definition
+//! must fit, and a call before the definition fails. A declaration never gives
+//! access to anything.
 
 use super::checked::CheckedFunction;
 use super::{Environment, SourcePlace, arguments};
@@ -14,19 +14,19 @@ use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use rustc_hash::FxHashMap;
 
-/// What an `extern` says.
+/// A declaration by `extern`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Extern {
     /// The function.
     pub name: Name,
     /// The names of its parameters.
     pub parameters: Box<[Name]>,
-    /// Where the name stands.
+    /// The place of the name.
     pub place: SourcePlace,
 }
 
-/// The declarations that say something new: of foreign functions, and of those
-/// that a program is to define.
+/// The declarations that add information: of foreign functions, and of
+/// functions that the program will define.
 pub type Externs = FxHashMap<Name, Extern>;
 
 /// What an `extern` declares.
@@ -34,14 +34,14 @@ pub type Externs = FxHashMap<Name, Extern>;
 pub enum Declaration {
     /// A host function.
     Host,
-    /// A function that the program has defined before.
+    /// A function that the program has already defined.
     Defined,
-    /// A function that the program is to define.
+    /// A function that the program will define.
     Forward,
 }
 
 impl Extern {
-    /// Returns the count of its parameters.
+    /// Returns the number of parameters.
     pub fn arity(&self) -> u32 {
         self.parameters.len() as u32
     }
@@ -50,7 +50,7 @@ impl Extern {
 /// Returns what an `extern` declares.
 ///
 /// # Errors
-/// When what its name means takes another count of arguments.
+/// If the function of that name takes another number of arguments.
 pub fn meaning(declared: &Extern, environment: &dyn Environment) -> Result<Declaration, Diagnostic> {
     let Extern { name, ref place, .. } = *declared;
     let (text, arity) = (environment.names().text(name), declared.arity());
@@ -89,7 +89,8 @@ pub fn meaning(declared: &Extern, environment: &dyn Environment) -> Result<Decla
     Ok(if is_foreign { Declaration::Host } else { Declaration::Forward })
 }
 
-/// Returns what is wrong with a definition whose name was declared ahead of it.
+/// Returns the error for a definition that does not fit its earlier
+/// declaration.
 pub fn misfit(function: &CheckedFunction, environment: &dyn Environment) -> Option<Diagnostic> {
     let (name, arity) = (function.name, function.arity());
     let declared = environment.declared(name).filter(|declared| declared.arity() != arity)?;
@@ -130,12 +131,12 @@ pub fn advice(declared: &Extern, names: &Names, hosts: &HostFunctions, budget: &
     }
 }
 
-/// `1 parameter`, `2 parameters`.
+/// Returns a count with its noun: `1 parameter`, `2 parameters`.
 fn parameters(count: u32) -> String {
     if count == 1 { "1 parameter".into() } else { format!("{count} parameters") }
 }
 
-/// Returns how the function is called, as `even(n)`.
+/// Returns the signature of the function, such as `even(n)`.
 pub fn head(declared: &Extern, names: &Names) -> String {
     let parameters: Vec<&str> = declared.parameters.iter().map(|name| names.text(*name)).collect();
     format!("{}({})", names.text(declared.name), parameters.join(" "))

@@ -1,4 +1,4 @@
-//! One mistake, one error: which of the mistakes in a body are told.
+//! One mistake, one error: which of the mistakes in a body are reported.
 //!
 //! How a body groups around an operator that nothing defines is a guess. So of
 //! such an operator and its operands only the first operator in the source is
@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// The mistakes of one body beside their diagnostics.
 pub(super) struct Mistakes {
-    /// How many diagnostics there were before.
+    /// The number of diagnostics before this body.
     earlier: usize,
     /// The node that is being resolved.
     pub(super) at: usize,
@@ -27,7 +27,7 @@ impl Mistakes {
         Self { earlier, at: 0, nodes: Vec::new(), foreign: Vec::new(), has_unknown_operator: false }
     }
 
-    /// Notes that the next diagnostic is about an operator without a meaning.
+    /// Records that the next diagnostic is about an undefined operator.
     pub(super) fn found_operator(&mut self, is_foreign: bool) {
         self.has_unknown_operator = true;
         if is_foreign {
@@ -36,7 +36,7 @@ impl Mistakes {
         self.nodes.push(self.at);
     }
 
-    /// Removes what follows from another mistake.
+    /// Removes diagnostics that are consequences of another mistake.
     pub(super) fn suppress(&self, body: &Ast, diagnostics: &mut Vec<Diagnostic>) {
         if !self.has_unknown_operator {
             return;
@@ -62,8 +62,8 @@ impl Mistakes {
     }
 }
 
-/// Returns the nodes of each of `roots` with its operands, without those inside
-/// another.
+/// Returns the ranges of nodes of each of `roots` with its operands, except for
+/// roots inside others.
 fn outermost(body: &Ast, roots: impl DoubleEndedIterator<Item = usize>) -> Vec<Range<usize>> {
     let starts = body.starts();
     let mut ranges: Vec<Range<usize>> = Vec::new();

@@ -26,7 +26,7 @@ pub(super) struct Resolver<'c, 'a> {
     callees: Vec<Callee>,
     callee_index: FxHashMap<(Name, u32), u32>,
     mistakes: Mistakes,
-    /// The variable that is nearest to each name that is none.
+    /// The nearest variable for each name that is not declared.
     near: FxHashMap<Name, Option<String>>,
 }
 
@@ -52,15 +52,15 @@ impl<'c, 'a> Resolver<'c, 'a> {
         }
     }
 
-    /// Returns the function with that body.
+    /// Resolves a body; returns its function.
     pub(super) fn body(mut self, body: &Ast, span: Span) -> CheckedFunction {
         self.walk(body);
         self.finish(span)
     }
 
-    /// Returns the function that a top-level `var` becomes: its initialisers
-    /// fill locals, and only when all of them have a value are the variables of
-    /// the context assigned. Its value is the last of them.
+    /// Resolves a top-level `var` to a function: its initialisers fill locals,
+    /// and the variables of the context are assigned only when all of these
+    /// have a value. Its result is the last value.
     pub(super) fn declarations(mut self, initialisers: &Ast, span: Span) -> (CheckedFunction, Vec<Name>) {
         self.walk(initialisers);
         let variables: Vec<Name> = self.scope.names().collect();
@@ -151,7 +151,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
         })
     }
 
-    /// A name that is not a local must be a variable of the context.
+    /// Resolves a name that is not a local: it must be a variable of the
+    /// context.
     fn variable(&mut self, name: Name, span: Span) -> Name {
         let environment = self.checker.environment;
         if !environment.has_variable(name) {
@@ -172,8 +173,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
         name
     }
 
-    /// The variable that may have been meant by a name that is none: looked for
-    /// once, as long as the budget lasts.
+    /// Returns the variable nearest to an undeclared name; searched for once,
+    /// within the budget.
     fn near(&mut self, name: Name) -> Option<String> {
         let environment = self.checker.environment;
         let (names, budget) = (environment.names(), environment.suggestions());
@@ -190,7 +191,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         near
     }
 
-    /// A name that is assigned to and no local.
+    /// Resolves a name that is assigned to and not a local.
     fn assigned(&mut self, name: Name, span: Span) -> Name {
         let environment = self.checker.environment;
         if environment.has_variable(name) || self.near(name).is_some() {
@@ -273,7 +274,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
 #[derive(Default)]
 struct LocalScope {
     locals: FxHashMap<Name, u32>,
-    /// What each open scope declared, and what that name meant before.
+    /// The name that each open scope declared, and its meaning before.
     undo: Vec<(Name, Option<u32>)>,
     most: u32,
 }

@@ -1,12 +1,12 @@
 //! The places of the nodes of a body, packed.
 //!
-//! Nodes that follow each other stand close to each other in the text, so a
-//! span is kept as its distance from the one before and its length, seven bits
-//! a byte: two bytes for nearly every node.
+//! Successive nodes are close to each other in the source, so a span is stored
+//! as its distance from the one before and its length, seven bits a byte: two
+//! bytes for nearly every node.
 
 use crate::source::Span;
 
-/// Spans in a row; can be added to and read from the start.
+/// A sequence of spans, which can be appended to and read from the start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Spans {
     bytes: Vec<u8>,
@@ -30,7 +30,7 @@ impl Spans {
         self.bytes.push(number as u8);
     }
 
-    /// Returns the spans in the order they were added.
+    /// Returns the spans in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Span> + '_ {
         let mut bytes = self.bytes.iter();
         let mut last = 0u32;

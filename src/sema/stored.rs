@@ -1,9 +1,8 @@
 //! Checked functions as bytes, and back.
 //!
-//! Names and texts are written by their place in tables of whoever stores
-//! functions. What is read is checked like nothing else: whoever has a
-//! [`CheckedFunction`] relies on its indices, its locals, and on values and marks
-//! being where they are taken.
+//! Names and sources are written as indices into tables of the caller.
+//! Functions that are read are validated in full, because the back ends rely on
+//! their indices, locals, values and marks without further checks.
 
 use super::checked::{Callee, CheckedFunction, CheckedNode};
 use super::spans::Spans;
@@ -13,25 +12,26 @@ use crate::name::Name;
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 
-/// The places of names and texts in the tables of whoever writes.
+/// The tables of the caller while functions are written: they assign indices to
+/// names and sources.
 pub trait TableIndices {
-    /// The place of a name.
+    /// Returns the index of a name.
     fn name(&mut self, name: Name) -> u32;
 
-    /// The place of a text.
+    /// Returns the index of a source.
     fn source(&mut self, source: &Source) -> u32;
 }
 
-/// The tables that were read.
+/// The tables of names and sources that were read.
 pub struct StoredTables {
-    /// The names, by their places.
+    /// The names by index.
     pub names: Vec<Name>,
-    /// The texts, by their places.
+    /// The sources by index.
     pub sources: Vec<Source>,
 }
 
 impl StoredTables {
-    /// Reads the place of a name.
+    /// Reads the index of a name; returns the name.
     ///
     /// # Errors
     /// When there is no such name.
@@ -40,10 +40,10 @@ impl StoredTables {
         self.names.get(place).copied().ok_or(reader.damage("a name is missing"))
     }
 
-    /// Reads the place of a text.
+    /// Reads the index of a source; returns the source.
     ///
     /// # Errors
-    /// When there is no such text.
+    /// When there is no such source.
     pub fn source(&self, reader: &mut Reader<'_>) -> Result<Source, Damage> {
         let place = reader.number()? as usize;
         self.sources.get(place).cloned().ok_or(reader.damage("a text is missing"))
@@ -56,10 +56,10 @@ pub fn write_span(writer: &mut Writer, span: Span) {
     writer.number(span.end);
 }
 
-/// Reads a span of a text.
+/// Reads a span of a source.
 ///
 /// # Errors
-/// When it is none of that text.
+/// When it is not within that source.
 pub fn read_span(reader: &mut Reader<'_>, source: &Source) -> Result<Span, Damage> {
     let span = Span { start: reader.number()?, end: reader.number()? };
     reader.expect(source.text().get(span.range()).is_some(), "a place outside the text")?;
@@ -67,7 +67,7 @@ pub fn read_span(reader: &mut Reader<'_>, source: &Source) -> Result<Span, Damag
 }
 
 impl CheckedFunction {
-    /// Writes it.
+    /// Writes the function.
     pub fn write(&self, writer: &mut Writer, places: &mut dyn TableIndices) {
         writer.number(places.name(self.name));
         writer.number(places.source(&self.source));
@@ -91,10 +91,10 @@ impl CheckedFunction {
         }
     }
 
-    /// Reads one.
+    /// Reads a function.
     ///
     /// # Errors
-    /// When the bytes are no function that the check could have made.
+    /// When the bytes are not a function that the check could have made.
     pub fn read(reader: &mut Reader<'_>, tables: &StoredTables) -> Result<Self, Damage> {
         let name = tables.name(reader)?;
         let source = tables.source(reader)?;
@@ -120,7 +120,8 @@ impl CheckedFunction {
         }
     }
 
-    /// Returns what makes it none that the check could have made.
+    /// Returns what makes it a function that the check cannot have made; `None`
+    /// if it is valid.
     fn fault(&self) -> Option<&'static str> {
         let declares =
             |node: &&CheckedNode| matches!(node, CheckedNode::Bind(_) | CheckedNode::ForVariable(_));
@@ -154,20 +155,20 @@ enum ConstructPart {
     Body,
 }
 
-/// A walk over nodes that follows how many values there are, and which locals
-/// have one.
+/// A walk over nodes that tracks the number of values on the stack, and which
+/// locals are set.
 struct StackCheck<'a> {
     function: &'a CheckedFunction,
     height: usize,
-    /// The constructs that have begun.
+    /// The open constructs.
     open: Vec<OpenConstruct>,
-    /// For each local whether it has a value wherever the walk is.
+    /// For each local, whether it is certainly set at this point.
     set: Vec<bool>,
-    /// The locals that have got one, in order.
+    /// The locals that are set, in the order in which that happened.
     order: Vec<u32>,
 }
 
-/// A construct that has begun, and what there was before its part.
+/// An open construct, with the state before its present part.
 struct OpenConstruct {
     part: ConstructPart,
     height: usize,
@@ -218,7 +219,7 @@ impl StackCheck<'_> {
         if (index as usize) < count { Ok(()) } else { Err("an index outside its table") }
     }
 
-    /// Gives a local a value, up to the end of the part.
+    /// Marks a local as set, up to the end of the part.
     fn declare(&mut self, local: u32) -> Shaped {
         self.index(local, self.set.len())?;
         if !std::mem::replace(&mut self.set[local as usize], true) {
@@ -234,7 +235,7 @@ impl StackCheck<'_> {
         }
     }
 
-    /// Takes values of the part that is open, and leaves some.
+    /// Takes values of the open part, and leaves others.
     fn takes(&mut self, taken: usize, left: usize) -> Shaped {
         let below = self.open.last().map_or(0, |open| open.height);
         if self.height - below < taken {
@@ -269,7 +270,7 @@ impl StackCheck<'_> {
         }
     }
 
-    /// Goes from one part to the next.
+    /// Ends a part and begins the next.
     fn next(&mut self, part: ConstructPart, next: ConstructPart) -> Shaped {
         self.end(part)?;
         self.push(next);

@@ -1,10 +1,10 @@
 //! The abstract syntax tree of one item, as a flat array.
 //!
-//! The nodes of an expression stand in *post-order*: operands before their
+//! The nodes of an expression are in *post-order*: operands before their
 //! operator, so a walk over the array with a stack of values visits the tree
-//! without recursion, however deep it is. Constructs that bind a name or
-//! choose what to evaluate leave *marks* between their parts, so that the same
-//! single walk knows where each part begins:
+//! without recursion, however deep it is. Constructs that bind a name or choose
+//! what to evaluate leave *marks* between their parts, so that the same single
+//! walk knows where each part begins:
 //!
 //! ```text
 //! a && b            a  ShortCircuit(And)  b  Binary(And)
@@ -18,8 +18,8 @@
 //!                   e  Bind(x)  0  Bind(y)  b  Var(2)
 //! ```
 //!
-//! A missing step is the number 1, a missing initialiser the number 0 (with
-//! the span of the place where they would stand).
+//! A missing step is the number 1, a missing initialiser the number 0 (with the
+//! empty span of the place where they would be).
 
 use crate::name::Name;
 use crate::source::{Source, Span};
@@ -47,7 +47,7 @@ pub enum Node {
         /// The function; for a user-defined operator `unary` or `binary`
         /// followed by the operator's text.
         callee: Name,
-        /// How many arguments.
+        /// The number of arguments.
         arguments: u32,
     },
     /// A call of a user-defined operator, or the use of an unknown one: as
@@ -74,24 +74,25 @@ pub enum Node {
     For,
     /// Mark after an initialiser: takes it, brings the variable into scope.
     Bind(Name),
-    /// End of a `var … in`: ends the scope of that many variables and leaves
+    /// End of a `var … in`: ends the scope of this many variables and leaves
     /// the value of the body.
     Var(u32),
 }
 
-/// An expression: its nodes in post-order, and for each the place it came
-/// from (for an operator the operator's token, for an assignment the variable,
-/// for a call the callee's name).
+/// An expression: its nodes in post-order, and the place of each (for an
+/// operator the operator's token, for an assignment the variable, for a call
+/// the callee's name).
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ast {
     /// The nodes.
     pub nodes: Vec<Node>,
-    /// As many spans.
+    /// The place of each node.
     pub spans: Vec<Span>,
 }
 
 impl Ast {
-    /// For each node, the first node of its operands; for a mark, the mark.
+    /// Returns, for each node, the index of the first node of its operands; for
+    /// a mark, that of the mark.
     pub fn starts(&self) -> Vec<usize> {
         let mut values: Vec<usize> = Vec::new();
         let first_of = |(at, node): (usize, &Node)| {
@@ -126,7 +127,7 @@ impl Ast {
 pub struct Spanned {
     /// The name.
     pub name: Name,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -137,11 +138,11 @@ pub struct Prototype {
     pub name: Spanned,
     /// The parameters in order.
     pub parameters: Vec<Spanned>,
-    /// How the operator is read, if the function is one.
+    /// The fixity, if the function is an operator.
     pub fixity: Option<Fixity>,
 }
 
-/// What an item is.
+/// The kinds of items.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ItemKind {
     /// `def prototype body`.
@@ -157,10 +158,10 @@ pub enum ItemKind {
 /// One item of a program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Item {
-    /// What it is.
+    /// The kind, with its parts.
     pub kind: ItemKind,
-    /// The text it is from.
+    /// The source it is from.
     pub source: Source,
-    /// From its first to its last token.
+    /// Its place, from the first to the last token.
     pub span: Span,
 }

@@ -1,9 +1,9 @@
 //! Habits from other languages: what an operator without a meaning was
 //! probably part of, and how that is written in Kaleidoscope.
 //!
-//! Nothing here is grammar. It is consulted when an operator turns out to have
-//! no meaning, so a program that defines the operator never gets here. It sees
-//! the source alone.
+//! Nothing here is grammar. It is consulted when an operator turns out to be
+//! undefined, so never for a program that defines the operator. It uses only
+//! the source text.
 
 use super::number;
 use crate::diagnostic::{Diagnostic, ErrorCode};
@@ -12,7 +12,7 @@ use crate::source::{Source, Span};
 /// A construct of another language.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ForeignSyntax {
-    /// All of it that can be told from the source.
+    /// Its place, as far as the source shows it.
     pub span: Span,
     message: String,
     note: &'static str,
@@ -20,7 +20,7 @@ pub struct ForeignSyntax {
 }
 
 /// Operators of other languages, longer ones before those they contain, each
-/// with how it is written here.
+/// with the way to write it in Kaleidoscope.
 const OPERATORS: [(&str, &str); 17] = [
     ("<=>", "compare with `<`, `==` and `>`"),
     ("===", "to compare, write `==`"),
@@ -41,7 +41,7 @@ const OPERATORS: [(&str, &str); 17] = [
     ("||=", "write `x = x || y`"),
 ];
 
-/// What assigns the result of an operator to its left operand elsewhere.
+/// Compound assignments of other languages.
 const COMPOUND_ASSIGNMENTS: [&str; 6] = ["+=", "-=", "*=", "/=", "%=", "^="];
 
 /// Words that are operators, keywords or constants elsewhere.
@@ -65,7 +65,7 @@ const WORDS: [(&str, &str); 17] = [
     ("nan", "not a number is `0/0`"),
 ];
 
-/// The words above that stand between two operands.
+/// The words above that are binary operators.
 const INFIX_WORDS: [&str; 4] = ["mod", "div", "and", "or"];
 
 /// The words above that are values.
@@ -85,7 +85,7 @@ impl ForeignSyntax {
         }
     }
 
-    /// Returns the diagnostic, with `code`.
+    /// Returns the diagnostic, of kind `code`.
     pub fn diagnostic(self, code: ErrorCode, source: &Source) -> Diagnostic {
         let diagnostic = Diagnostic::error(code, source, self.span, self.message).with_note(self.note);
         match self.help {
@@ -114,8 +114,8 @@ pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnost
     (diagnostic, false)
 }
 
-/// Returns how to define an operator that can be meant; how to do without
-/// another.
+/// Returns the help: how to define the operator, or what to write instead if it
+/// cannot be defined.
 fn cure(symbol: &str, operands: u8) -> Option<String> {
     let may_be_meant = !symbol.is_ascii() || matches!(symbol, "~" | "|" | "&" | ":" | "@" | "$" | "?" | "!");
     Some(match (symbol, operands) {
@@ -145,8 +145,8 @@ pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
         .with_help("to compare, write `==`")
 }
 
-/// Returns what the name at `place`, which nothing declares, was to be: a
-/// message and its help. `goes_on` if the line holds an item before it.
+/// Returns what the undeclared name at `place` was probably meant to be: a
+/// message and its help. `goes_on` if there is an item before it on the line.
 pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
     let text = source.text();
     let word = source.slice(place);
@@ -160,15 +160,15 @@ pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
     Some((message, help.to_owned()))
 }
 
-/// Returns what the assignment to the variable at `place` assigns, for a
-/// sentence.
+/// Returns the text of the value assigned to the variable at `place`, for a
+/// message.
 pub fn assigned(source: &Source, place: Span) -> Option<&str> {
     let line = line_from(source.text(), place.end);
     let value = line.trim_start_matches([')', ' ', '\t']).strip_prefix('=')?;
     short(value.split([';', '#']).next()?.trim())
 }
 
-/// `1,000` as `1_000`, if the comma at `place` separates thousands.
+/// Returns `1_000` for `1,000`, if the comma at `place` separates thousands.
 pub fn grouped_digits(source: &Source, place: Span) -> Option<String> {
     let text = source.text();
     let is_digit = |character: char| character.is_ascii_digit();
@@ -235,7 +235,7 @@ fn choice(operator: Span) -> ForeignSyntax {
     }
 }
 
-/// Returns an operator of several characters, or a comment.
+/// Recognises an operator of several characters, or a comment.
 fn compound(text: &str, operator: Span) -> Option<ForeignSyntax> {
     if let Some(start) = covering(text, operator, "//").or_else(|| covering(text, operator, "/*")) {
         return Some(comment(text, start));
@@ -298,7 +298,8 @@ fn operands(text: &str, start: u32, end: u32) -> (&str, &str) {
     }
 }
 
-/// Returns a piece of the source that a sentence can quote.
+/// Returns a piece of the source that is short enough to be quoted in a
+/// message.
 fn short(text: &str) -> Option<&str> {
     const LONGEST: usize = 24;
     (!text.is_empty() && text.len() <= LONGEST && !text.contains('`')).then_some(text)

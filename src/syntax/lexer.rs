@@ -1,9 +1,9 @@
-//! From text to tokens.
+//! From source to tokens.
 //!
 //! logos finds the tokens; this loop stores them compactly. Names are interned
-//! once per text and name: a table of the text's own stands before the shared
-//! one. A mistake never stops the lexer: it leaves a token that the parser
-//! refuses or, for a malformed number, takes as a number.
+//! once per source and name: a table of the source's own comes before the
+//! shared one. A mistake never stops the lexer: it leaves a token that the
+//! parser refuses or, for a malformed number, takes as a number.
 
 use super::number;
 use super::token::{FaultKind, Terminal, TokenFault, Tokens};
@@ -14,21 +14,21 @@ use crate::stop::{Poll, Request};
 use logos::Logos;
 use rustc_hash::FxHashMap;
 
-/// The longest text that spans can describe, in bytes.
+/// The longest source that spans can describe, in bytes.
 pub const LONGEST_SOURCE: u32 = u32::MAX;
 
-/// Returns the tokens of `source`, with names from `names`; a diagnostic if the
-/// text is longer than [`LONGEST_SOURCE`].
+/// Returns the tokens of `source`, with names from `names`; a diagnostic if it
+/// is longer than [`LONGEST_SOURCE`].
 ///
 /// # Errors
 ///
 /// `SourceTooLong`. All other mistakes are kept for the parser to report with
-/// the item they stand in.
+/// their item.
 pub fn lex(source: &Source, names: &Names) -> Result<Tokens, Diagnostic> {
     lex_within(source, names, LONGEST_SOURCE)
 }
 
-/// The same with a limit of `longest` bytes.
+/// Returns the tokens of `source`, which may have at most `longest` bytes.
 ///
 /// # Errors
 ///
@@ -67,14 +67,14 @@ pub(crate) fn fitting(source: &Source, longest: u32) -> Result<(), Diagnostic> {
     Err(too_long.with_note("its beginning"))
 }
 
-/// An item may have so many tokens, and a few more.
+/// The most tokens of an item, up to a few more.
 pub const LONGEST_ITEM: usize = 1 << 22;
 
-/// A piece has at least so many tokens, if the text does.
+/// The fewest tokens of a piece, except for the last.
 const PIECE: usize = 1 << 15;
 
-/// The tokens of a text a piece at a time, cut between items: so a long text
-/// takes no more memory than a short one.
+/// The tokens of a source one piece at a time, cut between items: so a long
+/// source takes no more memory than a short one.
 pub struct Pieces<'s> {
     lexer: logos::Lexer<'s, Terminal>,
     collector: Collector<'s>,
@@ -86,7 +86,7 @@ pub struct Pieces<'s> {
 }
 
 impl<'s> Pieces<'s> {
-    /// Creates the pieces of `source`, of which nothing has been read yet.
+    /// Begins reading `source` in pieces.
     ///
     /// # Errors
     ///
@@ -101,13 +101,14 @@ impl<'s> Pieces<'s> {
 }
 
 impl Pieces<'_> {
-    /// The same, until `poll` says to stop: the last token is a mistake then.
+    /// Makes reading stop when `poll` says so: the last token is then a
+    /// mistake.
     #[must_use]
     pub(crate) fn polled(self, poll: &Poll) -> Self {
         Self { poll: poll.clone(), ..self }
     }
 
-    /// Returns whether the item that is being read has no end in sight.
+    /// Returns whether the item that is being read is too long.
     fn is_too_long(&self) -> bool {
         self.collector.tokens.len() >= self.size.saturating_add(LONGEST_ITEM)
     }
@@ -155,7 +156,7 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// The tokens found so far, and the names seen in this text.
+/// The tokens found so far, and the names seen in this source.
 struct Collector<'s> {
     tokens: Tokens,
     names: &'s Names,
@@ -179,12 +180,12 @@ impl<'s> Collector<'s> {
         Self { tokens, names, known: FxHashMap::default(), known_ascii: [0; 128] }
     }
 
-    /// Returns a piece without tokens.
+    /// Creates a piece without tokens.
     fn empty(&self) -> Tokens {
         Collector::new(self.tokens.source(), self.names).tokens
     }
 
-    /// Hands out the piece, whose last `lookahead` tokens belong to the next.
+    /// Returns the piece, whose last `lookahead` tokens belong to the next.
     fn take(&mut self, lookahead: usize) -> Tokens {
         let mut tokens = self.empty();
         std::mem::swap(&mut tokens, &mut self.tokens);
@@ -249,7 +250,7 @@ impl<'s> Collector<'s> {
         self.tokens.numbers.len() as u32 - 1
     }
 
-    /// The index of a name in the vocabulary.
+    /// Returns the index of a name in the vocabulary; adds it if it is new.
     fn word(&mut self, text: &'s str) -> u32 {
         if let [byte @ 0..128] = text.as_bytes() {
             let slot = usize::from(*byte);
@@ -276,7 +277,7 @@ impl<'s> Collector<'s> {
 mod tests {
     use super::*;
 
-    /// Kind and text of every token.
+    /// Returns kind and text of every token.
     fn kinds(text: &str) -> Vec<(Terminal, String)> {
         let tokens = lex(&Source::new("test", text), &Names::new()).unwrap();
         (0..tokens.len()).map(|token| (tokens.terminals()[token], tokens.text(token).to_owned())).collect()
@@ -286,7 +287,7 @@ mod tests {
         kinds(text).into_iter().map(|token| token.1).collect()
     }
 
-    /// Returns what the lexer says against a text: code and place.
+    /// Returns code and place of each mistake that the lexer finds.
     fn faults(text: &str) -> Vec<(ErrorCode, String, String)> {
         let source = Source::new("test", text);
         let tokens = lex(&source, &Names::new()).unwrap();

@@ -1,7 +1,7 @@
-//! Lints: items that follow the grammar and probably mean something else.
+//! Lints: valid items that probably mean something else.
 //!
-//! Pure: an item in, warnings out. What is written with parentheses around it
-//! is taken to be meant.
+//! Pure: an item in, warnings out. Parentheses show that an expression is meant
+//! as it is.
 
 use super::ast::{Ast, Item, ItemKind, Node, Prototype};
 use super::operator::BinaryOp;
@@ -27,10 +27,9 @@ pub fn lints(item: &Item, runs_on: bool, names: &Names) -> Vec<Diagnostic> {
     found
 }
 
-/// Returns the warnings for parameters that a definition does not use. The
-/// operands of an operator are not its own choice, a body that is a number only
-/// stands for one that follows, and a name that begins with `_` says that this
-/// is meant.
+/// Returns the warnings for parameters that a definition does not use. An
+/// operator cannot choose its operands, a body that is just a number is a
+/// placeholder, and a name that begins with `_` shows that this is intended.
 pub fn unused_parameters(item: &Item, names: &Names) -> Vec<Diagnostic> {
     let ItemKind::Definition(prototype, body) = &item.kind else { return Vec::new() };
     if prototype.fixity.is_some() || matches!(*body.nodes, [Node::Number(_)]) {
@@ -70,8 +69,8 @@ fn run_on(item: &Item) -> Diagnostic {
     .with_help("if one item is meant, an operator is missing; if two are, put `;` between them")
 }
 
-/// Adds to the mistakes of an item that runs on from another what may have
-/// caused them.
+/// Adds the possible cause to the mistakes of an item that begins on the line
+/// of another.
 pub fn explain_run_on(mut mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
     if let Some(first) = mistakes.first_mut() {
         let help = "this is a second item on the line; if one is meant, an operator is missing before it";
@@ -92,7 +91,7 @@ fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
     found.collect()
 }
 
-/// `if x = 0 then`
+/// Warns of `if x = 0 then`.
 fn assigned_condition(item: &Item, body: &Ast, mark: usize, names: &Names) -> Option<Diagnostic> {
     let last = mark.checked_sub(1)?;
     let Node::Assign(name) = body.nodes[last] else { return None };
@@ -102,8 +101,8 @@ fn assigned_condition(item: &Item, body: &Ast, mark: usize, names: &Names) -> Op
     Some(found.with_help("to compare, write `==`"))
 }
 
-/// Comparisons that follow each other at one precedence: 1 for an order, 2 for
-/// equality.
+/// Returns the group of a comparison: 1 for an order, 2 for equality; those of
+/// a group can form a chain.
 fn comparison(op: BinaryOp) -> Option<u8> {
     match op {
         BinaryOp::Less | BinaryOp::Greater | BinaryOp::LessEqual | BinaryOp::GreaterEqual => Some(1),
@@ -119,7 +118,7 @@ fn comparison(op: BinaryOp) -> Option<u8> {
     }
 }
 
-/// `a < b < c`
+/// Warns of `a < b < c`.
 fn chained_comparison(
     item: &Item,
     body: &Ast,
@@ -158,8 +157,9 @@ fn closes_a_parenthesis(text: &str) -> bool {
     false
 }
 
-/// `def f(x)` whose body is the next line, at the margin, where nothing says
-/// that it belongs to `f`: it is no number, and uses none of the parameters.
+/// Warns of `def f(x)` whose body is the next, unindented line, if nothing
+/// suggests that it belongs to `f`: it is not a number, and uses none of the
+/// parameters.
 fn swallowed_line(item: &Item, prototype: &Prototype, body: &Ast, names: &Names) -> Option<Diagnostic> {
     let is_meant = matches!(*body.nodes, [Node::Number(_)])
         || prototype.parameters.is_empty()
@@ -185,7 +185,7 @@ fn swallowed_line(item: &Item, prototype: &Prototype, body: &Ast, names: &Names)
     Some(found.with_help("it uses no parameter; if it is meant, indent it; if not, the body is missing"))
 }
 
-/// The same with blanks for comments, byte by byte.
+/// Replaces comments by blanks, byte by byte.
 fn blank_comments(text: &str) -> String {
     let blank = |line: &str| match line.find('#') {
         Some(at) => {

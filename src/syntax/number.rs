@@ -1,7 +1,7 @@
-//! Numbers: from text to `f64`, and what can be wrong with one.
+//! Numbers: from source to `f64`, and what can be wrong with one.
 //!
-//! The lexer hands over everything that begins like a number together with the
-//! number and identifier characters behind it, so that `1.2.3` and `12ab` are
+//! The lexer passes everything that begins like a number together with the
+//! number and identifier characters after it, so that `1.2.3` and `12ab` are
 //! one mistake each and not two numbers or a number and a name.
 
 use super::token::Terminal;
@@ -79,7 +79,7 @@ fn word_length(text: &str) -> usize {
     text.find(|character| !belongs(character)).unwrap_or(text.len())
 }
 
-/// The same, taking in the sign of an exponent.
+/// Returns that length, including the sign of an exponent.
 fn decimal_length(text: &str) -> usize {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'_');
     let bytes = text.as_bytes();
@@ -110,7 +110,7 @@ fn rounded(value: u64) -> f64 {
     value as f64
 }
 
-/// Returns the nearest `f64` of hexadecimal digits, however many: the top 64
+/// Returns the `f64` nearest to any number of hexadecimal digits: the top 64
 /// bits are kept, and a bit that says whether any below them was set decides
 /// ties.
 fn hexadecimal(digits: &str) -> Result<f64, Malformed> {
@@ -148,7 +148,7 @@ fn decimal(text: &str) -> Result<f64, Malformed> {
         .map_err(|_| Malformed::StrayLetter)
 }
 
-/// Returns the notation of `0b11` and `0o17`.
+/// Recognises the notations `0b11` and `0o17`.
 fn other_radix(text: &str) -> Option<Malformed> {
     let digits = text.strip_prefix('0')?;
     let has_digit = digits[1.min(digits.len())..].starts_with(|next: char| next.is_ascii_digit());
@@ -159,7 +159,7 @@ fn other_radix(text: &str) -> Option<Malformed> {
     }
 }
 
-/// Returns the shape digits, point, digits, exponent.
+/// Checks the form: digits, point, digits, exponent.
 fn check_decimal(text: &str) -> Result<(), Malformed> {
     let is_digit = |character: char| character.is_ascii_digit() || character == '_';
     let rest = text.trim_start_matches(is_digit);

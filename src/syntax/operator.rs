@@ -1,16 +1,16 @@
 //! Operators: the built-in ones and the table that programs extend.
 //!
-//! [`Operators`] tells the parser how the text that follows is to be read. A
-//! program's `def binary`/`def unary` adds to it after the definition was
-//! accepted; text that was read before is not affected.
+//! [`Operators`] tells the parser how to read the source that follows. A
+//! program's `def binary`/`def unary` adds to it once the definition is
+//! accepted; source that was read before is not affected.
 
 use crate::name::{Name, Names};
 use rustc_hash::FxHashMap;
 
-/// Precedence of a user-defined binary operator that gives none.
+/// Precedence of a user-defined binary operator that does not specify one.
 pub const DEFAULT_PRECEDENCE: u8 = 30;
 
-/// How tightly an operator between operands binds.
+/// Precedence and associativity of a binary operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Infix {
     /// 1 (loosest) to 100.
@@ -38,7 +38,7 @@ impl Infix {
     }
 }
 
-/// An operator whose last operand may go on.
+/// An operator whose last operand may continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpenOperator {
     /// Before its operand.
@@ -108,7 +108,7 @@ impl UnaryOp {
     /// Every built-in unary operator.
     pub const ALL: [Self; 2] = [Self::Negate, Self::Not];
 
-    /// Returns how it is written.
+    /// Returns its token.
     pub fn text(self) -> &'static str {
         match self {
             Self::Negate => "-",
@@ -136,7 +136,7 @@ impl BinaryOp {
         Self::Power,
     ];
 
-    /// Returns how it is written.
+    /// Returns its token.
     pub fn text(self) -> &'static str {
         match self {
             Self::Or => "||",
@@ -169,8 +169,8 @@ impl BinaryOp {
         }
     }
 
-    /// Returns whether its right operand is evaluated only when the left one
-    /// does not decide.
+    /// Returns whether its right operand is evaluated only if the left one does
+    /// not decide the result.
     pub fn short_circuits(self) -> bool {
         matches!(self, Self::Or | Self::And)
     }
@@ -193,7 +193,7 @@ pub enum Fixity {
     },
 }
 
-/// What an operator token means when it stands before an operand.
+/// The meaning of an operator token before an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnaryMeaning {
     /// A built-in operator.
@@ -202,10 +202,10 @@ pub enum UnaryMeaning {
     Function(Name),
 }
 
-/// What an operator token means when it stands between operands.
+/// The meaning of an operator token between operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BinaryMeaning {
-    /// How tightly it binds.
+    /// Its precedence and associativity.
     pub infix: Infix,
     /// What it does.
     pub action: BinaryAction,
@@ -222,7 +222,7 @@ pub enum BinaryAction {
     Function(Name),
 }
 
-/// The operators in force at one place of a program, by their text's name.
+/// The operators in force at one place of a program, by name.
 #[derive(Clone, Debug)]
 pub struct Operators {
     unary: FxHashMap<Name, UnaryMeaning>,
@@ -230,7 +230,7 @@ pub struct Operators {
 }
 
 impl Operators {
-    /// Creates the built-in operators.
+    /// Creates a table of the built-in operators.
     pub fn new(names: &Names) -> Self {
         let unary = UnaryOp::ALL.map(|op| (names.intern(op.text()), UnaryMeaning::BuiltIn(op)));
         let mut binary: FxHashMap<_, _> = BinaryOp::ALL
@@ -261,8 +261,8 @@ impl Operators {
         self.binary(operator).is_some_and(|meaning| meaning.action == BinaryAction::Assign)
     }
 
-    /// Gives the operator described by `fixity` its built-in meaning back, or
-    /// none if it has no built-in one.
+    /// Restores the built-in meaning of the operator described by `fixity`;
+    /// removes it if it has none.
     pub fn forget(&mut self, fixity: Fixity, names: &Names) {
         let built_in = Self::new(names);
         match fixity {
@@ -272,7 +272,7 @@ impl Operators {
     }
 
     /// Makes `function` the meaning of the operator described by `fixity`, for
-    /// the text read from now on. `=` goes on assigning.
+    /// the source read from now on. `=` always assigns.
     pub fn define(&mut self, fixity: Fixity, function: Name) {
         match fixity {
             Fixity::Unary { operator } => {

@@ -2,9 +2,9 @@
 //!
 //! The grammar itself is in `grammar`, one chumsky parser per production of
 //! `grammar/kaleidoscope.ebnf`. This file drives it item by item, because a
-//! `def` may define an operator that the text behind it uses: whoever accepts
-//! the definition enters it into the operator table before the next item is
-//! read. After a mistake reading resumes at the next item.
+//! `def` may define an operator that the source after it uses: the caller that
+//! accepts the definition adds it to the operator table before the next item is
+//! read. After a mistake, reading resumes at the next item.
 
 mod builder;
 mod failure;
@@ -40,15 +40,15 @@ impl Default for Limits {
 /// What is wrong with one item.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SyntaxErrors {
-    /// The mistakes in the order of their places: any number of lexical ones,
-    /// at most one where the grammar wants another token.
+    /// The mistakes in source order: any number of lexical errors, at most one
+    /// syntax error.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether the only mistake is that the text ends inside the item, so that
-    /// more text could complete it.
+    /// Whether the only mistake is that the source ends inside the item, so
+    /// that more input could complete it.
     pub at_end: bool,
 }
 
-/// Reads the items of a text one after the other.
+/// Parses the items of a source one by one.
 #[derive(Debug)]
 pub struct Parser<'t> {
     tokens: &'t Tokens,
@@ -61,23 +61,24 @@ pub struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    /// Creates a parser at the first of `tokens`, whose names are from `names`.
+    /// Creates a parser that begins at the first of `tokens`, whose names are
+    /// from `names`.
     pub fn new(tokens: &'t Tokens, names: &'t Names, limits: Limits) -> Self {
         let (builder, poll) = (Builder::default(), Poll::default());
         Self { tokens, names, limits, position: 0, runs_on: false, builder, poll }
     }
 
-    /// The same, whose items are refused when `poll` says to stop.
+    /// Makes the parser refuse items once `poll` says to stop.
     #[must_use]
     pub(crate) fn polled(self, poll: &Poll) -> Self {
         Self { poll: poll.clone(), ..self }
     }
 
-    /// Reads the next item with the operators now in force; `None` at the end
-    /// of the text.
+    /// Parses the next item with the operators now in force; `None` at the end
+    /// of the source.
     ///
     /// An accepted definition of an operator must be entered into the table
-    /// before the next call, if the text behind it is to use it.
+    /// before the next call, if the source after it is to use it.
     pub fn next_item(&mut self, operators: &Operators) -> Option<Result<Item, SyntaxErrors>> {
         let start = self.item_start()?;
         self.runs_on = self.continues_line(start);
@@ -113,17 +114,18 @@ impl<'t> Parser<'t> {
             && !self.tokens.source().text()[gap].contains('\n')
     }
 
-    /// Returns the first token that is not a `;`.
+    /// Returns the index of the next token that is not a `;`.
     fn item_start(&self) -> Option<usize> {
         let rest = &self.tokens.terminals()[self.position..];
         let separators = rest.iter().take_while(|terminal| **terminal == Terminal::Semicolon).count();
         (separators + self.tokens.lookahead < rest.len()).then_some(self.position + separators)
     }
 
-    /// Runs the grammar on the item at token `start`; gives the token behind it.
+    /// Runs the grammar on the item at token `start`; returns the token after
+    /// it.
     ///
-    /// chumsky wants its input to end where a parser ends, which an item does
-    /// not: whether it was read is what the state says, not chumsky's verdict.
+    /// chumsky expects its input to end where a parser ends, which an item does
+    /// not: so success is read from the state, not from chumsky's result.
     fn run(&mut self, start: usize, operators: &Operators) -> Result<usize, SyntaxFailure> {
         self.builder.clear();
         let mut state = ParserState {
@@ -144,8 +146,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Returns where to go on after a mistake at token `at` of the item that
-    /// began at `start`: behind the next `;`, before a keyword that begins an
+    /// Returns where to resume after a mistake at token `at` of the item that
+    /// began at `start`: after the next `;`, before a keyword that begins an
     /// item, or before an operand that begins a line.
     fn recover(&self, start: usize, at: usize) -> usize {
         let from = at.max(start + 1);
@@ -159,8 +161,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Returns whether a token is an operand that stands at the very start of a
-    /// line.
+    /// Returns whether a token is an operand at the very start of a line.
     fn begins_line(&self, at: usize) -> bool {
         let is_operand = matches!(
             self.tokens.terminals()[at],
@@ -170,9 +171,9 @@ impl<'t> Parser<'t> {
         is_operand && self.tokens.source().text()[..start].ends_with('\n')
     }
 
-    /// All that is wrong with the item from token `start` to the position.
+    /// Returns all mistakes of the item from token `start` to the position.
     fn errors(&mut self, start: usize, failure: Option<SyntaxFailure>) -> SyntaxErrors {
-        /// More lexical mistakes than this in one item tell nothing new.
+        /// The most lexical mistakes reported for one item.
         const MOST_LEXICAL: usize = 100;
         let mut diagnostics = std::mem::take(&mut self.builder.diagnostics);
         diagnostics.extend(self.tokens.diagnostics(start..self.position).take(MOST_LEXICAL));
@@ -204,8 +205,8 @@ impl<'t> Parser<'t> {
         ForeignSyntax::recognise(self.tokens.source(), self.tokens.span(token))
     }
 
-    /// Returns where to go on after that: behind the next `;`, before a keyword
-    /// that begins an item, or on a later line.
+    /// Returns where to resume after such a construct: after the next `;`,
+    /// before a keyword that begins an item, or on a later line.
     fn after_foreign(&self, start: usize) -> Option<usize> {
         let end = self.foreign()?.span.end;
         let terminals = self.tokens.terminals();
@@ -220,7 +221,7 @@ fn is_before(one: &Diagnostic, other: &Diagnostic) -> bool {
     one.labels[0].span.start < other.labels[0].span.start
 }
 
-/// Reads a whole text, entering the operators it defines into `operators`.
+/// Parses a whole source, adding the operators it defines to `operators`.
 pub fn parse_all(source: &Source, names: &Names, operators: &mut Operators) -> (Vec<Item>, Vec<Diagnostic>) {
     let (mut items, mut diagnostics) = (Vec::new(), Vec::new());
     let pieces = match Pieces::new(source, names, LONGEST_SOURCE) {
@@ -242,8 +243,8 @@ pub fn parse_all(source: &Source, names: &Names, operators: &mut Operators) -> (
     (items, diagnostics)
 }
 
-/// Warns of what is probably not meant in a whole text that is read with
-/// `operators`; of nothing if it does not follow the grammar.
+/// Returns the lints of a whole source that is read with `operators`; none if
+/// it has syntax errors.
 pub fn lints(source: &Source, names: &Names, mut operators: Operators) -> Vec<Diagnostic> {
     let Ok(tokens) = lexer::lex(source, names) else { return Vec::new() };
     let mut parser = Parser::new(&tokens, names, Limits::default());
@@ -256,7 +257,7 @@ pub fn lints(source: &Source, names: &Names, mut operators: Operators) -> Vec<Di
     found
 }
 
-/// Enters the operator that `item` defines, if it defines one.
+/// Adds the operator that `item` defines, if it defines one.
 fn install(item: &Item, operators: &mut Operators) {
     if let ItemKind::Definition(prototype, _) = &item.kind
         && let Some(fixity) = prototype.fixity
@@ -265,10 +266,10 @@ fn install(item: &Item, operators: &mut Operators) {
     }
 }
 
-/// Returns whether the text ends inside an item that more text could complete:
-/// a prompt asks for another line then. An operator after an operand can only
-/// be completed if it is defined as a binary one; `5!` is two items, and the
-/// second is not waited for.
+/// Returns whether the source ends inside an item that more input could
+/// complete: a prompt then asks for another line. An operator after an operand
+/// can only be completed if it is defined as a binary one; `5!` is two items,
+/// and the second is not waited for.
 pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> bool {
     let Ok(tokens) = lexer::lex(source, names) else { return false };
     let mut operators = operators.clone();
@@ -285,9 +286,9 @@ pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> b
     incomplete
 }
 
-/// Returns the length in bytes of the items at the beginning of a text that end
-/// before its last one: whatever is added to the text, they stay as they are.
-/// What stands between items belongs to the next.
+/// Returns the length in bytes of all items of a text but the last: whatever is
+/// appended to the text, they do not change. Blanks and comments between items
+/// belong to the next.
 pub fn complete_items(source: &Source, names: &Names, operators: &Operators, limits: Limits) -> usize {
     let Ok(tokens) = lexer::lex(source, names) else { return source.text().len() };
     let mut operators = operators.clone();
@@ -302,8 +303,8 @@ pub fn complete_items(source: &Source, names: &Names, operators: &Operators, lim
     complete
 }
 
-/// Returns whether all that is left from token `start` on are operators which
-/// stand behind an item on its line.
+/// Returns whether all tokens from `start` on are operators, on the line of the
+/// item before them.
 fn is_afterthought(tokens: &Tokens, start: usize) -> bool {
     let terminals = tokens.terminals();
     let Some(before) = start.checked_sub(1).filter(|before| terminals[*before] != Terminal::Semicolon) else {

@@ -1,16 +1,16 @@
-//! Scopes: how far a variable of a `var` is seen in a text.
+//! Scopes: where the scope of a variable of a `var` ends in the source.
 //!
-//! The body of a `var` reaches as far right as possible. Its end is no token of
-//! its own, and a checked function has forgotten it; but what ends it is a token
-//! that closes something from before the `var`.
+//! The body of a `var` reaches as far right as possible. No token marks its
+//! end, and a checked function does not record it; but it ends before a token
+//! that closes something opened before the `var`.
 
 use super::token::Terminal;
 use logos::Logos;
 
-/// Returns where the scope of a variable of a `var` ends, for the text behind
-/// its name: an offset in that, which should end with the item.
+/// Returns where the scope of a variable of a `var` ends, as an offset into
+/// `text`: the source from after its name to the end of the item.
 pub fn end(text: &str) -> usize {
-    // What the tokens to come may close, beginning with the `var` itself.
+    // What later tokens may close, beginning with the `var` itself.
     let mut open = vec![Terminal::In];
     for (token, span) in Terminal::lexer(text).spanned() {
         let is_open = match token.unwrap_or(Terminal::Unknown) {
@@ -43,7 +43,7 @@ fn opens(open: &mut Vec<Terminal>, closer: Terminal) -> bool {
     true
 }
 
-/// Returns whether the token closes what was opened last.
+/// Returns whether a token closes the innermost open construct.
 fn closes(open: &mut Vec<Terminal>, closer: Terminal) -> bool {
     open.pop() == Some(closer)
 }
@@ -72,7 +72,7 @@ mod tests {
             let start = text.find("v =").expect("there is a `v`") + 1;
             let expected = text.find('|').expect("there is an end") - start;
             let rest = text[start..].replacen('|', "", 1);
-            // What stands between tokens belongs to either side.
+            // Blanks between tokens belong to either side.
             assert_eq!(rest[..end(&rest)].trim_end(), rest[..expected].trim_end(), "{text}");
         }
     }

@@ -1,28 +1,28 @@
-//! Where the items of a text may end, seen from its tokens alone.
+//! Where the items of a source may end, judging by its tokens alone.
 //!
-//! The grammar never has an operand behind an operand, but in the heads of
-//! definitions. So where one stands, or an operator that is not binary, or a
-//! keyword that begins an item, an item may have ended before it; whether it
-//! has, the parser says. Nowhere else has one ended, mistakes aside. This is
-//! found in one pass over a text that grows.
+//! In the grammar, an operand never follows an operand, except in the heads of
+//! definitions. So where one does, or an operator that is not binary, or a
+//! keyword that begins an item, an item may have ended before it; the parser
+//! decides whether it has. Mistakes aside, items end nowhere else. This takes
+//! one pass over a growing text.
 
 use super::operator::Operators;
 use super::token::Terminal;
 use crate::name::Names;
 use logos::Logos;
 
-/// The search, as far as it has come.
+/// The state of the search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seams {
-    /// How many bytes of the text have been looked at.
+    /// How many bytes of the text have been examined.
     seen: usize,
     before: Before,
 }
 
-/// What stands before the next token.
+/// What is before the next token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Before {
-    /// Nothing, or what an operand goes on from.
+    /// Nothing, or something that an operand may follow.
     #[default]
     Open,
     /// A name, which `(` makes a call.
@@ -32,8 +32,8 @@ enum Before {
 }
 
 impl Seams {
-    /// Whether an item may have ended in what is new of `text`: what it had
-    /// before, whole lines, has not changed.
+    /// Returns whether an item may have ended in the new part of `text`; the
+    /// earlier part, whole lines, must not have changed.
     pub fn any(&mut self, text: &str, operators: &Operators, names: &Names) -> bool {
         let mut found = false;
         let mut tokens = Terminal::lexer(&text[self.seen..]);
@@ -48,7 +48,7 @@ impl Seams {
         found
     }
 
-    /// Whether an item may have ended before a token.
+    /// Returns whether an item may have ended before a token.
     fn token(&mut self, terminal: Terminal, is_binary: impl Fn() -> bool) -> bool {
         let is_behind_operand = self.before != Before::Open;
         let (ends, before) = match terminal {

@@ -1,4 +1,5 @@
-//! Terminals of the grammar, and the token array the lexer makes of a text.
+//! Terminals of the grammar, and the token array that the lexer makes of a
+//! source.
 //!
 //! The table below is the only place where a terminal is written down: the
 //! enum, the lexer's patterns, and the lists that the grammar files are tested
@@ -19,7 +20,7 @@ macro_rules! terminals {
         punctuation { $($mark:ident $mark_text:tt)+ }
         compound_operators { $($compound:tt)+ }
     ) => {
-        /// What the grammar sees of a token.
+        /// The kind of a token, as the grammar sees it.
         #[derive(Logos, Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[logos(skip r"\s+")]
         #[logos(skip(r"#[^\n\r]*", allow_greedy = true))]
@@ -30,7 +31,7 @@ macro_rules! terminals {
             /// A name.
             #[regex(r"[_\p{XID_Start}]\p{XID_Continue}*")]
             Identifier,
-            /// A number, well formed or not; the lexer looks closer.
+            /// A number, well formed or not: the lexer checks that.
             #[regex(r"\.?[0-9]", super::number::extend)]
             Number,
             /// An operator other than `=`.
@@ -87,12 +88,12 @@ impl Terminal {
         matches!(self, Self::Operator | Self::Equals)
     }
 
-    /// Returns whether an item can only begin, never go on, with it.
+    /// Returns whether it can only begin an item, never continue one.
     pub fn begins_item(self) -> bool {
         matches!(self, Self::Def | Self::Extern | Self::Import)
     }
 
-    /// Returns the kind, as `emit tokens` shows it.
+    /// Returns the name of the kind, as `emit tokens` shows it.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Identifier => "identifier",
@@ -115,7 +116,7 @@ impl Terminal {
     }
 }
 
-/// What is wrong with a token; the diagnostic is written when somebody asks.
+/// What is wrong with a token; the diagnostic is created on request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TokenFault {
     /// The token.
@@ -134,35 +135,35 @@ pub(super) enum FaultKind {
     Stopped(Request),
 }
 
-/// The tokens of one text, as parallel arrays.
+/// The tokens of one source, as parallel arrays.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     pub(super) source: Source,
     pub(super) terminals: Vec<Terminal>,
     pub(super) spans: Vec<Span>,
-    /// For names and operators an index into `vocabulary`, for numbers one
+    /// For names and operators an index into `vocabulary`, for numbers an index
     /// into `numbers`, else 0.
     pub(super) payloads: Vec<u32>,
     pub(super) vocabulary: Vec<Name>,
     pub(super) numbers: Vec<f64>,
     pub(super) faults: Vec<TokenFault>,
-    /// How many tokens at the end are there to be looked at only: the item
-    /// they begin is in the next piece.
+    /// How many tokens at the end are only lookahead: the item they begin is in
+    /// the next piece.
     pub(super) lookahead: usize,
 }
 
 impl Tokens {
-    /// Returns the text they are from.
+    /// Returns the source they are from.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Returns how many there are.
+    /// Returns the number of tokens.
     pub fn len(&self) -> usize {
         self.terminals.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.terminals.is_empty()
     }
@@ -172,7 +173,7 @@ impl Tokens {
         &self.terminals
     }
 
-    /// Returns the place of a token; past the last one, the empty place behind
+    /// Returns the place of a token; past the last one, the empty place after
     /// it.
     pub fn span(&self, token: usize) -> Span {
         self.spans.get(token).copied().unwrap_or_else(|| {
@@ -196,7 +197,7 @@ impl Tokens {
         self.numbers[self.payloads[token] as usize]
     }
 
-    /// Returns what the lexer has to say against the tokens of a range.
+    /// Returns the lexer's diagnostics for a range of tokens.
     pub fn diagnostics(&self, tokens: std::ops::Range<usize>) -> impl Iterator<Item = Diagnostic> {
         let first = self.faults.partition_point(|fault| (fault.token as usize) < tokens.start);
         let in_range =
@@ -241,7 +242,7 @@ impl Tokens {
     }
 }
 
-/// Returns a text from the program, cut to a length that fits into a sentence.
+/// Returns a text from the program, cut to a length that fits into a message.
 pub(super) fn shortened(text: &str) -> String {
     const LONGEST: usize = 40;
     match text.char_indices().nth(LONGEST) {

@@ -1,9 +1,9 @@
-//! The flat array seen as a tree, for those who must begin at the root.
+//! The flat array as a tree, for walks that begin at the root.
 //!
-//! Post-order is what checking, lowering and interpreting want; a printer
-//! writes an operator before it knows what the operand looks like, so it needs
-//! to find a node's children. Children always stand before their parent here,
-//! so a loop upwards visits the leaves first.
+//! Post-order suits checking, lowering and interpreting; a printer begins at
+//! the root, so it needs to find a node's children. Children always come before
+//! their parent here, so a loop over increasing indices visits the leaves
+//! first.
 
 use super::ast::{Ast, Node};
 use crate::name::Name;
@@ -49,7 +49,7 @@ impl Tree {
         tree
     }
 
-    /// Adds a node that takes values and names from those not yet taken.
+    /// Adds a node, whose children are the last values and names not yet taken.
     fn add(&mut self, node: Node, values: usize, names: usize) {
         let (first_child, first_name) = (self.children.len(), self.names.len());
         let rest = self.roots.len().saturating_sub(values);

@@ -1,9 +1,8 @@
 //! The array of nodes under construction.
 //!
-//! Operators are folded here with the shunting-yard method (Dijkstra 1961):
-//! an operator waits until one that binds looser, or the end of its
-//! expression, comes by. Nothing recurses, so a chain of operators may be as
-//! long as memory allows.
+//! Operators are folded here with the shunting-yard method (Dijkstra 1961): an
+//! operator waits until one that binds looser, or the end of its expression.
+//! Nothing recurses, so a chain of operators may be as long as memory allows.
 
 use super::Limits;
 use crate::diagnostic::{Diagnostic, ErrorCode};
@@ -23,12 +22,12 @@ use chumsky::inspector::Inspector;
 #[derive(Clone, Copy, Debug)]
 struct PendingOperator {
     binds: OpenOperator,
-    /// What it becomes.
+    /// The node that it becomes.
     node: Node,
     span: Span,
 }
 
-/// What kind of item was read.
+/// The kind of the item that was read.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) enum ItemShape {
     Definition,
@@ -53,8 +52,9 @@ pub(super) struct Builder {
     enclosing: u32,
     /// The tokens of the parentheses now open.
     pub(super) open_parentheses: Vec<u32>,
-    /// The first operator without a meaning, which the check will refuse however
-    /// the item goes on: its token, and how many operands it was taken to have.
+    /// The first operator without a meaning, which the check will refuse
+    /// however the item continues: its token, and the number of operands it
+    /// seems to have.
     pub(super) unknown_operator: Option<(usize, u8)>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
@@ -74,7 +74,8 @@ impl Builder {
         self.diagnostics.clear();
     }
 
-    /// The finished item; `None` if it has no prototype and should.
+    /// Returns the finished item; `None` if it should have a prototype and does
+    /// not.
     pub(super) fn finish(&mut self) -> Option<ItemKind> {
         let ast = Ast { nodes: self.ast.nodes.as_slice().into(), spans: self.ast.spans.as_slice().into() };
         Some(match self.shape {
@@ -90,8 +91,8 @@ impl Builder {
         self.ast.spans.push(span);
     }
 
-    /// Ends the wait of the innermost expression's operators whose operands end
-    /// before `next`; of all of them, at the end of the expression.
+    /// Appends the waiting operators of the innermost expression whose operands
+    /// end before `next`; all of them at the end of the expression.
     fn settle(&mut self, next: Option<Infix>) {
         while self.waiting.len() > self.base {
             let top = self.waiting[self.waiting.len() - 1];
@@ -104,7 +105,7 @@ impl Builder {
     }
 }
 
-/// What the grammar's parsers see and change besides the input.
+/// The state that the grammar's parsers use and change besides the input.
 pub(super) struct ParserState<'s> {
     pub(super) tokens: &'s Tokens,
     pub(super) names: &'s Names,
@@ -112,13 +113,13 @@ pub(super) struct ParserState<'s> {
     pub(super) limits: Limits,
     /// The item's first token, where chumsky's input begins.
     pub(super) start: usize,
-    /// The token behind the item, once it has been read.
+    /// The token after the item, once it has been read.
     pub(super) end: Option<usize>,
     pub(super) builder: &'s mut Builder,
     pub(super) poll: &'s Poll,
 }
 
-/// The grammar is decided by one token, so chumsky never has to go back over
+/// The grammar is decided by one token, so chumsky never backtracks over
 /// anything that changed the state.
 impl<'t> Inspector<'t, &'t [Terminal]> for ParserState<'_> {
     type Checkpoint = ();
@@ -135,7 +136,7 @@ impl ParserState<'_> {
         self.tokens.span(token)
     }
 
-    /// Returns the empty place behind the token before `token`.
+    /// Returns the empty place after the token before `token`.
     pub(super) fn gap_before(&self, token: usize) -> Span {
         let end = self.tokens.span(token - 1).end;
         Span { start: end, end }
@@ -145,8 +146,8 @@ impl ParserState<'_> {
         self.builder.push(node, self.tokens.span(token));
     }
 
-    /// Opens an expression; gives what `leave` needs, or `None` if that is
-    /// deeper than allowed.
+    /// Opens an expression; returns the argument for `leave`, or `None` if it
+    /// is nested too deep.
     pub(super) fn enter(&mut self) -> Option<usize> {
         if self.builder.depth > self.limits.max_nesting {
             return None;
@@ -162,7 +163,8 @@ impl ParserState<'_> {
         self.builder.depth -= 1;
     }
 
-    /// What is read until `enclosed_end` has something of the item behind it.
+    /// Begins an expression that something of the same item must follow; ends
+    /// with `enclosed_end`.
     pub(super) fn enclosed_begin(&mut self) {
         self.builder.enclosing += 1;
     }
@@ -171,7 +173,7 @@ impl ParserState<'_> {
         self.builder.enclosing -= 1;
     }
 
-    /// Reads the operator at `token` before its operand.
+    /// Adds the operator at `token` before its operand.
     pub(super) fn unary(&mut self, token: usize) {
         let name = self.tokens.name(token);
         let node = match self.unary_meaning(name) {
@@ -189,7 +191,7 @@ impl ParserState<'_> {
         });
     }
 
-    /// Reads the operator at `token` after a complete operand; false if the
+    /// Adds the operator at `token` after a complete operand; false if the
     /// expression ends before it. One that only has a meaning before an operand
     /// begins the next item, if the item can end here.
     pub(super) fn binary(&mut self, token: usize) -> bool {
@@ -218,7 +220,7 @@ impl ParserState<'_> {
         true
     }
 
-    /// Takes the variable to assign to off the nodes.
+    /// Removes the variable to assign to from the nodes.
     fn assignment(&mut self, token: usize) -> (Node, Span) {
         let ast = &mut self.builder.ast;
         if let (Some(&Node::Variable(name)), Some(&span)) = (ast.nodes.last(), ast.spans.last()) {
@@ -242,7 +244,7 @@ impl ParserState<'_> {
         })
     }
 
-    /// Returns what `operator` means after an operand, if it is defined there.
+    /// Returns the meaning of `operator` after an operand, if it has one.
     fn binary_meaning(&self, operator: Name) -> Option<BinaryMeaning> {
         self.operators.binary(operator).or_else(|| match self.own_operator()? {
             (Fixity::Binary { operator: own, precedence }, function) if own == operator => {
@@ -259,7 +261,8 @@ impl ParserState<'_> {
         Some((prototype.fixity?, prototype.name.name))
     }
 
-    /// Returns the function that defines an operator: `unary!`, `binary|`.
+    /// Returns the name of the function that defines an operator: `unary!`,
+    /// `binary|`.
     pub(super) fn function(&self, arity: &str, operator: Name) -> Name {
         self.names.intern(&format!("{arity}{}", self.names.text(operator)))
     }
@@ -268,7 +271,7 @@ impl ParserState<'_> {
         Spanned { name: self.tokens.name(token), span: self.tokens.span(token) }
     }
 
-    /// The precedence that the number at `token` gives to an operator.
+    /// Returns the precedence of an operator from the number at `token`.
     pub(super) fn precedence(&mut self, token: usize) -> u8 {
         let value = self.tokens.number(token);
         let is_valid = (1.0..=100.0).contains(&value) && value.fract() == 0.0;

@@ -1,8 +1,8 @@
 //! Why the grammar refused a token, and the one diagnostic made of it.
 //!
-//! chumsky makes and merges a [`SyntaxFailure`] for every alternative that does not
-//! fit, so it is two words and allocates nothing; words are found for the last
-//! one only.
+//! chumsky makes and merges a [`SyntaxFailure`] for every alternative that does
+//! not fit, so it is two words and allocates nothing; only the last one is
+//! turned into words.
 
 use super::Limits;
 use super::builder::Builder;
@@ -44,7 +44,7 @@ impl Expected {
         KEYWORDS.iter().filter(wanted).map(|entry| entry.1)
     }
 
-    /// `` `)` or `,` ``
+    /// Returns the set in words: `` `)` or `,` ``.
     fn words(self) -> String {
         const CLASSES: [(Expected, &str); 5] = [
             (Expected::ITEM, "a definition or an expression"),
@@ -68,7 +68,7 @@ impl Expected {
     }
 }
 
-/// How a loop is written.
+/// The form of a loop.
 pub(super) const LOOP: &str = "write `for i = 1, i < 10 in …`";
 
 /// Where and why the grammar does not fit.
@@ -80,7 +80,7 @@ pub(super) struct SyntaxFailure {
     given_up: Option<GivenUp>,
 }
 
-/// Why an item is given up that may follow the grammar.
+/// Why an item was given up although it may be valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum GivenUp {
     TooDeep,
@@ -100,7 +100,8 @@ impl SyntaxFailure {
         Self { at, expected: Expected::default(), given_up: Some(GivenUp::Stopped(request)) }
     }
 
-    /// The same with the token counted from one `start` tokens earlier.
+    /// Returns the failure with its token counted from one `start` tokens
+    /// earlier.
     pub(super) fn moved_by(self, start: usize) -> Self {
         Self { at: self.at + start, ..self }
     }
@@ -175,7 +176,7 @@ impl SyntaxFailure {
         }
     }
 
-    /// Returns what the refused token is to the reader.
+    /// Returns a description of the refused token for the message.
     fn role(self, tokens: &Tokens) -> String {
         if self.is_stray_parenthesis(tokens) {
             return "no `(` is open".to_owned();
@@ -194,8 +195,8 @@ impl SyntaxFailure {
         self.at.checked_sub(1).filter(|previous| *previous >= start)
     }
 
-    /// Returns the token after which an expression is missing, where the
-    /// refused one is on a later line and has nothing to do with it.
+    /// Returns the token after which an expression is missing, if the refused
+    /// one is on a later line and unrelated.
     fn lacking(self, tokens: &Tokens, start: usize) -> Option<usize> {
         let previous = self.previous(start).filter(|_| self.expected == Expected::EXPRESSION)?;
         let between = tokens.span(previous).end as usize..tokens.span(self.at).start as usize;
@@ -203,7 +204,7 @@ impl SyntaxFailure {
         is_apart.then_some(previous)
     }
 
-    /// Returns how the construct is written that the item probably has in mind.
+    /// Returns the form of the construct that was probably meant.
     fn cure(self, tokens: &Tokens, builder: &Builder) -> Option<String> {
         let before = |distance| {
             let token = self.at.checked_sub(distance)?;
@@ -233,8 +234,8 @@ impl SyntaxFailure {
         digits.filter(|_| self.expected == Expected::ITEM).map(|number| format!("write `{number}`"))
     }
 
-    /// Returns whether a `)` is missing where nothing inside parentheses can
-    /// stand.
+    /// Returns whether a `)` is missing before something that cannot be inside
+    /// parentheses.
     fn is_unclosed(self, tokens: &Tokens) -> bool {
         let ends = match tokens.terminals().get(self.at) {
             None | Some(Terminal::Semicolon) => true,
@@ -243,8 +244,8 @@ impl SyntaxFailure {
         ends && self.expected.contains(Expected::terminal(Terminal::RightParenthesis))
     }
 
-    /// Returns the keyword that a misspelt name was to be: here, before an
-    /// operator to define, or before the item.
+    /// Returns the keyword that was probably meant by a misspelt name: here,
+    /// before an operator to define, or before the item.
     fn intended(self, tokens: &Tokens, start: usize) -> Option<&'static str> {
         let identifier = |token: Option<usize>| {
             let token = token?;
@@ -259,7 +260,7 @@ impl SyntaxFailure {
     }
 }
 
-/// Returns what stands at a token, in words.
+/// Describes a token in words.
 fn found(tokens: &Tokens, token: usize) -> String {
     match tokens.terminals().get(token) {
         None => "the end of the input".to_owned(),

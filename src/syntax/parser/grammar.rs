@@ -2,8 +2,9 @@
 //! the same name.
 //!
 //! Every choice is made by looking at one token, so no alternative is tried
-//! twice and a mistake is found where it is. Parsers change the [`ParserState`] only
-//! inside `custom`: chumsky skips other closures when it needs no output.
+//! twice and a mistake is found at its place. Parsers change the
+//! [`ParserState`] only inside `custom`: chumsky skips other closures when it
+//! needs no output.
 
 use super::builder::{ItemShape, ParserState};
 use super::failure::{Expected, SyntaxFailure};
@@ -19,12 +20,12 @@ type Parsed<T = ()> = Result<T, SyntaxFailure>;
 
 const CLOSING: Expected = Expected::terminal(Terminal::RightParenthesis);
 
-/// A parser that changes the state and gives nothing.
+/// A parser that changes the state and has no output.
 pub(super) trait Rule<'t, 's: 't>: Parser<'t, &'t [Terminal], (), Extra<'s>> {}
 
 impl<'t, 's: 't, P: Parser<'t, &'t [Terminal], (), Extra<'s>>> Rule<'t, 's> for P {}
 
-/// Returns one item of `{ item | ";" }`; the parser's loop makes the rest.
+/// Parses one item of `{ item | ";" }`; the parser's loop does the rest.
 pub(super) fn program<'t, 's: 't>() -> impl Rule<'t, 's> {
     item().ignore_then(custom(|input: &mut TokenInput<'t, '_, 's>| {
         let end = position(input);
@@ -61,8 +62,8 @@ fn import<'t, 's: 't>() -> impl Rule<'t, 's> {
     token(Terminal::Import).ignore_then(token(Terminal::Identifier)).ignore_then(refuse)
 }
 
-/// Returns a declaration; with `in` behind it, it was the beginning of an
-/// expression.
+/// Parses the declaration of variables; if `in` follows, it was the beginning
+/// of an expression.
 fn variables<'t, 's: 't>() -> impl Rule<'t, 's> {
     custom(|input: &mut TokenInput<'t, '_, 's>| {
         let start = take(input, Terminal::Var)?;
@@ -157,8 +158,8 @@ fn precedence(input: &mut TokenInput<'_, '_, '_>) -> u8 {
     input.state().precedence(token)
 }
 
-/// Operators are folded by the builder, so all operands and operators of one
-/// expression are read in one loop.
+/// Parses an expression: the builder folds the operators, so one loop reads all
+/// its operands and operators.
 fn expr<'t, 's: 't>() -> impl Rule<'t, 's> {
     custom(|input: &mut TokenInput<'t, '_, 's>| {
         stacker::maybe_grow(RED_ZONE, STACK_SEGMENT, || expression(input))
@@ -167,7 +168,7 @@ fn expr<'t, 's: 't>() -> impl Rule<'t, 's> {
 
 /// The most stack that one level of nesting may use, in bytes.
 const RED_ZONE: usize = 128 << 10;
-/// How much stack is added when less than that is left.
+/// The size of the stack segment that is added when less than that is left.
 const STACK_SEGMENT: usize = 4 << 20;
 
 fn expression<'t, 's: 't>(input: &mut TokenInput<'t, '_, 's>) -> Parsed {
@@ -214,7 +215,7 @@ fn primary<'t, 's: 't>() -> impl Rule<'t, 's> {
     })
 }
 
-/// Returns a variable, or a call if a parenthesis follows.
+/// Parses a variable, or a call if a parenthesis follows.
 fn reference<'t, 's: 't>() -> impl Rule<'t, 's> {
     custom(|input: &mut TokenInput<'t, '_, 's>| {
         let token = advance(input);
@@ -281,8 +282,7 @@ fn repetition<'t, 's: 't>() -> impl Rule<'t, 's> {
     })
 }
 
-/// Returns the rest of a `for` up to `in`: a step, or the mark where it would
-/// stand.
+/// Parses the rest of a `for` up to `in`: a step, or the mark in its place.
 fn step<'t, 's: 't>(input: &mut TokenInput<'t, '_, 's>) -> Parsed {
     let token = position(input);
     let gap = input.state().gap_before(token);
@@ -351,15 +351,15 @@ fn operator(input: &mut TokenInput<'_, '_, '_>) -> Parsed<usize> {
     Ok(advance(input))
 }
 
-/// Returns the last expression of a construct, which reaches as far right as
-/// possible, and the node that ends the construct.
+/// Parses the last expression of a construct, which reaches as far right as
+/// possible, and adds the node that ends the construct.
 fn body<'t, 's: 't>(input: &mut TokenInput<'t, '_, 's>, end: Node, start: usize) -> Parsed {
     input.parse(expr())?;
     input.state().push(end, start);
     Ok(())
 }
 
-/// Returns an expression that something of the same item must follow.
+/// Parses an expression that something of the same item must follow.
 fn enclosed<'t, 's: 't>(rule: impl Rule<'t, 's>) -> impl Rule<'t, 's> {
     custom(move |input: &mut TokenInput<'t, '_, 's>| {
         input.state().enclosed_begin();
@@ -369,7 +369,7 @@ fn enclosed<'t, 's: 't>(rule: impl Rule<'t, 's>) -> impl Rule<'t, 's> {
     })
 }
 
-/// Returns a terminal that leaves a mark between the parts of a construct.
+/// Parses a terminal that leaves a mark between the parts of a construct.
 fn mark<'t, 's: 't>(terminal: Terminal, node: Node) -> impl Rule<'t, 's> {
     custom(move |input: &mut TokenInput<'t, '_, 's>| {
         let token = take(input, terminal)?;
@@ -385,12 +385,12 @@ fn shape<'t, 's: 't>(shape: ItemShape) -> impl Rule<'t, 's> {
     })
 }
 
-/// Returns one terminal.
+/// Parses one terminal.
 fn token<'t, 's: 't>(terminal: Terminal) -> impl Rule<'t, 's> {
     just(terminal).ignored()
 }
 
-/// The same, giving the token's position.
+/// Parses one terminal; returns the token's position.
 fn take(input: &mut TokenInput<'_, '_, '_>, terminal: Terminal) -> Parsed<usize> {
     if input.peek() == Some(terminal) {
         Ok(advance(input))
@@ -417,7 +417,8 @@ fn close_parenthesis(input: &mut TokenInput<'_, '_, '_>) -> Parsed {
     Ok(())
 }
 
-/// Returns the function of an operator, placed on its keyword and its text.
+/// Returns the name of an operator's function; its place covers the keyword and
+/// the operator.
 fn operator_function(
     input: &mut TokenInput<'_, '_, '_>,
     arity: &str,
@@ -454,7 +455,7 @@ fn begins_expression(terminal: Terminal) -> bool {
     }
 }
 
-/// Gives up if reading is to stop.
+/// Fails if reading has to stop.
 fn poll(input: &mut TokenInput<'_, '_, '_>) -> Parsed {
     match input.state().poll.step() {
         None => Ok(()),
@@ -466,17 +467,18 @@ fn unexpected<T>(input: &mut TokenInput<'_, '_, '_>, expected: Expected) -> Pars
     Err(SyntaxFailure::expected(relative(input), expected))
 }
 
-/// Returns the token at the cursor, counted from the item's first.
+/// Returns the index of the token at the cursor, counted from the item's first.
 fn relative(input: &mut TokenInput<'_, '_, '_>) -> usize {
     *input.cursor().inner()
 }
 
-/// Returns the token at the cursor, counted from the text's first.
+/// Returns the index of the token at the cursor, counted from the source's
+/// first.
 fn position(input: &mut TokenInput<'_, '_, '_>) -> usize {
     relative(input) + input.state().start
 }
 
-/// Steps over a token; gives its position.
+/// Skips a token; returns its position.
 fn advance(input: &mut TokenInput<'_, '_, '_>) -> usize {
     let token = position(input);
     input.skip();

@@ -1,4 +1,4 @@
-//! The parser against texts with known trees and known mistakes.
+//! The parser on sources with known trees and known mistakes.
 
 use super::*;
 use crate::diagnostic::ErrorCode;
@@ -18,7 +18,7 @@ fn trees(text: &str) -> Vec<String> {
     items.iter().map(|item| printer::symbolic(item, &names).trim_end().to_owned()).collect()
 }
 
-/// Code, place and message of each mistake.
+/// Returns code, place and message of each mistake.
 fn mistakes(text: &str) -> Vec<(ErrorCode, String, String)> {
     let describe = |found: Diagnostic| {
         let label = &found.labels[0];

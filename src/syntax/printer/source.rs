@@ -11,8 +11,8 @@ use crate::syntax::operator::{DEFAULT_PRECEDENCE, Fixity, Infix, OpenOperator, O
 use crate::syntax::tree::Tree;
 use std::fmt::Write;
 
-/// Returns an item as source text without a separator behind it. With the
-/// operators that were in force where it stood, it reads back as the same tree.
+/// Returns an item as source without a separator after it. With the operators
+/// that were in force at its place, it reads back as the same tree.
 pub fn source(item: &Item, names: &Names, operators: &Operators) -> String {
     let mut printer = Printer { names, operators, own: None, text: String::new() };
     match &item.kind {
@@ -44,7 +44,7 @@ struct Printer<'a> {
     text: String,
 }
 
-/// How an entry is written, as far as its surroundings care.
+/// The form of an entry, as far as its neighbours are concerned.
 #[derive(Clone, Copy)]
 enum EntryShape {
     /// Closed on both sides.
@@ -64,10 +64,11 @@ struct ParenthesisPlan {
     edges: Vec<Edges>,
 }
 
-/// The operators of an entry that its neighbours meet.
+/// The operators at both ends of an entry, next to its neighbours.
 #[derive(Clone, Copy, Default)]
 struct Edges {
-    /// The loosest operator that an operator before the entry meets.
+    /// The loosest operator that an operator before the entry has to be
+    /// compared with.
     first: Option<Infix>,
     /// Whether one of those ends a unary operator.
     ends_unary: bool,
@@ -129,7 +130,7 @@ impl Printer<'_> {
         let _ = write!(self.text, "({parameters})");
     }
 
-    /// An expression, or the initialisers of top-level variables.
+    /// Prints an expression, or the initialisers of top-level variables.
     fn expressions(&mut self, ast: &Ast) {
         let tree = Tree::new(ast);
         let plan = self.plan(&tree);
@@ -172,7 +173,7 @@ impl Printer<'_> {
             Node::Binary(op) => EntryShape::Infix(Infix::built_in(op)),
             Node::Operator { callee, .. } => EntryShape::Infix(self.defined(callee)),
             Node::If | Node::For | Node::Var(_) => EntryShape::Construct,
-            // Marks are no entries of a tree.
+            // Marks are not entries of a tree.
             Node::Number(_)
             | Node::Variable(_)
             | Node::Call { .. }
@@ -229,7 +230,7 @@ impl Printer<'_> {
         tasks[first..].reverse();
     }
 
-    /// The parts of an entry in their order.
+    /// Pushes the tasks that print the parts of an entry, in order.
     fn parts(&mut self, tree: &Tree, plan: &ParenthesisPlan, entry: usize, tasks: &mut Vec<SourceTask>) {
         let children = tree.children(entry);
         match (tree.entries[entry].node, children) {
@@ -277,8 +278,8 @@ impl Printer<'_> {
 }
 
 impl ParenthesisPlan {
-    /// Decides on the parentheses of an entry's operands; gives what its own
-    /// neighbours meet.
+    /// Decides on the parentheses of an entry's operands; returns the operators
+    /// at its own ends.
     fn operands(&mut self, shape: EntryShape, children: &[usize]) -> Edges {
         match (shape, children) {
             (EntryShape::Prefix, &[operand]) => {
@@ -305,14 +306,16 @@ impl ParenthesisPlan {
         }
     }
 
-    /// The operator must end every operator that is open in its left operand.
+    /// Decides on parentheses of a left operand: the operator must end every
+    /// operator that is open in it.
     fn left_operand(&mut self, infix: Infix, operand: usize) -> Edges {
         let ends = self.edges(operand).end_before(infix);
         self.parentheses[operand] |= !ends || matches!(self.shapes[operand], EntryShape::Construct);
         self.edges(operand)
     }
 
-    /// The operator must not be ended inside its right operand.
+    /// Decides on parentheses of a right operand: the operator must not end
+    /// inside it.
     fn right_operand(&mut self, operator: OpenOperator, operand: usize) -> Edges {
         let is_cut = self.edges(operand).cut(operator);
         self.parentheses[operand] |= is_cut || matches!(self.shapes[operand], EntryShape::Construct);
@@ -324,8 +327,8 @@ impl ParenthesisPlan {
     }
 }
 
-/// A blank keeps the operator apart from another one, and a point apart from
-/// the digits behind it.
+/// Prints an operator before its operand. A blank separates it from another
+/// operator, and a point from the digits after it.
 fn prefix(operator: &str, plan: &ParenthesisPlan, operand: usize, tasks: &mut Vec<SourceTask>) {
     let meets_operator = matches!(plan.shapes[operand], EntryShape::Prefix) && !plan.parentheses[operand];
     let blank = if meets_operator || operator == "." { " " } else { "" };

@@ -10,13 +10,14 @@ use crate::syntax::ast::{Ast, Item, ItemKind, Node, Prototype};
 use crate::syntax::operator::Fixity;
 use crate::syntax::tree::Tree;
 
-/// Columns of a line.
+/// The width of a line in columns.
 const WIDTH: usize = 100;
 /// The deepest indentation.
 const DEEPEST: usize = 40;
 const INDENT: usize = 2;
 
-/// Returns an item as an S-expression, on one line or more, the last one ended.
+/// Returns an item as an S-expression, on one or more lines, each with its line
+/// feed.
 pub fn symbolic(item: &Item, names: &Names) -> String {
     let mut writer = SymbolicWriter { names, events: Vec::new(), open: Vec::new() };
     match &item.kind {
@@ -41,9 +42,9 @@ pub fn symbolic(item: &Item, names: &Names) -> String {
     lay_out(&writer.events)
 }
 
-/// What the text consists of, before it is broken into lines.
+/// The elements of the text, before it is broken into lines.
 enum LayoutEvent {
-    /// A list with the width it has on one line.
+    /// The beginning of a list, with its width on one line.
     Open(usize),
     Atom(String),
     Close,
@@ -56,7 +57,7 @@ struct SymbolicWriter<'n> {
     open: Vec<usize>,
 }
 
-/// What is still to be written of a tree.
+/// What remains to be written of a tree.
 enum SymbolicTask {
     Entry(usize),
     Binding(Name, usize),
@@ -173,7 +174,7 @@ impl SymbolicWriter<'_> {
 
 /// A list that is being written.
 struct OpenList {
-    /// Whether its parts stand on lines of their own.
+    /// Whether each of its parts is on a line of its own.
     broken: bool,
     /// Whether the parts so far are atoms on the line of the parenthesis.
     on_head: bool,
@@ -211,7 +212,7 @@ fn lay_out(events: &[LayoutEvent]) -> String {
     text
 }
 
-/// Writes what stands before a part of the innermost list: an atom of the
+/// Writes the separator before a part of the innermost list: an atom of the
 /// given width, or another list.
 fn separate(text: &mut String, column: &mut usize, frame: Option<&mut OpenList>, atom: Option<usize>) {
     let Some(frame) = frame else { return };
