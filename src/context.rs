@@ -37,7 +37,7 @@ use crate::machine::{Handle, Machine};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
 use crate::program::Program;
-use crate::runtime::{Arguments, Time};
+use crate::runtime::Arguments;
 use crate::sema::{self, Declaration, Environment, Externs, checked};
 use crate::source::Source;
 use crate::stats::Stats;
@@ -75,7 +75,7 @@ pub struct Context {
     variables: BTreeSet<Name>,
     externs: Arc<Externs>,
     output: Box<dyn Output>,
-    deadline: Time,
+    deadline: Option<Instant>,
     alarm: RefCell<Option<Arc<Alarm>>>,
     debugger: Option<Debugger>,
     /// What suggestions may cost, for the source in progress.
@@ -147,7 +147,7 @@ impl Context {
             variables: BTreeSet::new(),
             externs: Arc::default(),
             output: Box::new(LineOutput::stdout()),
-            deadline: Time::NEVER,
+            deadline: None,
             alarm: RefCell::default(),
             debugger: None,
             suggestions: Budget::default(),
@@ -312,7 +312,10 @@ impl Context {
     /// Sets when everything that runs in this context is stopped at the
     /// latest; beside the deadline that each evaluation may have.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
-        self.deadline = deadline.map_or(Time::NEVER, Time::of);
+        self.deadline = deadline;
+        if let Some(alarm) = self.alarm.get_mut() {
+            alarm.set_end(deadline);
+        }
     }
 
     /// A handle that interrupts what runs here, from any thread.

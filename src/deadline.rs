@@ -1,28 +1,67 @@
 //! Deadlines: one thread per engine that asks runs to stop in time.
 //!
-//! Every call may have a deadline, so to set and to lift one takes two words
-//! of memory and no lock. The thread looks at the words of all contexts when
-//! the earliest deadline that it knows of has come, and is woken only for one
-//! that is earlier. As with epochs, the two sides write one thing and look at
-//! the other's, with a [`Fence`] in between that the thread pays for.
+//! Every call may have a limit of time, so to begin and to end one takes a word
+//! of memory, no lock and no look at a clock. The word counts: it is odd while an
+//! evaluation is in progress. The thread looks at the words of all contexts,
+//! periodically while they change, and stops an evaluation that it has seen for
+//! as long as the limit: never too early, and at most a [period](Watch::period)
+//! too late. While nothing changes the thread sleeps, and the next evaluation
+//! wakes it.
+//!
+//! As with epochs, the two sides write one thing and look at the other's, with a
+//! [`Fence`] in between that the thread pays for.
 
 use crate::process::Generation;
-use crate::runtime::{Fence, Time, nanoseconds};
+use crate::runtime::Fence;
 use crate::stop::{Request, Stopper};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// A time, in nanoseconds since the first one that was asked for.
+type Time = u64;
+
+/// Later than any other.
+const NEVER: Time = u64::MAX;
+
+/// Returns an instant as a time: 0 for those before the first.
+fn time_of(instant: Instant) -> Time {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    nanoseconds(instant.saturating_duration_since(*FIRST.get_or_init(Instant::now)))
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(NEVER)
+}
+
+/// The thread looks at least this many times during the limit, unless that is
+/// more often than the shortest, or less often than the longest period.
+const LOOKS: u64 = 16;
+
+/// In nanoseconds.
+const PERIODS: (u64, u64) = (500_000, 10_000_000);
+
+/// The least period for each context, in nanoseconds: some twenty times of what
+/// a look at it takes, so that the thread takes a twentieth of a core at most.
+const SHARE: u64 = 1_000;
+
+/// The thread sleeps after so many looks at which no evaluation was new.
+const PATIENCE: u32 = 16;
 
 /// The deadlines of an engine. Its thread starts with the first of them and
 /// ends with the engine.
 #[derive(Default)]
 pub(crate) struct Deadlines(Mutex<Option<Arc<Watch>>>);
 
-/// What the thread of a process and those that it watches share.
+/// What the thread of a process and the contexts that it watches share.
 struct Watch {
     generation: Generation,
     fence: Fence,
+    /// How long an evaluation may take, in nanoseconds; [`NEVER`] without limit.
+    limit: u64,
+    /// Whether the thread looks periodically.
+    is_awake: AtomicBool,
     /// When the thread looks next, unless it is woken.
     looks_at: AtomicU64,
     watched: Mutex<Watched>,
@@ -31,73 +70,62 @@ struct Watch {
 
 #[derive(Default)]
 struct Watched {
-    alarms: Vec<Weak<Alarm>>,
-    /// When to look in any case: what the thread was woken for may have been
-    /// lifted before it looks, but the next deadline is not far then.
-    looks_at: Option<Time>,
-    ended: bool,
+    alarms: Vec<(Weak<Alarm>, Seen)>,
+    has_ended: bool,
 }
 
-impl Watched {
-    fn add(&mut self, alarm: &Arc<Alarm>) {
-        if self.alarms.len() == self.alarms.capacity() {
-            self.alarms.retain(|alarm| alarm.strong_count() > 0);
-        }
-        self.alarms.push(Arc::downgrade(alarm));
-    }
+/// The last evaluation that the thread has seen, and when it saw it first.
+#[derive(Clone, Copy)]
+struct Seen {
+    number: u64,
+    since: Time,
 }
 
 /// The deadlines of one context, which one thread at a time sets.
 pub(crate) struct Alarm {
     watch: Arc<Watch>,
     stopper: Stopper,
-    /// When it is to go off.
-    due: AtomicU64,
-    /// The deadline in force, whether or not it went off.
-    in_force: AtomicU64,
-    /// Whether it is just going off.
+    /// Counts beginnings and ends of evaluations: odd while one is in progress.
+    number: AtomicU64,
+    /// The number of the last evaluation that has taken too long.
+    too_long: AtomicU64,
+    /// When everything is to stop; [`NEVER`] if that is not set, or has come.
+    end: AtomicU64,
+    /// Whether the end has come.
+    is_over: AtomicBool,
+    /// Whether the thread is just asking for a stop.
     rings: AtomicBool,
 }
 
-/// A deadline in force; dropping it lifts it. A run that it stops takes the
-/// request: for what runs on under it, it [asks again](Self::ask_again).
+/// An evaluation that has to end in time; dropping it ends it. A run that is
+/// stopped takes the request: for what goes on, it [asks again](Self::ask_again).
 pub(crate) struct Deadline {
     alarm: Arc<Alarm>,
-    before: Time,
-}
-
-/// Shorter limits are measured exactly. In multiples of the clock's lag.
-const EXACT: u64 = 2;
-
-/// Returns when a limit that begins now is over, given the last tick: never
-/// too early, and at most the clock's lag too late.
-#[inline]
-pub(crate) fn end_of(limit: Duration, tick: Time) -> Time {
-    let (limit, lag) = (nanoseconds(limit), Time::lag());
-    if limit < lag * EXACT {
-        return Time::now().after(limit);
-    }
-    tick.after(lag).after(limit)
+    /// Whether it is inside of another one of its context, whose time counts.
+    is_inner: bool,
 }
 
 impl Deadlines {
-    /// The alarm of a context, whose runs `stopper` stops.
+    /// Creates the alarm of a context whose runs `stopper` stops, and of which
+    /// each evaluation may take at most `limit`.
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub(crate) fn alarm(&self, stopper: Stopper) -> std::io::Result<Arc<Alarm>> {
+    pub(crate) fn alarm(&self, stopper: Stopper, limit: Option<Duration>) -> std::io::Result<Arc<Alarm>> {
         let alarm = Arc::new(Alarm {
-            watch: self.watch()?,
+            watch: self.watch(limit)?,
             stopper,
-            due: AtomicU64::new(Time::NEVER.0),
-            in_force: AtomicU64::new(Time::NEVER.0),
+            number: AtomicU64::new(0),
+            too_long: AtomicU64::new(0),
+            end: AtomicU64::new(NEVER),
+            is_over: AtomicBool::new(false),
             rings: AtomicBool::new(false),
         });
         alarm.watch.watched().add(&alarm);
         Ok(alarm)
     }
 
-    fn watch(&self) -> std::io::Result<Arc<Watch>> {
+    fn watch(&self, limit: Option<Duration>) -> std::io::Result<Arc<Watch>> {
         let mut watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(watch) = watch.as_ref().filter(|watch| watch.generation.is_current()) {
             return Ok(watch.clone());
@@ -105,7 +133,9 @@ impl Deadlines {
         let made = Arc::new(Watch {
             generation: Generation::current(),
             fence: Fence::new(),
-            looks_at: AtomicU64::new(Time::NEVER.0),
+            limit: limit.map_or(NEVER, nanoseconds),
+            is_awake: AtomicBool::new(false),
+            looks_at: AtomicU64::new(NEVER),
             watched: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -116,87 +146,145 @@ impl Deadlines {
     }
 }
 
+impl Watched {
+    fn add(&mut self, alarm: &Arc<Alarm>) {
+        if self.alarms.len() == self.alarms.capacity() {
+            self.alarms.retain(|(alarm, _)| alarm.strong_count() > 0);
+        }
+        self.alarms.push((Arc::downgrade(alarm), Seen { number: 0, since: 0 }));
+    }
+}
+
 impl Alarm {
-    /// Whether there is a thread that watches it: there is none in a child that
-    /// was forked since.
+    /// Returns whether there is a thread that watches it: there is none in a
+    /// child that was forked since.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.watch.generation.is_current()
     }
 
-    /// The deadline in force; [`Time::NEVER`] if there is none.
-    #[inline]
-    pub(crate) fn in_force(&self) -> Time {
-        Time(self.in_force.load(Ordering::Relaxed))
-    }
-
-    /// Has the runs asked to stop at `time`.
-    #[inline]
-    pub(crate) fn set(self: &Arc<Self>, time: Time) -> Deadline {
-        let before = self.in_force();
-        self.put_in_force(time);
-        Deadline { alarm: self.clone(), before }
-    }
-
-    #[inline]
-    fn put_in_force(&self, time: Time) {
-        self.in_force.store(time.0, Ordering::Relaxed);
-        self.due.store(time.0, Ordering::Relaxed);
+    /// Sets when everything in the context is to stop.
+    pub(crate) fn set_end(&self, end: Option<Instant>) {
+        self.end.store(NEVER, Ordering::Relaxed);
         self.watch.fence.light();
-        if time.0 < self.watch.looks_at.load(Ordering::Relaxed) {
-            self.watch.look_before(time);
-        }
-    }
-
-    #[inline]
-    fn lift(&self, before: Time) {
-        self.put_in_force(Time::NEVER);
-        if self.rings.load(Ordering::Relaxed) {
-            // Until it has rung.
-            drop(self.watch.watched());
-        }
-        if self.stopper.requested().is_some() {
+        self.wait_while_it_rings();
+        let is_over = end.is_some_and(|end| end <= Instant::now());
+        self.is_over.store(is_over, Ordering::Relaxed);
+        if !self.is_too_long() {
             self.stopper.withdraw(Request::Deadline);
         }
-        // Only now, so that its own request is not withdrawn.
-        if before != Time::NEVER {
-            self.put_in_force(before);
+        if let Some(end) = end.filter(|_| !is_over) {
+            let end = time_of(end);
+            self.end.store(end, Ordering::Relaxed);
+            self.watch.fence.light();
+            if end < self.watch.looks_at.load(Ordering::Relaxed) {
+                self.watch.wake();
+            }
         }
     }
 
-    /// Goes off if it is due at `time` still.
-    fn ring(&self, time: Time) {
-        self.rings.store(true, Ordering::Relaxed);
-        // Who lifts it from now on waits; who has lifted it has changed the time.
-        self.watch.fence.heavy();
-        let never = Time::NEVER.0;
-        if self.due.compare_exchange(time.0, never, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
-            self.stopper.request(Request::Deadline);
+    /// Begins an evaluation.
+    #[inline]
+    pub(crate) fn begin(self: &Arc<Self>) -> Deadline {
+        let number = self.number.load(Ordering::Relaxed);
+        let is_inner = number % 2 != 0;
+        if !is_inner {
+            self.number.store(number + 1, Ordering::Relaxed);
+            self.watch.fence.light();
+            if self.watch.limit != NEVER && !self.watch.is_awake.load(Ordering::Relaxed) {
+                self.watch.wake();
+            }
         }
+        let deadline = Deadline { alarm: self.clone(), is_inner };
+        deadline.ask_again();
+        deadline
+    }
+
+    /// Returns whether the evaluation in progress has taken too long.
+    #[inline]
+    fn is_too_long(&self) -> bool {
+        let number = self.number.load(Ordering::Relaxed);
+        number % 2 != 0 && self.too_long.load(Ordering::Relaxed) == number
+    }
+
+    #[inline]
+    fn wait_while_it_rings(&self) {
+        // In a forked child nothing rings any more.
+        if self.rings.load(Ordering::Relaxed) && self.is_watched() {
+            drop(self.watch.watched());
+        }
+    }
+
+    #[inline]
+    fn end(&self) {
+        let number = self.number.load(Ordering::Relaxed);
+        self.number.store(number + 1, Ordering::Relaxed);
+        self.watch.fence.light();
+        if self.rings.load(Ordering::Relaxed)
+            || self.too_long.load(Ordering::Relaxed) == number
+            || self.is_over.load(Ordering::Relaxed)
+        {
+            self.end_late();
+        }
+    }
+
+    /// Takes the request back that came for the evaluation that has ended.
+    #[cold]
+    fn end_late(&self) {
+        self.wait_while_it_rings();
+        self.stopper.withdraw(Request::Deadline);
+    }
+
+    /// Asks for a stop if the evaluation is still in progress whose time is over.
+    fn ring(&self, number: u64) {
+        self.while_it_rings(|| {
+            if self.number.load(Ordering::Relaxed) == number {
+                self.too_long.store(number, Ordering::Relaxed);
+                self.stopper.request(Request::Deadline);
+            }
+        });
+    }
+
+    /// Asks for a stop if the end is still the one that has come.
+    fn ring_at_the_end(&self, end: Time) {
+        self.while_it_rings(|| {
+            if self.end.compare_exchange(end, NEVER, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+                self.is_over.store(true, Ordering::SeqCst);
+                // What begins later sees that it is over.
+                self.watch.fence.heavy();
+                if self.number.load(Ordering::Relaxed) % 2 != 0 {
+                    self.stopper.request(Request::Deadline);
+                }
+            }
+        });
+    }
+
+    fn while_it_rings(&self, act: impl FnOnce()) {
+        self.rings.store(true, Ordering::Relaxed);
+        // An evaluation that ends from now on waits; one that has ended has
+        // changed the number.
+        self.watch.fence.heavy();
+        act();
         self.rings.store(false, Ordering::Release);
     }
 }
 
 impl Deadline {
-    /// Asks to stop if the time is over, at once and every time.
-    pub(crate) fn ask_again(&self) {
-        self.ask_after(Time::now());
-    }
-
-    /// The same, given the last tick.
+    /// Asks what runs to stop if its time is over, at once and every time.
     #[inline]
-    pub(crate) fn ask_after(&self, tick: Time) {
-        if self.alarm.in_force().is_over(tick) {
+    pub(crate) fn ask_again(&self) {
+        if self.alarm.is_over.load(Ordering::Relaxed) || self.alarm.is_too_long() {
             self.alarm.stopper.request(Request::Deadline);
         }
     }
 }
 
 impl Drop for Deadline {
-    // Out of the way of calls without a deadline, which are many more.
-    #[inline(never)]
+    #[inline]
     fn drop(&mut self) {
-        self.alarm.lift(self.before);
+        if !self.is_inner {
+            self.alarm.end();
+        }
     }
 }
 
@@ -206,51 +294,76 @@ impl Watch {
     }
 
     #[cold]
-    fn look_before(&self, time: Time) {
-        let mut watched = self.watched();
-        // It may have looked meanwhile.
-        if time.0 < self.looks_at.load(Ordering::Relaxed) {
-            watched.looks_at = Some(time);
-            self.looks_at.store(time.0, Ordering::Relaxed);
-            self.changed.notify_one();
-        }
-        drop(watched);
+    fn wake(&self) {
+        self.is_awake.store(true, Ordering::Relaxed);
+        // Not between its look and its wait.
+        drop(self.watched());
+        self.changed.notify_one();
+    }
+
+    /// Returns the time between two looks, in nanoseconds.
+    fn period(&self, alarms: usize) -> u64 {
+        (self.limit / LOOKS).clamp(PERIODS.0, PERIODS.1).max(alarms as u64 * SHARE)
     }
 
     fn work(&self) {
         let mut watched = self.watched();
-        while !watched.ended {
-            let next = self.look(&mut watched);
-            watched = match next {
-                Time::NEVER => self.changed.wait(watched).unwrap_or_else(PoisonError::into_inner),
-                next => {
-                    let waited = self.changed.wait_timeout(watched, next.remaining());
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+        let mut quiet = 0;
+        while !watched.has_ended {
+            if quiet >= PATIENCE {
+                self.is_awake.store(false, Ordering::Relaxed);
+            }
+            // From now on, what begins and what is set wakes the thread, or is seen.
+            self.looks_at.store(NEVER, Ordering::Relaxed);
+            self.fence.heavy();
+            let (is_new, mut next) = self.look(&mut watched);
+            quiet = if is_new { 0 } else { PATIENCE.min(quiet + 1) };
+            if is_new {
+                self.is_awake.store(true, Ordering::Relaxed);
+            }
+            if self.limit != NEVER && self.is_awake.load(Ordering::Relaxed) {
+                let period = self.period(watched.alarms.len());
+                next = next.min(time_of(Instant::now()).saturating_add(period));
+            }
+            self.looks_at.store(next, Ordering::Relaxed);
+            watched = self.wait_until(next, watched);
         }
     }
 
-    /// Has alarms go off that are due; returns when the next one is.
-    fn look(&self, watched: &mut Watched) -> Time {
-        // Whoever sets a deadline meanwhile asks for another look.
-        self.looks_at.store(Time::NEVER.0, Ordering::Relaxed);
-        self.fence.heavy();
-        let now = Time::now();
-        watched.looks_at = watched.looks_at.filter(|time| *time > now);
-        let mut next = watched.looks_at.unwrap_or(Time::NEVER);
-        watched.alarms.retain(|alarm| {
+    fn wait_until<'a>(&self, next: Time, watched: MutexGuard<'a, Watched>) -> MutexGuard<'a, Watched> {
+        if next == NEVER {
+            return self.changed.wait(watched).unwrap_or_else(PoisonError::into_inner);
+        }
+        let remaining = Duration::from_nanos(next.saturating_sub(time_of(Instant::now())));
+        self.changed.wait_timeout(watched, remaining).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Asks what has taken too long to stop. Returns whether an evaluation has
+    /// begun or ended since the last look, and when the next one is to stop.
+    fn look(&self, watched: &mut Watched) -> (bool, Time) {
+        let now = time_of(Instant::now());
+        let (mut is_new, mut next) = (false, NEVER);
+        watched.alarms.retain_mut(|(alarm, seen)| {
             let Some(alarm) = alarm.upgrade() else { return false };
-            let due = Time(alarm.due.load(Ordering::Relaxed));
-            if due <= now {
-                alarm.ring(due);
-            } else {
-                next = next.min(due);
+            let number = alarm.number.load(Ordering::Relaxed);
+            if number != seen.number {
+                is_new = true;
+                // Not before it has begun.
+                *seen = Seen { number, since: time_of(Instant::now()) };
+            }
+            if number % 2 != 0 && self.limit != NEVER && alarm.too_long.load(Ordering::Relaxed) != number {
+                match seen.since.saturating_add(self.limit) {
+                    due if due <= now => alarm.ring(number),
+                    due => next = next.min(due),
+                }
+            }
+            match alarm.end.load(Ordering::Relaxed) {
+                end if end <= now => alarm.ring_at_the_end(end),
+                end => next = next.min(end),
             }
             true
         });
-        self.looks_at.store(next.0, Ordering::Relaxed);
-        next
+        (is_new, next)
     }
 }
 
@@ -258,7 +371,7 @@ impl Drop for Deadlines {
     fn drop(&mut self) {
         let watch = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(watch) = watch.filter(|watch| watch.generation.is_current()) {
-            watch.watched().ended = true;
+            watch.watched().has_ended = true;
             watch.changed.notify_one();
         }
     }

@@ -9,12 +9,10 @@
 //!
 //! How code comes into being is not known here.
 
-mod clock;
 mod entry;
 mod fence;
 mod memory;
 
-pub use clock::{Time, nanoseconds};
 pub use entry::{
     Arguments, Destination, Left, Stop, Surroundings, enter_trampoline, is_entry, refuse, support,
 };

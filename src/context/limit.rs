@@ -1,14 +1,14 @@
 //! The limits that one evaluation or call is under.
 
 use super::Context;
-use crate::deadline::{self, Alarm, Deadline};
+use crate::deadline::{Alarm, Deadline};
 use crate::debugger::Debugger;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::host::nesting;
-use crate::runtime::Time;
 use crate::stop::{Link, Request};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What stops an evaluation in progress from outside; dropping it lifts it.
 pub(super) enum Limit {
@@ -46,7 +46,7 @@ impl Context {
     pub(super) fn limit(&mut self) -> Result<Option<Limit>, Error> {
         self.machine.begin();
         let limits = &self.engine.config().limits;
-        let is_limited = limits.fuel.is_some() || limits.deadline.is_some() || self.deadline != Time::NEVER;
+        let is_limited = limits.fuel.is_some() || limits.deadline.is_some() || self.deadline.is_some();
         if !is_limited && !nesting::is_inside() {
             return Ok(None);
         }
@@ -93,31 +93,26 @@ impl Context {
         })
     }
 
-    /// Puts the deadline for what begins now in force.
+    /// Begins an evaluation that has to end in time, if there is a limit of it.
     fn next_deadline(&self) -> Result<Option<Deadline>, Error> {
         let limit = self.engine.config().limits.deadline;
-        if limit.is_none() && self.deadline == Time::NEVER {
+        if limit.is_none() && self.deadline.is_none() {
             return Ok(None);
         }
         let mut alarm = self.alarm.borrow_mut();
         let alarm = match &mut *alarm {
             Some(alarm) if alarm.is_watched() => alarm,
-            none => none.insert(self.new_alarm()?),
+            none => none.insert(self.new_alarm(limit)?),
         };
-        let (tick, outer) = (Time::of_last_tick(), alarm.in_force());
-        let own = match limit {
-            Some(limit) if outer == Time::NEVER => deadline::end_of(limit, tick),
-            Some(_) | None => outer,
-        };
-        let deadline = alarm.set(own.min(self.deadline));
-        deadline.ask_after(tick);
-        Ok(Some(deadline))
+        Ok(Some(alarm.begin()))
     }
 
     #[cold]
-    fn new_alarm(&self) -> Result<Arc<Alarm>, Error> {
+    fn new_alarm(&self, limit: Option<Duration>) -> Result<Arc<Alarm>, Error> {
         // Without the thread that watches it, nothing runs.
-        let alarm = self.engine.deadlines().alarm(self.machine.stopper());
-        alarm.map_err(|error| self.failed(&Failure::System(error.to_string())))
+        let alarm = self.engine.deadlines().alarm(self.machine.stopper(), limit);
+        let alarm = alarm.map_err(|error| self.failed(&Failure::System(error.to_string())))?;
+        alarm.set_end(self.deadline);
+        Ok(alarm)
     }
 }

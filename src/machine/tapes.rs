@@ -278,7 +278,7 @@ impl Tapes {
         arguments: &[f64],
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
-        let result = match formula.code(&self.native, &self.interpreter) {
+        let result = match formula.code(&self.native, &self.interpreter)? {
             Some(code) if self.native.instance().is_some() => self.run_compiled(code, arguments, output),
             Some(_) | None => {
                 let mut natives = &self.native;
@@ -314,14 +314,25 @@ impl Formula {
         Self { function, runs: Cell::new(0), code: OnceCell::new() }
     }
 
-    /// Its compiled code, once it has been run often.
-    fn code(&self, native: &Native, interpreter: &Interpreter) -> Option<&jit::Formula> {
+    /// Returns its compiled code, once it has been run often.
+    ///
+    /// # Errors
+    /// A request to stop that came while it was compiled, which is the run's.
+    fn code(&self, native: &Native, interpreter: &Interpreter) -> Result<Option<&jit::Formula>, Failure> {
         self.runs.set(self.runs.get().saturating_add(1));
         if hot_after(&native.engine).is_none_or(|runs| self.runs.get() <= runs) {
-            return None;
+            return Ok(None);
         }
-        let compile = || native.attach(interpreter)?.formula(&self.function).ok();
-        self.code.get_or_init(compile).as_ref()
+        if let Some(known) = self.code.get() {
+            return Ok(known.as_ref());
+        }
+        let compiled = native.attach(interpreter).map(|instance| instance.formula(&self.function));
+        let code = match compiled.transpose() {
+            Err(stop @ (Failure::Interrupted | Failure::DeadlineExceeded)) => return Err(stop),
+            // What cannot be compiled stays on its tape.
+            made => made.ok().flatten(),
+        };
+        Ok(self.code.get_or_init(|| code).as_ref())
     }
 }
 

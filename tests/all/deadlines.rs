@@ -22,20 +22,28 @@ fn waits_of(name: &str) -> u64 {
 }
 
 #[test]
-fn a_call_wakes_nobody() {
-    alone("deadlines::a_call_wakes_nobody", || {
+fn calls_do_not_wake_the_thread() {
+    alone("deadlines::calls_do_not_wake_the_thread", || {
         for mode in [Mode::Lazy, Mode::Interpret] {
             let mut context = context(mode, Some(Duration::from_secs(3600)));
             context.eval("def one(x) x + 1; one(1)").expect("it runs");
             let one = context.function::<fn(f64) -> f64>("one").expect("it is defined");
             context.set_deadline(Some(Instant::now() + Duration::from_secs(1800)));
             one.call(&mut context, (1.0,)).expect("there is time");
-            let before = waits_of("kal deadlines");
+            let (before, start) = (waits_of("kal deadlines"), Instant::now());
             for _ in 0..100_000 {
                 assert_eq!(one.call(&mut context, (1.0,)).expect("there is time"), 2.0);
             }
             let waits = waits_of("kal deadlines") - before;
-            assert!(waits < 10, "the thread that watches waited {waits} times");
+            // It looks every ten milliseconds, whatever the number of calls.
+            let most = 1000 + start.elapsed().as_millis() as u64;
+            assert!(waits < most, "the thread that watches waited {waits} times");
+            // Then it sleeps.
+            while waits_of("kal deadlines") != {
+                let waits = waits_of("kal deadlines");
+                std::thread::sleep(Duration::from_millis(100));
+                waits
+            } {}
         }
     });
 }
@@ -90,4 +98,27 @@ fn a_deadline_that_was_lifted_stops_nothing() {
         spin.call(&mut context, (100.0,)).expect("it has no deadline");
     }
     assert!(met > 0 && late > 0, "{met} in time, {late} late");
+}
+
+/// Many evaluations that each have time, but would not have it together, with
+/// the thread that watches asleep and awake.
+#[test]
+fn each_evaluation_has_all_of_its_time() {
+    for mode in [Mode::Lazy, Mode::Interpret] {
+        let mut context = context(mode, Some(Duration::from_millis(200)));
+        context.eval("def spin(n) for i = 0, i < n in i; spin(1)").expect("it runs");
+        let spin = context.function::<fn(f64) -> f64>("spin").expect("it is defined");
+        let start = Instant::now();
+        let mut calls = 0;
+        while start.elapsed() < Duration::from_secs(1) {
+            spin.call(&mut context, (1000.0,)).expect("it has time");
+            calls += 1;
+        }
+        assert!(calls > 100, "{calls}");
+        let start = Instant::now();
+        let error = spin.call(&mut context, (f64::INFINITY,)).expect_err("it has no end");
+        assert_eq!(error.to_string(), LATE);
+        assert!(start.elapsed() >= Duration::from_millis(200), "{:?}", start.elapsed());
+        spin.call(&mut context, (1000.0,)).expect("it has time again");
+    }
 }

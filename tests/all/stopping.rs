@@ -3,7 +3,7 @@
 
 use crate::modes::MODES;
 use kal::diagnostic::ErrorCode;
-use kal::{Config, Context, Engine, Error, Limits};
+use kal::{Config, Context, Engine, Error, Limits, Mode, TierUp};
 use std::time::Instant;
 
 fn context(config: Config) -> Context {
@@ -30,6 +30,24 @@ fn a_stop_before_a_formula_finds_no_trace_of_an_earlier_run() {
         assert_eq!(stop(formula.call(&mut context, &[1.0])), (ErrorCode::DeadlineExceeded, vec![]), "{mode}");
         context.set_deadline(None);
         assert_eq!(formula.call(&mut context, &[1.0]).expect("it goes on"), 1.0, "{mode}");
+    }
+}
+
+/// A formula that has become hot is compiled by a worker that may be busy: what
+/// stops the run meanwhile is not lost.
+#[test]
+fn a_stop_while_a_formula_is_compiled_stops_its_run() {
+    let config = Config::new().mode(Mode::Tiered).tier_up(TierUp::After(1)).workers(1);
+    for _ in 0..20 {
+        let mut context = context(config.clone());
+        let formula = context.formula("sin(x)", &["x"]).expect("it is right");
+        assert_eq!(formula.call(&mut context, &[0.0]).expect("it runs"), 0.0);
+        let terms: Vec<String> = (0..300).map(|index| format!("sin(x + {index})")).collect();
+        context.eval(&format!("def big(x) {}", terms.join(" + "))).expect("it is right");
+        context.prepare("big").expect("the worker compiles it");
+        context.interrupt_handle().interrupt();
+        assert_eq!(stop(formula.call(&mut context, &[0.0])), (ErrorCode::Interrupted, vec![]));
+        assert_eq!(formula.call(&mut context, &[0.0]).expect("it goes on"), 0.0);
     }
 }
 
