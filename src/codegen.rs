@@ -5,6 +5,7 @@
 //! level. What comes out is position-independent and knows nothing of the
 //! process (see [`crate::abi`]). Linking and running are not done here.
 
+mod cost;
 mod lower;
 mod pipeline;
 mod recursion;
@@ -16,6 +17,7 @@ use crate::llvm;
 use crate::name::Names;
 use crate::process::{self, Activity};
 use crate::sema::checked::CheckedFunction;
+pub use cost::{cost, is_large};
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -138,24 +140,6 @@ pub struct Compiler {
 struct Machine {
     pipeline: Pipeline,
     machine: TargetMachine,
-}
-
-/// Functions with more nodes are not optimised: some of LLVM's passes take a
-/// time that grows with the square of a block's length.
-const LARGE: usize = 30_000;
-
-/// The same for functions that take or pass more arguments.
-const MANY_ARGUMENTS: u32 = 1024;
-
-/// The same for loops inside of so many loops: the time grows with the cube.
-const DEEP_LOOPS: u32 = 200;
-
-/// Whether a function is compiled at the lowest level, whatever is asked for.
-pub fn is_large(function: &CheckedFunction) -> bool {
-    let passed = function.callees.iter().map(|callee| callee.arity);
-    function.nodes.len() > LARGE
-        || passed.chain([function.arity()]).any(|arity| arity > MANY_ARGUMENTS)
-        || function.loop_depth() > DEEP_LOOPS
 }
 
 /// An LLVM context never forgets a constant, so it is replaced after this

@@ -8,7 +8,7 @@ use super::Jit;
 use super::bindings::{Bindings, Made};
 use super::definition::{Definition, link};
 use super::tier::Plan;
-use crate::codegen::is_large;
+use crate::codegen::{cost, is_large};
 use crate::failure::Failure;
 use crate::sema::checked::EXPRESSION;
 use std::sync::Arc;
@@ -121,21 +121,21 @@ fn make_claimed(
     result
 }
 
-/// Puts together what can be in one object: what is made in the same way, up to
-/// so many operations. A large function is alone.
-fn groups(parts: impl Iterator<Item = Part>, most_operations: usize) -> Vec<Vec<Part>> {
+/// Puts together what can be in one object: what is made in the same way, and
+/// costs no more together than one large function. A large function is alone.
+fn groups(parts: impl Iterator<Item = Part>, most: usize) -> Vec<Vec<Part>> {
     let mut groups: Vec<(usize, Vec<Part>)> = Vec::new();
     for part in parts {
-        let size = part.0.function().nodes.len();
+        let size = cost(part.0.function());
         let is_alone = |part: &Part| is_large(part.0.function());
-        let fits = |(operations, group): &&mut (usize, Vec<Part>)| {
+        let fits = |(total, group): &&mut (usize, Vec<Part>)| {
             let other = &group[0];
-            let is_small = !is_alone(other) && !is_alone(&part) && *operations + size <= most_operations;
+            let is_small = !is_alone(other) && !is_alone(&part) && *total + size <= most;
             is_small && other.1.options == part.1.options
         };
         match groups.iter_mut().find(fits) {
-            Some((operations, group)) => {
-                *operations += size;
+            Some((total, group)) => {
+                *total += size;
                 group.push(part);
             }
             None => groups.push((size, vec![part])),

@@ -106,20 +106,6 @@ impl CheckedFunction {
         self.nodes.contains(&CheckedNode::For)
     }
 
-    /// Returns the depth of nested loops.
-    pub fn loop_depth(&self) -> u32 {
-        let (mut open, mut most) = (0_u32, 0);
-        for node in &self.nodes {
-            match node {
-                CheckedNode::ForVariable(_) => open += 1,
-                CheckedNode::For => open = open.saturating_sub(1),
-                _ => {}
-            }
-            most = most.max(open);
-        }
-        most
-    }
-
     /// Returns the calls that happen whenever the body runs: those outside of
     /// branches. A loop evaluates its parts at least once.
     pub fn certain_calls(&self) -> impl Iterator<Item = &Callee> {

@@ -2,8 +2,9 @@
 //! every mode, and call code and are called by it.
 
 use crate::modes::MODES;
+use crate::robustness::alone;
 use kal::diagnostic::ErrorCode;
-use kal::{Config, Context, Engine, Limits, Mode};
+use kal::{Config, Context, Engine, Limits, Mode, TierUp};
 
 fn context(config: Config) -> Context {
     Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts")
@@ -108,4 +109,77 @@ fn the_default_bounds_what_the_compiler_takes() {
     context.eval(&text).expect("they are defined");
     context.prepare_all().expect("they are compiled");
     assert!(context.stats().objects_linked >= 4, "{:?}", context.stats());
+}
+
+/// `of(0)`, `of(1)` and so on, one after the other.
+fn repeated(count: usize, of: impl Fn(usize) -> String) -> String {
+    (0..count).map(of).collect()
+}
+
+/// The processor time this process has used, in seconds.
+fn processor_time() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has it");
+    let (_, fields) = stat.rsplit_once(") ").expect("the name is in parentheses");
+    let ticks = fields.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().expect("it is a number"));
+    ticks.sum::<f64>() / 100.0
+}
+
+/// The most memory that this process ever had, in megabytes.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("it is there");
+    line.split_whitespace().nth(1).and_then(|field| field.parse::<u64>().ok()).expect("it is a number") / 1024
+}
+
+/// Functions of nearly 30,000 operations that each once took the optimiser from
+/// six seconds to several minutes, or six gigabytes.
+fn costly() -> [(&'static str, String); 7] {
+    let nests = |count, depth| {
+        let nest = repeated(depth, |level| format!("for i{level} = 1, i{level} < 1 in "));
+        format!("def f(x) x{}", format!(" + ({nest} x)").repeat(count))
+    };
+    let merges = |locals, branches| {
+        let all = (0..locals).map(|local| format!("v{local} = x")).collect::<Vec<_>>().join(", ");
+        let chain = repeated(branches, |branch| {
+            let (to, from) = (branch % locals, branch * 7 % locals);
+            format!("if x == {branch} then v{to} = v{from} + 1 else ")
+        });
+        format!("def f(x) var {all} in ({chain} 0) + v0")
+    };
+    let branches = repeated(5_500, |i| format!(" || x == {}", i + 2));
+    let writes = repeated(4_500, |i| format!(" + (c{} = c{} + x)", i % 100, i * 7 % 100));
+    let parameters = repeated(20, |index| format!("p{index} "));
+    let sums = format!(" + g({})", ["x"; 20].join(", ")).repeat(1_250);
+    let callees = format!("def g({parameters}) p0 + h(p1); def h(x) if x < 0 then h(x) else 1;");
+    [
+        ("branches", format!("def f(x) x < 0{branches}")),
+        ("merges of many", merges(500, 2_600)),
+        ("merges of fewer", merges(100, 2_800)),
+        ("writes", format!("def f(x) x{writes}")),
+        ("arguments", format!("{callees} def f(x) x{sums}")),
+        ("loops", nests(2_500, 1)),
+        ("nested loops", nests(14, 190)),
+    ]
+}
+
+#[test]
+fn no_shape_of_a_function_takes_the_optimiser_long() {
+    alone("large::no_shape_of_a_function_takes_the_optimiser_long", || {
+        for (shape, text) in costly() {
+            let values = [Mode::Interpret, Mode::Lazy].map(|mode| {
+                let mut context = context(Config::new().mode(mode).tier_up(TierUp::Never));
+                for variable in 0..100 {
+                    context.declare(&format!("c{variable}"), 0.5).expect("there is room");
+                }
+                context.eval(&text).expect("it is defined");
+                let before = processor_time();
+                let value = context.call("f", &[1.0]).expect("it runs");
+                let taken = processor_time() - before;
+                assert!(taken < 5.0, "{shape}: {taken} s");
+                value
+            });
+            assert_eq!(values[0].to_bits(), values[1].to_bits(), "{shape}: {values:?}");
+        }
+        assert!(peak_memory() < 700, "{} MB", peak_memory());
+    });
 }

@@ -1,0 +1,85 @@
+//! What it costs to optimise a function.
+//!
+//! Most of LLVM's passes take a time in proportion to a function's length. Some
+//! compare branches, writes to memory or loops with one another: their time, and
+//! sometimes their memory, grows with the square of the count. So such operations
+//! weigh more, in proportion to what a thousand of them take.
+
+use crate::sema::checked::{CheckedFunction, CheckedNode};
+use crate::syntax::operator::BinaryOp;
+use rustc_hash::FxHashSet;
+
+/// Functions that cost more, in operations of straight-line code, are not
+/// optimised. What is just below takes about two seconds and 250 MB at most.
+const BUDGET: usize = 30_000;
+
+/// The same for functions that take or pass more arguments at once.
+const MANY_ARGUMENTS: u32 = 1024;
+
+/// What a branch weighs.
+const BRANCH: usize = 20;
+
+/// What a loop weighs, and for each loop that it is inside of.
+const LOOP: (usize, usize) = (40, 6);
+
+/// What an assignment to a variable of the context weighs.
+const WRITE: usize = 40;
+
+/// What a value weighs that is passed to a function or comes back.
+const PASSED: usize = 3;
+
+/// What any other operation weighs in a loop.
+const REPEATED: usize = 2;
+
+/// Returns whether a function is compiled at the lowest level, whatever is asked
+/// for.
+pub fn is_large(function: &CheckedFunction) -> bool {
+    let passed = function.callees.iter().map(|callee| callee.arity);
+    cost(function) > BUDGET || passed.chain([function.arity()]).any(|arity| arity > MANY_ARGUMENTS)
+}
+
+/// Returns what it costs to optimise a function, in operations of straight-line
+/// code.
+pub fn cost(function: &CheckedFunction) -> usize {
+    // Each branch and loop may have to merge the values of all of them.
+    let merged = assigned(function);
+    let mut depth = 0_usize;
+    let mut weight = |node: &CheckedNode| match node {
+        CheckedNode::Then | CheckedNode::ShortCircuit(_) => BRANCH + merged,
+        CheckedNode::ForVariable(_) => {
+            depth += 1;
+            LOOP.0 + LOOP.1 * depth + merged
+        }
+        CheckedNode::For => {
+            depth = depth.saturating_sub(1);
+            REPEATED
+        }
+        CheckedNode::SetVariable(_) => WRITE,
+        CheckedNode::Call(index) => {
+            PASSED * (1 + function.callees.get(*index as usize).map_or(0, |callee| callee.arity as usize))
+        }
+        CheckedNode::Binary(BinaryOp::Remainder | BinaryOp::Power) => PASSED * 3,
+        CheckedNode::Number(_)
+        | CheckedNode::Local(_)
+        | CheckedNode::Variable(_)
+        | CheckedNode::SetLocal(_)
+        | CheckedNode::Unary(_)
+        | CheckedNode::Binary(_)
+        | CheckedNode::Intrinsic(_)
+        | CheckedNode::Else
+        | CheckedNode::If
+        | CheckedNode::ForCondition
+        | CheckedNode::ForStep
+        | CheckedNode::Bind(_) => 1 + usize::from(depth > 0) * (REPEATED - 1),
+    };
+    function.nodes.iter().map(&mut weight).sum()
+}
+
+/// Returns how many locals are assigned after they are bound.
+fn assigned(function: &CheckedFunction) -> usize {
+    let locals = function.nodes.iter().filter_map(|node| match node {
+        CheckedNode::SetLocal(local) => Some(*local),
+        _ => None,
+    });
+    locals.collect::<FxHashSet<u32>>().len()
+}
