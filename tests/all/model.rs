@@ -33,7 +33,30 @@ struct Meaning {
     arity: u32,
 }
 
-type Table = [Option<Meaning>; NAMES];
+/// What each name means, and which are declared ahead of a definition with one
+/// parameter.
+#[derive(Clone, Copy, Debug)]
+struct Table {
+    meanings: [Option<Meaning>; NAMES],
+    declared: [bool; NAMES],
+}
+
+impl Table {
+    const EMPTY: Self = Self { meanings: [None; NAMES], declared: [false; NAMES] };
+
+    /// Returns whether a definition does not fit the declaration of its name.
+    fn refuses(&self, name: usize, meaning: Meaning) -> bool {
+        self.declared[name] && self.meanings[name].is_none() && meaning.arity != 1
+    }
+}
+
+impl std::ops::Index<usize> for Table {
+    type Output = Option<Meaning>;
+
+    fn index(&self, name: usize) -> &Option<Meaning> {
+        &self.meanings[name]
+    }
+}
 
 /// What a call must give.
 #[derive(Debug)]
@@ -70,7 +93,7 @@ struct Model {
 
 impl Model {
     fn new(depth: usize) -> Self {
-        Self { table: [None; NAMES], done: Vec::new(), undone: Vec::new(), depth }
+        Self { table: Table::EMPTY, done: Vec::new(), undone: Vec::new(), depth }
     }
 
     /// One step that changes something, or nothing that the model knows.
@@ -79,8 +102,14 @@ impl Model {
         self.undone.clear();
         self.trim();
         for (name, meaning) in changes {
-            self.table[*name] = *meaning;
+            self.table.meanings[*name] = *meaning;
+            self.table.declared[*name] &= meaning.is_some();
         }
+    }
+
+    fn declare(&mut self, name: usize) {
+        self.change(&[]);
+        self.table.declared[name] = true;
     }
 
     fn trim(&mut self) {
@@ -185,7 +214,8 @@ impl<'c> Session<'c> {
             70..=73 => self.formula(),
             74..=78 => self.undo(),
             79 => self.watch(),
-            80..=83 => self.mistake(),
+            80..=82 => self.mistake(),
+            83 => self.declare(),
             84..=87 => self.drop_one(),
             88..=91 => self.prepare(),
             92..=94 => self.interrupt_early(),
@@ -216,10 +246,30 @@ impl<'c> Session<'c> {
         let refused =
             meaning.callee.and_then(|callee| self.model.table[callee]).is_some_and(|known| known.arity != 1)
                 && meaning.callee != Some(name);
+        let misfit = self.model.table.refuses(name, meaning);
         match outcome(self.context.eval(&text(name, meaning))) {
             Expected::Fails(ErrorCode::WrongArity) if refused => self.errors += 1,
-            Expected::Value(_) if !refused => self.model.change(&[(name, Some(meaning))]),
+            Expected::Fails(ErrorCode::ExternArity) if misfit => self.errors += 1,
+            Expected::Value(_) if !refused && !misfit => self.model.change(&[(name, Some(meaning))]),
             found => panic!("step {}: {} gave {found:?}", self.steps, text(name, meaning)),
+        }
+    }
+
+    /// Declares a function of one parameter, as far as that says anything new.
+    fn declare(&mut self) {
+        let index = self.choices.below(SQRT);
+        let found = outcome(self.context.eval(&format!("extern {}(x)", name(index))));
+        match self.model.table[index] {
+            Some(known) if known.arity != 1 => {
+                assert_eq!(found, Expected::Fails(ErrorCode::ExternArity), "step {}", self.steps);
+                self.errors += 1;
+            }
+            known => {
+                assert!(matches!(found, Expected::Value(_)), "step {}: {found:?}", self.steps);
+                if known.is_none() && !self.model.table.declared[index] {
+                    self.model.declare(index);
+                }
+            }
         }
     }
 
@@ -355,7 +405,8 @@ impl<'c> Session<'c> {
     fn drop_one(&mut self) {
         let index = self.choices.below(NAMES);
         let dropped = self.context.drop_function(&name(index)).is_ok();
-        assert_eq!(dropped, self.model.table[index].is_some(), "step {}", self.steps);
+        let known = self.model.table[index].is_some() || self.model.table.declared[index];
+        assert_eq!(dropped, known, "step {}", self.steps);
         if dropped {
             self.model.change(&[(index, None)]);
         }
