@@ -39,12 +39,12 @@ pub struct Header {
     /// The runtime's own pointer, opaque to code.
     pub owner: AtomicUsize,
     /// How many arguments the call passes that is on its way to a tape.
-    pub passed: AtomicUsize,
+    pub argument_count: AtomicUsize,
     /// How many slots of their stack tapes may use; 0 has a tape look, at its
     /// next check, whether it is to stop and whether there is news.
-    pub reach: AtomicUsize,
+    pub interp_limit: AtomicUsize,
     /// Not 0 once code has been made that a tape may have waited for.
-    pub news: AtomicUsize,
+    pub code_ready: AtomicUsize,
     /// The routine that code calls when the stack check fails:
     /// `void stop(context)`. It keeps all registers, as LLVM's convention
     /// `preserve_all` wants it.
@@ -66,11 +66,11 @@ pub trait Memory: Stoppable {
     /// See [`Header::fuel`].
     fn fuel(&self) -> &AtomicI64;
 
-    /// See [`Header::reach`].
-    fn reach(&self) -> &AtomicUsize;
+    /// See [`Header::interp_limit`].
+    fn interp_limit(&self) -> &AtomicUsize;
 
-    /// See [`Header::news`].
-    fn news(&self) -> &AtomicUsize;
+    /// See [`Header::code_ready`].
+    fn code_ready(&self) -> &AtomicUsize;
 }
 
 /// The numbers of variables: the same in every context of an engine.

@@ -57,7 +57,7 @@ impl Level {
 
 /// How code is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Options {
+pub struct CompileOptions {
     /// How much is done for its speed.
     pub level: Level,
     /// Whether it counts function entries and loop rounds.
@@ -78,13 +78,13 @@ pub struct Body<'a> {
     /// never if `None`.
     pub hot_after: Option<u32>,
     /// Where its code begins, if not at the beginning.
-    pub round: Option<Round>,
+    pub osr: Option<LoopEntry>,
 }
 
 /// The beginning of a round of a loop. Code that begins there is called with
 /// the function's locals and the values that wait for the loop to end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Round {
+pub struct LoopEntry {
     /// The node that sets the loop's variable first.
     pub node: u32,
     /// How many values wait.
@@ -129,7 +129,7 @@ pub struct Thunk {
 /// A compiler: one thread's, for any number of functions.
 pub struct Compiler {
     context: Context,
-    machines: [Option<Machine>; 4],
+    machines: [Option<TargetPipeline>; 4],
     modules: u32,
     /// How many nodes a function may have.
     largest: usize,
@@ -137,7 +137,7 @@ pub struct Compiler {
 
 /// A target machine and the pipeline built for it. Fields are dropped in
 /// order: the pipeline refers to the machine.
-struct Machine {
+struct TargetPipeline {
     pipeline: Pipeline,
     machine: TargetMachine,
 }
@@ -166,14 +166,14 @@ impl Compiler {
         &mut self,
         bodies: &[Body<'_>],
         names: &Names,
-        options: Options,
+        options: CompileOptions,
     ) -> Result<Vec<u8>, CodegenError> {
         let sizes = bodies.iter().map(|body| body.function.nodes.len());
         if let Some(size) = sizes.max().filter(|size| *size > self.largest) {
             return Err(CodegenError::TooLarge(size, self.largest));
         }
         let level = if bodies.iter().any(|body| is_large(body.function)) { Level::O0 } else { options.level };
-        let options = Options { level, ..options };
+        let options = CompileOptions { level, ..options };
         self.emit(level, |module| {
             bodies.iter().try_for_each(|body| lower::body(module, *body, names, options))
         })
@@ -197,7 +197,7 @@ impl Compiler {
         &mut self,
         functions: &[(&CheckedFunction, String)],
         names: &Names,
-        options: Options,
+        options: CompileOptions,
     ) -> Result<String, CodegenError> {
         self.optimized(functions, names, options, |_, module| Ok(module.print_to_string().to_string()))
     }
@@ -210,7 +210,7 @@ impl Compiler {
         &mut self,
         functions: &[(&CheckedFunction, String)],
         names: &Names,
-        options: Options,
+        options: CompileOptions,
     ) -> Result<String, CodegenError> {
         self.optimized(functions, names, options, |machine, module| {
             let buffer = machine
@@ -229,7 +229,7 @@ impl Compiler {
         &mut self,
         functions: &[(&CheckedFunction, String)],
         names: &Names,
-        options: Options,
+        options: CompileOptions,
     ) -> Result<Vec<u8>, CodegenError> {
         self.optimized(functions, names, options, |machine, module| Ok(machine.pipeline.emit(module)))
     }
@@ -246,12 +246,12 @@ impl Compiler {
         &mut self,
         functions: &[(&CheckedFunction, String)],
         names: &Names,
-        options: Options,
-        output: impl for<'c> FnOnce(&mut Machine, &Module<'c>) -> Result<T, CodegenError>,
+        options: CompileOptions,
+        output: impl for<'c> FnOnce(&mut TargetPipeline, &Module<'c>) -> Result<T, CodegenError>,
     ) -> Result<T, CodegenError> {
         let lower = |module: &Module<'_>| {
             functions.iter().try_for_each(|(function, symbol)| {
-                let body = Body { function, symbol, inline: &[], hot_after: None, round: None };
+                let body = Body { function, symbol, inline: &[], hot_after: None, osr: None };
                 lower::body(module, body, names, options)
             })
         };
@@ -264,7 +264,7 @@ impl Compiler {
         &mut self,
         level: Level,
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
-        output: impl for<'c> FnOnce(&mut Machine, &Module<'c>) -> Result<T, CodegenError>,
+        output: impl for<'c> FnOnce(&mut TargetPipeline, &Module<'c>) -> Result<T, CodegenError>,
     ) -> Result<T, CodegenError> {
         static USED: [AtomicBool; 4] = [const { AtomicBool::new(false) }; 4];
         let used = &USED[level as usize];
@@ -284,12 +284,12 @@ impl Compiler {
         &mut self,
         level: Level,
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
-        output: impl for<'c> FnOnce(&mut Machine, &Module<'c>) -> Result<T, CodegenError>,
+        output: impl for<'c> FnOnce(&mut TargetPipeline, &Module<'c>) -> Result<T, CodegenError>,
     ) -> Result<T, CodegenError> {
         self.refresh();
         let machine = match &mut self.machines[level as usize] {
             Some(machine) => machine,
-            empty => empty.insert(Machine::new(level)?),
+            empty => empty.insert(TargetPipeline::new(level)?),
         };
         let module = self.context.create_module("kal");
         module.set_triple(&machine.machine.get_triple());
@@ -316,7 +316,7 @@ impl Default for Compiler {
     }
 }
 
-impl Machine {
+impl TargetPipeline {
     fn new(level: Level) -> Result<Self, CodegenError> {
         let triple = TargetMachine::get_default_triple();
         let target = Target::from_triple(&triple).map_err(|error| CodegenError::Target(error.to_string()))?;

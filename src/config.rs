@@ -2,7 +2,7 @@
 
 use crate::codegen::{self, Level};
 use crate::error::Error;
-use crate::host::{Call, Callable, Closure, Foreign, HostError, HostFunctions};
+use crate::host::{Call, Callable, Closure, ForeignFunction, HostError, HostFunctions};
 use crate::jit::TierUp;
 use crate::limits::Limits;
 use crate::name::Names;
@@ -234,7 +234,7 @@ impl Config {
             let is_standard = library.is_none() && table.get(names.intern(name)).is_some();
             if !is_standard {
                 // SAFETY: the caller of `allow_extern` has promised it.
-                let found = unsafe { Foreign::find(name, library.as_deref()) };
+                let found = unsafe { ForeignFunction::find(name, library.as_deref()) };
                 let function = found.map_err(|error| Error::Setup(error.to_string()))?;
                 table.insert_foreign(names.intern(name), function);
             }

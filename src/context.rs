@@ -20,6 +20,7 @@ pub use listing::Stage;
 pub(crate) use script::literal;
 pub use trace::{Trace, Transition};
 
+use crate::backend::{Backend, CallHandle};
 use crate::config::Mode;
 use crate::deadline::Alarm;
 use crate::debugger::Debugger;
@@ -33,11 +34,10 @@ use crate::function::{Function, Signature};
 use crate::host::{HostFunctions, Output};
 use crate::interrupt::InterruptHandle;
 use crate::jit::state::State;
-use crate::machine::{Handle, Machine};
 use crate::name::{Name, Names};
 use crate::output::LineOutput;
 use crate::program::Program;
-use crate::runtime::Arguments;
+use crate::runtime::CallArguments;
 use crate::sema::{self, Declaration, Environment, Externs, checked};
 use crate::source::Source;
 use crate::stats::Stats;
@@ -69,7 +69,7 @@ use std::time::{Duration, Instant};
 /// ```
 pub struct Context {
     engine: Engine,
-    machine: Machine,
+    backend: Backend,
     operators: Arc<Operators>,
     history: History,
     variables: BTreeSet<Name>,
@@ -138,10 +138,10 @@ pub enum Outcome {
 
 impl Context {
     pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
-        let machine = Machine::new(engine)?;
+        let backend = Backend::new(engine)?;
         Ok(Self {
             engine: engine.clone(),
-            machine,
+            backend,
             operators: Arc::new(Operators::new(engine.names())),
             history: History::default(),
             variables: BTreeSet::new(),
@@ -227,7 +227,7 @@ impl Context {
     fn submit(&self) {
         // Without a worker there is no code ahead of the first call, which then
         // says why.
-        let _ = self.machine.submit();
+        let _ = self.backend.submit();
     }
 
     fn items(&mut self, source: &Source, known: Known, each: &mut Each<'_>) -> ControlFlow<()> {
@@ -289,7 +289,7 @@ impl Context {
         for part in &program.parts {
             let part = part.in_context(self);
             if let (Some(function), Some(tape)) = (part.function(), &part.tape) {
-                self.machine.supply(function, tape);
+                self.backend.supply(function, tape);
             }
             let begun = self.begin_item(limit.as_ref()).and_then(|()| self.fits(&part.item));
             let outcome = begun.and_then(|()| self.item(part.item, Known::Replace));
@@ -320,13 +320,13 @@ impl Context {
 
     /// A handle that interrupts what runs here, from any thread.
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        InterruptHandle::new(&self.machine.stopper())
+        InterruptHandle::new(&self.backend.stopper())
     }
 
     /// How much of the fuel the last evaluation or call has left, if there is
     /// a limit of it.
     pub fn fuel(&self) -> Option<u64> {
-        self.engine.config().limits.fuel.map(|_| self.machine.fuel())
+        self.engine.config().limits.fuel.map(|_| self.backend.fuel())
     }
 
     /// Parses and checks the next item.
@@ -385,19 +385,19 @@ impl Context {
         fixity: Option<Fixity>,
     ) -> Result<Outcome, Error> {
         let most = self.engine.config().limits.max_definitions;
-        if self.machine.binding(function.name).is_none() && self.machine.definitions() >= most {
+        if self.backend.binding(function.name).is_none() && self.backend.definitions() >= most {
             let message = format!("no more than {most} definitions are allowed");
             let diagnostic =
                 Diagnostic::error(ErrorCode::TooMany, &function.source, function.name_span, message);
             return Err(Error::Invalid(vec![diagnostic.with_note("one definition too many")]));
         }
-        self.machine.admit(&self.engine, function)?;
+        self.backend.admit(&self.engine, function)?;
         let before = self.binding_of(function.name);
         let reading = Reading { operators: self.operators.clone(), fixity };
         if let Some(debugger) = &self.debugger {
             debugger.note(function);
         }
-        let defined = self.machine.define(function.clone());
+        let defined = self.backend.define(function.clone());
         if let Some(fixity) = fixity {
             Arc::make_mut(&mut self.operators).define(fixity, function.name);
         }
@@ -405,7 +405,7 @@ impl Context {
         let redefined = defined.before.is_some();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {
-            self.machine.prepare_soon(function.name).map_err(|failure| self.failed(&failure))?;
+            self.backend.prepare_soon(function.name).map_err(|failure| self.failed(&failure))?;
         }
         let mut warnings = self.warnings(&defined.stale, function);
         warnings.extend(sema::uncalled(function, fixity, self.engine.names()));
@@ -432,8 +432,8 @@ impl Context {
             debugger.begin(self.scope());
         }
         self.submit();
-        self.machine.admit(&self.engine, expression)?;
-        let result = self.machine.run(expression, &mut *self.output);
+        self.backend.admit(&self.engine, expression)?;
+        let result = self.backend.run(expression, &mut *self.output);
         self.adopt();
         result.map_err(|stopped| {
             self.failed = self.keeps_failures.then(|| expression.clone());
@@ -458,13 +458,17 @@ impl Context {
     /// does not run to its end.
     pub fn call(&mut self, name: &str, arguments: &[f64]) -> Result<f64, Error> {
         let (_, handle) = self.handle(name, arguments.len() as u32)?;
-        self.call_handle(handle, Arguments::new(arguments, &mut [0.0; 8]))
+        self.call_handle(handle, CallArguments::new(arguments, &mut [0.0; 8]))
     }
 
     #[inline]
-    pub(crate) fn call_handle(&mut self, handle: Handle, arguments: Arguments<'_>) -> Result<f64, Error> {
+    pub(crate) fn call_handle(
+        &mut self,
+        handle: CallHandle,
+        arguments: CallArguments<'_>,
+    ) -> Result<f64, Error> {
         let _limit = self.limit()?;
-        let result = self.machine.call(handle, arguments, &mut *self.output);
+        let result = self.backend.call(handle, arguments, &mut *self.output);
         if self.debugger.is_some() {
             self.adopt();
         }
@@ -474,17 +478,17 @@ impl Context {
         })
     }
 
-    fn handle(&self, text: &str, asked: u32) -> Result<(Name, Handle), Error> {
+    fn handle(&self, text: &str, asked: u32) -> Result<(Name, CallHandle), Error> {
         let missing = || Error::NoFunction(text.to_owned());
         let name = self.engine.names().get(text).ok_or_else(missing)?;
-        let bound = self.machine.binding(name).map(|(_, function)| function.arity());
+        let bound = self.backend.binding(name).map(|(_, function)| function.arity());
         let host = || self.engine.hosts().get(name).map(|host| host.arity);
-        let declared = || self.machine.declared(name);
+        let declared = || self.backend.declared(name);
         let takes = bound.or_else(host).or_else(declared).ok_or_else(missing)?;
         if takes != asked {
             return Err(Error::Arity { name: text.to_owned(), takes, asked });
         }
-        let handle = self.machine.handle(name, asked).map_err(|failure| self.failed(&failure))?;
+        let handle = self.backend.handle(name, asked).map_err(|failure| self.failed(&failure))?;
         Ok((name, handle))
     }
 
@@ -496,8 +500,8 @@ impl Context {
     pub fn prepare(&self, name: &str) -> Result<(), Error> {
         let missing = || Error::NoFunction(name.to_owned());
         let name = self.engine.names().get(name).ok_or_else(missing)?;
-        self.machine.binding(name).ok_or_else(missing)?;
-        self.machine.prepare(name).map_err(|failure| self.failed(&failure))
+        self.backend.binding(name).ok_or_else(missing)?;
+        self.backend.prepare(name).map_err(|failure| self.failed(&failure))
     }
 
     /// Compiles everything that is defined, on all cores, and waits for it.
@@ -507,13 +511,13 @@ impl Context {
     /// when an interrupt or the deadline comes first.
     pub fn prepare_all(&self) -> Result<(), Error> {
         let _limit = self.limits()?;
-        self.machine.prepare_all().map_err(|failure| self.failed(&failure))
+        self.backend.prepare_all().map_err(|failure| self.failed(&failure))
     }
 
     /// How far the code of a function is; `None` if it is not defined.
     pub fn state(&self, name: &str) -> Option<State> {
         let name = self.engine.names().get(name)?;
-        self.machine.binding(name).map(|(state, _)| state)
+        self.backend.binding(name).map(|(state, _)| state)
     }
 
     /// The value of a variable.
@@ -522,7 +526,7 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn variable(&self, name: &str) -> Result<f64, Error> {
         let declared = self.declared(name)?;
-        self.machine.variable(&self.engine, declared).map_err(|failure| self.failed(&failure))
+        self.backend.variable(&self.engine, declared).map_err(|failure| self.failed(&failure))
     }
 
     /// Sets the value of a variable that the program has declared.
@@ -531,7 +535,7 @@ impl Context {
     /// [`Error::NoVariable`] if it is not declared.
     pub fn set_variable(&mut self, name: &str, value: f64) -> Result<(), Error> {
         let declared = self.declared(name)?;
-        self.machine.set_variable(&self.engine, declared, value).map_err(|failure| self.failed(&failure))
+        self.backend.set_variable(&self.engine, declared, value).map_err(|failure| self.failed(&failure))
     }
 
     /// Declares a variable, as a top-level `var` does, and gives it a value.
@@ -544,7 +548,7 @@ impl Context {
             return Err(Error::Setup(format!("a variable cannot be called `{name}`")));
         }
         let name = self.engine.names().intern(name);
-        self.machine.set_variable(&self.engine, name, value).map_err(|failure| self.failed(&failure))?;
+        self.backend.set_variable(&self.engine, name, value).map_err(|failure| self.failed(&failure))?;
         self.variables.insert(name);
         Ok(())
     }
@@ -583,7 +587,7 @@ impl Context {
         Stats {
             redefined: self.redefined,
             parse_ms: self.parse_time.as_secs_f64() * 1e3,
-            ..self.machine.stats()
+            ..self.backend.stats()
         }
     }
 
@@ -615,7 +619,7 @@ impl Environment for Context {
     }
 
     fn function(&self, name: Name) -> Option<Arc<checked::CheckedFunction>> {
-        self.machine.binding(name).map(|(_, function)| function)
+        self.backend.binding(name).map(|(_, function)| function)
     }
 
     fn declared(&self, name: Name) -> Option<&sema::Extern> {
@@ -627,7 +631,7 @@ impl Environment for Context {
     }
 
     fn functions(&self) -> Vec<Name> {
-        let bound = self.machine.all().into_iter().map(|(_, function)| function.name);
+        let bound = self.backend.all().into_iter().map(|(_, function)| function.name);
         bound.chain(self.engine.hosts().names()).collect()
     }
 
@@ -640,6 +644,6 @@ impl Environment for Context {
     }
 
     fn poll(&self) -> Poll {
-        Poll::of(self.machine.stopper())
+        Poll::of(self.backend.stopper())
     }
 }

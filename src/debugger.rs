@@ -22,7 +22,7 @@ use crate::diagnostic::suggest::Budget;
 use crate::error::FailureReport;
 use crate::failure::{CallGroup, Failure, RunFailure};
 use crate::host::HostFunctions;
-use crate::interp::inspect::{self, Frame, Go, Inspector, Reason, Stop};
+use crate::interp::inspect::{self, CallFrame, Go, Inspector, PausedRun, Reason};
 use crate::name::{Name, Names};
 use crate::output::format_number;
 use crate::sema::Externs;
@@ -294,7 +294,7 @@ impl Inspector for Debugger {
         self.0.lock().breaks_in
     }
 
-    fn stopped(&mut self, stop: &mut Stop<'_>) -> Go {
+    fn stopped(&mut self, stop: &mut PausedRun<'_>) -> Go {
         self.0.lock().stopped(stop)
     }
 
@@ -302,7 +302,7 @@ impl Inspector for Debugger {
         self.0.lock().left(base, value, caller)
     }
 
-    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &RunFailure) -> Go {
+    fn failed(&mut self, stop: &mut PausedRun<'_>, stopped: &RunFailure) -> Go {
         self.0.lock().failed(stop, stopped)
     }
 
@@ -334,7 +334,7 @@ impl Inner {
         self.stops_at_first || (self.follows && self.start.is_some() && self.plan != StepPlan::Continue)
     }
 
-    fn stopped(&mut self, stop: &mut Stop<'_>) -> Go {
+    fn stopped(&mut self, stop: &mut PausedRun<'_>) -> Go {
         let Some(frame) = stop.frames.first().cloned() else { return Go::On };
         let Some(tape) = stop.tape(&frame.function) else { return Go::On };
         let Some(now) = moment(&frame, &tape) else { return Go::On };
@@ -377,7 +377,7 @@ impl Inner {
     }
 
     /// Prints why a run has stopped, if the place does not show it.
-    fn say_why(&mut self, stop: &Stop<'_>, has_arrived: bool) {
+    fn say_why(&mut self, stop: &PausedRun<'_>, has_arrived: bool) {
         let value = format_number(stop.accumulator());
         match stop.reason {
             Reason::Interrupt => self.console.say("interrupted"),
@@ -417,7 +417,7 @@ impl Inner {
         true
     }
 
-    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &RunFailure) -> Go {
+    fn failed(&mut self, stop: &mut PausedRun<'_>, stopped: &RunFailure) -> Go {
         self.start = None;
         self.before = None;
         let RunFailure { failure, trace } = stopped;
@@ -446,7 +446,7 @@ impl Inner {
     }
 
     /// Returns whether the frame is at a breakpoint whose condition is true.
-    fn is_at_breakpoint(&mut self, stop: &mut Stop<'_>, frame: &Frame, tape: &Tape) -> bool {
+    fn is_at_breakpoint(&mut self, stop: &mut PausedRun<'_>, frame: &CallFrame, tape: &Tape) -> bool {
         let here = self.breakpoints.offsets(&frame.function, tape);
         let here: Vec<(usize, Option<String>)> = here
             .filter(|(_, offset)| Some(*offset) == frame.offset)
@@ -467,7 +467,7 @@ impl Inner {
     }
 
     /// Runs a closure with a [`FailureReport`] for this stop.
-    fn teller<T>(&self, stop: &Stop<'_>, tell: impl FnOnce(&FailureReport<'_>) -> T) -> T {
+    fn teller<T>(&self, stop: &PausedRun<'_>, tell: impl FnOnce(&FailureReport<'_>) -> T) -> T {
         let functions = || -> Vec<Name> {
             stop.bound().map(|function| function.name).chain(stop.hosts().names()).collect()
         };
@@ -477,12 +477,12 @@ impl Inner {
     }
 
     /// Returns the message for an expression that failed.
-    fn why(&self, stop: &Stop<'_>, stopped: &RunFailure) -> String {
+    fn why(&self, stop: &PausedRun<'_>, stopped: &RunFailure) -> String {
         self.teller(stop, |teller| format!("error: {}", teller.tell_stopped(stopped).message))
     }
 }
 
-fn moment(frame: &Frame, tape: &Tape) -> Option<StepPosition> {
+fn moment(frame: &CallFrame, tape: &Tape) -> Option<StepPosition> {
     let offset = frame.offset?;
     let places = Places::of(&frame.function, tape);
     let (line, node) = places.at(offset).map_or((0, 0), |place| (place.line, place.node));

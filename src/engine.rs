@@ -1,6 +1,7 @@
 //! Engines: what contexts share.
 
 use crate::abi::Variables;
+use crate::budget::MemoryBudget;
 use crate::codegen::{self, Level};
 use crate::config::{Config, Mode};
 use crate::context::Context;
@@ -10,7 +11,6 @@ use crate::host::HostFunctions;
 use crate::jit::{self, Jit, TierUp};
 use crate::name::Names;
 use crate::process;
-use crate::room::Room;
 use crate::runtime::Fence;
 use crate::stop::Poll;
 use std::fmt;
@@ -50,14 +50,14 @@ use std::time::Instant;
 /// # Ok::<(), kal::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Engine(Arc<Shared>);
+pub struct Engine(Arc<EngineInner>);
 
-struct Shared {
+struct EngineInner {
     config: Config,
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
     variables: Arc<Variables>,
-    room: Arc<Room>,
+    budget: Arc<MemoryBudget>,
     jit: OnceLock<Arc<Jit>>,
     deadlines: Deadlines,
 }
@@ -82,8 +82,8 @@ impl Engine {
         if config.mode != Mode::Interpret {
             Fence::announce();
         }
-        Ok(Self(Arc::new(Shared {
-            room: Arc::new(Room::new(config.limits.max_code_bytes)),
+        Ok(Self(Arc::new(EngineInner {
+            budget: Arc::new(MemoryBudget::new(config.limits.max_code_bytes)),
             config,
             names,
             hosts,
@@ -155,8 +155,8 @@ impl Engine {
     }
 
     /// The room for tapes and code.
-    pub(crate) fn room(&self) -> &Arc<Room> {
-        &self.0.room
+    pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.0.budget
     }
 
     pub(crate) fn deadlines(&self) -> &Deadlines {
@@ -178,15 +178,15 @@ impl Engine {
         // Another thread may make one meanwhile; the first is kept.
         let made = self.new_jit()?;
         Ok(self.0.jit.get_or_init(|| {
-            made.count_code();
+            made.register_code_size();
             made
         }))
     }
 
     fn new_jit(&self) -> Result<Arc<Jit>, Error> {
         let shared = &*self.0;
-        let options = jit::Options {
-            code: codegen::Options {
+        let options = jit::JitOptions {
+            code: codegen::CompileOptions {
                 level: shared.config.level,
                 counts_fuel: shared.config.limits.fuel.is_some(),
             },
@@ -200,13 +200,13 @@ impl Engine {
             debug_objects: shared.config.debug_objects,
             most_operations: shared.config.limits.max_compiled_operations.min(codegen::LARGEST),
         };
-        let Shared { names, hosts, variables, room, .. } = shared;
-        Jit::new(names.clone(), hosts.clone(), variables.clone(), room.clone(), options)
+        let EngineInner { names, hosts, variables, budget, .. } = shared;
+        Jit::new(names.clone(), hosts.clone(), variables.clone(), budget.clone(), options)
             .map_err(|error| Error::Setup(format!("{error}; `--interpret` (`Mode::Interpret`) needs none")))
     }
 }
 
-impl Drop for Shared {
+impl Drop for EngineInner {
     fn drop(&mut self) {
         if let Some(jit) = self.jit.get() {
             jit.close();
@@ -237,8 +237,8 @@ mod tests {
         drop(engine.new_jit().expect("a compiler that comes too late"));
         let mut context = engine.context().expect("a context starts");
         assert_eq!(context.eval("def f(x) x + 1; f(1)").expect("it runs"), Some(2.0));
-        let (code, most) = (context.stats().code_bytes, engine.room().most());
+        let (code, most) = (context.stats().code_bytes, engine.budget().limit());
         assert!(code > 0);
-        assert_eq!((engine.room().fits(most - code), engine.room().fits(most - code + 1)), (true, false));
+        assert_eq!((engine.budget().fits(most - code), engine.budget().fits(most - code + 1)), (true, false));
     }
 }

@@ -1,11 +1,11 @@
 //! Typed handles of functions.
 
+use crate::backend::CallHandle;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::machine::Handle;
 use crate::name::Name;
-use crate::runtime::Arguments;
+use crate::runtime::CallArguments;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -27,12 +27,12 @@ use std::marker::PhantomData;
 pub struct Function<F> {
     pub(crate) engine: Engine,
     pub(crate) name: Name,
-    pub(crate) handle: Handle,
+    pub(crate) handle: CallHandle,
     signature: PhantomData<fn() -> F>,
 }
 
 impl<F: Signature> Function<F> {
-    pub(crate) fn new(engine: Engine, name: Name, handle: Handle) -> Self {
+    pub(crate) fn new(engine: Engine, name: Name, handle: CallHandle) -> Self {
         Self { engine, name, handle, signature: PhantomData }
     }
 
@@ -53,7 +53,7 @@ impl<F: Signature> Function<F> {
             return Err(Error::OtherEngine);
         }
         let registers = F::registers(&arguments);
-        context.call_handle(self.handle, Arguments::few(&registers, F::ARITY))
+        context.call_handle(self.handle, CallArguments::few(&registers, F::ARITY))
     }
 }
 

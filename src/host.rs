@@ -13,7 +13,7 @@ pub(crate) mod nesting;
 
 use crate::name::{Name, Names};
 use crate::stop::Stopper;
-pub use foreign::Foreign;
+pub use foreign::ForeignFunction;
 use rustc_hash::FxHashMap;
 use std::any::Any;
 use std::fmt;
@@ -87,7 +87,7 @@ pub type Closure = Arc<dyn Fn(&mut Call<'_>) -> Result<f64, HostError> + Send + 
 #[derive(Clone)]
 pub enum Callable {
     /// A C function over doubles.
-    Native(Native),
+    Native(NativeFunction),
     /// A closure.
     Closure(Closure),
 }
@@ -95,7 +95,7 @@ pub enum Callable {
 /// A C function that takes as many doubles as its variant says and returns a
 /// double.
 #[derive(Clone, Copy)]
-pub enum Native {
+pub enum NativeFunction {
     /// One double.
     One(extern "C" fn(f64) -> f64),
     /// Two doubles.
@@ -104,7 +104,7 @@ pub enum Native {
     Three(extern "C" fn(f64, f64, f64) -> f64),
 }
 
-impl Native {
+impl NativeFunction {
     /// Where it is.
     pub fn address(self) -> usize {
         match self {
@@ -177,7 +177,7 @@ pub struct HostFunction {
     /// The instruction that does the same, if there is one.
     pub intrinsic: Option<Intrinsic>,
     /// What people are told about it, if it belongs to the library.
-    pub(crate) entry: Option<&'static library::Entry>,
+    pub(crate) entry: Option<&'static library::LibraryEntry>,
     /// Whether it only computes its value from its arguments.
     pub is_pure: bool,
 }
@@ -187,7 +187,7 @@ pub struct HostFunction {
 #[derive(Clone, Debug, Default)]
 pub struct HostFunctions {
     functions: FxHashMap<Name, HostFunction>,
-    foreign: FxHashMap<Name, Foreign>,
+    foreign: FxHashMap<Name, ForeignFunction>,
 }
 
 impl HostFunctions {
@@ -196,12 +196,12 @@ impl HostFunctions {
     pub fn standard(names: &Names) -> Self {
         let mut table = Self::default();
         for &(name, function) in UNARY {
-            table.insert(names.intern(name), 1, Callable::Native(Native::One(function)));
+            table.insert(names.intern(name), 1, Callable::Native(NativeFunction::One(function)));
         }
         for &(name, function) in BINARY {
-            table.insert(names.intern(name), 2, Callable::Native(Native::Two(function)));
+            table.insert(names.intern(name), 2, Callable::Native(NativeFunction::Two(function)));
         }
-        table.insert(names.intern("fma"), 3, Callable::Native(Native::Three(libm::fma)));
+        table.insert(names.intern("fma"), 3, Callable::Native(NativeFunction::Three(libm::fma)));
         for intrinsic in Intrinsic::ALL {
             if let Some(function) = table.functions.get_mut(&names.intern(intrinsic.text())) {
                 function.intrinsic = Some(intrinsic);
@@ -211,7 +211,7 @@ impl HostFunctions {
         table.insert(names.intern("printd"), 1, Callable::Closure(Arc::new(printd)));
         table.insert(names.intern("putchard"), 1, Callable::Closure(Arc::new(putchard)));
         for (name, function) in &mut table.functions {
-            function.entry = library::Entry::of(names.text(*name));
+            function.entry = library::LibraryEntry::of(names.text(*name));
         }
         table
     }
@@ -224,13 +224,13 @@ impl HostFunctions {
 
     /// Lets programs declare and call a function at an address. A function of
     /// that name with a known arity is replaced.
-    pub fn insert_foreign(&mut self, name: Name, function: Foreign) {
+    pub fn insert_foreign(&mut self, name: Name, function: ForeignFunction) {
         self.functions.remove(&name);
         self.foreign.insert(name, function);
     }
 
     /// The function of that name that programs may declare.
-    pub fn foreign(&self, name: Name) -> Option<&Foreign> {
+    pub fn foreign(&self, name: Name) -> Option<&ForeignFunction> {
         self.foreign.get(&name)
     }
 
@@ -251,9 +251,9 @@ impl HostFunctions {
         stopper: &Stopper,
     ) -> Result<f64, HostError> {
         match (self.get(name).map(|host| &host.callable), arguments) {
-            (Some(Callable::Native(Native::One(function))), &[x]) => Ok(function(x)),
-            (Some(Callable::Native(Native::Two(function))), &[x, y]) => Ok(function(x, y)),
-            (Some(Callable::Native(Native::Three(function))), &[x, y, z]) => Ok(function(x, y, z)),
+            (Some(Callable::Native(NativeFunction::One(function))), &[x]) => Ok(function(x)),
+            (Some(Callable::Native(NativeFunction::Two(function))), &[x, y]) => Ok(function(x, y)),
+            (Some(Callable::Native(NativeFunction::Three(function))), &[x, y, z]) => Ok(function(x, y, z)),
             _ => self.call_closure(name, arguments, output, stopper),
         }
     }

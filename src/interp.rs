@@ -11,18 +11,18 @@
 //! Calls of a program do not use the stack of the process.
 //!
 //! Others may run the same program as compiled code: then a call that goes
-//! there leaves the loop that executes instructions (see [`Natives`]), and code
+//! there leaves the loop that executes instructions (see [`CompiledCalls`]), and code
 //! that calls a function on a tape comes back as a run inside the run, whose
 //! frames lie on the same stack behind the frames of the caller.
 
 mod code;
 mod execute;
 mod gaps;
-mod heat;
+mod hot;
 pub mod inspect;
 mod kept;
 mod links;
-mod native;
+mod compiled;
 mod nonfinite;
 mod remains;
 #[cfg(any(test, fuzzing))]
@@ -31,21 +31,21 @@ mod testing;
 mod tests;
 
 use crate::abi::{Memory, Variables};
+use crate::budget::MemoryBudget;
 use crate::failure::{CallTrace, Defined, Failure, RunFailure};
-use crate::host::{Foreign, HostError, HostFunctions, Output};
+use crate::host::{ForeignFunction, HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
-use crate::room::Room;
 use crate::sema::Calls;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::stop::Stopper;
 use crate::tape::op::Op;
-use crate::tape::{self, Callee, Counts, Environment, Tape};
-use code::{Code, Entry, LEAVE};
-use execute::{Pause, Program, State, execute, link, unlink};
-use inspect::{CallSite, Inspector, Outer, Reason, Walk};
+use crate::tape::{self, Counts, LoweringContext, Tape, TapeCallee};
+use code::{CodeMemory, EntryPoint, LEAVE};
+pub use compiled::{CodeStatus, CompiledCalls, HotSpot, NoCompiledCode};
+use execute::{ExecutionTables, InterpState, Pause, execute, link, unlink};
+use inspect::{CallSite, Inspector, Outer, Reason, StepMode};
 use kept::Kept;
 use links::Links;
-pub use native::{Natives, NoNatives, Progress, Spot};
 use remains::Remains;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -71,12 +71,12 @@ pub struct Interpreter {
     variables: Arc<Variables>,
     memory: Arc<dyn Memory>,
     stopper: Stopper,
-    bindings: FxHashMap<Name, Binding>,
+    bindings: FxHashMap<Name, InterpBinding>,
     /// The arities of the foreign functions that the program has declared.
     declared: FxHashMap<Name, u32>,
     /// How the bound definitions call each other.
     calls: Calls,
-    code: Code,
+    code: CodeMemory,
     links: Links,
     /// Functions without a name that are linked for good.
     kept: Kept,
@@ -94,7 +94,7 @@ pub struct Interpreter {
     run_nanoseconds: u64,
     /// Who is asked when a run stops; not there while it is.
     inspector: Option<Box<dyn Inspector>>,
-    walk: Walk,
+    step_mode: StepMode,
     /// How often somebody has been asked how a run goes on.
     stops: u64,
     /// The functions that run on their tapes because they were stepped into.
@@ -110,7 +110,7 @@ pub struct Interpreter {
 }
 
 /// What a name is bound to.
-struct Binding {
+struct InterpBinding {
     function: Arc<CheckedFunction>,
     /// Its tape, if that was made before and has not been needed yet.
     tape: Option<Arc<Tape>>,
@@ -120,7 +120,7 @@ struct Binding {
 
 /// What an interpreter is made with.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct InterpOptions {
     /// How many bytes the stack may take.
     pub stack: usize,
     /// Whether function entries and loop rounds take fuel.
@@ -137,8 +137,8 @@ impl Interpreter {
         hosts: &Arc<HostFunctions>,
         variables: &Arc<Variables>,
         memory: Arc<dyn Memory>,
-        room: &Arc<Room>,
-        options: Options,
+        budget: &Arc<MemoryBudget>,
+        options: InterpOptions,
     ) -> Self {
         Self {
             names: names.clone(),
@@ -149,7 +149,7 @@ impl Interpreter {
             bindings: FxHashMap::default(),
             declared: FxHashMap::default(),
             calls: Calls::default(),
-            code: Code::new(room),
+            code: CodeMemory::new(budget),
             links: Links::default(),
             kept: Kept::default(),
             supplied: None,
@@ -162,7 +162,7 @@ impl Interpreter {
             expressions: 0,
             run_nanoseconds: 0,
             inspector: None,
-            walk: Walk::Run,
+            step_mode: StepMode::Run,
             stops: 0,
             stepped: Vec::new(),
             has_shown: false,
@@ -191,11 +191,11 @@ impl Interpreter {
     pub fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
         self.forget_remains();
         let name = function.name;
-        let binding = Binding { function: function.clone(), tape: self.supplied(function), code: None };
+        let binding = InterpBinding { function: function.clone(), tape: self.supplied(function), code: None };
         let before = self.bindings.insert(name, binding);
         self.calls.add(function);
         match &before {
-            Some(Binding { code, function: replaced, .. }) => {
+            Some(InterpBinding { code, function: replaced, .. }) => {
                 self.calls.remove(replaced);
                 self.retire(*code);
                 self.links.reset(name);
@@ -229,7 +229,7 @@ impl Interpreter {
     /// Binds a name to nothing; gives back what it was bound to.
     pub fn drop_binding(&mut self, name: Name) -> Option<Arc<CheckedFunction>> {
         self.forget_remains();
-        let Binding { function, code, .. } = self.bindings.remove(&name)?;
+        let InterpBinding { function, code, .. } = self.bindings.remove(&name)?;
         self.calls.remove(&function);
         self.code.remove_if(code);
         self.links.reset(name);
@@ -259,13 +259,13 @@ impl Interpreter {
     pub fn run(
         &mut self,
         expression: &Arc<CheckedFunction>,
-        natives: &mut dyn Natives,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         let tape = self.supplied(expression);
         let entry = self.link(expression, tape)?;
         self.expressions += 1;
-        let result = self.enter(entry, &[], natives, output);
+        let result = self.enter(entry, &[], compiled, output);
         self.retire(Some(entry.code));
         result
     }
@@ -278,10 +278,10 @@ impl Interpreter {
         &mut self,
         name: Name,
         arguments: &[f64],
-        natives: &mut dyn Natives,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
-        let callee = Callee { name, arity: arguments.len() as u32 };
+        let callee = TapeCallee { name, arity: arguments.len() as u32 };
         if self.is_host(callee) {
             if let Some(request) = self.memory.take_request() {
                 return Err(Failure::from(request).into());
@@ -290,7 +290,7 @@ impl Interpreter {
             return Ok(result.map_err(|HostError(message)| Failure::Host { callee: name, message })?);
         }
         let number = self.links.callee(&mut self.code, callee)?;
-        self.enter(self.links.entry(number), arguments, natives, output)
+        self.enter(self.links.entry(number), arguments, compiled, output)
     }
 
     /// The same for compiled code, which calls from there.
@@ -302,14 +302,14 @@ impl Interpreter {
         site: CallSite,
         name: Name,
         arguments: &[f64],
-        natives: &mut dyn Natives,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
-        self.outer.push(Outer::Code(site));
-        let result = self.call(name, arguments, natives, output);
+        self.outer.push(Outer::CodeMemory(site));
+        let result = self.call(name, arguments, compiled, output);
         self.outer.pop();
         if let Ok(value) = &result {
-            self.leave_to(site, *value, natives);
+            self.leave_to(site, *value, compiled);
         }
         result
     }
@@ -322,7 +322,11 @@ impl Interpreter {
     // --- linking ------------------------------------------------------------
 
     /// Links a function, with the tape that was made before if that is as good.
-    fn link(&mut self, function: &Arc<CheckedFunction>, tape: Option<Arc<Tape>>) -> Result<Entry, Failure> {
+    fn link(
+        &mut self,
+        function: &Arc<CheckedFunction>,
+        tape: Option<Arc<Tape>>,
+    ) -> Result<EntryPoint, Failure> {
         if let Some(tape) = tape.filter(|tape| self.is_present(tape, function)) {
             return self.link_tape(&tape, function);
         }
@@ -351,13 +355,13 @@ impl Interpreter {
             && tape.hosts.iter().all(|host| self.is_host(*host))
     }
 
-    fn is_host(&self, callee: Callee) -> bool {
+    fn is_host(&self, callee: TapeCallee) -> bool {
         let host = self.hosts.get(callee.name);
         host.is_some_and(|host| host.arity == callee.arity) && !self.bindings.contains_key(&callee.name)
     }
 
     /// Links a tape, wherever it comes from.
-    fn link_tape(&mut self, tape: &Tape, function: &Arc<CheckedFunction>) -> Result<Entry, Failure> {
+    fn link_tape(&mut self, tape: &Tape, function: &Arc<CheckedFunction>) -> Result<EntryPoint, Failure> {
         tape.validate()
             .map_err(|fault| Failure::Compile { function: function.clone(), message: fault.to_string() })?;
         let surroundings = (&*self.hosts, &*self.variables);
@@ -369,7 +373,7 @@ impl Interpreter {
         };
         let code = self.code.add(&words, function, tape).ok_or_else(no_room)?;
         self.place_breaks_of(function, tape, code);
-        Ok(Entry { code, link: tape.locals, frame: tape.frame })
+        Ok(EntryPoint { code, link: tape.locals, frame: tape.frame })
     }
 
     /// The function as it is to be read now: with calls of what the program
@@ -382,20 +386,20 @@ impl Interpreter {
     /// and being the host's.
     fn tape(&self, function: &Arc<CheckedFunction>) -> Result<Tape, Failure> {
         let plain = self.present(function);
-        let is_host = |callee: Callee| self.is_host(callee);
+        let is_host = |callee: TapeCallee| self.is_host(callee);
         let counts = match self.hot_after {
             None => Counts::Nothing,
-            Some(_) if self.names.text(function.name) == EXPRESSION => Counts::Rounds,
-            Some(_) => Counts::RoundsAndCalls,
+            Some(_) if self.names.text(function.name) == EXPRESSION => Counts::Iterations,
+            Some(_) => Counts::IterationsAndCalls,
         };
-        let environment = Environment { is_host: &is_host, counts_fuel: self.counts_fuel, counts };
+        let environment = LoweringContext { is_host: &is_host, counts_fuel: self.counts_fuel, counts };
         Tape::lower(&plain, environment).map_err(|tape::TooMany(what)| Failure::TooMany(what))
     }
 
     /// Links what a callee stands for.
-    fn link_callee(&mut self, number: u32) -> Result<Entry, Failure> {
-        let Callee { name, arity } = self.links.target(number);
-        let Some(Binding { function, tape, code }) = self.bindings.get_mut(&name) else {
+    fn link_callee(&mut self, number: u32) -> Result<EntryPoint, Failure> {
+        let TapeCallee { name, arity } = self.links.target(number);
+        let Some(InterpBinding { function, tape, code }) = self.bindings.get_mut(&name) else {
             return Err(self.without_definition(name, arity));
         };
         let function = function.clone();
@@ -407,13 +411,13 @@ impl Interpreter {
             Some(entry) => entry,
             None => self.link(&function, tape)?,
         };
-        if matches!(self.walk, Walk::Step { into: true, .. }) {
+        if matches!(self.step_mode, StepMode::Step { into: true, .. }) {
             self.stepped.push(name);
         }
         if let Some(binding) = self.bindings.get_mut(&name) {
             binding.code = Some(entry.code);
         }
-        self.links.lead(number, entry);
+        self.links.link_to(number, entry);
         Ok(entry)
     }
 
@@ -430,7 +434,7 @@ impl Interpreter {
     }
 
     /// The foreign function that a callee means.
-    fn foreign(&self, callee: Callee) -> Option<Foreign> {
+    fn foreign(&self, callee: TapeCallee) -> Option<ForeignFunction> {
         let is_meant =
             !self.bindings.contains_key(&callee.name) && self.declared(callee.name) == Some(callee.arity);
         self.hosts.foreign(callee.name).filter(|_| is_meant).cloned()
@@ -481,9 +485,9 @@ impl Interpreter {
 
     fn enter(
         &mut self,
-        entry: Entry,
+        entry: EntryPoint,
         arguments: &[f64],
-        natives: &mut dyn Natives,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         self.forget_remains();
@@ -491,14 +495,14 @@ impl Interpreter {
         // trace can be made of it.
         self.begin(entry, arguments)?;
         let start = (self.depth == 0).then(Instant::now);
-        let mut state = State { at: entry.code as usize, base: self.top, accumulator: 0.0 };
+        let mut state = InterpState { at: entry.code as usize, base: self.top, accumulator: 0.0 };
         self.depth += 1;
-        let begun = self.begin_walk(&mut state, natives, output);
-        let mut result = begun.and_then(|()| self.resume(&mut state, natives, output));
+        let begun = self.begin_stepping(&mut state, compiled, output);
+        let mut result = begun.and_then(|()| self.resume(&mut state, compiled, output));
         while let Err(stopped) = &result
-            && self.show_failure(&mut state, stopped, natives, output)
+            && self.show_failure(&mut state, stopped, compiled, output)
         {
-            result = self.resume(&mut state, natives, output);
+            result = self.resume(&mut state, compiled, output);
         }
         self.depth -= 1;
         if let Some(start) = start {
@@ -516,7 +520,7 @@ impl Interpreter {
     }
 
     /// Makes the outermost frame.
-    fn begin(&mut self, entry: Entry, arguments: &[f64]) -> Result<(), Failure> {
+    fn begin(&mut self, entry: EntryPoint, arguments: &[f64]) -> Result<(), Failure> {
         let base = self.top;
         self.reserve(base + entry.frame as usize)?;
         self.stack[base..base + arguments.len()].copy_from_slice(arguments);
@@ -527,16 +531,16 @@ impl Interpreter {
     /// Executes until the outermost frame returns.
     fn resume(
         &mut self,
-        state: &mut State,
-        natives: &mut dyn Natives,
+        state: &mut InterpState,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         loop {
-            let pause = match self.walk {
-                Walk::Run if self.is_watching() => self.execute::<false, true>(state),
-                Walk::Run => self.execute::<false, false>(state),
-                Walk::Past | Walk::Step { .. } => {
-                    if let Some(value) = self.step(state, natives, output)? {
+            let pause = match self.step_mode {
+                StepMode::Run if self.is_watching() => self.execute::<false, true>(state),
+                StepMode::Run => self.execute::<false, false>(state),
+                StepMode::Past | StepMode::Step { .. } => {
+                    if let Some(value) = self.step(state, compiled, output)? {
                         return Ok(value);
                     }
                     continue;
@@ -544,33 +548,33 @@ impl Interpreter {
             };
             match pause {
                 Pause::Left => return Ok(state.accumulator),
-                Pause::Break => self.inspect(state, Reason::Place, natives, output)?,
+                Pause::Break => self.inspect(state, Reason::Place, compiled, output)?,
                 Pause::Nonfinite(operation) => {
-                    self.look_at(operation, state, natives, output)?;
+                    self.look_at(operation, state, compiled, output)?;
                 }
                 pause => {
-                    if self.breaks_in(pause, state, natives, output)? {
+                    if self.breaks_in(pause, state, compiled, output)? {
                         continue;
                     }
-                    self.attend(pause, state, natives, output)?;
+                    self.attend(pause, state, compiled, output)?;
                     // A run inside this one may have been stepped out of.
-                    if !self.look_at_host(state, natives, output)? {
-                        self.arrive(state, natives, output)?;
+                    if !self.look_at_host(state, compiled, output)? {
+                        self.arrive(state, compiled, output)?;
                     }
                 }
             }
         }
     }
 
-    fn execute<const ONCE: bool, const WATCH: bool>(&mut self, state: &mut State) -> Pause {
-        let program = Program {
+    fn execute<const ONCE: bool, const WATCH: bool>(&mut self, state: &mut InterpState) -> Pause {
+        let program = ExecutionTables {
             words: self.code.running(),
             callees: self.links.entries(),
-            hosts: self.links.natives(),
+            hosts: self.links.compiled(),
             variables: self.memory.variables(),
             stack: &mut self.stack,
             fuel: self.memory.fuel(),
-            limit: self.memory.reach(),
+            limit: self.memory.interp_limit(),
         };
         execute::<ONCE, WATCH>(state, program)
     }
@@ -579,24 +583,24 @@ impl Interpreter {
     fn attend(
         &mut self,
         pause: Pause,
-        state: &mut State,
-        natives: &mut dyn Natives,
+        state: &mut InterpState,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<(), RunFailure> {
         match pause {
             Pause::Left | Pause::Break | Pause::Once | Pause::Nonfinite(_) => {}
-            Pause::FirstCall => self.first_call(state, natives, output)?,
+            Pause::FirstCall => self.first_call(state, compiled, output)?,
             Pause::Limit(slots) => {
-                self.hear_news(natives);
+                self.poll_ready_code(compiled);
                 self.reserve(slots)?;
             }
             Pause::Stop => {
-                self.hear_news(natives);
+                self.poll_ready_code(compiled);
                 self.reserve(0)?;
             }
             Pause::Fuel => return Err(Failure::OutOfFuel.into()),
             Pause::Closure => self.closure(state, output)?,
-            Pause::Hot => self.hot(state, natives, output)?,
+            Pause::Hot => self.hot(state, compiled, output)?,
         }
         Ok(())
     }
@@ -624,9 +628,9 @@ impl Interpreter {
     /// Lets calls use the stack, unless there is something to look at.
     fn allow(&self) {
         let memory = &self.memory;
-        memory.reach().swap(self.stack.len(), Ordering::SeqCst);
-        if memory.requests().load(Ordering::SeqCst) != 0 || memory.news().load(Ordering::SeqCst) != 0 {
-            memory.reach().swap(0, Ordering::SeqCst);
+        memory.interp_limit().swap(self.stack.len(), Ordering::SeqCst);
+        if memory.requests().load(Ordering::SeqCst) != 0 || memory.code_ready().load(Ordering::SeqCst) != 0 {
+            memory.interp_limit().swap(0, Ordering::SeqCst);
         }
     }
 
@@ -634,17 +638,17 @@ impl Interpreter {
     /// compiled: goes on in the callee.
     fn first_call(
         &mut self,
-        state: &mut State,
-        natives: &mut dyn Natives,
+        state: &mut InterpState,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<(), RunFailure> {
         let number = self.code.words()[state.at] >> 8;
         let callee = self.links.target(number);
         let arity = callee.arity as usize;
-        if !self.holds(callee.name) && natives.takes(callee) {
+        if !self.holds(callee.name) && compiled.has_code(callee) {
             let arguments = self.stack[state.base..state.base + arity].to_vec();
             return self.leave_for(state, callee.arity, |interpreter| {
-                natives.call(interpreter, callee, &arguments, output)
+                compiled.call(interpreter, callee, &arguments, output)
             });
         }
         if let Some(foreign) = self.foreign(callee) {
@@ -668,7 +672,7 @@ impl Interpreter {
             Err(failure) => {
                 // Nobody runs there: the innermost call is the caller's.
                 let (at, base) = unlink(saved);
-                *state = State { at: at.saturating_sub(1), base, ..*state };
+                *state = InterpState { at: at.saturating_sub(1), base, ..*state };
                 Err(failure.called_by(self.code.function(state.at as u32).cloned()).into())
             }
         }
@@ -678,17 +682,17 @@ impl Interpreter {
     /// code that does the rest of its work.
     fn leave_for(
         &mut self,
-        state: &mut State,
+        state: &mut InterpState,
         link: u32,
         work: impl FnOnce(&mut Self) -> Result<f64, RunFailure>,
     ) -> Result<(), RunFailure> {
         let (at, base) = unlink(self.stack[state.base + link as usize]);
         let top = std::mem::replace(&mut self.top, state.base);
-        self.outer.push(Outer::Tapes(State { at, base, accumulator: 0.0 }));
-        let (walk, stops) = (std::mem::replace(&mut self.walk, Walk::Run), self.stops);
+        self.outer.push(Outer::Interpreted(InterpState { at, base, accumulator: 0.0 }));
+        let (step_mode, stops) = (std::mem::replace(&mut self.step_mode, StepMode::Run), self.stops);
         let result = work(self);
         if self.stops == stops {
-            self.walk = walk;
+            self.step_mode = step_mode;
         }
         self.outer.pop();
         self.top = top;
@@ -696,22 +700,22 @@ impl Interpreter {
         self.allow();
         match result {
             Ok(accumulator) => {
-                *state = State { at, base, accumulator };
+                *state = InterpState { at, base, accumulator };
                 Ok(())
             }
             Err(stopped) => {
-                *state = State { at: at.saturating_sub(1), base, ..*state };
+                *state = InterpState { at: at.saturating_sub(1), base, ..*state };
                 Err(stopped)
             }
         }
     }
 
     /// The next instruction calls a closure of the host.
-    fn closure(&mut self, state: &mut State, output: &mut dyn Output) -> Result<(), Failure> {
+    fn closure(&mut self, state: &mut InterpState, output: &mut dyn Output) -> Result<(), Failure> {
         let words = &self.code.words()[state.at..];
         let from_accumulator = Op::of(words[0]) == Some(Op::HostA);
         let number = if from_accumulator { words[0] >> 8 } else { words[1] };
-        let Callee { name, arity } = self.links.host_target(number);
+        let TapeCallee { name, arity } = self.links.host_target(number);
         let arguments = if from_accumulator {
             std::slice::from_ref(&state.accumulator)
         } else {
@@ -731,11 +735,11 @@ impl Interpreter {
     }
 
     /// The calls in progress, behind those inside them.
-    fn trace(&self, mut state: State, mut trace: CallTrace) -> CallTrace {
+    fn trace(&self, mut state: InterpState, mut trace: CallTrace) -> CallTrace {
         while let Some((function, link)) = self.code.frame(state.at as u32) {
             trace.push(function);
             let Some((at, base)) = self.caller(state.base, link) else { break };
-            state = State { at: at.saturating_sub(1), base, ..state };
+            state = InterpState { at: at.saturating_sub(1), base, ..state };
         }
         trace
     }

@@ -1,7 +1,7 @@
 //! The lazy JIT: definitions, bindings, and the machinery between them.
 //!
 //! A [`Jit`] belongs to an engine and is shared by its threads: the ORC
-//! session, the compile workers, the dispatch slots. An [`Instance`] belongs
+//! session, the compile workers, the dispatch slots. An [`JitContext`] belongs
 //! to a context: which name is bound to which definition, and the memory and
 //! stack its code runs on.
 //!
@@ -19,11 +19,11 @@ mod bindings;
 mod certain;
 mod code;
 mod code_map;
-mod continuation;
+mod osr;
 mod definition;
 mod epoch;
 mod formula;
-mod instance;
+mod context;
 mod request;
 mod run;
 mod slots;
@@ -31,24 +31,24 @@ pub mod state;
 mod tier;
 mod worker;
 
-pub use bindings::{Happened, Observer};
-pub use continuation::Continuation;
-pub use formula::Formula;
-pub use instance::{Bound, Instance, NoTapes, Tapes};
+pub use bindings::{Observer, StateChange};
+pub use context::{DefinitionHandle, InterpretedCalls, JitContext, NoInterpreter};
+pub use formula::CompiledFormula;
+pub use osr::OsrCode;
 pub use tier::{Tier, TierUp};
 
 use crate::abi::{self, Variables};
+use crate::budget::MemoryBudget;
 use crate::codegen::{self, Thunk};
 use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
 use crate::name::{Name, Names};
 use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
-use crate::room::Room;
 use crate::runtime;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::Stopper;
 use answer::Answer;
-use code::{Linked, Object};
+use code::{LinkedBody, Object};
 use code_map::CodeMap;
 use definition::Definition;
 use epoch::Epochs;
@@ -90,9 +90,9 @@ pub struct Counters {
 
 /// What a [`Jit`] is made with.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct JitOptions {
     /// How code is made.
-    pub code: codegen::Options,
+    pub code: codegen::CompileOptions,
     /// When quick code is compiled again.
     pub tier_up: TierUp,
     /// How many threads may compile at once.
@@ -121,16 +121,16 @@ pub enum Listing {
 pub struct Jit {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
-    options: Options,
+    options: JitOptions,
     counters: Arc<Counters>,
     generations: Mutex<FxHashMap<Name, u32>>,
-    continuations: AtomicU64,
+    osr_count: AtomicU64,
     removed_symbols: AtomicU64,
     thunks: Mutex<FxHashMap<Name, usize>>,
     code: Arc<CodeMap>,
     workers: Workers,
-    epochs: Epochs<Linked>,
-    room: Arc<Room>,
+    epochs: Epochs<LinkedBody>,
+    budget: Arc<MemoryBudget>,
     slots: Slots,
     dylib: Dylib,
     session: Session,
@@ -148,11 +148,11 @@ impl Jit {
         names: Arc<Names>,
         hosts: Arc<HostFunctions>,
         variables: Arc<Variables>,
-        room: Arc<Room>,
-        options: Options,
+        budget: Arc<MemoryBudget>,
+        options: JitOptions,
     ) -> Result<Arc<Self>, OrcError> {
         let session = Session::new(&SessionOptions {
-            code_limit: room.most(),
+            code_limit: budget.limit(),
             perf_map: options.perf_map,
             debug_objects: options.debug_objects,
         })?;
@@ -167,13 +167,13 @@ impl Jit {
             options,
             counters: Arc::default(),
             generations: Mutex::default(),
-            continuations: AtomicU64::new(0),
+            osr_count: AtomicU64::new(0),
             removed_symbols: AtomicU64::new(0),
             thunks: Mutex::default(),
             code: Arc::default(),
             workers: Workers::new(options.workers, options.stack),
             epochs: Epochs::new(),
-            room,
+            budget,
             slots: Slots::new(trampolines, variables),
             dylib,
             session,
@@ -184,9 +184,9 @@ impl Jit {
     }
 
     /// Has the room count the code of this compiler, the one that is used.
-    pub fn count_code(self: &Arc<Self>) {
+    pub fn register_code_size(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
-        self.room.ask_for_code(move || weak.upgrade().map_or(0, |jit| jit.code_bytes()));
+        self.budget.set_code_counter(move || weak.upgrade().map_or(0, |jit| jit.code_bytes()));
     }
 
     /// What has been done so far.
@@ -263,7 +263,7 @@ impl Jit {
 
     /// A tracker for code that is about to be linked, in the room that there is.
     fn tracker(&self) -> Tracker {
-        self.session.set_code_limit(self.room.for_code());
+        self.session.set_code_limit(self.budget.left_for_code());
         self.dylib.create_tracker()
     }
 
@@ -273,14 +273,14 @@ impl Jit {
         object: &[u8],
         symbol: &str,
         owner: Option<&Arc<CheckedFunction>>,
-    ) -> Result<Linked, String> {
+    ) -> Result<LinkedBody, String> {
         let tracker = self.tracker();
         let added = tracker.add_object(object);
         let linked = Object::new(tracker);
         added.map_err(|error| error.to_string())?;
         self.counters.objects_linked.add(1);
         let address = self.session.lookup(&self.dylib, symbol).map_err(|error| error.to_string())?;
-        Ok(Linked::new(&self.code, &linked, address.get() as usize, owner))
+        Ok(LinkedBody::new(&self.code, &linked, address.get() as usize, owner))
     }
 
     /// Has a worker do something, without waiting for it.

@@ -57,7 +57,7 @@
 //! row of instructions over an accumulator, without a single address in it; the
 //! interpreter links tapes into one row and gives all frames one stack. It has
 //! the same bindings, limits and errors, and LLVM is not even started. What a
-//! context's program runs on, code or tapes, is its `machine`.
+//! context's program runs on, code or tapes, is its `backend`.
 //!
 //! **Tapes and code call each other.** They work on the same memory: variables,
 //! fuel, requests to stop. Code calls a function on a tape through its slot,
@@ -92,7 +92,7 @@
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `room`, `process`, `llvm`, `abi` | texts and spans, interned names, diagnostics as data, the host functions, requests to stop, room for code, forks and exits, starting LLVM, the layout that code relies on | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `llvm`, `abi` | texts and spans, interned names, diagnostics as data, the host functions, requests to stop, room for code, forks and exits, starting LLVM, the layout that code relies on | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
 //! | 3 | `failure` | what comes of defining and running, for all back ends | knows one of them |
@@ -101,7 +101,7 @@
 //! | 3 | [`orc`] | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `engine`, `debugger`, `machine`, `context`, `function`, `interrupt`, `draft`, `program` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `engine`, `debugger`, `backend`, `context`, `function`, `interrupt`, `draft`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `repl`, [`cli`] | the prompt and the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
 //!
 //! # Words
@@ -131,7 +131,7 @@ pub mod diagnostic;
 pub mod host;
 mod bytes;
 mod stop;
-mod room;
+mod budget;
 mod process;
 mod llvm;
 mod abi;
@@ -152,7 +152,7 @@ mod output;
 mod stats;
 mod engine;
 mod debugger;
-mod machine;
+mod backend;
 mod context;
 mod function;
 mod interrupt;

@@ -21,7 +21,7 @@ use crate::stop::Poll;
 use crate::syntax::lexer::fitting;
 use crate::syntax::operator::Fixity;
 use crate::syntax::{is_identifier_in, is_operator_in};
-use crate::tape::{Callee, Counts, Environment, Tape, TooMany};
+use crate::tape::{Counts, LoweringContext, Tape, TapeCallee, TooMany};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -172,11 +172,11 @@ impl KnownDefinitions<'_> {
         if self.names.text(function.name) != EXPRESSION {
             self.defined.insert(function.name);
         }
-        let is_host = |callee: Callee| {
+        let is_host = |callee: TapeCallee| {
             let host = self.hosts.get(callee.name);
             host.is_some_and(|host| host.arity == callee.arity) && !self.defined.contains(&callee.name)
         };
-        let environment = Environment { is_host: &is_host, counts_fuel: false, counts: Counts::Nothing };
+        let environment = LoweringContext { is_host: &is_host, counts_fuel: false, counts: Counts::Nothing };
         let tape = Arc::new(Tape::lower(function, environment)?);
         Ok(ProgramItem { tape: Some(tape), ..part })
     }

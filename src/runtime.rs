@@ -5,7 +5,7 @@
 //! own. Code is entered through a saved point; an error inside leaves to that
 //! point in one jump, over frames of compiled code only, which own nothing.
 //! Frames of Rust are never jumped over: what code calls (see
-//! [`Surroundings`]) returns first, and says whether to leave.
+//! [`RuntimeCallbacks`]) returns first, and says whether to leave.
 //!
 //! How code comes into being is not known here.
 
@@ -14,13 +14,14 @@ mod fence;
 mod memory;
 
 pub use entry::{
-    Arguments, Destination, Left, Stop, Surroundings, enter_trampoline, is_entry, refuse, support,
+    CallArguments, Destination, Left, RuntimeCallbacks, StopReason, enter_trampoline, is_entry, refuse,
+    support,
 };
 pub use fence::Fence;
 
 use crate::abi::{self, Header};
 use crate::stop::{InnerRun, Stoppable};
-use memory::Memory;
+use memory::AddressRange;
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
@@ -67,7 +68,7 @@ const ROUTINES_STACK: usize = 256 << 10;
 const RESERVE: usize = HOST_STACK + ROUTINES_STACK;
 
 /// Memory that compiled code works on, shared with whoever redirects slots.
-pub struct ExecutionMemory(Memory, InnerRun);
+pub struct ExecutionMemory(AddressRange, InnerRun);
 
 impl ExecutionMemory {
     /// Fresh memory: all slots and variables 0.
@@ -75,7 +76,7 @@ impl ExecutionMemory {
     /// # Errors
     /// When the system has no address space left.
     pub fn new() -> std::io::Result<Self> {
-        let memory = Self(Memory::new(abi::SIZE)?, InnerRun::default());
+        let memory = Self(AddressRange::new(abi::SIZE)?, InnerRun::default());
         entry::provide_routines(memory.header());
         Ok(memory)
     }
@@ -110,9 +111,9 @@ impl ExecutionMemory {
     }
 
     /// Has tapes look for code that has been made for them.
-    pub fn tell_tapes(&self) {
-        self.header().news.swap(1, Ordering::SeqCst);
-        self.header().reach.swap(0, Ordering::SeqCst);
+    pub fn signal_code_ready(&self) {
+        self.header().code_ready.swap(1, Ordering::SeqCst);
+        self.header().interp_limit.swap(0, Ordering::SeqCst);
     }
 
     /// Sets the value of a variable.
@@ -130,7 +131,7 @@ impl Stoppable for ExecutionMemory {
     fn wake(&self) {
         // Everything is below this limit.
         self.header().limit.swap(usize::MAX, Ordering::SeqCst);
-        self.header().reach.swap(0, Ordering::SeqCst);
+        self.header().interp_limit.swap(0, Ordering::SeqCst);
     }
 
     fn inner(&self) -> Option<&InnerRun> {
@@ -147,19 +148,19 @@ impl abi::Memory for ExecutionMemory {
         &self.header().fuel
     }
 
-    fn reach(&self) -> &AtomicUsize {
-        &self.header().reach
+    fn interp_limit(&self) -> &AtomicUsize {
+        &self.header().interp_limit
     }
 
-    fn news(&self) -> &AtomicUsize {
-        &self.header().news
+    fn code_ready(&self) -> &AtomicUsize {
+        &self.header().code_ready
     }
 }
 
 /// What one thread at a time runs compiled code with.
 pub struct Execution {
     memory: std::sync::Arc<ExecutionMemory>,
-    stack: OnceCell<Memory>,
+    stack: OnceCell<AddressRange>,
     /// What the program may use of it.
     stack_size: usize,
 }
@@ -192,9 +193,9 @@ impl Execution {
     }
 
     #[cold]
-    fn set_up_stack(&self) -> std::io::Result<&Memory> {
+    fn set_up_stack(&self) -> std::io::Result<&AddressRange> {
         let header = self.memory.header();
-        let made = Memory::with_guard(self.stack_size.saturating_add(RESERVE))?;
+        let made = AddressRange::with_guard(self.stack_size.saturating_add(RESERVE))?;
         let stack = self.stack.get_or_init(|| made);
         let limit = stack.address() + RESERVE;
         header.stack_limit.store(limit, Ordering::Relaxed);
@@ -229,7 +230,7 @@ impl Execution {
 
 /// A walk along the frame pointers of a run that was left.
 pub struct ReturnAddresses<'a> {
-    stack: Option<&'a Memory>,
+    stack: Option<&'a AddressRange>,
     frame: usize,
 }
 

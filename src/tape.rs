@@ -31,7 +31,7 @@ use crate::sema::checked::CheckedFunction;
 
 /// A function called from a tape.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Callee {
+pub struct TapeCallee {
     /// Its name.
     pub name: Name,
     /// How many arguments are passed.
@@ -49,30 +49,30 @@ pub struct Tape {
     /// The instructions.
     pub words: Box<[u32]>,
     /// What is called through the bindings of the program.
-    pub callees: Box<[Callee]>,
+    pub callees: Box<[TapeCallee]>,
     /// What is called of the host.
-    pub hosts: Box<[Callee]>,
+    pub hosts: Box<[TapeCallee]>,
     /// The variables of the context that are used.
     pub variables: Box<[Name]>,
     /// For each instruction the node of the checked body it was made for.
     pub origins: Box<[u32]>,
     /// The loops whose rounds are counted.
-    pub loops: Box<[Loop]>,
+    pub loops: Box<[CountedLoop]>,
 }
 
 /// A loop that can be left for compiled code at the beginning of a round: what
 /// its code must know beside the locals.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Loop {
+pub struct CountedLoop {
     /// The node of the checked body that sets its variable first.
     pub node: u32,
     /// The values that wait for the loop to end, in the order they were left.
-    pub values: Box<[Waiting]>,
+    pub values: Box<[LiveValue]>,
 }
 
 /// Where a value is that waits for a loop to end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Waiting {
+pub enum LiveValue {
     /// In a slot of the frame.
     Slot(u32),
     /// Nowhere: it is a number, of which these are the bits.
@@ -86,17 +86,17 @@ pub enum Counts {
     #[default]
     Nothing,
     /// The rounds of loops.
-    Rounds,
+    Iterations,
     /// The rounds of loops, and calls.
-    RoundsAndCalls,
+    IterationsAndCalls,
 }
 
 /// What lowering depends on beside the function.
 #[derive(Clone, Copy)]
-pub struct Environment<'a> {
+pub struct LoweringContext<'a> {
     /// Whether a call is of a host function. All others go through the
     /// bindings of the program.
-    pub is_host: &'a dyn Fn(Callee) -> bool,
+    pub is_host: &'a dyn Fn(TapeCallee) -> bool,
     /// Whether function entries and loop rounds take fuel.
     pub counts_fuel: bool,
     /// What is counted.
@@ -114,7 +114,7 @@ impl Tape {
     /// # Errors
     /// [`TooMany`] for a function whose frame, tables or instructions do not
     /// fit the encoding.
-    pub fn lower(function: &CheckedFunction, environment: Environment<'_>) -> Result<Self, TooMany> {
+    pub fn lower(function: &CheckedFunction, environment: LoweringContext<'_>) -> Result<Self, TooMany> {
         lower::lower(function, environment)
     }
 }

@@ -16,7 +16,7 @@ use crate::source::{Source, Span};
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::parse_all;
 use crate::syntax::{ast, lexer, printer};
-use crate::tape::{self, Callee, Counts, Tape};
+use crate::tape::{self, Counts, Tape, TapeCallee};
 use clap::{Args, ValueEnum, ValueHint};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -274,13 +274,13 @@ fn tapes(
     options: &CommonOptions,
 ) -> Result<Vec<u8>, Problem> {
     let names = engine.names();
-    let is_host = |callee: Callee| {
+    let is_host = |callee: TapeCallee| {
         let host = engine.hosts().get(callee.name);
         host.is_some_and(|host| host.arity == callee.arity)
             && draft.definition(names.text(callee.name)).is_none()
     };
     let counts_fuel = options.fuel.is_some();
-    let environment = tape::Environment { is_host: &is_host, counts_fuel, counts: Counts::Nothing };
+    let environment = tape::LoweringContext { is_host: &is_host, counts_fuel, counts: Counts::Nothing };
     let mut text = String::new();
     for (function, symbol) in functions {
         let tape = Tape::lower(function, environment).map_err(|error| error.to_string())?;
@@ -299,7 +299,7 @@ fn compile(
     let work = || {
         let mut compiler = Compiler::new();
         let names = engine.names();
-        let options = codegen::Options { level: options.level(), counts_fuel: options.fuel.is_some() };
+        let options = codegen::CompileOptions { level: options.level(), counts_fuel: options.fuel.is_some() };
         match stage {
             EmitStage::Asm => compiler.assembly(functions, names, options).map(String::into_bytes),
             EmitStage::Obj => compiler.objects(functions, names, options),

@@ -1,15 +1,15 @@
 //! Lowering: one walk over a checked body that builds LLVM IR.
 //!
 //! The body's post-order lets a stack of values stand for the expressions
-//! under construction and a stack of [`Open`] constructs for the `if`, `for`
+//! under construction and a stack of [`OpenConstruct`] constructs for the `if`, `for`
 //! and `&&` around the current place. Blocks are wired as they are met, in
 //! the order of the text, not of execution; so nothing here recurses.
 #![allow(unsafe_code)]
 
 mod checks;
 
-use super::types::{Passed, REGISTERS, Types, Wide, missing, result};
-use super::{Body, CodegenError, Level, Options, Round, recursion};
+use super::types::{PassedArgument, REGISTERS, Types, WideSignature, missing, result};
+use super::{Body, CodegenError, CompileOptions, Level, LoopEntry, recursion};
 use crate::abi::{self, Symbol};
 use crate::host::Intrinsic;
 use crate::name::{Name, Names};
@@ -38,13 +38,18 @@ impl From<BuilderError> for CodegenError {
 pub(super) type Result<T> = std::result::Result<T, CodegenError>;
 
 /// Adds a body to the module, and private copies of what is inlined into it.
-pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: Options) -> Result<()> {
+pub(super) fn body(
+    module: &Module<'_>,
+    body: Body<'_>,
+    names: &Names,
+    options: CompileOptions,
+) -> Result<()> {
     let types = Types::new(module);
     let root = body.function;
-    let arity = body.round.map_or(root.arity(), |round| root.locals + round.values);
+    let arity = body.osr.map_or(root.arity(), |osr| root.locals + osr.values);
     let main = types.define(module, body.symbol, arity);
     // What begins elsewhere is no callee.
-    let itself = body.round.is_none().then_some(((root.name, root.arity()), main));
+    let itself = body.osr.is_none().then_some(((root.name, root.arity()), main));
     let mut direct: FxHashMap<(Name, u32), FunctionValue<'_>> = FxHashMap::default();
     let mut sizes = FxHashMap::default();
     // Whether calls remain, beside those of its own text to itself: they may recur.
@@ -53,8 +58,15 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
         calls_others |= callee.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
         let copy = types.define_copy(module, callee.arity());
         direct.extend(itself);
-        let job =
-            Job { module, source: callee, function: copy, round: None, direct: &direct, names, options };
+        let job = LoweringJob {
+            module,
+            source: callee,
+            function: copy,
+            osr: None,
+            direct: &direct,
+            names,
+            options,
+        };
         job.lower(options.counts_fuel, None)?;
         direct.remove(&(root.name, root.arity()));
         direct.insert((callee.name, callee.arity()), copy);
@@ -70,7 +82,7 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
     let is_expression = names.text(root.name) == EXPRESSION;
     let may_recur = (calls || calls_others) && !is_expression;
     let is_large = root.nodes.len() > 1000;
-    let checks = (options.counts_fuel || is_large || may_recur) && body.round.is_none();
+    let checks = (options.counts_fuel || is_large || may_recur) && body.osr.is_none();
     // LLVM does not inline recursion; a chain of copies, the last of which
     // calls the function itself, has it do so. If nothing else is called, no
     // recursion gets past that last copy, and none is entered more rarely.
@@ -78,11 +90,12 @@ pub(super) fn body(module: &Module<'_>, body: Body<'_>, names: &Names, options: 
     let checks_last_copy = checks && levels > 0 && !calls_others && !options.counts_fuel;
     for level in 0..levels {
         let copy = types.define_copy(module, root.arity());
-        let job = Job { module, source: root, function: copy, round: None, direct: &direct, names, options };
+        let job =
+            LoweringJob { module, source: root, function: copy, osr: None, direct: &direct, names, options };
         job.lower(options.counts_fuel || (checks_last_copy && level == 0), None)?;
         direct.insert((root.name, root.arity()), copy);
     }
-    Job { module, source: root, function: main, round: body.round, direct: &direct, names, options }
+    LoweringJob { module, source: root, function: main, osr: body.osr, direct: &direct, names, options }
         .lower(checks && !checks_last_copy, body.hot_after.filter(|_| !is_expression))
 }
 
@@ -98,7 +111,7 @@ fn numbers<'c>(module: &Module<'c>, numbers: &[f64]) -> PointerValue<'c> {
 }
 
 /// A construct whose end has not been met yet.
-enum Open<'c> {
+enum OpenConstruct<'c> {
     /// `&&`, `||`: where the left side decided, and where both meet.
     /// `height` is the place of the value that stands for the left side's.
     ShortCircuit { decided: BasicBlock<'c>, meet: BasicBlock<'c>, height: usize },
@@ -107,11 +120,11 @@ enum Open<'c> {
     /// `if`, after its `else`: the first branch's value and where it ended.
     Else { value: FloatValue<'c>, from: BasicBlock<'c>, meet: BasicBlock<'c> },
     /// `for`
-    Loop(Loop<'c>),
+    Loop(IrLoop<'c>),
 }
 
 /// The parts of a `for`. Run order is body, step, condition, increment.
-struct Loop<'c> {
+struct IrLoop<'c> {
     variable: u32,
     body: BasicBlock<'c>,
     condition: BasicBlock<'c>,
@@ -125,25 +138,25 @@ struct Loop<'c> {
 }
 
 /// One function to be lowered.
-struct Job<'m, 'c> {
+struct LoweringJob<'m, 'c> {
     module: &'m Module<'c>,
     source: &'m CheckedFunction,
     function: FunctionValue<'c>,
     /// Where it begins, if not at the beginning.
-    round: Option<Round>,
+    osr: Option<LoopEntry>,
     /// What is called directly, not through a slot.
     direct: &'m FxHashMap<(Name, u32), FunctionValue<'c>>,
     names: &'m Names,
-    options: Options,
+    options: CompileOptions,
 }
 
-impl Job<'_, '_> {
+impl LoweringJob<'_, '_> {
     /// Builds the body. `checks`: whether it begins with a stack check;
     /// `hot_after`: at which call it says that it is hot, if it counts them.
     fn lower(self, checks: bool, hot_after: Option<u32>) -> Result<()> {
         let nodes = &self.source.nodes;
         let late = late_checks(nodes).filter(|_| checks && !self.options.counts_fuel);
-        let mut lowering = Lowering::new(self)?;
+        let mut lowering = IrLowering::new(self)?;
         lowering.prologue(checks && late.is_none(), hot_after)?;
         for (at, node) in (0..).zip(nodes) {
             lowering.at = at;
@@ -162,14 +175,14 @@ impl Job<'_, '_> {
     }
 }
 
-struct Lowering<'m, 'c> {
+struct IrLowering<'m, 'c> {
     module: &'m Module<'c>,
     types: Types<'c>,
     builder: Builder<'c>,
     names: &'m Names,
     source: &'m CheckedFunction,
     direct: &'m FxHashMap<(Name, u32), FunctionValue<'c>>,
-    options: Options,
+    options: CompileOptions,
     function: FunctionValue<'c>,
     context: PointerValue<'c>,
     locals: Vec<PointerValue<'c>>,
@@ -178,20 +191,20 @@ struct Lowering<'m, 'c> {
     /// The numbers as one constant, if there are many.
     numbers: Option<PointerValue<'c>>,
     values: Vec<FloatValue<'c>>,
-    open: Vec<Open<'c>>,
+    open: Vec<OpenConstruct<'c>>,
     /// How many calls have been made since a block was last cut.
     calls: u32,
     /// The node that is being lowered.
     at: u32,
-    round: Option<Entrance<'c>>,
+    osr: Option<OsrEntrance<'c>>,
 }
 
 /// Where code is entered in the middle: its first block, which is to lead to
 /// the round, and the places of the values that wait there.
-struct Entrance<'c> {
-    round: Round,
+struct OsrEntrance<'c> {
+    entry: LoopEntry,
     block: BasicBlock<'c>,
-    waiting: Vec<PointerValue<'c>>,
+    live: Vec<PointerValue<'c>>,
 }
 
 /// A block with more calls is cut: the register allocator for quick code goes
@@ -202,9 +215,9 @@ const MANY_CALLS: u32 = 256;
 /// constants of a function to find one.
 const MANY_NUMBERS: usize = 4096;
 
-impl<'m, 'c> Lowering<'m, 'c> {
-    fn new(job: Job<'m, 'c>) -> Result<Self> {
-        let Job { module, source, function, round, direct, names, options } = job;
+impl<'m, 'c> IrLowering<'m, 'c> {
+    fn new(job: LoweringJob<'m, 'c>) -> Result<Self> {
+        let LoweringJob { module, source, function, osr, direct, names, options } = job;
         let types = Types::new(module);
         let builder = types.context.create_builder();
         let block = types.context.append_basic_block(function, "entry");
@@ -231,7 +244,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
             values,
             open,
             at: 0,
-            round: round.map(|round| Entrance { round, block, waiting: Vec::new() }),
+            osr: osr.map(|entry| OsrEntrance { entry, block, live: Vec::new() }),
             calls: 0,
         })
     }
@@ -240,12 +253,12 @@ impl<'m, 'c> Lowering<'m, 'c> {
     /// counts the call.
     fn prologue(&mut self, checks: bool, hot_after: Option<u32>) -> Result<()> {
         let mut passed = Vec::new();
-        let waiting = self.round.as_ref().map(|entrance| entrance.round.values);
-        let arity = waiting.map_or(self.source.arity(), |values| self.source.locals + values);
+        let live = self.osr.as_ref().map(|entrance| entrance.entry.values);
+        let arity = live.map_or(self.source.arity(), |values| self.source.locals + values);
         for index in 0..arity {
             let place = match self.types.passed(&self.builder, self.function, arity, index)? {
-                Passed::Memory(place) => place,
-                Passed::Register(value) => {
+                PassedArgument::Memory(place) => place,
+                PassedArgument::Register(value) => {
                     if let Some(name) = self.source.parameters.get(index as usize) {
                         value.set_name(self.names.text(*name));
                     }
@@ -259,15 +272,15 @@ impl<'m, 'c> Lowering<'m, 'c> {
         for _ in arity..self.source.locals {
             self.locals.push(self.builder.build_alloca(self.types.double, "")?);
         }
-        let widest = self.source.callees.iter().filter_map(|callee| Wide::of(callee.arity));
+        let widest = self.source.callees.iter().filter_map(|callee| WideSignature::of(callee.arity));
         if let Some(tail) = widest.map(|wide| wide.tail).max() {
             self.tail = Some(self.builder.build_alloca(self.types.double.array_type(tail), "")?);
         }
         for (value, place) in passed {
             self.builder.build_store(place, value)?;
         }
-        if let Some(entrance) = &mut self.round {
-            entrance.waiting = self.locals.split_off(self.source.locals as usize);
+        if let Some(entrance) = &mut self.osr {
+            entrance.live = self.locals.split_off(self.source.locals as usize);
             // The text is lowered from its beginning, which nothing leads to.
             self.builder.position_at_end(self.types.context.append_basic_block(self.function, "before"));
         }
@@ -481,7 +494,7 @@ impl<'m, 'c> Lowering<'m, 'c> {
     fn arguments(&mut self, arity: u32) -> Result<Vec<BasicMetadataValueEnum<'c>>> {
         let first = self.values.len().checked_sub(arity as usize).ok_or_else(missing)?;
         let mut values = self.values.split_off(first);
-        let tail = Wide::of(arity).map(|_| values.split_off(REGISTERS as usize));
+        let tail = WideSignature::of(arity).map(|_| values.split_off(REGISTERS as usize));
         let mut arguments: Vec<BasicMetadataValueEnum<'c>> = vec![self.context.into()];
         arguments.extend(values.into_iter().map(BasicMetadataValueEnum::from));
         if let Some(tail) = tail {
@@ -594,12 +607,14 @@ impl<'m, 'c> Lowering<'m, 'c> {
         self.builder.position_at_end(right);
         let height = self.values.len();
         self.values.push(self.types.double.const_float(f64::from(u8::from(op == BinaryOp::Or))));
-        self.open.push(Open::ShortCircuit { decided, meet, height });
+        self.open.push(OpenConstruct::ShortCircuit { decided, meet, height });
         Ok(())
     }
 
     fn end_short_circuit(&mut self) -> Result<()> {
-        let Some(Open::ShortCircuit { decided, meet, .. }) = self.open.pop() else { return Err(missing()) };
+        let Some(OpenConstruct::ShortCircuit { decided, meet, .. }) = self.open.pop() else {
+            return Err(missing());
+        };
         let right = self.pop()?;
         let truth = self.truth(right)?;
         let right = self.number(truth)?;
@@ -615,22 +630,22 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let (then, otherwise, meet) = (self.block("then"), self.block("else"), self.block("end"));
         self.builder.build_conditional_branch(truth, then, otherwise)?;
         self.builder.position_at_end(then);
-        self.open.push(Open::Then { otherwise, meet });
+        self.open.push(OpenConstruct::Then { otherwise, meet });
         Ok(())
     }
 
     fn otherwise(&mut self) -> Result<()> {
-        let Some(Open::Then { otherwise, meet }) = self.open.pop() else { return Err(missing()) };
+        let Some(OpenConstruct::Then { otherwise, meet }) = self.open.pop() else { return Err(missing()) };
         let value = self.pop()?;
         let from = self.here()?;
         self.jump(meet)?;
         self.builder.position_at_end(otherwise);
-        self.open.push(Open::Else { value, from, meet });
+        self.open.push(OpenConstruct::Else { value, from, meet });
         Ok(())
     }
 
     fn end_if(&mut self) -> Result<()> {
-        let Some(Open::Else { value, from, meet }) = self.open.pop() else { return Err(missing()) };
+        let Some(OpenConstruct::Else { value, from, meet }) = self.open.pop() else { return Err(missing()) };
         let other = self.pop()?;
         let other_from = self.here()?;
         self.jump(meet)?;
@@ -641,13 +656,13 @@ impl<'m, 'c> Lowering<'m, 'c> {
         let start = self.pop()?;
         self.builder.build_store(self.locals[variable as usize], start)?;
         let (body, condition, step) = (self.block("body"), self.block("condition"), self.block("step"));
-        if self.round.as_ref().is_some_and(|entrance| entrance.round.node == self.at) {
-            self.enter_round(body)?;
+        if self.osr.as_ref().is_some_and(|entrance| entrance.entry.node == self.at) {
+            self.enter_loop(body)?;
         } else {
             self.jump(body)?;
         }
         self.builder.position_at_end(condition);
-        self.open.push(Open::Loop(Loop {
+        self.open.push(OpenConstruct::Loop(IrLoop {
             variable,
             body,
             condition,
@@ -662,39 +677,41 @@ impl<'m, 'c> Lowering<'m, 'c> {
     /// Goes on at the body of a loop, where the code is entered as well: there
     /// the values that wait are found in memory. Behind them are the steps of
     /// the loops that it is a condition of, which stand further on in the text.
-    fn enter_round(&mut self, body: BasicBlock<'c>) -> Result<()> {
-        let Some(Entrance { block, waiting, .. }) = self.round.take() else { return Err(missing()) };
-        let head = self.block("round");
+    fn enter_loop(&mut self, body: BasicBlock<'c>) -> Result<()> {
+        let Some(OsrEntrance { block, live, .. }) = self.osr.take() else { return Err(missing()) };
+        let head = self.block("osr");
         let is_decided = |place: usize| {
-            self.open.iter().any(|open| matches!(open, Open::ShortCircuit { height, .. } if *height == place))
+            self.open
+                .iter()
+                .any(|open| matches!(open, OpenConstruct::ShortCircuit { height, .. } if *height == place))
         };
         let values: Vec<usize> = (0..self.values.len()).filter(|place| !is_decided(*place)).collect();
-        let mut steps = waiting.iter().skip(values.len());
+        let mut steps = live.iter().skip(values.len());
         for open in &mut self.open {
-            if let Open::Loop(Loop { decision: None, kept, .. }) = open {
+            if let OpenConstruct::Loop(IrLoop { decision: None, kept, .. }) = open {
                 *kept = Some(*steps.next().ok_or_else(missing)?);
             }
         }
-        if values.len() > waiting.len() || steps.next().is_some() {
+        if values.len() > live.len() || steps.next().is_some() {
             return Err(missing());
         }
-        for (value, place) in values.iter().zip(&waiting) {
+        for (value, place) in values.iter().zip(&live) {
             self.builder.build_store(*place, self.values[*value])?;
         }
         self.jump(head)?;
         self.builder.position_at_end(block);
         self.jump(head)?;
         self.builder.position_at_end(head);
-        for (value, place) in values.into_iter().zip(waiting) {
+        for (value, place) in values.into_iter().zip(live) {
             self.values[value] = self.builder.build_load(self.types.double, place, "")?.into_float_value();
         }
         self.jump(body)?;
         Ok(())
     }
 
-    fn innermost_loop(&mut self) -> Result<&mut Loop<'c>> {
+    fn innermost_loop(&mut self) -> Result<&mut IrLoop<'c>> {
         match self.open.last_mut() {
-            Some(Open::Loop(innermost)) => Ok(innermost),
+            Some(OpenConstruct::Loop(innermost)) => Ok(innermost),
             _ => Err(missing()),
         }
     }
@@ -723,7 +740,8 @@ impl<'m, 'c> Lowering<'m, 'c> {
     }
 
     fn end_loop(&mut self) -> Result<()> {
-        let Some(Open::Loop(Loop { variable, body, step, decision, increment, kept, .. })) = self.open.pop()
+        let Some(OpenConstruct::Loop(IrLoop { variable, body, step, decision, increment, kept, .. })) =
+            self.open.pop()
         else {
             return Err(missing());
         };

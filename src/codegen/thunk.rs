@@ -3,7 +3,7 @@
 
 use super::Thunk;
 use super::lower::Result;
-use super::types::{Passed, Types, missing, result};
+use super::types::{PassedArgument, Types, missing, result};
 use crate::abi;
 use inkwell::module::Module;
 use inkwell::values::BasicMetadataValueEnum;
@@ -19,8 +19,8 @@ pub(super) fn define(module: &Module<'_>, thunk: Thunk, symbol: &str) -> Result<
     let array = builder.build_array_alloca(types.double, count, "")?;
     for index in 0..thunk.arity {
         let value = match types.passed(&builder, function, thunk.arity, index)? {
-            Passed::Register(value) => value,
-            Passed::Memory(place) => builder.build_load(types.double, place, "")?.into_float_value(),
+            PassedArgument::Register(value) => value,
+            PassedArgument::Memory(place) => builder.build_load(types.double, place, "")?.into_float_value(),
         };
         let offset = i64.const_int(u64::from(index), false);
         // SAFETY: the array has `arity` elements and the index is below that.

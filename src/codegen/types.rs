@@ -50,11 +50,11 @@ impl<'c> Types<'c> {
         Self { context, double: context.f64_type(), pointer: context.ptr_type(AddressSpace::default()) }
     }
 
-    /// `double (ptr context, double …)`; with a [`Wide`] tail, `double (ptr
+    /// `double (ptr context, double …)`; with a [`WideSignature`] tail, `double (ptr
     /// context, double, … double, ptr byval tail)`.
     pub(super) fn signature(&self, arity: u32) -> FunctionType<'c> {
         let mut parameters: Vec<BasicMetadataTypeEnum<'c>> = vec![self.pointer.into()];
-        match Wide::of(arity) {
+        match WideSignature::of(arity) {
             None => parameters.resize(arity as usize + 1, self.double.into()),
             Some(_) => {
                 parameters.resize(REGISTERS as usize + 1, self.double.into());
@@ -67,7 +67,7 @@ impl<'c> Types<'c> {
     /// What marks the tail of a wide signature as memory that is passed by
     /// value, and which parameter that is.
     pub(super) fn tail(&self, arity: u32) -> Option<(AttributeLoc, Attribute)> {
-        let Wide { tail } = Wide::of(arity)?;
+        let WideSignature { tail } = WideSignature::of(arity)?;
         let array = self.double.array_type(tail).as_any_type_enum();
         let kind = Attribute::get_named_enum_kind_id("byval");
         Some((AttributeLoc::Param(REGISTERS + 1), self.context.create_type_attribute(kind, array)))
@@ -110,9 +110,9 @@ impl<'c> Types<'c> {
         function: FunctionValue<'c>,
         arity: u32,
         index: u32,
-    ) -> Result<Passed<'c>> {
-        if Wide::of(arity).is_none() || index < REGISTERS {
-            return parameter(function, index + 1).map(Passed::Register);
+    ) -> Result<PassedArgument<'c>> {
+        if WideSignature::of(arity).is_none() || index < REGISTERS {
+            return parameter(function, index + 1).map(PassedArgument::Register);
         }
         let Some(BasicValueEnum::PointerValue(tail)) = function.get_nth_param(REGISTERS + 1) else {
             return Err(missing());
@@ -121,7 +121,7 @@ impl<'c> Types<'c> {
         // SAFETY: the tail has `arity - REGISTERS` elements, and the index is
         // that of an argument.
         let place = unsafe { builder.build_in_bounds_gep(self.double, tail, &[offset], "")? };
-        Ok(Passed::Memory(place))
+        Ok(PassedArgument::Memory(place))
     }
 
     /// The place of a word of the execution context's header.
@@ -156,7 +156,7 @@ impl<'c> Types<'c> {
 pub(super) const PRESERVE_ALL: u32 = 15;
 
 /// Where an argument arrives.
-pub(super) enum Passed<'c> {
+pub(super) enum PassedArgument<'c> {
     Register(FloatValue<'c>),
     Memory(PointerValue<'c>),
 }
@@ -170,11 +170,11 @@ pub(super) const REGISTERS: u32 = 8;
 const WIDE: u32 = 256;
 
 /// A signature whose last arguments are one array.
-pub(super) struct Wide {
+pub(super) struct WideSignature {
     pub(super) tail: u32,
 }
 
-impl Wide {
+impl WideSignature {
     pub(super) fn of(arity: u32) -> Option<Self> {
         (arity >= WIDE).then(|| Self { tail: arity - REGISTERS })
     }

@@ -19,7 +19,7 @@ impl Context {
     /// [`Error::Setup`] when the system refuses memory.
     pub fn debug(&mut self, console: Box<dyn Console>) -> Result<(), Error> {
         let debugger = Debugger::new(self.engine.names(), self.engine.hosts(), self.scope(), console);
-        self.machine.attach(&self.engine, Box::new(debugger.clone()))?;
+        self.backend.attach(&self.engine, Box::new(debugger.clone()))?;
         self.debugger = Some(debugger);
         Ok(())
     }
@@ -44,9 +44,9 @@ impl Context {
     pub fn breakpoints(&mut self, text: &str) -> Result<String, Error> {
         let nobody = || Error::Setup("no debugger is attached".into());
         let debugger = self.debugger.clone().ok_or_else(nobody)?;
-        let functions: Vec<_> = self.machine.all().into_iter().map(|(_, function)| function).collect();
+        let functions: Vec<_> = self.backend.all().into_iter().map(|(_, function)| function).collect();
         let said = debugger.breakpoints(text.trim(), functions).map_err(Error::Setup)?;
-        self.machine.recall();
+        self.backend.deoptimize();
         Ok(said)
     }
 
@@ -126,7 +126,7 @@ impl Context {
     /// Keeps the frames of a run that fails for [`examine`](Self::examine).
     pub(crate) fn keep_failures(&mut self) {
         self.keeps_failures = true;
-        self.machine.keep_failures();
+        self.backend.keep_failures();
     }
 
     /// Shows the frames of the evaluation that failed last, if they have been
@@ -135,7 +135,7 @@ impl Context {
         let Some(debugger) = self.debugger.clone() else { return false };
         debugger.begin(self.scope());
         let restore = debugger.look_at_everything();
-        let was_there = self.machine.examine(&mut *self.output);
+        let was_there = self.backend.examine(&mut *self.output);
         restore(&debugger);
         self.adopt();
         was_there
@@ -147,11 +147,11 @@ impl Context {
         let (expression, debugger) = (self.failed.clone()?, self.debugger.clone()?);
         let restore = debugger.look_at_everything();
         debugger.break_in(true);
-        self.machine.recall();
+        self.backend.deoptimize();
         let result = self.evaluate(&expression);
         debugger.break_in(false);
         restore(&debugger);
-        self.machine.recall();
+        self.backend.deoptimize();
         Some(result)
     }
 
@@ -166,10 +166,10 @@ impl Context {
         let Changes { functions, variables } = debugger.take_changes();
         self.variables.extend(variables);
         for NewDefinition { before, function, fixity } in functions {
-            // The machine knows it already; the history is to see the change.
+            // The back end knows it already; the history is to see the change.
             match before {
-                Some(before) => drop(self.machine.define(before)),
-                None => self.machine.drop_binding(function.name),
+                Some(before) => drop(self.backend.define(before)),
+                None => self.backend.drop_binding(function.name),
             }
             let _ = self.define(&function, fixity);
         }

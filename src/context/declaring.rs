@@ -4,7 +4,7 @@ use super::history::Move;
 use super::{Context, Outcome};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::error::Error;
-use crate::host::Foreign;
+use crate::host::ForeignFunction;
 use crate::name::Name;
 use crate::sema::{self, Declaration, Extern, declaration};
 use std::sync::Arc;
@@ -33,8 +33,9 @@ impl Context {
             return Err(refused(Diagnostic::error(ErrorCode::TooMany, &place.source, place.span, message)));
         }
         let is_foreign = self.engine.hosts().foreign(name).is_some();
-        if is_foreign && declared.arity() > Foreign::MOST_ARGUMENTS {
-            let message = format!("a C function may have {} arguments at most", Foreign::MOST_ARGUMENTS);
+        if is_foreign && declared.arity() > ForeignFunction::MOST_ARGUMENTS {
+            let message =
+                format!("a C function may have {} arguments at most", ForeignFunction::MOST_ARGUMENTS);
             let error = Diagnostic::error(ErrorCode::Unsupported, &place.source, place.span, message);
             return Err(refused(error.with_note("too many parameters")));
         }
@@ -45,7 +46,7 @@ impl Context {
     pub(super) fn set_extern(&mut self, name: Name, declared: Option<Extern>) -> Option<Extern> {
         let arity = declared.as_ref().map(Extern::arity);
         if self.engine.hosts().foreign(name).is_some() {
-            self.machine.declare(name, arity);
+            self.backend.declare(name, arity);
         }
         let externs = Arc::make_mut(&mut self.externs);
         match declared {
@@ -73,7 +74,7 @@ impl Context {
     pub fn undefined_declarations(&self) -> Vec<String> {
         let is_undefined = |declared: &&Extern| {
             let name = declared.name;
-            self.machine.binding(name).is_none() && self.engine.hosts().foreign(name).is_none()
+            self.backend.binding(name).is_none() && self.engine.hosts().foreign(name).is_none()
         };
         self.heads(is_undefined)
     }
@@ -81,7 +82,7 @@ impl Context {
     /// Returns the signatures of the declared functions that a script must
     /// declare again.
     pub(super) fn unbound_declarations(&self) -> Vec<String> {
-        self.heads(|declared| self.machine.binding(declared.name).is_none())
+        self.heads(|declared| self.backend.binding(declared.name).is_none())
     }
 
     fn heads(&self, is_wanted: impl Fn(&&Extern) -> bool) -> Vec<String> {

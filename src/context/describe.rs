@@ -53,7 +53,7 @@ impl Context {
 
     /// Returns the descriptions of all definitions, in alphabetical order.
     pub fn definitions(&self) -> Vec<Description> {
-        let all = self.machine.all();
+        let all = self.backend.all();
         let mut callers: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
         for (_, caller) in &all {
             for callee in self.callees_of(caller) {
@@ -74,7 +74,7 @@ impl Context {
     /// Returns the names of the functions that a program can call now: its own,
     /// and the host's.
     pub fn function_names(&self) -> Vec<String> {
-        let bound = self.machine.all().into_iter().map(|(_, function)| function.name);
+        let bound = self.backend.all().into_iter().map(|(_, function)| function.name);
         self.texts(bound.chain(self.engine.hosts().names()))
     }
 
@@ -82,7 +82,7 @@ impl Context {
     pub fn is_function(&self, name: &str) -> bool {
         let name = self.engine.names().get(name);
         name.is_some_and(|name| {
-            self.machine.binding(name).is_some() || self.engine.hosts().get(name).is_some()
+            self.backend.binding(name).is_some() || self.engine.hosts().get(name).is_some()
         })
     }
 
@@ -91,7 +91,7 @@ impl Context {
     /// that you add get generic names.
     pub fn signature(&self, name: &str) -> Option<String> {
         let name = self.engine.names().get(name)?;
-        if let Some((_, function)) = self.machine.binding(name) {
+        if let Some((_, function)) = self.backend.binding(name) {
             return Some(self.head(&function));
         }
         if let Some(declared) = self.externs.get(&name) {
@@ -118,13 +118,13 @@ impl Context {
     /// order.
     pub fn users(&self, variable: &str) -> Vec<String> {
         let Some(variable) = self.engine.names().get(variable) else { return Vec::new() };
-        let all = self.machine.all().into_iter().map(|(_, function)| function);
+        let all = self.backend.all().into_iter().map(|(_, function)| function);
         self.texts(all.filter(|function| function.uses_variable(variable)).map(|function| function.name))
     }
 
     fn description(&self, name: Name) -> Option<Description> {
-        let (state, function) = self.machine.binding(name)?;
-        let bound = self.machine.bound(name)?;
+        let (state, function) = self.backend.binding(name)?;
+        let bound = self.backend.bound(name)?;
         let text = |name: &Name| self.engine.names().text(*name).to_owned();
         Some(Description {
             name: text(&name),
@@ -155,7 +155,7 @@ impl Context {
     }
 
     fn callers_of(&self, name: Name) -> impl Iterator<Item = Name> {
-        let all = self.machine.all().into_iter().map(|(_, caller)| caller);
+        let all = self.backend.all().into_iter().map(|(_, caller)| caller);
         let calls = move |caller: &std::sync::Arc<CheckedFunction>| {
             caller.callees.iter().any(|callee| callee.name == name)
         };

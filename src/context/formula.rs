@@ -1,10 +1,10 @@
 //! Formulas: expressions with parameters, compiled once and run many times.
 
 use super::Context;
+use crate::backend::FormulaCode;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::machine::Code;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, Environment};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// ```
 pub struct Formula {
     engine: Engine,
-    code: Code,
+    code: FormulaCode,
     arity: u32,
 }
 
@@ -47,8 +47,8 @@ impl Formula {
             return Err(Error::Arity { name: "the formula".into(), takes: self.arity, asked });
         }
         let _limit = context.limit()?;
-        context.machine.admit_formula(&self.engine, &self.code)?;
-        let result = context.machine.run_formula(&self.code, arguments, &mut *context.output);
+        context.backend.admit_formula(&self.engine, &self.code)?;
+        let result = context.backend.run_formula(&self.code, arguments, &mut *context.output);
         result.map_err(|stopped| {
             context.suggestions.refill();
             context.stopped(&stopped)
@@ -80,8 +80,8 @@ impl Context {
         let limit = self.limit()?;
         let function = self.read_formula(source, parameters);
         let function = self.begin_item(limit.as_ref()).and(function)?;
-        self.machine.admit(&self.engine, &function)?;
-        let code = self.machine.formula(&function).map_err(|failure| self.failed(&failure))?;
+        self.backend.admit(&self.engine, &function)?;
+        let code = self.backend.formula(&function).map_err(|failure| self.failed(&failure))?;
         Ok(Formula { engine: self.engine.clone(), code, arity: function.arity() })
     }
 

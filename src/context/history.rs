@@ -6,8 +6,8 @@
 //! so that a program that keeps redefining does not grow.
 
 use super::{Context, Error};
+use crate::backend::BoundDefinition;
 use crate::diagnostic::Diagnostic;
-use crate::machine::Bound;
 use crate::name::Name;
 use crate::sema::Extern;
 use crate::sema::checked::CheckedFunction;
@@ -28,7 +28,7 @@ pub(super) struct Reading {
 /// What a name is bound to, and how that was read.
 #[derive(Clone)]
 pub(super) struct BindingRecord {
-    pub(super) bound: Bound,
+    pub(super) bound: BoundDefinition,
     pub(super) reading: Reading,
 }
 
@@ -191,17 +191,17 @@ impl Context {
     /// [`Error::NoFunction`] if nothing of that name is defined or declared.
     pub fn drop_function(&mut self, name: &str) -> Result<(), Error> {
         let known = self.engine.names().get(name);
-        let is_known = |name: &Name| self.machine.binding(*name).is_some() || self.externs.contains_key(name);
+        let is_known = |name: &Name| self.backend.binding(*name).is_some() || self.externs.contains_key(name);
         let name = known.filter(is_known).ok_or_else(|| Error::NoFunction(name.to_owned()))?;
         let _step = self.history.step();
         if let Some(declared) = self.set_extern(name, None) {
             self.history.push(Move::Declared { name, before: Some(declared), after: None });
         }
-        if self.machine.binding(name).is_none() {
+        if self.backend.binding(name).is_none() {
             return Ok(());
         }
         let before = self.binding_of(name);
-        self.machine.drop_binding(name);
+        self.backend.drop_binding(name);
         if let Some(fixity) = self.history.readings.get(&name).and_then(|reading| reading.fixity) {
             Arc::make_mut(&mut self.operators).forget(fixity, self.engine.names());
         }
@@ -228,12 +228,12 @@ impl Context {
 
     /// Removes everything: definitions, variables, operators, history.
     pub fn reset(&mut self) {
-        for (_, function) in self.machine.all() {
-            self.machine.drop_binding(function.name);
+        for (_, function) in self.backend.all() {
+            self.backend.drop_binding(function.name);
         }
         for name in std::mem::take(&mut self.variables) {
             // Its place exists, since it was declared.
-            let _ = self.machine.set_variable(&self.engine, name, 0.0);
+            let _ = self.backend.set_variable(&self.engine, name, 0.0);
         }
         let declared: Vec<Name> = self.externs.keys().copied().collect();
         declared.into_iter().for_each(|name| _ = self.set_extern(name, None));
@@ -256,7 +256,7 @@ impl Context {
     }
 
     fn current(&self, name: Name) -> Option<BindingRecord> {
-        let bound = self.machine.bound(name)?;
+        let bound = self.backend.bound(name)?;
         Some(BindingRecord { bound, reading: self.reading(name)?.clone() })
     }
 
@@ -275,12 +275,12 @@ impl Context {
         self.operators = moment.operators.clone();
         let warnings = match &moment.binding {
             Some(binding) => {
-                let defined = self.machine.rebind(&binding.bound);
+                let defined = self.backend.rebind(&binding.bound);
                 self.history.readings.insert(name, binding.reading.clone());
                 self.warnings(&defined.stale, binding.bound.function())
             }
             None => {
-                self.machine.drop_binding(name);
+                self.backend.drop_binding(name);
                 self.history.readings.remove(&name);
                 Vec::new()
             }
@@ -319,7 +319,7 @@ impl Context {
 
     /// Returns whether a name is already bound to an equal definition.
     pub(super) fn is_bound_to(&self, function: &CheckedFunction, fixity: Option<Fixity>) -> bool {
-        let bound = self.machine.binding(function.name);
+        let bound = self.backend.binding(function.name);
         bound.is_some_and(|(_, bound)| bound.means_the_same_as(function))
             && fixity.is_none_or(|fixity| self.reads_as(fixity, function.name))
     }

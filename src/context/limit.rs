@@ -44,7 +44,7 @@ impl Context {
     /// When it is inside too many others, or no thread can watch the deadline.
     #[inline]
     pub(super) fn limit(&mut self) -> Result<Option<Limit>, Error> {
-        self.machine.begin();
+        self.backend.begin();
         let limits = &self.engine.config().limits;
         let is_limited = limits.fuel.is_some() || limits.deadline.is_some() || self.deadline.is_some();
         if !is_limited && !nesting::is_inside() {
@@ -58,7 +58,7 @@ impl Context {
     pub(super) fn begin_item(&mut self, limit: Option<&Limit>) -> Result<(), Error> {
         self.refuel();
         limit.into_iter().for_each(Limit::ask_again);
-        let stopper = self.machine.stopper();
+        let stopper = self.backend.stopper();
         // What only stops a run stops the one that begins.
         let stops = self.debugger.as_ref().is_some_and(Debugger::is_breaking_in);
         match stopper.requested().filter(|request| !(stops && *request == Request::Interrupt)) {
@@ -69,7 +69,7 @@ impl Context {
 
     fn refuel(&mut self) {
         if let Some(fuel) = self.engine.config().limits.fuel {
-            self.machine.set_fuel(fuel);
+            self.backend.set_fuel(fuel);
         }
     }
 
@@ -86,7 +86,7 @@ impl Context {
             return Err(self.failed(&Failure::StackOverflow));
         }
         let deadline = self.next_deadline()?;
-        let link = nesting::caller().map(|outer| Link::new(outer, self.machine.stopper()));
+        let link = nesting::caller().map(|outer| Link::new(outer, self.backend.stopper()));
         Ok(match link {
             Some(link) => Some(Limit::Inside(Box::new(Inside { deadline, link }))),
             None => deadline.map(Limit::Deadline),
@@ -110,7 +110,7 @@ impl Context {
     #[cold]
     fn new_alarm(&self, limit: Option<Duration>) -> Result<Arc<Alarm>, Error> {
         // Without the thread that watches it, nothing runs.
-        let alarm = self.engine.deadlines().alarm(self.machine.stopper(), limit);
+        let alarm = self.engine.deadlines().alarm(self.backend.stopper(), limit);
         let alarm = alarm.map_err(|error| self.failed(&Failure::System(error.to_string())))?;
         alarm.set_end(self.deadline);
         Ok(alarm)

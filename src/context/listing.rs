@@ -8,7 +8,7 @@ use crate::sema::{self, checked};
 use crate::source::Source;
 use crate::syntax::lexer::lex;
 use crate::syntax::printer;
-use crate::tape::{self, Callee, Counts, Tape};
+use crate::tape::{self, Counts, Tape, TapeCallee};
 use std::sync::Arc;
 
 /// A stage of the compiler.
@@ -41,7 +41,7 @@ impl Context {
     /// # Errors
     /// [`Error::Invalid`] for a source that is refused.
     pub fn listing(&self, stage: Stage, text: &str) -> Result<String, Error> {
-        let bound = self.engine.names().get(text.trim()).and_then(|name| self.machine.bound(name));
+        let bound = self.engine.names().get(text.trim()).and_then(|name| self.backend.bound(name));
         match bound {
             Some(bound) => self.list_definition(stage, bound.function()),
             None => self.list_text(stage, &Source::new("<input>", text)),
@@ -97,13 +97,13 @@ impl Context {
 
     fn tapes(&self, functions: &[Arc<checked::CheckedFunction>]) -> Result<String, Error> {
         let names = self.engine.names();
-        let is_bound = |name| self.machine.binding(name).is_some();
-        let is_host = |callee: Callee| {
+        let is_bound = |name| self.backend.binding(name).is_some();
+        let is_host = |callee: TapeCallee| {
             let host = self.engine.hosts().get(callee.name);
             host.is_some_and(|host| host.arity == callee.arity) && !is_bound(callee.name)
         };
         let counts_fuel = self.engine.config().limits.fuel.is_some();
-        let environment = tape::Environment { is_host: &is_host, counts_fuel, counts: Counts::Nothing };
+        let environment = tape::LoweringContext { is_host: &is_host, counts_fuel, counts: Counts::Nothing };
         let mut text = String::new();
         for function in functions {
             let function = function.without_bound_intrinsics(names, is_bound);
@@ -131,7 +131,7 @@ impl Context {
             (function, symbol)
         };
         let functions = functions.into_iter().enumerate().map(symbol).collect();
-        let listed = self.engine.jit()?.listing(listing, functions, &self.machine.stopper());
+        let listed = self.engine.jit()?.listing(listing, functions, &self.backend.stopper());
         listed.map_err(|failure| self.failed(&failure))
     }
 }

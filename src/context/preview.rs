@@ -55,12 +55,12 @@ impl Context {
         let mut needed = Needed::new(self);
         let expression = needed.take(&expression)?;
         while let Some(name) = needed.waiting.pop() {
-            let (_, function) = self.machine.binding(name)?;
+            let (_, function) = self.backend.binding(name)?;
             let function = needed.take(&function)?;
             needed.functions.push(function);
         }
         let fuel = MOST_FUEL.min(MOST_WORK / needed.heaviest);
-        self.machine.try_out(&self.engine, &expression, &needed.functions, fuel)
+        self.backend.try_out(&self.engine, &expression, &needed.functions, fuel)
     }
 
     /// Returns the only item of a source, if it is an expression without
@@ -115,7 +115,7 @@ impl<'c> Needed<'c> {
         if self.nodes > MOST_NODES {
             return None;
         }
-        let is_bound = |name| self.context.machine.binding(name).is_some();
+        let is_bound = |name| self.context.backend.binding(name).is_some();
         let function = function.without_bound_intrinsics(self.context.names(), is_bound);
         if function.nodes.iter().any(|node| matches!(node, CheckedNode::SetVariable(_))) {
             return None;
@@ -126,7 +126,7 @@ impl<'c> Needed<'c> {
     }
 
     fn call(&mut self, callee: &Callee) -> Option<()> {
-        if let Some((_, function)) = self.context.machine.binding(callee.name) {
+        if let Some((_, function)) = self.context.backend.binding(callee.name) {
             if function.arity() != callee.arity {
                 return None;
             }

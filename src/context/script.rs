@@ -72,7 +72,7 @@ impl Context {
     /// read.
     fn parts(&self) -> Vec<ScriptItem> {
         let mut all: Vec<Arc<CheckedFunction>> =
-            self.machine.all().into_iter().map(|(_, bound)| bound).collect();
+            self.backend.all().into_iter().map(|(_, bound)| bound).collect();
         all.sort_by_key(|function| function.name);
         all.into_iter().filter_map(|function| self.part(function)).collect()
     }

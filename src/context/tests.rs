@@ -58,7 +58,7 @@ fn a_check_that_stops_nothing_changes_nothing() {
         let engine = Engine::with_config(Config::new().level(level)).expect("an engine starts");
         let mut context = engine.context().expect("a context starts");
         context.eval(&work).expect("it is defined");
-        let (stopper, is_over) = (context.machine.stopper(), AtomicBool::new(false));
+        let (stopper, is_over) = (context.backend.stopper(), AtomicBool::new(false));
         thread::scope(|scope| {
             scope.spawn(|| {
                 while is_woken && !is_over.load(Ordering::Relaxed) {

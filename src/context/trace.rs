@@ -1,7 +1,7 @@
 //! Tracing: being told what happens to names, as it happens.
 
 use super::Context;
-use crate::jit::Happened;
+use crate::jit::StateChange;
 use crate::jit::state::{Event, State};
 use std::time::Duration;
 
@@ -33,9 +33,9 @@ impl Context {
         // Not the engine: the observer may be on a worker, which the engine's
         // end waits for.
         let names = self.engine.names().clone();
-        self.machine.observe(trace.map(|mut trace| -> crate::jit::Observer {
-            Box::new(move |happened: Happened| {
-                let Happened { name, event, before, after, took } = happened;
+        self.backend.observe(trace.map(|mut trace| -> crate::jit::Observer {
+            Box::new(move |change: StateChange| {
+                let StateChange { name, event, before, after, took } = change;
                 trace(Transition { name: names.text(name), event, before, after, took });
             })
         }));

@@ -3,7 +3,7 @@
 
 use super::Inner;
 use super::evaluate::{drawn, parse};
-use crate::interp::inspect::Stop;
+use crate::interp::inspect::PausedRun;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, CheckedItem};
@@ -31,7 +31,7 @@ pub(crate) struct NewDefinition {
 impl Inner {
     /// Executes a definition, which may continue on further lines. Returns
     /// whether it was one: `var a = 1 in a` is an expression.
-    pub(super) fn define(&mut self, stop: &mut Stop<'_>, line: &str) -> bool {
+    pub(super) fn define(&mut self, stop: &mut PausedRun<'_>, line: &str) -> bool {
         let text = self.complete(line);
         let item = match parse(&text, &self.names, &self.scope) {
             Ok(item) if matches!(item.kind, ItemKind::Expression(_)) => return false,
@@ -58,7 +58,7 @@ impl Inner {
         text
     }
 
-    fn bind(&mut self, stop: &mut Stop<'_>, function: &Arc<CheckedFunction>, fixity: Option<Fixity>) {
+    fn bind(&mut self, stop: &mut PausedRun<'_>, function: &Arc<CheckedFunction>, fixity: Option<Fixity>) {
         let before = stop.binding(function.name).cloned();
         if before.is_none() && self.hosts.get(function.name).is_some() {
             let name = self.names.text(function.name);
@@ -78,7 +78,7 @@ impl Inner {
         self.changes.functions.push(NewDefinition { before, function: function.clone(), fixity });
     }
 
-    fn declare(&mut self, stop: &mut Stop<'_>, function: &Arc<CheckedFunction>, names: &[Name]) {
+    fn declare(&mut self, stop: &mut PausedRun<'_>, function: &Arc<CheckedFunction>, names: &[Name]) {
         match stop.evaluate(function, &[]) {
             Ok(_) => {
                 self.scope.variables.extend(names);

@@ -5,7 +5,7 @@ use super::{DebuggerScope, Inner};
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode, draw};
 use crate::host::HostFunctions;
-use crate::interp::inspect::{Frame, Stop};
+use crate::interp::inspect::{CallFrame, PausedRun};
 use crate::name::{Name, Names};
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, Environment, Extern};
@@ -19,7 +19,12 @@ use std::sync::Arc;
 impl Inner {
     /// Evaluates an expression in a frame; assignments change the frame's
     /// variables.
-    pub(super) fn evaluate(&mut self, stop: &mut Stop<'_>, frame: &Frame, text: &str) -> Result<f64, String> {
+    pub(super) fn evaluate(
+        &mut self,
+        stop: &mut PausedRun<'_>,
+        frame: &CallFrame,
+        text: &str,
+    ) -> Result<f64, String> {
         let locals = self.visible(stop, frame);
         let extras = self.extras(&locals, text);
         let parameters: Vec<Name> = locals.iter().map(|(name, _)| *name).collect();
@@ -60,7 +65,7 @@ impl Inner {
     /// is evaluated often.
     fn known(
         &mut self,
-        stop: &Stop<'_>,
+        stop: &PausedRun<'_>,
         text: &str,
         parameters: Vec<Name>,
     ) -> Result<Arc<CheckedFunction>, Vec<Diagnostic>> {
@@ -76,7 +81,7 @@ impl Inner {
     /// Checks an expression that has parameters.
     fn read(
         &self,
-        stop: &Stop<'_>,
+        stop: &PausedRun<'_>,
         text: &str,
         parameters: &[Name],
     ) -> Result<Arc<CheckedFunction>, Vec<Diagnostic>> {
@@ -87,7 +92,7 @@ impl Inner {
     /// Runs a check with the environment of a stop.
     pub(super) fn checking<T>(
         &self,
-        stop: &Stop<'_>,
+        stop: &PausedRun<'_>,
         check: impl FnOnce(&DebuggerEnvironment<'_>) -> T,
     ) -> T {
         check(&DebuggerEnvironment {

@@ -7,7 +7,7 @@ use crate::source::Span;
 use crate::syntax::operator::BinaryOp;
 use crate::syntax::scope;
 use crate::tape::op::Op;
-use crate::tape::{Counts, Environment, Tape};
+use crate::tape::{Counts, LoweringContext, Tape};
 
 /// Where an instruction comes from; lines and columns from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +53,8 @@ impl Places {
     /// Creates the places of a function that is not linked.
     pub(super) fn of_function(function: &CheckedFunction) -> Self {
         // Host functions make no difference to places.
-        let environment = Environment { is_host: &|_| false, counts_fuel: false, counts: Counts::default() };
+        let environment =
+            LoweringContext { is_host: &|_| false, counts_fuel: false, counts: Counts::default() };
         Tape::lower(function, environment).map_or_else(|_| Self(Vec::new()), |tape| Self::of(function, &tape))
     }
 

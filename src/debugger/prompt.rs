@@ -4,14 +4,14 @@
 use super::command::{self, DebuggerAction, DebuggerCommand};
 use super::plan::StepPlan;
 use super::{Ending, Inner, Then};
-use crate::interp::inspect::{Reason, Stop};
+use crate::interp::inspect::{PausedRun, Reason};
 use crate::sema::checked::CheckedFunction;
 use crate::syntax::is_identifier;
 use std::sync::Arc;
 
 impl Inner {
     /// Reads and executes commands until one resumes the run.
-    pub(super) fn ask(&mut self, stop: &mut Stop<'_>, can_go_on: bool) -> Then {
+    pub(super) fn ask(&mut self, stop: &mut PausedRun<'_>, can_go_on: bool) -> Then {
         let mut selected = 0;
         loop {
             if self.console.completes() {
@@ -36,7 +36,7 @@ impl Inner {
     }
 
     /// Returns every word that can be completed: commands and names in scope.
-    fn words(&self, stop: &Stop<'_>, selected: usize) -> Vec<String> {
+    fn words(&self, stop: &PausedRun<'_>, selected: usize) -> Vec<String> {
         let locals = stop.frames.get(selected).map(|frame| self.visible(stop, frame));
         let locals = locals.unwrap_or_default().into_iter().map(|(name, _)| name);
         let functions = stop.bound().map(|function| function.name).chain(stop.hosts().names());
@@ -45,7 +45,7 @@ impl Inner {
         command::words().map(str::to_owned).chain(known).collect()
     }
 
-    fn carry_out(&mut self, stop: &mut Stop<'_>, line: &str, selected: &mut usize) -> Then {
+    fn carry_out(&mut self, stop: &mut PausedRun<'_>, line: &str, selected: &mut usize) -> Then {
         let line = line.trim();
         let plain = line.strip_prefix(':').map_or(line, str::trim_start);
         let Some((command, rest)) = self.command(plain) else {
@@ -74,7 +74,13 @@ impl Inner {
         (!is_expression).then_some((command, rest))
     }
 
-    fn act(&mut self, stop: &mut Stop<'_>, action: DebuggerAction, rest: &str, selected: &mut usize) -> Then {
+    fn act(
+        &mut self,
+        stop: &mut PausedRun<'_>,
+        action: DebuggerAction,
+        rest: &str,
+        selected: &mut usize,
+    ) -> Then {
         match action {
             DebuggerAction::Next => return Then::Follow(StepPlan::Next),
             DebuggerAction::NextLine => return Then::Follow(StepPlan::NextLine),
@@ -131,7 +137,7 @@ impl Inner {
     }
 
     /// Executes a definition, or evaluates an expression.
-    fn text(&mut self, stop: &mut Stop<'_>, selected: usize, line: &str) {
+    fn text(&mut self, stop: &mut PausedRun<'_>, selected: usize, line: &str) {
         let word = line.split(|sign: char| !sign.is_alphanumeric() && sign != '_').next().unwrap_or_default();
         if matches!(word, "def" | "var" | "extern") && self.define(stop, line) {
             return;
@@ -150,7 +156,7 @@ impl Inner {
         }
     }
 
-    fn until(&mut self, stop: &Stop<'_>, rest: &str) -> Then {
+    fn until(&mut self, stop: &PausedRun<'_>, rest: &str) -> Then {
         if rest.is_empty() {
             return Then::Follow(StepPlan::Until(None));
         }
@@ -173,7 +179,7 @@ impl Inner {
 
     /// Repeats the call that failed, or the call that entered the selected
     /// frame.
-    fn retry(&mut self, stop: &Stop<'_>, selected: usize) -> Then {
+    fn retry(&mut self, stop: &PausedRun<'_>, selected: usize) -> Then {
         let number = if stop.reason == Reason::Failure { selected } else { selected + 1 };
         if stop.can_call_again(number) {
             return Then::Again(number);
@@ -182,7 +188,7 @@ impl Inner {
         Then::Ask
     }
 
-    fn info(&mut self, stop: &mut Stop<'_>, selected: usize, rest: &str) {
+    fn info(&mut self, stop: &mut PausedRun<'_>, selected: usize, rest: &str) {
         match rest {
             "locals" | "args" => self.locals(stop, selected),
             "frame" => self.show(stop, selected),
@@ -193,7 +199,7 @@ impl Inner {
         }
     }
 
-    fn breakpoint(&mut self, stop: &Stop<'_>, selected: usize, rest: &str) {
+    fn breakpoint(&mut self, stop: &PausedRun<'_>, selected: usize, rest: &str) {
         let bound = stop.bound().cloned();
         let frames = stop.frames.iter().map(|frame| frame.function.clone());
         let functions: Vec<Arc<CheckedFunction>> = frames.chain(bound).collect();
@@ -202,7 +208,7 @@ impl Inner {
         self.console.say(&answer.unwrap_or_else(|message| format!("error: {message}")));
     }
 
-    fn watch(&mut self, stop: &mut Stop<'_>, selected: usize, rest: &str) {
+    fn watch(&mut self, stop: &mut PausedRun<'_>, selected: usize, rest: &str) {
         match rest.strip_prefix("rm ").map(|number| number.trim().parse::<usize>()) {
             Some(Ok(number)) if (1..=self.watches.len()).contains(&number) => {
                 self.watches.remove(number - 1);
@@ -216,7 +222,7 @@ impl Inner {
         }
     }
 
-    fn select(&mut self, stop: &mut Stop<'_>, selected: &mut usize, wanted: Option<usize>) {
+    fn select(&mut self, stop: &mut PausedRun<'_>, selected: &mut usize, wanted: Option<usize>) {
         match wanted.filter(|wanted| *wanted < stop.frames.len()) {
             Some(wanted) => {
                 *selected = wanted;

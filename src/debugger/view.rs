@@ -2,7 +2,7 @@
 
 use super::place::{self, InstructionPlace, Places};
 use super::{Inner, waiting};
-use crate::interp::inspect::{Frame, Stop};
+use crate::interp::inspect::{CallFrame, PausedRun};
 use crate::name::Name;
 use crate::output::format_number;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
@@ -17,7 +17,7 @@ const LISTED: usize = 5;
 
 impl Inner {
     /// Shows the place of a frame, and the watched expressions.
-    pub(super) fn show(&mut self, stop: &mut Stop<'_>, selected: usize) {
+    pub(super) fn show(&mut self, stop: &mut PausedRun<'_>, selected: usize) {
         let Some(frame) = stop.frames.get(selected).cloned() else { return };
         let place = place_of(stop, &frame);
         let mut text = self.head(stop, selected, place.as_ref());
@@ -49,7 +49,7 @@ impl Inner {
 
     /// Returns the head line of a frame: `fib(n) at program.kal:3:14`; for
     /// compiled code, the line at most.
-    fn head(&self, stop: &Stop<'_>, number: usize, place: Option<&InstructionPlace>) -> String {
+    fn head(&self, stop: &PausedRun<'_>, number: usize, place: Option<&InstructionPlace>) -> String {
         let function = &stop.frames[number].function;
         let (signature, file) = (self.signature(function), function.source.name());
         match (place, waiting::line(stop, number)) {
@@ -60,7 +60,7 @@ impl Inner {
     }
 
     /// Returns why the variables of a compiled frame are not available.
-    fn unknown(&self, frame: &Frame) -> String {
+    fn unknown(&self, frame: &CallFrame) -> String {
         let function = &frame.function;
         let (name, place) = match self.names.text(function.name) {
             EXPRESSION => ("this expression", function.source.position(function.span.start).0.to_string()),
@@ -72,7 +72,7 @@ impl Inner {
     }
 
     /// Shows the source around the place of a frame, or around a line.
-    pub(super) fn list(&mut self, stop: &Stop<'_>, selected: usize, line: &str) {
+    pub(super) fn list(&mut self, stop: &PausedRun<'_>, selected: usize, line: &str) {
         let Some(frame) = stop.frames.get(selected) else { return };
         let place = place_of(stop, frame);
         let here = place.as_ref().map(|place| place.line);
@@ -88,7 +88,7 @@ impl Inner {
     }
 
     /// Shows the source of a whole function.
-    pub(super) fn list_function(&mut self, stop: &Stop<'_>, selected: usize) {
+    pub(super) fn list_function(&mut self, stop: &PausedRun<'_>, selected: usize) {
         let Some(frame) = stop.frames.get(selected) else { return };
         let (function, place) = (&frame.function, place_of(stop, frame));
         let line = |at| function.source.position(at).0;
@@ -98,7 +98,7 @@ impl Inner {
     }
 
     /// Shows what is defined.
-    pub(super) fn list_functions(&mut self, stop: &Stop<'_>) {
+    pub(super) fn list_functions(&mut self, stop: &PausedRun<'_>) {
         let line = |function: &CheckedFunction| function.source.position(function.span.start).0;
         let mut lines: Vec<String> = stop
             .bound()
@@ -112,7 +112,7 @@ impl Inner {
     }
 
     /// Shows the next instruction, and the accumulator.
-    pub(super) fn show_instruction(&mut self, stop: &Stop<'_>, frame: &Frame, tape: &Tape) {
+    pub(super) fn show_instruction(&mut self, stop: &PausedRun<'_>, frame: &CallFrame, tape: &Tape) {
         let Some(offset) = frame.offset else { return };
         let instruction = tape.instruction_at(offset as usize, &frame.function, &self.names);
         let accumulator = format_number(stop.accumulator());
@@ -120,7 +120,7 @@ impl Inner {
     }
 
     /// Shows the calls in progress, the selected one marked.
-    pub(super) fn backtrace(&mut self, stop: &Stop<'_>, selected: usize) {
+    pub(super) fn backtrace(&mut self, stop: &PausedRun<'_>, selected: usize) {
         let mut lines = Vec::new();
         for (number, frame) in stop.frames.iter().enumerate() {
             let mark = if number == selected { '>' } else { ' ' };
@@ -136,7 +136,7 @@ impl Inner {
         self.console.say(&lines.join("\n"));
     }
 
-    pub(super) fn locals(&mut self, stop: &Stop<'_>, selected: usize) {
+    pub(super) fn locals(&mut self, stop: &PausedRun<'_>, selected: usize) {
         let Some(frame) = stop.frames.get(selected) else { return };
         if frame.offset.is_none() {
             return self.console.say(&self.unknown(frame));
@@ -152,7 +152,7 @@ impl Inner {
     }
 
     /// Returns the variables visible at the place of a frame.
-    pub(super) fn visible(&self, stop: &Stop<'_>, frame: &Frame) -> Vec<(Name, u32)> {
+    pub(super) fn visible(&self, stop: &PausedRun<'_>, frame: &CallFrame) -> Vec<(Name, u32)> {
         match frame.offset {
             // Compiled code does not record where its values are.
             None => Vec::new(),
@@ -165,7 +165,7 @@ impl Inner {
         }
     }
 
-    pub(super) fn print(&mut self, stop: &mut Stop<'_>, selected: usize, text: &str) {
+    pub(super) fn print(&mut self, stop: &mut PausedRun<'_>, selected: usize, text: &str) {
         let Some(frame) = stop.frames.get(selected).cloned() else { return };
         let said = match self.evaluate(stop, &frame, text) {
             Ok(value) => {
@@ -178,7 +178,7 @@ impl Inner {
         self.console.say(&said);
     }
 
-    pub(super) fn show_watches(&mut self, stop: &mut Stop<'_>, selected: usize) {
+    pub(super) fn show_watches(&mut self, stop: &mut PausedRun<'_>, selected: usize) {
         let Some(frame) = stop.frames.get(selected).cloned() else { return };
         for (number, watch) in self.watches.clone().iter().enumerate() {
             let value = match self.evaluate(stop, &frame, watch) {
@@ -192,7 +192,7 @@ impl Inner {
     }
 }
 
-fn place_of(stop: &Stop<'_>, frame: &Frame) -> Option<InstructionPlace> {
+fn place_of(stop: &PausedRun<'_>, frame: &CallFrame) -> Option<InstructionPlace> {
     let (offset, tape) = (frame.offset?, stop.tape(&frame.function)?);
     Places::of(&frame.function, &tape).at(offset).copied()
 }

@@ -1,14 +1,14 @@
 //! Which line of compiled code is waiting for a call. Its addresses have no
 //! line table, but knowing the callee often leaves only one line.
 
-use crate::interp::inspect::Stop;
+use crate::interp::inspect::PausedRun;
 use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use rustc_hash::FxHashSet;
 
 /// Returns the line of the call that a compiled frame is waiting for, if only
 /// one line is possible.
-pub(super) fn line(stop: &Stop<'_>, number: usize) -> Option<usize> {
+pub(super) fn line(stop: &PausedRun<'_>, number: usize) -> Option<usize> {
     let frame = stop.frames.get(number).filter(|frame| frame.offset.is_none())?;
     let callee = &stop.frames.get(number.checked_sub(1)?)?.function;
     let mut lines = lines(&frame.function, callee);
@@ -32,7 +32,7 @@ fn lines<'a>(function: &'a CheckedFunction, callee: &'a CheckedFunction) -> impl
 
 /// Returns whether another callee of a function may call `callee` in turn: if
 /// it was inlined, its calls are made by the function's own code.
-fn is_called_through(stop: &Stop<'_>, function: &CheckedFunction, callee: Name) -> bool {
+fn is_called_through(stop: &PausedRun<'_>, function: &CheckedFunction, callee: Name) -> bool {
     let mut seen = FxHashSet::from_iter([function.name, callee]);
     let mut waiting: Vec<Name> = function.callees.iter().map(|called| called.name).collect();
     while let Some(name) = waiting.pop() {

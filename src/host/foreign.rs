@@ -2,7 +2,7 @@
 //! library.
 //!
 //! Nothing is known of them but an address; compiled code calls it directly,
-//! tapes with [`Foreign::call`]. What they must be like to be called
+//! tapes with [`ForeignFunction::call`]. What they must be like to be called
 //! is said at [`Config::allow_extern`](crate::Config::allow_extern).
 #![allow(unsafe_code)]
 
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A function which programs may call once they have declared how many
 /// arguments it takes.
 #[derive(Clone)]
-pub struct Foreign {
+pub struct ForeignFunction {
     /// Its address.
     pub address: usize,
     /// What keeps it in memory.
@@ -60,7 +60,7 @@ macro_rules! call {
     (double $name:ident) => { f64 };
 }
 
-impl Foreign {
+impl ForeignFunction {
     /// The largest number of arguments that a program may pass.
     pub const MOST_ARGUMENTS: u32 = 16;
 
@@ -101,9 +101,9 @@ impl Foreign {
     }
 }
 
-impl fmt::Debug for Foreign {
+impl fmt::Debug for ForeignFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Foreign({:#x} in {:?})", self.address, self.library)
+        write!(f, "ForeignFunction({:#x} in {:?})", self.address, self.library)
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn arguments_arrive_in_their_order() {
-        let foreign = |address| Foreign { address, library: Arc::new(Library::this()) };
+        let foreign = |address| ForeignFunction { address, library: Arc::new(Library::this()) };
         let arguments: Vec<f64> = (0..17).map(|index| f64::from(1 << index)).collect();
         let expected = (0..16).map(|index| f64::from((1 << index) * (index + 1))).sum();
         assert_eq!(foreign(weighted as *const () as usize).call(&arguments[..16]), Some(expected));

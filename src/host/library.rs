@@ -4,7 +4,7 @@
 
 /// What people are told about a function of the library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct LibraryEntry {
     /// Its name.
     pub name: &'static str,
     /// Its parameters, as in a definition.
@@ -13,7 +13,7 @@ pub struct Entry {
     pub summary: &'static str,
 }
 
-impl Entry {
+impl LibraryEntry {
     /// The entry of a function, if it belongs to the library.
     pub fn of(name: &str) -> Option<&'static Self> {
         LIBRARY.iter().flat_map(|(_, entries)| *entries).find(|entry| entry.name == name)
@@ -28,7 +28,7 @@ impl Entry {
 macro_rules! library {
     ($($title:literal { $($name:ident($($parameter:ident)+) $summary:literal)+ })+) => {
         /// The functions, in groups with titles.
-        pub const LIBRARY: &[(&str, &[Entry])] = &[$(($title, &[$(Entry {
+        pub const LIBRARY: &[(&str, &[LibraryEntry])] = &[$(($title, &[$(LibraryEntry {
             name: stringify!($name),
             parameters: parameters!($($parameter)+),
             summary: $summary,
@@ -113,7 +113,7 @@ mod tests {
     fn every_function_has_one_entry_that_fits() {
         let names = Names::new();
         let hosts = HostFunctions::standard(&names);
-        let entries: Vec<&Entry> = LIBRARY.iter().flat_map(|(_, entries)| *entries).collect();
+        let entries: Vec<&LibraryEntry> = LIBRARY.iter().flat_map(|(_, entries)| *entries).collect();
         let mut described: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
         let mut present: Vec<&str> = hosts.names().map(|name| names.text(name)).collect();
         described.sort_unstable();

@@ -1,11 +1,11 @@
 //! The instructions of a program in one row, so that a place in it is a number.
 
+use super::compiled::HotSpot;
 use super::gaps::Gaps;
-use super::native::Spot;
-use crate::room::Room;
+use crate::budget::MemoryBudget;
 use crate::sema::checked::CheckedFunction;
 use crate::tape::op::{Op, encode};
-use crate::tape::{Loop, Tape};
+use crate::tape::{CountedLoop, Tape};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const LEAST: usize = 1 << 12;
 
 /// A linked function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Entry {
+pub(super) struct EntryPoint {
     /// Where its instructions begin.
     pub(super) code: u32,
     /// The slot of its frame that holds the link.
@@ -28,11 +28,11 @@ pub(super) struct Entry {
 
 /// All instructions that can be run. What they take of the room is given back
 /// as they get fewer.
-pub(super) struct Code {
+pub(super) struct CodeMemory {
     words: Vec<u32>,
     regions: BTreeMap<u32, Region>,
     gaps: Gaps,
-    room: Arc<Room>,
+    budget: Arc<MemoryBudget>,
     /// The instructions whose count is over and that wait for compiled code.
     waiting: Vec<u32>,
     /// What stood where a break stands, by its place.
@@ -46,19 +46,19 @@ struct Region {
     /// How many slots they have.
     frame: u32,
     function: Arc<CheckedFunction>,
-    loops: Box<[Loop]>,
+    loops: Box<[CountedLoop]>,
 }
 
-impl Code {
-    pub(super) fn new(room: &Arc<Room>) -> Self {
+impl CodeMemory {
+    pub(super) fn new(budget: &Arc<MemoryBudget>) -> Self {
         let mut words = Vec::new();
         encode(&mut words, Op::Leave, &[]);
-        room.take(bytes(words.len()));
+        budget.charge(bytes(words.len()));
         Self {
             words,
             regions: BTreeMap::new(),
             gaps: Gaps::default(),
-            room: room.clone(),
+            budget: budget.clone(),
             waiting: Vec::new(),
             breaks: BTreeMap::new(),
         }
@@ -88,7 +88,7 @@ impl Code {
     /// Puts the instructions of a function in; nothing if there is no room.
     pub(super) fn add(&mut self, words: &[u32], function: &Arc<CheckedFunction>, tape: &Tape) -> Option<u32> {
         let length = words.len() as u32;
-        if !self.gaps.fits(length) && !self.room.fits(bytes(words.len())) {
+        if !self.gaps.fits(length) && !self.budget.fits(bytes(words.len())) {
             return None;
         }
         let code = self.place(words);
@@ -164,8 +164,8 @@ impl Code {
     }
 
     /// How the function is called that begins there.
-    pub(super) fn entry(&self, code: u32) -> Option<Entry> {
-        self.regions.get(&code).map(|region| Entry { code, link: region.link, frame: region.frame })
+    pub(super) fn entry(&self, code: u32) -> Option<EntryPoint> {
+        self.regions.get(&code).map(|region| EntryPoint { code, link: region.link, frame: region.frame })
     }
 
     /// Where each function begins.
@@ -180,15 +180,15 @@ impl Code {
     }
 
     /// What is counted by the instruction there.
-    pub(super) fn spot(&self, at: u32) -> Option<Spot> {
+    pub(super) fn spot(&self, at: u32) -> Option<HotSpot> {
         let (_, region) = self.regions.range(..=at).next_back()?;
         let site = self.words[at as usize] >> 8;
         let counted = site.checked_sub(1).and_then(|index| region.loops.get(index as usize));
-        Some(Spot { function: region.function.clone(), counted: counted.cloned() })
+        Some(HotSpot { function: region.function.clone(), counted: counted.cloned() })
     }
 
     /// The count of that instruction is over; it waits for compiled code.
-    pub(super) fn wait(&mut self, at: u32) {
+    pub(super) fn await_code(&mut self, at: u32) {
         self.waiting.push(at);
     }
 
@@ -235,13 +235,13 @@ impl Code {
         }
         let code = self.words.len() as u32;
         self.words.extend_from_slice(words);
-        self.room.take(bytes(words.len()));
+        self.budget.charge(bytes(words.len()));
         code
     }
 
     /// Ends the row there.
     fn cut(&mut self, end: usize) {
-        self.room.give(bytes(self.words.len() - end));
+        self.budget.release(bytes(self.words.len() - end));
         self.words.truncate(end);
         // As much again may come soon, so that nothing is moved at every cut.
         if self.words.capacity() / 4 > end.max(LEAST) {
@@ -250,9 +250,9 @@ impl Code {
     }
 }
 
-impl Drop for Code {
+impl Drop for CodeMemory {
     fn drop(&mut self) {
-        self.room.give(self.bytes());
+        self.budget.release(self.bytes());
     }
 }
 

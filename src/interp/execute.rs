@@ -7,14 +7,14 @@
 // With NaN, `!(a < b)` is not `a >= b`; and programs compare exactly.
 #![allow(clippy::neg_cmp_op_on_partial_ord, clippy::float_cmp)]
 
-use super::code::Entry;
-use crate::host::{self, Native};
+use super::code::EntryPoint;
+use crate::host::{self, NativeFunction};
 use crate::tape::op::Op;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 /// Where execution stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct State {
+pub(super) struct InterpState {
     /// The next instruction.
     pub(super) at: usize,
     /// Where the frame begins on the stack.
@@ -60,12 +60,12 @@ pub(super) struct Operation {
 }
 
 /// What instructions refer to.
-pub(super) struct Program<'a> {
+pub(super) struct ExecutionTables<'a> {
     /// Written to only where something is counted.
     pub(super) words: &'a mut [u32],
-    pub(super) callees: &'a [Entry],
+    pub(super) callees: &'a [EntryPoint],
     /// Nothing for a closure.
-    pub(super) hosts: &'a [Option<Native>],
+    pub(super) hosts: &'a [Option<NativeFunction>],
     pub(super) variables: &'a [AtomicU64],
     pub(super) stack: &'a mut [f64],
     /// How many function entries and loop rounds are left, where counted.
@@ -91,9 +91,12 @@ pub(super) fn unlink(link: f64) -> (usize, usize) {
 
 /// Executes instructions until there is a reason to pause: with `ONCE`, after
 /// the first; with `WATCH`, also after a result that is not finite.
-pub(super) fn execute<const ONCE: bool, const WATCH: bool>(state: &mut State, program: Program<'_>) -> Pause {
-    let Program { words, callees, hosts, variables, stack, fuel, limit } = program;
-    let State { mut at, mut base, accumulator: mut a } = *state;
+pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
+    state: &mut InterpState,
+    program: ExecutionTables<'_>,
+) -> Pause {
+    let ExecutionTables { words, callees, hosts, variables, stack, fuel, limit } = program;
+    let InterpState { mut at, mut base, accumulator: mut a } = *state;
     // Where `WATCH` looks for what an instruction has overwritten, and whether
     // a loop's variable has overflowed.
     let (mut stored_over, mut has_overflowed) = (0.0, false);
@@ -137,7 +140,7 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(state: &mut State, pr
     }
     macro_rules! pause {
         ($pause:expr) => {{
-            *state = State { at, base, accumulator: a };
+            *state = InterpState { at, base, accumulator: a };
             return $pause;
         }};
     }
@@ -383,9 +386,9 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(state: &mut State, pr
             Host => {
                 let frame = base + first!();
                 a = match hosts[index!(1)] {
-                    Some(Native::One(function)) => function(stack[frame]),
-                    Some(Native::Two(function)) => function(stack[frame], stack[frame + 1]),
-                    Some(Native::Three(function)) => {
+                    Some(NativeFunction::One(function)) => function(stack[frame]),
+                    Some(NativeFunction::Two(function)) => function(stack[frame], stack[frame + 1]),
+                    Some(NativeFunction::Three(function)) => {
                         function(stack[frame], stack[frame + 1], stack[frame + 2])
                     }
                     None => pause!(Pause::Closure),
@@ -394,8 +397,8 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(state: &mut State, pr
             };
             HostA => {
                 a = match hosts[first!()] {
-                    Some(Native::One(function)) => function(a),
-                    Some(Native::Two(_) | Native::Three(_)) | None => pause!(Pause::Closure),
+                    Some(NativeFunction::One(function)) => function(a),
+                    Some(NativeFunction::Two(_) | NativeFunction::Three(_)) | None => pause!(Pause::Closure),
                 };
                 next!(HostA);
             };

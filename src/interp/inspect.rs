@@ -6,8 +6,8 @@
 //! [`Inspector`] is asked how it goes on; meanwhile it can look at the frames,
 //! change their values and run expressions.
 
-use super::execute::{Pause, State};
-use super::{Interpreter, Natives};
+use super::execute::{InterpState, Pause};
+use super::{CompiledCalls, Interpreter};
 use crate::failure::{CallGroup, Defined, Failure, RunFailure};
 use crate::host::{HostFunctions, Output};
 use crate::name::Name;
@@ -38,7 +38,7 @@ pub trait Inspector: Send {
     fn stops_at_first(&self) -> bool;
 
     /// A run stands before an instruction. Says how it goes on.
-    fn stopped(&mut self, stop: &mut Stop<'_>) -> Go;
+    fn stopped(&mut self, stop: &mut PausedRun<'_>) -> Go;
 
     /// Whether every function is to run on its tape.
     fn wants_all(&self) -> bool;
@@ -57,7 +57,7 @@ pub trait Inspector: Send {
     /// A run has failed, there or in code that it has called. Its frames are
     /// still there, but not those of the code. Returns whether it is to go on
     /// all the same: only [`Go::Again`] can do that.
-    fn failed(&mut self, stop: &mut Stop<'_>, stopped: &RunFailure) -> Go;
+    fn failed(&mut self, stop: &mut PausedRun<'_>, stopped: &RunFailure) -> Go;
 
     /// Whether the breaks are others than before; asked after each stop.
     fn has_changed(&mut self) -> bool;
@@ -99,7 +99,7 @@ pub enum Reason {
 
 /// A call in progress.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub struct CallFrame {
     /// The function.
     pub function: Arc<CheckedFunction>,
     /// The offset of the next instruction in its tape; for a frame that waits
@@ -111,7 +111,7 @@ pub struct Frame {
     start: u32,
 }
 
-impl Frame {
+impl CallFrame {
     /// The frame of compiled code, of which only the function is known.
     fn of_code(function: Arc<CheckedFunction>) -> Self {
         Self { function, offset: None, base: 0, start: 0 }
@@ -131,26 +131,26 @@ pub struct CallSite {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outer {
     /// A run on tapes that stands there.
-    Tapes(State),
+    Interpreted(InterpState),
     /// Compiled code.
-    Code(CallSite),
+    CodeMemory(CallSite),
 }
 
 /// A run that stands still.
-pub struct Stop<'a> {
+pub struct PausedRun<'a> {
     interpreter: &'a mut Interpreter,
-    state: State,
-    natives: &'a mut dyn Natives,
+    state: InterpState,
+    compiled: &'a mut dyn CompiledCalls,
     output: &'a mut dyn Output,
     /// The calls in progress, innermost first.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<CallFrame>,
     /// Why it stands still.
     pub reason: Reason,
     /// How many of the frames belong to the innermost run, on tapes.
     own: usize,
 }
 
-impl Stop<'_> {
+impl PausedRun<'_> {
     /// What the program may call of the host.
     pub fn hosts(&self) -> &HostFunctions {
         &self.interpreter.hosts
@@ -172,13 +172,13 @@ impl Stop<'_> {
     }
 
     /// The value of a local.
-    pub fn local(&self, frame: &Frame, local: u32) -> f64 {
+    pub fn local(&self, frame: &CallFrame, local: u32) -> f64 {
         let slot = self.interpreter.stack.get(frame.base + local as usize);
         slot.copied().unwrap_or(f64::NAN)
     }
 
     /// Sets the value of a local.
-    pub fn set_local(&mut self, frame: &Frame, local: u32, value: f64) {
+    pub fn set_local(&mut self, frame: &CallFrame, local: u32, value: f64) {
         if let Some(slot) = self.interpreter.stack.get_mut(frame.base + local as usize) {
             *slot = value;
         }
@@ -195,7 +195,7 @@ impl Stop<'_> {
     /// have begun.
     pub fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
         let defined = self.interpreter.define(function);
-        self.natives.define(&self.interpreter.present(function));
+        self.compiled.define(&self.interpreter.present(function));
         defined
     }
 
@@ -214,10 +214,10 @@ impl Stop<'_> {
         function: &Arc<CheckedFunction>,
         arguments: &[f64],
     ) -> Result<(f64, Vec<f64>), RunFailure> {
-        let Self { interpreter, state, natives, output, .. } = self;
+        let Self { interpreter, state, compiled, output, .. } = self;
         let end = interpreter.end_of(*state);
         let top = std::mem::replace(&mut interpreter.top, end);
-        let result = interpreter.run_formula(function, arguments, *natives, *output);
+        let result = interpreter.run_formula(function, arguments, *compiled, *output);
         interpreter.top = top;
         interpreter.allow();
         let value = result?;
@@ -227,7 +227,7 @@ impl Stop<'_> {
 
 /// How the present run is walked through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Walk {
+pub(super) enum StepMode {
     /// To the next break.
     Run,
     /// The next instruction is executed even if there is a break.
@@ -246,7 +246,7 @@ impl Interpreter {
     /// Whether calls of a function are to be run on its tape, although there is
     /// compiled code.
     pub fn holds(&self, name: Name) -> bool {
-        let into = matches!(self.walk, Walk::Step { into: true, .. });
+        let into = matches!(self.step_mode, StepMode::Step { into: true, .. });
         let inspector = self.inspector.as_ref();
         inspector.is_some_and(|inspector| into || inspector.wants_all() || inspector.holds(name))
     }
@@ -268,7 +268,7 @@ impl Interpreter {
 
     /// Whether a function is to stay on its tape, however hot it is.
     pub(super) fn is_looked_at(&self, function: &Arc<CheckedFunction>) -> bool {
-        self.walk != Walk::Run || self.holds(function.name) || self.wants(function)
+        self.step_mode != StepMode::Run || self.holds(function.name) || self.wants(function)
     }
 
     /// Puts breaks where the inspector wants them.
@@ -297,26 +297,26 @@ impl Interpreter {
 
     /// A run begins that is inside no other, on tapes or in compiled code.
     pub fn begin_outermost(&mut self) {
-        self.walk = Walk::Run;
+        self.step_mode = StepMode::Run;
         self.has_shown = false;
     }
 
     /// A run on tapes begins: with a stop, if that is wanted of the outermost
     /// one, or if steps have led here.
-    pub(super) fn begin_walk(
+    pub(super) fn begin_stepping(
         &mut self,
-        state: &mut State,
-        natives: &mut dyn Natives,
+        state: &mut InterpState,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<(), RunFailure> {
         let Some(inspector) = &self.inspector else { return Ok(()) };
         let stops = inspector.stops_at_first();
         if !self.outer.is_empty() {
-            return self.arrive(state, natives, output);
+            return self.arrive(state, compiled, output);
         }
         self.begin_outermost();
         if stops {
-            self.inspect(state, Reason::Place, natives, output)?;
+            self.inspect(state, Reason::Place, compiled, output)?;
         }
         Ok(())
     }
@@ -324,48 +324,48 @@ impl Interpreter {
     /// Asks how the run goes on if single steps have led it to where it stands.
     pub(super) fn arrive(
         &mut self,
-        state: &mut State,
-        natives: &mut dyn Natives,
+        state: &mut InterpState,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<(), RunFailure> {
-        let Walk::Step { below, .. } = self.walk else { return Ok(()) };
+        let StepMode::Step { below, .. } = self.step_mode else { return Ok(()) };
         // The instruction that ends a run belongs to no function.
         let is_inside = self.code.start(state.at as u32).is_some();
         if is_inside && (state.base < below || self.code.has_break(state.at as u32)) {
-            self.inspect(state, Reason::Place, natives, output)?;
+            self.inspect(state, Reason::Place, compiled, output)?;
         }
         Ok(())
     }
 
     /// A run has ended, and compiled code goes on, which cannot be walked
     /// through. What it calls from now on can.
-    pub(super) fn leave_to(&mut self, site: CallSite, value: f64, natives: &mut dyn Natives) {
-        let (Walk::Step { .. }, Some(inspector)) = (self.walk, &mut self.inspector) else { return };
-        let callers = natives.callers(site);
+    pub(super) fn leave_to(&mut self, site: CallSite, value: f64, compiled: &mut dyn CompiledCalls) {
+        let (StepMode::Step { .. }, Some(inspector)) = (self.step_mode, &mut self.inspector) else { return };
+        let callers = compiled.callers(site);
         if !inspector.left(self.top, value, callers.first()) {
             return;
         }
-        self.walk = Walk::Step { below: usize::MAX, into: true };
+        self.step_mode = StepMode::Step { below: usize::MAX, into: true };
         let callees = callers.iter().flat_map(|caller| caller.callees.iter());
-        callees.for_each(|callee| natives.recall(callee.name));
+        callees.for_each(|callee| compiled.deoptimize(callee.name));
     }
 
     /// Executes one instruction, whatever it takes, and asks how the run goes
     /// on if it is time to. Gives the value of the run if that was its last.
     pub(super) fn step(
         &mut self,
-        state: &mut State,
-        natives: &mut dyn Natives,
+        state: &mut InterpState,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<Option<f64>, RunFailure> {
-        let (at, walk) = (state.at as u32, self.walk);
+        let (at, step_mode) = (state.at as u32, self.step_mode);
         let had_break = self.code.remove_break(at);
         let pause = match self.is_watching() {
             true => self.execute::<true, true>(state),
             false => self.execute::<true, false>(state),
         };
         let stops = self.stops;
-        let broke = self.step_rest(pause, state, natives, output);
+        let broke = self.step_rest(pause, state, compiled, output);
         if had_break && !self.code.has_break(at) {
             self.code.add_break(at);
         }
@@ -373,11 +373,11 @@ impl Interpreter {
             return Ok(None);
         }
         let is_done = !matches!(pause, Pause::Limit(_));
-        match (pause, walk) {
+        match (pause, step_mode) {
             (Pause::Left, _) => return Ok(Some(state.accumulator)),
-            (_, Walk::Past) if is_done && self.stops == stops => self.walk = Walk::Run,
-            (_, Walk::Step { .. }) if is_done => self.arrive(state, natives, output)?,
-            (_, Walk::Run | Walk::Past | Walk::Step { .. }) => {}
+            (_, StepMode::Past) if is_done && self.stops == stops => self.step_mode = StepMode::Run,
+            (_, StepMode::Step { .. }) if is_done => self.arrive(state, compiled, output)?,
+            (_, StepMode::Run | StepMode::Past | StepMode::Step { .. }) => {}
         }
         Ok(None)
     }
@@ -387,33 +387,33 @@ impl Interpreter {
     fn step_rest(
         &mut self,
         pause: Pause,
-        state: &mut State,
-        natives: &mut dyn Natives,
+        state: &mut InterpState,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<bool, RunFailure> {
         if let Pause::Nonfinite(operation) = pause {
-            return Ok(self.look_at(operation, state, natives, output)?);
+            return Ok(self.look_at(operation, state, compiled, output)?);
         }
-        if self.breaks_in(pause, state, natives, output)? {
+        if self.breaks_in(pause, state, compiled, output)? {
             return Ok(true);
         }
-        self.attend(pause, state, natives, output)?;
-        Ok(self.look_at_host(state, natives, output)?)
+        self.attend(pause, state, compiled, output)?;
+        Ok(self.look_at_host(state, compiled, output)?)
     }
 
     /// Asks how the run goes on if it was interrupted, and that only stops it.
     pub(super) fn breaks_in(
         &mut self,
         pause: Pause,
-        state: &mut State,
-        natives: &mut dyn Natives,
+        state: &mut InterpState,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<bool, Failure> {
         if !matches!(pause, Pause::Limit(_) | Pause::Stop) || !self.is_broken_in() {
             return Ok(false);
         }
         self.memory.requests().fetch_and(!Request::Interrupt.bits(), Ordering::SeqCst);
-        self.inspect(state, Reason::Interrupt, natives, output)?;
+        self.inspect(state, Reason::Interrupt, compiled, output)?;
         Ok(true)
     }
 
@@ -433,46 +433,46 @@ impl Interpreter {
     /// Asks how the run goes on.
     pub(super) fn inspect(
         &mut self,
-        state: &mut State,
+        state: &mut InterpState,
         reason: Reason,
-        natives: &mut dyn Natives,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<(), Failure> {
         let Some(mut inspector) = self.inspector.take() else {
-            self.walk = Walk::Past;
+            self.step_mode = StepMode::Past;
             return Ok(());
         };
         self.stops += 1;
-        self.walk = Walk::Run;
+        self.step_mode = StepMode::Run;
         let (frames, own) = match reason {
-            Reason::Nonfinite(at) => self.frames(State { at: at + 1, ..*state }, false, natives),
-            Reason::Place | Reason::Interrupt | Reason::Failure => self.frames(*state, true, natives),
+            Reason::Nonfinite(at) => self.frames(InterpState { at: at + 1, ..*state }, false, compiled),
+            Reason::Place | Reason::Interrupt | Reason::Failure => self.frames(*state, true, compiled),
         };
         let calls = frames.clone();
-        let mut stop = Stop { interpreter: self, state: *state, natives, output, frames, reason, own };
+        let mut stop = PausedRun { interpreter: self, state: *state, compiled, output, frames, reason, own };
         let go = inspector.stopped(&mut stop);
         let has_changed = inspector.has_changed();
         self.inspector = Some(inspector);
-        self.change_breaks(has_changed, natives);
-        self.walk = match go {
-            Go::On => Walk::Past,
+        self.change_breaks(has_changed, compiled);
+        self.step_mode = match go {
+            Go::On => StepMode::Past,
             // No frame begins before the outermost one.
-            Go::Step { below: 0, .. } if self.outer.is_empty() => Walk::Past,
-            Go::Step { below, into } => Walk::Step { below, into },
+            Go::Step { below: 0, .. } if self.outer.is_empty() => StepMode::Past,
+            Go::Step { below, into } => StepMode::Step { below, into },
             Go::Again(number) => {
                 self.go_back(state, &calls, number);
-                Walk::Past
+                StepMode::Past
             }
             Go::Quit => return Err(Failure::Interrupted),
         };
-        if self.walk == Walk::Past {
+        if self.step_mode == StepMode::Past {
             self.release();
         }
         Ok(())
     }
 
     /// Goes back to the call that a frame of this run has made last.
-    fn go_back(&mut self, state: &mut State, frames: &[Frame], number: usize) {
+    fn go_back(&mut self, state: &mut InterpState, frames: &[CallFrame], number: usize) {
         let (Some(frame), Some(callee)) = (frames.get(number), frames.get(number.saturating_sub(1))) else {
             return;
         };
@@ -480,15 +480,15 @@ impl Interpreter {
         // The arguments are where they were: they have become parameters.
         let last = callee.function.parameters.len().checked_sub(1).filter(|_| number > 0);
         let accumulator = last.map_or(state.accumulator, |last| self.stack[callee.base + last]);
-        *state = State { at, base: frame.base, accumulator };
+        *state = InterpState { at, base: frame.base, accumulator };
     }
 
     /// Shows a run that has failed. Whether it goes on all the same.
     pub(super) fn show_failure(
         &mut self,
-        state: &mut State,
+        state: &mut InterpState,
         stopped: &RunFailure,
-        natives: &mut dyn Natives,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> bool {
         // The runs around the one that has failed fail, too.
@@ -497,40 +497,45 @@ impl Interpreter {
         }
         let Some(mut inspector) = self.inspector.take() else { return false };
         self.has_shown = true;
-        self.walk = Walk::Run;
-        let (frames, own) = self.frames(State { at: state.at + 1, ..*state }, false, natives);
+        self.step_mode = StepMode::Run;
+        let (frames, own) = self.frames(InterpState { at: state.at + 1, ..*state }, false, compiled);
         let (calls, reason) = (frames.clone(), Reason::Failure);
-        let mut stop = Stop { interpreter: self, state: *state, natives, output, frames, reason, own };
+        let mut stop = PausedRun { interpreter: self, state: *state, compiled, output, frames, reason, own };
         let go = inspector.failed(&mut stop, stopped);
         let has_changed = inspector.has_changed();
         self.inspector = Some(inspector);
-        self.change_breaks(has_changed, natives);
+        self.change_breaks(has_changed, compiled);
         let Go::Again(number) = go else { return false };
         self.go_back(state, &calls, number);
-        self.walk = Walk::Past;
+        self.step_mode = StepMode::Past;
         self.has_shown = false;
         true
     }
 
     /// Shows a run of compiled code that has failed: only its calls are known.
-    pub fn show_code(&mut self, stopped: &RunFailure, natives: &mut dyn Natives, output: &mut dyn Output) {
+    pub fn show_code(
+        &mut self,
+        stopped: &RunFailure,
+        compiled: &mut dyn CompiledCalls,
+        output: &mut dyn Output,
+    ) {
         let Some(mut inspector) = self.inspector.take().filter(|_| !self.has_shown) else { return };
         self.has_shown = true;
         let (inner, ..) = stopped.trace.shown();
         let functions = inner.iter().flat_map(CallGroup::functions);
-        let frames = functions.cloned().map(Frame::of_code).collect();
-        let state = State { at: 0, base: self.top, accumulator: 0.0 };
+        let frames = functions.cloned().map(CallFrame::of_code).collect();
+        let state = InterpState { at: 0, base: self.top, accumulator: 0.0 };
         let reason = Reason::Failure;
-        let mut stop = Stop { interpreter: self, state, natives, output, frames, reason, own: 0 };
+        let mut stop = PausedRun { interpreter: self, state, compiled, output, frames, reason, own: 0 };
         inspector.failed(&mut stop, stopped);
         self.inspector = Some(inspector);
     }
 
     /// Puts breaks where they are now wanted.
-    fn change_breaks(&mut self, has_changed: bool, natives: &mut dyn Natives) {
+    fn change_breaks(&mut self, has_changed: bool, compiled: &mut dyn CompiledCalls) {
         if has_changed {
             self.place_breaks();
-            self.held().into_iter().for_each(|name| natives.recall(name));
+            self.held().into_iter().for_each(|name| compiled.deoptimize(name));
         }
     }
 
@@ -546,16 +551,21 @@ impl Interpreter {
     /// The calls in progress, innermost first, and how many of them belong to
     /// the innermost run. `is_before` says that this stands before an
     /// instruction; else it is looked at within the one that ends there.
-    fn frames(&self, state: State, is_before: bool, natives: &mut dyn Natives) -> (Vec<Frame>, usize) {
+    fn frames(
+        &self,
+        state: InterpState,
+        is_before: bool,
+        compiled: &mut dyn CompiledCalls,
+    ) -> (Vec<CallFrame>, usize) {
         let mut frames = Vec::new();
         self.frames_of_run(state, is_before, &mut frames);
         let own = frames.len();
         for outer in self.outer.iter().rev() {
             match outer {
-                Outer::Tapes(state) => self.frames_of_run(*state, false, &mut frames),
-                Outer::Code(site) => {
-                    let callers = natives.callers(*site).into_iter();
-                    frames.extend(callers.map(Frame::of_code));
+                Outer::Interpreted(state) => self.frames_of_run(*state, false, &mut frames),
+                Outer::CodeMemory(site) => {
+                    let callers = compiled.callers(*site).into_iter();
+                    frames.extend(callers.map(CallFrame::of_code));
                 }
             }
         }
@@ -563,7 +573,7 @@ impl Interpreter {
     }
 
     /// The frames of one run that is, or is not, the innermost.
-    fn frames_of_run(&self, mut state: State, is_innermost: bool, frames: &mut Vec<Frame>) {
+    fn frames_of_run(&self, mut state: InterpState, is_innermost: bool, frames: &mut Vec<CallFrame>) {
         let mut is_first = is_innermost;
         loop {
             let at = state.at as u32;
@@ -572,15 +582,15 @@ impl Interpreter {
             };
             let offset = if is_first { at - start } else { self.code.instruction_before(start, at) - start };
             let function = function.clone();
-            frames.push(Frame { function, offset: Some(offset), base: state.base, start });
+            frames.push(CallFrame { function, offset: Some(offset), base: state.base, start });
             let Some((at, base)) = self.caller(state.base, link) else { return };
-            state = State { at, base, accumulator: 0.0 };
+            state = InterpState { at, base, accumulator: 0.0 };
             is_first = false;
         }
     }
 
     /// Behind the frame that is the innermost.
-    fn end_of(&self, state: State) -> usize {
+    fn end_of(&self, state: InterpState) -> usize {
         let frame = self.code.frame(state.at as u32).and_then(|(function, _)| self.tape(function).ok());
         state.base + frame.map_or(0, |tape| tape.frame as usize)
     }

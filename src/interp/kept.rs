@@ -1,8 +1,8 @@
 //! Functions without a name that are run many times: linked once, until nobody
 //! has them any more.
 
-use super::code::{Code, Entry};
-use super::{Interpreter, Natives};
+use super::code::{CodeMemory, EntryPoint};
+use super::{CompiledCalls, Interpreter};
 use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
 use crate::sema::checked::CheckedFunction;
@@ -15,7 +15,7 @@ const FIRST: usize = 64;
 /// Where they have been linked, by their address, which the weak reference
 /// keeps from being used again.
 pub(super) struct Kept {
-    entries: FxHashMap<usize, (Weak<CheckedFunction>, Entry)>,
+    entries: FxHashMap<usize, (Weak<CheckedFunction>, EntryPoint)>,
     /// At how many of them those are looked for that nobody has any more.
     most: usize,
 }
@@ -29,7 +29,11 @@ impl Default for Kept {
 impl Kept {
     /// Takes out the functions that are not good any more; `None` for one that
     /// nobody has.
-    pub(super) fn retain(&mut self, code: &mut Code, is_good: impl Fn(Option<&CheckedFunction>) -> bool) {
+    pub(super) fn retain(
+        &mut self,
+        code: &mut CodeMemory,
+        is_good: impl Fn(Option<&CheckedFunction>) -> bool,
+    ) {
         self.entries.retain(|_, (function, entry)| {
             // Its linked code has it, too.
             let held = function.upgrade().filter(|function| Arc::strong_count(function) > 2);
@@ -51,7 +55,7 @@ impl Interpreter {
         &mut self,
         function: &Arc<CheckedFunction>,
         arguments: &[f64],
-        natives: &mut dyn Natives,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         let known = self.kept.entries.get(&(Arc::as_ptr(function) as usize)).map(|(_, entry)| *entry);
@@ -59,11 +63,11 @@ impl Interpreter {
             Some(entry) => entry,
             None => self.keep(function)?,
         };
-        self.enter(entry, arguments, natives, output)
+        self.enter(entry, arguments, compiled, output)
     }
 
     /// Links a function until nobody has it any more.
-    fn keep(&mut self, function: &Arc<CheckedFunction>) -> Result<Entry, Failure> {
+    fn keep(&mut self, function: &Arc<CheckedFunction>) -> Result<EntryPoint, Failure> {
         if self.kept.entries.len() >= self.kept.most {
             self.kept.retain(&mut self.code, |function| function.is_some());
             // Each is looked at once for each that comes.

@@ -5,25 +5,25 @@
 //! A callee is a name *and* a number of arguments: a call that was lowered
 //! when a function took one argument never reaches a body that takes two.
 
-use super::code::{Code, Entry};
+use super::code::{CodeMemory, EntryPoint};
 use crate::abi::Variables;
 use crate::failure::Failure;
-use crate::host::{Callable, HostFunctions, Native};
+use crate::host::{Callable, HostFunctions, NativeFunction};
 use crate::name::Name;
-use crate::tape::op::{INDEX_END, Kind, Raw};
-use crate::tape::{Callee, Tape};
+use crate::tape::op::{INDEX_END, OperandKind, Raw};
+use crate::tape::{Tape, TapeCallee};
 use rustc_hash::FxHashMap;
 
 /// The tables of a program.
 #[derive(Default)]
 pub(super) struct Links {
-    callees: Vec<Callee>,
-    entries: Vec<Entry>,
+    callees: Vec<TapeCallee>,
+    entries: Vec<EntryPoint>,
     /// Where the entries lead at first.
     stubs: Vec<u32>,
     by_name: FxHashMap<Name, Vec<u32>>,
-    hosts: Vec<Callee>,
-    natives: Vec<Option<Native>>,
+    hosts: Vec<TapeCallee>,
+    compiled: Vec<Option<NativeFunction>>,
     host_numbers: FxHashMap<Name, u32>,
 }
 
@@ -33,7 +33,7 @@ impl Links {
     pub(super) fn relocate(
         &mut self,
         tape: &Tape,
-        code: &mut Code,
+        code: &mut CodeMemory,
         surroundings: (&HostFunctions, &Variables),
         counter: u32,
     ) -> Result<Vec<u32>, Failure> {
@@ -48,14 +48,19 @@ impl Links {
             let Some(instruction) = instruction else { break };
             for (place, (kind, raw)) in instruction.operands().enumerate() {
                 let table = match kind {
-                    Kind::Callee => &callees,
-                    Kind::Host => &host_numbers,
-                    Kind::Variable => &variables,
-                    Kind::Counter => {
+                    OperandKind::Callee => &callees,
+                    OperandKind::Host => &host_numbers,
+                    OperandKind::Variable => &variables,
+                    OperandKind::Counter => {
                         words[at + place] = counter;
                         continue;
                     }
-                    Kind::Slot | Kind::Link | Kind::Frame | Kind::Number | Kind::Target | Kind::Site => {
+                    OperandKind::Slot
+                    | OperandKind::Link
+                    | OperandKind::Frame
+                    | OperandKind::Number
+                    | OperandKind::Target
+                    | OperandKind::Site => {
                         continue;
                     }
                 };
@@ -66,7 +71,7 @@ impl Links {
     }
 
     /// The number of a callee.
-    pub(super) fn callee(&mut self, code: &mut Code, callee: Callee) -> Result<u32, Failure> {
+    pub(super) fn callee(&mut self, code: &mut CodeMemory, callee: TapeCallee) -> Result<u32, Failure> {
         let numbers = self.by_name.entry(callee.name).or_default();
         if let Some(number) = numbers.iter().find(|number| self.callees[**number as usize] == callee) {
             return Ok(*number);
@@ -80,14 +85,14 @@ impl Links {
         Ok(number)
     }
 
-    fn host(&mut self, hosts: &HostFunctions, host: Callee) -> Result<u32, Failure> {
+    fn host(&mut self, hosts: &HostFunctions, host: TapeCallee) -> Result<u32, Failure> {
         if let Some(number) = self.host_numbers.get(&host.name) {
             return Ok(*number);
         }
         let number = number(self.hosts.len(), "host functions")?;
         self.host_numbers.insert(host.name, number);
         self.hosts.push(host);
-        self.natives.push(match hosts.get(host.name).map(|host| &host.callable) {
+        self.compiled.push(match hosts.get(host.name).map(|host| &host.callable) {
             Some(Callable::Native(function)) => Some(*function),
             Some(Callable::Closure(_)) | None => None,
         });
@@ -95,32 +100,32 @@ impl Links {
     }
 
     /// What a callee stands for.
-    pub(super) fn target(&self, number: u32) -> Callee {
+    pub(super) fn target(&self, number: u32) -> TapeCallee {
         self.callees[number as usize]
     }
 
     /// What a host function's number stands for.
-    pub(super) fn host_target(&self, number: u32) -> Callee {
+    pub(super) fn host_target(&self, number: u32) -> TapeCallee {
         self.hosts[number as usize]
     }
 
     /// Where calls go.
-    pub(super) fn entry(&self, number: u32) -> Entry {
+    pub(super) fn entry(&self, number: u32) -> EntryPoint {
         self.entries[number as usize]
     }
 
     /// Where calls go, for every callee.
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub(super) fn entries(&self) -> &[EntryPoint] {
         &self.entries
     }
 
     /// The host functions; nothing for closures.
-    pub(super) fn natives(&self) -> &[Option<Native>] {
-        &self.natives
+    pub(super) fn compiled(&self) -> &[Option<NativeFunction>] {
+        &self.compiled
     }
 
     /// Lets calls go to a linked function.
-    pub(super) fn lead(&mut self, number: u32, entry: Entry) {
+    pub(super) fn link_to(&mut self, number: u32, entry: EntryPoint) {
         self.entries[number as usize] = entry;
     }
 
@@ -133,8 +138,8 @@ impl Links {
     }
 }
 
-fn unlinked(stub: u32, callee: Callee) -> Entry {
-    Entry { code: stub, link: callee.arity, frame: callee.arity + 1 }
+fn unlinked(stub: u32, callee: TapeCallee) -> EntryPoint {
+    EntryPoint { code: stub, link: callee.arity, frame: callee.arity + 1 }
 }
 
 fn number(count: usize, what: &'static str) -> Result<u32, Failure> {

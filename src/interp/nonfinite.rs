@@ -2,13 +2,13 @@
 //! operands were all finite. What is not watched for costs nothing: there is an
 //! instance of the loop of its own that looks at every result.
 
-use super::execute::{Operation, State};
+use super::execute::{InterpState, Operation};
 use super::inspect::Reason;
-use super::{Interpreter, Natives};
+use super::{CompiledCalls, Interpreter};
 use crate::failure::Failure;
 use crate::host::Output;
-use crate::tape::Callee;
-use crate::tape::op::{Instruction, Kind, Op};
+use crate::tape::TapeCallee;
+use crate::tape::op::{Instruction, Op, OperandKind};
 
 impl Interpreter {
     /// Whether runs stop where a NaN or an infinity appears.
@@ -21,13 +21,13 @@ impl Interpreter {
     pub(super) fn look_at(
         &mut self,
         operation: Operation,
-        state: &mut State,
-        natives: &mut dyn Natives,
+        state: &mut InterpState,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<bool, Failure> {
         let is_first = self.were_finite(operation, state.base);
         if is_first {
-            self.inspect(state, Reason::Nonfinite(operation.at), natives, output)?;
+            self.inspect(state, Reason::Nonfinite(operation.at), compiled, output)?;
         }
         Ok(is_first)
     }
@@ -35,13 +35,13 @@ impl Interpreter {
     /// The same after a closure of the host has returned.
     pub(super) fn look_at_host(
         &mut self,
-        state: &mut State,
-        natives: &mut dyn Natives,
+        state: &mut InterpState,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<bool, Failure> {
         let is_first = std::mem::take(&mut self.is_nonfinite) && self.is_watching();
         if is_first {
-            self.inspect(state, Reason::Nonfinite(state.at - 1), natives, output)?;
+            self.inspect(state, Reason::Nonfinite(state.at - 1), compiled, output)?;
         }
         Ok(is_first)
     }
@@ -61,21 +61,26 @@ impl Interpreter {
         let loop_variable = op.is_loop().then(|| operands[place].1);
         let mut first = base;
         operands[..count].iter().all(|&(kind, raw)| match kind {
-            Kind::Slot if stored == Some(raw) => f64::from_bits(operation.stored_over).is_finite(),
+            OperandKind::Slot if stored == Some(raw) => f64::from_bits(operation.stored_over).is_finite(),
             // What overflowed was finite: the loop has looked.
-            Kind::Slot if loop_variable == Some(raw) => true,
-            Kind::Slot => self.stack[base + raw as usize].is_finite(),
-            Kind::Number => f64::from_bits(raw).is_finite(),
-            Kind::Frame => {
+            OperandKind::Slot if loop_variable == Some(raw) => true,
+            OperandKind::Slot => self.stack[base + raw as usize].is_finite(),
+            OperandKind::Number => f64::from_bits(raw).is_finite(),
+            OperandKind::Frame => {
                 first = base + raw as usize;
                 true
             }
-            Kind::Host if op.takes_accumulator() => true,
-            Kind::Host => {
-                let Callee { arity, .. } = self.links.host_target(raw as u32);
+            OperandKind::Host if op.takes_accumulator() => true,
+            OperandKind::Host => {
+                let TapeCallee { arity, .. } = self.links.host_target(raw as u32);
                 slots(first, arity as usize).all(|argument| argument.is_finite())
             }
-            Kind::Link | Kind::Target | Kind::Callee | Kind::Variable | Kind::Site | Kind::Counter => true,
+            OperandKind::Link
+            | OperandKind::Target
+            | OperandKind::Callee
+            | OperandKind::Variable
+            | OperandKind::Site
+            | OperandKind::Counter => true,
         })
     }
 }

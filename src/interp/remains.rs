@@ -1,9 +1,9 @@
 //! What is left of runs: instructions that a run in progress may still stand
 //! in, and where the last one failed, so that it can be looked at afterwards.
 
-use super::execute::State;
+use super::execute::InterpState;
 use super::inspect::Outer;
-use super::{Interpreter, KEPT_STACK, Natives};
+use super::{CompiledCalls, Interpreter, KEPT_STACK};
 use crate::failure::RunFailure;
 use crate::host::Output;
 
@@ -15,7 +15,7 @@ pub(super) struct Remains {
     /// Whether the frames of a run that fails are kept until the next run.
     is_keeping: bool,
     /// Where the last run stood when it failed, and why it did.
-    failed: Option<(State, RunFailure)>,
+    failed: Option<(InterpState, RunFailure)>,
 }
 
 impl Interpreter {
@@ -26,12 +26,12 @@ impl Interpreter {
     }
 
     /// Shows the run that has failed last, if its frames are still there.
-    pub fn examine(&mut self, natives: &mut dyn Natives, output: &mut dyn Output) -> bool {
+    pub fn examine(&mut self, compiled: &mut dyn CompiledCalls, output: &mut dyn Output) -> bool {
         let Some((mut state, stopped)) = self.remains.failed.take() else { return false };
         // What is evaluated meanwhile is a run inside that one.
         self.depth += 1;
         self.begin_outermost();
-        self.show_failure(&mut state, &stopped, natives, output);
+        self.show_failure(&mut state, &stopped, compiled, output);
         self.depth -= 1;
         self.remains.failed = Some((state, stopped));
         true
@@ -63,8 +63,8 @@ impl Interpreter {
     }
 
     /// Keeps where a run stands that has failed, if all of it is on tapes.
-    pub(super) fn keep_remains(&mut self, state: State, stopped: RunFailure) -> RunFailure {
-        let is_whole = self.outer.iter().all(|outer| matches!(outer, Outer::Tapes(_)));
+    pub(super) fn keep_remains(&mut self, state: InterpState, stopped: RunFailure) -> RunFailure {
+        let is_whole = self.outer.iter().all(|outer| matches!(outer, Outer::Interpreted(_)));
         let is_whole = is_whole && stopped.trace.is_empty() && self.stack.len() <= KEPT_STACK;
         if self.remains.is_keeping && self.depth == 0 && is_whole {
             self.remains.failed = Some((state, stopped.clone()));

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::diagnostic::suggest::Budget;
-use crate::sema::{self, CheckedItem, Environment as Surroundings};
+use crate::sema::{self, CheckedItem, Environment};
 use crate::source::Source;
 use crate::stop::{Poll, Request, Stoppable, Stopper};
 use crate::syntax::lexer::lex;
@@ -20,8 +20,8 @@ pub(super) struct Alone {
     requests: AtomicU64,
     variables: [AtomicU64; 16],
     pub(super) fuel: AtomicI64,
-    reach: AtomicUsize,
-    news: AtomicUsize,
+    interp_limit: AtomicUsize,
+    code_ready: AtomicUsize,
 }
 
 impl Stoppable for Alone {
@@ -30,7 +30,7 @@ impl Stoppable for Alone {
     }
 
     fn wake(&self) {
-        self.reach.store(0, Ordering::SeqCst);
+        self.interp_limit.store(0, Ordering::SeqCst);
     }
 }
 
@@ -43,19 +43,19 @@ impl Memory for Alone {
         &self.fuel
     }
 
-    fn reach(&self) -> &AtomicUsize {
-        &self.reach
+    fn interp_limit(&self) -> &AtomicUsize {
+        &self.interp_limit
     }
 
-    fn news(&self) -> &AtomicUsize {
-        &self.news
+    fn code_ready(&self) -> &AtomicUsize {
+        &self.code_ready
     }
 }
 
 /// Output that nobody reads.
-struct Nowhere;
+struct DiscardOutput;
 
-impl Output for Nowhere {
+impl Output for DiscardOutput {
     fn value(&mut self, _: f64) -> io::Result<()> {
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Output for Nowhere {
 }
 
 /// A program in progress: an interpreter and what its text may refer to.
-pub(super) struct Session {
+pub(super) struct TestSession {
     pub(super) names: Arc<Names>,
     hosts: Arc<HostFunctions>,
     operators: Operators,
@@ -81,7 +81,7 @@ pub(super) struct Session {
     suggestions: Budget,
 }
 
-impl Surroundings for Session {
+impl Environment for TestSession {
     fn names(&self) -> &Names {
         &self.names
     }
@@ -119,8 +119,8 @@ impl Surroundings for Session {
     }
 }
 
-impl Session {
-    pub(super) fn new(options: Options) -> Self {
+impl TestSession {
+    pub(super) fn new(options: InterpOptions) -> Self {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(HostFunctions::standard(&names));
         let (numbers, memory) = (Arc::new(Variables::default()), Arc::new(Alone::default()));
@@ -129,7 +129,7 @@ impl Session {
             &hosts,
             &numbers,
             memory.clone(),
-            &Arc::new(Room::new(1 << 30)),
+            &Arc::new(MemoryBudget::new(1 << 30)),
             options,
         );
         let operators = Operators::new(&names);
@@ -170,11 +170,13 @@ impl Session {
                 }
                 CheckedItem::Extern(_) => {}
                 CheckedItem::Variables(function, names) => {
-                    self.interpreter.run(&function, &mut NoNatives, &mut Nowhere).expect("initialisers run");
+                    self.interpreter
+                        .run(&function, &mut NoCompiledCode, &mut DiscardOutput)
+                        .expect("initialisers run");
                     self.variables.extend(names);
                 }
                 CheckedItem::Expression(function) => {
-                    let result = self.interpreter.run(&function, &mut NoNatives, &mut Nowhere);
+                    let result = self.interpreter.run(&function, &mut NoCompiledCode, &mut DiscardOutput);
                     results.push(result.map_err(|stopped| stopped.failure));
                 }
             }
@@ -213,7 +215,7 @@ fn damaged(tape: &Tape, other: &Tape, below: Choices<'_>) -> Tape {
 
 /// Where tapes are damaged and run.
 pub(super) struct Workshop {
-    session: Session,
+    session: TestSession,
     functions: [Arc<CheckedFunction>; 2],
     tapes: [Tape; 2],
     /// What `g(1)` is.
@@ -222,7 +224,8 @@ pub(super) struct Workshop {
 
 impl Workshop {
     pub(super) fn new() -> Self {
-        let mut session = Session::new(Options { stack: 1 << 16, counts_fuel: false, hot_after: None });
+        let mut session =
+            TestSession::new(InterpOptions { stack: 1 << 16, counts_fuel: false, hot_after: None });
         session.run(
             "def f(x y) if x < y && y then f(x + 1, y) * 2 else for i = x, i < y, y in sin(i) + fma(x, y, i);
              def g(x) var a = x, b = a * 2 in (for i = 0, i < 10 in a = a + b / (i + 1)) + f(a, b) ^ 2 % 3",
@@ -251,7 +254,7 @@ impl Workshop {
         let interpreter = &mut self.session.interpreter;
         let Ok(entry) = interpreter.link_tape(&tape, &self.functions[which]) else { return false };
         let arguments = vec![1.0; (tape.locals as usize).min(2)];
-        let _ = interpreter.enter(entry, &arguments, &mut NoNatives, &mut Nowhere);
+        let _ = interpreter.enter(entry, &arguments, &mut NoCompiledCode, &mut DiscardOutput);
         interpreter.code.remove(entry.code);
         true
     }

@@ -1,13 +1,13 @@
 //! The interpreter against what programs mean, and against damaged tapes.
 
-use super::testing::{Session, Workshop, damaged_tapes};
+use super::testing::{TestSession, Workshop, damaged_tapes};
 use super::*;
 use crate::stop::Request;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-fn session() -> Session {
-    Session::new(Options { stack: 1 << 20, counts_fuel: false, hot_after: None })
+fn session() -> TestSession {
+    TestSession::new(InterpOptions { stack: 1 << 20, counts_fuel: false, hot_after: None })
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn runs_stop_when_they_are_asked_to() {
 
 #[test]
 fn fuel_is_taken_by_entries_and_rounds() {
-    let mut session = Session::new(Options { stack: 1 << 20, counts_fuel: true, hot_after: None });
+    let mut session = TestSession::new(InterpOptions { stack: 1 << 20, counts_fuel: true, hot_after: None });
     session.memory.fuel.store(100, Ordering::SeqCst);
     assert_eq!(session.value("def f(x) x; f(1) + f(2)"), 3.0);
     assert_eq!(session.memory.fuel.load(Ordering::SeqCst), 97);

@@ -5,9 +5,9 @@
 //! is given back when none of them is in use any more.
 
 use super::Jit;
-use super::bindings::{Bindings, Made};
+use super::bindings::{Bindings, FinishedCode};
 use super::definition::{Definition, link};
-use super::tier::Plan;
+use super::tier::CompilePlan;
 use crate::codegen::{cost, is_large};
 use crate::failure::Failure;
 use crate::sema::checked::EXPRESSION;
@@ -59,7 +59,7 @@ pub(super) fn body(
 pub(super) fn body_as(
     jit: &Arc<Jit>,
     bindings: &Bindings,
-    (definition, plan): Part,
+    (definition, plan): BatchItem,
 ) -> Result<usize, Failure> {
     let is_ours = definition.claim();
     if is_ours {
@@ -84,9 +84,9 @@ fn awaited(
 }
 
 /// What is to be made, and how.
-pub(super) type Part = (Arc<Definition>, Plan);
+pub(super) type BatchItem = (Arc<Definition>, CompilePlan);
 
-fn planned(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> Part {
+fn planned(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> BatchItem {
     (definition.clone(), bindings.plan(jit, definition.function(), None))
 }
 
@@ -95,11 +95,11 @@ fn planned(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> Part
 fn make_claimed(
     jit: &Arc<Jit>,
     bindings: &Bindings,
-    parts: impl Iterator<Item = Part>,
+    parts: impl Iterator<Item = BatchItem>,
 ) -> Result<(), Failure> {
     let mut result = Ok(());
     for group in groups(parts, jit.options.most_operations) {
-        let is_expression = |part: &&Part| jit.names.text(part.0.function().name) == EXPRESSION;
+        let is_expression = |part: &&BatchItem| jit.names.text(part.0.function().name) == EXPRESSION;
         let expressions = group.iter().filter(is_expression).count();
         jit.counters.expressions.add(expressions as u64);
         jit.counters.ir_generated.add((group.len() - expressions) as u64);
@@ -114,7 +114,7 @@ fn make_claimed(
         };
         for ((definition, _), code) in group.iter().zip(code) {
             // Whoever waits for the code finds the name bound to it.
-            bindings.finished(jit, definition, code.as_ref().ok().map(Made::new));
+            bindings.finished(jit, definition, code.as_ref().ok().map(FinishedCode::new));
             result = result.and(definition.made(code).map(|_| ()));
         }
     }
@@ -123,12 +123,12 @@ fn make_claimed(
 
 /// Puts together what can be in one object: what is made in the same way, and
 /// costs no more together than one large function. A large function is alone.
-fn groups(parts: impl Iterator<Item = Part>, most: usize) -> Vec<Vec<Part>> {
-    let mut groups: Vec<(usize, Vec<Part>)> = Vec::new();
+fn groups(parts: impl Iterator<Item = BatchItem>, most: usize) -> Vec<Vec<BatchItem>> {
+    let mut groups: Vec<(usize, Vec<BatchItem>)> = Vec::new();
     for part in parts {
         let size = cost(part.0.function());
-        let is_alone = |part: &Part| is_large(part.0.function());
-        let fits = |(total, group): &&mut (usize, Vec<Part>)| {
+        let is_alone = |part: &BatchItem| is_large(part.0.function());
+        let fits = |(total, group): &&mut (usize, Vec<BatchItem>)| {
             let other = &group[0];
             let is_small = !is_alone(other) && !is_alone(&part) && *total + size <= most;
             is_small && other.1.options == part.1.options

@@ -1,16 +1,16 @@
 //! The bindings of one context: the shell around the state machine.
 //!
 //! Everything that happens to a name comes in as an [`Event`], under one lock;
-//! this module carries out the [`Action`]s. Workers that finish ahead of a
+//! this module carries out the [`BindingAction`]s. Workers that finish ahead of a
 //! first call come in the same way as the context's own thread.
 
 use super::certain;
-use super::code::Code;
+use super::code::CompiledCode;
 use super::definition::Definition;
-use super::slots::{Slots, Target};
-use super::state::{Action, Event, State, transition};
-use super::tier::{Callees, Plan, Tier};
-use super::{Jit, Options, TierUp, worker};
+use super::slots::{CallTarget, Slots};
+use super::state::{BindingAction, Event, State, transition};
+use super::tier::{Callees, CompilePlan, Tier};
+use super::{Jit, JitOptions, TierUp, worker};
 use crate::codegen::Level;
 use crate::host::discard;
 use crate::name::Name;
@@ -29,21 +29,21 @@ use std::time::{Duration, Instant};
 /// Names, what they are bound to, and the memory whose slots follow.
 pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
-    table: Mutex<Table>,
+    table: Mutex<BindingTable>,
     observer: Mutex<Option<Observer>>,
     is_observed: AtomicBool,
     /// What the observer has not been told yet.
-    news: Mutex<VecDeque<Happened>>,
+    unreported: Mutex<VecDeque<StateChange>>,
 }
 
 /// Is told of everything that happens to a name, in order: by the thread that it
 /// happens on, or by one that is just telling. It may use other contexts, but
 /// must not come back to these bindings.
-pub type Observer = Box<dyn FnMut(Happened) + Send>;
+pub type Observer = Box<dyn FnMut(StateChange) + Send>;
 
 /// Something that happened to a name.
 #[derive(Clone, Copy, Debug)]
-pub struct Happened {
+pub struct StateChange {
     /// The name.
     pub name: Name,
     /// What happened.
@@ -57,8 +57,8 @@ pub struct Happened {
 }
 
 #[derive(Default)]
-struct Table {
-    bindings: FxHashMap<Name, Binding>,
+struct BindingTable {
+    bindings: FxHashMap<Name, JitBinding>,
     /// For a name, whose code depends on its definition: it was inlined there,
     /// or is called by what was.
     inliners: FxHashMap<Name, Vec<Name>>,
@@ -66,11 +66,11 @@ struct Table {
     calls: Calls,
 }
 
-impl Table {
+impl BindingTable {
     /// Binds a name; gives back what it was bound to.
     fn bind(&mut self, name: Name, state: State, definition: Arc<Definition>) -> Option<Arc<Definition>> {
         self.calls.add(definition.function());
-        let old = self.bindings.insert(name, Binding { state, definition, asked: None });
+        let old = self.bindings.insert(name, JitBinding { state, definition, requested_at: None });
         old.map(|binding| self.released(binding))
     }
 
@@ -80,21 +80,21 @@ impl Table {
         old.map(|binding| self.released(binding))
     }
 
-    fn released(&mut self, binding: Binding) -> Arc<Definition> {
+    fn released(&mut self, binding: JitBinding) -> Arc<Definition> {
         self.calls.remove(binding.definition.function());
         binding.definition
     }
 
     /// What a call finds.
-    fn found(&self, jit: &Jit, callee: &Callee) -> Found {
+    fn found(&self, jit: &Jit, callee: &Callee) -> Resolution {
         match self.bindings.get(&callee.name) {
-            Some(Binding { state, definition, .. }) if definition.function().arity() == callee.arity => {
-                Found::Definition(*state, definition.clone())
+            Some(JitBinding { state, definition, .. }) if definition.function().arity() == callee.arity => {
+                Resolution::Definition(*state, definition.clone())
             }
-            Some(_) => Found::Nothing,
-            None if jit.hosts.get(callee.name).is_some() => Found::Host,
-            None if jit.hosts.foreign(callee.name).is_some() => Found::Foreign,
-            None => Found::Nothing,
+            Some(_) => Resolution::Nothing,
+            None if jit.hosts.get(callee.name).is_some() => Resolution::Host,
+            None if jit.hosts.foreign(callee.name).is_some() => Resolution::Foreign,
+            None => Resolution::Nothing,
         }
     }
 
@@ -121,27 +121,27 @@ impl Table {
 }
 
 /// What a name is bound to.
-struct Binding {
+struct JitBinding {
     state: State,
     definition: Arc<Definition>,
     /// When its code was first asked for.
-    asked: Option<Instant>,
+    requested_at: Option<Instant>,
 }
 
 /// Code that has been made, as its binding sees it.
-pub(super) struct Made {
+pub(super) struct FinishedCode {
     pub(super) body: usize,
     pub(super) inlined: Vec<Arc<CheckedFunction>>,
 }
 
-impl Made {
-    pub(super) fn new(code: &Code) -> Self {
+impl FinishedCode {
+    pub(super) fn new(code: &CompiledCode) -> Self {
         Self { body: code.body(), inlined: code.inlined().to_vec() }
     }
 }
 
 /// What a call finds.
-pub(super) enum Found {
+pub(super) enum Resolution {
     /// A definition that takes so many arguments.
     Definition(State, Arc<Definition>),
     /// A host function.
@@ -153,7 +153,7 @@ pub(super) enum Found {
 }
 
 /// What a call has to do.
-pub(super) enum Call {
+pub(super) enum CallAction {
     /// Have the definition's code made, or wait for who makes it.
     Wait(Arc<Definition>),
     /// Go on at the body.
@@ -171,7 +171,7 @@ impl Bindings {
             table: Mutex::default(),
             observer: Mutex::default(),
             is_observed: AtomicBool::new(false),
-            news: Mutex::default(),
+            unreported: Mutex::default(),
         }
     }
 
@@ -183,7 +183,7 @@ impl Bindings {
     pub(super) fn observe(&self, observer: Option<Observer>) {
         let mut present = self.observer.lock();
         self.is_observed.store(observer.is_some(), Ordering::Relaxed);
-        self.news.lock().clear();
+        self.unreported.lock().clear();
         *present = observer;
     }
 
@@ -193,7 +193,7 @@ impl Bindings {
         let (before, after) = states;
         let is_news = before != after || matches!(event, Event::Define | Event::Failed | Event::Outdated);
         if is_news && self.is_observed.load(Ordering::Relaxed) {
-            self.news.lock().push_back(Happened { name, event, before, after, took });
+            self.unreported.lock().push_back(StateChange { name, event, before, after, took });
         }
     }
 
@@ -201,7 +201,7 @@ impl Bindings {
     /// table, which a worker may need for the observer to go on. A worker does
     /// not wait for a thread that is just telling, which tells this as well.
     fn tell(&self) {
-        while self.is_observed.load(Ordering::Relaxed) && !self.news.lock().is_empty() {
+        while self.is_observed.load(Ordering::Relaxed) && !self.unreported.lock().is_empty() {
             let observer =
                 if worker::is_worker() { self.observer.try_lock() } else { Some(self.observer.lock()) };
             let Some(mut observer) = observer else { return };
@@ -209,13 +209,13 @@ impl Bindings {
         }
     }
 
-    fn tell_all(&self, told: &mut Option<Observer>) {
-        let next = || self.news.lock().pop_front();
-        while let (Some(observer), Some(happened)) = (told.as_mut(), next()) {
+    fn tell_all(&self, present: &mut Option<Observer>) {
+        let next = || self.unreported.lock().pop_front();
+        while let (Some(observer), Some(change)) = (present.as_mut(), next()) {
             // The definition and its caller are none of the observer's business.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer(happened))) {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer(change))) {
                 discard(panic);
-                *told = None;
+                *present = None;
                 self.is_observed.store(false, Ordering::Relaxed);
             }
         }
@@ -236,7 +236,7 @@ impl Bindings {
 
     fn bind_in(
         &self,
-        table: &mut Table,
+        table: &mut BindingTable,
         slots: &Slots,
         event: Event,
         definition: Arc<Definition>,
@@ -248,16 +248,16 @@ impl Bindings {
         let mut old = None;
         for action in actions {
             match action {
-                Action::Bind => {
+                BindingAction::Bind => {
                     old = new.take().and_then(|definition| table.bind(name, next, definition));
                 }
-                Action::Reset => slots.reset(&self.memory, name),
-                Action::Unbind
-                | Action::Redirect
-                | Action::Materialize
-                | Action::Wait
-                | Action::Refuse
-                | Action::Report => {}
+                BindingAction::Reset => slots.reset(&self.memory, name),
+                BindingAction::Unbind
+                | BindingAction::Redirect
+                | BindingAction::Materialize
+                | BindingAction::Wait
+                | BindingAction::Refuse
+                | BindingAction::Report => {}
             }
         }
         self.note(name, event, (state, next), None);
@@ -269,7 +269,7 @@ impl Bindings {
         let mut table = self.table.lock();
         let state = table.bindings.get(&name)?.state;
         let (next, actions) = transition(state, Event::Drop);
-        if actions.contains(&Action::Reset) {
+        if actions.contains(&BindingAction::Reset) {
             slots.reset(&self.memory, name);
         }
         self.note(name, Event::Drop, (state, next), None);
@@ -280,38 +280,38 @@ impl Bindings {
     }
 
     /// A call came through a trampoline, or code is asked for ahead.
-    pub(super) fn call(&self, slots: &Slots, target: Target) -> Call {
+    pub(super) fn call(&self, slots: &Slots, target: CallTarget) -> CallAction {
         let call = self.call_in(slots, target);
         self.tell();
         call
     }
 
-    fn call_in(&self, slots: &Slots, target: Target) -> Call {
+    fn call_in(&self, slots: &Slots, target: CallTarget) -> CallAction {
         let mut table = self.table.lock();
-        let Some(binding) = table.bindings.get_mut(&target.name) else { return Call::Undefined };
+        let Some(binding) = table.bindings.get_mut(&target.name) else { return CallAction::Undefined };
         if binding.definition.function().arity() != target.arity {
-            return Call::Stale(binding.definition.clone());
+            return CallAction::Stale(binding.definition.clone());
         }
         let (next, actions) = transition(binding.state, Event::Call);
         self.note(target.name, Event::Call, (binding.state, next), None);
         binding.state = next;
-        if actions.contains(&Action::Materialize) {
-            binding.asked = Some(Instant::now());
+        if actions.contains(&BindingAction::Materialize) {
+            binding.requested_at = Some(Instant::now());
         }
-        if actions.contains(&Action::Wait) {
-            return Call::Wait(binding.definition.clone());
+        if actions.contains(&BindingAction::Wait) {
+            return CallAction::Wait(binding.definition.clone());
         }
         match binding.definition.body() {
             Some(body) => {
                 slots.redirect(&self.memory, target, body);
-                Call::Ready(body)
+                CallAction::Ready(body)
             }
-            None => Call::Wait(binding.definition.clone()),
+            None => CallAction::Wait(binding.definition.clone()),
         }
     }
 
     /// The code of a definition is ready, or its making has failed.
-    pub(super) fn finished(&self, jit: &Jit, definition: &Arc<Definition>, made: Option<Made>) {
+    pub(super) fn finished(&self, jit: &Jit, definition: &Arc<Definition>, made: Option<FinishedCode>) {
         let function = definition.function();
         let (body, inlined) = made.map_or((None, Vec::new()), |made| (Some(made.body), made.inlined));
         let mut table = self.table.lock();
@@ -333,7 +333,7 @@ impl Bindings {
             drop(table);
             // Giving up code takes locks of its own.
             drop(old);
-            self.memory.tell_tapes();
+            self.memory.signal_code_ready();
             self.tell();
             return;
         }
@@ -343,22 +343,22 @@ impl Bindings {
             None => Event::Failed,
         };
         let (next, actions) = transition(binding.state, event);
-        let took = (event == Event::Materialized).then(|| binding.asked.take()).flatten();
-        let took = took.map(|asked| asked.elapsed());
+        let took = (event == Event::Materialized).then(|| binding.requested_at.take()).flatten();
+        let took = took.map(|requested_at| requested_at.elapsed());
         self.note(function.name, event, (binding.state, next), took);
         binding.state = next;
-        if let (true, Some(body)) = (actions.contains(&Action::Redirect), body) {
-            let target = Target { name: function.name, arity: function.arity() };
+        if let (true, Some(body)) = (actions.contains(&BindingAction::Redirect), body) {
+            let target = CallTarget { name: function.name, arity: function.arity() };
             jit.slots.redirect(&self.memory, target, body);
             table.depends(function.name, &inlined);
         }
         drop(table);
-        self.memory.tell_tapes();
+        self.memory.signal_code_ready();
         self.tell();
     }
 
     /// Definitions that are bound have become a part of code that is in use.
-    fn note_inlined(&self, table: &mut Table, inlined: &[Arc<CheckedFunction>]) {
+    fn note_inlined(&self, table: &mut BindingTable, inlined: &[Arc<CheckedFunction>]) {
         for function in inlined {
             let Some(binding) = table.bindings.get_mut(&function.name) else { continue };
             let (next, _) = transition(binding.state, Event::Inlined);
@@ -369,10 +369,10 @@ impl Bindings {
 
     /// Better code for a definition is ready: puts it to use if everything is
     /// still as it was.
-    pub(super) fn improved(&self, jit: &Jit, definition: &Arc<Definition>, code: Code) {
+    pub(super) fn improved(&self, jit: &Jit, definition: &Arc<Definition>, code: CompiledCode) {
         let name = definition.function().name;
         let mut table = self.table.lock();
-        let is_bound = |binding: &Binding| {
+        let is_bound = |binding: &JitBinding| {
             binding.state == State::Materialized && Arc::ptr_eq(&binding.definition, definition)
         };
         if !table.bindings.get(&name).is_some_and(is_bound) || !table.is_current(code.inlined()) {
@@ -385,7 +385,7 @@ impl Bindings {
         if replaced.is_ok() {
             table.depends(name, &inlined);
             self.note_inlined(&mut table, &inlined);
-            let target = Target { name, arity: definition.function().arity() };
+            let target = CallTarget { name, arity: definition.function().arity() };
             jit.slots.redirect(&self.memory, target, body);
         }
         drop(table);
@@ -403,7 +403,7 @@ impl Bindings {
     }
 
     /// How to make the first code of a function, or with a `tier`, code of it.
-    pub(super) fn plan(&self, jit: &Jit, function: &Arc<CheckedFunction>, tier: Option<Tier>) -> Plan {
+    pub(super) fn plan(&self, jit: &Jit, function: &Arc<CheckedFunction>, tier: Option<Tier>) -> CompilePlan {
         let tier = tier.unwrap_or_else(|| jit.options.tier_up.first(function, jit.options.code.level));
         self.plan_among(jit, function, tier, &|_| false)
     }
@@ -415,22 +415,22 @@ impl Bindings {
         function: &Arc<CheckedFunction>,
         tier: Tier,
         ran: &dyn Fn(Name) -> bool,
-    ) -> Plan {
-        let Options { code, tier_up, .. } = jit.options;
+    ) -> CompilePlan {
+        let JitOptions { code, tier_up, .. } = jit.options;
         let table = self.table.lock();
         let called = |name: Name| {
             let binding = table.bindings.get(&name)?;
             let is_called = binding.state == State::Materialized || ran(name);
             is_called.then(|| binding.definition.function().clone())
         };
-        let fits = |callee: &Callee| !matches!(table.found(jit, callee), Found::Nothing);
+        let fits = |callee: &Callee| !matches!(table.found(jit, callee), Resolution::Nothing);
         tier_up.plan(tier, function, code, &Callees { called: &called, fits: &fits })
     }
 
     /// The pending definitions that a function is certain to call and that gain
     /// by being inlined into it, or compiled with it.
     pub(super) fn certain(&self, jit: &Jit, function: &CheckedFunction) -> Vec<Arc<Definition>> {
-        let Options { code, tier_up, .. } = jit.options;
+        let JitOptions { code, tier_up, .. } = jit.options;
         let inlines = tier_up != TierUp::Never && code.level >= Level::O2;
         if function.callees.is_empty() || (function.has_loop() && !inlines) {
             return Vec::new();

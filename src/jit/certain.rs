@@ -6,7 +6,7 @@
 //! without loops is certain to call is compiled together with it, which is
 //! quicker than one by one. A callee that may never be called is left alone.
 
-use super::bindings::Found;
+use super::bindings::Resolution;
 use super::definition::Definition;
 use super::state::State;
 use super::tier::SMALL;
@@ -25,14 +25,17 @@ const DEEPEST: usize = 64;
 /// are certain to call, and so on, in the order of the calls: for a function
 /// with a loop the small ones, otherwise those without loops. None if one of
 /// the calls would fail: what comes behind it is not certain then.
-pub(super) fn callees(function: &CheckedFunction, find: &dyn Fn(&Callee) -> Found) -> Vec<Arc<Definition>> {
+pub(super) fn callees(
+    function: &CheckedFunction,
+    find: &dyn Fn(&Callee) -> Resolution,
+) -> Vec<Arc<Definition>> {
     let (visited, found) = (FxHashSet::from_iter([function.name]), Vec::new());
     let mut search = Search { find, is_inlined: function.has_loop(), visited, found };
     search.calls(function, 0).map_or_else(Vec::new, |()| search.found)
 }
 
 struct Search<'a> {
-    find: &'a dyn Fn(&Callee) -> Found,
+    find: &'a dyn Fn(&Callee) -> Resolution,
     is_inlined: bool,
     visited: FxHashSet<Name>,
     found: Vec<Arc<Definition>>,
@@ -43,9 +46,9 @@ impl Search<'_> {
     fn calls(&mut self, function: &CheckedFunction, depth: usize) -> Option<()> {
         for callee in function.certain_calls() {
             let definition = match (self.find)(callee) {
-                Found::Definition(State::Pending | State::Inlined, definition) => definition,
-                Found::Definition(..) | Found::Host => continue,
-                Found::Foreign | Found::Nothing => return None,
+                Resolution::Definition(State::Pending | State::Inlined, definition) => definition,
+                Resolution::Definition(..) | Resolution::Host => continue,
+                Resolution::Foreign | Resolution::Nothing => return None,
             };
             let found = definition.function().clone();
             let is_wanted = if self.is_inlined { found.nodes.len() <= SMALL } else { !found.has_loop() };

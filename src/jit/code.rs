@@ -10,19 +10,19 @@ use std::sync::{Arc, Weak};
 
 /// The linked code of a definition. Dropping it gives it up: it is freed when
 /// no run that could be in it is left.
-pub(super) struct Code {
+pub(super) struct CompiledCode {
     jit: Weak<Jit>,
-    pieces: Option<Linked>,
+    pieces: Option<LinkedBody>,
     body: usize,
     tier: Tier,
     /// What was inlined into it.
     inlined: Vec<Arc<CheckedFunction>>,
 }
 
-impl Code {
+impl CompiledCode {
     pub(super) fn new(
         jit: &Arc<Jit>,
-        linked: Linked,
+        linked: LinkedBody,
         tier: Tier,
         inlined: Vec<Arc<CheckedFunction>>,
     ) -> Self {
@@ -45,7 +45,7 @@ impl Code {
     }
 }
 
-impl Drop for Code {
+impl Drop for CompiledCode {
     fn drop(&mut self) {
         if let (Some(jit), Some(linked)) = (self.jit.upgrade(), self.pieces.take()) {
             jit.epochs.retire(linked);
@@ -56,13 +56,13 @@ impl Drop for Code {
 
 /// A body in memory. When all bodies of an object have been dropped, it is
 /// freed: nothing may run in them.
-pub(super) struct Linked {
+pub(super) struct LinkedBody {
     object: Option<Arc<Object>>,
     body: usize,
     map: Arc<CodeMap>,
 }
 
-impl Linked {
+impl LinkedBody {
     /// A body that begins at `body`, in an object that may have others, and
     /// belongs to `function`, or is a thunk.
     pub(super) fn new(
@@ -89,7 +89,7 @@ impl Linked {
     }
 }
 
-impl Drop for Linked {
+impl Drop for LinkedBody {
     fn drop(&mut self) {
         if let Some(object) = self.object.take() {
             self.map.remove(self.body);

@@ -7,9 +7,9 @@
 //! each, and most definitions of a large program are never called.) When the
 //! last owner lets go of the definition, its code is given up.
 
-use super::bindings::Made;
-use super::code::{Code, Linked, Object};
-use super::tier::{Plan, Tier};
+use super::bindings::FinishedCode;
+use super::code::{CompiledCode, LinkedBody, Object};
+use super::tier::{CompilePlan, Tier};
 use super::worker::with_compiler;
 use super::{Counters, Jit};
 use crate::codegen;
@@ -26,20 +26,20 @@ pub(super) struct Definition {
     function: Arc<CheckedFunction>,
     /// How many definitions of the name came before.
     generation: u32,
-    progress: Mutex<Progress>,
+    status: Mutex<CompileStatus>,
     done: Condvar,
     /// Bytes of instructions of its code.
     code_bytes: Arc<AtomicU64>,
 }
 
 /// How far the code of a definition is.
-enum Progress {
+enum CompileStatus {
     /// Nobody has asked for it.
     Idle,
     /// A worker of a process registers the unit and looks the symbol up.
     Busy(Generation),
     /// It is there.
-    Linked(Code),
+    Linked(CompiledCode),
     /// It could not be made; who asks next tries again.
     Failed(Box<Failure>),
 }
@@ -50,7 +50,7 @@ impl Definition {
         Arc::new(Self {
             function,
             generation,
-            progress: Mutex::new(Progress::Idle),
+            status: Mutex::new(CompileStatus::Idle),
             done: Condvar::new(),
             code_bytes: Arc::default(),
         })
@@ -67,25 +67,25 @@ impl Definition {
 
     /// The address of the body, if it is there.
     pub(super) fn body(&self) -> Option<usize> {
-        match &*self.progress() {
-            Progress::Linked(code) => Some(code.body()),
-            Progress::Idle | Progress::Busy(_) | Progress::Failed(_) => None,
+        match &*self.status() {
+            CompileStatus::Linked(code) => Some(code.body()),
+            CompileStatus::Idle | CompileStatus::Busy(_) | CompileStatus::Failed(_) => None,
         }
     }
 
     /// The level of the code, if it is there.
     pub(super) fn tier(&self) -> Option<Tier> {
-        match &*self.progress() {
-            Progress::Linked(code) => Some(code.tier()),
-            Progress::Idle | Progress::Busy(_) | Progress::Failed(_) => None,
+        match &*self.status() {
+            CompileStatus::Linked(code) => Some(code.tier()),
+            CompileStatus::Idle | CompileStatus::Busy(_) | CompileStatus::Failed(_) => None,
         }
     }
 
     /// The code, as bindings see it, if it is there.
-    pub(super) fn present(&self) -> Option<Made> {
-        match &*self.progress() {
-            Progress::Linked(code) => Some(Made::new(code)),
-            Progress::Idle | Progress::Busy(_) | Progress::Failed(_) => None,
+    pub(super) fn present(&self) -> Option<FinishedCode> {
+        match &*self.status() {
+            CompileStatus::Linked(code) => Some(FinishedCode::new(code)),
+            CompileStatus::Idle | CompileStatus::Busy(_) | CompileStatus::Failed(_) => None,
         }
     }
 
@@ -93,43 +93,43 @@ impl Definition {
     ///
     /// # Errors
     /// The other code, if there is none yet.
-    pub(super) fn replace(&self, code: Code) -> Result<Code, Code> {
-        match &mut *self.progress() {
-            Progress::Linked(present) => Ok(std::mem::replace(present, code)),
-            Progress::Idle | Progress::Busy(_) | Progress::Failed(_) => Err(code),
+    pub(super) fn replace(&self, code: CompiledCode) -> Result<CompiledCode, CompiledCode> {
+        match &mut *self.status() {
+            CompileStatus::Linked(present) => Ok(std::mem::replace(present, code)),
+            CompileStatus::Idle | CompileStatus::Busy(_) | CompileStatus::Failed(_) => Err(code),
         }
     }
 
     /// Whether the caller is to make the body, and to say when it is
     /// [`made`](Self::made).
     pub(super) fn claim(&self) -> bool {
-        let mut progress = self.progress();
-        let is_free = match &*progress {
-            Progress::Idle | Progress::Failed(_) => true,
+        let mut status = self.status();
+        let is_free = match &*status {
+            CompileStatus::Idle | CompileStatus::Failed(_) => true,
             // A worker that was lost by a fork does not go on.
-            Progress::Busy(generation) => !generation.is_current(),
-            Progress::Linked(_) => false,
+            CompileStatus::Busy(generation) => !generation.is_current(),
+            CompileStatus::Linked(_) => false,
         };
         if is_free {
-            *progress = Progress::Busy(Generation::current());
+            *status = CompileStatus::Busy(Generation::current());
         }
         is_free
     }
 
     /// Whether somebody is making the body.
     pub(super) fn is_busy(&self) -> bool {
-        matches!(*self.progress(), Progress::Busy(generation) if generation.is_current())
+        matches!(*self.status(), CompileStatus::Busy(generation) if generation.is_current())
     }
 
     /// Whoever [`claim`](Self::claim)ed the definition is done.
-    pub(super) fn made(&self, made: Result<Code, Failure>) -> Result<usize, Failure> {
+    pub(super) fn made(&self, made: Result<CompiledCode, Failure>) -> Result<usize, Failure> {
         let result = match &made {
             Ok(code) => Ok(code.body()),
             Err(failure) => Err(failure.clone()),
         };
-        *self.progress() = match made {
-            Ok(code) => Progress::Linked(code),
-            Err(failure) => Progress::Failed(Box::new(failure)),
+        *self.status() = match made {
+            Ok(code) => CompileStatus::Linked(code),
+            Err(failure) => CompileStatus::Failed(Box::new(failure)),
         };
         self.done.notify_all();
         result
@@ -137,7 +137,12 @@ impl Definition {
 
     /// Makes code for the definition, without putting it to use; on a worker.
     /// `suffix` distinguishes its symbol from that of other code for it.
-    pub(super) fn link(&self, jit: &Arc<Jit>, plan: Plan, suffix: &str) -> Result<Code, Failure> {
+    pub(super) fn link(
+        &self,
+        jit: &Arc<Jit>,
+        plan: CompilePlan,
+        suffix: &str,
+    ) -> Result<CompiledCode, Failure> {
         let mut code = link(jit, vec![(self, plan)], suffix)?;
         code.pop().ok_or_else(|| Failure::System("the compiler made nothing".into()))
     }
@@ -153,27 +158,27 @@ impl Definition {
 
     /// The address of the body, once whoever makes it is done.
     pub(super) fn wait(&self) -> Result<usize, Failure> {
-        process::within(Activity::Elsewhere, || self.wait_elsewhere())
+        process::within(Activity::Elsewhere, || self.wait_for_status())
     }
 
-    fn wait_elsewhere(&self) -> Result<usize, Failure> {
-        let mut progress = self.progress();
+    fn wait_for_status(&self) -> Result<usize, Failure> {
+        let mut status = self.status();
         loop {
-            match &*progress {
-                Progress::Linked(code) => return Ok(code.body()),
-                Progress::Failed(failure) => return Err(Failure::clone(failure)),
-                Progress::Busy(generation) if generation.is_current() => {
-                    progress = self.done.wait(progress).unwrap_or_else(PoisonError::into_inner);
+            match &*status {
+                CompileStatus::Linked(code) => return Ok(code.body()),
+                CompileStatus::Failed(failure) => return Err(Failure::clone(failure)),
+                CompileStatus::Busy(generation) if generation.is_current() => {
+                    status = self.done.wait(status).unwrap_or_else(PoisonError::into_inner);
                 }
-                Progress::Idle | Progress::Busy(_) => {
+                CompileStatus::Idle | CompileStatus::Busy(_) => {
                     return Err(Failure::System("the compiler gave up".into()));
                 }
             }
         }
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    fn status(&self) -> MutexGuard<'_, CompileStatus> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -185,9 +190,9 @@ impl Definition {
 /// What the compiler says; it names the first definition.
 pub(super) fn link(
     jit: &Arc<Jit>,
-    parts: Vec<(&Definition, Plan)>,
+    parts: Vec<(&Definition, CompilePlan)>,
     suffix: &str,
-) -> Result<Vec<Code>, Failure> {
+) -> Result<Vec<CompiledCode>, Failure> {
     let Some((first, _)) = parts.first() else { return Ok(Vec::new()) };
     let function = first.function.clone();
     let fail = |message: String| Failure::Compile { function: function.clone(), message };
@@ -195,23 +200,23 @@ pub(super) fn link(
         let (size, most) = (large.function.nodes.len(), jit.options.most_operations);
         return Err(fail(format!("it is too large, with {size} operations of {most} at most")));
     }
-    let body = |(definition, plan): &(&Definition, Plan)| Body {
+    let body = |(definition, plan): &(&Definition, CompilePlan)| PlannedBody {
         function: definition.function.clone(),
         symbol: definition.symbol(&jit.names) + suffix + &Generation::current().suffix(),
         plan: plan.clone(),
         code_bytes: definition.code_bytes.clone(),
     };
-    let bodies: Vec<Body> = parts.iter().map(body).collect();
+    let bodies: Vec<PlannedBody> = parts.iter().map(body).collect();
     let symbols: Vec<String> = bodies.iter().map(|body| body.symbol.clone()).collect();
     let flags = symbols.iter().map(|symbol| (symbol.as_str(), SymbolFlags::FUNCTION));
     let tracker = jit.tracker();
     let promise = Promise { bodies, names: jit.names.clone(), counters: jit.counters.clone() };
     tracker.define(flags, Box::new(promise)).map_err(|error| fail(error.error.to_string()))?;
     let object = Object::new(tracker);
-    let code = |((definition, plan), symbol): ((&Definition, Plan), &String)| {
+    let code = |((definition, plan), symbol): ((&Definition, CompilePlan), &String)| {
         let address = jit.session.lookup(&jit.dylib, symbol).map_err(|error| fail(cause(error)))?;
-        let linked = Linked::new(&jit.code, &object, address.get() as usize, Some(&definition.function));
-        Ok(Code::new(jit, linked, plan.tier, plan.inline))
+        let linked = LinkedBody::new(&jit.code, &object, address.get() as usize, Some(&definition.function));
+        Ok(CompiledCode::new(jit, linked, plan.tier, plan.inline))
     };
     parts.into_iter().zip(&symbols).map(code).collect()
 }
@@ -227,26 +232,26 @@ fn cause(error: OrcError) -> String {
 /// The promise of bodies in one object. It holds checked functions only, so
 /// the session, which holds it, keeps no definition alive.
 struct Promise {
-    bodies: Vec<Body>,
+    bodies: Vec<PlannedBody>,
     names: Arc<Names>,
     counters: Arc<Counters>,
 }
 
-struct Body {
+struct PlannedBody {
     function: Arc<CheckedFunction>,
     symbol: String,
-    plan: Plan,
+    plan: CompilePlan,
     code_bytes: Arc<AtomicU64>,
 }
 
-impl Body {
+impl PlannedBody {
     fn code(&self) -> codegen::Body<'_> {
         codegen::Body {
             function: &self.function,
             symbol: &self.symbol,
             inline: &self.plan.inline,
             hot_after: self.plan.hot_after,
-            round: None,
+            osr: None,
         }
     }
 }
@@ -257,7 +262,7 @@ impl MaterializationUnit for Promise {
     }
 
     fn materialize(self: Box<Self>, responsibility: Responsibility) {
-        let bodies: Vec<_> = self.bodies.iter().map(Body::code).collect();
+        let bodies: Vec<_> = self.bodies.iter().map(PlannedBody::code).collect();
         let options = self.bodies.first().map(|body| body.plan.options).unwrap_or_default();
         match with_compiler(|compiler| compiler.object(&bodies, &self.names, options)) {
             Ok(object) => {

@@ -22,13 +22,13 @@ const IDLE: u64 = u64::MAX;
 
 /// The epoch in which a context's run in progress began.
 #[derive(Debug)]
-pub(super) struct Activity(AtomicU64);
+pub(super) struct RunEpoch(AtomicU64);
 
 /// The epochs of an engine, and what waits to be freed. `T` frees itself when
 /// it is dropped.
 pub(super) struct Epochs<T> {
     now: AtomicU64,
-    activities: Mutex<Vec<Weak<Activity>>>,
+    runs: Mutex<Vec<Weak<RunEpoch>>>,
     garbage: Mutex<Vec<(u64, T)>>,
     /// How much garbage there is, for those who need not know exactly.
     waiting: AtomicUsize,
@@ -39,7 +39,7 @@ impl<T> Epochs<T> {
     pub(super) fn new() -> Self {
         Self {
             now: AtomicU64::new(0),
-            activities: Mutex::default(),
+            runs: Mutex::default(),
             garbage: Mutex::default(),
             waiting: AtomicUsize::new(0),
             fence: Fence::new(),
@@ -47,23 +47,23 @@ impl<T> Epochs<T> {
     }
 
     /// Takes part from now on, idle at first.
-    pub(super) fn join(&self) -> Arc<Activity> {
-        let activity = Arc::new(Activity(AtomicU64::new(IDLE)));
-        let mut activities = self.activities.lock();
-        activities.retain(|other| other.strong_count() > 0);
-        activities.push(Arc::downgrade(&activity));
-        activity
+    pub(super) fn join(&self) -> Arc<RunEpoch> {
+        let run = Arc::new(RunEpoch(AtomicU64::new(IDLE)));
+        let mut runs = self.runs.lock();
+        runs.retain(|other| other.strong_count() > 0);
+        runs.push(Arc::downgrade(&run));
+        run
     }
 
     /// Marks the beginning of a run. Returns false, and changes nothing, if
     /// one is in progress already. What code the run enters must be looked up
     /// after this.
     #[inline]
-    pub(super) fn begin(&self, activity: &Activity) -> bool {
-        if activity.0.load(Ordering::Relaxed) != IDLE {
+    pub(super) fn begin(&self, run: &RunEpoch) -> bool {
+        if run.0.load(Ordering::Relaxed) != IDLE {
             return false;
         }
-        activity.0.store(self.now.load(Ordering::SeqCst), Ordering::Relaxed);
+        run.0.store(self.now.load(Ordering::SeqCst), Ordering::Relaxed);
         // Before the code to enter is looked up.
         self.fence.light();
         true
@@ -73,8 +73,8 @@ impl<T> Epochs<T> {
     /// frees what waited for it. What another thread gives up at this very
     /// moment may be left to the next end of a run.
     #[inline]
-    pub(super) fn end(&self, activity: &Activity) {
-        activity.0.store(IDLE, Ordering::Release);
+    pub(super) fn end(&self, run: &RunEpoch) {
+        run.0.store(IDLE, Ordering::Release);
         if self.waiting.load(Ordering::Relaxed) != 0 {
             self.collect();
         }
@@ -117,9 +117,8 @@ impl<T> Epochs<T> {
         let now = self.now.load(Ordering::SeqCst);
         // After the last way into the garbage is gone.
         self.fence.heavy();
-        let activities = self.activities.lock();
-        let begun =
-            activities.iter().filter_map(|activity| Some(activity.upgrade()?.0.load(Ordering::SeqCst)));
+        let runs = self.runs.lock();
+        let begun = runs.iter().filter_map(|run| Some(run.upgrade()?.0.load(Ordering::SeqCst)));
         begun.min().unwrap_or(IDLE).min(now)
     }
 }
@@ -128,9 +127,9 @@ impl<T> Epochs<T> {
 mod tests {
     use super::*;
 
-    struct Tally(Arc<AtomicU64>);
+    struct DropCounter(Arc<AtomicU64>);
 
-    impl Drop for Tally {
+    impl Drop for DropCounter {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
@@ -142,7 +141,7 @@ mod tests {
         let epochs = Epochs::new();
         let (early, late) = (epochs.join(), epochs.join());
         assert!(epochs.begin(&early));
-        epochs.retire(Tally(freed.clone()));
+        epochs.retire(DropCounter(freed.clone()));
         assert!(epochs.begin(&late));
         assert_eq!((freed.load(Ordering::SeqCst), epochs.waiting()), (0, 1));
         epochs.end(&early);
@@ -153,12 +152,12 @@ mod tests {
     fn an_inner_run_does_not_end_the_outer_one() {
         let freed = Arc::new(AtomicU64::new(0));
         let epochs = Epochs::new();
-        let activity = epochs.join();
-        assert!(epochs.begin(&activity));
-        assert!(!epochs.begin(&activity));
-        epochs.retire(Tally(freed.clone()));
+        let run = epochs.join();
+        assert!(epochs.begin(&run));
+        assert!(!epochs.begin(&run));
+        epochs.retire(DropCounter(freed.clone()));
         assert_eq!(freed.load(Ordering::SeqCst), 0);
-        epochs.end(&activity);
+        epochs.end(&run);
         assert_eq!(freed.load(Ordering::SeqCst), 1);
     }
 
@@ -166,12 +165,12 @@ mod tests {
     fn an_idle_engine_frees_at_once_and_a_dropped_context_does_not_hold_anything() {
         let freed = Arc::new(AtomicU64::new(0));
         let epochs = Epochs::new();
-        let activity = epochs.join();
-        epochs.retire(Tally(freed.clone()));
+        let run = epochs.join();
+        epochs.retire(DropCounter(freed.clone()));
         assert_eq!(freed.load(Ordering::SeqCst), 1);
-        epochs.begin(&activity);
-        drop(activity);
-        epochs.retire(Tally(freed.clone()));
+        epochs.begin(&run);
+        drop(run);
+        epochs.retire(DropCounter(freed.clone()));
         assert_eq!(freed.load(Ordering::SeqCst), 2);
     }
 }

@@ -12,14 +12,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 /// A function that no name is bound to, with its code.
-pub struct Formula {
+pub struct CompiledFormula {
     function: Arc<CheckedFunction>,
     uses: Intrinsics,
-    codes: RefCell<Vec<Code>>,
+    variants: RefCell<Vec<FormulaVariant>>,
 }
 
 /// Code of a formula; kept as long as the formula.
-struct Code {
+struct FormulaVariant {
     /// What it calls instead of having it as an instruction.
     calls: Intrinsics,
     body: usize,
@@ -30,18 +30,18 @@ struct Code {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Intrinsics(u8);
 
-impl Formula {
+impl CompiledFormula {
     /// A formula without code.
     pub(super) fn new(function: Arc<CheckedFunction>) -> Self {
         let used = Intrinsic::ALL.into_iter().filter(|intrinsic| function.uses_intrinsic(*intrinsic));
         let uses = used.fold(Intrinsics::default(), |set, intrinsic| set.with(intrinsic, true));
-        Self { function, uses, codes: RefCell::default() }
+        Self { function, uses, variants: RefCell::default() }
     }
 
     /// Its body where the program defines such functions itself, if it is made.
     pub(super) fn body(&self, defined: Intrinsics) -> Option<usize> {
         let calls = self.uses.among(defined);
-        self.codes.borrow().iter().find(|code| code.calls == calls).map(|code| code.body)
+        self.variants.borrow().iter().find(|code| code.calls == calls).map(|code| code.body)
     }
 
     /// The function as it is to be read there.
@@ -57,7 +57,7 @@ impl Formula {
     /// Keeps the code that was made for it there.
     pub(super) fn add(&self, defined: Intrinsics, definition: Arc<Definition>, body: usize) {
         let calls = self.uses.among(defined);
-        self.codes.borrow_mut().push(Code { calls, body, _definition: definition });
+        self.variants.borrow_mut().push(FormulaVariant { calls, body, _definition: definition });
     }
 }
 

@@ -5,28 +5,28 @@
 
 use super::Jit;
 use super::batch;
-use super::bindings::{Bindings, Call};
+use super::bindings::{Bindings, CallAction};
+use super::context::InterpretedCalls;
 use super::definition::Definition;
-use super::instance::Tapes;
-use super::slots::Target;
-use super::tier::{Plan, Tier};
+use super::slots::CallTarget;
+use super::tier::{CompilePlan, Tier};
 use crate::failure::Failure;
 use crate::stop::Stopper;
 use std::sync::Arc;
 
 /// Those of the definitions that are bound and have no code; their code is
 /// asked for.
-pub(super) fn asked(
+pub(super) fn claim_pending(
     jit: &Jit,
     bindings: &Bindings,
     mut definitions: Vec<Arc<Definition>>,
 ) -> Vec<Arc<Definition>> {
     definitions.retain(|definition| {
         let function = definition.function();
-        let target = Target { name: function.name, arity: function.arity() };
+        let target = CallTarget { name: function.name, arity: function.arity() };
         match bindings.call(&jit.slots, target) {
-            Call::Wait(bound) => Arc::ptr_eq(&bound, definition),
-            Call::Ready(_) | Call::Undefined | Call::Stale(_) => false,
+            CallAction::Wait(bound) => Arc::ptr_eq(&bound, definition),
+            CallAction::Ready(_) | CallAction::Undefined | CallAction::Stale(_) => false,
         }
     });
     definitions
@@ -50,7 +50,7 @@ pub(super) fn make_as(
     jit: &Arc<Jit>,
     bindings: &Arc<Bindings>,
     definition: &Arc<Definition>,
-    plan: Plan,
+    plan: CompilePlan,
     stopper: Option<&Stopper>,
 ) -> Result<usize, Failure> {
     let (jit_of_worker, bindings, definition) = (jit.clone(), bindings.clone(), definition.clone());
@@ -63,7 +63,7 @@ pub(super) fn materialize(
     jit: &Arc<Jit>,
     bindings: &Arc<Bindings>,
     definition: &Arc<Definition>,
-    tapes: &dyn Tapes,
+    interpreted: &dyn InterpretedCalls,
 ) -> Result<usize, Failure> {
     if let Some(made) = definition.present() {
         let body = made.body;
@@ -72,14 +72,14 @@ pub(super) fn materialize(
     }
     let function = definition.function();
     let stopper = Stopper::new(bindings.memory().clone());
-    let certain = if tapes.may_take() { Vec::new() } else { bindings.certain(jit, function) };
+    let certain = if interpreted.may_interpret() { Vec::new() } else { bindings.certain(jit, function) };
     if function.has_loop() {
         // What is certain to be called counts as called, so it can be inlined.
         let is_certain = |name| certain.iter().any(|callee| callee.function().name == name);
         let plan = bindings.plan_among(jit, function, Tier::Full, &is_certain);
         return make_as(jit, bindings, definition, plan, Some(&stopper));
     }
-    let mut first = asked(jit, bindings, certain);
+    let mut first = claim_pending(jit, bindings, certain);
     let rest = first.split_off(first.len().min(batch::SIZE - 1));
     for batch in rest.chunks(batch::SIZE) {
         make_later(jit, bindings, batch.to_vec())?;

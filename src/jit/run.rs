@@ -2,19 +2,19 @@
 //! and why the run failed.
 //!
 //! What a call through a trampoline leads to is decided here; who enters code
-//! is the [`Instance`](super::Instance).
+//! is the [`Instance`](super::JitContext).
 
-use super::bindings::{Bindings, Call};
-use super::instance::Tapes;
+use super::bindings::{Bindings, CallAction};
+use super::context::InterpretedCalls;
 use super::request::materialize;
-use super::slots::Target;
+use super::slots::CallTarget;
 use super::state::State;
 use super::tier::Tier;
 use super::{Jit, nanoseconds};
 use crate::failure::{Failure, RunFailure};
 use crate::host::{HostError, Output};
 use crate::name::Name;
-use crate::runtime::{Destination, Stop, Surroundings};
+use crate::runtime::{Destination, RuntimeCallbacks, StopReason};
 use crate::sema::checked::CheckedFunction;
 use crate::stop::Stopper;
 use rustc_hash::FxHashMap;
@@ -23,19 +23,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// A run in progress: what it may ask for, and why it failed.
-pub(super) struct Run<'a> {
+pub(super) struct JitRun<'a> {
     pub(super) jit: &'a Arc<Jit>,
     pub(super) bindings: &'a Arc<Bindings>,
     pub(super) declared: &'a RefCell<FxHashMap<Name, u32>>,
     pub(super) output: &'a mut dyn Output,
-    pub(super) tapes: &'a mut dyn Tapes,
+    pub(super) interpreted: &'a mut dyn InterpretedCalls,
     /// What the call that is on its way to a tape calls.
     pub(super) tape: Option<Name>,
     pub(super) failure: Option<RunFailure>,
     pub(super) waited: u64,
 }
 
-impl Run<'_> {
+impl JitRun<'_> {
     fn stopper(&self) -> Stopper {
         Stopper::new(self.bindings.memory().clone())
     }
@@ -47,29 +47,31 @@ impl Run<'_> {
         let bound = self.bindings.get(target.name);
         if let Some((state, _)) =
             bound.filter(|(_, definition)| definition.function().arity() == target.arity)
-            && self.tapes.takes(target.name, state == State::Materialized)
+            && self.interpreted.is_interpreted(target.name, state == State::Materialized)
         {
             self.tape = Some(target.name);
-            return Ok(Destination::Tape(target.arity));
+            return Ok(Destination::Interpreter(target.arity));
         }
         self.body_of(target).map(Destination::Body)
     }
 
-    fn body_of(&mut self, target: Target) -> Result<usize, Failure> {
+    fn body_of(&mut self, target: CallTarget) -> Result<usize, Failure> {
         match self.bindings.call(&self.jit.slots, target) {
-            Call::Ready(body) => Ok(body),
-            Call::Wait(definition) => materialize(self.jit, self.bindings, &definition, self.tapes),
-            Call::Stale(definition) => Err(Failure::Stale {
+            CallAction::Ready(body) => Ok(body),
+            CallAction::Wait(definition) => {
+                materialize(self.jit, self.bindings, &definition, self.interpreted)
+            }
+            CallAction::Stale(definition) => Err(Failure::Stale {
                 callee: definition.function().clone(),
                 passed: target.arity,
                 caller: None,
             }),
-            Call::Undefined => self.host_body(target),
+            CallAction::Undefined => self.host_body(target),
         }
     }
 
-    fn host_body(&mut self, target: Target) -> Result<usize, Failure> {
-        let Target { name, arity } = target;
+    fn host_body(&mut self, target: CallTarget) -> Result<usize, Failure> {
+        let CallTarget { name, arity } = target;
         match self.jit.hosts.get(name) {
             Some(host) if host.arity == arity => {
                 let body = self.jit.host_body(name, arity, &host.callable, &self.stopper())?;
@@ -83,8 +85,8 @@ impl Run<'_> {
         }
     }
 
-    fn foreign_body(&mut self, target: Target) -> Result<usize, Failure> {
-        let Target { name, arity } = target;
+    fn foreign_body(&mut self, target: CallTarget) -> Result<usize, Failure> {
+        let CallTarget { name, arity } = target;
         let Some(foreign) = self.jit.hosts.foreign(name) else {
             return Err(Failure::Undefined { callee: name, passed: arity, caller: None });
         };
@@ -122,7 +124,7 @@ impl Run<'_> {
     }
 }
 
-impl Surroundings for Run<'_> {
+impl RuntimeCallbacks for JitRun<'_> {
     fn first_call(&mut self, trampoline: usize) -> Option<Destination> {
         let start = Instant::now();
         let destination = self.destination(trampoline);
@@ -130,10 +132,10 @@ impl Surroundings for Run<'_> {
         destination.map_err(|failure| self.failure = Some(failure.into())).ok()
     }
 
-    fn tape_call(&mut self, arguments: &[f64]) -> Option<f64> {
+    fn interpreter_call(&mut self, arguments: &[f64]) -> Option<f64> {
         let name = self.tape.take()?;
         let from = self.bindings.memory().called_from();
-        let result = self.tapes.call(name, arguments, from, self.output);
+        let result = self.interpreted.call(name, arguments, from, self.output);
         result.map_err(|stopped| self.failure = Some(stopped)).ok()
     }
 
@@ -156,11 +158,11 @@ impl Surroundings for Run<'_> {
         }
     }
 
-    fn stop(&mut self, stop: Stop) {
+    fn stop(&mut self, stop: StopReason) {
         let failure = match stop {
-            Stop::Overflow => Failure::StackOverflow,
-            Stop::Fuel => Failure::OutOfFuel,
-            Stop::Requested(request) => request.into(),
+            StopReason::Overflow => Failure::StackOverflow,
+            StopReason::Fuel => Failure::OutOfFuel,
+            StopReason::Requested(request) => request.into(),
         };
         self.failure = Some(failure.into());
     }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Weak};
 
 /// What a slot is for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Target {
+pub(super) struct CallTarget {
     pub(super) name: Name,
     pub(super) arity: u32,
 }
@@ -26,14 +26,14 @@ pub(super) struct Target {
 pub(super) struct Slots {
     trampolines: TrampolinePool,
     variables: Arc<Variables>,
-    tables: Mutex<Tables>,
+    tables: Mutex<SlotTables>,
 }
 
 #[derive(Default)]
-struct Tables {
+struct SlotTables {
     by_name: FxHashMap<Name, Vec<(u32, Slot)>>,
     by_trampoline: FxHashMap<usize, Slot>,
-    slots: Vec<(Target, usize)>,
+    slots: Vec<(CallTarget, usize)>,
     memories: Vec<Weak<ExecutionMemory>>,
 }
 
@@ -43,7 +43,7 @@ impl Slots {
     }
 
     /// The slot for calls of `target`, in every context.
-    pub(super) fn slot(&self, target: Target) -> Result<Slot, Failure> {
+    pub(super) fn slot(&self, target: CallTarget) -> Result<Slot, Failure> {
         let mut tables = self.tables.lock();
         let known = tables.by_name.get(&target.name).and_then(|slots| find(slots, target.arity));
         if let Some(slot) = known {
@@ -65,7 +65,7 @@ impl Slots {
     }
 
     /// What the slot that leads to `trampoline` at first is for.
-    pub(super) fn target(&self, trampoline: usize) -> Option<(Slot, Target)> {
+    pub(super) fn target(&self, trampoline: usize) -> Option<(Slot, CallTarget)> {
         let tables = self.tables.lock();
         let slot = *tables.by_trampoline.get(&trampoline)?;
         Some((slot, tables.slots[slot.0 as usize].0))
@@ -79,7 +79,9 @@ impl Slots {
     /// What an offset symbol of an object stands for.
     pub(super) fn offset(&self, symbol: abi::Symbol<'_>, intern: impl Fn(&str) -> Name) -> Option<Address> {
         let offset = match symbol {
-            abi::Symbol::Slot(name, arity) => self.slot(Target { name: intern(name), arity }).ok()?.offset(),
+            abi::Symbol::Slot(name, arity) => {
+                self.slot(CallTarget { name: intern(name), arity }).ok()?.offset()
+            }
             abi::Symbol::Variable(name) => self.variable(intern(name)).ok()?.offset(),
         };
         Some(Address::new(offset as u64))
@@ -105,7 +107,7 @@ impl Slots {
     }
 
     /// Leads the stub for calls of `target`, if there is one, to `address`.
-    pub(super) fn redirect(&self, memory: &ExecutionMemory, target: Target, address: usize) {
+    pub(super) fn redirect(&self, memory: &ExecutionMemory, target: CallTarget, address: usize) {
         let tables = self.tables.lock();
         let slots = tables.by_name.get(&target.name);
         if let Some(slot) = slots.and_then(|slots| find(slots, target.arity)) {

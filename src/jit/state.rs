@@ -2,7 +2,7 @@
 //!
 //! A name of a context is *bound* to at most one definition. This module says
 //! what happens to the binding in every state at every event, as data: the
-//! next state and the [`Action`]s to take. Who calls it holds the lock of the
+//! next state and the [`BindingAction`]s to take. Who calls it holds the lock of the
 //! context's bindings and carries the actions out.
 //!
 //! ```text
@@ -99,7 +99,7 @@ impl Event {
 
 /// What is to be done about an event, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Action {
+pub enum BindingAction {
     /// Bind the name to the definition that came with the event; release the
     /// one it was bound to.
     Bind,
@@ -120,11 +120,11 @@ pub enum Action {
 }
 
 /// The next state and what to do.
-pub type Transition = (State, &'static [Action]);
+pub type StateTransition = (State, &'static [BindingAction]);
 
 /// What happens in `state` at `event`.
-pub fn transition(state: State, event: Event) -> Transition {
-    use Action::{Bind, Materialize, Redirect, Refuse, Report, Reset, Unbind, Wait};
+pub fn transition(state: State, event: Event) -> StateTransition {
+    use BindingAction::{Bind, Materialize, Redirect, Refuse, Report, Reset, Unbind, Wait};
     match (state, event) {
         // A name without a definition may have stubs to a host function.
         (State::NotDefined, Event::Define) => (State::Pending, &[Bind, Reset]),
@@ -179,14 +179,17 @@ mod tests {
         Model { bound: state != State::NotDefined, stubs_lead_to_body: state == State::Materialized }
     }
 
-    fn apply(mut model: Model, actions: &[Action]) -> Model {
+    fn apply(mut model: Model, actions: &[BindingAction]) -> Model {
         for action in actions {
             match action {
-                Action::Bind => model.bound = true,
-                Action::Unbind => model.bound = false,
-                Action::Reset => model.stubs_lead_to_body = false,
-                Action::Redirect => model.stubs_lead_to_body = true,
-                Action::Materialize | Action::Wait | Action::Refuse | Action::Report => {}
+                BindingAction::Bind => model.bound = true,
+                BindingAction::Unbind => model.bound = false,
+                BindingAction::Reset => model.stubs_lead_to_body = false,
+                BindingAction::Redirect => model.stubs_lead_to_body = true,
+                BindingAction::Materialize
+                | BindingAction::Wait
+                | BindingAction::Refuse
+                | BindingAction::Report => {}
             }
         }
         model
@@ -207,8 +210,8 @@ mod tests {
         for state in State::ALL {
             let (next, actions) = transition(state, Event::Define);
             assert_eq!(next, State::Pending);
-            assert_eq!(actions[0], Action::Bind);
-            assert!(!actions.contains(&Action::Materialize));
+            assert_eq!(actions[0], BindingAction::Bind);
+            assert!(!actions.contains(&BindingAction::Materialize));
         }
     }
 
@@ -222,8 +225,8 @@ mod tests {
     #[test]
     fn a_definition_is_handed_to_a_worker_once() {
         let (busy, actions) = transition(State::Pending, Event::Call);
-        assert_eq!(actions, [Action::Materialize, Action::Wait]);
-        assert_eq!(transition(busy, Event::Call), (busy, &[Action::Wait][..]));
+        assert_eq!(actions, [BindingAction::Materialize, BindingAction::Wait]);
+        assert_eq!(transition(busy, Event::Call), (busy, &[BindingAction::Wait][..]));
     }
 
     #[test]
@@ -241,8 +244,8 @@ mod tests {
     #[test]
     fn a_failure_leaves_the_definition_pending_and_a_later_call_tries_again() {
         let (state, actions) = transition(State::Materializing, Event::Failed);
-        assert_eq!((state, actions), (State::Pending, &[Action::Report][..]));
-        assert!(transition(state, Event::Call).1.contains(&Action::Materialize));
+        assert_eq!((state, actions), (State::Pending, &[BindingAction::Report][..]));
+        assert!(transition(state, Event::Call).1.contains(&BindingAction::Materialize));
     }
 
     #[test]
@@ -250,9 +253,9 @@ mod tests {
         for state in State::ALL {
             let (next, actions) = transition(state, Event::Drop);
             assert_eq!(next, State::NotDefined);
-            assert_eq!(actions.contains(&Action::Unbind), state != State::NotDefined);
+            assert_eq!(actions.contains(&BindingAction::Unbind), state != State::NotDefined);
         }
-        assert_eq!(transition(State::NotDefined, Event::Call).1, [Action::Refuse]);
+        assert_eq!(transition(State::NotDefined, Event::Call).1, [BindingAction::Refuse]);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! inlined, if they have been called: nothing is compiled for calls that never
 //! happen.
 
-use crate::codegen::{Level, Options};
+use crate::codegen::{CompileOptions, Level};
 use crate::name::Name;
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,11 +24,11 @@ pub enum Tier {
 
 /// How something is to be compiled.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct CompilePlan {
     /// The level.
     pub(super) tier: Tier,
     /// How code is made.
-    pub(super) options: Options,
+    pub(super) options: CompileOptions,
     /// What is inlined.
     pub(super) inline: Vec<Arc<CheckedFunction>>,
     /// At which call the code says that it is hot.
@@ -77,18 +77,20 @@ impl TierUp {
         self,
         tier: Tier,
         function: &Arc<CheckedFunction>,
-        options: Options,
+        options: CompileOptions,
         known: &Callees<'_>,
-    ) -> Plan {
+    ) -> CompilePlan {
         match (tier, self) {
             (Tier::Quick, Self::After(calls)) => {
-                let options = Options { level: Level::O0, ..options };
-                Plan { tier, options, inline: Vec::new(), hot_after: Some(calls) }
+                let options = CompileOptions { level: Level::O0, ..options };
+                CompilePlan { tier, options, inline: Vec::new(), hot_after: Some(calls) }
             }
             (_, Self::After(_)) if options.level >= Level::O2 => {
-                Plan { tier, options, inline: inlinable(function, known), hot_after: None }
+                CompilePlan { tier, options, inline: inlinable(function, known), hot_after: None }
             }
-            (Tier::Quick | Tier::Full, _) => Plan { tier, options, inline: Vec::new(), hot_after: None },
+            (Tier::Quick | Tier::Full, _) => {
+                CompilePlan { tier, options, inline: Vec::new(), hot_after: None }
+            }
         }
     }
 }

@@ -40,11 +40,11 @@ struct Report {
 
 /// A point in the sequence of reports.
 #[derive(Clone, Copy)]
-pub(super) struct Mark(u64);
+pub(super) struct ReportMark(u64);
 
 impl Reports {
-    pub(super) fn mark(&self) -> Mark {
-        Mark(self.log.lock().count)
+    pub(super) fn mark(&self) -> ReportMark {
+        ReportMark(self.log.lock().count)
     }
 
     /// Adds a report about `symbols`.
@@ -59,7 +59,7 @@ impl Reports {
     }
 
     /// What was reported since `mark` about `symbol` or by this thread.
-    pub(super) fn about(&self, mark: Mark, symbol: &str) -> Vec<String> {
+    pub(super) fn about(&self, mark: ReportMark, symbol: &str) -> Vec<String> {
         let thread = thread::current().id();
         let log = self.log.lock();
         let since = log.latest.iter().filter(|report| report.index >= mark.0);

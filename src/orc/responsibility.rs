@@ -117,13 +117,13 @@ pub(super) unsafe fn fail_raw(raw: LLVMOrcMaterializationResponsibilityRef) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Run, call, constant, emitting, function, object, session};
+    use super::super::testing::{ClosureUnit, call, constant, emitting, function, object, session};
     use super::super::{OrcError, SymbolFlags};
     use super::*;
 
     fn failure(unit: impl FnOnce(Responsibility) + Send + 'static) -> Vec<String> {
         let (session, dylib) = session();
-        dylib.create_tracker().define(function("f"), Box::new(Run(unit))).unwrap();
+        dylib.create_tracker().define(function("f"), Box::new(ClosureUnit(unit))).unwrap();
         match session.lookup(&dylib, "f").unwrap_err() {
             OrcError::Materialize { reports, .. } => reports,
             other => panic!("{other}"),
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn symbols_are_those_promised() {
         let (session, dylib) = session();
-        let unit = Run(|it: Responsibility| {
+        let unit = ClosureUnit(|it: Responsibility| {
             let mut symbols = it.symbols();
             symbols.sort();
             it.fail(symbols.join(" "));
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn emitting_later_on_another_thread() {
         let (session, dylib) = session();
-        let unit = Run(|it: Responsibility| {
+        let unit = ClosureUnit(|it: Responsibility| {
             thread::spawn(move || it.emit_object(&constant("f", 9)));
         });
         dylib.create_tracker().define(function("f"), Box::new(unit)).unwrap();

@@ -77,9 +77,9 @@ impl Constants {
 }
 
 /// A unit that runs a closure.
-pub(super) struct Run<F>(pub(super) F);
+pub(super) struct ClosureUnit<F>(pub(super) F);
 
-impl<F: FnOnce(Responsibility) + Send> MaterializationUnit for Run<F> {
+impl<F: FnOnce(Responsibility) + Send> MaterializationUnit for ClosureUnit<F> {
     fn name(&self) -> &'static str {
         "run"
     }
@@ -91,7 +91,7 @@ impl<F: FnOnce(Responsibility) + Send> MaterializationUnit for Run<F> {
 
 /// A unit that emits an object.
 pub(super) fn emitting(object: Vec<u8>) -> Box<dyn MaterializationUnit> {
-    Box::new(Run(move |responsibility: Responsibility| responsibility.emit_object(&object)))
+    Box::new(ClosureUnit(move |responsibility: Responsibility| responsibility.emit_object(&object)))
 }
 
 /// `name` as a function, for [`super::Tracker::define`].

@@ -170,7 +170,7 @@ mod tests {
     use std::thread;
 
     use super::super::Responsibility;
-    use super::super::testing::{Run, call, constant, emitting, function, object, session};
+    use super::super::testing::{ClosureUnit, call, constant, emitting, function, object, session};
     use super::*;
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
             let tracker = dylib.create_tracker();
             let (begun, wait_for_begin) = mpsc::channel();
             let (removed, wait_for_removal) = mpsc::channel::<()>();
-            let unit = Run(move |responsibility: Responsibility| {
+            let unit = ClosureUnit(move |responsibility: Responsibility| {
                 begun.send(()).unwrap();
                 wait_for_removal.recv().unwrap();
                 responsibility.emit_object(&constant("f", 1));

@@ -7,7 +7,7 @@ use super::manual::TOPICS;
 use super::session::ReplSession;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::visible::{visible_lines, visible_text};
-use crate::host::library::Entry;
+use crate::host::library::LibraryEntry;
 
 pub(super) fn help(session: &mut ReplSession<'_>, topic: &str) -> Result<(), CommandError> {
     let text = match topic.strip_prefix(':') {
@@ -89,7 +89,7 @@ fn variable(session: &ReplSession<'_>, name: &str) -> String {
 
 fn host_function(session: &ReplSession<'_>, name: &str) -> String {
     let signature = session.context.signature(name).unwrap_or_else(|| name.to_owned());
-    let summary = Entry::of(name).map_or("built in", |entry| entry.summary);
+    let summary = LibraryEntry::of(name).map_or("built in", |entry| entry.summary);
     format!("{signature}\n    {summary}")
 }
 

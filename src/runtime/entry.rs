@@ -26,19 +26,19 @@ use std::sync::atomic::Ordering;
 
 /// What running code may ask of whoever runs it. Each of these may say that
 /// the run has failed; then the run is left, and the implementer knows why.
-pub trait Surroundings {
+pub trait RuntimeCallbacks {
     /// A trampoline was entered: where to go on, or `None` to leave.
     fn first_call(&mut self, trampoline: usize) -> Option<Destination>;
 
     /// The call that was to go on at a tape passes these arguments: its result,
     /// or `None` to leave.
-    fn tape_call(&mut self, arguments: &[f64]) -> Option<f64>;
+    fn interpreter_call(&mut self, arguments: &[f64]) -> Option<f64>;
 
     /// A closure of the host was called: its result, or `None` to leave.
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64>;
 
     /// A check stopped the code.
-    fn stop(&mut self, stop: Stop);
+    fn stop(&mut self, stop: StopReason);
 
     /// The function that `address` lies in has been called often.
     fn hot(&mut self, address: usize);
@@ -49,14 +49,14 @@ pub trait Surroundings {
 pub enum Destination {
     /// At a body.
     Body(usize),
-    /// At a tape, which takes so many arguments; [`Surroundings::tape_call`] is
+    /// At a tape, which takes so many arguments; [`RuntimeCallbacks::interpreter_call`] is
     /// next.
-    Tape(u32),
+    Interpreter(u32),
 }
 
 /// Why a check stopped the code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
+pub enum StopReason {
     /// The stack is used up.
     Overflow,
     /// The fuel is used up.
@@ -75,8 +75,8 @@ pub struct Left {
 }
 
 /// The run in progress, as the routines below find it through the header.
-struct Run<'a> {
-    surroundings: &'a mut dyn Surroundings,
+struct CurrentRun<'a> {
+    surroundings: &'a mut dyn RuntimeCallbacks,
 }
 
 thread_local! {
@@ -87,7 +87,7 @@ thread_local! {
 /// The arguments of a call, in memory that has room for all the registers
 /// that arguments go to.
 #[derive(Clone, Copy, Debug)]
-pub struct Arguments<'a> {
+pub struct CallArguments<'a> {
     doubles: &'a [f64],
     count: usize,
 }
@@ -95,7 +95,7 @@ pub struct Arguments<'a> {
 /// How many arguments go to registers.
 pub const REGISTERS: usize = 8;
 
-impl<'a> Arguments<'a> {
+impl<'a> CallArguments<'a> {
     /// No arguments.
     pub const NONE: Self = Self { doubles: &[0.0; REGISTERS], count: 0 };
 
@@ -140,8 +140,8 @@ impl Execution {
     pub unsafe fn call(
         &self,
         body: usize,
-        arguments: Arguments<'_>,
-        surroundings: &mut dyn Surroundings,
+        arguments: CallArguments<'_>,
+        surroundings: &mut dyn RuntimeCallbacks,
     ) -> std::io::Result<Result<f64, Left>> {
         let stack = self.prepare()?.unwrap_or(0);
         if let Some(stop) = self.stop_before(arguments) {
@@ -149,7 +149,7 @@ impl Execution {
             return Ok(Err(Left { fault: 0, frame: 0 }));
         }
         let header: *const Header = self.memory.header();
-        let mut run = Run { surroundings };
+        let mut run = CurrentRun { surroundings };
         // Only the thread that runs uses the owner.
         let owner = &self.memory.header().owner;
         let outer_run = owner.load(Ordering::Relaxed);
@@ -159,7 +159,7 @@ impl Execution {
         let more = arguments.count.saturating_sub(REGISTERS);
         // SAFETY: the header is that of this execution; `body` and the slots
         // are as the caller promises; the arguments are at least 8 doubles
-        // (`Arguments`) and `more` beyond them; the stack is this execution's own,
+        // (`CallArguments`) and `more` beyond them; the stack is this execution's own,
         // or 0 when it is the one in use. The pointer to `run` is used only
         // by routines that `enter` calls, and is reset below.
         let left = unsafe { enter(header, body, arguments.doubles.as_ptr(), more, stack, &raw mut result) };
@@ -177,14 +177,14 @@ impl Execution {
     /// Why a call that has been prepared must not begin. Code without a check
     /// would not hear a request that came before.
     #[inline]
-    fn stop_before(&self, arguments: Arguments<'_>) -> Option<Stop> {
+    fn stop_before(&self, arguments: CallArguments<'_>) -> Option<StopReason> {
         let header = self.memory.header();
         if header.limit.load(Ordering::Relaxed) == usize::MAX
             && let Some(request) = take_request(header)
         {
-            return Some(Stop::Requested(request));
+            return Some(StopReason::Requested(request));
         }
-        (size_of_val(arguments.as_slice()) > self.room()).then_some(Stop::Overflow)
+        (size_of_val(arguments.as_slice()) > self.room()).then_some(StopReason::Overflow)
     }
 }
 
@@ -216,9 +216,9 @@ pub fn enter_trampoline(trampoline: usize) -> usize {
     let header = unsafe { &*header };
     match with_run(header, |surroundings| surroundings.first_call(trampoline)) {
         Some(Destination::Body(body)) => body,
-        Some(Destination::Tape(passed)) => {
-            header.passed.store(passed as usize, Ordering::Relaxed);
-            tape_routine as *const () as usize
+        Some(Destination::Interpreter(passed)) => {
+            header.argument_count.store(passed as usize, Ordering::Relaxed);
+            interpreter_routine as *const () as usize
         }
         None => refuse(),
     }
@@ -226,11 +226,11 @@ pub fn enter_trampoline(trampoline: usize) -> usize {
 
 /// Lends the surroundings of the run in progress to `ask`; marks the run as
 /// failed if that says so.
-fn with_run<T>(header: &Header, ask: impl FnOnce(&mut dyn Surroundings) -> Option<T>) -> Option<T> {
-    let run = header.owner.load(Ordering::Relaxed) as *mut Run<'_>;
+fn with_run<T>(header: &Header, ask: impl FnOnce(&mut dyn RuntimeCallbacks) -> Option<T>) -> Option<T> {
+    let run = header.owner.load(Ordering::Relaxed) as *mut CurrentRun<'_>;
     // SAFETY: `call` set the pointer and is in progress: compiled code runs
     // only between its set and its reset. It lends the surroundings to
-    // nobody else meanwhile, and a nested `call` sets a `Run` of its own.
+    // nobody else meanwhile, and a nested `call` sets a `CurrentRun` of its own.
     let answer = unsafe { ask((*run).surroundings) };
     if answer.is_none() {
         header.failed.store(1, Ordering::Relaxed);
@@ -256,11 +256,11 @@ extern "C" fn on_stop(header: &Header, stack: usize) {
     #[cfg(test)]
     clobber_vectors();
     let stop = if let Some(request) = take_request(header) {
-        Stop::Requested(request)
+        StopReason::Requested(request)
     } else if stack < header.stack_limit.load(Ordering::Relaxed) {
-        Stop::Overflow
+        StopReason::Overflow
     } else if header.fuel.load(Ordering::Relaxed) < 0 {
-        Stop::Fuel
+        StopReason::Fuel
     } else {
         // The request was withdrawn.
         return;
@@ -273,7 +273,7 @@ extern "C" fn on_stop(header: &Header, stack: usize) {
 
 extern "C" fn on_overflow(header: &Header) {
     with_run(header, |surroundings| -> Option<()> {
-        surroundings.stop(Stop::Overflow);
+        surroundings.stop(StopReason::Overflow);
         None
     });
 }
@@ -296,22 +296,28 @@ unsafe extern "C" fn on_host(header: &Header, closure: u64, arguments: *const f6
 /// # Safety
 /// Called by the `tape` routine only: `registers` points to the doubles that
 /// were passed in registers, and `more` to those that were passed in memory.
-unsafe extern "C" fn on_tape(header: &Header, registers: *const [f64; REGISTERS], more: *const f64) -> f64 {
+unsafe extern "C" fn on_interpreter_call(
+    header: &Header,
+    registers: *const [f64; REGISTERS],
+    more: *const f64,
+) -> f64 {
     if (registers as usize) < header.limit.load(Ordering::Relaxed) {
         on_stop(header, registers as usize);
         if header.failed.load(Ordering::Relaxed) != 0 {
             return 0.0;
         }
     }
-    let passed = header.passed.load(Ordering::Relaxed);
+    let passed = header.argument_count.load(Ordering::Relaxed);
     // SAFETY: the routine has stored all the registers there.
     let registers = unsafe { &*registers };
     let result = match passed.checked_sub(REGISTERS) {
-        None | Some(0) => with_run(header, |surroundings| surroundings.tape_call(&registers[..passed])),
+        None | Some(0) => {
+            with_run(header, |surroundings| surroundings.interpreter_call(&registers[..passed]))
+        }
         Some(rest) => {
             // SAFETY: the caller has passed that many doubles in memory.
             let rest = unsafe { std::slice::from_raw_parts(more, rest) };
-            with_run(header, |surroundings| surroundings.tape_call(&[registers, rest].concat()))
+            with_run(header, |surroundings| surroundings.interpreter_call(&[registers, rest].concat()))
         }
     };
     result.unwrap_or(0.0)
@@ -571,7 +577,7 @@ unsafe extern "C" fn host_routine() {
 
 /// Called in place of the body of a function that runs on a tape.
 #[unsafe(naked)]
-unsafe extern "C" fn tape_routine() {
+unsafe extern "C" fn interpreter_routine() {
     naked_asm!(
         "push rbp",
         "mov rbp, rsp",
@@ -593,7 +599,7 @@ unsafe extern "C" fn tape_routine() {
         "mov rbx, rdi",
         "mov rsi, rsp",
         "lea rdx, [rbp + 16]",
-        "call {on_tape}",
+        "call {on_interpreter_call}",
         "mov rdi, rbx",
         "cmp qword ptr [rdi + {failed}], 0",
         "jne 2f",
@@ -608,7 +614,7 @@ unsafe extern "C" fn tape_routine() {
         "mov rax, [rbp]",
         "mov [rdi + {frame}], rax",
         "jmp {leave}",
-        on_tape = sym on_tape,
+        on_interpreter_call = sym on_interpreter_call,
         fault = const offset_of!(Header, fault),
         frame = const offset_of!(Header, frame),
         failed = const offset_of!(Header, failed),

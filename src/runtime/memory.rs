@@ -5,34 +5,34 @@ use std::io;
 use std::ptr::{self, NonNull};
 
 /// A range of addresses that stays where it is until dropped.
-pub(super) struct Memory {
+pub(super) struct AddressRange {
     start: NonNull<u8>,
     size: usize,
 }
 
 // SAFETY: the range is owned; it is accessed through atomics only (`at`), or
 // as a stack by the one thread that runs on it.
-unsafe impl Send for Memory {}
+unsafe impl Send for AddressRange {}
 // SAFETY: as above.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for AddressRange {}
 
 /// Types that may stand anywhere in such memory: any bytes are a value, and
 /// they change through shared references only by atomic operations.
 ///
 /// # Safety
 /// Implement it for atomics and `repr(C)` structures of atomics only.
-pub(super) unsafe trait Shared {}
+pub(super) unsafe trait AtomicWord {}
 // SAFETY: an atomic.
-unsafe impl Shared for std::sync::atomic::AtomicUsize {}
+unsafe impl AtomicWord for std::sync::atomic::AtomicUsize {}
 // SAFETY: an atomic.
-unsafe impl Shared for std::sync::atomic::AtomicU64 {}
+unsafe impl AtomicWord for std::sync::atomic::AtomicU64 {}
 // SAFETY: a `repr(C)` structure of atomics.
-unsafe impl Shared for crate::abi::Header {}
+unsafe impl AtomicWord for crate::abi::Header {}
 
 /// The unit of protection.
 const PAGE: usize = 4096;
 
-impl Memory {
+impl AddressRange {
     /// Reserves `size` bytes.
     pub(super) fn new(size: usize) -> io::Result<Self> {
         let size = size.checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
@@ -84,26 +84,26 @@ impl Memory {
 
     /// What stands at `offset`, which must be aligned for it and in range.
     #[inline]
-    pub(super) fn at<T: Shared>(&self, offset: usize) -> &T {
+    pub(super) fn at<T: AtomicWord>(&self, offset: usize) -> &T {
         assert!(offset.is_multiple_of(align_of::<T>()) && offset + size_of::<T>() <= self.size);
         // SAFETY: in range and aligned as just checked (the start is aligned
-        // to a page); `Shared` types accept any bytes and shared access.
+        // to a page); `AtomicWord` types accept any bytes and shared access.
         unsafe { self.start.add(offset).cast().as_ref() }
     }
 }
 
-impl Memory {
+impl AddressRange {
     /// The `count` values from `offset` on, which must be aligned and in range.
     #[inline]
-    pub(super) fn many<T: Shared>(&self, offset: usize, count: usize) -> &[T] {
+    pub(super) fn many<T: AtomicWord>(&self, offset: usize, count: usize) -> &[T] {
         assert!(offset.is_multiple_of(align_of::<T>()) && offset + count * size_of::<T>() <= self.size);
         // SAFETY: in range and aligned as just checked (the start is aligned
-        // to a page); `Shared` types accept any bytes and shared access.
+        // to a page); `AtomicWord` types accept any bytes and shared access.
         unsafe { std::slice::from_raw_parts(self.start.add(offset).cast().as_ptr(), count) }
     }
 }
 
-impl Drop for Memory {
+impl Drop for AddressRange {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by `new` and is unmapped once; no
         // reference outlives `self`.

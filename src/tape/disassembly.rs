@@ -2,7 +2,7 @@
 //! of the source it was made for.
 
 use super::Tape;
-use super::op::{Instruction, Kind, Raw};
+use super::op::{Instruction, OperandKind, Raw};
 use crate::name::Names;
 use crate::sema::checked::CheckedFunction;
 use std::fmt::Write;
@@ -63,18 +63,18 @@ impl Tape {
         let mut text = instruction.op.template().to_owned();
         for (place, (kind, raw)) in instruction.operands().enumerate() {
             let operand = match kind {
-                Kind::Target => {
+                OperandKind::Target => {
                     let target = at.saturating_add_signed((raw as u32).cast_signed() as isize);
                     target.to_string()
                 }
-                Kind::Number => number(f64::from_bits(raw)),
-                Kind::Site if raw == 0 => "calls".to_owned(),
-                Kind::Site => format!("rounds of loop {raw}"),
-                Kind::Counter => raw.to_string(),
-                Kind::Slot | Kind::Link | Kind::Frame => self.slot(raw, function, names),
-                Kind::Callee => named(self.callees.get(raw as usize).map(|callee| callee.name), names),
-                Kind::Host => named(self.hosts.get(raw as usize).map(|host| host.name), names),
-                Kind::Variable => named(self.variables.get(raw as usize).copied(), names),
+                OperandKind::Number => number(f64::from_bits(raw)),
+                OperandKind::Site if raw == 0 => "calls".to_owned(),
+                OperandKind::Site => format!("rounds of loop {raw}"),
+                OperandKind::Counter => raw.to_string(),
+                OperandKind::Slot | OperandKind::Link | OperandKind::Frame => self.slot(raw, function, names),
+                OperandKind::Callee => named(self.callees.get(raw as usize).map(|callee| callee.name), names),
+                OperandKind::Host => named(self.hosts.get(raw as usize).map(|host| host.name), names),
+                OperandKind::Variable => named(self.variables.get(raw as usize).copied(), names),
             };
             text = text.replace(&format!("{{{place}}}"), &operand);
         }

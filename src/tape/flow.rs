@@ -6,9 +6,9 @@
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 
 /// One fact for each node; what it says depends on the node.
-pub(super) struct Flow(Box<[bool]>);
+pub(super) struct ValueFlow(Box<[bool]>);
 
-impl Flow {
+impl ValueFlow {
     /// The facts about the body of a function.
     pub(super) fn of(function: &CheckedFunction) -> Self {
         let nodes = &function.nodes;

@@ -10,21 +10,21 @@
 mod loops;
 
 use super::condition::{Condition, Jump, Operand, Test};
-use super::flow::Flow;
-use super::numbering::Table;
+use super::flow::ValueFlow;
+use super::numbering::IndexTable;
 use super::op::{INDEX_END, Op, Raw, encode};
-use super::{Callee, Counts, Environment, Tape, TooMany};
+use super::{Counts, LoweringContext, Tape, TapeCallee, TooMany};
 use crate::host::Intrinsic;
 use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
-use loops::Loop;
+use loops::TapeLoop;
 
 /// Lowers a function; see [`Tape::lower`].
-pub(super) fn lower(function: &CheckedFunction, environment: Environment<'_>) -> Result<Tape, TooMany> {
-    let mut lowering = Lowering::new(function, environment);
+pub(super) fn lower(function: &CheckedFunction, environment: LoweringContext<'_>) -> Result<Tape, TooMany> {
+    let mut lowering = TapeLowering::new(function, environment);
     // What goes on elsewhere takes fuel there.
-    if environment.counts == Counts::RoundsAndCalls {
+    if environment.counts == Counts::IterationsAndCalls {
         lowering.emit(Op::Count, &[0, 0]);
     }
     lowering.burn();
@@ -52,7 +52,7 @@ enum Value {
 
 /// Instructions with the nodes they were made for.
 #[derive(Default)]
-struct Code {
+struct Assembler {
     words: Vec<u32>,
     origins: Vec<u32>,
     /// Where the last instruction begins, unless something may jump behind it.
@@ -60,7 +60,7 @@ struct Code {
 }
 
 /// A construct whose end has not been met yet.
-enum Open {
+enum TapeConstruct {
     /// `&&`: the jumps taken if the left side is false.
     And(Vec<usize>),
     /// `||`: the jumps taken if the left side is true.
@@ -69,41 +69,41 @@ enum Open {
     Then(Vec<usize>),
     /// `if`, after its `else`: the jump to the end.
     Else(Option<usize>),
-    Loop(Loop),
+    Loop(TapeLoop),
 }
 
-struct Lowering<'a> {
+struct TapeLowering<'a> {
     function: &'a CheckedFunction,
-    environment: Environment<'a>,
-    flow: Flow,
+    environment: LoweringContext<'a>,
+    flow: ValueFlow,
     node: usize,
-    code: Code,
+    code: Assembler,
     frame: u32,
     values: Vec<Value>,
     /// The height of the unsettled value.
     unsettled: Option<usize>,
-    open: Vec<Open>,
-    callees: Table<Callee>,
-    hosts: Table<Callee>,
-    variables: Table<Name>,
-    counted: Vec<super::Loop>,
+    open: Vec<TapeConstruct>,
+    callees: IndexTable<TapeCallee>,
+    hosts: IndexTable<TapeCallee>,
+    variables: IndexTable<Name>,
+    counted: Vec<super::CountedLoop>,
 }
 
-impl<'a> Lowering<'a> {
-    fn new(function: &'a CheckedFunction, environment: Environment<'a>) -> Self {
+impl<'a> TapeLowering<'a> {
+    fn new(function: &'a CheckedFunction, environment: LoweringContext<'a>) -> Self {
         Self {
             function,
             environment,
-            flow: Flow::of(function),
+            flow: ValueFlow::of(function),
             node: 0,
-            code: Code::default(),
+            code: Assembler::default(),
             frame: function.locals + 1,
             values: Vec::new(),
             unsettled: None,
             open: Vec::new(),
-            callees: Table::default(),
-            hosts: Table::default(),
-            variables: Table::default(),
+            callees: IndexTable::default(),
+            hosts: IndexTable::default(),
+            variables: IndexTable::default(),
             counted: Vec::new(),
         }
     }
@@ -159,7 +159,7 @@ impl<'a> Lowering<'a> {
             CheckedNode::Then => {
                 let condition = self.take();
                 let jumps = self.unless(condition);
-                self.open.push(Open::Then(jumps));
+                self.open.push(TapeConstruct::Then(jumps));
             }
             CheckedNode::Else => self.otherwise(),
             CheckedNode::If => self.end_if(),
@@ -201,7 +201,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Lets the jumps at these places lead to what is appended next.
-    fn lead_here(&mut self, jumps: &[usize]) {
+    fn patch_here(&mut self, jumps: &[usize]) {
         self.code.last = None;
         let here = self.code.words.len();
         for &place in jumps {
@@ -264,9 +264,9 @@ impl<'a> Lowering<'a> {
             Value::True(falses) => {
                 self.emit(Op::Number, &[1f64.to_bits()]);
                 let end = self.emit_jump(Op::Jump, &[]);
-                self.lead_here(&falses);
+                self.patch_here(&falses);
                 self.emit(Op::Number, &[0f64.to_bits()]);
-                self.lead_here(&[end]);
+                self.patch_here(&[end]);
             }
             Value::Returned => {}
         }
@@ -478,7 +478,7 @@ impl<'a> Lowering<'a> {
         match value {
             Value::True(falses) => {
                 let jump = self.emit_jump(Op::Jump, &[]);
-                self.lead_here(&falses);
+                self.patch_here(&falses);
                 vec![jump]
             }
             Value::Condition(condition) => vec![self.jump_if(condition, true)],
@@ -501,7 +501,11 @@ impl<'a> Lowering<'a> {
 
     fn short_circuit(&mut self, op: BinaryOp) {
         let left = self.take();
-        let open = if op == BinaryOp::And { Open::And(self.unless(left)) } else { Open::Or(self.when(left)) };
+        let open = if op == BinaryOp::And {
+            TapeConstruct::And(self.unless(left))
+        } else {
+            TapeConstruct::Or(self.when(left))
+        };
         self.open.push(open);
     }
 
@@ -509,15 +513,15 @@ impl<'a> Lowering<'a> {
         let right = self.take();
         let right = self.unless(right);
         let falses = match self.open.pop() {
-            Some(Open::And(mut falses)) => {
+            Some(TapeConstruct::And(mut falses)) => {
                 falses.extend(right);
                 falses
             }
-            Some(Open::Or(trues)) => {
-                self.lead_here(&trues);
+            Some(TapeConstruct::Or(trues)) => {
+                self.patch_here(&trues);
                 right
             }
-            Some(Open::Then(_) | Open::Else(_) | Open::Loop(_)) | None => right,
+            Some(TapeConstruct::Then(_) | TapeConstruct::Else(_) | TapeConstruct::Loop(_)) | None => right,
         };
         self.push(Value::True(falses));
     }
@@ -533,20 +537,20 @@ impl<'a> Lowering<'a> {
             self.load(value);
             Some(self.emit_jump(Op::Jump, &[]))
         };
-        if let Some(Open::Then(jumps)) = self.open.pop() {
-            self.lead_here(&jumps);
+        if let Some(TapeConstruct::Then(jumps)) = self.open.pop() {
+            self.patch_here(&jumps);
         }
-        self.open.push(Open::Else(end));
+        self.open.push(TapeConstruct::Else(end));
     }
 
     fn end_if(&mut self) {
         let value = self.take();
-        let Some(Open::Else(Some(end))) = self.open.pop() else {
+        let Some(TapeConstruct::Else(Some(end))) = self.open.pop() else {
             self.return_value(value);
             return self.push(Value::Returned);
         };
         self.load(value);
-        self.lead_here(&[end]);
+        self.patch_here(&[end]);
         self.push(ACCUMULATOR);
     }
 
@@ -566,7 +570,7 @@ impl<'a> Lowering<'a> {
 
     fn call(&mut self, callee: u32) {
         let callee = self.function.callees[callee as usize];
-        let callee = Callee { name: callee.name, arity: callee.arity };
+        let callee = TapeCallee { name: callee.name, arity: callee.arity };
         let arity = callee.arity as usize;
         let is_host = (self.environment.is_host)(callee);
         if is_host && arity == 1 {

@@ -4,18 +4,18 @@ use super::op::Raw;
 use rustc_hash::FxHashMap;
 
 /// Entries numbered in the order they are first met.
-pub(super) struct Table<T> {
+pub(super) struct IndexTable<T> {
     pub(super) entries: Vec<T>,
     pub(super) index: FxHashMap<T, u32>,
 }
 
-impl<T> Default for Table<T> {
+impl<T> Default for IndexTable<T> {
     fn default() -> Self {
         Self { entries: Vec::new(), index: FxHashMap::default() }
     }
 }
 
-impl<T: Copy + Eq + std::hash::Hash> Table<T> {
+impl<T: Copy + Eq + std::hash::Hash> IndexTable<T> {
     pub(super) fn index(&mut self, entry: T) -> Raw {
         let entries = &mut self.entries;
         let index = *self.index.entry(entry).or_insert_with(|| {

@@ -13,7 +13,7 @@
 
 /// What an operand of an instruction is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum OperandKind {
     /// A slot of the frame.
     Slot,
     /// The slot that holds the return address: always that of the tape.
@@ -37,7 +37,7 @@ pub enum Kind {
     Counter,
 }
 
-impl Kind {
+impl OperandKind {
     /// How many words it takes after the first.
     const fn words(self) -> usize {
         match self {
@@ -83,8 +83,8 @@ macro_rules! ops {
             }
 
             /// Its operands.
-            pub const fn operands(self) -> &'static [Kind] {
-                match self { $(Self::$name => &[$(Kind::$kind),*]),+ }
+            pub const fn operands(self) -> &'static [OperandKind] {
+                match self { $(Self::$name => &[$(OperandKind::$kind),*]),+ }
             }
         }
     };
@@ -356,13 +356,13 @@ impl Instruction {
     }
 
     /// Its operands with their kinds.
-    pub fn operands(&self) -> impl Iterator<Item = (Kind, Raw)> + '_ {
+    pub fn operands(&self) -> impl Iterator<Item = (OperandKind, Raw)> + '_ {
         self.op.operands().iter().copied().zip(self.operands)
     }
 
     /// How many words from its own start it goes on if it jumps.
     pub fn distance(&self) -> Option<i32> {
-        let (_, raw) = self.operands().find(|(kind, _)| *kind == Kind::Target)?;
+        let (_, raw) = self.operands().find(|(kind, _)| *kind == OperandKind::Target)?;
         Some((raw as u32).cast_signed())
     }
 }
@@ -374,9 +374,9 @@ mod tests {
     #[test]
     fn instructions_survive_encoding() {
         for &op in Op::ALL {
-            let raw = |(place, kind): (usize, &Kind)| match kind {
-                Kind::Number => (0.1 + place as f64).to_bits(),
-                Kind::Target => Raw::from((7 + place as u32).wrapping_neg()),
+            let raw = |(place, kind): (usize, &OperandKind)| match kind {
+                OperandKind::Number => (0.1 + place as f64).to_bits(),
+                OperandKind::Target => Raw::from((7 + place as u32).wrapping_neg()),
                 _ => 0xAB_CDE0 + place as Raw,
             };
             let operands: Vec<Raw> = op.operands().iter().enumerate().map(raw).collect();

@@ -4,7 +4,7 @@
 //! program that runs them. What is read is validated before anybody sees it.
 
 use super::op::{INDEX_END, Op};
-use super::{Callee, Tape};
+use super::{Tape, TapeCallee};
 use crate::bytes::{Damage, Reader, Writer};
 use crate::sema::checked::CheckedFunction;
 use crate::sema::stored::{StoredTables, TableIndices};
@@ -40,7 +40,7 @@ impl Tape {
     ) -> Result<Self, Damage> {
         let (locals, frame) = (reader.number()?, reader.number()?);
         let mut callees =
-            || reader.many(|reader| Ok(Callee { name: tables.name(reader)?, arity: reader.number()? }));
+            || reader.many(|reader| Ok(TapeCallee { name: tables.name(reader)?, arity: reader.number()? }));
         let (callees, hosts) = (callees()?, callees()?);
         let variables = reader.many(|reader| tables.name(reader))?;
         let words = reader.many(Reader::word)?;

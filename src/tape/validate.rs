@@ -6,13 +6,13 @@
 //! an instruction, only loops that look for requests jump back, execution
 //! never runs past the end, and nothing but a call writes a link.
 
-use super::op::{Instruction, Kind, Op, Raw};
-use super::{Callee, Tape};
+use super::op::{Instruction, Op, OperandKind, Raw};
+use super::{Tape, TapeCallee};
 
 /// What is wrong with a tape, and at which word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the tape is damaged at word {at}: {what}")]
-pub struct Fault {
+pub struct TapeFault {
     /// What is wrong.
     pub what: &'static str,
     /// The offset of the instruction.
@@ -23,16 +23,16 @@ impl Tape {
     /// Checks everything that running it relies on.
     ///
     /// # Errors
-    /// The first [`Fault`] found.
-    pub fn validate(&self) -> Result<(), Fault> {
+    /// The first [`TapeFault`] found.
+    pub fn validate(&self) -> Result<(), TapeFault> {
         if self.locals >= self.frame {
-            return Err(Fault { what: "the frame has no room for the link", at: 0 });
+            return Err(TapeFault { what: "the frame has no room for the link", at: 0 });
         }
         let mut starts = vec![false; self.words.len()];
         let mut last = None;
         for (at, instruction) in self.instructions() {
-            let instruction = instruction.ok_or(Fault { what: "no instruction", at })?;
-            self.operands(&instruction).map_err(|what| Fault { what, at })?;
+            let instruction = instruction.ok_or(TapeFault { what: "no instruction", at })?;
+            self.operands(&instruction).map_err(|what| TapeFault { what, at })?;
             starts[at] = true;
             last = Some((at, instruction.op));
         }
@@ -44,16 +44,16 @@ impl Tape {
             };
             let target = at.checked_add_signed(distance as isize);
             if target.and_then(|target| starts.get(target)) != Some(&true) {
-                return Err(Fault { what: "a jump to no instruction", at });
+                return Err(TapeFault { what: "a jump to no instruction", at });
             }
             if distance <= 0 && !op.is_loop() {
-                return Err(Fault { what: "a jump back without a check", at });
+                return Err(TapeFault { what: "a jump back without a check", at });
             }
         }
         match last {
             Some((_, Op::Return | Op::ReturnS | Op::ReturnK | Op::Jump)) => Ok(()),
-            Some((at, _)) => Err(Fault { what: "the end is not a return", at }),
-            None => Err(Fault { what: "there are no instructions", at: 0 }),
+            Some((at, _)) => Err(TapeFault { what: "the end is not a return", at }),
+            None => Err(TapeFault { what: "there are no instructions", at: 0 }),
         }
     }
 
@@ -76,39 +76,41 @@ impl Tape {
         let mut frame = 0;
         for (kind, raw) in instruction.operands() {
             match kind {
-                Kind::Slot if raw >= slots || raw == locals => {
+                OperandKind::Slot if raw >= slots || raw == locals => {
                     return Err("a slot outside the frame");
                 }
-                Kind::Link if raw != locals => return Err("a return through another slot"),
-                Kind::Frame if raw <= locals || raw > slots => {
+                OperandKind::Link if raw != locals => return Err("a return through another slot"),
+                OperandKind::Frame if raw <= locals || raw > slots => {
                     return Err("a call that overwrites the frame");
                 }
-                Kind::Frame => frame = raw,
-                Kind::Callee => self.arguments(&self.callees, raw, frame)?,
-                Kind::Host => {
+                OperandKind::Frame => frame = raw,
+                OperandKind::Callee => self.arguments(&self.callees, raw, frame)?,
+                OperandKind::Host => {
                     self.arguments(&self.hosts, raw, frame)?;
                     let takes_accumulator = instruction.op == Op::HostA;
                     if takes_accumulator && self.hosts[raw as usize].arity != 1 {
                         return Err("a host function that does not take one argument");
                     }
                 }
-                Kind::Variable if raw >= self.variables.len() as Raw => return Err("no such variable"),
-                Kind::Site if raw > self.loops.len() as Raw => return Err("no such loop"),
-                Kind::Counter if raw != 0 => return Err("a counter that has begun"),
-                Kind::Slot
-                | Kind::Link
-                | Kind::Variable
-                | Kind::Number
-                | Kind::Target
-                | Kind::Site
-                | Kind::Counter => {}
+                OperandKind::Variable if raw >= self.variables.len() as Raw => {
+                    return Err("no such variable");
+                }
+                OperandKind::Site if raw > self.loops.len() as Raw => return Err("no such loop"),
+                OperandKind::Counter if raw != 0 => return Err("a counter that has begun"),
+                OperandKind::Slot
+                | OperandKind::Link
+                | OperandKind::Variable
+                | OperandKind::Number
+                | OperandKind::Target
+                | OperandKind::Site
+                | OperandKind::Counter => {}
             }
         }
         Ok(())
     }
 
     /// The arguments of a call lie in the frame, from `frame` on.
-    fn arguments(&self, table: &[Callee], index: Raw, frame: Raw) -> Result<(), &'static str> {
+    fn arguments(&self, table: &[TapeCallee], index: Raw, frame: Raw) -> Result<(), &'static str> {
         let Some(callee) = table.get(index as usize) else { return Err("no such callee") };
         let end = frame + Raw::from(callee.arity);
         if frame > 0 && end > self.frame.into() { Err("arguments outside the frame") } else { Ok(()) }

@@ -11,7 +11,7 @@ use std::path::Path;
 /// The modules of the crate, lowest layer first. A module uses modules of its
 /// own layer and of lower ones.
 const LAYERS: &[&[&str]] = &[
-    &["source", "name", "diagnostic", "host", "bytes", "stop", "room", "process", "llvm", "abi"],
+    &["source", "name", "diagnostic", "host", "bytes", "stop", "budget", "process", "llvm", "abi"],
     &["syntax"],
     &["sema", "failure"],
     &["tape", "interp", "codegen", "orc", "runtime"],
@@ -25,7 +25,7 @@ const LAYERS: &[&[&str]] = &[
         "stats",
         "engine",
         "debugger",
-        "machine",
+        "backend",
         "context",
         "function",
         "interrupt",
@@ -85,7 +85,7 @@ const UNSAFE: &[&str] = &[
     "src/runtime/",
     "src/codegen.rs",
     "src/codegen/",
-    "src/jit/instance.rs",
+    "src/jit/context.rs",
     "src/cli/allocation.rs",
     "src/cli/exit.rs",
     "src/llvm.rs",

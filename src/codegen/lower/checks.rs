@@ -2,7 +2,7 @@
 //! requests to stop.
 
 use super::super::types::PRESERVE_ALL;
-use super::{CodegenError, Lowering, Result, missing};
+use super::{CodegenError, IrLowering, Result, missing};
 use crate::abi;
 use crate::sema::checked::CheckedNode;
 use inkwell::IntPredicate;
@@ -34,7 +34,7 @@ pub(super) fn late_checks(nodes: &[CheckedNode]) -> Option<Vec<u32>> {
     Some(calling.map(|(start, _)| start as u32).collect())
 }
 
-impl<'c> Lowering<'_, 'c> {
+impl<'c> IrLowering<'_, 'c> {
     /// Takes one from the fuel; whether none was left. Volatile, so that every
     /// level of optimisation counts alike.
     fn burn(&self) -> Result<IntValue<'c>> {

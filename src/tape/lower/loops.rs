@@ -3,58 +3,58 @@
 //! A `for` stands in the text as condition, step, body and runs as body, step,
 //! condition; so the first two are lifted off and put back after the body.
 
-use super::{Code, FORM_SS, Lowering, Open, Value, member};
+use super::{Assembler, FORM_SS, TapeConstruct, TapeLowering, Value, member};
 use crate::tape;
 use crate::tape::condition::{Condition, Operand, Test};
 use crate::tape::op::{Op, Raw};
-use crate::tape::{Counts, Waiting};
+use crate::tape::{Counts, LiveValue};
 
 /// The parts of a `for`.
-pub(super) struct Loop {
+pub(super) struct TapeLoop {
     /// The node where it began.
     node: usize,
     variable: u32,
     /// The height of the place of the step.
     height: usize,
-    part: Part,
+    part: LoopPart,
     /// Where what is being appended begins: condition, step, then body.
     start: (usize, usize),
-    condition: Code,
-    exit: Exit,
-    step: Code,
+    condition: Assembler,
+    exit: LoopExit,
+    step: Assembler,
     increment: Operand,
 }
 
 /// The part of a `for` that is being appended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum LoopPart {
     Condition,
     Step,
     Body,
 }
 
 /// How a loop is left.
-enum Exit {
+enum LoopExit {
     /// By the jumps at these places of the condition.
     Jumps(Vec<usize>),
     /// When a condition that needs no instructions is false.
     Condition(Condition),
 }
 
-impl Lowering<'_> {
+impl TapeLowering<'_> {
     fn here(&mut self) -> (usize, usize) {
         self.code.last = None;
         (self.code.words.len(), self.code.origins.len())
     }
 
     /// Lifts off everything appended since `start`.
-    fn lift(&mut self, start: (usize, usize)) -> Code {
+    fn lift(&mut self, start: (usize, usize)) -> Assembler {
         self.code.last = None;
         let words = self.code.words.split_off(start.0);
-        Code { words, origins: self.code.origins.split_off(start.1), last: None }
+        Assembler { words, origins: self.code.origins.split_off(start.1), last: None }
     }
 
-    fn put_back(&mut self, mut code: Code) {
+    fn put_back(&mut self, mut code: Assembler) {
         self.code.last = None;
         self.code.words.append(&mut code.words);
         self.code.origins.append(&mut code.origins);
@@ -68,23 +68,29 @@ impl Lowering<'_> {
         let step = self.home(height);
         self.push(Value::Plain(Operand::Slot(step)));
         let start = self.here();
-        self.open.push(Open::Loop(Loop {
+        self.open.push(TapeConstruct::Loop(TapeLoop {
             node: self.node,
             variable,
             height,
-            part: Part::Condition,
+            part: LoopPart::Condition,
             start,
-            condition: Code::default(),
-            exit: Exit::Jumps(Vec::new()),
-            step: Code::default(),
+            condition: Assembler::default(),
+            exit: LoopExit::Jumps(Vec::new()),
+            step: Assembler::default(),
             increment: Operand::Slot(step),
         }));
     }
 
-    fn innermost_loop(&mut self) -> Option<&mut Loop> {
+    fn innermost_loop(&mut self) -> Option<&mut TapeLoop> {
         match self.open.last_mut() {
-            Some(Open::Loop(innermost)) => Some(innermost),
-            Some(Open::And(_) | Open::Or(_) | Open::Then(_) | Open::Else(_)) | None => None,
+            Some(TapeConstruct::Loop(innermost)) => Some(innermost),
+            Some(
+                TapeConstruct::And(_)
+                | TapeConstruct::Or(_)
+                | TapeConstruct::Then(_)
+                | TapeConstruct::Else(_),
+            )
+            | None => None,
         }
     }
 
@@ -93,16 +99,16 @@ impl Lowering<'_> {
         let Some(start) = self.innermost_loop().map(|innermost| innermost.start) else { return };
         let exit = match condition {
             Value::Condition(condition) if start.0 == self.code.words.len() && condition.fits_loop() => {
-                Exit::Condition(condition)
+                LoopExit::Condition(condition)
             }
             condition => {
                 let jumps = self.unless(condition);
-                Exit::Jumps(jumps.iter().map(|place| place - start.0).collect())
+                LoopExit::Jumps(jumps.iter().map(|place| place - start.0).collect())
             }
         };
         let code = self.lift(start);
         if let Some(innermost) = self.innermost_loop() {
-            innermost.part = Part::Step;
+            innermost.part = LoopPart::Step;
             innermost.condition = code;
             innermost.exit = exit;
         }
@@ -110,7 +116,7 @@ impl Lowering<'_> {
 
     pub(super) fn loop_step(&mut self) {
         let step = self.take();
-        let Some(&mut Loop { start, increment: Operand::Slot(home), .. }) = self.innermost_loop() else {
+        let Some(&mut TapeLoop { start, increment: Operand::Slot(home), .. }) = self.innermost_loop() else {
             return;
         };
         let increment = match step {
@@ -122,40 +128,43 @@ impl Lowering<'_> {
         };
         let code = self.lift(start);
         if let Some(innermost) = self.innermost_loop() {
-            innermost.part = Part::Body;
+            innermost.part = LoopPart::Body;
             innermost.step = code;
             innermost.increment = increment;
         }
-        self.count_round();
+        self.count_iteration();
     }
 
     /// Counts the round of a loop that begins. Values that wait for it are those
     /// of the expressions around it and, behind them, the steps of the loops
     /// whose conditions it is part of.
-    fn count_round(&mut self) {
+    fn count_iteration(&mut self) {
         if self.environment.counts == Counts::Nothing {
             return;
         }
         let loops = || {
-            self.open.iter().filter_map(|open| if let Open::Loop(open) = open { Some(open) } else { None })
+            self.open
+                .iter()
+                .filter_map(|open| if let TapeConstruct::Loop(open) = open { Some(open) } else { None })
         };
         let Some(node) = loops().next_back().map(|innermost| innermost.node) else { return };
         let is_step = |height: usize| loops().any(|open| open.height == height);
         let waiting = |value: &Value| match value {
-            Value::Plain(Operand::Slot(slot)) => Some(Waiting::Slot(*slot)),
-            Value::Plain(Operand::Number(number)) => Some(Waiting::Number(number.to_bits())),
+            Value::Plain(Operand::Slot(slot)) => Some(LiveValue::Slot(*slot)),
+            Value::Plain(Operand::Number(number)) => Some(LiveValue::Number(number.to_bits())),
             Value::Plain(Operand::Accumulator) | Value::Condition(_) | Value::True(_) | Value::Returned => {
                 None
             }
         };
         let values = self.values.iter().enumerate().filter(|(height, _)| !is_step(*height));
-        let steps = loops().filter(|open| open.part == Part::Condition).map(|open| match open.increment {
-            Operand::Slot(slot) => Some(Waiting::Slot(slot)),
-            Operand::Number(_) | Operand::Accumulator => None,
-        });
+        let steps =
+            loops().filter(|open| open.part == LoopPart::Condition).map(|open| match open.increment {
+                Operand::Slot(slot) => Some(LiveValue::Slot(slot)),
+                Operand::Number(_) | Operand::Accumulator => None,
+            });
         let values = values.map(|(_, value)| waiting(value)).chain(steps);
         let Some(values) = values.collect::<Option<Box<[_]>>>() else { return };
-        self.counted.push(tape::Loop { node: node as u32, values });
+        self.counted.push(tape::CountedLoop { node: node as u32, values });
         let site = self.counted.len() as Raw;
         self.emit(Op::Count, &[site, 0]);
     }
@@ -163,9 +172,9 @@ impl Lowering<'_> {
     pub(super) fn end_loop(&mut self) {
         let body = self.take();
         if let Value::True(falses) = body {
-            self.lead_here(&falses);
+            self.patch_here(&falses);
         }
-        let Some(Open::Loop(Loop { variable, start, condition, exit, step, increment, .. })) =
+        let Some(TapeConstruct::Loop(TapeLoop { variable, start, condition, exit, step, increment, .. })) =
             self.open.pop()
         else {
             return;
@@ -175,18 +184,18 @@ impl Lowering<'_> {
         let base = self.code.words.len();
         self.put_back(condition);
         match (exit, increment) {
-            (Exit::Condition(condition), Operand::Number(number)) => {
+            (LoopExit::Condition(condition), Operand::Number(number)) => {
                 self.fused_loop(condition, variable, number, start.0);
             }
-            (Exit::Condition(condition), increment) => {
+            (LoopExit::Condition(condition), increment) => {
                 let exit = self.jump_if(condition, false);
                 self.next(variable, increment, start.0);
-                self.lead_here(&[exit]);
+                self.patch_here(&[exit]);
             }
-            (Exit::Jumps(jumps), increment) => {
+            (LoopExit::Jumps(jumps), increment) => {
                 self.next(variable, increment, start.0);
                 let jumps: Vec<usize> = jumps.iter().map(|place| place + base).collect();
-                self.lead_here(&jumps);
+                self.patch_here(&jumps);
             }
         }
         self.pop();

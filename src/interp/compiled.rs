@@ -6,22 +6,22 @@ use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
-use crate::tape::{Callee, Loop};
+use crate::tape::{CountedLoop, TapeCallee};
 use std::sync::Arc;
 
 /// A function, or a loop of one, that has been run so often that compiled
 /// code would pay.
 #[derive(Clone, Debug)]
-pub struct Spot {
+pub struct HotSpot {
     /// The function.
     pub function: Arc<CheckedFunction>,
     /// The loop, if it is one.
-    pub counted: Option<Loop>,
+    pub counted: Option<CountedLoop>,
 }
 
 /// How far the compiled code of a spot is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
+pub enum CodeStatus {
     /// It can be run.
     Ready,
     /// It is being made.
@@ -32,9 +32,9 @@ pub enum Progress {
 
 /// Compiled code, as tapes see it. Whoever calls it lends the interpreter
 /// along, so that it can call functions on tapes in turn.
-pub trait Natives {
+pub trait CompiledCalls {
     /// Whether calls of this go to compiled code.
-    fn takes(&mut self, callee: Callee) -> bool;
+    fn has_code(&mut self, callee: TapeCallee) -> bool;
 
     /// Calls it.
     ///
@@ -43,7 +43,7 @@ pub trait Natives {
     fn call(
         &mut self,
         interpreter: &mut Interpreter,
-        callee: Callee,
+        callee: TapeCallee,
         arguments: &[f64],
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure>;
@@ -53,52 +53,52 @@ pub trait Natives {
 
     /// Compiled code is to call that function through the bindings again, and
     /// so to ask whether it runs on its tape.
-    fn recall(&mut self, name: Name);
+    fn deoptimize(&mut self, name: Name);
 
     /// The calls of compiled code in progress, from a call of a tape outwards to
     /// where the code was entered.
     fn callers(&mut self, site: CallSite) -> Vec<Arc<CheckedFunction>>;
 
     /// Something is hot: has its code made, if nobody has.
-    fn heat(&mut self, interpreter: &Interpreter, spot: &Spot) -> Progress;
+    fn promote(&mut self, interpreter: &Interpreter, spot: &HotSpot) -> CodeStatus;
 
-    /// How far the code is that [`heat`](Self::heat) has asked for.
-    fn progress(&mut self, spot: &Spot) -> Progress;
+    /// How far the code is that [`promote`](Self::promote) has asked for.
+    fn code_status(&mut self, spot: &HotSpot) -> CodeStatus;
 
     /// Runs the rest of a function from the beginning of a round of a loop on.
     /// The arguments are its locals and the values that wait for the loop.
     ///
     /// # Errors
     /// Why it did not run to its end.
-    fn go_on(
+    fn enter_osr(
         &mut self,
         interpreter: &mut Interpreter,
-        spot: &Spot,
+        spot: &HotSpot,
         arguments: &[f64],
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure>;
 }
 
 /// No compiled code at all.
-pub struct NoNatives;
+pub struct NoCompiledCode;
 
-impl Natives for NoNatives {
+impl CompiledCalls for NoCompiledCode {
     fn define(&mut self, _: &Arc<CheckedFunction>) {}
 
-    fn recall(&mut self, _: Name) {}
+    fn deoptimize(&mut self, _: Name) {}
 
     fn callers(&mut self, _: CallSite) -> Vec<Arc<CheckedFunction>> {
         Vec::new()
     }
 
-    fn takes(&mut self, _: Callee) -> bool {
+    fn has_code(&mut self, _: TapeCallee) -> bool {
         false
     }
 
     fn call(
         &mut self,
         _: &mut Interpreter,
-        callee: Callee,
+        callee: TapeCallee,
         arguments: &[f64],
         _: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
@@ -106,18 +106,18 @@ impl Natives for NoNatives {
         Err(Failure::Undefined { callee: callee.name, passed, caller: None }.into())
     }
 
-    fn heat(&mut self, _: &Interpreter, _: &Spot) -> Progress {
-        Progress::Never
+    fn promote(&mut self, _: &Interpreter, _: &HotSpot) -> CodeStatus {
+        CodeStatus::Never
     }
 
-    fn progress(&mut self, _: &Spot) -> Progress {
-        Progress::Never
+    fn code_status(&mut self, _: &HotSpot) -> CodeStatus {
+        CodeStatus::Never
     }
 
-    fn go_on(
+    fn enter_osr(
         &mut self,
         _: &mut Interpreter,
-        _: &Spot,
+        _: &HotSpot,
         _: &[f64],
         _: &mut dyn Output,
     ) -> Result<f64, RunFailure> {

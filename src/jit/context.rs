@@ -1,23 +1,23 @@
 //! The JIT's side of one context: its bindings, and running code in it.
 
 use super::batch;
-use super::bindings::{Bindings, Call, Observer};
+use super::bindings::{Bindings, CallAction, Observer};
 use super::code_map::Finder;
-use super::continuation::Continuation;
 use super::definition::Definition;
-use super::epoch::Activity;
-use super::formula::{Formula, Intrinsics};
-use super::request::{asked, make_as, make_later, materialize};
-use super::run::Run;
-use super::slots::Target;
+use super::epoch::RunEpoch;
+use super::formula::{CompiledFormula, Intrinsics};
+use super::osr::OsrCode;
+use super::request::{claim_pending, make_as, make_later, materialize};
+use super::run::JitRun;
+use super::slots::CallTarget;
 use super::state::{Event, State};
-use super::tier::{Plan, Tier};
+use super::tier::{CompilePlan, Tier};
 use super::{Jit, nanoseconds};
-use crate::codegen::Round;
+use crate::codegen::LoopEntry;
 use crate::failure::{CallTrace, Defined, Failure, RunFailure};
 use crate::host::Output;
 use crate::name::Name;
-use crate::runtime::{self, Arguments, Execution, ExecutionMemory, Left, Slot};
+use crate::runtime::{self, CallArguments, Execution, ExecutionMemory, Left, Slot};
 use crate::sema::checked::CheckedFunction;
 use crate::stop::Stopper;
 use rustc_hash::FxHashMap;
@@ -27,10 +27,10 @@ use std::time::Instant;
 
 /// The bindings of one context and what its code runs on. Used by one thread
 /// at a time.
-pub struct Instance {
+pub struct JitContext {
     jit: Arc<Jit>,
     bindings: Arc<Bindings>,
-    activity: Arc<Activity>,
+    run_epoch: Arc<RunEpoch>,
     execution: Execution,
     /// How many arguments the program says that foreign functions take.
     declared: RefCell<FxHashMap<Name, u32>>,
@@ -40,16 +40,16 @@ pub struct Instance {
     /// Nanoseconds that runs have waited for compilers.
     waited: Cell<u64>,
     /// What is to be prepared soon.
-    soon: RefCell<Vec<Arc<Definition>>>,
+    queued: RefCell<Vec<Arc<Definition>>>,
 }
 
 /// Functions that run on tapes, as compiled code sees them.
-pub trait Tapes {
+pub trait InterpretedCalls {
     /// Whether calls of a function go to its tape.
-    fn takes(&mut self, name: Name, is_compiled: bool) -> bool;
+    fn is_interpreted(&mut self, name: Name, is_compiled: bool) -> bool;
 
     /// Whether there may be any.
-    fn may_take(&self) -> bool {
+    fn may_interpret(&self) -> bool {
         true
     }
 
@@ -67,28 +67,28 @@ pub trait Tapes {
 }
 
 /// No tapes at all.
-pub struct NoTapes;
+pub struct NoInterpreter;
 
-impl Tapes for NoTapes {
-    fn takes(&mut self, _: Name, _: bool) -> bool {
+impl InterpretedCalls for NoInterpreter {
+    fn is_interpreted(&mut self, _: Name, _: bool) -> bool {
         false
     }
 
-    fn may_take(&self) -> bool {
+    fn may_interpret(&self) -> bool {
         false
     }
 
     fn call(&mut self, _: Name, _: &[f64], _: Left, _: &mut dyn Output) -> Result<f64, RunFailure> {
-        Err(Failure::System("no tapes".into()).into())
+        Err(Failure::System("no interpreted".into()).into())
     }
 }
 
 /// A definition that a name is, or was, bound to, with its code if that has
 /// been made. Whoever holds one keeps the code.
 #[derive(Clone)]
-pub struct Bound(Arc<Definition>);
+pub struct DefinitionHandle(Arc<Definition>);
 
-impl Bound {
+impl DefinitionHandle {
     /// The function.
     pub fn function(&self) -> &Arc<CheckedFunction> {
         self.0.function()
@@ -105,7 +105,7 @@ impl Bound {
     }
 }
 
-impl Instance {
+impl JitContext {
     /// A context without bindings, whose code works on `memory` and runs on a
     /// stack of `stack` bytes.
     pub fn new(jit: &Arc<Jit>, memory: Arc<ExecutionMemory>, stack: usize) -> Self {
@@ -113,13 +113,13 @@ impl Instance {
         Self {
             jit: jit.clone(),
             bindings: Arc::new(Bindings::new(memory.clone())),
-            activity: jit.epochs.join(),
+            run_epoch: jit.epochs.join(),
             execution: Execution::new(memory, stack),
             declared: RefCell::default(),
             defined: Cell::default(),
             run_nanoseconds: Cell::new(0),
             waited: Cell::new(0),
-            soon: RefCell::default(),
+            queued: RefCell::default(),
         }
     }
 
@@ -159,7 +159,7 @@ impl Instance {
 
     /// Binds a name to an earlier definition of it, whose code is still there
     /// if it was ever made.
-    pub fn rebind(&self, bound: &Bound) -> Defined {
+    pub fn rebind(&self, bound: &DefinitionHandle) -> Defined {
         let defined = self.bind(bound.0.clone());
         if let Some(made) = bound.0.present() {
             self.bindings.finished(&self.jit, &bound.0, Some(made));
@@ -183,16 +183,16 @@ impl Instance {
     }
 
     /// Binds a name to nothing; gives back what it was bound to.
-    pub fn drop_binding(&self, name: Name) -> Option<Bound> {
+    pub fn drop_binding(&self, name: Name) -> Option<DefinitionHandle> {
         let definition = self.bindings.unbind(&self.jit.slots, name)?;
         self.note_intrinsic(name, false);
         self.forget_inlined(name);
-        Some(Bound(definition))
+        Some(DefinitionHandle(definition))
     }
 
     /// The definition that a name is bound to.
-    pub fn bound(&self, name: Name) -> Option<Bound> {
-        self.bindings.get(name).map(|(_, definition)| Bound(definition))
+    pub fn bound(&self, name: Name) -> Option<DefinitionHandle> {
+        self.bindings.get(name).map(|(_, definition)| DefinitionHandle(definition))
     }
 
     /// Sets who is told of what happens to names from now on, on whatever
@@ -244,7 +244,7 @@ impl Instance {
     /// When no worker can be started.
     pub fn prepare(&self, name: Name) -> Result<(), Failure> {
         let Some((_, definition)) = self.bindings.get(name) else { return Ok(()) };
-        make_later(&self.jit, &self.bindings, asked(&self.jit, &self.bindings, vec![definition]))
+        make_later(&self.jit, &self.bindings, claim_pending(&self.jit, &self.bindings, vec![definition]))
     }
 
     /// Has the code of a function made ahead of its first call, together with
@@ -255,8 +255,8 @@ impl Instance {
     /// When no worker can be started.
     pub fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
         let Some((_, definition)) = self.bindings.get(name) else { return Ok(()) };
-        self.soon.borrow_mut().push(definition);
-        if self.soon.borrow().len() >= batch::SIZE { self.submit() } else { Ok(()) }
+        self.queued.borrow_mut().push(definition);
+        if self.queued.borrow().len() >= batch::SIZE { self.submit() } else { Ok(()) }
     }
 
     /// Has a worker start on what is to be prepared soon.
@@ -264,7 +264,7 @@ impl Instance {
     /// # Errors
     /// When no worker can be started.
     pub fn submit(&self) -> Result<(), Failure> {
-        make_later(&self.jit, &self.bindings, asked(&self.jit, &self.bindings, self.soon.take()))
+        make_later(&self.jit, &self.bindings, claim_pending(&self.jit, &self.bindings, self.queued.take()))
     }
 
     /// Makes the code of every pending definition, on all workers, and waits.
@@ -276,7 +276,7 @@ impl Instance {
         let all = self.bindings.all().into_iter().map(|(_, definition)| definition);
         let fitting = all.filter(|definition| !self.jit.is_too_large(definition.function()));
         let waiting: Vec<_> = fitting.filter(|definition| definition.body().is_none()).collect();
-        let waiting = asked(&self.jit, &self.bindings, waiting);
+        let waiting = claim_pending(&self.jit, &self.bindings, waiting);
         let share = waiting.len().div_ceil(self.jit.options.workers.max(1));
         let ask = |part: &[Arc<Definition>]| {
             let (jit, bindings, part) = (self.jit.clone(), self.bindings.clone(), part.to_vec());
@@ -303,15 +303,15 @@ impl Instance {
         &self,
         expression: &Arc<CheckedFunction>,
         output: &mut dyn Output,
-        tapes: &mut dyn Tapes,
+        interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
         let start = Instant::now();
         let definition = self.jit.define(expression.clone());
-        let body = materialize(&self.jit, &self.bindings, &definition, tapes);
+        let body = materialize(&self.jit, &self.bindings, &definition, interpreted);
         self.waited.set(self.waited.get() + nanoseconds(start.elapsed()));
         let body = body?;
         let (start, waited) = (Instant::now(), self.waited.get());
-        let result = self.enter(|_| body, Arguments::NONE, output, tapes);
+        let result = self.enter(|_| body, CallArguments::NONE, output, interpreted);
         let waited = self.waited.get() - waited;
         let run = nanoseconds(start.elapsed()).saturating_sub(waited);
         self.run_nanoseconds.set(self.run_nanoseconds.get() + run);
@@ -322,21 +322,21 @@ impl Instance {
     ///
     /// # Errors
     /// Why it could not be compiled.
-    pub fn formula(&self, function: &Arc<CheckedFunction>) -> Result<Formula, Failure> {
-        let formula = Formula::new(function.clone());
+    pub fn formula(&self, function: &Arc<CheckedFunction>) -> Result<CompiledFormula, Failure> {
+        let formula = CompiledFormula::new(function.clone());
         self.formula_body(&formula)?;
         Ok(formula)
     }
 
     /// The body of a formula in this context, made if need be.
-    fn formula_body(&self, formula: &Formula) -> Result<usize, Failure> {
+    fn formula_body(&self, formula: &CompiledFormula) -> Result<usize, Failure> {
         let defined = self.defined.get();
         if let Some(body) = formula.body(defined) {
             return Ok(body);
         }
         // Nothing is inlined: it is to see what its callees mean later.
         let options = self.jit.options.code;
-        let plan = Plan { tier: Tier::Full, options, inline: Vec::new(), hot_after: None };
+        let plan = CompilePlan { tier: Tier::Full, options, inline: Vec::new(), hot_after: None };
         let definition = self.jit.define(formula.function(&self.jit.names, defined));
         let body = make_as(&self.jit, &self.bindings, &definition, plan, Some(&self.stopper()))?;
         formula.add(defined, definition, body);
@@ -349,14 +349,14 @@ impl Instance {
     /// Why it could not be compiled or did not run to its end.
     pub fn run_formula(
         &self,
-        formula: &Formula,
+        formula: &CompiledFormula,
         arguments: &[f64],
         output: &mut dyn Output,
-        tapes: &mut dyn Tapes,
+        interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
         let body = self.formula_body(formula)?;
         let mut room = [0.0; 8];
-        self.enter(|_| body, Arguments::new(arguments, &mut room), output, tapes)
+        self.enter(|_| body, CallArguments::new(arguments, &mut room), output, interpreted)
     }
 
     /// Whether calls of a function with so many arguments need no tape: it is
@@ -381,7 +381,7 @@ impl Instance {
 
     /// Has all code call a function through its trampoline again, as if it had
     /// just been defined.
-    pub fn recall(&self, name: Name) {
+    pub fn deoptimize(&self, name: Name) {
         if let Some((State::Materializing | State::Materialized, definition)) = self.bindings.get(name) {
             let again = self.jit.define(definition.function().clone());
             self.bindings.bind(&self.jit.slots, Event::CalleeChanged, again);
@@ -390,19 +390,19 @@ impl Instance {
     }
 
     /// Has a function that is often called on its tape compiled at the full
-    /// level: in the background, or at once if this `waits`. `ran` says what has
+    /// level: in the background, or at once if this `wait`. `ran` says what has
     /// been called on its tape.
     ///
     /// # Errors
     /// When no worker can be started; if this waits, also what the compiler said.
-    pub fn heat(&self, name: Name, waits: bool, ran: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
+    pub fn promote(&self, name: Name, wait: bool, ran: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
         let Some((State::Pending | State::Inlined, definition)) = self.bindings.get(name) else {
             return Ok(());
         };
-        let target = Target { name, arity: definition.function().arity() };
+        let target = CallTarget { name, arity: definition.function().arity() };
         let plan = self.bindings.plan_among(&self.jit, definition.function(), Tier::Full, ran);
-        let Call::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
-        if waits {
+        let CallAction::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
+        if wait {
             // Who is asked to stop meanwhile does so in the run that goes on.
             return make_as(&self.jit, &self.bindings, &definition, plan, None).map(|_| ());
         }
@@ -411,49 +411,49 @@ impl Instance {
     }
 
     /// Has code made for the rest of a function from a round of a loop on: in
-    /// the background, or at once if this `waits`. `ran` says what has been
+    /// the background, or at once if this `wait`. `ran` says what has been
     /// called on its tape.
     ///
     /// # Errors
     /// When no worker can be started; if this waits, also what the compiler said.
-    pub fn continuation(
+    pub fn compile_osr(
         &self,
         function: &Arc<CheckedFunction>,
-        round: Round,
-        waits: bool,
+        entry: LoopEntry,
+        wait: bool,
         ran: &dyn Fn(Name) -> bool,
-    ) -> Result<Arc<Continuation>, Failure> {
+    ) -> Result<Arc<OsrCode>, Failure> {
         let plan = self.bindings.plan_among(&self.jit, function, Tier::Full, ran);
-        let continuation = Arc::new(Continuation::new(function.clone(), round));
-        let (jit, made) = (self.jit.clone(), continuation.clone());
+        let code = Arc::new(OsrCode::new(function.clone(), entry));
+        let (jit, made) = (self.jit.clone(), code.clone());
         let work = move || made.make(&jit, &plan);
-        if waits {
+        if wait {
             self.jit.wait_for(None, work)?;
-            return Ok(continuation);
+            return Ok(code);
         }
         let memory = self.bindings.memory().clone();
         self.jit.later(move || {
             work();
-            memory.tell_tapes();
+            memory.signal_code_ready();
         })?;
-        Ok(continuation)
+        Ok(code)
     }
 
     /// Runs such code, if it is there.
     ///
     /// # Errors
     /// Why it did not run to its end.
-    pub fn go_on(
+    pub fn enter_osr(
         &self,
-        continuation: &Continuation,
+        code: &OsrCode,
         arguments: &[f64],
         output: &mut dyn Output,
-        tapes: &mut dyn Tapes,
+        interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
-        let Some(body) = continuation.body() else {
+        let Some(body) = code.body() else {
             return Err(Failure::System("the code is not ready".into()).into());
         };
-        self.enter(|_| body, Arguments::new(arguments, &mut [0.0; 8]), output, tapes)
+        self.enter(|_| body, CallArguments::new(arguments, &mut [0.0; 8]), output, interpreted)
     }
 
     /// The slot for calls of a function from Rust.
@@ -461,7 +461,7 @@ impl Instance {
     /// # Errors
     /// When there are too many functions.
     pub fn slot(&self, name: Name, arity: u32) -> Result<Slot, Failure> {
-        self.jit.slots.slot(Target { name, arity })
+        self.jit.slots.slot(CallTarget { name, arity })
     }
 
     /// Calls a function through its slot, as compiled code does. The number
@@ -473,11 +473,11 @@ impl Instance {
     pub fn call(
         &self,
         slot: Slot,
-        arguments: Arguments<'_>,
+        arguments: CallArguments<'_>,
         output: &mut dyn Output,
-        tapes: &mut dyn Tapes,
+        interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
-        self.enter(|memory| memory.slot(slot), arguments, output, tapes)
+        self.enter(|memory| memory.slot(slot), arguments, output, interpreted)
     }
 
     #[inline]
@@ -485,14 +485,15 @@ impl Instance {
     fn enter(
         &self,
         body: impl FnOnce(&ExecutionMemory) -> usize,
-        arguments: Arguments<'_>,
+        arguments: CallArguments<'_>,
         output: &mut dyn Output,
-        tapes: &mut dyn Tapes,
+        interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
-        let Self { jit, bindings, activity, execution, declared, .. } = self;
-        let outermost = jit.epochs.begin(activity);
+        let Self { jit, bindings, run_epoch, execution, declared, .. } = self;
+        let outermost = jit.epochs.begin(run_epoch);
         let body = body(bindings.memory());
-        let mut run = Run { jit, bindings, declared, output, tapes, tape: None, failure: None, waited: 0 };
+        let mut run =
+            JitRun { jit, bindings, declared, output, interpreted, tape: None, failure: None, waited: 0 };
         // SAFETY: the body is that of an expression, formula or continuation with
         // that number of parameters, which its caller keeps, or what a slot for
         // this number of arguments leads to. Slots lead to trampolines of the
@@ -502,7 +503,7 @@ impl Instance {
         self.waited.set(self.waited.get() + run.waited);
         if let Ok(Ok(value)) = result {
             if outermost {
-                self.jit.epochs.end(&self.activity);
+                self.jit.epochs.end(&self.run_epoch);
             }
             return Ok(value);
         }
@@ -512,7 +513,7 @@ impl Instance {
             Err(error) => Err(Failure::System(error.to_string()).into()),
         };
         if outermost {
-            self.jit.epochs.end(&self.activity);
+            self.jit.epochs.end(&self.run_epoch);
         }
         stopped
     }

@@ -4,7 +4,7 @@
 //! by a handle, variables. What they need for that is theirs; with tapes the
 //! compiler is never started.
 
-mod tapes;
+mod tiered;
 mod trial;
 
 use crate::abi::Memory;
@@ -15,28 +15,28 @@ use crate::failure::{Defined, Failure, RunFailure};
 use crate::host::Output;
 use crate::interp::inspect::Inspector;
 use crate::jit::state::State;
-use crate::jit::{self, Instance, NoTapes, Observer, Tier};
+use crate::jit::{self, JitContext, NoInterpreter, Observer, Tier};
 use crate::name::Name;
-use crate::runtime::{Arguments, ExecutionMemory, Slot, Variable};
+use crate::runtime::{CallArguments, ExecutionMemory, Slot, Variable};
 use crate::sema::checked::CheckedFunction;
 use crate::stats::Stats;
 use crate::stop::{Stoppable, Stopper};
 use crate::tape::Tape;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tapes::Tapes;
+use tiered::TieredBackend;
 
 /// One context's side of a back end.
-pub(crate) enum Machine {
+pub(crate) enum Backend {
     /// Compiled code.
-    Native(Instance),
+    Jit(JitContext),
     /// Tapes, interpreted, and compiled code for what is hot if that is made.
-    Tape(Box<Tapes>),
+    Tiered(Box<TieredBackend>),
 }
 
 /// What a function is called by from Rust, in every context of an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Handle {
+pub(crate) enum CallHandle {
     /// The slot of compiled code.
     Slot(Slot),
     /// The name, looked up at each call.
@@ -46,66 +46,66 @@ pub(crate) enum Handle {
 /// A definition that a name is, or was, bound to, with what has been made of
 /// it.
 #[derive(Clone)]
-pub(crate) enum Bound {
+pub(crate) enum BoundDefinition {
     /// With its code.
-    Native(jit::Bound),
+    Compiled(jit::DefinitionHandle),
     /// To be run on a tape.
-    Tape(Arc<CheckedFunction>),
+    Interpreted(Arc<CheckedFunction>),
 }
 
-impl Bound {
+impl BoundDefinition {
     /// The function.
     pub(crate) fn function(&self) -> &Arc<CheckedFunction> {
         match self {
-            Self::Native(bound) => bound.function(),
-            Self::Tape(function) => function,
+            Self::Compiled(bound) => bound.function(),
+            Self::Interpreted(function) => function,
         }
     }
 
     /// The level of its compiled code, if it has any.
     pub(crate) fn tier(&self) -> Option<Tier> {
         match self {
-            Self::Native(bound) => bound.tier(),
-            Self::Tape(_) => None,
+            Self::Compiled(bound) => bound.tier(),
+            Self::Interpreted(_) => None,
         }
     }
 
     /// How many bytes of instructions its code has; 0 if it has none.
     pub(crate) fn code_bytes(&self) -> u64 {
         match self {
-            Self::Native(bound) => bound.code_bytes(),
-            Self::Tape(_) => 0,
+            Self::Compiled(bound) => bound.code_bytes(),
+            Self::Interpreted(_) => 0,
         }
     }
 }
 
 /// A function without a name, kept to be run many times.
-pub(crate) enum Code {
+pub(crate) enum FormulaCode {
     /// Compiled.
-    Native(jit::Formula),
+    Compiled(jit::CompiledFormula),
     /// To be run on a tape.
-    Tape(tapes::Formula),
+    Interpreted(tiered::InterpretedFormula),
 }
 
-impl Machine {
+impl Backend {
     /// The machine for a new context.
     pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
         let limits = engine.config().limits;
         match engine.mode() {
             Mode::Lazy | Mode::Eager => {
                 let memory = ExecutionMemory::new().map_err(|error| Error::Setup(error.to_string()))?;
-                Ok(Self::Native(Instance::new(engine.jit()?, Arc::new(memory), limits.stack)))
+                Ok(Self::Jit(JitContext::new(engine.jit()?, Arc::new(memory), limits.stack)))
             }
-            Mode::Interpret | Mode::Tiered => Tapes::new(engine).map(Box::new).map(Self::Tape),
+            Mode::Interpret | Mode::Tiered => TieredBackend::new(engine).map(Box::new).map(Self::Tiered),
         }
     }
 
     /// Gets tapes beside the compiled code, where there is only that.
-    fn add_tapes(&mut self, engine: &Engine) -> Result<(), Error> {
-        if let Self::Native(_) = self {
-            let fresh = Self::Tape(Box::new(Tapes::new(engine)?));
-            if let Self::Native(instance) = std::mem::replace(self, fresh) {
-                *self = Self::Tape(Box::new(Tapes::beside(engine, instance)));
+    fn add_interpreter(&mut self, engine: &Engine) -> Result<(), Error> {
+        if let Self::Jit(_) = self {
+            let fresh = Self::Tiered(Box::new(TieredBackend::new(engine)?));
+            if let Self::Jit(jit) = std::mem::replace(self, fresh) {
+                *self = Self::Tiered(Box::new(TieredBackend::beside(engine, jit)));
             }
         }
         Ok(())
@@ -114,40 +114,40 @@ impl Machine {
     /// Makes ready for a function: one that is too large to be compiled needs
     /// tapes.
     pub(crate) fn admit(&mut self, engine: &Engine, function: &CheckedFunction) -> Result<(), Error> {
-        if is_too_large(engine, function) { self.add_tapes(engine) } else { Ok(()) }
+        if is_too_large(engine, function) { self.add_interpreter(engine) } else { Ok(()) }
     }
 
     /// Makes ready for a formula, which may come from another context.
     #[inline]
-    pub(crate) fn admit_formula(&mut self, engine: &Engine, code: &Code) -> Result<(), Error> {
+    pub(crate) fn admit_formula(&mut self, engine: &Engine, code: &FormulaCode) -> Result<(), Error> {
         match code {
-            Code::Native(_) => Ok(()),
-            Code::Tape(_) => self.add_tapes(engine),
+            FormulaCode::Compiled(_) => Ok(()),
+            FormulaCode::Interpreted(_) => self.add_interpreter(engine),
         }
     }
 
     /// Lets runs stop, and asks `inspector` there how they go on.
     pub(crate) fn attach(&mut self, engine: &Engine, inspector: Box<dyn Inspector>) -> Result<(), Error> {
-        self.add_tapes(engine)?;
-        if let Self::Tape(tapes) = self {
-            tapes.interpreter.set_inspector(Some(inspector));
+        self.add_interpreter(engine)?;
+        if let Self::Tiered(tiered) = self {
+            tiered.interpreter.set_inspector(Some(inspector));
         }
         Ok(())
     }
 
     /// Has functions run on their tapes from now on, where runs are to stop.
-    pub(crate) fn recall(&mut self) {
+    pub(crate) fn deoptimize(&mut self) {
         match self {
-            Self::Native(_) => {}
-            Self::Tape(tapes) => tapes.recall(),
+            Self::Jit(_) => {}
+            Self::Tiered(tiered) => tiered.deoptimize(),
         }
     }
 
     /// Keeps the frames of a run that fails, where tapes are run first.
     pub(crate) fn keep_failures(&mut self) {
         match self {
-            Self::Native(_) => {}
-            Self::Tape(tapes) => tapes.interpreter.keep_failures(),
+            Self::Jit(_) => {}
+            Self::Tiered(tiered) => tiered.interpreter.keep_failures(),
         }
     }
 
@@ -155,32 +155,32 @@ impl Machine {
     /// still there.
     pub(crate) fn examine(&mut self, output: &mut dyn Output) -> bool {
         match self {
-            Self::Native(_) => false,
-            Self::Tape(tapes) => tapes.examine(output),
+            Self::Jit(_) => false,
+            Self::Tiered(tiered) => tiered.examine(output),
         }
     }
 
     /// Binds a function's name to it.
     pub(crate) fn define(&mut self, function: Arc<CheckedFunction>) -> Defined {
         match self {
-            Self::Native(instance) => instance.define(function),
-            Self::Tape(tapes) => tapes.define(&function),
+            Self::Jit(jit) => jit.define(function),
+            Self::Tiered(tiered) => tiered.define(&function),
         }
     }
 
     /// Has a tape that was made before used for a function, where tapes are run.
     pub(crate) fn supply(&mut self, function: &Arc<CheckedFunction>, tape: &Arc<Tape>) {
         match self {
-            Self::Native(_) => {}
-            Self::Tape(tapes) => tapes.interpreter.supply(function, tape),
+            Self::Jit(_) => {}
+            Self::Tiered(tiered) => tiered.interpreter.supply(function, tape),
         }
     }
 
     /// Binds a name to an earlier definition of it.
-    pub(crate) fn rebind(&mut self, bound: &Bound) -> Defined {
+    pub(crate) fn rebind(&mut self, bound: &BoundDefinition) -> Defined {
         match (self, bound) {
-            (Self::Native(instance), Bound::Native(bound)) => instance.rebind(bound),
-            (Self::Tape(tapes), Bound::Native(bound)) => tapes.rebind(bound),
+            (Self::Jit(jit), BoundDefinition::Compiled(bound)) => jit.rebind(bound),
+            (Self::Tiered(tiered), BoundDefinition::Compiled(bound)) => tiered.rebind(bound),
             (machine, bound) => machine.define(bound.function().clone()),
         }
     }
@@ -188,18 +188,18 @@ impl Machine {
     /// Binds a name to nothing.
     pub(crate) fn drop_binding(&mut self, name: Name) {
         match self {
-            Self::Native(instance) => drop(instance.drop_binding(name)),
-            Self::Tape(tapes) => tapes.drop_binding(name),
+            Self::Jit(jit) => drop(jit.drop_binding(name)),
+            Self::Tiered(tiered) => tiered.drop_binding(name),
         }
     }
 
     /// Sets how many arguments the program says that a foreign function takes.
     pub(crate) fn declare(&mut self, name: Name, arity: Option<u32>) {
         match self {
-            Self::Native(instance) => instance.declare(name, arity),
-            Self::Tape(tapes) => match tapes.compiler() {
-                Some(instance) => instance.declare(name, arity),
-                None => tapes.interpreter.declare(name, arity),
+            Self::Jit(jit) => jit.declare(name, arity),
+            Self::Tiered(tiered) => match tiered.compiler() {
+                Some(jit) => jit.declare(name, arity),
+                None => tiered.interpreter.declare(name, arity),
             },
         }
     }
@@ -207,21 +207,21 @@ impl Machine {
     /// How many arguments the program says that a foreign function takes.
     pub(crate) fn declared(&self, name: Name) -> Option<u32> {
         match self {
-            Self::Native(instance) => instance.declared(name),
-            Self::Tape(tapes) => match tapes.compiled() {
-                Some(instance) => instance.declared(name),
-                None => tapes.interpreter.declared(name),
+            Self::Jit(jit) => jit.declared(name),
+            Self::Tiered(tiered) => match tiered.compiled() {
+                Some(jit) => jit.declared(name),
+                None => tiered.interpreter.declared(name),
             },
         }
     }
 
     /// The definition that a name is bound to.
-    pub(crate) fn bound(&self, name: Name) -> Option<Bound> {
+    pub(crate) fn bound(&self, name: Name) -> Option<BoundDefinition> {
         match self {
-            Self::Native(instance) => instance.bound(name).map(Bound::Native),
-            Self::Tape(tapes) => match tapes.compiled() {
-                Some(instance) => instance.bound(name).map(Bound::Native),
-                None => tapes.binding(name).map(|(_, function)| Bound::Tape(function)),
+            Self::Jit(jit) => jit.bound(name).map(BoundDefinition::Compiled),
+            Self::Tiered(tiered) => match tiered.compiled() {
+                Some(jit) => jit.bound(name).map(BoundDefinition::Compiled),
+                None => tiered.binding(name).map(|(_, function)| BoundDefinition::Interpreted(function)),
             },
         }
     }
@@ -230,24 +230,26 @@ impl Machine {
     /// nothing happens.
     pub(crate) fn observe(&self, observer: Option<Observer>) {
         match self {
-            Self::Native(instance) => instance.observe(observer),
-            Self::Tape(tapes) => {
-                if let Some(instance) = tapes.compiler() {
-                    instance.observe(observer);
+            Self::Jit(jit) => jit.observe(observer),
+            Self::Tiered(tiered) => {
+                if let Some(jit) = tiered.compiler() {
+                    jit.observe(observer);
                 }
             }
         }
     }
 
     /// Makes a function that no name is bound to ready to be run.
-    pub(crate) fn formula(&self, function: &Arc<CheckedFunction>) -> Result<Code, Failure> {
+    pub(crate) fn formula(&self, function: &Arc<CheckedFunction>) -> Result<FormulaCode, Failure> {
         match self {
-            Self::Native(instance) => instance.formula(function).map(Code::Native),
-            Self::Tape(tapes) => match tapes.compiled_first() {
-                Some(instance) if !tapes.is_too_large(function) => {
-                    instance.formula(function).map(Code::Native)
+            Self::Jit(jit) => jit.formula(function).map(FormulaCode::Compiled),
+            Self::Tiered(tiered) => match tiered.compiled_first() {
+                Some(jit) if !tiered.is_too_large(function) => {
+                    jit.formula(function).map(FormulaCode::Compiled)
                 }
-                Some(_) | None => Ok(Code::Tape(tapes::Formula::new(function.clone()))),
+                Some(_) | None => {
+                    Ok(FormulaCode::Interpreted(tiered::InterpretedFormula::new(function.clone())))
+                }
             },
         }
     }
@@ -255,17 +257,21 @@ impl Machine {
     /// Runs such a function; the number of arguments must be its own.
     pub(crate) fn run_formula(
         &mut self,
-        code: &Code,
+        code: &FormulaCode,
         arguments: &[f64],
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         match (self, code) {
-            (Self::Native(instance), Code::Native(formula)) => {
-                instance.run_formula(formula, arguments, output, &mut NoTapes)
+            (Self::Jit(jit), FormulaCode::Compiled(formula)) => {
+                jit.run_formula(formula, arguments, output, &mut NoInterpreter)
             }
-            (Self::Tape(tapes), Code::Tape(formula)) => tapes.run_formula(formula, arguments, output),
-            (Self::Tape(tapes), Code::Native(formula)) => tapes.run_compiled(formula, arguments, output),
-            (Self::Native(_), Code::Tape(_)) => {
+            (Self::Tiered(tiered), FormulaCode::Interpreted(formula)) => {
+                tiered.run_formula(formula, arguments, output)
+            }
+            (Self::Tiered(tiered), FormulaCode::Compiled(formula)) => {
+                tiered.run_compiled(formula, arguments, output)
+            }
+            (Self::Jit(_), FormulaCode::Interpreted(_)) => {
                 Err(Failure::System("a formula of another engine".into()).into())
             }
         }
@@ -274,32 +280,32 @@ impl Machine {
     /// What a name is bound to, and how far its code is.
     pub(crate) fn binding(&self, name: Name) -> Option<(State, Arc<CheckedFunction>)> {
         match self {
-            Self::Native(instance) => instance.binding(name),
-            Self::Tape(tapes) => tapes.binding(name),
+            Self::Jit(jit) => jit.binding(name),
+            Self::Tiered(tiered) => tiered.binding(name),
         }
     }
 
     /// All that is bound, in no particular order.
     pub(crate) fn all(&self) -> Vec<(State, Arc<CheckedFunction>)> {
         match self {
-            Self::Native(instance) => instance.all(),
-            Self::Tape(tapes) => tapes.all(),
+            Self::Jit(jit) => jit.all(),
+            Self::Tiered(tiered) => tiered.all(),
         }
     }
 
     /// How many names are bound.
     pub(crate) fn definitions(&self) -> usize {
         match self {
-            Self::Native(instance) => instance.definitions(),
-            Self::Tape(tapes) => tapes.interpreter.definitions(),
+            Self::Jit(jit) => jit.definitions(),
+            Self::Tiered(tiered) => tiered.interpreter.definitions(),
         }
     }
 
     /// What all code and tapes of the context work on.
     fn memory(&self) -> &Arc<ExecutionMemory> {
         match self {
-            Self::Native(instance) => instance.memory(),
-            Self::Tape(tapes) => tapes.memory(),
+            Self::Jit(jit) => jit.memory(),
+            Self::Tiered(tiered) => tiered.memory(),
         }
     }
 
@@ -328,8 +334,8 @@ impl Machine {
     /// is made.
     pub(crate) fn prepare(&self, name: Name) -> Result<(), Failure> {
         match self {
-            Self::Native(instance) => instance.prepare(name),
-            Self::Tape(tapes) => tapes.prepare(Some(name)),
+            Self::Jit(jit) => jit.prepare(name),
+            Self::Tiered(tiered) => tiered.prepare(Some(name)),
         }
     }
 
@@ -337,24 +343,24 @@ impl Machine {
     /// next [`submit`](Self::submit).
     pub(crate) fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
         match self {
-            Self::Native(instance) => instance.prepare_soon(name),
-            Self::Tape(tapes) => tapes.prepare_soon(name),
+            Self::Jit(jit) => jit.prepare_soon(name),
+            Self::Tiered(tiered) => tiered.prepare_soon(name),
         }
     }
 
     /// Has workers start on what is to be prepared soon.
     pub(crate) fn submit(&self) -> Result<(), Failure> {
         match self {
-            Self::Native(instance) => instance.submit(),
-            Self::Tape(tapes) => tapes.submit(),
+            Self::Jit(jit) => jit.submit(),
+            Self::Tiered(tiered) => tiered.submit(),
         }
     }
 
     /// Makes the code of everything that is bound.
     pub(crate) fn prepare_all(&self) -> Result<(), Failure> {
         match self {
-            Self::Native(instance) => instance.prepare_all(),
-            Self::Tape(tapes) => tapes.prepare(None),
+            Self::Jit(jit) => jit.prepare_all(),
+            Self::Tiered(tiered) => tiered.prepare(None),
         }
     }
 
@@ -365,8 +371,8 @@ impl Machine {
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         match self {
-            Self::Native(instance) => instance.run(expression, output, &mut NoTapes),
-            Self::Tape(tapes) => tapes.run(expression, output),
+            Self::Jit(jit) => jit.run(expression, output, &mut NoInterpreter),
+            Self::Tiered(tiered) => tiered.run(expression, output),
         }
     }
 
@@ -382,10 +388,10 @@ impl Machine {
     }
 
     /// What calls of a function with so many arguments go by.
-    pub(crate) fn handle(&self, name: Name, arity: u32) -> Result<Handle, Failure> {
+    pub(crate) fn handle(&self, name: Name, arity: u32) -> Result<CallHandle, Failure> {
         match self {
-            Self::Native(instance) => instance.slot(name, arity).map(Handle::Slot),
-            Self::Tape(_) => Ok(Handle::Name(name)),
+            Self::Jit(jit) => jit.slot(name, arity).map(CallHandle::Slot),
+            Self::Tiered(_) => Ok(CallHandle::Name(name)),
         }
     }
 
@@ -393,20 +399,18 @@ impl Machine {
     #[inline]
     pub(crate) fn call(
         &mut self,
-        handle: Handle,
-        arguments: Arguments<'_>,
+        handle: CallHandle,
+        arguments: CallArguments<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         match (self, handle) {
-            (Self::Native(instance), Handle::Slot(slot)) => {
-                instance.call(slot, arguments, output, &mut NoTapes)
-            }
-            (Self::Tape(tapes), Handle::Name(name)) => tapes.call(name, arguments.as_slice(), output),
-            (Self::Tape(tapes), Handle::Slot(slot)) => tapes.call_slot(slot, arguments, output),
+            (Self::Jit(jit), CallHandle::Slot(slot)) => jit.call(slot, arguments, output, &mut NoInterpreter),
+            (Self::Tiered(tiered), CallHandle::Name(name)) => tiered.call(name, arguments.as_slice(), output),
+            (Self::Tiered(tiered), CallHandle::Slot(slot)) => tiered.call_slot(slot, arguments, output),
             // The handle is from a context that runs on tapes.
-            (Self::Native(instance), Handle::Name(name)) => {
-                let slot = instance.slot(name, arguments.as_slice().len() as u32)?;
-                instance.call(slot, arguments, output, &mut NoTapes)
+            (Self::Jit(jit), CallHandle::Name(name)) => {
+                let slot = jit.slot(name, arguments.as_slice().len() as u32)?;
+                jit.call(slot, arguments, output, &mut NoInterpreter)
             }
         }
     }
@@ -435,18 +439,18 @@ impl Machine {
             ..Stats::default()
         };
         let stats = match self {
-            Self::Native(instance) => compiled(stats, instance),
-            Self::Tape(tapes) => match tapes.compiled() {
-                Some(instance) => compiled(stats, instance),
+            Self::Jit(jit) => compiled(stats, jit),
+            Self::Tiered(tiered) => match tiered.compiled() {
+                Some(jit) => compiled(stats, jit),
                 None => stats,
             },
         };
         match self {
-            Self::Native(_) => stats,
-            Self::Tape(tapes) => Stats {
-                code_bytes: stats.code_bytes + tapes.interpreter.code_bytes(),
-                expressions: stats.expressions + tapes.interpreter.expressions(),
-                run_ms: stats.run_ms + milliseconds(tapes.interpreter.run_nanoseconds()),
+            Self::Jit(_) => stats,
+            Self::Tiered(tiered) => Stats {
+                code_bytes: stats.code_bytes + tiered.interpreter.code_bytes(),
+                expressions: stats.expressions + tiered.interpreter.expressions(),
+                run_ms: stats.run_ms + milliseconds(tiered.interpreter.run_nanoseconds()),
                 ..stats
             },
         }
@@ -468,16 +472,16 @@ fn milliseconds(nanoseconds: u64) -> f64 {
 }
 
 /// The figures about compiled code, added to others.
-fn compiled(stats: Stats, instance: &Instance) -> Stats {
-    let counters = instance.jit().counters();
+fn compiled(stats: Stats, context: &JitContext) -> Stats {
+    let counters = context.jit().counters();
     Stats {
         ir_generated: counters.ir_generated.get(),
         expressions: counters.expressions.get(),
         objects_linked: counters.objects_linked.get(),
-        code_bytes: instance.jit().code_bytes(),
+        code_bytes: context.jit().code_bytes(),
         compile_ms: milliseconds(counters.compile_nanoseconds.get()),
-        wait_ms: milliseconds(instance.waited_nanoseconds()),
-        run_ms: milliseconds(instance.run_nanoseconds()),
+        wait_ms: milliseconds(context.waited_nanoseconds()),
+        run_ms: milliseconds(context.run_nanoseconds()),
         ..stats
     }
 }

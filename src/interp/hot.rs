@@ -1,12 +1,12 @@
 //! What is hot: leaving the tape for compiled code when a count is over, and
 //! putting code to use that has been compiled meanwhile.
 
-use super::execute::State;
-use super::{Interpreter, Natives, Progress, Spot};
+use super::execute::InterpState;
+use super::{CodeStatus, CompiledCalls, HotSpot, Interpreter};
 use crate::failure::RunFailure;
 use crate::host::Output;
 use crate::tape::op::Op;
-use crate::tape::{Callee, Waiting};
+use crate::tape::{LiveValue, TapeCallee};
 use std::sync::atomic::Ordering;
 
 impl Interpreter {
@@ -14,8 +14,8 @@ impl Interpreter {
     /// there is some.
     pub(super) fn hot(
         &mut self,
-        state: &mut State,
-        natives: &mut dyn Natives,
+        state: &mut InterpState,
+        compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<(), RunFailure> {
         let at = state.at as u32;
@@ -29,21 +29,21 @@ impl Interpreter {
             state.at += Op::Count.length();
             return Ok(());
         }
-        match natives.heat(self, &spot) {
-            Progress::Ready => {
+        match compiled.promote(self, &spot) {
+            CodeStatus::Ready => {
                 self.code.end_count(at);
                 let arguments = self.state_of(&spot, state.base);
                 self.leave_for(state, link, |interpreter| match spot.counted {
-                    Some(_) => natives.go_on(interpreter, &spot, &arguments, output),
+                    Some(_) => compiled.enter_osr(interpreter, &spot, &arguments, output),
                     None => {
-                        let callee = Callee { name: spot.function.name, arity: spot.function.arity() };
-                        natives.call(interpreter, callee, &arguments, output)
+                        let callee = TapeCallee { name: spot.function.name, arity: spot.function.arity() };
+                        compiled.call(interpreter, callee, &arguments, output)
                     }
                 })
             }
-            progress => {
-                if progress == Progress::Busy {
-                    self.code.wait(at);
+            code_status => {
+                if code_status == CodeStatus::Busy {
+                    self.code.await_code(at);
                 }
                 state.at += Op::Count.length();
                 Ok(())
@@ -52,38 +52,38 @@ impl Interpreter {
     }
 
     /// What compiled code needs to go on at a spot of the frame at `base`.
-    fn state_of(&self, spot: &Spot, base: usize) -> Vec<f64> {
+    fn state_of(&self, spot: &HotSpot, base: usize) -> Vec<f64> {
         let function = &spot.function;
         let Some(counted) = &spot.counted else {
             return self.stack[base..base + function.arity() as usize].to_vec();
         };
         let mut state = self.stack[base..base + function.locals as usize].to_vec();
         state.extend(counted.values.iter().map(|value| match value {
-            Waiting::Slot(slot) => self.stack[base + *slot as usize],
-            Waiting::Number(bits) => f64::from_bits(*bits),
+            LiveValue::Slot(slot) => self.stack[base + *slot as usize],
+            LiveValue::Number(bits) => f64::from_bits(*bits),
         }));
         state
     }
 
     /// Puts compiled code to use that has been made.
-    pub(super) fn hear_news(&mut self, natives: &mut dyn Natives) {
-        if self.memory.news().swap(0, Ordering::SeqCst) == 0 {
+    pub(super) fn poll_ready_code(&mut self, compiled: &mut dyn CompiledCalls) {
+        if self.memory.code_ready().swap(0, Ordering::SeqCst) == 0 {
             return;
         }
         let again = self.hot_after.unwrap_or(0).max(1);
         for at in self.code.take_waiting() {
             let Some(spot) = self.code.spot(at) else { continue };
-            match (natives.progress(&spot), spot.counted) {
-                (Progress::Busy, _) => self.code.wait(at),
-                (Progress::Ready, Some(_)) => self.code.end_count(at),
+            match (compiled.code_status(&spot), spot.counted) {
+                (CodeStatus::Busy, _) => self.code.await_code(at),
+                (CodeStatus::Ready, Some(_)) => self.code.end_count(at),
                 // Calls go to the code, until that is given up: then the tape
                 // counts again.
-                (Progress::Ready, None) => {
+                (CodeStatus::Ready, None) => {
                     self.links.reset(spot.function.name);
                     self.code.count_again(at, again);
                 }
-                (Progress::Never, None) => self.code.count_again(at, again),
-                (Progress::Never, Some(_)) => {}
+                (CodeStatus::Never, None) => self.code.count_again(at, again),
+                (CodeStatus::Never, Some(_)) => {}
             }
         }
     }

@@ -5,10 +5,10 @@
 //! variables. What it may call is for the caller to decide.
 
 use crate::abi;
+use crate::budget::MemoryBudget;
 use crate::engine::Engine;
 use crate::host::Output;
-use crate::interp::{Interpreter, NoNatives, Options};
-use crate::room::Room;
+use crate::interp::{InterpOptions, Interpreter, NoCompiledCode};
 use crate::runtime::ExecutionMemory;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::Stoppable;
@@ -26,8 +26,8 @@ const TAPES: u64 = 4 << 20;
 struct Beside {
     program: Arc<ExecutionMemory>,
     fuel: AtomicI64,
-    reach: AtomicUsize,
-    news: AtomicUsize,
+    interp_limit: AtomicUsize,
+    code_ready: AtomicUsize,
     requests: AtomicU64,
 }
 
@@ -44,18 +44,18 @@ pub(super) fn run(
     let memory = Beside {
         program: program.clone(),
         fuel: AtomicI64::new(fuel.into()),
-        reach: AtomicUsize::default(),
-        news: AtomicUsize::default(),
+        interp_limit: AtomicUsize::default(),
+        code_ready: AtomicUsize::default(),
         requests: AtomicU64::default(),
     };
-    let options = Options { stack: STACK, counts_fuel: true, hot_after: None };
+    let options = InterpOptions { stack: STACK, counts_fuel: true, hot_after: None };
     let (names, hosts, variables) = (engine.names(), engine.hosts(), engine.variables());
-    let room = Arc::new(Room::new(TAPES));
-    let mut interpreter = Interpreter::new(names, hosts, variables, Arc::new(memory), &room, options);
+    let budget = Arc::new(MemoryBudget::new(TAPES));
+    let mut interpreter = Interpreter::new(names, hosts, variables, Arc::new(memory), &budget, options);
     for function in needed {
         interpreter.define(function);
     }
-    interpreter.run(expression, &mut NoNatives, &mut Nowhere).ok()
+    interpreter.run(expression, &mut NoCompiledCode, &mut NoOutput).ok()
 }
 
 impl Stoppable for Beside {
@@ -64,7 +64,7 @@ impl Stoppable for Beside {
     }
 
     fn wake(&self) {
-        self.reach.store(0, Ordering::SeqCst);
+        self.interp_limit.store(0, Ordering::SeqCst);
     }
 }
 
@@ -77,19 +77,19 @@ impl abi::Memory for Beside {
         &self.fuel
     }
 
-    fn reach(&self) -> &AtomicUsize {
-        &self.reach
+    fn interp_limit(&self) -> &AtomicUsize {
+        &self.interp_limit
     }
 
-    fn news(&self) -> &AtomicUsize {
-        &self.news
+    fn code_ready(&self) -> &AtomicUsize {
+        &self.code_ready
     }
 }
 
 /// The output of a trial: there is none.
-struct Nowhere;
+struct NoOutput;
 
-impl Output for Nowhere {
+impl Output for NoOutput {
     fn value(&mut self, _: f64) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
