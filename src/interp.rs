@@ -305,7 +305,7 @@ impl Interpreter {
         compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
-        self.outer.push(Outer::CodeMemory(site));
+        self.outer.push(Outer::Compiled(site));
         let result = self.call(name, arguments, compiled, output);
         self.outer.pop();
         if let Ok(value) = &result {
@@ -570,7 +570,7 @@ impl Interpreter {
         let program = ExecutionTables {
             words: self.code.running(),
             callees: self.links.entries(),
-            hosts: self.links.compiled(),
+            hosts: self.links.natives(),
             variables: self.memory.variables(),
             stack: &mut self.stack,
             fuel: self.memory.fuel(),

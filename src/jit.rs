@@ -1,17 +1,16 @@
 //! The lazy JIT: definitions, bindings, and the machinery between them.
 //!
 //! A [`Jit`] belongs to an engine and is shared by its threads: the ORC
-//! session, the compile workers, the dispatch slots. An [`JitContext`] belongs
+//! session, the compile workers, the dispatch slots. A [`JitContext`] belongs
 //! to a context: which name is bound to which definition, and the memory and
 //! stack its code runs on.
 //!
-//! A definition is registered with ORC and compiled when it is first called,
-//! in one object with what it is certain to call.
-//! The *stub* of a function is a dispatch slot. It leads to a
-//! re-entry trampoline at first; a call through it has the definition
-//! materialized by a worker, redirects the slot to the body and goes on there.
-//! What happens to a name when it is defined, redefined or dropped in whatever
-//! state is decided in [`state`], a pure module.
+//! A definition is registered with ORC and compiled at its first call, in one
+//! object with what it is certain to call. The *stub* of a function is a
+//! dispatch slot. It first holds a re-entry trampoline; a call through it makes
+//! a worker materialize the definition, redirects the slot to the body and
+//! continues there. What happens to a name that is defined, redefined or
+//! dropped, in each state, is decided in [`state`], a pure module.
 
 mod answer;
 mod batch;
@@ -60,7 +59,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use worker::{Announcement, Urgency, Workers};
 
-/// A number that many threads add to.
+/// A counter that many threads add to.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -69,46 +68,46 @@ impl Counter {
         self.0.fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// Its value.
+    /// Returns the current count.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What an engine has done so far.
+/// Totals of an engine since its start.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Functions whose IR was built; top-level expressions are not counted.
     pub ir_generated: Counter,
     /// Top-level expressions compiled.
     pub expressions: Counter,
-    /// Object files linked, for whatever.
+    /// Object files linked, of any kind.
     pub objects_linked: Counter,
     /// Nanoseconds that workers spent on compiling and linking.
     pub compile_nanoseconds: Counter,
 }
 
-/// What a [`Jit`] is made with.
+/// The options of a [`Jit`].
 #[derive(Clone, Copy, Debug)]
 pub struct JitOptions {
-    /// How code is made.
+    /// How code is generated.
     pub code: codegen::CompileOptions,
-    /// When quick code is compiled again.
+    /// When baseline code is recompiled at the optimising tier.
     pub tier_up: TierUp,
-    /// How many threads may compile at once.
+    /// The number of compile workers that may run at once, at least 1.
     pub workers: usize,
-    /// How much stack each of them has, in bytes.
+    /// The stack of each worker, in bytes.
     pub stack: usize,
-    /// Whether `perf` is told the names of functions.
+    /// Whether function names are written for `perf`.
     pub perf_map: bool,
-    /// Whether debuggers are told of functions.
+    /// Whether functions are registered with debuggers.
     pub debug_objects: bool,
-    /// How many operations a function may have, and all functions of an object
-    /// together that has more than one.
+    /// The largest number of nodes in a function, and in all functions of an
+    /// object that holds more than one.
     pub most_operations: usize,
 }
 
-/// A form in which compiled functions can be read.
+/// A form in which compiled functions can be listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Listing {
     /// Optimised LLVM IR.
@@ -136,14 +135,14 @@ pub struct Jit {
     session: Session,
 }
 
-/// After so many symbols have gone, their names are cleared away.
+/// Dead symbol names are cleared after this many symbols have been removed.
 const SYMBOLS_PER_CLEARING: u64 = 2048;
 
 impl Jit {
-    /// A JIT whose programs may call `hosts`.
+    /// Creates a JIT whose programs may call `hosts`.
     ///
     /// # Errors
-    /// When ORC cannot be set up in this process.
+    /// If ORC cannot be set up in this process.
     pub fn new(
         names: Arc<Names>,
         hosts: Arc<HostFunctions>,
@@ -183,40 +182,41 @@ impl Jit {
         Ok(jit)
     }
 
-    /// Has the room count the code of this compiler, the one that is used.
+    /// Registers this JIT's code size with the engine's memory budget.
     pub fn register_code_size(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
         self.budget.set_code_counter(move || weak.upgrade().map_or(0, |jit| jit.code_bytes()));
     }
 
-    /// What has been done so far.
+    /// Returns the totals since the engine started.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Bytes of memory that linked code takes at present.
+    /// Returns the bytes of memory that linked code takes now.
     pub fn code_bytes(&self) -> u64 {
         self.session.code_bytes()
     }
 
-    /// Why perf is not told the names of functions, if it should be.
+    /// Returns why no names are written for `perf`; `None` if they are, or need
+    /// not be.
     pub fn perf_map_failure(&self) -> Option<&str> {
         self.session.perf_map_failure()
     }
 
-    /// Whether a function has more operations than are compiled.
+    /// Returns whether a function has too many nodes to be compiled.
     pub fn is_too_large(&self, function: &CheckedFunction) -> bool {
         function.nodes.len() > self.options.most_operations
     }
 
-    /// Waits for the compile workers and ends them. Whoever owns the JIT does
-    /// this before letting go of it: a job holds the JIT too, and a worker that
-    /// held it last would still be at work in LLVM when the process exits.
+    /// Waits for the compile workers and ends them. The owner of the JIT calls
+    /// this before dropping it: a job holds the JIT too, and a worker that held
+    /// it last would still run LLVM code while the process exits.
     pub fn close(&self) {
         self.workers.close();
     }
 
-    /// The definition that a function is; nothing is compiled.
+    /// Creates the definition of a function. Compiles nothing.
     fn define(&self, function: Arc<CheckedFunction>) -> Arc<Definition> {
         let mut generations = self.generations.lock();
         let next = generations.entry(function.name).or_insert(0);
@@ -226,8 +226,8 @@ impl Jit {
         Definition::new(function, generation)
     }
 
-    /// The address that calls of a host function go to: its own, or for a
-    /// closure that of a thunk, which is compiled at the first use.
+    /// Returns the address that calls of a host function go to: its own or, for
+    /// a closure, that of a thunk compiled on first use.
     fn host_body(
         self: &Arc<Self>,
         name: Name,
@@ -251,7 +251,7 @@ impl Jit {
         let thunk = Thunk { closure: name.index() as u64, arity };
         let object = worker::with_compiler(|compiler| compiler.thunk(thunk, &symbol))
             .map_err(|error| Failure::System(error.to_string()))?;
-        // Another worker may have made it meanwhile.
+        // Another worker may have compiled it in the meantime.
         let mut thunks = self.thunks.lock();
         if let Some(body) = thunks.get(&name) {
             return Ok(*body);
@@ -261,13 +261,14 @@ impl Jit {
         Ok(body)
     }
 
-    /// A tracker for code that is about to be linked, in the room that there is.
+    /// Creates a resource tracker, after lowering the code limit to what the
+    /// memory budget has left.
     fn tracker(&self) -> Tracker {
         self.session.set_code_limit(self.budget.left_for_code());
         self.dylib.create_tracker()
     }
 
-    /// Links an object and finds `symbol` in it. Called on workers.
+    /// Links an object and looks `symbol` up in it. Called on workers.
     fn link(
         &self,
         object: &[u8],
@@ -283,7 +284,7 @@ impl Jit {
         Ok(LinkedBody::new(&self.code, &linked, address.get() as usize, owner))
     }
 
-    /// Has a worker do something, without waiting for it.
+    /// Queues work for a worker and returns at once.
     fn later(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
         let counters = self.counters.clone();
         let job = Box::new(move || {
@@ -293,8 +294,8 @@ impl Jit {
         self.workers.submit(Urgency::Later, job).map_err(|error| Failure::System(error.to_string()))
     }
 
-    /// Has a worker do something and waits for it, or, with a stopper, for a
-    /// request to stop; then the worker finishes for nobody.
+    /// Runs work on a worker and waits for it, or for a request to stop if
+    /// there is a `stopper`; the worker then finishes unobserved.
     fn wait_for<T: Send + 'static>(
         &self,
         stopper: Option<&Stopper>,
@@ -303,7 +304,8 @@ impl Jit {
         self.ask(work)?.wait(&self.workers, stopper)
     }
 
-    /// Has a worker do something; returns where the answer will be.
+    /// Queues work for a worker; returns the place where its result will
+    /// appear.
     fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -312,10 +314,11 @@ impl Jit {
         Answer::ask(&self.workers, move || timed(&counters, work))
     }
 
-    /// What the compiler makes of functions, each under its symbol, as text.
+    /// Returns the optimised IR or the assembly of functions, each under its
+    /// symbol.
     ///
     /// # Errors
-    /// What the compiler said.
+    /// The compiler's message.
     pub fn listing(
         self: &Arc<Self>,
         listing: Listing,
@@ -334,7 +337,8 @@ impl Jit {
         text.map_err(|error| Failure::System(error.to_string()))
     }
 
-    /// Keeps the session's table of names from growing for ever.
+    /// Clears dead names from the session's string pool now and then, so that
+    /// it does not grow without bound.
     fn note_removed_symbol(&self) {
         let removed = self.removed_symbols.fetch_add(1, Ordering::Relaxed) + 1;
         if removed.is_multiple_of(SYMBOLS_PER_CLEARING) {
@@ -354,7 +358,8 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What symbols that no object defines stand for.
+/// Resolves the symbols that no object defines: slot and variable offsets,
+/// routines of the runtime and of the host.
 fn resolve(jit: &Weak<Jit>, symbol: &str) -> Option<Address> {
     let jit = jit.upgrade()?;
     if let Some(offset) = abi::Symbol::parse(symbol) {
@@ -364,7 +369,7 @@ fn resolve(jit: &Weak<Jit>, symbol: &str) -> Option<Address> {
     Some(Address::new(address as u64))
 }
 
-/// Starts LLVM on another thread, so that it is ready when it is needed.
+/// Starts LLVM on another thread, to be ready when it is first needed.
 pub fn warm_up() {
     static STARTED: OnceLock<()> = OnceLock::new();
     STARTED.get_or_init(|| {

@@ -133,7 +133,7 @@ pub(super) enum Outer {
     /// A run on tapes that stands there.
     Interpreted(InterpState),
     /// Compiled code.
-    CodeMemory(CallSite),
+    Compiled(CallSite),
 }
 
 /// A run that stands still.
@@ -563,7 +563,7 @@ impl Interpreter {
         for outer in self.outer.iter().rev() {
             match outer {
                 Outer::Interpreted(state) => self.frames_of_run(*state, false, &mut frames),
-                Outer::CodeMemory(site) => {
+                Outer::Compiled(site) => {
                     let callers = compiled.callers(*site).into_iter();
                     frames.extend(callers.map(CallFrame::of_code));
                 }

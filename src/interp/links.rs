@@ -23,7 +23,7 @@ pub(super) struct Links {
     stubs: Vec<u32>,
     by_name: FxHashMap<Name, Vec<u32>>,
     hosts: Vec<TapeCallee>,
-    compiled: Vec<Option<NativeFunction>>,
+    natives: Vec<Option<NativeFunction>>,
     host_numbers: FxHashMap<Name, u32>,
 }
 
@@ -92,7 +92,7 @@ impl Links {
         let number = number(self.hosts.len(), "host functions")?;
         self.host_numbers.insert(host.name, number);
         self.hosts.push(host);
-        self.compiled.push(match hosts.get(host.name).map(|host| &host.callable) {
+        self.natives.push(match hosts.get(host.name).map(|host| &host.callable) {
             Some(Callable::Native(function)) => Some(*function),
             Some(Callable::Closure(_)) | None => None,
         });
@@ -120,8 +120,8 @@ impl Links {
     }
 
     /// The host functions; nothing for closures.
-    pub(super) fn compiled(&self) -> &[Option<NativeFunction>] {
-        &self.compiled
+    pub(super) fn natives(&self) -> &[Option<NativeFunction>] {
+        &self.natives
     }
 
     /// Lets calls go to a linked function.

@@ -1,4 +1,4 @@
-//! What a worker was asked to do, and its result, which one thread waits for.
+//! Work for a worker and its result, which one thread waits for.
 
 use super::worker::{self, Announcement, Urgency, Workers};
 use crate::failure::Failure;
@@ -6,26 +6,25 @@ use crate::stop::Stopper;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a thread waits for a worker before it looks whether it is asked
-/// to stop.
+/// How long a thread waits for a worker between polls for a request to stop.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// A value that one thread waits for and another gives; `Some(None)` if that
-/// one ended without giving it.
+/// A result that one thread waits for and a worker provides; `Some(None)` if
+/// the work ended without a result.
 pub(super) struct Answer<T> {
     value: Mutex<Option<Option<T>>>,
     given: Condvar,
 }
 
-/// The duty to give an answer: also fulfilled, with nothing, by a panic.
+/// The duty to provide the result; a panic discharges it with `None`.
 struct Giver<T>(Arc<Answer<T>>);
 
 impl<T: Send + 'static> Answer<T> {
-    /// Has a worker do something; returns where the answer will be. If nobody
-    /// waits for it any more when its turn comes, it is not done.
+    /// Queues work for a worker and returns the place of its result. Skips the
+    /// work if no thread holds the [`Answer`] any more when its turn comes.
     ///
     /// # Errors
-    /// When no worker can be started.
+    /// If no worker can be started.
     pub(super) fn ask(
         workers: &Workers,
         work: impl FnOnce() -> T + Send + 'static,
@@ -37,7 +36,7 @@ impl<T: Send + 'static> Answer<T> {
             Box::new(move || giver.give(value)) as Announcement
         });
         if worker::is_worker() {
-            // It may be the only one, and cannot wait for itself.
+            // This worker may be the only one, and cannot wait for itself.
             worker::perform(job)();
             return Ok(answer);
         }
@@ -45,10 +44,10 @@ impl<T: Send + 'static> Answer<T> {
         Ok(answer)
     }
 
-    /// Waits for the value or, with a stopper, for a request to stop.
+    /// Waits for the result, or for a request to stop if there is a `stopper`.
     ///
     /// # Errors
-    /// The request, or the end of the worker.
+    /// The request to stop, or a worker that ended without a result.
     pub(super) fn wait(&self, workers: &Workers, stopper: Option<&Stopper>) -> Result<T, Failure> {
         let mut value = self.value();
         loop {

@@ -1,8 +1,8 @@
 //! Batches: definitions that are compiled together.
 //!
-//! What LLVM and the linker do once for a module costs more than a small
-//! function, so many functions in one object take much less time. Their memory
-//! is given back when none of them is in use any more.
+//! LLVM's and the linker's fixed cost per module is higher than the cost of a
+//! small function, so many functions in one object take much less time. The
+//! memory of an object is freed when none of its functions is used any more.
 
 use super::Jit;
 use super::bindings::{Bindings, FinishedCode};
@@ -13,15 +13,15 @@ use crate::failure::Failure;
 use crate::sema::checked::EXPRESSION;
 use std::sync::Arc;
 
-/// So many definitions go into one batch. Whoever waits for one of them waits
-/// for all.
+/// The largest number of definitions in a batch. A caller that waits for one of
+/// them waits for all.
 pub(super) const SIZE: usize = 64;
 
-/// Compiles definitions, on a worker, and binds their names to the code;
-/// passes over those that somebody else compiles.
+/// Compiles definitions, on a worker, and binds their names to the code. Skips
+/// those that another thread compiles.
 ///
 /// # Errors
-/// The first that cannot be compiled; all others are.
+/// The first definition that cannot be compiled; all others are compiled.
 pub(super) fn make(
     jit: &Arc<Jit>,
     bindings: &Bindings,
@@ -31,12 +31,12 @@ pub(super) fn make(
     make_claimed(jit, bindings, claimed.map(|definition| planned(jit, bindings, definition)))
 }
 
-/// The body of a definition, made together with those that it is
-/// [certain to call](super::certain); on a worker.
+/// Compiles a definition together with those that it is [certain to
+/// call](super::certain), on a worker. Returns the address of its body.
 ///
 /// # Errors
-/// What the compiler says of the definition; what it says of the others, it
-/// says again when they are called.
+/// What the compiler says of the definition. What it says of the others is
+/// reported when they are called.
 pub(super) fn body(
     jit: &Arc<Jit>,
     bindings: &Bindings,
@@ -52,10 +52,11 @@ pub(super) fn body(
     awaited(jit, bindings, definition, is_ours)
 }
 
-/// The body of a definition, made as it is planned; on a worker.
+/// Compiles a definition according to a given plan, on a worker. Returns the
+/// address of its body.
 ///
 /// # Errors
-/// What the compiler says.
+/// The compiler's message.
 pub(super) fn body_as(
     jit: &Arc<Jit>,
     bindings: &Bindings,
@@ -68,7 +69,8 @@ pub(super) fn body_as(
     awaited(jit, bindings, &definition, is_ours)
 }
 
-/// The body of a definition that this call makes (`is_ours`), or another.
+/// Waits for the body of a definition, which this call compiles if `is_ours`,
+/// else another thread.
 fn awaited(
     jit: &Jit,
     bindings: &Bindings,
@@ -77,21 +79,21 @@ fn awaited(
 ) -> Result<usize, Failure> {
     let body = definition.wait();
     if body.is_err() && !is_ours {
-        // This call may have come after the others heard of it.
+        // This call may have come after the other thread reported its result.
         bindings.finished(jit, definition, None);
     }
     body
 }
 
-/// What is to be made, and how.
+/// A definition to compile, and how.
 pub(super) type BatchItem = (Arc<Definition>, CompilePlan);
 
 fn planned(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> BatchItem {
     (definition.clone(), bindings.plan(jit, definition.function(), None))
 }
 
-/// Compiles definitions that have been claimed, and binds their names to the
-/// code.
+/// Compiles definitions that this thread has claimed, and binds their names to
+/// the code.
 fn make_claimed(
     jit: &Arc<Jit>,
     bindings: &Bindings,
@@ -106,14 +108,15 @@ fn make_claimed(
         let parts = group.iter().map(|(definition, plan)| (&**definition, plan.clone())).collect();
         let code = match link(jit, parts, "") {
             Ok(code) => code.into_iter().map(Ok).collect(),
-            // One by one, so that only what is wrong fails.
+            // One at a time, so that only the bad ones fail.
             Err(_) if group.len() > 1 => {
                 group.iter().map(|(definition, plan)| definition.link(jit, plan.clone(), "")).collect()
             }
             Err(failure) => vec![Err(failure)],
         };
         for ((definition, _), code) in group.iter().zip(code) {
-            // Whoever waits for the code finds the name bound to it.
+            // The name is bound to the code before a waiting caller sees the
+            // result.
             bindings.finished(jit, definition, code.as_ref().ok().map(FinishedCode::new));
             result = result.and(definition.made(code).map(|_| ()));
         }
@@ -121,8 +124,8 @@ fn make_claimed(
     result
 }
 
-/// Puts together what can be in one object: what is made in the same way, and
-/// costs no more together than one large function. A large function is alone.
+/// Groups what can share an object: definitions with the same options that
+/// together cost no more than one large function. A large function is alone.
 fn groups(parts: impl Iterator<Item = BatchItem>, most: usize) -> Vec<Vec<BatchItem>> {
     let mut groups: Vec<(usize, Vec<BatchItem>)> = Vec::new();
     for part in parts {

@@ -1,8 +1,8 @@
 //! The bindings of one context: the shell around the state machine.
 //!
-//! Everything that happens to a name comes in as an [`Event`], under one lock;
-//! this module carries out the [`BindingAction`]s. Workers that finish ahead of a
-//! first call come in the same way as the context's own thread.
+//! Everything that happens to a name arrives as an [`Event`], under one lock;
+//! this module carries out the [`BindingAction`]s. Workers that finish ahead of
+//! a first call use the same path as the context's own thread.
 
 use super::certain;
 use super::code::CompiledCode;
@@ -26,55 +26,57 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Names, what they are bound to, and the memory whose slots follow.
+/// Names, what they are bound to, and the memory whose slots are kept up to
+/// date.
 pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
     table: Mutex<BindingTable>,
     observer: Mutex<Option<Observer>>,
     is_observed: AtomicBool,
-    /// What the observer has not been told yet.
+    /// Changes that the observer has not been told of.
     unreported: Mutex<VecDeque<StateChange>>,
 }
 
-/// Is told of everything that happens to a name, in order: by the thread that it
-/// happens on, or by one that is just telling. It may use other contexts, but
-/// must not come back to these bindings.
+/// A callback for every change of a binding, in order. Runs on the thread that
+/// caused the change, or on one that is already running the callback. It may
+/// use other contexts, but must not call back into these bindings.
 pub type Observer = Box<dyn FnMut(StateChange) + Send>;
 
-/// Something that happened to a name.
+/// A change of a binding.
 #[derive(Clone, Copy, Debug)]
 pub struct StateChange {
     /// The name.
     pub name: Name,
-    /// What happened.
+    /// The event that caused it.
     pub event: Event,
     /// The state of the binding before.
     pub before: State,
     /// The state of the binding after.
     pub after: State,
-    /// How long it took from the first call to the code, when code is ready.
+    /// The time from the first request for the code until it was ready; `None`
+    /// for other events.
     pub took: Option<Duration>,
 }
 
 #[derive(Default)]
 struct BindingTable {
     bindings: FxHashMap<Name, JitBinding>,
-    /// For a name, whose code depends on its definition: it was inlined there,
-    /// or is called by what was.
+    /// For each name, the functions whose code depends on its definition: it
+    /// was inlined there, or is called by an inlined function.
     inliners: FxHashMap<Name, Vec<Name>>,
-    /// How the bound definitions call each other.
+    /// Counts how the bound definitions call each other.
     calls: Calls,
 }
 
 impl BindingTable {
-    /// Binds a name; gives back what it was bound to.
+    /// Binds a name. Returns the definition it was bound to.
     fn bind(&mut self, name: Name, state: State, definition: Arc<Definition>) -> Option<Arc<Definition>> {
         self.calls.add(definition.function());
         let old = self.bindings.insert(name, JitBinding { state, definition, requested_at: None });
         old.map(|binding| self.released(binding))
     }
 
-    /// Binds a name to nothing; gives back what it was bound to.
+    /// Unbinds a name. Returns the definition it was bound to.
     fn unbind(&mut self, name: Name) -> Option<Arc<Definition>> {
         let old = self.bindings.remove(&name);
         old.map(|binding| self.released(binding))
@@ -85,7 +87,7 @@ impl BindingTable {
         binding.definition
     }
 
-    /// What a call finds.
+    /// Resolves a call.
     fn found(&self, jit: &Jit, callee: &Callee) -> Resolution {
         match self.bindings.get(&callee.name) {
             Some(JitBinding { state, definition, .. }) if definition.function().arity() == callee.arity => {
@@ -98,7 +100,8 @@ impl BindingTable {
         }
     }
 
-    /// Whether everything that was inlined is still what its name means.
+    /// Returns whether each inlined function is still what its name is bound
+    /// to.
     fn is_current(&self, inlined: &[Arc<CheckedFunction>]) -> bool {
         inlined.iter().all(|function| {
             let binding = self.bindings.get(&function.name);
@@ -106,7 +109,7 @@ impl BindingTable {
         })
     }
 
-    /// Notes what the code of `inliner` depends on.
+    /// Records what the code of `inliner` depends on.
     fn depends(&mut self, inliner: Name, inlined: &[Arc<CheckedFunction>]) {
         for function in inlined {
             let callees = function.callees.iter().map(|callee| callee.name);
@@ -124,11 +127,11 @@ impl BindingTable {
 struct JitBinding {
     state: State,
     definition: Arc<Definition>,
-    /// When its code was first asked for.
+    /// When its code was first requested.
     requested_at: Option<Instant>,
 }
 
-/// Code that has been made, as its binding sees it.
+/// Finished code, as its binding sees it.
 pub(super) struct FinishedCode {
     pub(super) body: usize,
     pub(super) inlined: Vec<Arc<CheckedFunction>>,
@@ -140,27 +143,27 @@ impl FinishedCode {
     }
 }
 
-/// What a call finds.
+/// What a call resolves to.
 pub(super) enum Resolution {
-    /// A definition that takes so many arguments.
+    /// A definition of the same arity.
     Definition(State, Arc<Definition>),
     /// A host function.
     Host,
-    /// A function of the process, if the program has declared it.
+    /// A foreign function, callable if the program has declared it.
     Foreign,
-    /// Nothing that fits.
+    /// Nothing of this arity.
     Nothing,
 }
 
-/// What a call has to do.
+/// What a call has to do next.
 pub(super) enum CallAction {
-    /// Have the definition's code made, or wait for who makes it.
+    /// Compile the definition, or wait for the thread that does.
     Wait(Arc<Definition>),
-    /// Go on at the body.
+    /// Continue at the body.
     Ready(usize),
     /// Nothing is defined.
     Undefined,
-    /// What is defined takes another number of arguments.
+    /// The name is bound to a definition of another arity.
     Stale(Arc<Definition>),
 }
 
@@ -179,7 +182,7 @@ impl Bindings {
         &self.memory
     }
 
-    /// Sets who is told of what happens from now on.
+    /// Sets the observer of later changes; `None` removes it.
     pub(super) fn observe(&self, observer: Option<Observer>) {
         let mut present = self.observer.lock();
         self.is_observed.store(observer.is_some(), Ordering::Relaxed);
@@ -187,8 +190,8 @@ impl Bindings {
         *present = observer;
     }
 
-    /// Notes what the observer is to be told; what changes nothing only if it is
-    /// news. Called under the lock of the table, which puts it in order.
+    /// Queues a change for the observer, leaving out events without effect.
+    /// Called under the lock of the table, which orders the changes.
     fn note(&self, name: Name, event: Event, states: (State, State), took: Option<Duration>) {
         let (before, after) = states;
         let is_news = before != after || matches!(event, Event::Define | Event::Failed | Event::Outdated);
@@ -197,9 +200,10 @@ impl Bindings {
         }
     }
 
-    /// Tells the observer what has been noted; called without the lock of the
-    /// table, which a worker may need for the observer to go on. A worker does
-    /// not wait for a thread that is just telling, which tells this as well.
+    /// Reports queued changes to the observer. Called without the lock of the
+    /// table, which the observer may have to wait for. A worker does not wait
+    /// for a thread that is already reporting: that thread reports these
+    /// changes as well.
     fn tell(&self) {
         while self.is_observed.load(Ordering::Relaxed) && !self.unreported.lock().is_empty() {
             let observer =
@@ -212,7 +216,8 @@ impl Bindings {
     fn tell_all(&self, present: &mut Option<Observer>) {
         let next = || self.unreported.lock().pop_front();
         while let (Some(observer), Some(change)) = (present.as_mut(), next()) {
-            // The definition and its caller are none of the observer's business.
+            // A panic of the observer must affect neither the definition nor
+            // its caller.
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer(change))) {
                 discard(panic);
                 *present = None;
@@ -221,8 +226,7 @@ impl Bindings {
         }
     }
 
-    /// Binds a name to a definition of that name; gives back what it was
-    /// bound to.
+    /// Binds a name to a definition. Returns the definition it was bound to.
     pub(super) fn bind(
         &self,
         slots: &Slots,
@@ -264,7 +268,7 @@ impl Bindings {
         old
     }
 
-    /// Binds a name to nothing; gives back what it was bound to.
+    /// Unbinds a name. Returns the definition it was bound to.
     pub(super) fn unbind(&self, slots: &Slots, name: Name) -> Option<Arc<Definition>> {
         let mut table = self.table.lock();
         let state = table.bindings.get(&name)?.state;
@@ -279,7 +283,8 @@ impl Bindings {
         old
     }
 
-    /// A call came through a trampoline, or code is asked for ahead.
+    /// Handles a call through a trampoline, or a request for code ahead of the
+    /// first call.
     pub(super) fn call(&self, slots: &Slots, target: CallTarget) -> CallAction {
         let call = self.call_in(slots, target);
         self.tell();
@@ -310,7 +315,8 @@ impl Bindings {
         }
     }
 
-    /// The code of a definition is ready, or its making has failed.
+    /// Handles the end of a compile: redirects the name's slots, or records the
+    /// failure if `made` is `None`.
     pub(super) fn finished(&self, jit: &Jit, definition: &Arc<Definition>, made: Option<FinishedCode>) {
         let function = definition.function();
         let (body, inlined) = made.map_or((None, Vec::new()), |made| (Some(made.body), made.inlined));
@@ -327,11 +333,11 @@ impl Bindings {
         };
         let is_bound = Arc::ptr_eq(&binding.definition, definition);
         if is_bound && body.is_some() && !is_current {
-            // It was made from what something meant before.
+            // It was compiled against an older definition of a callee.
             let again = jit.define(function.clone());
             let old = self.bind_in(&mut table, &jit.slots, Event::CalleeChanged, again);
             drop(table);
-            // Giving up code takes locks of its own.
+            // Dropping code takes other locks.
             drop(old);
             self.memory.signal_code_ready();
             self.tell();
@@ -357,7 +363,7 @@ impl Bindings {
         self.tell();
     }
 
-    /// Definitions that are bound have become a part of code that is in use.
+    /// Marks bound definitions as inlined into code that is in use.
     fn note_inlined(&self, table: &mut BindingTable, inlined: &[Arc<CheckedFunction>]) {
         for function in inlined {
             let Some(binding) = table.bindings.get_mut(&function.name) else { continue };
@@ -367,8 +373,8 @@ impl Bindings {
         }
     }
 
-    /// Better code for a definition is ready: puts it to use if everything is
-    /// still as it was.
+    /// Installs the optimised code of a definition, if the binding and all
+    /// inlined functions are unchanged.
     pub(super) fn improved(&self, jit: &Jit, definition: &Arc<Definition>, code: CompiledCode) {
         let name = definition.function().name;
         let mut table = self.table.lock();
@@ -379,8 +385,8 @@ impl Bindings {
             return;
         }
         let (body, inlined) = (code.body(), code.inlined().to_vec());
-        // The definition keeps the code before anything leads to it. Where its
-        // first code is still on its way, the better code is given up.
+        // The definition owns the code before any slot points to it. If its
+        // first code is not linked yet, the new code is dropped.
         let replaced = definition.replace(code);
         if replaced.is_ok() {
             table.depends(name, &inlined);
@@ -389,12 +395,12 @@ impl Bindings {
             jit.slots.redirect(&self.memory, target, body);
         }
         drop(table);
-        // Giving up code takes locks of its own.
+        // Dropping code takes other locks.
         drop(replaced);
         self.tell();
     }
 
-    /// Whose code depends on what `name` means; they no longer count as such.
+    /// Removes and returns the functions whose code depends on `name`.
     pub(super) fn take_inliners(&self, name: Name) -> Vec<Arc<CheckedFunction>> {
         let mut table = self.table.lock();
         let inliners = table.inliners.remove(&name).unwrap_or_default();
@@ -402,13 +408,15 @@ impl Bindings {
         inliners.iter().filter_map(function).collect()
     }
 
-    /// How to make the first code of a function, or with a `tier`, code of it.
+    /// Plans the code of a function at a `tier`; at the tier of its first code
+    /// if `None`.
     pub(super) fn plan(&self, jit: &Jit, function: &Arc<CheckedFunction>, tier: Option<Tier>) -> CompilePlan {
         let tier = tier.unwrap_or_else(|| jit.options.tier_up.first(function, jit.options.code.level));
         self.plan_among(jit, function, tier, &|_| false)
     }
 
-    /// The same where `ran` knows what has been called without being compiled.
+    /// Plans the code of a function at a tier, where `ran` tells which
+    /// functions the interpreter has called.
     pub(super) fn plan_among(
         &self,
         jit: &Jit,
@@ -427,8 +435,8 @@ impl Bindings {
         tier_up.plan(tier, function, code, &Callees { called: &called, fits: &fits })
     }
 
-    /// The pending definitions that a function is certain to call and that gain
-    /// by being inlined into it, or compiled with it.
+    /// Returns the pending definitions that a function is certain to call and
+    /// that are worth inlining, or compiling together with it.
     pub(super) fn certain(&self, jit: &Jit, function: &CheckedFunction) -> Vec<Arc<Definition>> {
         let JitOptions { code, tier_up, .. } = jit.options;
         let inlines = tier_up != TierUp::Never && code.level >= Level::O2;
@@ -439,24 +447,24 @@ impl Bindings {
         certain::callees(function, &|callee| table.found(jit, callee))
     }
 
-    /// Whether a bound definition calls `name` with another number of arguments
-    /// than `arity`.
+    /// Returns whether a bound definition calls `name` with an arity other than
+    /// `arity`.
     pub(super) fn is_called_without(&self, name: Name, arity: u32) -> bool {
         self.table.lock().calls.misfit(name, arity)
     }
 
-    /// What a name is bound to, and how far it is.
+    /// Returns what a name is bound to, and the state of the binding.
     pub(super) fn get(&self, name: Name) -> Option<(State, Arc<Definition>)> {
         self.table.lock().bindings.get(&name).map(|binding| (binding.state, binding.definition.clone()))
     }
 
-    /// All bindings, in no particular order.
+    /// Returns all bindings, in no particular order.
     pub(super) fn all(&self) -> Vec<(State, Arc<Definition>)> {
         let table = self.table.lock();
         table.bindings.values().map(|binding| (binding.state, binding.definition.clone())).collect()
     }
 
-    /// How many names are bound.
+    /// Returns the number of bound names.
     pub(super) fn len(&self) -> usize {
         self.table.lock().bindings.len()
     }

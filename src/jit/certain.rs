@@ -1,10 +1,11 @@
 //! Calls that are certain to happen once a function runs: those outside of
-//! branches. A loop runs at least once.
+//! branches. A loop body runs at least once.
 //!
-//! A loop is compiled when it begins, and its code stays until it ends, so what
-//! it is certain to call is inlined as if it had been called before. What code
-//! without loops is certain to call is compiled together with it, which is
-//! quicker than one by one. A callee that may never be called is left alone.
+//! A function with a loop is compiled at its first call and its code stays
+//! until the loop ends, so what it is certain to call is inlined as if it had
+//! been called before. What a function without loops is certain to call is
+//! compiled in the same batch, which is quicker than one at a time. A callee
+//! that may never be called is left out.
 
 use super::bindings::Resolution;
 use super::definition::Definition;
@@ -15,16 +16,16 @@ use crate::sema::checked::{Callee, CheckedFunction};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// So many definitions are looked for at most.
+/// The largest number of definitions to find.
 const MOST: usize = 1024;
 
-/// So deep in the calls.
+/// The largest depth of calls to follow.
 const DEEPEST: usize = 64;
 
-/// The pending definitions that a function is certain to call, those that they
-/// are certain to call, and so on, in the order of the calls: for a function
-/// with a loop the small ones, otherwise those without loops. None if one of
-/// the calls would fail: what comes behind it is not certain then.
+/// Returns the pending definitions that a function is certain to call,
+/// transitively, in the order of the calls: the small ones for a function with
+/// a loop, otherwise those without loops. Empty if one of the calls would fail,
+/// since nothing after it is certain.
 pub(super) fn callees(
     function: &CheckedFunction,
     find: &dyn Fn(&Callee) -> Resolution,
@@ -42,7 +43,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// `None` if a call would fail.
+    /// Visits the certain calls of a function; `None` if one of them would
+    /// fail.
     fn calls(&mut self, function: &CheckedFunction, depth: usize) -> Option<()> {
         for callee in function.certain_calls() {
             let definition = match (self.find)(callee) {

@@ -1,4 +1,4 @@
-//! Linked code, and how it is given up.
+//! Linked code and its release.
 
 use super::Jit;
 use super::code_map::CodeMap;
@@ -8,14 +8,14 @@ use crate::process::{self, Activity};
 use crate::sema::checked::CheckedFunction;
 use std::sync::{Arc, Weak};
 
-/// The linked code of a definition. Dropping it gives it up: it is freed when
-/// no run that could be in it is left.
+/// The linked code of a definition. Dropping it retires it: it is freed when no
+/// run that may be inside is left.
 pub(super) struct CompiledCode {
     jit: Weak<Jit>,
     pieces: Option<LinkedBody>,
     body: usize,
     tier: Tier,
-    /// What was inlined into it.
+    /// The functions inlined into it.
     inlined: Vec<Arc<CheckedFunction>>,
 }
 
@@ -29,17 +29,17 @@ impl CompiledCode {
         Self { jit: Arc::downgrade(jit), body: linked.body, pieces: Some(linked), tier, inlined }
     }
 
-    /// The level it was made at.
+    /// Returns the tier it was compiled at.
     pub(super) fn tier(&self) -> Tier {
         self.tier
     }
 
-    /// The address that calls go to.
+    /// Returns the address that calls jump to.
     pub(super) fn body(&self) -> usize {
         self.body
     }
 
-    /// What was inlined into it.
+    /// Returns the functions inlined into it.
     pub(super) fn inlined(&self) -> &[Arc<CheckedFunction>] {
         &self.inlined
     }
@@ -54,8 +54,8 @@ impl Drop for CompiledCode {
     }
 }
 
-/// A body in memory. When all bodies of an object have been dropped, it is
-/// freed: nothing may run in them.
+/// A body in memory. Its object is freed when all of its bodies have been
+/// dropped: nothing may run in them then.
 pub(super) struct LinkedBody {
     object: Option<Arc<Object>>,
     body: usize,
@@ -63,8 +63,8 @@ pub(super) struct LinkedBody {
 }
 
 impl LinkedBody {
-    /// A body that begins at `body`, in an object that may have others, and
-    /// belongs to `function`, or is a thunk.
+    /// Registers a body at address `body`. Its object may have more of them;
+    /// `function` is `None` for a thunk.
     pub(super) fn new(
         map: &Arc<CodeMap>,
         object: &Arc<Object>,
@@ -75,12 +75,12 @@ impl LinkedBody {
         Self { object: Some(object.clone()), body, map: map.clone() }
     }
 
-    /// Where its code begins.
+    /// Returns the address where its code begins.
     pub(super) fn body(&self) -> usize {
         self.body
     }
 
-    /// Leaves the body in memory for as long as the session lasts.
+    /// Keeps the body in memory until the session ends. Returns its address.
     pub(super) fn keep(mut self) -> usize {
         if let Some(mut object) = self.object.take().and_then(Arc::into_inner) {
             object.0 = None;
@@ -102,7 +102,7 @@ impl Drop for LinkedBody {
 pub(super) struct Object(Option<Tracker>);
 
 impl Object {
-    /// What a tracker tracks.
+    /// Wraps the tracker of an object.
     pub(super) fn new(tracker: Tracker) -> Arc<Self> {
         Arc::new(Self(Some(tracker)))
     }
@@ -116,9 +116,9 @@ impl Drop for Object {
     }
 }
 
-/// Removes what a tracker tracks. It fails only for code that is being
-/// materialized and then fails itself; what cannot be removed stays until the
-/// session ends.
+/// Removes what a tracker tracks. This fails only for code that is still being
+/// materialized, which then fails itself; what cannot be removed stays until
+/// the session ends.
 fn discard(tracker: Tracker) {
     let _ = process::within(Activity::Steady, || tracker.remove());
 }

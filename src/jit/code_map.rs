@@ -1,4 +1,4 @@
-//! Which function an address of code belongs to.
+//! The map from code addresses to functions.
 
 use crate::sema::checked::CheckedFunction;
 use parking_lot::Mutex;
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The bodies that are linked at present, by their address.
+/// The bodies that are linked now, by address.
 #[derive(Default)]
 pub(super) struct CodeMap(Mutex<BTreeMap<usize, Owner>>);
 
-/// Whose code it is: `None` for a thunk.
+/// The function that the code belongs to; `None` for a thunk.
 type Owner = Option<Arc<CheckedFunction>>;
 
 impl CodeMap {
@@ -22,8 +22,8 @@ impl CodeMap {
         self.0.lock().remove(&body);
     }
 
-    /// Whose body the address lies in, for an address that lies in one, and
-    /// the addresses for which the answer is the same.
+    /// Returns the owner of the body that contains an address inside linked
+    /// code, and the range of addresses with the same answer.
     pub(super) fn find(&self, address: usize) -> Option<(Range<usize>, Owner)> {
         let bodies = self.0.lock();
         let (start, owner) = bodies.range(..=address).next_back()?;
@@ -32,13 +32,13 @@ impl CodeMap {
     }
 }
 
-/// Look-ups that mostly repeat: the last few answers are kept.
+/// Look-ups that mostly repeat: caches the most recent answers.
 pub(super) struct Finder<'a> {
     map: &'a CodeMap,
     recent: Vec<(Range<usize>, Owner)>,
 }
 
-/// How many answers are kept.
+/// The number of cached answers.
 const RECENT: usize = 8;
 
 impl<'a> Finder<'a> {

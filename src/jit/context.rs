@@ -1,4 +1,4 @@
-//! The JIT's side of one context: its bindings, and running code in it.
+//! The JIT's part of one context: its bindings, and running code in it.
 
 use super::batch;
 use super::bindings::{Bindings, CallAction, Observer};
@@ -25,38 +25,39 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The bindings of one context and what its code runs on. Used by one thread
-/// at a time.
+/// The bindings of one context and what its code runs on. Used by one thread at
+/// a time.
 pub struct JitContext {
     jit: Arc<Jit>,
     bindings: Arc<Bindings>,
     run_epoch: Arc<RunEpoch>,
     execution: Execution,
-    /// How many arguments the program says that foreign functions take.
+    /// The arity that the program has declared for each foreign function.
     declared: RefCell<FxHashMap<Name, u32>>,
-    /// The functions with instructions of their own that the program defines.
+    /// The intrinsics whose names the program defines itself.
     defined: Cell<Intrinsics>,
     run_nanoseconds: Cell<u64>,
-    /// Nanoseconds that runs have waited for compilers.
+    /// Nanoseconds that runs have spent waiting for compilers.
     waited: Cell<u64>,
-    /// What is to be prepared soon.
+    /// Definitions to be submitted to a worker as one batch.
     queued: RefCell<Vec<Arc<Definition>>>,
 }
 
-/// Functions that run on tapes, as compiled code sees them.
+/// Functions that the interpreter runs, as compiled code sees them.
 pub trait InterpretedCalls {
-    /// Whether calls of a function go to its tape.
+    /// Returns whether calls of a function go to the interpreter.
     fn is_interpreted(&mut self, name: Name, is_compiled: bool) -> bool;
 
-    /// Whether there may be any.
+    /// Returns whether any function may run in the interpreter.
     fn may_interpret(&self) -> bool {
         true
     }
 
-    /// Calls it; `from` says where the code calls.
+    /// Calls a function in the interpreter; `from` is the call site in compiled
+    /// code.
     ///
     /// # Errors
-    /// Why it did not run to its end.
+    /// If the run fails or is stopped.
     fn call(
         &mut self,
         name: Name,
@@ -66,7 +67,7 @@ pub trait InterpretedCalls {
     ) -> Result<f64, RunFailure>;
 }
 
-/// No tapes at all.
+/// A context in which everything is compiled.
 pub struct NoInterpreter;
 
 impl InterpretedCalls for NoInterpreter {
@@ -83,31 +84,31 @@ impl InterpretedCalls for NoInterpreter {
     }
 }
 
-/// A definition that a name is, or was, bound to, with its code if that has
-/// been made. Whoever holds one keeps the code.
+/// A definition that a name is, or was, bound to, with its code if it is
+/// compiled. Holding it keeps the code alive.
 #[derive(Clone)]
 pub struct DefinitionHandle(Arc<Definition>);
 
 impl DefinitionHandle {
-    /// The function.
+    /// Returns the checked function.
     pub fn function(&self) -> &Arc<CheckedFunction> {
         self.0.function()
     }
 
-    /// The level of its code, if it has any yet.
+    /// Returns the tier of its code; `None` before it is compiled.
     pub fn tier(&self) -> Option<Tier> {
         self.0.tier()
     }
 
-    /// How many bytes of instructions its code has; 0 if it has none yet.
+    /// Returns the size of its machine code in bytes; 0 before it is compiled.
     pub fn code_bytes(&self) -> u64 {
         self.0.code_bytes()
     }
 }
 
 impl JitContext {
-    /// A context without bindings, whose code works on `memory` and runs on a
-    /// stack of `stack` bytes.
+    /// Creates a context without bindings. Its code works on `memory` and runs
+    /// on a stack of `stack` bytes.
     pub fn new(jit: &Arc<Jit>, memory: Arc<ExecutionMemory>, stack: usize) -> Self {
         jit.slots.join(&memory);
         Self {
@@ -123,42 +124,42 @@ impl JitContext {
         }
     }
 
-    /// The JIT of the engine.
+    /// Returns the engine's JIT.
     pub fn jit(&self) -> &Arc<Jit> {
         &self.jit
     }
 
-    /// What its code works on.
+    /// Returns the memory that its code works on.
     pub fn memory(&self) -> &Arc<ExecutionMemory> {
         self.bindings.memory()
     }
 
-    /// What asks runs of this context to stop, from any thread.
+    /// Returns a handle with which any thread can stop runs of this context.
     pub fn stopper(&self) -> Stopper {
         Stopper::new(self.bindings.memory().clone())
     }
 
-    /// Nanoseconds spent in top-level expressions, without waiting for
-    /// compilers. Calls from Rust are not timed, which would take longer than
-    /// many of them.
+    /// Returns the nanoseconds spent in top-level expressions, without waiting
+    /// for compilers. Calls from Rust are not timed: reading the clock would
+    /// take longer than many of them.
     pub fn run_nanoseconds(&self) -> u64 {
         self.run_nanoseconds.get()
     }
 
-    /// Nanoseconds that top-level expressions and runs have waited for
-    /// compilers.
+    /// Returns the nanoseconds that top-level expressions and runs have waited
+    /// for compilers.
     pub fn waited_nanoseconds(&self) -> u64 {
         self.waited.get()
     }
 
-    /// Binds a function's name to it. Nothing is compiled.
+    /// Binds a function's name to it. Compiles nothing.
     pub fn define(&self, function: Arc<CheckedFunction>) -> Defined {
         let definition = self.jit.define(function);
         self.bind(definition)
     }
 
-    /// Binds a name to an earlier definition of it, whose code is still there
-    /// if it was ever made.
+    /// Binds a name to an earlier definition of it. Its code is reused if it
+    /// was ever compiled.
     pub fn rebind(&self, bound: &DefinitionHandle) -> Defined {
         let defined = self.bind(bound.0.clone());
         if let Some(made) = bound.0.present() {
@@ -176,13 +177,14 @@ impl JitContext {
             self.replace_intrinsic(function.name);
         }
         let before = before.map(|definition| definition.function().clone());
-        // What did not fit before has been told of then.
+        // Callers that did not fit the old definition have been reported
+        // before.
         let is_same = before.as_ref().is_some_and(|before| before.arity() == function.arity());
         let stale = if is_same { Vec::new() } else { self.stale_callers(&function) };
         Defined { before, stale }
     }
 
-    /// Binds a name to nothing; gives back what it was bound to.
+    /// Unbinds a name. Returns the definition it was bound to.
     pub fn drop_binding(&self, name: Name) -> Option<DefinitionHandle> {
         let definition = self.bindings.unbind(&self.jit.slots, name)?;
         self.note_intrinsic(name, false);
@@ -190,18 +192,19 @@ impl JitContext {
         Some(DefinitionHandle(definition))
     }
 
-    /// The definition that a name is bound to.
+    /// Returns the definition that a name is bound to.
     pub fn bound(&self, name: Name) -> Option<DefinitionHandle> {
         self.bindings.get(name).map(|(_, definition)| DefinitionHandle(definition))
     }
 
-    /// Sets who is told of what happens to names from now on, on whatever
-    /// thread it happens.
+    /// Sets the observer of later changes of bindings, called on the thread of
+    /// each change.
     pub fn observe(&self, observer: Option<Observer>) {
         self.bindings.observe(observer);
     }
 
-    /// Sets how many arguments the program says that a foreign function takes.
+    /// Sets the declared arity of a foreign function; `None` removes the
+    /// declaration.
     pub fn declare(&self, name: Name, arity: Option<u32>) {
         if self.jit.hosts.foreign(name).is_none() {
             return;
@@ -216,61 +219,60 @@ impl JitContext {
         }
     }
 
-    /// How many arguments the program says that a foreign function takes.
+    /// Returns the declared arity of a foreign function.
     pub fn declared(&self, name: Name) -> Option<u32> {
         self.declared.borrow().get(&name).copied()
     }
 
-    /// What a name is bound to, and how far its code is.
+    /// Returns what a name is bound to, and its compilation status.
     pub fn binding(&self, name: Name) -> Option<(State, Arc<CheckedFunction>)> {
         self.bindings.get(name).map(|(state, definition)| (state, definition.function().clone()))
     }
 
-    /// All that is bound, in no particular order.
+    /// Returns all bindings, in no particular order.
     pub fn all(&self) -> Vec<(State, Arc<CheckedFunction>)> {
         let all = self.bindings.all();
         all.into_iter().map(|(state, definition)| (state, definition.function().clone())).collect()
     }
 
-    /// How many names are bound.
+    /// Returns the number of bound names.
     pub fn definitions(&self) -> usize {
         self.bindings.len()
     }
 
-    /// Has the code of a function made ahead of its first call, without
-    /// waiting for it. Does nothing if the name is not bound.
+    /// Compiles a function in the background, ahead of its first call. Does
+    /// nothing if the name is not bound.
     ///
     /// # Errors
-    /// When no worker can be started.
+    /// If no worker can be started.
     pub fn prepare(&self, name: Name) -> Result<(), Failure> {
         let Some((_, definition)) = self.bindings.get(name) else { return Ok(()) };
         make_later(&self.jit, &self.bindings, claim_pending(&self.jit, &self.bindings, vec![definition]))
     }
 
-    /// Has the code of a function made ahead of its first call, together with
-    /// that of others: soon, at the latest after the next
-    /// [`submit`](Self::submit).
+    /// Queues a function to be compiled ahead of its first call, in one batch
+    /// with others: at the latest after the next [`submit`](Self::submit).
     ///
     /// # Errors
-    /// When no worker can be started.
+    /// If no worker can be started.
     pub fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
         let Some((_, definition)) = self.bindings.get(name) else { return Ok(()) };
         self.queued.borrow_mut().push(definition);
         if self.queued.borrow().len() >= batch::SIZE { self.submit() } else { Ok(()) }
     }
 
-    /// Has a worker start on what is to be prepared soon.
+    /// Submits the queued functions to a worker.
     ///
     /// # Errors
-    /// When no worker can be started.
+    /// If no worker can be started.
     pub fn submit(&self) -> Result<(), Failure> {
         make_later(&self.jit, &self.bindings, claim_pending(&self.jit, &self.bindings, self.queued.take()))
     }
 
-    /// Makes the code of every pending definition, on all workers, and waits.
+    /// Compiles all pending definitions, on all workers, and waits for them.
     ///
     /// # Errors
-    /// The first definition that cannot be compiled; all others are made.
+    /// The first definition that cannot be compiled; all others are compiled.
     pub fn prepare_all(&self) -> Result<(), Failure> {
         self.submit()?;
         let all = self.bindings.all().into_iter().map(|(_, definition)| definition);
@@ -287,7 +289,7 @@ impl JitContext {
         for answer in answers {
             result = result.and(answer?.wait(&self.jit.workers, Some(&self.stopper()))?);
         }
-        // What another worker was at is waited for as well.
+        // Also waits for what other threads had already begun.
         for definition in waiting.into_iter().filter(|definition| definition.is_busy()) {
             let made = self.jit.wait_for(Some(&self.stopper()), move || definition.wait())?;
             result = result.and(made.map(|_| ()));
@@ -298,7 +300,7 @@ impl JitContext {
     /// Compiles a top-level expression, runs it and removes its code.
     ///
     /// # Errors
-    /// Why it could not be compiled or did not run to its end.
+    /// If it cannot be compiled, or the run fails or is stopped.
     pub fn run(
         &self,
         expression: &Arc<CheckedFunction>,
@@ -321,20 +323,21 @@ impl JitContext {
     /// Compiles a function that no name is bound to.
     ///
     /// # Errors
-    /// Why it could not be compiled.
+    /// If it cannot be compiled.
     pub fn formula(&self, function: &Arc<CheckedFunction>) -> Result<CompiledFormula, Failure> {
         let formula = CompiledFormula::new(function.clone());
         self.formula_body(&formula)?;
         Ok(formula)
     }
 
-    /// The body of a formula in this context, made if need be.
+    /// Returns the body of a formula for this context, compiled if needed.
     fn formula_body(&self, formula: &CompiledFormula) -> Result<usize, Failure> {
         let defined = self.defined.get();
         if let Some(body) = formula.body(defined) {
             return Ok(body);
         }
-        // Nothing is inlined: it is to see what its callees mean later.
+        // Nothing is inlined, so that later redefinitions of its callees are
+        // seen.
         let options = self.jit.options.code;
         let plan = CompilePlan { tier: Tier::Full, options, inline: Vec::new(), hot_after: None };
         let definition = self.jit.define(formula.function(&self.jit.names, defined));
@@ -343,10 +346,10 @@ impl JitContext {
         Ok(body)
     }
 
-    /// Runs a formula; the number of arguments must be the function's.
+    /// Runs a formula; `arguments` must match the function's arity.
     ///
     /// # Errors
-    /// Why it could not be compiled or did not run to its end.
+    /// If it cannot be compiled, or the run fails or is stopped.
     pub fn run_formula(
         &self,
         formula: &CompiledFormula,
@@ -359,8 +362,8 @@ impl JitContext {
         self.enter(|_| body, CallArguments::new(arguments, &mut room), output, interpreted)
     }
 
-    /// Whether calls of a function with so many arguments need no tape: it is
-    /// compiled, or it is a foreign function.
+    /// Returns whether a call of this name and arity runs machine code: the
+    /// function is compiled, or it is a foreign function.
     pub fn has_code(&self, name: Name, arity: u32) -> bool {
         match self.bindings.get(name) {
             Some((state, definition)) => {
@@ -370,8 +373,8 @@ impl JitContext {
         }
     }
 
-    /// Whether a name is bound to a function that takes so many arguments and can
-    /// be compiled.
+    /// Returns whether a name is bound to a function of this arity that is
+    /// small enough to be compiled.
     pub fn is_bound(&self, name: Name, arity: u32) -> bool {
         self.bindings.get(name).is_some_and(|(_, definition)| {
             let function = definition.function();
@@ -379,8 +382,8 @@ impl JitContext {
         })
     }
 
-    /// Has all code call a function through its trampoline again, as if it had
-    /// just been defined.
+    /// Deoptimises a function: all code calls it through its trampoline again,
+    /// as if it had just been defined.
     pub fn deoptimize(&self, name: Name) {
         if let Some((State::Materializing | State::Materialized, definition)) = self.bindings.get(name) {
             let again = self.jit.define(definition.function().clone());
@@ -389,12 +392,12 @@ impl JitContext {
         self.forget_inlined(name);
     }
 
-    /// Has a function that is often called on its tape compiled at the full
-    /// level: in the background, or at once if this `wait`. `ran` says what has
-    /// been called on its tape.
+    /// Compiles a hot interpreted function at the optimising tier; blocks if
+    /// `wait` is set, else compiles in the background. `ran` tells which
+    /// functions the interpreter has called.
     ///
     /// # Errors
-    /// When no worker can be started; if this waits, also what the compiler said.
+    /// If no worker can be started; with `wait`, also what the compiler says.
     pub fn promote(&self, name: Name, wait: bool, ran: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
         let Some((State::Pending | State::Inlined, definition)) = self.bindings.get(name) else {
             return Ok(());
@@ -403,19 +406,20 @@ impl JitContext {
         let plan = self.bindings.plan_among(&self.jit, definition.function(), Tier::Full, ran);
         let CallAction::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
         if wait {
-            // Who is asked to stop meanwhile does so in the run that goes on.
+            // A request to stop that arrives meanwhile stops the run when it
+            // goes on.
             return make_as(&self.jit, &self.bindings, &definition, plan, None).map(|_| ());
         }
         let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
         self.jit.later(move || _ = batch::body_as(&jit, &bindings, (definition, plan)))
     }
 
-    /// Has code made for the rest of a function from a round of a loop on: in
-    /// the background, or at once if this `wait`. `ran` says what has been
-    /// called on its tape.
+    /// Compiles on-stack replacement (OSR) code for a function, entered at an
+    /// iteration of a hot loop; blocks if `wait` is set, else compiles in the
+    /// background. `ran` tells which functions the interpreter has called.
     ///
     /// # Errors
-    /// When no worker can be started; if this waits, also what the compiler said.
+    /// If no worker can be started; with `wait`, also what the compiler says.
     pub fn compile_osr(
         &self,
         function: &Arc<CheckedFunction>,
@@ -439,10 +443,11 @@ impl JitContext {
         Ok(code)
     }
 
-    /// Runs such code, if it is there.
+    /// Enters OSR code. `arguments` are the function's locals, then the values
+    /// that are live across the loop.
     ///
     /// # Errors
-    /// Why it did not run to its end.
+    /// If the code is not ready, or the run fails or is stopped.
     pub fn enter_osr(
         &self,
         code: &OsrCode,
@@ -456,19 +461,19 @@ impl JitContext {
         self.enter(|_| body, CallArguments::new(arguments, &mut [0.0; 8]), output, interpreted)
     }
 
-    /// The slot for calls of a function from Rust.
+    /// Returns the dispatch slot for calls of a function from Rust.
     ///
     /// # Errors
-    /// When there are too many functions.
+    /// If there are too many functions.
     pub fn slot(&self, name: Name, arity: u32) -> Result<Slot, Failure> {
         self.jit.slots.slot(CallTarget { name, arity })
     }
 
-    /// Calls a function through its slot, as compiled code does. The number
-    /// of arguments must be the one the slot is for.
+    /// Calls a function through its slot, as compiled code does. The number of
+    /// arguments must be that of the slot.
     ///
     /// # Errors
-    /// Why it did not run to its end.
+    /// If the run fails or is stopped.
     #[inline]
     pub fn call(
         &self,
@@ -494,11 +499,11 @@ impl JitContext {
         let body = body(bindings.memory());
         let mut run =
             JitRun { jit, bindings, declared, output, interpreted, tape: None, failure: None, waited: 0 };
-        // SAFETY: the body is that of an expression, formula or continuation with
+        // SAFETY: the body is that of an expression, formula or OSR code with
         // that number of parameters, which its caller keeps, or what a slot for
-        // this number of arguments leads to. Slots lead to trampolines of the
-        // JIT's pool, to host functions of that number of arguments, which stay,
-        // or to bodies of that number, which the epoch begun above keeps.
+        // this number of arguments holds. Slots hold trampolines of the JIT's
+        // pool, host functions of that arity, which stay, or bodies of that
+        // arity, which the epoch begun above keeps.
         let result = unsafe { execution.call(body, arguments, &mut run) };
         self.waited.set(self.waited.get() + run.waited);
         if let Ok(Ok(value)) = result {
@@ -508,7 +513,8 @@ impl JitContext {
             return Ok(value);
         }
         let stopped = match result {
-            // Code that was left is known only until the epoch ends.
+            // The frames of a run that was left can be walked only until the
+            // epoch ends.
             Ok(left) => left.map_err(|left| self.failed(left, run.failure.take(), outermost)),
             Err(error) => Err(Failure::System(error.to_string()).into()),
         };
@@ -530,15 +536,16 @@ impl JitContext {
         RunFailure { failure, trace }
     }
 
-    /// The calls in progress, innermost first, where code has called out.
+    /// Returns the functions of the compiled calls in progress, innermost
+    /// first, from a call site outwards.
     pub fn callers(&self, address: usize, frame: usize) -> Vec<Arc<CheckedFunction>> {
         let mut finder = Finder::new(&self.jit.code);
         let addresses = std::iter::once(address).chain(self.execution.return_addresses(frame));
         addresses.filter_map(|address| finder.find(address)).collect()
     }
 
-    /// Who was running where a run was left, and the calls in progress behind
-    /// those inside them.
+    /// Returns the function in which a run failed, and appends the calls in
+    /// progress to the trace, innermost first.
     fn trace(&self, left: Left, mut trace: CallTrace) -> (Option<Arc<CheckedFunction>>, CallTrace) {
         let mut finder = Finder::new(&self.jit.code);
         let innermost = (left.fault != 0 && !runtime::is_entry(left.fault)).then_some(left.fault);
@@ -549,9 +556,8 @@ impl JitContext {
         (innermost.and_then(|fault| finder.find(fault)), trace)
     }
 
-    /// The definitions that call `function` with a number of arguments it does
-    /// not take. Found by looking at all definitions, but only if one of
-    /// them makes such calls.
+    /// Returns the definitions that call `function` with another arity.
+    /// Searches all definitions, but only if one of them makes such a call.
     fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
         let fits = |arity: &u32| *arity == function.arity();
         if !self.bindings.is_called_without(function.name, function.arity()) {
@@ -566,15 +572,16 @@ impl JitContext {
         stale
     }
 
-    /// The program defines a function from now on, or does no longer.
+    /// Records that the program defines the name of an intrinsic, or no longer
+    /// does.
     fn note_intrinsic(&self, name: Name, is_defined: bool) {
         if let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) {
             self.defined.set(self.defined.get().with(intrinsic, is_defined));
         }
     }
 
-    /// When the program defines a name that code has used as an instruction,
-    /// that code is made anew, with calls.
+    /// Recompiles code that used a name as an instruction, with calls, once the
+    /// program defines that name.
     fn replace_intrinsic(&self, name: Name) {
         let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) else { return };
         let uses_it = |function: &Arc<CheckedFunction>| function.uses_intrinsic(intrinsic);
@@ -584,8 +591,7 @@ impl JitContext {
         }
     }
 
-    /// When a name means something else, code that it was inlined into is
-    /// made anew.
+    /// Invalidates the code that a redefined name was inlined into.
     fn forget_inlined(&self, name: Name) {
         for inliner in self.bindings.take_inliners(name) {
             let definition = self.jit.define(inliner);

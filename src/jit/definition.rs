@@ -1,11 +1,11 @@
-//! Definitions: a checked function, and its code once that exists.
+//! Definitions: a checked function, and its code once it is compiled.
 //!
-//! When the code of a definition is first wanted, a worker registers a
-//! materialization unit for the body symbol, under a tracker of its own, and
-//! looks the symbol up, which has the unit materialized. (Registering when the
-//! definition is made would work as well, but takes 2 µs and 700 bytes for
-//! each, and most definitions of a large program are never called.) When the
-//! last owner lets go of the definition, its code is given up.
+//! When the code of a definition is first needed, a worker registers a
+//! materialization unit for the body symbol, under its own tracker, and looks
+//! the symbol up, which materializes the unit. (Registering when the definition
+//! is made would work as well, but takes 2 µs and 700 bytes for each, and most
+//! definitions of a large program are never called.) When the last owner drops
+//! the definition, its code is retired.
 
 use super::bindings::FinishedCode;
 use super::code::{CompiledCode, LinkedBody, Object};
@@ -24,28 +24,28 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// A checked function and its code.
 pub(super) struct Definition {
     function: Arc<CheckedFunction>,
-    /// How many definitions of the name came before.
+    /// The number of earlier definitions of the name.
     generation: u32,
     status: Mutex<CompileStatus>,
     done: Condvar,
-    /// Bytes of instructions of its code.
+    /// The size of its machine code in bytes.
     code_bytes: Arc<AtomicU64>,
 }
 
-/// How far the code of a definition is.
+/// Compilation status.
 enum CompileStatus {
-    /// Nobody has asked for it.
+    /// Not requested.
     Idle,
     /// A worker of a process registers the unit and looks the symbol up.
     Busy(Generation),
-    /// It is there.
+    /// Linked and callable.
     Linked(CompiledCode),
-    /// It could not be made; who asks next tries again.
+    /// Could not be compiled; the next request tries again.
     Failed(Box<Failure>),
 }
 
 impl Definition {
-    /// The definition of a name that `generation` others came before.
+    /// Creates a definition that follows `generation` others of its name.
     pub(super) fn new(function: Arc<CheckedFunction>, generation: u32) -> Arc<Self> {
         Arc::new(Self {
             function,
@@ -60,12 +60,12 @@ impl Definition {
         &self.function
     }
 
-    /// How many bytes of instructions the body has; 0 before it is made.
+    /// Returns the size of the body in bytes; 0 before it is compiled.
     pub(super) fn code_bytes(&self) -> u64 {
         self.code_bytes.load(Ordering::Relaxed)
     }
 
-    /// The address of the body, if it is there.
+    /// Returns the address of the body; `None` before it is linked.
     pub(super) fn body(&self) -> Option<usize> {
         match &*self.status() {
             CompileStatus::Linked(code) => Some(code.body()),
@@ -73,7 +73,7 @@ impl Definition {
         }
     }
 
-    /// The level of the code, if it is there.
+    /// Returns the tier of the code; `None` before it is linked.
     pub(super) fn tier(&self) -> Option<Tier> {
         match &*self.status() {
             CompileStatus::Linked(code) => Some(code.tier()),
@@ -81,7 +81,7 @@ impl Definition {
         }
     }
 
-    /// The code, as bindings see it, if it is there.
+    /// Returns the linked code as bindings see it; `None` before it is linked.
     pub(super) fn present(&self) -> Option<FinishedCode> {
         match &*self.status() {
             CompileStatus::Linked(code) => Some(FinishedCode::new(code)),
@@ -89,10 +89,10 @@ impl Definition {
         }
     }
 
-    /// Puts other code in the place of the code that is there, and gives that.
+    /// Replaces the linked code; returns the old code.
     ///
     /// # Errors
-    /// The other code, if there is none yet.
+    /// The new code, if there is no linked code to replace.
     pub(super) fn replace(&self, code: CompiledCode) -> Result<CompiledCode, CompiledCode> {
         match &mut *self.status() {
             CompileStatus::Linked(present) => Ok(std::mem::replace(present, code)),
@@ -100,13 +100,13 @@ impl Definition {
         }
     }
 
-    /// Whether the caller is to make the body, and to say when it is
-    /// [`made`](Self::made).
+    /// Claims the definition for compiling; returns whether the caller got it.
+    /// It must then report the result with [`made`](Self::made).
     pub(super) fn claim(&self) -> bool {
         let mut status = self.status();
         let is_free = match &*status {
             CompileStatus::Idle | CompileStatus::Failed(_) => true,
-            // A worker that was lost by a fork does not go on.
+            // A worker of the parent process does not exist after a fork.
             CompileStatus::Busy(generation) => !generation.is_current(),
             CompileStatus::Linked(_) => false,
         };
@@ -116,12 +116,12 @@ impl Definition {
         is_free
     }
 
-    /// Whether somebody is making the body.
+    /// Returns whether a thread is compiling the body.
     pub(super) fn is_busy(&self) -> bool {
         matches!(*self.status(), CompileStatus::Busy(generation) if generation.is_current())
     }
 
-    /// Whoever [`claim`](Self::claim)ed the definition is done.
+    /// Publishes the result of a compile that was [`claim`](Self::claim)ed.
     pub(super) fn made(&self, made: Result<CompiledCode, Failure>) -> Result<usize, Failure> {
         let result = match &made {
             Ok(code) => Ok(code.body()),
@@ -135,8 +135,9 @@ impl Definition {
         result
     }
 
-    /// Makes code for the definition, without putting it to use; on a worker.
-    /// `suffix` distinguishes its symbol from that of other code for it.
+    /// Compiles and links the definition, without installing the code; on a
+    /// worker. `suffix` distinguishes its symbol from that of other code for
+    /// it.
     pub(super) fn link(
         &self,
         jit: &Arc<Jit>,
@@ -147,7 +148,8 @@ impl Definition {
         code.pop().ok_or_else(|| Failure::System("the compiler made nothing".into()))
     }
 
-    /// `fib$impl`; for later definitions of the name with a number.
+    /// Returns the symbol of the body: `fib$impl`, with a number for later
+    /// definitions of the name.
     fn symbol(&self, names: &Names) -> String {
         match (names.text(self.function.name), self.generation) {
             (EXPRESSION, number) => format!("$expression${number}"),
@@ -156,7 +158,7 @@ impl Definition {
         }
     }
 
-    /// The address of the body, once whoever makes it is done.
+    /// Waits until the body is linked; returns its address.
     pub(super) fn wait(&self) -> Result<usize, Failure> {
         process::within(Activity::Elsewhere, || self.wait_for_status())
     }
@@ -182,12 +184,12 @@ impl Definition {
     }
 }
 
-/// Makes code for definitions in one object, planned with the same options,
-/// without putting it to use; on a worker. `suffix` distinguishes their symbols
-/// from those of other code for them.
+/// Compiles and links definitions in one object, without installing the code;
+/// on a worker. All plans must have the same options. `suffix` distinguishes
+/// their symbols from those of other code for them.
 ///
 /// # Errors
-/// What the compiler says; it names the first definition.
+/// The compiler's message, attributed to the first definition.
 pub(super) fn link(
     jit: &Arc<Jit>,
     parts: Vec<(&Definition, CompilePlan)>,
@@ -221,7 +223,7 @@ pub(super) fn link(
     parts.into_iter().zip(&symbols).map(code).collect()
 }
 
-/// Why code is not there, in the words of whatever failed first.
+/// Returns the root cause of a failed lookup.
 fn cause(error: OrcError) -> String {
     match error {
         OrcError::Materialize { reports, .. } if !reports.is_empty() => reports.join("; "),
@@ -229,8 +231,8 @@ fn cause(error: OrcError) -> String {
     }
 }
 
-/// The promise of bodies in one object. It holds checked functions only, so
-/// the session, which holds it, keeps no definition alive.
+/// The materialization unit for the bodies of one object. It holds checked
+/// functions only, so the session, which owns it, keeps no definition alive.
 struct Promise {
     bodies: Vec<PlannedBody>,
     names: Arc<Names>,

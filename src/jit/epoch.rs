@@ -1,10 +1,10 @@
-//! Freeing code that may still be running.
+//! Epoch-based reclamation of code.
 //!
-//! Code that nothing is bound to any more cannot be *entered*, but frames of
-//! it may be on some thread's stack. Every run notes the epoch in which it
-//! began; code that is given up in epoch *e* is freed when no run is left that
-//! began in *e* or before. (The scheme is that of K. Fraser, "Practical
-//! lock-freedom", 2004, section 5.2.3, with runs as critical regions.)
+//! Code that no slot points to any more cannot be *entered*, but its frames may
+//! be on some thread's stack. Every run records the epoch in which it began;
+//! code that is retired in epoch *e* is freed when no run is left that began in
+//! *e* or before. (The scheme is that of K. Fraser, "Practical lock-freedom",
+//! 2004, section 5.2.3, with runs as critical regions.)
 
 #[cfg(loom)]
 use crate::model::{AtomicU64, AtomicUsize, Fence, Mutex};
@@ -17,20 +17,19 @@ use {
     std::sync::atomic::{AtomicU64, AtomicUsize},
 };
 
-/// Not running.
+/// No run in progress.
 const IDLE: u64 = u64::MAX;
 
-/// The epoch in which a context's run in progress began.
+/// The epoch in which a context's current run began.
 #[derive(Debug)]
 pub(super) struct RunEpoch(AtomicU64);
 
-/// The epochs of an engine, and what waits to be freed. `T` frees itself when
-/// it is dropped.
+/// The epochs of an engine, and its garbage. `T` is freed by dropping it.
 pub(super) struct Epochs<T> {
     now: AtomicU64,
     runs: Mutex<Vec<Weak<RunEpoch>>>,
     garbage: Mutex<Vec<(u64, T)>>,
-    /// How much garbage there is, for those who need not know exactly.
+    /// The number of items in `garbage`, for a quick unlocked test.
     waiting: AtomicUsize,
     fence: Fence,
 }
@@ -46,7 +45,7 @@ impl<T> Epochs<T> {
         }
     }
 
-    /// Takes part from now on, idle at first.
+    /// Registers a context, idle at first.
     pub(super) fn join(&self) -> Arc<RunEpoch> {
         let run = Arc::new(RunEpoch(AtomicU64::new(IDLE)));
         let mut runs = self.runs.lock();
@@ -55,9 +54,9 @@ impl<T> Epochs<T> {
         run
     }
 
-    /// Marks the beginning of a run. Returns false, and changes nothing, if
-    /// one is in progress already. What code the run enters must be looked up
-    /// after this.
+    /// Marks the beginning of a run. Returns `false`, without effect, if one is
+    /// in progress already. The code to enter must be looked up after this
+    /// call.
     #[inline]
     pub(super) fn begin(&self, run: &RunEpoch) -> bool {
         if run.0.load(Ordering::Relaxed) != IDLE {
@@ -69,9 +68,9 @@ impl<T> Epochs<T> {
         true
     }
 
-    /// Marks the end of a run that [`begin`](Self::begin) said true to, and
-    /// frees what waited for it. What another thread gives up at this very
-    /// moment may be left to the next end of a run.
+    /// Marks the end of a run for which [`begin`](Self::begin) returned `true`,
+    /// and frees what only that run kept. Garbage that another thread retires
+    /// at the same moment may be left to the end of the next run.
     #[inline]
     pub(super) fn end(&self, run: &RunEpoch) {
         run.0.store(IDLE, Ordering::Release);
@@ -80,7 +79,7 @@ impl<T> Epochs<T> {
         }
     }
 
-    /// Gives up something that no run can enter from now on.
+    /// Retires something that no run can enter from now on.
     pub(super) fn retire(&self, garbage: T) {
         let mut waiting = self.garbage.lock();
         let epoch = self.now.fetch_add(1, Ordering::SeqCst);
@@ -90,7 +89,7 @@ impl<T> Epochs<T> {
         self.collect();
     }
 
-    /// Frees what no run can still be in.
+    /// Frees the garbage that no run can still be in.
     fn collect(&self) {
         let oldest = self.oldest();
         let mut garbage = self.garbage.lock();
@@ -100,22 +99,23 @@ impl<T> Epochs<T> {
         let kept = garbage.partition_point(|(epoch, _)| *epoch < oldest);
         let freed: Vec<_> = garbage.drain(..kept).collect();
         self.waiting.store(garbage.len(), Ordering::Relaxed);
-        // Freeing takes locks of its own.
+        // Freeing takes other locks.
         drop(garbage);
         drop(freed);
     }
 
-    /// How many things wait to be freed.
+    /// Returns the number of items that wait to be freed.
     #[cfg(test)]
     fn waiting(&self) -> usize {
         self.garbage.lock().len()
     }
 
-    /// The epoch before which no run in progress began. A run that begins while
-    /// this looks may enter what is retired later, so the present epoch bounds it.
+    /// Returns the epoch before which no run in progress began. A run that
+    /// begins during the search may enter what is retired later, so the current
+    /// epoch is an upper bound.
     fn oldest(&self) -> u64 {
         let now = self.now.load(Ordering::SeqCst);
-        // After the last way into the garbage is gone.
+        // After the last pointer to the garbage is gone.
         self.fence.heavy();
         let runs = self.runs.lock();
         let begun = runs.iter().filter_map(|run| Some(run.upgrade()?.0.load(Ordering::SeqCst)));

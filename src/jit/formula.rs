@@ -1,8 +1,8 @@
 //! Formulas: code without a name, kept to be run many times.
 //!
-//! A formula may be run in every context of an engine. Where a context defines
-//! a function that code has as an instruction, it runs other code, which calls
-//! that function; this is made when it is first needed.
+//! A formula may run in every context of an engine. Where a context defines a
+//! function that the code has as an intrinsic, it runs a variant that calls
+//! this function; the variant is compiled on first use.
 
 use super::definition::Definition;
 use crate::host::Intrinsic;
@@ -20,7 +20,7 @@ pub struct CompiledFormula {
 
 /// Code of a formula; kept as long as the formula.
 struct FormulaVariant {
-    /// What it calls instead of having it as an instruction.
+    /// The intrinsics that it calls instead of using an instruction.
     calls: Intrinsics,
     body: usize,
     _definition: Arc<Definition>,
@@ -31,20 +31,22 @@ struct FormulaVariant {
 pub(super) struct Intrinsics(u8);
 
 impl CompiledFormula {
-    /// A formula without code.
+    /// Creates a formula without code.
     pub(super) fn new(function: Arc<CheckedFunction>) -> Self {
         let used = Intrinsic::ALL.into_iter().filter(|intrinsic| function.uses_intrinsic(*intrinsic));
         let uses = used.fold(Intrinsics::default(), |set, intrinsic| set.with(intrinsic, true));
         Self { function, uses, variants: RefCell::default() }
     }
 
-    /// Its body where the program defines such functions itself, if it is made.
+    /// Returns the body of the variant for a program that defines those
+    /// intrinsics itself; `None` before it is compiled.
     pub(super) fn body(&self, defined: Intrinsics) -> Option<usize> {
         let calls = self.uses.among(defined);
         self.variants.borrow().iter().find(|code| code.calls == calls).map(|code| code.body)
     }
 
-    /// The function as it is to be read there.
+    /// Returns the function with calls in place of the intrinsics that the
+    /// program defines.
     pub(super) fn function(&self, names: &Names, defined: Intrinsics) -> Arc<CheckedFunction> {
         let is_defined = |name| {
             let text = names.text(name);
@@ -54,7 +56,7 @@ impl CompiledFormula {
         self.function.without_bound_intrinsics(names, is_defined)
     }
 
-    /// Keeps the code that was made for it there.
+    /// Adds the variant for a program that defines those intrinsics itself.
     pub(super) fn add(&self, defined: Intrinsics, definition: Arc<Definition>, body: usize) {
         let calls = self.uses.among(defined);
         self.variants.borrow_mut().push(FormulaVariant { calls, body, _definition: definition });
@@ -62,7 +64,7 @@ impl CompiledFormula {
 }
 
 impl Intrinsics {
-    /// The same with one of them, or without it.
+    /// Returns the set with, or without, one of them.
     pub(super) fn with(self, intrinsic: Intrinsic, is_in: bool) -> Self {
         let bit = 1 << intrinsic as u8;
         if is_in { Self(self.0 | bit) } else { Self(self.0 & !bit) }

@@ -1,7 +1,9 @@
-//! Continuations: code for the rest of a function from a round of a loop on.
+//! On-stack replacement (OSR): code for the rest of a function, entered at an
+//! iteration of a loop.
 //!
-//! A loop that turns out to be long is left, at the beginning of a round, for
-//! code that is entered right there. It belongs to one run; who runs it keeps it.
+//! A hot loop that is still running in the interpreter is left at a loop header
+//! for code that is entered right there. The code is made for one run, which
+//! owns it.
 
 use super::Jit;
 use super::code::LinkedBody;
@@ -13,18 +15,19 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The code for the rest of a function. It is freed when dropped.
+/// OSR code: compiled code for the rest of a function from a loop header on.
+/// Freed when dropped.
 pub struct OsrCode {
     function: Arc<CheckedFunction>,
     entry: LoopEntry,
     status: Mutex<OsrStatus>,
 }
 
-/// How far the code is.
+/// Compilation status.
 enum OsrStatus {
     Idle,
     Linked(LinkedBody),
-    /// It cannot be made.
+    /// Could not be compiled.
     Failed,
 }
 
@@ -33,7 +36,7 @@ impl OsrCode {
         Self { function, entry, status: Mutex::new(OsrStatus::Idle) }
     }
 
-    /// Where the code begins, if it is there.
+    /// Returns the address of the code; `None` before it is linked.
     pub(super) fn body(&self) -> Option<usize> {
         match &*self.status.lock() {
             OsrStatus::Linked(linked) => Some(linked.body()),
@@ -41,17 +44,17 @@ impl OsrCode {
         }
     }
 
-    /// Whether the code is there.
+    /// Returns whether the code can be entered.
     pub fn is_ready(&self) -> bool {
         self.body().is_some()
     }
 
-    /// Whether the code cannot be made.
+    /// Returns whether the code could not be compiled.
     pub fn has_failed(&self) -> bool {
         matches!(*self.status.lock(), OsrStatus::Failed)
     }
 
-    /// Makes the code; on a worker.
+    /// Compiles and links the code; on a worker.
     pub(super) fn make(&self, jit: &Jit, plan: &CompilePlan) {
         if jit.is_too_large(&self.function) {
             *self.status.lock() = OsrStatus::Failed;

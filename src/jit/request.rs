@@ -1,7 +1,6 @@
-//! Asking workers for the code of definitions: now, while the caller waits, or
-//! for later.
+//! Requests to compile: blocking, or in the background.
 //!
-//! What is compiled together is the business of [`batch`].
+//! What is compiled together is decided in [`batch`].
 
 use super::Jit;
 use super::batch;
@@ -14,8 +13,8 @@ use crate::failure::Failure;
 use crate::stop::Stopper;
 use std::sync::Arc;
 
-/// Those of the definitions that are bound and have no code; their code is
-/// asked for.
+/// Returns those of the definitions that are bound and have no code, after
+/// marking them as requested.
 pub(super) fn claim_pending(
     jit: &Jit,
     bindings: &Bindings,
@@ -32,7 +31,7 @@ pub(super) fn claim_pending(
     definitions
 }
 
-/// Has a worker make the code of definitions, without waiting for it.
+/// Compiles definitions in the background.
 pub(super) fn make_later(
     jit: &Arc<Jit>,
     bindings: &Arc<Bindings>,
@@ -45,7 +44,7 @@ pub(super) fn make_later(
     jit.later(move || _ = batch::make(&jit_of_worker, &bindings, &definitions))
 }
 
-/// The body of a definition, made as planned if it is not there.
+/// Returns the body of a definition, compiled according to `plan` if needed.
 pub(super) fn make_as(
     jit: &Arc<Jit>,
     bindings: &Arc<Bindings>,
@@ -57,8 +56,9 @@ pub(super) fn make_as(
     jit.wait_for(stopper, move || batch::body_as(&jit_of_worker, &bindings, (definition, plan)))?
 }
 
-/// The body of a definition, made if need be, together with what it is certain
-/// to call, unless that runs on tapes; the bindings follow.
+/// Returns the body of a definition. If needed, compiles it, together with what
+/// it is certain to call unless the interpreter may run that, and updates the
+/// bindings.
 pub(super) fn materialize(
     jit: &Arc<Jit>,
     bindings: &Arc<Bindings>,

@@ -1,8 +1,8 @@
-//! A run of compiled code in progress: what code asks for when it calls out,
-//! and why the run failed.
+//! A run of compiled code in progress: the calls that code makes into the
+//! runtime, and why the run failed.
 //!
-//! What a call through a trampoline leads to is decided here; who enters code
-//! is the [`Instance`](super::JitContext).
+//! Decides where a call through a trampoline goes; code is entered by the
+//! [`JitContext`](super::JitContext).
 
 use super::bindings::{Bindings, CallAction};
 use super::context::InterpretedCalls;
@@ -22,14 +22,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A run in progress: what it may ask for, and why it failed.
+/// A run in progress: what serves its calls, and why it failed.
 pub(super) struct JitRun<'a> {
     pub(super) jit: &'a Arc<Jit>,
     pub(super) bindings: &'a Arc<Bindings>,
     pub(super) declared: &'a RefCell<FxHashMap<Name, u32>>,
     pub(super) output: &'a mut dyn Output,
     pub(super) interpreted: &'a mut dyn InterpretedCalls,
-    /// What the call that is on its way to a tape calls.
+    /// The callee of a call that is on its way to the interpreter.
     pub(super) tape: Option<Name>,
     pub(super) failure: Option<RunFailure>,
     pub(super) waited: u64,
@@ -100,9 +100,9 @@ impl JitRun<'_> {
         }
     }
 
-    /// Has a function that is called often compiled at the full level, in the
-    /// background, if it is still bound by then: what waits for a worker keeps
-    /// no code.
+    /// Recompiles a hot function at the optimising tier, in the background. The
+    /// job holds the definition weakly, so that queued work keeps no code
+    /// alive.
     fn improve(&self, function: &Arc<CheckedFunction>) -> Option<()> {
         let (_, definition) = self.bindings.get(function.name)?;
         if !Arc::ptr_eq(definition.function(), function) {
@@ -115,7 +115,7 @@ impl JitRun<'_> {
                 return;
             };
             let plan = bindings.plan(&jit, definition.function(), Some(Tier::Full));
-            // Without better code, the present one stays in use.
+            // Without better code, the baseline code stays in use.
             if let Ok(code) = definition.link(&jit, plan, "$full") {
                 bindings.improved(&jit, &definition, code);
             }

@@ -1,10 +1,10 @@
-//! Dispatch slots: which number stands for calls of which function.
+//! Dispatch slots: which number is used for calls of which function.
 //!
-//! A slot is for a name *and* a number of arguments. So a call that was
-//! compiled when `f` took one argument can never reach a body that takes two:
-//! its slot leads to a trampoline instead, which finds the mismatch. Slots are
-//! handed out when code that calls through them is linked, are the same in all
-//! contexts of an engine, and are never taken back.
+//! A slot is for a name *and* an arity. So a call that was compiled when `f`
+//! took one argument can never reach a body that takes two: its slot holds a
+//! trampoline instead, which detects the mismatch. Slots are allocated when
+//! code that calls through them is linked, are the same in all contexts of an
+//! engine, and are never freed.
 
 use crate::abi::{self, Variables};
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Weak};
 
-/// What a slot is for.
+/// What a slot is for: a name and a number of arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct CallTarget {
     pub(super) name: Name,
@@ -42,7 +42,8 @@ impl Slots {
         Self { trampolines, variables, tables: Mutex::default() }
     }
 
-    /// The slot for calls of `target`, in every context.
+    /// Returns the slot for calls of `target`, allocated on first use; the same
+    /// in every context.
     pub(super) fn slot(&self, target: CallTarget) -> Result<Slot, Failure> {
         let mut tables = self.tables.lock();
         let known = tables.by_name.get(&target.name).and_then(|slots| find(slots, target.arity));
@@ -64,19 +65,19 @@ impl Slots {
         Ok(slot)
     }
 
-    /// What the slot that leads to `trampoline` at first is for.
+    /// Returns the slot that `trampoline` was made for, and its target.
     pub(super) fn target(&self, trampoline: usize) -> Option<(Slot, CallTarget)> {
         let tables = self.tables.lock();
         let slot = *tables.by_trampoline.get(&trampoline)?;
         Some((slot, tables.slots[slot.0 as usize].0))
     }
 
-    /// The place of a variable, in every context.
+    /// Returns the number of a variable, the same in every context.
     pub(super) fn variable(&self, name: Name) -> Result<Variable, Failure> {
         self.variables.number(name).map(Variable).ok_or(Failure::TooMany("variables"))
     }
 
-    /// What an offset symbol of an object stands for.
+    /// Returns the offset that a symbol of an object stands for.
     pub(super) fn offset(&self, symbol: abi::Symbol<'_>, intern: impl Fn(&str) -> Name) -> Option<Address> {
         let offset = match symbol {
             abi::Symbol::Slot(name, arity) => {
@@ -87,8 +88,8 @@ impl Slots {
         Some(Address::new(offset as u64))
     }
 
-    /// Leads every slot of a new context's memory to its trampoline, now and
-    /// when slots are added.
+    /// Registers the memory of a new context: points each of its slots to the
+    /// slot's trampoline, now and when slots are added.
     pub(super) fn join(&self, memory: &Arc<ExecutionMemory>) {
         let mut tables = self.tables.lock();
         for (index, (_, trampoline)) in tables.slots.iter().enumerate() {
@@ -98,7 +99,7 @@ impl Slots {
         tables.memories.push(Arc::downgrade(memory));
     }
 
-    /// Leads all stubs of a name, in one context, to trampolines.
+    /// Resets every dispatch slot of a name to its trampoline, in one context.
     pub(super) fn reset(&self, memory: &ExecutionMemory, name: Name) {
         let tables = self.tables.lock();
         for (_, slot) in tables.by_name.get(&name).into_iter().flatten() {
@@ -106,7 +107,7 @@ impl Slots {
         }
     }
 
-    /// Leads the stub for calls of `target`, if there is one, to `address`.
+    /// Redirects the slot for calls of `target`, if there is one, to `address`.
     pub(super) fn redirect(&self, memory: &ExecutionMemory, target: CallTarget, address: usize) {
         let tables = self.tables.lock();
         let slots = tables.by_name.get(&target.name);

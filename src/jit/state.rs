@@ -1,9 +1,9 @@
 //! The life of a binding: a pure state machine.
 //!
-//! A name of a context is *bound* to at most one definition. This module says
-//! what happens to the binding in every state at every event, as data: the
-//! next state and the [`BindingAction`]s to take. Who calls it holds the lock of the
-//! context's bindings and carries the actions out.
+//! A name of a context is *bound* to at most one definition. This module
+//! defines the transition of the binding for every state and event, as data:
+//! the next state and the [`BindingAction`]s to take. The caller holds the lock
+//! of the context's bindings and carries the actions out.
 //!
 //! ```text
 //!                    define                  call
@@ -17,28 +17,29 @@
 //!                                                          callee changed
 //! ```
 //!
-//! A pending definition that becomes a part of its callers' code is *inlined*;
-//! in all else that is like pending.
+//! A pending definition that has become part of its callers' code is *inlined*;
+//! otherwise that state is like pending.
 //!
-//! Definitions are immutable, so a definition that is being materialized when
-//! its name is bound to another one simply finishes: its completion finds the
-//! name bound elsewhere ([`Event::Outdated`]) and changes nothing.
+//! Definitions are immutable, so if a name is bound to another definition while
+//! its old one is being materialized, that compile simply finishes: its
+//! completion finds the name bound elsewhere ([`Event::Outdated`]) and changes
+//! nothing.
 
-/// Where a binding stands.
+/// The state of a binding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum State {
-    /// The name is bound to nothing. Its stubs lead to trampolines.
+    /// Not bound. The slots hold trampolines.
     #[default]
     NotDefined,
-    /// Bound, and nobody has called it. Its stubs lead to trampolines.
+    /// Bound and never called. The slots hold trampolines.
     Pending,
-    /// Bound, and its only code is a part of that of its callers. Its stubs lead
-    /// to trampolines.
+    /// Bound; its only code is inlined into its callers. The slots hold
+    /// trampolines.
     Inlined,
-    /// A worker makes its code. Its stubs lead to trampolines, where callers
+    /// A worker is compiling it. The slots hold trampolines, where callers
     /// wait.
     Materializing,
-    /// Its stubs lead to its body.
+    /// The slots hold the address of its body.
     Materialized,
 }
 
@@ -47,7 +48,7 @@ impl State {
     pub const ALL: [Self; 5] =
         [Self::NotDefined, Self::Pending, Self::Inlined, Self::Materializing, Self::Materialized];
 
-    /// The word people see.
+    /// Returns the name of the state as users see it.
     pub fn text(self) -> &'static str {
         match self {
             Self::NotDefined => "not defined",
@@ -62,24 +63,24 @@ impl State {
 /// What can happen to a binding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
-    /// The name is to be bound to a definition: a new one, or by undo or redo
-    /// an earlier one.
+    /// The name is bound to a definition: a new one or, by undo or redo, an
+    /// earlier one.
     Define,
-    /// A call came through a trampoline, or somebody asked for the code ahead
-    /// of the first call.
+    /// A call came through a trampoline, or the code was requested ahead of the
+    /// first call.
     Call,
-    /// The bound definition has become a part of a caller's code.
+    /// The bound definition was inlined into a caller.
     Inlined,
     /// The code of the bound definition is ready.
     Materialized,
-    /// The code of a definition that is not bound any more is ready.
+    /// The code of a definition that is no longer bound is ready.
     Outdated,
     /// The bound definition could not be compiled.
     Failed,
-    /// Something that was compiled into the code has changed: the name is
-    /// bound to the same text, read anew.
+    /// Something that was compiled into the code has changed: the name is bound
+    /// to the same source, read again.
     CalleeChanged,
-    /// The name is to be bound to nothing.
+    /// The name is unbound.
     Drop,
 }
 
@@ -97,36 +98,36 @@ impl Event {
     ];
 }
 
-/// What is to be done about an event, in order.
+/// What to do about an event, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BindingAction {
     /// Bind the name to the definition that came with the event; release the
     /// one it was bound to.
     Bind,
-    /// Bind the name to nothing; release the definition.
+    /// Unbind the name; release the definition.
     Unbind,
-    /// Lead the name's stubs to trampolines.
+    /// Reset the name's slots to trampolines.
     Reset,
-    /// Lead the name's stubs to the body.
+    /// Redirect the name's slots to the body.
     Redirect,
-    /// Hand the definition to a worker.
+    /// Submit the definition to a worker.
     Materialize,
-    /// Let the caller wait for the worker.
+    /// Make the caller wait for the worker.
     Wait,
-    /// Let the call fail: nothing is defined.
+    /// Fail the call: nothing is defined.
     Refuse,
-    /// Let the waiting calls fail: the definition cannot be compiled.
+    /// Fail the waiting calls: the definition cannot be compiled.
     Report,
 }
 
-/// The next state and what to do.
+/// The next state and the actions to take.
 pub type StateTransition = (State, &'static [BindingAction]);
 
-/// What happens in `state` at `event`.
+/// Returns the transition for an event in a state.
 pub fn transition(state: State, event: Event) -> StateTransition {
     use BindingAction::{Bind, Materialize, Redirect, Refuse, Report, Reset, Unbind, Wait};
     match (state, event) {
-        // A name without a definition may have stubs to a host function.
+        // A name without a definition may have slots that hold a host function.
         (State::NotDefined, Event::Define) => (State::Pending, &[Bind, Reset]),
         (State::NotDefined, Event::Call) => (State::NotDefined, &[Refuse]),
         (
@@ -142,7 +143,7 @@ pub fn transition(state: State, event: Event) -> StateTransition {
         (State::Pending | State::Inlined, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind]),
         (State::Pending | State::Inlined, Event::Call) => (State::Materializing, &[Materialize, Wait]),
         (State::Pending | State::Inlined, Event::Inlined) => (State::Inlined, &[]),
-        // Undo bound a definition again that a worker was still busy with.
+        // Undo bound a definition again that a worker was still compiling.
         (State::Pending | State::Inlined, Event::Materialized) => (State::Materialized, &[Redirect]),
         (State::Pending | State::Inlined, Event::Failed) => (state, &[Report]),
         (State::Pending | State::Inlined, Event::Outdated) => (state, &[]),
@@ -156,7 +157,7 @@ pub fn transition(state: State, event: Event) -> StateTransition {
         (State::Materializing, Event::Drop) => (State::NotDefined, &[Unbind]),
 
         (State::Materialized, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind, Reset]),
-        // A stub that was made after the code, or a caller that waited.
+        // A slot that was allocated after the code, or a caller that waited.
         (State::Materialized, Event::Call | Event::Materialized) => (State::Materialized, &[Redirect]),
         (State::Materialized, Event::Inlined | Event::Outdated | Event::Failed) => (State::Materialized, &[]),
         (State::Materialized, Event::Drop) => (State::NotDefined, &[Unbind, Reset]),
@@ -167,8 +168,8 @@ pub fn transition(state: State, event: Event) -> StateTransition {
 mod tests {
     use super::*;
 
-    /// What the stubs of a name lead to and what the name is bound to: all
-    /// that the actions change.
+    /// What the actions change: where the slots of a name point, and whether it
+    /// is bound.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     struct Model {
         bound: bool,

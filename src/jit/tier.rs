@@ -1,11 +1,11 @@
-//! The two levels of native code: what is compiled how.
+//! The two tiers of native code, baseline and optimising: which code gets
+//! which.
 //!
-//! Straight-line code runs once or a few times as often as not, so its first
-//! call gets quick code, which counts its calls. A function that turns out to
-//! be hot is compiled again in the background, at the full level; so is code
-//! with loops or recursion, at once. At the full level, small callees are
-//! inlined, if they have been called: nothing is compiled for calls that never
-//! happen.
+//! Straight-line code often runs only once or a few times, so its first call
+//! gets baseline code, which counts its calls. A hot function is recompiled in
+//! the background at the optimising tier; code with loops or recursion starts
+//! there. The optimising tier inlines small callees that have been called:
+//! nothing is compiled for calls that never happen.
 
 use crate::codegen::{CompileOptions, Level};
 use crate::name::Name;
@@ -13,42 +13,43 @@ use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// Which level something gets.
+/// A tier of compiled code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Tier {
-    /// Quick to compile; counts its calls.
+    /// The baseline tier: quick to compile; counts its calls.
     Quick,
-    /// All that was asked for.
+    /// The optimising tier, at the configured optimisation level.
     Full,
 }
 
-/// How something is to be compiled.
+/// How to compile a function.
 #[derive(Clone, Debug)]
 pub(super) struct CompilePlan {
-    /// The level.
+    /// The tier.
     pub(super) tier: Tier,
-    /// How code is made.
+    /// How code is generated.
     pub(super) options: CompileOptions,
-    /// What is inlined.
+    /// The functions to inline.
     pub(super) inline: Vec<Arc<CheckedFunction>>,
-    /// At which call the code says that it is hot.
+    /// The number of calls after which the code reports that it is hot; never
+    /// if `None`.
     pub(super) hot_after: Option<u32>,
 }
 
-/// What is known of the functions around the one that is compiled.
+/// What is known of the callees of the function to compile.
 pub(super) struct Callees<'a> {
-    /// The definition of a name that has been called.
+    /// Returns the definition of a name if it has been called.
     pub(super) called: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
-    /// Whether a call would find a function that takes so many arguments.
+    /// Returns whether a call would find a function of its arity.
     pub(super) fits: &'a dyn Fn(&Callee) -> bool,
 }
 
-/// When functions that were compiled quickly are compiled again.
+/// When functions move from the baseline to the optimising tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TierUp {
-    /// Never: all code gets the full level at once.
+    /// Never: all code starts at the optimising tier.
     Never,
-    /// When they have been called so often.
+    /// After this many calls.
     After(u32),
 }
 
@@ -59,7 +60,7 @@ impl Default for TierUp {
 }
 
 impl TierUp {
-    /// The level of a function's first code.
+    /// Returns the tier of a function's first code.
     pub(super) fn first(self, function: &CheckedFunction, level: Level) -> Tier {
         let repeats = |node: &CheckedNode| match node {
             CheckedNode::For => true,
@@ -72,7 +73,7 @@ impl TierUp {
         }
     }
 
-    /// How to make the code of a function at a level.
+    /// Plans the code of a function at a tier.
     pub(super) fn plan(
         self,
         tier: Tier,
@@ -95,18 +96,19 @@ impl TierUp {
     }
 }
 
-/// A larger function is not inlined; in nodes.
+/// The largest function to inline, in nodes.
 pub(super) const SMALL: usize = 60;
 
-/// So much is chosen for one function at most; in nodes.
+/// The total size of all functions chosen for inlining into one, in nodes.
 const BUDGET: usize = 1500;
 
-/// So large may a function become by what is inlined, which is there once for
-/// every call; in nodes.
+/// The largest size of a function after inlining, with a copy for every call,
+/// in nodes.
 const LARGEST: usize = 6000;
 
-/// What to inline into `function`, each behind those it calls itself. A callee
-/// whose own calls would fail is left out, so that the failure names it.
+/// Chooses the functions to inline into `function`, each after those it calls
+/// itself. Leaves out a callee whose own calls would fail, so that the failure
+/// names it.
 fn inlinable(function: &Arc<CheckedFunction>, known: &Callees<'_>) -> Vec<Arc<CheckedFunction>> {
     let (chosen, sizes) = (Vec::new(), FxHashMap::default());
     let visited = FxHashSet::from_iter([function.name]);
@@ -123,7 +125,7 @@ fn inlinable(function: &Arc<CheckedFunction>, known: &Callees<'_>) -> Vec<Arc<Ch
 struct Selection<'a> {
     known: &'a Callees<'a>,
     chosen: Vec<Arc<CheckedFunction>>,
-    /// How large they are after what is chosen has been inlined into them.
+    /// The sizes of the chosen functions after inlining into them.
     sizes: FxHashMap<Name, usize>,
     visited: FxHashSet<Name>,
     size: usize,

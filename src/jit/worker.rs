@@ -1,14 +1,14 @@
 //! Compile workers: threads with large stacks that run jobs.
 //!
 //! LLVM recurses as deeply as its input is nested and cannot recover from a
-//! stack overflow, and a running program's stack is the program's. So nothing
-//! of LLVM's runs anywhere but here. Threads start when there is work for
-//! them; jobs that somebody waits for go before those that nobody does, until
-//! there are many of these.
+//! stack overflow, and the stack of a running program belongs to that program.
+//! So LLVM runs nowhere but here. Threads start when there is work for them;
+//! jobs with a waiting thread go before background jobs, until there are many
+//! of the latter.
 //!
-//! A forked child starts threads of its own. Locks and condition variables are
-//! the standard library's here, which are words that the system knows nothing
-//! of; others keep lists of the threads that wait, which are gone in the child.
+//! A forked child starts its own threads. Locks and condition variables are the
+//! standard library's here: words without any registration of waiting threads.
+//! Others keep lists of waiting threads, which do not exist in the child.
 
 use crate::codegen::Compiler;
 use crate::process::{self, Activity, Generation};
@@ -20,44 +20,46 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The smallest stack that a worker gets where the system has no more; in bytes.
+/// The stack of a worker where the system cannot provide a larger one, in
+/// bytes.
 const SMALLEST_STACK: usize = 16 << 20;
 
-/// Stacks of workers take at most this part each of the addresses that a process
-/// may have.
+/// Each worker's stack takes at most this fraction of the address space that
+/// the process may use.
 const SHARE: u64 = 64;
 
-/// How long a worker without work stays awake.
+/// How long a worker without work spins before it sleeps.
 const LINGER: Duration = Duration::from_micros(40);
 
-/// When more jobs than these wait that nobody waits for, they go first. Else
-/// programs that always want code, on more threads than there are workers,
-/// would have them wait for ever, and ever more of them.
+/// Background jobs go first when there are more than this many. Otherwise
+/// programs that request code all the time, on more threads than there are
+/// workers, would make them wait for ever, and ever more of them.
 const BACKLOG: usize = 64;
 
-/// Something to be done by a worker. It gives back how to tell of its end:
-/// whoever is told may submit the next job at once, to the same worker.
+/// Work for a worker. It returns the announcement of its result: a thread that
+/// is told may submit the next job at once, to the same worker.
 pub(super) type Job = Box<dyn FnOnce() -> Announcement + Send>;
 
-/// Tells whoever waits for a job that it is done.
+/// Tells the threads that wait for a job that it is done.
 pub(super) type Announcement = Box<dyn FnOnce()>;
 
-/// How soon a job is to be done.
+/// The priority of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Urgency {
-    /// Somebody waits for it.
+    /// A thread waits for it.
     Now,
-    /// Ahead of its use.
+    /// Background work, ahead of its use.
     Later,
 }
 
-/// The threads. Closing or dropping them lets them finish the jobs that somebody
-/// waits for.
+/// The worker threads. Closing or dropping them finishes the jobs that threads
+/// wait for.
 pub(super) struct Workers {
     team: Mutex<Team>,
     usual: usize,
     most: AtomicUsize,
-    /// Reserved for each, and taken from the system only as far as it is used.
+    /// The stack of each thread, in bytes: reserved, and committed only as it
+    /// is used.
     stack: usize,
 }
 
@@ -68,14 +70,14 @@ struct Team {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// How many threads may take the place of such as are busy for nobody.
+/// The number of extra threads that may replace those busy with abandoned jobs.
 const SUBSTITUTES: usize = 8;
 
 #[derive(Default)]
 struct Queue {
     jobs: Mutex<Jobs>,
     wake: Condvar,
-    /// How many jobs there are to begin with.
+    /// The number of jobs in the queue.
     waiting: AtomicUsize,
 }
 
@@ -83,20 +85,20 @@ struct Queue {
 struct Jobs {
     now: VecDeque<Job>,
     later: VecDeque<Job>,
-    /// Threads that wait for a job, or have finished one.
+    /// The number of threads that wait for a job, or have finished one.
     idle: usize,
     closed: bool,
 }
 
 thread_local! {
     static COMPILER: RefCell<Option<Compiler>> = const { RefCell::new(None) };
-    /// The stack of this thread if it is a worker.
+    /// The stack size of this thread if it is a worker, in bytes.
     static STACK: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Lends this thread's compiler to `work`.
+/// Runs `work` with this thread's compiler.
 pub(super) fn with_compiler<T>(work: impl FnOnce(&mut Compiler) -> T) -> T {
-    // A compile inside a compile on one thread gets a compiler of its own.
+    // A nested compile on one thread gets a new compiler.
     let mut compiler = COMPILER.take().unwrap_or_default();
     compiler.set_stack(STACK.get().unwrap_or(SMALLEST_STACK));
     let result = process::within(Activity::Compiling, || work(&mut compiler));
@@ -104,12 +106,13 @@ pub(super) fn with_compiler<T>(work: impl FnOnce(&mut Compiler) -> T) -> T {
     result
 }
 
-/// Whether this thread is a worker, of whatever engine: it can do a job at once.
+/// Returns whether this thread is a worker of any engine, and so can run a job
+/// itself.
 pub(super) fn is_worker() -> bool {
     STACK.get().is_some()
 }
 
-/// Does a job on this thread.
+/// Runs a job on this thread.
 pub(super) fn perform(job: Job) -> Announcement {
     process::within(Activity::Steady, job)
 }
@@ -119,7 +122,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Workers {
-    /// At most `most` threads, with stacks of so many bytes; none is started yet.
+    /// Creates a pool of at most `most` threads with stacks of `stack` bytes.
+    /// Starts none yet.
     pub(super) fn new(most: usize, stack: usize) -> Self {
         let usual = most.max(1);
         let share = usize::try_from(process::most_addresses() / SHARE).unwrap_or(usize::MAX);
@@ -127,17 +131,17 @@ impl Workers {
         Self { team: Mutex::new(Team::new()), usual, most: AtomicUsize::new(usual), stack }
     }
 
-    /// Nobody waits any more for a job that may keep its thread busy for long:
-    /// lets another thread take that one's place.
+    /// Called when the only waiter of a long job gives up. Allows one extra
+    /// worker, so that the queue keeps moving.
     pub(super) fn substitute(&self) {
         let more = |most| (most < self.usual + SUBSTITUTES).then_some(most + 1);
         let _ = self.most.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 
-    /// Has a job done.
+    /// Queues a job.
     ///
     /// # Errors
-    /// When no thread can be started and none is there.
+    /// If no thread can be started and none is running.
     pub(super) fn submit(&self, urgency: Urgency, job: Job) -> std::io::Result<()> {
         let mut team = locked(&self.team);
         team.replace_after_fork();
@@ -148,13 +152,13 @@ impl Workers {
         Ok(())
     }
 
-    /// Gives up the jobs that nobody waits for, and waits until all others are
-    /// done and the threads have ended. Nothing can be submitted afterwards.
+    /// Drops the background jobs, and waits until all others are done and the
+    /// threads have ended. Nothing can be submitted afterwards.
     pub(super) fn close(&self) {
         for thread in locked(&self.team).close() {
-            // The last handle may go away on a worker, which cannot wait for
-            // itself; it ends by itself. Those of a process that is exiting may
-            // never end.
+            // The last handle may be dropped on a worker, which cannot join
+            // itself; it ends anyway. Threads of an exiting process may never
+            // end.
             if thread.thread().id() != thread::current().id() && !process::is_exiting() {
                 let _ = thread.join();
             }
@@ -167,9 +171,9 @@ impl Team {
         Self { generation: Generation::current(), queue: Arc::default(), threads: Vec::new() }
     }
 
-    /// Replaces threads that belong to the process that this one was forked
-    /// from, where they go on. Their queue may be locked for ever; what waits
-    /// in it is asked for again when it is called.
+    /// Replaces threads that belong to the parent process after a fork. Their
+    /// queue may be locked for ever; its jobs are requested again by the next
+    /// calls.
     fn replace_after_fork(&mut self) {
         if !self.generation.is_current() {
             std::mem::forget(std::mem::replace(self, Self::new()));
@@ -188,8 +192,8 @@ impl Team {
         Ok(())
     }
 
-    /// Starts a thread, with the smallest stack where there are no addresses for
-    /// more: the compiler needs some, too.
+    /// Starts a thread, with the smallest stack if there is no address space
+    /// for more: the compiler needs some, too.
     fn start(&self, stack: usize) -> std::io::Result<JoinHandle<()>> {
         let queue = self.queue.clone();
         let thread = thread::Builder::new().name("kal compiler".into()).stack_size(stack);
@@ -199,8 +203,8 @@ impl Team {
         }
     }
 
-    /// Gives up the jobs that nobody waits for; returns the threads, which end
-    /// after the others.
+    /// Drops the background jobs; returns the threads, which end after the
+    /// other jobs.
     fn close(&mut self) -> Vec<JoinHandle<()>> {
         self.replace_after_fork();
         let given_up = locked(&self.queue.jobs).close();
@@ -212,7 +216,7 @@ impl Team {
 }
 
 impl Jobs {
-    /// Whether more wait than threads do.
+    /// Returns whether there are more jobs than idle threads.
     fn are_many(&self) -> bool {
         self.idle <= self.now.len() + self.later.len()
     }
@@ -222,7 +226,7 @@ impl Jobs {
         std::mem::take(&mut self.later)
     }
 
-    /// The job to do next.
+    /// Takes the next job.
     fn pop(&mut self) -> Option<Job> {
         if self.later.len() > BACKLOG {
             return self.later.pop_front();
@@ -247,13 +251,13 @@ impl Queue {
         STACK.set(Some(stack));
         let mut finished: Option<Announcement> = None;
         while let Some(job) = self.next(finished.take()) {
-            // A job that panics has ended for those who wait for it.
+            // A job that panics has ended for its waiters.
             finished = catch_unwind(AssertUnwindSafe(|| perform(job))).ok();
         }
     }
 
-    /// The next job; before that, this thread being free for it again, the end
-    /// of the last one is announced.
+    /// Returns the next job. Announces the result of the last one first, when
+    /// this thread already counts as idle.
     fn next(&self, finished: Option<Announcement>) -> Option<Job> {
         let mut jobs = locked(&self.jobs);
         jobs.idle += 1;
@@ -276,8 +280,9 @@ impl Queue {
         }
     }
 
-    /// Looks out for the next job for a moment: a program that has waited for
-    /// code often wants more at once, and waking a thread takes longer.
+    /// Spins for a moment in case another job arrives: a program that has
+    /// waited for code often wants more at once, and waking a thread takes
+    /// longer.
     fn linger(&self) {
         let start = Instant::now();
         while self.waiting.load(Ordering::Relaxed) == 0 && start.elapsed() < LINGER {
@@ -297,8 +302,8 @@ mod tests {
     use super::*;
     use std::sync::{Barrier, mpsc};
 
-    /// The order in which one worker does jobs that nobody waits for (`false`)
-    /// and jobs that somebody waits for, if these were submitted last.
+    /// Returns the order in which one worker runs background jobs (`false`) and
+    /// jobs with a waiting thread (`true`), if the latter were submitted last.
     fn order(later: usize, now: usize) -> Vec<bool> {
         let workers = Workers::new(1, SMALLEST_STACK);
         let gate = Arc::new(Barrier::new(2));
