@@ -1,7 +1,7 @@
 //! Lowering: one walk over a checked body that builds LLVM IR.
 //!
 //! The body's post-order lets a stack of values stand for the expressions
-//! under construction and a stack of [`OpenConstruct`] constructs for the `if`, `for`
+//! under construction and a stack of [`IrConstruct`] constructs for the `if`, `for`
 //! and `&&` around the current place. Blocks are wired as they are met, in
 //! the order of the text, not of execution; so nothing here recurses.
 #![allow(unsafe_code)]
@@ -111,7 +111,7 @@ fn numbers<'c>(module: &Module<'c>, numbers: &[f64]) -> PointerValue<'c> {
 }
 
 /// A construct whose end has not been met yet.
-enum OpenConstruct<'c> {
+enum IrConstruct<'c> {
     /// `&&`, `||`: where the left side decided, and where both meet.
     /// `height` is the place of the value that stands for the left side's.
     ShortCircuit { decided: BasicBlock<'c>, meet: BasicBlock<'c>, height: usize },
@@ -191,7 +191,7 @@ struct IrLowering<'m, 'c> {
     /// The numbers as one constant, if there are many.
     numbers: Option<PointerValue<'c>>,
     values: Vec<FloatValue<'c>>,
-    open: Vec<OpenConstruct<'c>>,
+    open: Vec<IrConstruct<'c>>,
     /// How many calls have been made since a block was last cut.
     calls: u32,
     /// The node that is being lowered.
@@ -607,12 +607,12 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         self.builder.position_at_end(right);
         let height = self.values.len();
         self.values.push(self.types.double.const_float(f64::from(u8::from(op == BinaryOp::Or))));
-        self.open.push(OpenConstruct::ShortCircuit { decided, meet, height });
+        self.open.push(IrConstruct::ShortCircuit { decided, meet, height });
         Ok(())
     }
 
     fn end_short_circuit(&mut self) -> Result<()> {
-        let Some(OpenConstruct::ShortCircuit { decided, meet, .. }) = self.open.pop() else {
+        let Some(IrConstruct::ShortCircuit { decided, meet, .. }) = self.open.pop() else {
             return Err(missing());
         };
         let right = self.pop()?;
@@ -630,22 +630,22 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         let (then, otherwise, meet) = (self.block("then"), self.block("else"), self.block("end"));
         self.builder.build_conditional_branch(truth, then, otherwise)?;
         self.builder.position_at_end(then);
-        self.open.push(OpenConstruct::Then { otherwise, meet });
+        self.open.push(IrConstruct::Then { otherwise, meet });
         Ok(())
     }
 
     fn otherwise(&mut self) -> Result<()> {
-        let Some(OpenConstruct::Then { otherwise, meet }) = self.open.pop() else { return Err(missing()) };
+        let Some(IrConstruct::Then { otherwise, meet }) = self.open.pop() else { return Err(missing()) };
         let value = self.pop()?;
         let from = self.here()?;
         self.jump(meet)?;
         self.builder.position_at_end(otherwise);
-        self.open.push(OpenConstruct::Else { value, from, meet });
+        self.open.push(IrConstruct::Else { value, from, meet });
         Ok(())
     }
 
     fn end_if(&mut self) -> Result<()> {
-        let Some(OpenConstruct::Else { value, from, meet }) = self.open.pop() else { return Err(missing()) };
+        let Some(IrConstruct::Else { value, from, meet }) = self.open.pop() else { return Err(missing()) };
         let other = self.pop()?;
         let other_from = self.here()?;
         self.jump(meet)?;
@@ -662,7 +662,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             self.jump(body)?;
         }
         self.builder.position_at_end(condition);
-        self.open.push(OpenConstruct::Loop(IrLoop {
+        self.open.push(IrConstruct::Loop(IrLoop {
             variable,
             body,
             condition,
@@ -683,12 +683,12 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         let is_decided = |place: usize| {
             self.open
                 .iter()
-                .any(|open| matches!(open, OpenConstruct::ShortCircuit { height, .. } if *height == place))
+                .any(|open| matches!(open, IrConstruct::ShortCircuit { height, .. } if *height == place))
         };
         let values: Vec<usize> = (0..self.values.len()).filter(|place| !is_decided(*place)).collect();
         let mut steps = live.iter().skip(values.len());
         for open in &mut self.open {
-            if let OpenConstruct::Loop(IrLoop { decision: None, kept, .. }) = open {
+            if let IrConstruct::Loop(IrLoop { decision: None, kept, .. }) = open {
                 *kept = Some(*steps.next().ok_or_else(missing)?);
             }
         }
@@ -711,7 +711,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
 
     fn innermost_loop(&mut self) -> Result<&mut IrLoop<'c>> {
         match self.open.last_mut() {
-            Some(OpenConstruct::Loop(innermost)) => Ok(innermost),
+            Some(IrConstruct::Loop(innermost)) => Ok(innermost),
             _ => Err(missing()),
         }
     }
@@ -740,7 +740,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
     }
 
     fn end_loop(&mut self) -> Result<()> {
-        let Some(OpenConstruct::Loop(IrLoop { variable, body, step, decision, increment, kept, .. })) =
+        let Some(IrConstruct::Loop(IrLoop { variable, body, step, decision, increment, kept, .. })) =
             self.open.pop()
         else {
             return Err(missing());
