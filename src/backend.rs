@@ -1,8 +1,9 @@
-//! What runs the program of a context: compiled code, tapes, or both.
+//! The back end of a context: the JIT, or the interpreter with the JIT for what
+//! is hot.
 //!
-//! Both know the same notions: names bound to definitions, functions called
-//! by a handle, variables. What they need for that is theirs; with tapes the
-//! compiler is never started.
+//! Both offer the same operations on names bound to definitions, functions
+//! called through a handle, and variables, each with its own tables. The
+//! interpreter alone never starts the compiler.
 
 mod tiered;
 mod trial;
@@ -26,35 +27,35 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tiered::TieredBackend;
 
-/// One context's side of a back end.
+/// The back end of one context.
 pub(crate) enum Backend {
-    /// Compiled code.
+    /// The JIT: functions are compiled when they are first called.
     Jit(JitContext),
-    /// Tapes, interpreted, and compiled code for what is hot if that is made.
+    /// The interpreter, with the JIT for hot functions and loops if the mode is
+    /// tiered.
     Tiered(Box<TieredBackend>),
 }
 
-/// What a function is called by from Rust, in every context of an engine.
+/// What Rust calls a function by, in every context of an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CallHandle {
-    /// The slot of compiled code.
+    /// The dispatch slot of compiled code.
     Slot(Slot),
     /// The name, looked up at each call.
     Name(Name),
 }
 
-/// A definition that a name is, or was, bound to, with what has been made of
-/// it.
+/// A definition that a name is, or was, bound to, with its code.
 #[derive(Clone)]
 pub(crate) enum BoundDefinition {
-    /// With its code.
+    /// Known to the JIT, which keeps its code.
     Compiled(jit::DefinitionHandle),
-    /// To be run on a tape.
+    /// Known to the interpreter only.
     Interpreted(Arc<CheckedFunction>),
 }
 
 impl BoundDefinition {
-    /// The function.
+    /// Returns the checked function.
     pub(crate) fn function(&self) -> &Arc<CheckedFunction> {
         match self {
             Self::Compiled(bound) => bound.function(),
@@ -62,7 +63,7 @@ impl BoundDefinition {
         }
     }
 
-    /// The level of its compiled code, if it has any.
+    /// Returns the tier of its compiled code; `None` before it is compiled.
     pub(crate) fn tier(&self) -> Option<Tier> {
         match self {
             Self::Compiled(bound) => bound.tier(),
@@ -70,7 +71,7 @@ impl BoundDefinition {
         }
     }
 
-    /// How many bytes of instructions its code has; 0 if it has none.
+    /// Returns the size of its machine code in bytes; 0 before it is compiled.
     pub(crate) fn code_bytes(&self) -> u64 {
         match self {
             Self::Compiled(bound) => bound.code_bytes(),
@@ -83,12 +84,12 @@ impl BoundDefinition {
 pub(crate) enum FormulaCode {
     /// Compiled.
     Compiled(jit::CompiledFormula),
-    /// To be run on a tape.
+    /// Interpreted, until it is hot.
     Interpreted(tiered::InterpretedFormula),
 }
 
 impl Backend {
-    /// The machine for a new context.
+    /// Creates the back end of a new context.
     pub(crate) fn new(engine: &Engine) -> Result<Self, Error> {
         let limits = engine.config().limits;
         match engine.mode() {
@@ -100,7 +101,7 @@ impl Backend {
         }
     }
 
-    /// Gets tapes beside the compiled code, where there is only that.
+    /// Adds an interpreter to a compiled context that has none yet.
     fn add_interpreter(&mut self, engine: &Engine) -> Result<(), Error> {
         if let Self::Jit(_) = self {
             let fresh = Self::Tiered(Box::new(TieredBackend::new(engine)?));
@@ -111,13 +112,13 @@ impl Backend {
         Ok(())
     }
 
-    /// Makes ready for a function: one that is too large to be compiled needs
-    /// tapes.
+    /// Prepares for a function: one that is too large to be compiled needs the
+    /// interpreter.
     pub(crate) fn admit(&mut self, engine: &Engine, function: &CheckedFunction) -> Result<(), Error> {
         if is_too_large(engine, function) { self.add_interpreter(engine) } else { Ok(()) }
     }
 
-    /// Makes ready for a formula, which may come from another context.
+    /// Prepares for a formula, which may come from another context.
     #[inline]
     pub(crate) fn admit_formula(&mut self, engine: &Engine, code: &FormulaCode) -> Result<(), Error> {
         match code {
@@ -126,7 +127,7 @@ impl Backend {
         }
     }
 
-    /// Lets runs stop, and asks `inspector` there how they go on.
+    /// Sets the inspector that is asked how to go on where a run stops.
     pub(crate) fn attach(&mut self, engine: &Engine, inspector: Box<dyn Inspector>) -> Result<(), Error> {
         self.add_interpreter(engine)?;
         if let Self::Tiered(tiered) = self {
@@ -135,7 +136,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Has functions run on their tapes from now on, where runs are to stop.
+    /// Switches functions that contain breakpoints back to the interpreter.
     pub(crate) fn deoptimize(&mut self) {
         match self {
             Self::Jit(_) => {}
@@ -143,7 +144,8 @@ impl Backend {
         }
     }
 
-    /// Keeps the frames of a run that fails, where tapes are run first.
+    /// Keeps the frames of failed runs for [`examine`](Self::examine), in
+    /// contexts that interpret first.
     pub(crate) fn keep_failures(&mut self) {
         match self {
             Self::Jit(_) => {}
@@ -151,8 +153,8 @@ impl Backend {
         }
     }
 
-    /// Shows the run that has failed last to the inspector, if its frames are
-    /// still there.
+    /// Shows the last failed run to the inspector; returns whether its frames
+    /// are still there.
     pub(crate) fn examine(&mut self, output: &mut dyn Output) -> bool {
         match self {
             Self::Jit(_) => false,
@@ -168,7 +170,7 @@ impl Backend {
         }
     }
 
-    /// Has a tape that was made before used for a function, where tapes are run.
+    /// Supplies a tape that was lowered before, for the interpreter to use.
     pub(crate) fn supply(&mut self, function: &Arc<CheckedFunction>, tape: &Arc<Tape>) {
         match self {
             Self::Jit(_) => {}
@@ -185,7 +187,7 @@ impl Backend {
         }
     }
 
-    /// Binds a name to nothing.
+    /// Unbinds a name.
     pub(crate) fn drop_binding(&mut self, name: Name) {
         match self {
             Self::Jit(jit) => drop(jit.drop_binding(name)),
@@ -193,7 +195,8 @@ impl Backend {
         }
     }
 
-    /// Sets how many arguments the program says that a foreign function takes.
+    /// Sets the declared arity of a foreign function; `None` removes the
+    /// declaration.
     pub(crate) fn declare(&mut self, name: Name, arity: Option<u32>) {
         match self {
             Self::Jit(jit) => jit.declare(name, arity),
@@ -204,7 +207,7 @@ impl Backend {
         }
     }
 
-    /// How many arguments the program says that a foreign function takes.
+    /// Returns the declared arity of a foreign function.
     pub(crate) fn declared(&self, name: Name) -> Option<u32> {
         match self {
             Self::Jit(jit) => jit.declared(name),
@@ -215,7 +218,7 @@ impl Backend {
         }
     }
 
-    /// The definition that a name is bound to.
+    /// Returns the definition that a name is bound to.
     pub(crate) fn bound(&self, name: Name) -> Option<BoundDefinition> {
         match self {
             Self::Jit(jit) => jit.bound(name).map(BoundDefinition::Compiled),
@@ -226,8 +229,8 @@ impl Backend {
         }
     }
 
-    /// Sets who is told of what happens to the code of names. Where none is made
-    /// nothing happens.
+    /// Sets the observer of changes in compiled code. Without a compiler there
+    /// are none.
     pub(crate) fn observe(&self, observer: Option<Observer>) {
         match self {
             Self::Jit(jit) => jit.observe(observer),
@@ -239,7 +242,7 @@ impl Backend {
         }
     }
 
-    /// Makes a function that no name is bound to ready to be run.
+    /// Prepares a function that no name is bound to.
     pub(crate) fn formula(&self, function: &Arc<CheckedFunction>) -> Result<FormulaCode, Failure> {
         match self {
             Self::Jit(jit) => jit.formula(function).map(FormulaCode::Compiled),
@@ -254,7 +257,7 @@ impl Backend {
         }
     }
 
-    /// Runs such a function; the number of arguments must be its own.
+    /// Runs a formula; `arguments` must match the function's arity.
     pub(crate) fn run_formula(
         &mut self,
         code: &FormulaCode,
@@ -277,7 +280,7 @@ impl Backend {
         }
     }
 
-    /// What a name is bound to, and how far its code is.
+    /// Returns what a name is bound to, and its compilation status.
     pub(crate) fn binding(&self, name: Name) -> Option<(State, Arc<CheckedFunction>)> {
         match self {
             Self::Jit(jit) => jit.binding(name),
@@ -285,7 +288,7 @@ impl Backend {
         }
     }
 
-    /// All that is bound, in no particular order.
+    /// Returns all bindings, in no particular order.
     pub(crate) fn all(&self) -> Vec<(State, Arc<CheckedFunction>)> {
         match self {
             Self::Jit(jit) => jit.all(),
@@ -293,7 +296,7 @@ impl Backend {
         }
     }
 
-    /// How many names are bound.
+    /// Returns the number of bound names.
     pub(crate) fn definitions(&self) -> usize {
         match self {
             Self::Jit(jit) => jit.definitions(),
@@ -301,7 +304,7 @@ impl Backend {
         }
     }
 
-    /// What all code and tapes of the context work on.
+    /// Returns the memory that all code and tapes of the context work on.
     fn memory(&self) -> &Arc<ExecutionMemory> {
         match self {
             Self::Jit(jit) => jit.memory(),
@@ -309,29 +312,32 @@ impl Backend {
         }
     }
 
-    /// Sets how many function entries and loop rounds are left.
+    /// Sets the remaining fuel: the number of function entries and loop
+    /// iterations.
     pub(crate) fn set_fuel(&mut self, fuel: u64) {
         self.memory().fuel().store(i64::try_from(fuel).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
-    /// How many function entries and loop rounds are left.
+    /// Returns the remaining fuel: the number of function entries and loop
+    /// iterations.
     pub(crate) fn fuel(&self) -> u64 {
         u64::try_from(self.memory().fuel().load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Begins an evaluation: what was to interrupt an earlier one is forgotten.
+    /// Begins an evaluation: forgets an interrupt that was meant for an earlier
+    /// one.
     #[inline]
     pub(crate) fn begin(&self) {
         self.memory().forget_interrupt_of_now();
     }
 
-    /// What asks runs of this context to stop, from any thread.
+    /// Returns a handle with which any thread can stop runs of this context.
     pub(crate) fn stopper(&self) -> Stopper {
         Stopper::new(self.memory().clone())
     }
 
-    /// Has code made ahead of the first call, without waiting for it, where code
-    /// is made.
+    /// Compiles a function in the background, ahead of its first call, if there
+    /// is a compiler.
     pub(crate) fn prepare(&self, name: Name) -> Result<(), Failure> {
         match self {
             Self::Jit(jit) => jit.prepare(name),
@@ -339,8 +345,8 @@ impl Backend {
         }
     }
 
-    /// The same, soon, together with other functions; at the latest after the
-    /// next [`submit`](Self::submit).
+    /// Queues a function to be compiled in one batch with others: at the latest
+    /// after the next [`submit`](Self::submit).
     pub(crate) fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
         match self {
             Self::Jit(jit) => jit.prepare_soon(name),
@@ -348,7 +354,7 @@ impl Backend {
         }
     }
 
-    /// Has workers start on what is to be prepared soon.
+    /// Submits the queued functions to a worker.
     pub(crate) fn submit(&self) -> Result<(), Failure> {
         match self {
             Self::Jit(jit) => jit.submit(),
@@ -356,7 +362,7 @@ impl Backend {
         }
     }
 
-    /// Makes the code of everything that is bound.
+    /// Compiles everything that is bound.
     pub(crate) fn prepare_all(&self) -> Result<(), Failure> {
         match self {
             Self::Jit(jit) => jit.prepare_all(),
@@ -376,7 +382,7 @@ impl Backend {
         }
     }
 
-    /// Evaluates an expression beside the program; see [`trial`].
+    /// Evaluates an expression without effects on the program; see [`trial`].
     pub(crate) fn try_out(
         &self,
         engine: &Engine,
@@ -387,7 +393,7 @@ impl Backend {
         trial::run(engine, self.memory(), expression, needed, fuel)
     }
 
-    /// What calls of a function with so many arguments go by.
+    /// Returns the handle for calls of a function with that arity.
     pub(crate) fn handle(&self, name: Name, arity: u32) -> Result<CallHandle, Failure> {
         match self {
             Self::Jit(jit) => jit.slot(name, arity).map(CallHandle::Slot),
@@ -407,7 +413,7 @@ impl Backend {
             (Self::Jit(jit), CallHandle::Slot(slot)) => jit.call(slot, arguments, output, &mut NoInterpreter),
             (Self::Tiered(tiered), CallHandle::Name(name)) => tiered.call(name, arguments.as_slice(), output),
             (Self::Tiered(tiered), CallHandle::Slot(slot)) => tiered.call_slot(slot, arguments, output),
-            // The handle is from a context that runs on tapes.
+            // The handle is from a context that interprets.
             (Self::Jit(jit), CallHandle::Name(name)) => {
                 let slot = jit.slot(name, arguments.as_slice().len() as u32)?;
                 jit.call(slot, arguments, output, &mut NoInterpreter)
@@ -415,7 +421,7 @@ impl Backend {
         }
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub(crate) fn variable(&self, engine: &Engine, name: Name) -> Result<f64, Failure> {
         Ok(self.memory().variable(variable(engine, name)?))
     }
@@ -426,7 +432,7 @@ impl Backend {
         Ok(())
     }
 
-    /// The figures that the back end knows.
+    /// Returns the statistics that the back end knows.
     pub(crate) fn stats(&self) -> Stats {
         let bindings = self.all();
         let count =
@@ -457,12 +463,12 @@ impl Backend {
     }
 }
 
-/// The place of a variable.
+/// Returns the number of a variable.
 fn variable(engine: &Engine, name: Name) -> Result<Variable, Failure> {
     engine.variables().number(name).map(Variable).ok_or(Failure::TooMany("variables"))
 }
 
-/// Whether a function has more operations than are compiled.
+/// Returns whether a function has too many nodes to be compiled.
 fn is_too_large(engine: &Engine, function: &CheckedFunction) -> bool {
     function.nodes.len() > engine.config().limits.max_compiled_operations
 }
@@ -471,7 +477,7 @@ fn milliseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e6
 }
 
-/// The figures about compiled code, added to others.
+/// Adds the statistics of compiled code to others.
 fn compiled(stats: Stats, context: &JitContext) -> Stats {
     let counters = context.jit().counters();
     Stats {

@@ -1,19 +1,20 @@
-//! The interpreter: runs programs on their tapes, without a compiler.
+//! The interpreter: runs programs from bytecode, without a compiler.
 //!
 //! An [`Interpreter`] belongs to a context: which name is bound to which
-//! definition, the variables, and one long stack of values for all frames. A
-//! definition is lowered and linked when it is first called: calls go through
-//! numbered *callees*, which lead to an instruction that has the interpreter
-//! do that, as the stubs of compiled code lead to trampolines. Binding a name
-//! to another definition leads its callees there again. So a call costs one
-//! look-up, and no instruction asks whether anything has changed.
+//! definition, the variables, and one contiguous stack of values for all
+//! frames. The bytecode of a function is its *tape* (see [`crate::tape`]). A
+//! definition is lowered and linked at its first call: calls go through
+//! numbered *callees*, which first lead to an instruction that makes the
+//! interpreter do that, as slots of compiled code first hold trampolines.
+//! Rebinding a name resets its callees to that instruction. So a call costs one
+//! look-up, and no instruction tests whether anything has changed.
 //!
-//! Calls of a program do not use the stack of the process.
+//! Calls inside a program do not use the stack of the process.
 //!
-//! Others may run the same program as compiled code: then a call that goes
-//! there leaves the loop that executes instructions (see [`CompiledCalls`]), and code
-//! that calls a function on a tape comes back as a run inside the run, whose
-//! frames lie on the same stack behind the frames of the caller.
+//! The same program may also run as compiled code: a call that goes there
+//! leaves the instruction loop (see [`CompiledCalls`]), and compiled code that
+//! calls an interpreted function begins a nested run, whose frames lie on the
+//! same stack after the caller's.
 
 mod code;
 mod execute;
@@ -55,16 +56,16 @@ use std::time::Instant;
 #[cfg(fuzzing)]
 pub use testing::damaged_tapes;
 
-/// How many slots the stack has at first.
+/// Slots of the stack at first.
 const FIRST_STACK: usize = 1 << 12;
 
-/// How many slots the stack may keep after a run that failed.
+/// Slots that the stack may keep after a failed run.
 const KEPT_STACK: usize = 1 << 16;
 
-/// Bytes of stack for each slot.
+/// Bytes of a slot.
 const SLOT: usize = 8;
 
-/// The bindings of one context, and what runs them on tapes.
+/// The bindings of one context, and what interprets them.
 pub struct Interpreter {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
@@ -72,39 +73,40 @@ pub struct Interpreter {
     memory: Arc<dyn Memory>,
     stopper: Stopper,
     bindings: FxHashMap<Name, InterpBinding>,
-    /// The arities of the foreign functions that the program has declared.
+    /// The declared arities of foreign functions.
     declared: FxHashMap<Name, u32>,
-    /// How the bound definitions call each other.
+    /// Counts how the bound definitions call each other.
     calls: Calls,
     code: CodeMemory,
     links: Links,
-    /// Functions without a name that are linked for good.
+    /// Functions without a name that stay linked.
     kept: Kept,
-    /// The tape of the function that comes next, if it was made before.
+    /// A tape that was lowered before, for the next function to be bound or
+    /// run.
     supplied: Option<(Arc<CheckedFunction>, Arc<Tape>)>,
     stack: Vec<f64>,
-    /// Where on the stack the next run begins.
+    /// The slot where the next run begins.
     top: usize,
-    /// How many runs are in progress, each inside the one before.
+    /// The number of nested runs in progress.
     depth: u32,
     max_stack: usize,
     counts_fuel: bool,
     hot_after: Option<u32>,
     expressions: u64,
     run_nanoseconds: u64,
-    /// Who is asked when a run stops; not there while it is.
+    /// Asked when a run stops; taken out while it is.
     inspector: Option<Box<dyn Inspector>>,
     step_mode: StepMode,
-    /// How often somebody has been asked how a run goes on.
+    /// The number of times the inspector has been asked how to go on.
     stops: u64,
-    /// The functions that run on their tapes because they were stepped into.
+    /// Functions that are interpreted because they were stepped into.
     stepped: Vec<Name>,
     /// Whether the failure that ends the runs in progress has been shown.
     has_shown: bool,
-    /// Where the runs stand that wait for one inside them.
+    /// The states of outer runs that wait for a nested one.
     outer: Vec<Outer>,
-    /// A host function has just returned a NaN or an infinity for finite
-    /// arguments, which is watched for.
+    /// Set if a host function has just returned a NaN or an infinity for finite
+    /// arguments, while that is watched for.
     is_nonfinite: bool,
     remains: Remains,
 }
@@ -112,26 +114,26 @@ pub struct Interpreter {
 /// What a name is bound to.
 struct InterpBinding {
     function: Arc<CheckedFunction>,
-    /// Its tape, if that was made before and has not been needed yet.
+    /// A tape that was lowered before, until it is linked.
     tape: Option<Arc<Tape>>,
-    /// Where it has been linked.
+    /// Where its tape is linked.
     code: Option<u32>,
 }
 
-/// What an interpreter is made with.
+/// The options of an interpreter.
 #[derive(Clone, Copy, Debug)]
 pub struct InterpOptions {
-    /// How many bytes the stack may take.
+    /// The largest size of the stack, in bytes.
     pub stack: usize,
-    /// Whether function entries and loop rounds take fuel.
+    /// Whether function entries and loop iterations take fuel.
     pub counts_fuel: bool,
-    /// After how many calls, or rounds of a loop, compiled code is asked for;
+    /// The number of calls, or iterations of a loop, after which code is hot;
     /// nothing is counted if `None`.
     pub hot_after: Option<u32>,
 }
 
 impl Interpreter {
-    /// An interpreter without bindings, which works on `memory`.
+    /// Creates an interpreter without bindings that works on `memory`.
     pub fn new(
         names: &Arc<Names>,
         hosts: &Arc<HostFunctions>,
@@ -172,22 +174,22 @@ impl Interpreter {
         }
     }
 
-    /// How many names are bound.
+    /// Returns the number of bound names.
     pub fn definitions(&self) -> usize {
         self.bindings.len()
     }
 
-    /// How many top-level expressions have been lowered.
+    /// Returns the number of top-level expressions that have been lowered.
     pub fn expressions(&self) -> u64 {
         self.expressions
     }
 
-    /// Nanoseconds spent in runs.
+    /// Returns the nanoseconds spent in runs.
     pub fn run_nanoseconds(&self) -> u64 {
         self.run_nanoseconds
     }
 
-    /// Binds a function's name to it. Nothing is lowered.
+    /// Binds a function's name to it. Lowers nothing.
     pub fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
         self.forget_remains();
         let name = function.name;
@@ -203,13 +205,15 @@ impl Interpreter {
             None => self.meaning_changed(name),
         }
         let before = before.map(|binding| binding.function);
-        // What did not fit before has been told of then.
+        // Callers that did not fit the old definition have been reported
+        // before.
         let is_same = before.as_ref().is_some_and(|before| before.arity() == function.arity());
         let stale = if is_same { Vec::new() } else { self.stale_callers(function) };
         Defined { before, stale }
     }
 
-    /// Declares how many arguments a foreign function takes.
+    /// Sets the declared arity of a foreign function; `None` removes the
+    /// declaration.
     pub fn declare(&mut self, name: Name, arity: Option<u32>) {
         let before = match arity {
             Some(arity) => self.declared.insert(name, arity),
@@ -221,12 +225,12 @@ impl Interpreter {
         }
     }
 
-    /// How many arguments a foreign function is declared to take.
+    /// Returns the declared arity of a foreign function.
     pub fn declared(&self, name: Name) -> Option<u32> {
         self.declared.get(&name).copied()
     }
 
-    /// Binds a name to nothing; gives back what it was bound to.
+    /// Unbinds a name. Returns the function it was bound to.
     pub fn drop_binding(&mut self, name: Name) -> Option<Arc<CheckedFunction>> {
         self.forget_remains();
         let InterpBinding { function, code, .. } = self.bindings.remove(&name)?;
@@ -237,17 +241,18 @@ impl Interpreter {
         Some(function)
     }
 
-    /// What a name is bound to, and whether it has been lowered.
+    /// Returns whether the function that a name is bound to has been lowered,
+    /// and the function.
     pub fn binding(&self, name: Name) -> Option<(bool, &Arc<CheckedFunction>)> {
         self.bindings.get(&name).map(|binding| (binding.code.is_some(), &binding.function))
     }
 
-    /// All that is bound, in no particular order.
+    /// Returns all bindings, in no particular order.
     pub fn all(&self) -> impl Iterator<Item = (bool, &Arc<CheckedFunction>)> {
         self.bindings.values().map(|binding| (binding.code.is_some(), &binding.function))
     }
 
-    /// Whether a name is bound to that function, and it has been called.
+    /// Returns whether the bound function has ever been called.
     pub fn has_called(&self, name: Name) -> bool {
         self.bindings.get(&name).is_some_and(|binding| binding.code.is_some())
     }
@@ -255,7 +260,7 @@ impl Interpreter {
     /// Runs a top-level expression.
     ///
     /// # Errors
-    /// Why it did not run to its end.
+    /// If the run fails or is stopped.
     pub fn run(
         &mut self,
         expression: &Arc<CheckedFunction>,
@@ -273,7 +278,7 @@ impl Interpreter {
     /// Calls a function.
     ///
     /// # Errors
-    /// Why it did not run to its end.
+    /// If the run fails or is stopped.
     pub fn call(
         &mut self,
         name: Name,
@@ -293,7 +298,7 @@ impl Interpreter {
         self.enter(self.links.entry(number), arguments, compiled, output)
     }
 
-    /// The same for compiled code, which calls from there.
+    /// Calls a function on behalf of compiled code, from that call site.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -314,14 +319,15 @@ impl Interpreter {
         result
     }
 
-    /// How many bytes the instructions take that can be run.
+    /// Returns the size of the linked instructions in bytes.
     pub fn code_bytes(&self) -> u64 {
         self.code.bytes()
     }
 
     // --- linking ------------------------------------------------------------
 
-    /// Links a function, with the tape that was made before if that is as good.
+    /// Links a function: from the given tape if that is still valid, else from
+    /// a new one.
     fn link(
         &mut self,
         function: &Arc<CheckedFunction>,
@@ -334,19 +340,20 @@ impl Interpreter {
         self.link_tape(&tape, function)
     }
 
-    /// Has a tape that was made before used for a function, which is defined or
-    /// run next, if it fits what names mean when the function is first called.
+    /// Supplies a tape that was lowered before, for the next function to be
+    /// bound or run. It is used if it is still valid when the function is first
+    /// called.
     pub fn supply(&mut self, function: &Arc<CheckedFunction>, tape: &Arc<Tape>) {
         self.supplied = Some((function.clone(), tape.clone()));
     }
 
-    /// The tape that was supplied for a function.
+    /// Takes the tape that was supplied for a function.
     fn supplied(&mut self, function: &Arc<CheckedFunction>) -> Option<Arc<Tape>> {
         let (supplied, tape) = self.supplied.take()?;
         Arc::ptr_eq(&supplied, function).then_some(tape)
     }
 
-    /// Whether a tape is the one that would be made now.
+    /// Returns whether a tape equals what lowering would produce now.
     fn is_present(&self, tape: &Tape, function: &Arc<CheckedFunction>) -> bool {
         let plain = !self.counts_fuel && self.hot_after.is_none();
         plain
@@ -360,7 +367,7 @@ impl Interpreter {
         host.is_some_and(|host| host.arity == callee.arity) && !self.bindings.contains_key(&callee.name)
     }
 
-    /// Links a tape, wherever it comes from.
+    /// Validates and links a tape.
     fn link_tape(&mut self, tape: &Tape, function: &Arc<CheckedFunction>) -> Result<EntryPoint, Failure> {
         tape.validate()
             .map_err(|fault| Failure::Compile { function: function.clone(), message: fault.to_string() })?;
@@ -376,14 +383,14 @@ impl Interpreter {
         Ok(EntryPoint { code, link: tape.locals, frame: tape.frame })
     }
 
-    /// The function as it is to be read now: with calls of what the program
-    /// defines itself, where it was read with an instruction.
+    /// Returns the function as it is to be lowered now: with calls in place of
+    /// the intrinsics that the program defines itself.
     pub fn present(&self, function: &Arc<CheckedFunction>) -> Arc<CheckedFunction> {
         function.without_bound_intrinsics(&self.names, |name| self.bindings.contains_key(&name))
     }
 
-    /// The tape of a function, as long as no name changes between being bound
-    /// and being the host's.
+    /// Lowers a function. The tape is valid until a name changes between being
+    /// bound and being the host's.
     fn tape(&self, function: &Arc<CheckedFunction>) -> Result<Tape, Failure> {
         let plain = self.present(function);
         let is_host = |callee: TapeCallee| self.is_host(callee);
@@ -396,7 +403,7 @@ impl Interpreter {
         Tape::lower(&plain, environment).map_err(|tape::TooMany(what)| Failure::TooMany(what))
     }
 
-    /// Links what a callee stands for.
+    /// Links the function that a callee refers to.
     fn link_callee(&mut self, number: u32) -> Result<EntryPoint, Failure> {
         let TapeCallee { name, arity } = self.links.target(number);
         let Some(InterpBinding { function, tape, code }) = self.bindings.get_mut(&name) else {
@@ -421,7 +428,7 @@ impl Interpreter {
         Ok(entry)
     }
 
-    /// Why a name that no definition is bound to cannot be called.
+    /// Returns why a name without a definition cannot be called.
     fn without_definition(&self, name: Name, passed: u32) -> Failure {
         let is_foreign = self.hosts.foreign(name).is_some();
         match self.hosts.get(name).map(|host| host.arity).or(self.declared(name)) {
@@ -433,15 +440,15 @@ impl Interpreter {
         }
     }
 
-    /// The foreign function that a callee means.
+    /// Returns the foreign function that a callee refers to.
     fn foreign(&self, callee: TapeCallee) -> Option<ForeignFunction> {
         let is_meant =
             !self.bindings.contains_key(&callee.name) && self.declared(callee.name) == Some(callee.arity);
         self.hosts.foreign(callee.name).filter(|_| is_meant).cloned()
     }
 
-    /// A name was bound that was not, or is not any more: code that calls it,
-    /// or that uses an instruction for it, is lowered anew.
+    /// Handles a name that has become bound or unbound: discards linked code
+    /// that calls it, or that uses it as an intrinsic.
     fn meaning_changed(&mut self, name: Name) {
         let Some(host) = self.hosts.get(name) else { return };
         let uses = |function: &CheckedFunction| {
@@ -457,8 +464,7 @@ impl Interpreter {
         self.kept.retain(&mut self.code, |function| function.is_some_and(|function| !uses(function)));
     }
 
-    /// The definitions that call `function` with a number of arguments it does
-    /// not take.
+    /// Returns the definitions that call `function` with another arity.
     fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
         let (name, arity) = (function.name, function.arity());
         let host = self.hosts.get(name).and_then(|host| host.intrinsic);
@@ -470,7 +476,7 @@ impl Interpreter {
             caller.callees.iter().any(|callee| callee.name == name && callee.arity != arity)
         };
         let stale = |caller: &Arc<CheckedFunction>| match intrinsic {
-            // What was an instruction is a call from now on.
+            // What was an intrinsic is a call from now on.
             Some(intrinsic) if caller.uses_intrinsic(intrinsic) => {
                 Some(Arc::new(caller.without_intrinsic(intrinsic, name)))
             }
@@ -491,7 +497,7 @@ impl Interpreter {
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         self.forget_remains();
-        // Until its frame is there, what its slots hold is of earlier runs: no
+        // Before its frame is set up, the slots hold values of earlier runs: no
         // trace can be made of it.
         self.begin(entry, arguments)?;
         let start = (self.depth == 0).then(Instant::now);
@@ -511,7 +517,7 @@ impl Interpreter {
         result.map_err(|stopped| {
             let RunFailure { failure, trace } = self.keep_remains(state, stopped);
             let trace = self.trace(state, trace);
-            // A stop in progress still shows what is below the top.
+            // A stop in progress still shows the frames below the top.
             if self.depth == 0 && self.top == 0 && self.stack.len() > KEPT_STACK {
                 self.stack = vec![0.0; FIRST_STACK];
             }
@@ -519,7 +525,7 @@ impl Interpreter {
         })
     }
 
-    /// Makes the outermost frame.
+    /// Sets up the outermost frame.
     fn begin(&mut self, entry: EntryPoint, arguments: &[f64]) -> Result<(), Failure> {
         let base = self.top;
         self.reserve(base + entry.frame as usize)?;
@@ -557,7 +563,7 @@ impl Interpreter {
                         continue;
                     }
                     self.attend(pause, state, compiled, output)?;
-                    // A run inside this one may have been stepped out of.
+                    // A nested run may have been stepped out of.
                     if !self.look_at_host(state, compiled, output)? {
                         self.arrive(state, compiled, output)?;
                     }
@@ -579,7 +585,7 @@ impl Interpreter {
         execute::<ONCE, WATCH>(state, program)
     }
 
-    /// Does what the instructions themselves do not.
+    /// Handles what the instruction loop paused for.
     fn attend(
         &mut self,
         pause: Pause,
@@ -605,7 +611,8 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Gives the stack at least so many slots, unless the run is to stop.
+    /// Grows the stack to at least that number of slots, unless the run is to
+    /// stop.
     fn reserve(&mut self, slots: usize) -> Result<(), Failure> {
         if let Some(request) = self.take_request() {
             return Err(request.into());
@@ -625,7 +632,8 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Lets calls use the stack, unless there is something to look at.
+    /// Sets the stack limit to the stack's size, or to 0 if the next safepoint
+    /// poll has something to do.
     fn allow(&self) {
         let memory = &self.memory;
         memory.interp_limit().swap(self.stack.len(), Ordering::SeqCst);
@@ -634,8 +642,8 @@ impl Interpreter {
         }
     }
 
-    /// The frame of a call has begun whose callee has to be linked, or is
-    /// compiled: goes on in the callee.
+    /// Continues a call whose frame has been set up, in a callee that has to be
+    /// linked first or is compiled.
     fn first_call(
         &mut self,
         state: &mut InterpState,
@@ -670,7 +678,7 @@ impl Interpreter {
                 Ok(())
             }
             Err(failure) => {
-                // Nobody runs there: the innermost call is the caller's.
+                // The callee has not begun: the innermost call is the caller's.
                 let (at, base) = unlink(saved);
                 *state = InterpState { at: at.saturating_sub(1), base, ..*state };
                 Err(failure.called_by(self.code.function(state.at as u32).cloned()).into())
@@ -678,7 +686,7 @@ impl Interpreter {
         }
     }
 
-    /// Leaves the innermost frame, whose link is in that slot, for compiled
+    /// Leaves the innermost frame, whose link is in slot `link`, for compiled
     /// code that does the rest of its work.
     fn leave_for(
         &mut self,
@@ -696,7 +704,7 @@ impl Interpreter {
         }
         self.outer.pop();
         self.top = top;
-        // What ran inside may have moved the limit.
+        // A nested run may have moved the limit.
         self.allow();
         match result {
             Ok(accumulator) => {
@@ -710,7 +718,7 @@ impl Interpreter {
         }
     }
 
-    /// The next instruction calls a closure of the host.
+    /// Calls the closure of the host that the next instruction refers to.
     fn closure(&mut self, state: &mut InterpState, output: &mut dyn Output) -> Result<(), Failure> {
         let words = &self.code.words()[state.at..];
         let from_accumulator = Op::of(words[0]) == Some(Op::HostA);
@@ -734,7 +742,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// The calls in progress, behind those inside them.
+    /// Appends the calls in progress to a trace, innermost first.
     fn trace(&self, mut state: InterpState, mut trace: CallTrace) -> CallTrace {
         while let Some((function, link)) = self.code.frame(state.at as u32) {
             trace.push(function);
@@ -744,8 +752,8 @@ impl Interpreter {
         trace
     }
 
-    /// Where the caller of a frame goes on, and the caller's base. A caller
-    /// begins before what it calls; anything else ends the walk.
+    /// Returns where the caller of a frame continues, and the caller's base. A
+    /// caller's frame is below its callee's; anything else ends the walk.
     fn caller(&self, base: usize, link: u32) -> Option<(usize, usize)> {
         let (at, callers) = unlink(*self.stack.get(base + link as usize)?);
         (callers < base).then_some((at, callers))

@@ -1,10 +1,10 @@
-//! A program on tapes, with compiled code for what is hot.
+//! The interpreter tier, with compiled code for what is hot.
 //!
-//! Everything starts on its tape. Where code is made for hot functions and
-//! loops, each context gets its side of the compiler, an [`JitContext`], when
-//! something is hot for the first time: before that, LLVM is not started. From
-//! then on both sides know every definition, work on the same memory, and call
-//! each other: what is compiled is called as code, everything else on its tape.
+//! Every function starts in the interpreter. If hot functions and loops are
+//! compiled, a context gets its own [`JitContext`] when something is hot for
+//! the first time: before that, LLVM is not started. From then on both tiers
+//! know every definition, work on the same memory and call each other: what is
+//! compiled is called as code, everything else is interpreted.
 
 use super::is_too_large;
 use crate::codegen::LoopEntry;
@@ -25,31 +25,32 @@ use rustc_hash::FxHashMap;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
-/// The tapes of one context and what is compiled of them.
+/// The interpreter of one context, and its JIT once that is needed.
 pub(crate) struct TieredBackend {
     pub(super) interpreter: Interpreter,
     jit: LazyJit,
 }
 
-/// The compiled code beside the tapes of one context.
+/// The JIT of one context, set up on first use.
 struct LazyJit {
     engine: Engine,
     memory: Arc<ExecutionMemory>,
-    /// Nothing before it is needed; `None` if it cannot be had.
+    /// Unset before it is needed; `None` if it cannot be set up.
     context: OnceCell<Option<JitContext>>,
-    /// Code for the rest of functions whose loops are hot, by the address of
-    /// the function and the node of the loop; kept during a run.
+    /// OSR code by the address of the function and the node of the loop; kept
+    /// during a run.
     osr_codes: RefCell<FxHashMap<(usize, u32), Arc<OsrCode>>>,
 }
 
-/// A function without a name: on its tape until it has been run often.
+/// A function without a name, interpreted until it is hot.
 pub(crate) struct InterpretedFormula {
     function: Arc<CheckedFunction>,
     runs: Cell<u32>,
     code: OnceCell<Option<jit::CompiledFormula>>,
 }
 
-/// A program's functions on tapes, lent to compiled code.
+/// The interpreter, lent to compiled code so that it can call interpreted
+/// functions.
 struct LentInterpreter<'a> {
     interpreter: &'a mut Interpreter,
     jit: &'a LazyJit,
@@ -69,8 +70,8 @@ impl TieredBackend {
         Ok(Self { interpreter, jit })
     }
 
-    /// The tapes beside compiled code that does all the work that is not to be
-    /// looked at.
+    /// Adds an interpreter to a compiled context, for the functions under the
+    /// debugger.
     pub(super) fn beside(engine: &Engine, context: JitContext) -> Self {
         let jit = LazyJit {
             engine: engine.clone(),
@@ -85,30 +86,30 @@ impl TieredBackend {
         Self { interpreter, jit }
     }
 
-    /// The compiled side where that does the work, but for what is looked at.
+    /// Returns the JIT if this context runs compiled code by default.
     pub(super) fn compiled_first(&self) -> Option<&JitContext> {
         self.jit.compiled_first()
     }
 
-    /// Whether a function has more operations than are compiled.
+    /// Returns whether a function has too many nodes to be compiled.
     pub(super) fn is_too_large(&self, function: &CheckedFunction) -> bool {
         is_too_large(&self.jit.engine, function)
     }
 
-    /// Whether a function is to stay on its tape.
+    /// Returns whether a function must stay in the interpreter.
     fn stays(&self, name: Name) -> bool {
         let is_too_large = |(_, function): (bool, &Arc<CheckedFunction>)| self.is_too_large(function);
         self.interpreter.holds(name) || self.interpreter.binding(name).is_some_and(is_too_large)
     }
 
-    /// Has functions run on their tapes that somebody wants to stop.
+    /// Switches functions that contain breakpoints back to the interpreter.
     pub(super) fn deoptimize(&mut self) {
         self.interpreter.place_breaks();
         self.jit.deoptimize_held(&self.interpreter);
     }
 
-    /// Has code made for a function, or for all, unless it is to stay on its
-    /// tape.
+    /// Compiles a function in the background, or all of them, except those that
+    /// must stay in the interpreter.
     pub(super) fn prepare(&self, name: Option<Name>) -> Result<(), Failure> {
         let Some(context) = self.compiler() else { return Ok(()) };
         self.in_background(match name {
@@ -118,7 +119,8 @@ impl TieredBackend {
         })
     }
 
-    /// The same for a function, soon, where code is made first.
+    /// Queues a function to be compiled, if this context runs compiled code by
+    /// default.
     pub(super) fn prepare_soon(&self, name: Name) -> Result<(), Failure> {
         match self.jit.compiled_first() {
             Some(context) if !self.stays(name) => self.in_background(context.prepare_soon(name)),
@@ -126,12 +128,12 @@ impl TieredBackend {
         }
     }
 
-    /// Has workers start on what is to be prepared soon.
+    /// Submits the queued functions to a worker.
     pub(super) fn submit(&self) -> Result<(), Failure> {
         self.jit.compiled_first().map_or(Ok(()), |context| self.in_background(context.submit()))
     }
 
-    /// Workers may have started on functions that are to stay on their tapes.
+    /// Workers may have started on functions that must stay in the interpreter.
     fn in_background(&self, started: Result<(), Failure>) -> Result<(), Failure> {
         self.jit.deoptimize_held(&self.interpreter);
         started
@@ -141,12 +143,12 @@ impl TieredBackend {
         &self.jit.memory
     }
 
-    /// The compiled side, if there is one by now.
+    /// Returns the JIT, if it has been set up.
     pub(super) fn compiled(&self) -> Option<&JitContext> {
         self.jit.context()
     }
 
-    /// The compiled side, made now if code is made in this mode.
+    /// Returns the JIT, set up now if this mode compiles.
     pub(super) fn compiler(&self) -> Option<&JitContext> {
         self.jit.attach(&self.interpreter)
     }
@@ -176,8 +178,8 @@ impl TieredBackend {
         }
     }
 
-    /// What a name is bound to, and how far its code is: compiled code where
-    /// that is made, else its tape.
+    /// Returns what a name is bound to, and its compilation status: that of its
+    /// machine code where functions are compiled, else that of its tape.
     pub(super) fn binding(&self, name: Name) -> Option<(State, Arc<CheckedFunction>)> {
         let (has_tape, function) = self.interpreter.binding(name)?;
         Some((self.state(name, has_tape), function.clone()))
@@ -222,7 +224,7 @@ impl TieredBackend {
         result
     }
 
-    /// Calls what a slot of compiled code leads to.
+    /// Calls through a slot of compiled code.
     pub(super) fn call_slot(
         &mut self,
         slot: Slot,
@@ -232,7 +234,7 @@ impl TieredBackend {
         self.in_code("a handle", |context, interpreted| context.call(slot, arguments, output, interpreted))
     }
 
-    /// Runs compiled code without a name.
+    /// Runs a compiled formula.
     pub(super) fn run_compiled(
         &mut self,
         code: &jit::CompiledFormula,
@@ -244,8 +246,8 @@ impl TieredBackend {
         })
     }
 
-    /// Runs something of the compiled side, which is lent the tapes. It must be
-    /// there, unless `what` is from somewhere else.
+    /// Runs something in the JIT, which is lent the interpreter. Fails without
+    /// a JIT: `what` is from another engine then.
     fn in_code(
         &mut self,
         what: &str,
@@ -258,7 +260,8 @@ impl TieredBackend {
         run(context, &mut LentInterpreter { interpreter: &mut self.interpreter, jit: &self.jit })
     }
 
-    /// Shows the run that has failed last, if its frames are still there.
+    /// Shows the last failed run to the inspector; returns whether its frames
+    /// are still there.
     pub(super) fn examine(&mut self, output: &mut dyn Output) -> bool {
         let mut compiled = &self.jit;
         self.interpreter.examine(&mut compiled, output)
@@ -305,7 +308,8 @@ fn interpreter(engine: &Engine, memory: &Arc<ExecutionMemory>) -> Interpreter {
     Interpreter::new(names, hosts, variables, memory.clone(), engine.budget(), options)
 }
 
-/// After how many calls or rounds compiled code is made; never if `None`.
+/// Returns the number of calls or iterations after which code is hot; `None` if
+/// nothing is compiled.
 fn hot_after(engine: &Engine) -> Option<u32> {
     match (engine.mode(), engine.config().tier_up) {
         (Mode::Tiered, TierUp::After(calls)) => Some(calls),
@@ -318,10 +322,10 @@ impl InterpretedFormula {
         Self { function, runs: Cell::new(0), code: OnceCell::new() }
     }
 
-    /// Returns its compiled code, once it has been run often.
+    /// Returns its compiled code, once it is hot.
     ///
     /// # Errors
-    /// A request to stop that came while it was compiled, which is the run's.
+    /// A request to stop that came during the compile: it is for the run.
     fn code(
         &self,
         jit: &LazyJit,
@@ -337,7 +341,7 @@ impl InterpretedFormula {
         let compiled = jit.attach(interpreter).map(|context| context.formula(&self.function));
         let code = match compiled.transpose() {
             Err(stop @ (Failure::Interrupted | Failure::DeadlineExceeded)) => return Err(stop),
-            // What cannot be compiled stays on its tape.
+            // What cannot be compiled stays in the interpreter.
             made => made.ok().flatten(),
         };
         Ok(self.code.get_or_init(|| code).as_ref())
@@ -349,8 +353,8 @@ impl LazyJit {
         self.context().filter(|_| self.is_compiled_first())
     }
 
-    /// Whether functions are compiled when they are first called, so that only
-    /// those run on tapes that are looked at.
+    /// Returns whether functions are compiled at their first call, so that only
+    /// those under the debugger are interpreted.
     fn is_compiled_first(&self) -> bool {
         match self.engine.mode() {
             Mode::Lazy | Mode::Eager => true,
@@ -358,7 +362,8 @@ impl LazyJit {
         }
     }
 
-    /// Has code call functions through the bindings that are to run on tapes.
+    /// Makes compiled code call the functions under the debugger through their
+    /// trampolines again.
     fn deoptimize_held(&self, interpreter: &Interpreter) {
         if let Some(context) = self.context() {
             interpreter.held().into_iter().for_each(|name| context.deoptimize(name));
@@ -377,7 +382,7 @@ impl LazyJit {
         self.context.get().and_then(Option::as_ref)
     }
 
-    /// Makes the compiled side, which then knows what the interpreter knows.
+    /// Sets up the JIT with all definitions of the interpreter.
     fn attach(&self, interpreter: &Interpreter) -> Option<&JitContext> {
         let make = || {
             let jit = self.is_tiered().then(|| self.engine.jit().ok())??;
@@ -391,7 +396,7 @@ impl LazyJit {
         self.context.get_or_init(make).as_ref()
     }
 
-    /// The continuations of a run that has ended.
+    /// Drops the OSR code of a run that has ended.
     fn forget_osr_codes(&self) {
         let mut osr_codes = self.osr_codes.borrow_mut();
         if !osr_codes.is_empty() {
@@ -404,7 +409,7 @@ impl LazyJit {
         self.osr_codes.borrow().get(&(Arc::as_ptr(&spot.function) as usize, node)).cloned()
     }
 
-    /// Has code made for a spot.
+    /// Requests code for a hot spot.
     fn make(&self, interpreter: &Interpreter, spot: &HotSpot) -> Option<()> {
         let context = self.attach(interpreter)?;
         let ran = |name: Name| interpreter.has_called(name) && !interpreter.holds(name);

@@ -1,7 +1,7 @@
-//! Trial runs: an expression evaluated beside its program, without any effect.
+//! Trial runs: an expression evaluated beside its program, without effects.
 //!
-//! A trial has an interpreter and a memory of its own, which know just the
-//! functions that the expression needs; of the program it only reads the
+//! A trial has its own interpreter and memory, which know only the functions
+//! that the expression needs; it shares nothing with the program but reads its
 //! variables. What it may call is for the caller to decide.
 
 use crate::abi;
@@ -16,10 +16,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
-/// Bytes of stack: about a thousand calls inside each other.
+/// Bytes of stack: about a thousand nested calls.
 const STACK: usize = 32 << 10;
 
-/// Bytes that the tapes may take.
+/// The memory budget for tapes, in bytes.
 const TAPES: u64 = 4 << 20;
 
 /// The memory of a trial.
@@ -31,9 +31,9 @@ struct Beside {
     requests: AtomicU64,
 }
 
-/// Evaluates an expression that calls nothing but `needed` and functions of the
-/// host, with at most `fuel` function entries and iterations. Returns `None` if
-/// it does not come to an end.
+/// Evaluates an expression that calls nothing but `needed` and host functions,
+/// with at most `fuel` function entries and iterations. Returns `None` if it
+/// fails or does not finish.
 pub(super) fn run(
     engine: &Engine,
     program: &Arc<ExecutionMemory>,
@@ -86,7 +86,7 @@ impl abi::Memory for Beside {
     }
 }
 
-/// The output of a trial: there is none.
+/// The output of a trial: every write fails.
 struct NoOutput;
 
 impl Output for NoOutput {

@@ -1,4 +1,5 @@
-//! The instructions of a program in one row, so that a place in it is a number.
+//! The linked instructions of a program in one contiguous array, so that a
+//! position is an index.
 
 use super::compiled::HotSpot;
 use super::gaps::Gaps;
@@ -9,33 +10,32 @@ use crate::tape::{CountedLoop, Tape};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where the outermost frame returns to.
+/// The instruction that the outermost frame returns to.
 pub(super) const LEAVE: u32 = 0;
 
-/// For how many words memory is kept at least.
+/// The smallest number of words to keep allocated.
 const LEAST: usize = 1 << 12;
 
-/// A linked function.
+/// Where a linked function is entered, and the shape of its frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct EntryPoint {
-    /// Where its instructions begin.
+    /// The index of its first instruction.
     pub(super) code: u32,
     /// The slot of its frame that holds the link.
     pub(super) link: u32,
-    /// How many slots its frame has.
+    /// The number of slots of its frame.
     pub(super) frame: u32,
 }
 
-/// All instructions that can be run. What they take of the room is given back
-/// as they get fewer.
+/// All linked instructions. Their memory is charged to the budget.
 pub(super) struct CodeMemory {
     words: Vec<u32>,
     regions: BTreeMap<u32, Region>,
     gaps: Gaps,
     budget: Arc<MemoryBudget>,
-    /// The instructions whose count is over and that wait for compiled code.
+    /// The counting instructions that are hot and wait for compiled code.
     waiting: Vec<u32>,
-    /// What stood where a break stands, by its place.
+    /// The words replaced by breakpoints, by index.
     breaks: BTreeMap<u32, u32>,
 }
 
@@ -43,7 +43,7 @@ struct Region {
     length: u32,
     /// The slot of its frames that holds the link.
     link: u32,
-    /// How many slots they have.
+    /// The number of slots of its frames.
     frame: u32,
     function: Arc<CheckedFunction>,
     loops: Box<[CountedLoop]>,
@@ -68,24 +68,25 @@ impl CodeMemory {
         &self.words
     }
 
-    /// The instructions, to be run: they count.
+    /// Returns the instructions for a run, which updates the counters in them.
     pub(super) fn running(&mut self) -> &mut [u32] {
         &mut self.words
     }
 
-    /// How many bytes the instructions take.
+    /// Returns the size of the instructions in bytes.
     pub(super) fn bytes(&self) -> u64 {
         bytes(self.words.len())
     }
 
-    /// Adds the instruction that stands for a callee that is not linked.
+    /// Adds the instruction that links a callee at its first call.
     pub(super) fn add_stub(&mut self, callee: u32) -> u32 {
         let mut stub = Vec::new();
         encode(&mut stub, Op::FirstCall, &[callee.into()]);
         self.place(&stub)
     }
 
-    /// Puts the instructions of a function in; nothing if there is no room.
+    /// Adds the instructions of a function; `None` if they exceed the memory
+    /// budget.
     pub(super) fn add(&mut self, words: &[u32], function: &Arc<CheckedFunction>, tape: &Tape) -> Option<u32> {
         let length = words.len() as u32;
         if !self.gaps.fits(length) && !self.budget.fits(bytes(words.len())) {
@@ -103,7 +104,7 @@ impl CodeMemory {
         Some(code)
     }
 
-    /// Takes a function out. None of its frames may be left.
+    /// Removes a function. None of its frames may be left.
     pub(super) fn remove(&mut self, code: u32) {
         if let Some(region) = self.regions.remove(&code) {
             let gone = code..code + region.length;
@@ -115,7 +116,7 @@ impl CodeMemory {
         }
     }
 
-    /// Puts a break in the place of the first word of an instruction.
+    /// Replaces the first word of an instruction by a breakpoint.
     pub(super) fn add_break(&mut self, at: u32) {
         let word = &mut self.words[at as usize];
         if *word != Op::Break as u32 {
@@ -123,7 +124,8 @@ impl CodeMemory {
         }
     }
 
-    /// Puts the instruction back that stood there. Whether there was a break.
+    /// Restores the instruction under a breakpoint; returns whether there was
+    /// one.
     pub(super) fn remove_break(&mut self, at: u32) -> bool {
         let word = self.breaks.remove(&at);
         if let Some(word) = word {
@@ -132,24 +134,24 @@ impl CodeMemory {
         word.is_some()
     }
 
-    /// Puts all instructions back.
+    /// Restores the instructions under all breakpoints.
     pub(super) fn remove_breaks(&mut self) {
         for (at, word) in std::mem::take(&mut self.breaks) {
             self.words[at as usize] = word;
         }
     }
 
-    /// Whether runs stop before that instruction.
+    /// Returns whether there is a breakpoint before that instruction.
     pub(super) fn has_break(&self, at: u32) -> bool {
         self.breaks.contains_key(&at)
     }
 
-    /// The operation of the instruction there, with a break or without.
+    /// Returns the operation of an instruction, under a breakpoint or not.
     pub(super) fn op(&self, at: u32) -> Option<Op> {
         Op::of(self.breaks.get(&at).copied().or_else(|| self.words.get(at as usize).copied())?)
     }
 
-    /// Where the instruction begins that ends at `end`, or the one around it, in
+    /// Returns where the instruction begins that ends at or contains `end`, in
     /// the function that begins at `start`.
     pub(super) fn instruction_before(&self, start: u32, end: u32) -> u32 {
         let mut at = start;
@@ -163,23 +165,24 @@ impl CodeMemory {
         at
     }
 
-    /// How the function is called that begins there.
+    /// Returns the entry point of the function that begins at `code`.
     pub(super) fn entry(&self, code: u32) -> Option<EntryPoint> {
         self.regions.get(&code).map(|region| EntryPoint { code, link: region.link, frame: region.frame })
     }
 
-    /// Where each function begins.
+    /// Returns each function with the index of its first instruction.
     pub(super) fn functions(&self) -> impl Iterator<Item = (u32, &Arc<CheckedFunction>)> {
         self.regions.iter().map(|(start, region)| (*start, &region.function))
     }
 
-    /// Where the function begins that an instruction belongs to.
+    /// Returns the index of the first instruction of the function that contains
+    /// `at`.
     pub(super) fn start(&self, at: u32) -> Option<u32> {
         let (start, region) = self.regions.range(..=at).next_back()?;
         (at - start < region.length).then_some(*start)
     }
 
-    /// What is counted by the instruction there.
+    /// Returns what the counting instruction at `at` counts.
     pub(super) fn spot(&self, at: u32) -> Option<HotSpot> {
         let (_, region) = self.regions.range(..=at).next_back()?;
         let site = self.words[at as usize] >> 8;
@@ -187,46 +190,46 @@ impl CodeMemory {
         Some(HotSpot { function: region.function.clone(), counted: counted.cloned() })
     }
 
-    /// The count of that instruction is over; it waits for compiled code.
+    /// Marks a hot counting instruction as waiting for compiled code.
     pub(super) fn await_code(&mut self, at: u32) {
         self.waiting.push(at);
     }
 
-    /// The instructions that wait for compiled code; they no longer do.
+    /// Takes the instructions that wait for compiled code.
     pub(super) fn take_waiting(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Begins the count of that instruction again.
+    /// Restarts the counter of an instruction.
     pub(super) fn count_again(&mut self, at: u32, count: u32) {
         self.words[at as usize + 1] = count;
     }
 
-    /// Has the count of that instruction end when it is executed next.
+    /// Makes the counter of an instruction expire at its next execution.
     pub(super) fn end_count(&mut self, at: u32) {
         self.words[at as usize + 1] = 1;
     }
 
-    /// Takes a function out, if there is one.
+    /// Removes a function, if there is one.
     pub(super) fn remove_if(&mut self, code: Option<u32>) {
         if let Some(code) = code {
             self.remove(code);
         }
     }
 
-    /// The function that an instruction belongs to.
+    /// Returns the function that an instruction belongs to.
     pub(super) fn function(&self, at: u32) -> Option<&Arc<CheckedFunction>> {
         self.frame(at).map(|(function, _)| function)
     }
 
-    /// The function that an instruction belongs to, and the slot of its
+    /// Returns the function that an instruction belongs to, and the slot of its
     /// frames that holds the link.
     pub(super) fn frame(&self, at: u32) -> Option<(&Arc<CheckedFunction>, u32)> {
         let (start, region) = self.regions.range(..=at).next_back()?;
         (at - start < region.length).then_some((&region.function, region.link))
     }
 
-    /// Puts words where there is a gap, or at the end.
+    /// Puts words into a gap, or at the end.
     fn place(&mut self, words: &[u32]) -> u32 {
         if let Some(code) = self.gaps.take(words.len() as u32) {
             let start = code as usize;
@@ -239,11 +242,11 @@ impl CodeMemory {
         code
     }
 
-    /// Ends the row there.
+    /// Truncates the array.
     fn cut(&mut self, end: usize) {
         self.budget.release(bytes(self.words.len() - end));
         self.words.truncate(end);
-        // As much again may come soon, so that nothing is moved at every cut.
+        // Keeps room for as much again, so that not every cut reallocates.
         if self.words.capacity() / 4 > end.max(LEAST) {
             self.words.shrink_to(2 * end.max(LEAST));
         }

@@ -1,4 +1,4 @@
-//! What tapes know of compiled code: that somebody makes it and calls it.
+//! The interpreter's interface to compiled code: requesting it and calling it.
 
 use super::Interpreter;
 use super::inspect::CallSite;
@@ -9,37 +9,36 @@ use crate::sema::checked::CheckedFunction;
 use crate::tape::{CountedLoop, TapeCallee};
 use std::sync::Arc;
 
-/// A function, or a loop of one, that has been run so often that compiled
-/// code would pay.
+/// A hot function, or a hot loop of one.
 #[derive(Clone, Debug)]
 pub struct HotSpot {
     /// The function.
     pub function: Arc<CheckedFunction>,
-    /// The loop, if it is one.
+    /// The loop; `None` for the function.
     pub counted: Option<CountedLoop>,
 }
 
-/// How far the compiled code of a spot is.
+/// The compilation status of a hot spot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CodeStatus {
-    /// It can be run.
+    /// It can be entered.
     Ready,
-    /// It is being made.
+    /// It is being compiled.
     Busy,
-    /// There will be none.
+    /// It will not be compiled.
     Never,
 }
 
-/// Compiled code, as tapes see it. Whoever calls it lends the interpreter
-/// along, so that it can call functions on tapes in turn.
+/// Compiled code, as the interpreter sees it. The caller passes the interpreter
+/// along, so that compiled code can call interpreted functions.
 pub trait CompiledCalls {
-    /// Whether calls of this go to compiled code.
+    /// Returns whether a call goes to compiled code.
     fn has_code(&mut self, callee: TapeCallee) -> bool;
 
-    /// Calls it.
+    /// Calls a compiled function.
     ///
     /// # Errors
-    /// Why it did not run to its end.
+    /// If the run fails or is stopped.
     fn call(
         &mut self,
         interpreter: &mut Interpreter,
@@ -48,28 +47,29 @@ pub trait CompiledCalls {
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure>;
 
-    /// A function is bound to its name while something runs.
+    /// Binds a function's name to it during a run.
     fn define(&mut self, function: &Arc<CheckedFunction>);
 
-    /// Compiled code is to call that function through the bindings again, and
-    /// so to ask whether it runs on its tape.
+    /// Deoptimises a function: compiled code calls it through its trampoline
+    /// again, which asks whether it is interpreted.
     fn deoptimize(&mut self, name: Name);
 
-    /// The calls of compiled code in progress, from a call of a tape outwards to
-    /// where the code was entered.
+    /// Returns the functions of the compiled calls in progress, innermost
+    /// first, from a call site outwards to where compiled code was entered.
     fn callers(&mut self, site: CallSite) -> Vec<Arc<CheckedFunction>>;
 
-    /// Something is hot: has its code made, if nobody has.
+    /// Requests code for a hot spot, once.
     fn promote(&mut self, interpreter: &Interpreter, spot: &HotSpot) -> CodeStatus;
 
-    /// How far the code is that [`promote`](Self::promote) has asked for.
+    /// Returns the status of the code that [`promote`](Self::promote)
+    /// requested.
     fn code_status(&mut self, spot: &HotSpot) -> CodeStatus;
 
-    /// Runs the rest of a function from the beginning of a round of a loop on.
-    /// The arguments are its locals and the values that wait for the loop.
+    /// Enters OSR code at a loop header. The arguments are the function's
+    /// locals, then the values that are live across the loop.
     ///
     /// # Errors
-    /// Why it did not run to its end.
+    /// If the run fails or is stopped.
     fn enter_osr(
         &mut self,
         interpreter: &mut Interpreter,
@@ -79,7 +79,7 @@ pub trait CompiledCalls {
     ) -> Result<f64, RunFailure>;
 }
 
-/// No compiled code at all.
+/// A context in which everything is interpreted.
 pub struct NoCompiledCode;
 
 impl CompiledCalls for NoCompiledCode {

@@ -1,8 +1,8 @@
-//! The loop that executes instructions.
+//! The instruction loop.
 //!
-//! It does only what every instruction does all the time. Whatever is rare
-//! (linking a callee, a larger stack, a closure of the host) ends the loop
-//! with a [`Pause`]; the interpreter deals with it and resumes.
+//! It does only what every instruction does every time. Anything rare (linking
+//! a callee, growing the stack, a closure of the host) ends the loop with a
+//! [`Pause`]; the interpreter handles it and resumes.
 
 // With NaN, `!(a < b)` is not `a >= b`; and programs compare exactly.
 #![allow(clippy::neg_cmp_op_on_partial_ord, clippy::float_cmp)]
@@ -12,74 +12,75 @@ use crate::host::{self, NativeFunction};
 use crate::tape::op::Op;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
-/// Where execution stands.
+/// The registers of the interpreter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InterpState {
-    /// The next instruction.
+    /// The index of the next instruction.
     pub(super) at: usize,
-    /// Where the frame begins on the stack.
+    /// The slot where the current frame begins.
     pub(super) base: usize,
     pub(super) accumulator: f64,
 }
 
-/// Why the loop has ended.
+/// Why the instruction loop has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pause {
     /// The outermost frame has returned.
     Left,
-    /// The frame of a callee that is not linked has begun.
+    /// The frame of a callee that is not linked has been set up.
     FirstCall,
-    /// A call needs the stack to have so many slots, or the run is to stop.
-    /// The instruction is to be executed again.
+    /// A call needs that number of stack slots, or the run is to stop: a
+    /// safepoint poll. The call is executed again afterwards.
     Limit(usize),
     /// The fuel is used up.
     Fuel,
-    /// A back-edge was taken and the run is to stop.
+    /// A back-edge was taken and the run is to stop: a safepoint poll.
     Stop,
     /// The next instruction calls a closure of the host.
     Closure,
-    /// The next instruction is one where runs stop.
+    /// The next instruction is a breakpoint.
     Break,
-    /// One instruction has been executed, as was asked for.
+    /// One instruction has been executed, as requested.
     Once,
-    /// The count of the next instruction is over.
+    /// The counter of the next instruction has expired.
     Hot,
-    /// An operation has come to a NaN or an infinity, which was watched for.
+    /// An operation has produced a NaN or an infinity, while that is watched
+    /// for.
     Nonfinite(Operation),
 }
 
-/// An operation that has been executed, and what it has overwritten.
+/// An executed operation, and what it has overwritten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Operation {
     /// The instruction.
     pub(super) at: usize,
     /// The bits of the accumulator before it.
     pub(super) accumulator: u64,
-    /// The bits of the slot that it has stored its result in, if it has.
+    /// The old bits of the slot that it has stored its result in, if any.
     pub(super) stored_over: u64,
 }
 
-/// What instructions refer to.
+/// What instructions refer to by number.
 pub(super) struct ExecutionTables<'a> {
-    /// Written to only where something is counted.
+    /// The instructions; only counters are written.
     pub(super) words: &'a mut [u32],
     pub(super) callees: &'a [EntryPoint],
-    /// Nothing for a closure.
+    /// `None` for a closure.
     pub(super) hosts: &'a [Option<NativeFunction>],
     pub(super) variables: &'a [AtomicU64],
     pub(super) stack: &'a mut [f64],
-    /// How many function entries and loop rounds are left, where counted.
+    /// The remaining fuel: function entries and loop iterations, where counted.
     pub(super) fuel: &'a AtomicI64,
-    /// As many slots of the stack as calls may use; 0 to stop the run.
+    /// The stack limit in slots; 0 makes the next safepoint poll pause.
     pub(super) limit: &'a AtomicUsize,
 }
 
-/// True is what is neither 0 nor NaN.
+/// Returns whether a number is true: neither 0 nor NaN.
 pub(super) fn truth(value: f64) -> bool {
     value != 0.0 && !value.is_nan()
 }
 
-/// What a frame's link holds: where its caller goes on, and the caller's base.
+/// Packs a frame's link: where its caller continues, and the caller's base.
 pub(super) fn link(at: usize, base: usize) -> f64 {
     f64::from_bits((at as u64) << 32 | base as u64)
 }
@@ -90,15 +91,15 @@ pub(super) fn unlink(link: f64) -> (usize, usize) {
 }
 
 /// Executes instructions until there is a reason to pause: with `ONCE`, after
-/// the first; with `WATCH`, also after a result that is not finite.
+/// one instruction; with `WATCH`, also after a result that is not finite.
 pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
     state: &mut InterpState,
     program: ExecutionTables<'_>,
 ) -> Pause {
     let ExecutionTables { words, callees, hosts, variables, stack, fuel, limit } = program;
     let InterpState { mut at, mut base, accumulator: mut a } = *state;
-    // Where `WATCH` looks for what an instruction has overwritten, and whether
-    // a loop's variable has overflowed.
+    // For `WATCH`: what an instruction has overwritten, and whether a loop
+    // variable has overflowed.
     let (mut stored_over, mut has_overflowed) = (0.0, false);
 
     // A word of the instruction.

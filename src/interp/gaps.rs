@@ -1,27 +1,27 @@
-//! Gaps: the stretches of a row that are not in use, between others that are.
+//! The free list of an array: its unused ranges.
 //!
-//! Two gaps never touch each other, and none is at the end of the row: the row
-//! is cut there instead.
+//! Adjacent gaps are merged, and none is at the end of the array: the array is
+//! truncated there instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The gaps of a row.
+/// The unused ranges of an array.
 #[derive(Default)]
 pub(super) struct Gaps {
-    /// Their lengths, by where they begin.
+    /// Their lengths, by start.
     lengths: BTreeMap<u32, u32>,
-    /// Lengths and where they begin, the shortest first.
+    /// Lengths and starts, the shortest first.
     by_length: BTreeSet<(u32, u32)>,
 }
 
 impl Gaps {
-    /// Whether one is at least so long.
+    /// Returns whether a gap has at least that length.
     pub(super) fn fits(&self, length: u32) -> bool {
         self.by_length.range((length, 0)..).next().is_some()
     }
 
-    /// The beginning of the shortest gap that is long enough; the rest of it
-    /// stays a gap.
+    /// Takes the beginning of the shortest gap that is long enough; the rest of
+    /// it stays a gap.
     pub(super) fn take(&mut self, length: u32) -> Option<u32> {
         let (found, start) = *self.by_length.range((length, 0)..).next()?;
         self.remove(start);
@@ -31,8 +31,8 @@ impl Gaps {
         Some(start)
     }
 
-    /// A stretch of a row is not in use any more. Gives where the row ends if
-    /// nothing is in use from there to its `end`.
+    /// Frees a range. Returns the new end of the array if nothing is used from
+    /// there to its `end`.
     pub(super) fn give(&mut self, start: u32, length: u32, end: u32) -> Option<u32> {
         let (mut first, mut past) = (start, start + length);
         if let Some(after) = self.remove(past) {

@@ -1,5 +1,5 @@
-//! What is hot: leaving the tape for compiled code when a count is over, and
-//! putting code to use that has been compiled meanwhile.
+//! Hot code: leaving the interpreter for compiled code when a counter expires,
+//! and switching to code that has become ready.
 
 use super::execute::InterpState;
 use super::{CodeStatus, CompiledCalls, HotSpot, Interpreter};
@@ -10,8 +10,8 @@ use crate::tape::{LiveValue, TapeCallee};
 use std::sync::atomic::Ordering;
 
 impl Interpreter {
-    /// The count of the next instruction is over: goes on in compiled code, if
-    /// there is some.
+    /// Handles an expired counter: continues in compiled code if it is ready,
+    /// else requests it.
     pub(super) fn hot(
         &mut self,
         state: &mut InterpState,
@@ -51,7 +51,8 @@ impl Interpreter {
         }
     }
 
-    /// What compiled code needs to go on at a spot of the frame at `base`.
+    /// Returns the arguments with which compiled code continues at a hot spot
+    /// of the frame at `base`.
     fn state_of(&self, spot: &HotSpot, base: usize) -> Vec<f64> {
         let function = &spot.function;
         let Some(counted) = &spot.counted else {
@@ -65,7 +66,8 @@ impl Interpreter {
         state
     }
 
-    /// Puts compiled code to use that has been made.
+    /// Polls for compiled code that has become ready, and switches calls and
+    /// loops to it.
     pub(super) fn poll_ready_code(&mut self, compiled: &mut dyn CompiledCalls) {
         if self.memory.code_ready().swap(0, Ordering::SeqCst) == 0 {
             return;
@@ -76,8 +78,8 @@ impl Interpreter {
             match (compiled.code_status(&spot), spot.counted) {
                 (CodeStatus::Busy, _) => self.code.await_code(at),
                 (CodeStatus::Ready, Some(_)) => self.code.end_count(at),
-                // Calls go to the code, until that is given up: then the tape
-                // counts again.
+                // Calls go to the code until that is retired: then the
+                // interpreter counts again.
                 (CodeStatus::Ready, None) => {
                     self.links.reset(spot.function.name);
                     self.code.count_again(at, again);

@@ -1,9 +1,9 @@
-//! Stopping runs, looking at their frames, and going on.
+//! Stopping runs, inspecting their frames, and resuming.
 //!
-//! A *break* is an instruction put in the place of another one, so a program
-//! that holds some runs as fast as one that holds none. When a run comes to
-//! one, or has executed the one instruction it was allowed to, an
-//! [`Inspector`] is asked how it goes on; meanwhile it can look at the frames,
+//! A *breakpoint* is an instruction put in the place of another one, so a
+//! program with breakpoints runs as fast as one without. When a run reaches
+//! one, or has executed the single instruction it was allowed to, an
+//! [`Inspector`] is asked how to go on; meanwhile it can read the frames,
 //! change their values and run expressions.
 
 use super::execute::{InterpState, Pause};
@@ -18,80 +18,80 @@ use crate::tape::op::Op;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Who is asked when a run stops.
+/// Decides how to go on when a run stops.
 pub trait Inspector: Send {
-    /// Before which instructions of a function runs stop, by their offsets in
-    /// its tape.
+    /// Returns the breakpoints of a function, as offsets in its tape.
     fn breaks(&self, function: &Arc<CheckedFunction>, tape: &Tape) -> Vec<u32>;
 
-    /// Whether calls of a function are to be run on its tape, although there is
-    /// compiled code.
+    /// Returns whether calls of a function must be interpreted, although there
+    /// is compiled code.
     fn holds(&self, name: Name) -> bool;
 
-    /// Those functions.
+    /// Returns the functions for which [`holds`](Self::holds) is true.
     fn held(&self) -> Vec<Name>;
 
-    /// Whether a function without a name is to run on its tape.
+    /// Returns whether a function without a name must be interpreted.
     fn wants(&self, function: &CheckedFunction) -> bool;
 
-    /// Whether runs begin with a stop.
+    /// Returns whether runs stop before their first instruction.
     fn stops_at_first(&self) -> bool;
 
-    /// A run stands before an instruction. Says how it goes on.
+    /// Called when a run has stopped before an instruction. Returns how it goes
+    /// on.
     fn stopped(&mut self, stop: &mut PausedRun<'_>) -> Go;
 
-    /// Whether every function is to run on its tape.
+    /// Returns whether every function must be interpreted.
     fn wants_all(&self) -> bool;
 
-    /// Whether runs stop where a NaN or an infinity appears.
+    /// Returns whether runs stop where a NaN or an infinity appears.
     fn watches_numbers(&self) -> bool;
 
-    /// Whether a request to interrupt a run only has it stop.
+    /// Returns whether an interrupt stops a run here instead of ending it.
     fn breaks_in(&self) -> bool;
 
-    /// A run that compiled code has begun, at `base`, and that was walked
-    /// through, has ended with that value. Whether to stop at whatever is next
-    /// on a tape. Where the code is that goes on is not known.
+    /// Called when a run that compiled code has begun, at `base`, and that was
+    /// stepped through, ends with `value`. Returns whether to stop at the next
+    /// interpreted instruction. The position in the compiled caller is unknown.
     fn left(&mut self, base: usize, value: f64, caller: Option<&Arc<CheckedFunction>>) -> bool;
 
-    /// A run has failed, there or in code that it has called. Its frames are
-    /// still there, but not those of the code. Returns whether it is to go on
-    /// all the same: only [`Go::Again`] can do that.
+    /// Called when a run has failed, here or in code that it has called. Its
+    /// interpreted frames are still there, the compiled ones are gone. Only
+    /// [`Go::Again`] makes the run go on.
     fn failed(&mut self, stop: &mut PausedRun<'_>, stopped: &RunFailure) -> Go;
 
-    /// Whether the breaks are others than before; asked after each stop.
+    /// Returns whether the breakpoints have changed; asked after each stop.
     fn has_changed(&mut self) -> bool;
 }
 
 /// How a run goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Go {
-    /// To the next break.
+    /// To the next breakpoint.
     On,
-    /// By one instruction, if the frame that is then the innermost begins before
-    /// `below`; else by as many as it takes to come back there. With `into`,
-    /// functions that are called run on their tapes.
+    /// By one instruction, if the innermost frame then begins before `below`;
+    /// else by as many as it takes to return to such a frame. With `into`,
+    /// called functions are interpreted.
     Step {
-        /// Where no such frame begins any more.
+        /// Frames from this slot on are run through.
         below: usize,
-        /// Whether calls are followed.
+        /// Whether calls are stepped into.
         into: bool,
     },
-    /// With the call that the frame of that number has made last, once more.
+    /// Back to the last call of the frame of that number, which is repeated.
     Again(usize),
-    /// Not at all.
+    /// The run ends.
     Quit,
 }
 
-/// Why a run stands still.
+/// Why a run has stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// There is a break, or a step has led there.
+    /// At a breakpoint, or after a step.
     Place,
     /// It was interrupted.
     Interrupt,
-    /// The instruction at that place has come from finite numbers to one that
-    /// is not.
+    /// The instruction at that index has produced a NaN or an infinity from
+    /// finite operands.
     Nonfinite(usize),
     /// It has failed.
     Failure,
@@ -102,23 +102,23 @@ pub enum Reason {
 pub struct CallFrame {
     /// The function.
     pub function: Arc<CheckedFunction>,
-    /// The offset of the next instruction in its tape; for a frame that waits
-    /// for a call, of that call; nothing for compiled code.
+    /// The offset of the next instruction in its tape; in a frame that waits
+    /// for a call, of the call; `None` for compiled code.
     pub offset: Option<u32>,
-    /// Where the frame begins.
+    /// The slot where the frame begins.
     pub base: usize,
-    /// Where the instructions of its function begin.
+    /// The index of its function's first instruction.
     start: u32,
 }
 
 impl CallFrame {
-    /// The frame of compiled code, of which only the function is known.
+    /// Creates the frame of compiled code, of which only the function is known.
     fn of_code(function: Arc<CheckedFunction>) -> Self {
         Self { function, offset: None, base: 0, start: 0 }
     }
 }
 
-/// Where compiled code has called a function that runs on a tape.
+/// Where compiled code has called an interpreted function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallSite {
     /// An address in the code.
@@ -127,16 +127,16 @@ pub struct CallSite {
     pub frame: usize,
 }
 
-/// What waits for the run in progress.
+/// A run that waits for a nested one.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outer {
-    /// A run on tapes that stands there.
+    /// An interpreted run, stopped at that call.
     Interpreted(InterpState),
-    /// Compiled code.
+    /// A run of compiled code.
     Compiled(CallSite),
 }
 
-/// A run that stands still.
+/// A run that has stopped.
 pub struct PausedRun<'a> {
     interpreter: &'a mut Interpreter,
     state: InterpState,
@@ -144,34 +144,34 @@ pub struct PausedRun<'a> {
     output: &'a mut dyn Output,
     /// The calls in progress, innermost first.
     pub frames: Vec<CallFrame>,
-    /// Why it stands still.
+    /// Why it has stopped.
     pub reason: Reason,
-    /// How many of the frames belong to the innermost run, on tapes.
+    /// The number of frames that belong to the innermost run, all interpreted.
     own: usize,
 }
 
 impl PausedRun<'_> {
-    /// What the program may call of the host.
+    /// Returns the host functions that the program may call.
     pub fn hosts(&self) -> &HostFunctions {
         &self.interpreter.hosts
     }
 
-    /// What a name is bound to.
+    /// Returns the function that a name is bound to.
     pub fn binding(&self, name: Name) -> Option<&Arc<CheckedFunction>> {
         self.interpreter.binding(name).map(|(_, function)| function)
     }
 
-    /// All that is bound.
+    /// Returns all bound functions.
     pub fn bound(&self) -> impl Iterator<Item = &Arc<CheckedFunction>> {
         self.interpreter.all().map(|(_, function)| function)
     }
 
-    /// The tape of a function, as it runs.
+    /// Returns the tape of a function as it runs.
     pub fn tape(&self, function: &Arc<CheckedFunction>) -> Option<Tape> {
         self.interpreter.tape(function).ok()
     }
 
-    /// The value of a local.
+    /// Returns the value of a local; NaN if the frame has none of that number.
     pub fn local(&self, frame: &CallFrame, local: u32) -> f64 {
         let slot = self.interpreter.stack.get(frame.base + local as usize);
         slot.copied().unwrap_or(f64::NAN)
@@ -184,31 +184,31 @@ impl PausedRun<'_> {
         }
     }
 
-    /// Whether the call that a frame has made last can be made once more.
+    /// Returns whether the last call of a frame can be repeated.
     pub fn can_call_again(&self, number: usize) -> bool {
         let frame = self.frames.get(number).filter(|_| number < self.own);
         let op = frame.and_then(|frame| self.interpreter.code.op(frame.start + frame.offset?));
         op.is_some_and(|op| matches!(op, Op::Call | Op::CallA | Op::CallS | Op::Host | Op::HostA))
     }
 
-    /// Binds a function's name to it. The calls in progress stay with what they
-    /// have begun.
+    /// Binds a function's name to it. Calls in progress continue with the old
+    /// definition.
     pub fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
         let defined = self.interpreter.define(function);
         self.compiled.define(&self.interpreter.present(function));
         defined
     }
 
-    /// What was computed last: behind a call, what that has returned.
+    /// Returns the value computed last: after a call, its result.
     pub fn accumulator(&self) -> f64 {
         self.state.accumulator
     }
 
-    /// Runs a function without a name; gives its value and those that its
-    /// parameters have at the end.
+    /// Runs a function without a name. Returns its value and the final values
+    /// of its parameters.
     ///
     /// # Errors
-    /// Why it did not run to its end.
+    /// If the run fails or is stopped.
     pub fn evaluate(
         &mut self,
         function: &Arc<CheckedFunction>,
@@ -225,39 +225,39 @@ impl PausedRun<'_> {
     }
 }
 
-/// How the present run is walked through.
+/// How the current run is stepped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum StepMode {
-    /// To the next break.
+    /// To the next breakpoint.
     Run,
-    /// The next instruction is executed even if there is a break.
+    /// The next instruction is executed even if it has a breakpoint.
     Past,
     /// One instruction at a time, see [`Go::Step`].
     Step { below: usize, into: bool },
 }
 
 impl Interpreter {
-    /// Sets who is asked when a run stops.
+    /// Sets the inspector that is asked when a run stops.
     pub fn set_inspector(&mut self, inspector: Option<Box<dyn Inspector>>) {
         self.inspector = inspector;
         self.place_breaks();
     }
 
-    /// Whether calls of a function are to be run on its tape, although there is
-    /// compiled code.
+    /// Returns whether calls of a function must be interpreted, although there
+    /// is compiled code.
     pub fn holds(&self, name: Name) -> bool {
         let into = matches!(self.step_mode, StepMode::Step { into: true, .. });
         let inspector = self.inspector.as_ref();
         inspector.is_some_and(|inspector| into || inspector.wants_all() || inspector.holds(name))
     }
 
-    /// Whether a function without a name is to run on its tape.
+    /// Returns whether a function without a name must be interpreted.
     pub fn wants(&self, function: &Arc<CheckedFunction>) -> bool {
         let inspector = self.inspector.as_ref();
         inspector.is_some_and(|inspector| inspector.wants_all() || inspector.wants(function))
     }
 
-    /// The functions that are held.
+    /// Returns the functions that must be interpreted.
     pub fn held(&self) -> Vec<Name> {
         match &self.inspector {
             None => Vec::new(),
@@ -266,12 +266,13 @@ impl Interpreter {
         }
     }
 
-    /// Whether a function is to stay on its tape, however hot it is.
+    /// Returns whether a function must stay in the interpreter, however hot it
+    /// is.
     pub(super) fn is_looked_at(&self, function: &Arc<CheckedFunction>) -> bool {
         self.step_mode != StepMode::Run || self.holds(function.name) || self.wants(function)
     }
 
-    /// Puts breaks where the inspector wants them.
+    /// Sets the inspector's breakpoints in all linked functions.
     pub fn place_breaks(&mut self) {
         self.code.remove_breaks();
         let Some(inspector) = &self.inspector else { return };
@@ -287,7 +288,8 @@ impl Interpreter {
         places.into_iter().for_each(|at| self.code.add_break(at));
     }
 
-    /// Puts breaks into a function that has just been linked.
+    /// Sets the inspector's breakpoints in a function that has just been
+    /// linked.
     pub(super) fn place_breaks_of(&mut self, function: &Arc<CheckedFunction>, tape: &Tape, code: u32) {
         let Some(inspector) = &self.inspector else { return };
         for offset in inspector.breaks(function, tape) {
@@ -295,14 +297,14 @@ impl Interpreter {
         }
     }
 
-    /// A run begins that is inside no other, on tapes or in compiled code.
+    /// Begins a run that is inside no other, interpreted or compiled.
     pub fn begin_outermost(&mut self) {
         self.step_mode = StepMode::Run;
         self.has_shown = false;
     }
 
-    /// A run on tapes begins: with a stop, if that is wanted of the outermost
-    /// one, or if steps have led here.
+    /// Begins an interpreted run: stops at once if the inspector wants that of
+    /// the outermost run, or if a step has led here.
     pub(super) fn begin_stepping(
         &mut self,
         state: &mut InterpState,
@@ -321,7 +323,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Asks how the run goes on if single steps have led it to where it stands.
+    /// Stops if a step ends here.
     pub(super) fn arrive(
         &mut self,
         state: &mut InterpState,
@@ -337,8 +339,8 @@ impl Interpreter {
         Ok(())
     }
 
-    /// A run has ended, and compiled code goes on, which cannot be walked
-    /// through. What it calls from now on can.
+    /// Ends a nested run that was stepped through. Its compiled caller cannot
+    /// be stepped, but what that calls from now on can.
     pub(super) fn leave_to(&mut self, site: CallSite, value: f64, compiled: &mut dyn CompiledCalls) {
         let (StepMode::Step { .. }, Some(inspector)) = (self.step_mode, &mut self.inspector) else { return };
         let callers = compiled.callers(site);
@@ -350,8 +352,8 @@ impl Interpreter {
         callees.for_each(|callee| compiled.deoptimize(callee.name));
     }
 
-    /// Executes one instruction, whatever it takes, and asks how the run goes
-    /// on if it is time to. Gives the value of the run if that was its last.
+    /// Executes one instruction and stops if the step ends there. Returns the
+    /// value of the run if that was its last instruction.
     pub(super) fn step(
         &mut self,
         state: &mut InterpState,
@@ -382,8 +384,8 @@ impl Interpreter {
         Ok(None)
     }
 
-    /// Does what an instruction has left to do. Whether somebody was asked how
-    /// the run goes on.
+    /// Handles what an instruction paused for. Returns whether the inspector
+    /// was asked how to go on.
     fn step_rest(
         &mut self,
         pause: Pause,
@@ -401,7 +403,7 @@ impl Interpreter {
         Ok(self.look_at_host(state, compiled, output)?)
     }
 
-    /// Asks how the run goes on if it was interrupted, and that only stops it.
+    /// Stops an interrupted run if the inspector handles interrupts.
     pub(super) fn breaks_in(
         &mut self,
         pause: Pause,
@@ -417,20 +419,21 @@ impl Interpreter {
         Ok(true)
     }
 
-    /// Whether the most urgent request only stops the run for a while.
+    /// Returns whether the most urgent request is an interrupt that the
+    /// inspector handles.
     fn is_broken_in(&self) -> bool {
         let request = Request::first(self.memory.requests().load(Ordering::SeqCst));
         let breaks_in = || self.inspector.as_ref().is_some_and(|inspector| inspector.breaks_in());
         request == Some(Request::Interrupt) && breaks_in()
     }
 
-    /// Takes the request back that the run ends for; one that only stops it
-    /// waits for the next instruction that looks.
+    /// Takes the request that the run ends for. An interrupt that the inspector
+    /// handles is left to the next safepoint poll.
     pub(super) fn take_request(&self) -> Option<Request> {
         if self.is_broken_in() { None } else { self.memory.take_request() }
     }
 
-    /// Asks how the run goes on.
+    /// Asks the inspector how to go on.
     pub(super) fn inspect(
         &mut self,
         state: &mut InterpState,
@@ -471,7 +474,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Goes back to the call that a frame of this run has made last.
+    /// Goes back to the last call of a frame of this run.
     fn go_back(&mut self, state: &mut InterpState, frames: &[CallFrame], number: usize) {
         let (Some(frame), Some(callee)) = (frames.get(number), frames.get(number.saturating_sub(1))) else {
             return;
@@ -483,7 +486,7 @@ impl Interpreter {
         *state = InterpState { at, base: frame.base, accumulator };
     }
 
-    /// Shows a run that has failed. Whether it goes on all the same.
+    /// Shows a failed run to the inspector. Returns whether it goes on.
     pub(super) fn show_failure(
         &mut self,
         state: &mut InterpState,
@@ -491,7 +494,7 @@ impl Interpreter {
         compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) -> bool {
-        // The runs around the one that has failed fail, too.
+        // The outer runs of a failed one fail, too.
         if self.has_shown {
             return false;
         }
@@ -512,7 +515,8 @@ impl Interpreter {
         true
     }
 
-    /// Shows a run of compiled code that has failed: only its calls are known.
+    /// Shows a failed run of compiled code to the inspector: only its calls are
+    /// known.
     pub fn show_code(
         &mut self,
         stopped: &RunFailure,
@@ -531,7 +535,7 @@ impl Interpreter {
         self.inspector = Some(inspector);
     }
 
-    /// Puts breaks where they are now wanted.
+    /// Updates the breakpoints after a stop.
     fn change_breaks(&mut self, has_changed: bool, compiled: &mut dyn CompiledCalls) {
         if has_changed {
             self.place_breaks();
@@ -539,7 +543,8 @@ impl Interpreter {
         }
     }
 
-    /// Lets functions go back to compiled code that were only stepped through.
+    /// Lets functions that were only stepped through run as compiled code
+    /// again.
     fn release(&mut self) {
         for name in std::mem::take(&mut self.stepped) {
             if !self.holds(name) {
@@ -548,9 +553,10 @@ impl Interpreter {
         }
     }
 
-    /// The calls in progress, innermost first, and how many of them belong to
-    /// the innermost run. `is_before` says that this stands before an
-    /// instruction; else it is looked at within the one that ends there.
+    /// Returns the calls in progress, innermost first, and the number of them
+    /// that belong to the innermost run. With `is_before`, the run has stopped
+    /// before the instruction at its position; else inside the one that ends
+    /// there.
     fn frames(
         &self,
         state: InterpState,
@@ -572,7 +578,7 @@ impl Interpreter {
         (frames, own)
     }
 
-    /// The frames of one run that is, or is not, the innermost.
+    /// Appends the frames of one run.
     fn frames_of_run(&self, mut state: InterpState, is_innermost: bool, frames: &mut Vec<CallFrame>) {
         let mut is_first = is_innermost;
         loop {
@@ -589,14 +595,15 @@ impl Interpreter {
         }
     }
 
-    /// Behind the frame that is the innermost.
+    /// Returns the first slot after the innermost frame.
     fn end_of(&self, state: InterpState) -> usize {
         let frame = self.code.frame(state.at as u32).and_then(|(function, _)| self.tape(function).ok());
         state.base + frame.map_or(0, |tape| tape.frame as usize)
     }
 }
 
-/// Whether the instruction at an offset calls a function of the program.
+/// Returns whether the instruction at an offset calls a function of the
+/// program.
 pub fn calls(tape: &Tape, offset: u32) -> bool {
     let op = tape.words.get(offset as usize).and_then(|word| Op::of(*word));
     matches!(op, Some(Op::Call | Op::CallA | Op::CallS))

@@ -1,5 +1,5 @@
-//! Functions without a name that are run many times: linked once, until nobody
-//! has them any more.
+//! Functions without a name that are run many times: linked once, until their
+//! last owner drops them.
 
 use super::code::{CodeMemory, EntryPoint};
 use super::{CompiledCalls, Interpreter};
@@ -9,14 +9,14 @@ use crate::sema::checked::CheckedFunction;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Weak};
 
-/// So many are kept before those are looked for that nobody has any more.
+/// The number of entries at which unused ones are first removed.
 const FIRST: usize = 64;
 
-/// Where they have been linked, by their address, which the weak reference
-/// keeps from being used again.
+/// Entry points by the address of the function, which the weak reference keeps
+/// from being reused.
 pub(super) struct Kept {
     entries: FxHashMap<usize, (Weak<CheckedFunction>, EntryPoint)>,
-    /// At how many of them those are looked for that nobody has any more.
+    /// The number of entries at which unused ones are removed next.
     most: usize,
 }
 
@@ -27,15 +27,15 @@ impl Default for Kept {
 }
 
 impl Kept {
-    /// Takes out the functions that are not good any more; `None` for one that
-    /// nobody has.
+    /// Removes the functions for which `is_good` is false; it is given `None`
+    /// for one without other owners.
     pub(super) fn retain(
         &mut self,
         code: &mut CodeMemory,
         is_good: impl Fn(Option<&CheckedFunction>) -> bool,
     ) {
         self.entries.retain(|_, (function, entry)| {
-            // Its linked code has it, too.
+            // Its linked code owns it, too.
             let held = function.upgrade().filter(|function| Arc::strong_count(function) > 2);
             let is_good = is_good(held.as_deref());
             if !is_good {
@@ -47,10 +47,11 @@ impl Kept {
 }
 
 impl Interpreter {
-    /// Runs a function that no name is bound to, as one that will be run again.
+    /// Runs a function that no name is bound to, and keeps it linked for the
+    /// next time.
     ///
     /// # Errors
-    /// Why it did not run to its end.
+    /// If the run fails or is stopped.
     pub fn run_formula(
         &mut self,
         function: &Arc<CheckedFunction>,
@@ -66,11 +67,11 @@ impl Interpreter {
         self.enter(entry, arguments, compiled, output)
     }
 
-    /// Links a function until nobody has it any more.
+    /// Links a function until its last owner drops it.
     fn keep(&mut self, function: &Arc<CheckedFunction>) -> Result<EntryPoint, Failure> {
         if self.kept.entries.len() >= self.kept.most {
             self.kept.retain(&mut self.code, |function| function.is_some());
-            // Each is looked at once for each that comes.
+            // Amortised: each is visited once for each that is added.
             self.kept.most = FIRST.max(2 * self.kept.entries.len());
         }
         let entry = self.link(function, None)?;

@@ -1,9 +1,9 @@
-//! Links: what the numbers in linked instructions stand for.
+//! Links: what the numbers in linked instructions refer to.
 //!
-//! The tables of all tapes of a program become one table each, so that an
-//! instruction finds a callee, a host function or a variable by its number.
-//! A callee is a name *and* a number of arguments: a call that was lowered
-//! when a function took one argument never reaches a body that takes two.
+//! The tables of all tapes of a program are merged into one table each, so that
+//! an instruction finds a callee, a host function or a variable by its number.
+//! A callee is a name *and* an arity: a call that was lowered when a function
+//! took one argument never reaches a body that takes two.
 
 use super::code::{CodeMemory, EntryPoint};
 use crate::abi::Variables;
@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 pub(super) struct Links {
     callees: Vec<TapeCallee>,
     entries: Vec<EntryPoint>,
-    /// Where the entries lead at first.
+    /// The entry points of callees that are not linked.
     stubs: Vec<u32>,
     by_name: FxHashMap<Name, Vec<u32>>,
     hosts: Vec<TapeCallee>,
@@ -28,8 +28,8 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// The instructions of a valid tape, with the numbers of the program and
-    /// with so much left to count.
+    /// Returns the instructions of a valid tape with the numbers of the
+    /// program, and with counters set to `counter`.
     pub(super) fn relocate(
         &mut self,
         tape: &Tape,
@@ -70,7 +70,7 @@ impl Links {
         Ok(words)
     }
 
-    /// The number of a callee.
+    /// Returns the number of a callee.
     pub(super) fn callee(&mut self, code: &mut CodeMemory, callee: TapeCallee) -> Result<u32, Failure> {
         let numbers = self.by_name.entry(callee.name).or_default();
         if let Some(number) = numbers.iter().find(|number| self.callees[**number as usize] == callee) {
@@ -99,37 +99,37 @@ impl Links {
         Ok(number)
     }
 
-    /// What a callee stands for.
+    /// Returns the callee of a number.
     pub(super) fn target(&self, number: u32) -> TapeCallee {
         self.callees[number as usize]
     }
 
-    /// What a host function's number stands for.
+    /// Returns the host function of a number.
     pub(super) fn host_target(&self, number: u32) -> TapeCallee {
         self.hosts[number as usize]
     }
 
-    /// Where calls go.
+    /// Returns the entry point of a callee.
     pub(super) fn entry(&self, number: u32) -> EntryPoint {
         self.entries[number as usize]
     }
 
-    /// Where calls go, for every callee.
+    /// Returns the entry points of all callees.
     pub(super) fn entries(&self) -> &[EntryPoint] {
         &self.entries
     }
 
-    /// The host functions; nothing for closures.
+    /// Returns the host functions by number; `None` for closures.
     pub(super) fn natives(&self) -> &[Option<NativeFunction>] {
         &self.natives
     }
 
-    /// Lets calls go to a linked function.
+    /// Makes calls of a callee enter a linked function.
     pub(super) fn link_to(&mut self, number: u32, entry: EntryPoint) {
         self.entries[number as usize] = entry;
     }
 
-    /// Lets all calls of a name begin with linking it.
+    /// Makes the next calls of a name link it again.
     pub(super) fn reset(&mut self, name: Name) {
         for &number in self.by_name.get(&name).into_iter().flatten() {
             let index = number as usize;
@@ -154,7 +154,7 @@ fn each<T: Copy>(
     table.iter().map(|entry| number(*entry)).collect()
 }
 
-/// Replaces an index of the instruction that `words` begin with.
+/// Replaces an index in the instruction at the start of `words`.
 fn set_index(words: &mut [u32], place: usize, raw: Raw) {
     if place == 0 {
         words[0] = words[0] & 0xff | (raw as u32) << 8;

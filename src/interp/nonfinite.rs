@@ -1,6 +1,6 @@
 //! Watching for the first NaN or infinity: the result of an operation whose
-//! operands were all finite. What is not watched for costs nothing: there is an
-//! instance of the loop of its own that looks at every result.
+//! operands were all finite. It costs nothing unless it is switched on: a
+//! second instance of the instruction loop tests every result.
 
 use super::execute::{InterpState, Operation};
 use super::inspect::Reason;
@@ -11,13 +11,13 @@ use crate::tape::TapeCallee;
 use crate::tape::op::{Instruction, Op, OperandKind};
 
 impl Interpreter {
-    /// Whether runs stop where a NaN or an infinity appears.
+    /// Returns whether runs stop where a NaN or an infinity appears.
     pub(super) fn is_watching(&self) -> bool {
         self.inspector.as_ref().is_some_and(|inspector| inspector.watches_numbers())
     }
 
-    /// Asks how the run goes on if an operation has come from finite numbers to
-    /// one that is not.
+    /// Stops if an operation has produced a NaN or an infinity from finite
+    /// operands. Returns whether it has.
     pub(super) fn look_at(
         &mut self,
         operation: Operation,
@@ -32,7 +32,8 @@ impl Interpreter {
         Ok(is_first)
     }
 
-    /// The same after a closure of the host has returned.
+    /// Stops if a closure of the host has returned a NaN or an infinity for
+    /// finite arguments. Returns whether it has.
     pub(super) fn look_at_host(
         &mut self,
         state: &mut InterpState,
@@ -46,7 +47,8 @@ impl Interpreter {
         Ok(is_first)
     }
 
-    /// Whether the operands of an operation were finite, in the frame at `base`.
+    /// Returns whether the operands of an operation were finite, in the frame
+    /// at `base`.
     fn were_finite(&self, operation: Operation, base: usize) -> bool {
         let Some(instruction) = Instruction::decode(&self.code.words()[operation.at..]) else { return false };
         let op = instruction.op;
@@ -62,7 +64,7 @@ impl Interpreter {
         let mut first = base;
         operands[..count].iter().all(|&(kind, raw)| match kind {
             OperandKind::Slot if stored == Some(raw) => f64::from_bits(operation.stored_over).is_finite(),
-            // What overflowed was finite: the loop has looked.
+            // What overflowed was finite: the instruction loop has tested it.
             OperandKind::Slot if loop_variable == Some(raw) => true,
             OperandKind::Slot => self.stack[base + raw as usize].is_finite(),
             OperandKind::Number => f64::from_bits(raw).is_finite(),

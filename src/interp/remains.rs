@@ -1,5 +1,5 @@
-//! What is left of runs: instructions that a run in progress may still stand
-//! in, and where the last one failed, so that it can be looked at afterwards.
+//! What is left of ended runs: code that a run in progress may still be in, and
+//! the state of the last failed run, for inspection.
 
 use super::execute::InterpState;
 use super::inspect::Outer;
@@ -7,28 +7,29 @@ use super::{CompiledCalls, Interpreter, KEPT_STACK};
 use crate::failure::RunFailure;
 use crate::host::Output;
 
-/// What is left of runs.
+/// What is left of ended runs.
 #[derive(Default)]
 pub(super) struct Remains {
-    /// Functions that are taken out when no run is in progress any more.
+    /// Functions to be removed when no run is in progress any more.
     retired: Vec<u32>,
     /// Whether the frames of a run that fails are kept until the next run.
     is_keeping: bool,
-    /// Where the last run stood when it failed, and why it did.
+    /// The state in which the last run failed, and why.
     failed: Option<(InterpState, RunFailure)>,
 }
 
 impl Interpreter {
-    /// Keeps the frames of a run that fails until the next run, or the next
-    /// change of a binding, for [`examine`](Self::examine).
+    /// Keeps the frames of failed runs for [`examine`](Self::examine): until
+    /// the next run, or the next change of a binding.
     pub fn keep_failures(&mut self) {
         self.remains.is_keeping = true;
     }
 
-    /// Shows the run that has failed last, if its frames are still there.
+    /// Shows the last failed run to the inspector; returns whether its frames
+    /// are still there.
     pub fn examine(&mut self, compiled: &mut dyn CompiledCalls, output: &mut dyn Output) -> bool {
         let Some((mut state, stopped)) = self.remains.failed.take() else { return false };
-        // What is evaluated meanwhile is a run inside that one.
+        // What is evaluated meanwhile is a nested run.
         self.depth += 1;
         self.begin_outermost();
         self.show_failure(&mut state, &stopped, compiled, output);
@@ -37,7 +38,7 @@ impl Interpreter {
         true
     }
 
-    /// Takes a function out as soon as no frame of it can be left.
+    /// Removes a function as soon as no frame of it can be left.
     pub(super) fn retire(&mut self, code: Option<u32>) {
         if self.depth > 0 || self.remains.failed.is_some() {
             self.remains.retired.extend(code);
@@ -46,12 +47,14 @@ impl Interpreter {
         }
     }
 
-    /// Whether a run in progress may still stand in code that nothing calls.
+    /// Returns whether a function waits to be removed: nothing calls it, but a
+    /// run may still be in it.
     pub(super) fn is_retired(&self, code: u32) -> bool {
         self.remains.retired.contains(&code)
     }
 
-    /// A run begins, or a binding changes: what has failed before is gone.
+    /// Drops what earlier runs have left, when a run begins or a binding
+    /// changes.
     pub(super) fn forget_remains(&mut self) {
         if self.depth > 0 {
             return;
@@ -62,7 +65,7 @@ impl Interpreter {
         }
     }
 
-    /// Keeps where a run stands that has failed, if all of it is on tapes.
+    /// Keeps the state of a failed run, if all of its frames are interpreted.
     pub(super) fn keep_remains(&mut self, state: InterpState, stopped: RunFailure) -> RunFailure {
         let is_whole = self.outer.iter().all(|outer| matches!(outer, Outer::Interpreted(_)));
         let is_whole = is_whole && stopped.trace.is_empty() && self.stack.len() <= KEPT_STACK;

@@ -1,5 +1,5 @@
-//! Support for testing the interpreter: programs without the embedding API,
-//! and tapes that have been damaged.
+//! Support for testing the interpreter: programs without the embedding API, and
+//! damaged tapes.
 
 use super::*;
 use crate::diagnostic::suggest::Budget;
@@ -14,7 +14,7 @@ use std::io;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 use std::time::Duration;
 
-/// Memory of its own, for a few variables.
+/// Memory for a few variables.
 #[derive(Default)]
 pub(super) struct Alone {
     requests: AtomicU64,
@@ -52,7 +52,7 @@ impl Memory for Alone {
     }
 }
 
-/// Output that nobody reads.
+/// Output that is discarded.
 struct DiscardOutput;
 
 impl Output for DiscardOutput {
@@ -69,7 +69,7 @@ impl Output for DiscardOutput {
     }
 }
 
-/// A program in progress: an interpreter and what its text may refer to.
+/// A program in progress: an interpreter and what its source may refer to.
 pub(super) struct TestSession {
     pub(super) names: Arc<Names>,
     hosts: Arc<HostFunctions>,
@@ -149,13 +149,13 @@ impl TestSession {
         Stopper::new(self.memory.clone())
     }
 
-    /// The place of a variable.
+    /// Returns the memory of a variable.
     pub(super) fn variable(&self, name: &str) -> &AtomicU64 {
         let number = self.numbers.number(self.names.intern(name)).expect("there are few");
         &self.memory.variables[number as usize]
     }
 
-    /// Runs a text; the results of its expressions.
+    /// Runs source; returns the results of its expressions.
     pub(super) fn run(&mut self, text: &str) -> Vec<Result<f64, Failure>> {
         let names = self.names.clone();
         let tokens = lex(&Source::new("test", text), &names).expect("the text has tokens");
@@ -184,17 +184,17 @@ impl TestSession {
         results
     }
 
-    /// The value of a text's last expression.
+    /// Returns the value of the last expression of a source.
     pub(super) fn value(&mut self, text: &str) -> f64 {
         let last = self.run(text).pop().expect("there is an expression");
         last.unwrap_or_else(|failure| panic!("{text}: {failure:?}"))
     }
 }
 
-/// A number below the one given.
+/// Returns a number below the one given.
 type Choices<'a> = &'a mut dyn FnMut(usize) -> usize;
 
-/// A tape with some words changed, missing, or from elsewhere.
+/// Returns a tape with some words changed, missing, or from elsewhere.
 fn damaged(tape: &Tape, other: &Tape, below: Choices<'_>) -> Tape {
     let mut words = tape.words.to_vec();
     let mut tape = tape.clone();
@@ -213,12 +213,12 @@ fn damaged(tape: &Tape, other: &Tape, below: Choices<'_>) -> Tape {
     Tape { words: words.into(), ..tape }
 }
 
-/// Where tapes are damaged and run.
+/// A program whose tapes are damaged and run.
 pub(super) struct Workshop {
     session: TestSession,
     functions: [Arc<CheckedFunction>; 2],
     tapes: [Tape; 2],
-    /// What `g(1)` is.
+    /// The value of `g(1)`.
     answer: f64,
 }
 
@@ -234,7 +234,7 @@ impl Workshop {
         let functions = names.map(|name| session.function(name).expect("it is defined"));
         let tapes = functions.each_ref().map(|function| session.interpreter.tape(function).expect("it fits"));
         let answer = session.value("g(1)");
-        // Damage can make a loop endless, but not deaf.
+        // Damage can make a loop endless, but not without a poll.
         let stopper = session.stopper();
         let asking = Arc::downgrade(&session.names);
         std::thread::spawn(move || {
@@ -246,8 +246,8 @@ impl Workshop {
         Self { session, functions, tapes, answer }
     }
 
-    /// Damages a tape and runs it, unless it is refused; says which. What ran
-    /// before and after is not changed by it.
+    /// Damages a tape and runs it, unless it is refused; returns whether it
+    /// ran. What ran before and after is not changed by it.
     pub(super) fn run_damaged(&mut self, below: Choices<'_>) -> bool {
         let which = below(2);
         let tape = damaged(&self.tapes[which], &self.tapes[1 - which], below);
@@ -259,13 +259,14 @@ impl Workshop {
         true
     }
 
-    /// Whether programs run as ever; some runs end early, being asked to.
+    /// Returns whether programs still run correctly; some runs end early, on
+    /// request.
     pub(super) fn works(&mut self) -> bool {
         (0..1000).any(|_| matches!(self.session.run("g(1)")[..], [Ok(value)] if value == self.answer))
     }
 }
 
-/// Damages tapes as the bytes say, and runs what is not refused.
+/// Damages tapes according to `bytes`, and runs those that are not refused.
 pub fn damaged_tapes(bytes: &[u8]) {
     thread_local! {
         static WORKSHOP: RefCell<Workshop> = RefCell::new(Workshop::new());

@@ -1,4 +1,4 @@
-//! The interpreter against what programs mean, and against damaged tapes.
+//! The interpreter against the meaning of programs, and against damaged tapes.
 
 use super::testing::{TestSession, Workshop, damaged_tapes};
 use super::*;
@@ -115,7 +115,7 @@ fn supplied_tapes_go_with_their_functions() {
         session.interpreter.define(function);
     }
     assert_eq!(owners(), [2, 2]);
-    // What was called, redefined or dropped, and what never came, is let go of.
+    // What was called, redefined or dropped, and what never came, is released.
     assert_eq!(session.value("f(1)"), 2.0);
     assert_eq!(owners(), [1, 2]);
     session.run("def g(x) x");
@@ -149,7 +149,7 @@ fn runs_stop_when_they_are_asked_to() {
         });
         let result = session.run(text).pop();
         other.join().expect("it only asks");
-        // A recursion may come first.
+        // The recursion may overflow first.
         let is_stopped = matches!(result, Some(Err(Failure::Interrupted | Failure::StackOverflow)));
         assert!(is_stopped, "{text}: {result:?}");
         session.stopper().take();
@@ -169,7 +169,7 @@ fn fuel_is_taken_by_entries_and_rounds() {
     assert_eq!(session.memory.fuel.load(Ordering::SeqCst), -1);
 }
 
-/// Choices that look arbitrary (xorshift64*).
+/// Returns a generator of pseudo-random choices (xorshift64*).
 fn random(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed;
     move |end| {
