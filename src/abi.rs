@@ -2,10 +2,10 @@
 //!
 //! Every compiled function takes a pointer to an *execution context* as a
 //! hidden first parameter, in an integer register that no double competes for,
-//! and then its doubles the C way. Code contains no address of the process: it
-//! reaches everything relative to that pointer, at offsets that are fixed
-//! ([`Header`]) or that enter as symbols when the object is linked
-//! ([`Symbol`]). So one piece of code serves every context of an engine.
+//! and then its doubles by the C calling convention. Code contains no address
+//! of the process: it reaches everything relative to that pointer, at offsets
+//! that are fixed ([`Header`]) or that enter as symbols when the object is
+//! linked ([`Symbol`]). So one piece of code serves every context of an engine.
 
 use crate::name::Name;
 use crate::stop::Stoppable;
@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Header {
-    /// The lowest stack address that code may use; the largest address asks
-    /// it to stop at the next check.
+    /// The lowest stack address that code may use. The largest address makes
+    /// the next safepoint poll fail.
     pub limit: AtomicUsize,
-    /// Stack pointer of the innermost entry: the way out. 0 outside.
+    /// The stack pointer that leaving a run restores; 0 outside of runs.
     pub way_out: AtomicUsize,
-    /// How many function entries and loop rounds are left, in code that was
-    /// compiled to count them; below 0 asks it to stop.
+    /// The remaining function entries and loop iterations, in code that was
+    /// compiled to count them. Below 0, the next safepoint poll fails.
     pub fuel: AtomicI64,
     /// Not 0 once the current run has failed and must leave.
     pub failed: AtomicU64,
@@ -32,35 +32,33 @@ pub struct Header {
     pub fault: AtomicUsize,
     /// The frame pointer of the innermost function where the run failed.
     pub frame: AtomicUsize,
-    /// What `limit` is while nobody asks to stop.
+    /// The value of `limit` without a request to stop.
     pub stack_limit: AtomicUsize,
-    /// Who asks to stop: bits that the runtime defines.
+    /// The pending requests to stop: bits that the runtime defines.
     pub requests: AtomicU64,
     /// The runtime's own pointer, opaque to code.
     pub owner: AtomicUsize,
-    /// How many arguments the call passes that is on its way to a tape.
+    /// The number of arguments of a call that is on its way to the interpreter.
     pub argument_count: AtomicUsize,
-    /// How many slots of their stack tapes may use; 0 has a tape look, at its
-    /// next check, whether it is to stop and whether there is news.
+    /// Interpreter stack limit in slots. Zero forces the next safepoint poll to
+    /// take its slow path.
     pub interp_limit: AtomicUsize,
-    /// Not 0 once code has been made that a tape may have waited for.
+    /// Not 0 once code has become ready that the interpreter may wait for.
     pub code_ready: AtomicUsize,
-    /// The routine that code calls when the stack check fails:
-    /// `void stop(context)`. It keeps all registers, as LLVM's convention
-    /// `preserve_all` wants it.
+    /// The routine that a failing safepoint poll calls: `void stop(context)`.
+    /// Preserves all registers, as LLVM's convention `preserve_all` requires.
     pub stop: AtomicUsize,
-    /// The routine that code calls when it has been called often:
-    /// `void hot(context)`.
+    /// The routine that hot baseline code calls: `void hot(context)`.
     pub hot: AtomicUsize,
     /// The routine that a closure's thunk calls:
     /// `double host(context, name, arguments, count)`.
     pub host: AtomicUsize,
 }
 
-/// What all that runs the program of one context works on, compiled code and
-/// tapes alike.
+/// The memory that the program of a context works on, shared by compiled code
+/// and the interpreter.
 pub trait Memory: Stoppable {
-    /// The variables, by their numbers.
+    /// Returns the variables, by their numbers.
     fn variables(&self) -> &[AtomicU64];
 
     /// See [`Header::fuel`].
@@ -78,7 +76,7 @@ pub trait Memory: Stoppable {
 pub struct Variables(Mutex<FxHashMap<Name, u32>>);
 
 impl Variables {
-    /// The number of a variable; `None` if there are too many.
+    /// Returns the number of a variable; `None` if there are too many.
     pub fn number(&self, name: Name) -> Option<u32> {
         let mut numbers = self.0.lock();
         let next = numbers.len();
@@ -89,28 +87,28 @@ impl Variables {
     }
 }
 
-/// Offset of the fuel counter.
+/// Offset of the fuel counter, in bytes.
 pub const FUEL: usize = std::mem::offset_of!(Header, fuel);
 
-/// Offset of the address of [`Header::stop`].
+/// Offset of the address of [`Header::stop`], in bytes.
 pub const STOP: usize = std::mem::offset_of!(Header, stop);
 
-/// Offset of the address of [`Header::hot`].
+/// Offset of the address of [`Header::hot`], in bytes.
 pub const HOT: usize = std::mem::offset_of!(Header, hot);
 
-/// Offset of the address of [`Header::host`].
+/// Offset of the address of [`Header::host`], in bytes.
 pub const HOST: usize = std::mem::offset_of!(Header, host);
 
 /// Offset of the first dispatch slot in an execution context, in bytes.
 pub const SLOTS: usize = 4096;
 
-/// How many dispatch slots there are.
+/// The number of dispatch slots.
 pub const SLOT_COUNT: usize = 1 << 24;
 
-/// Offset of the first variable.
+/// Offset of the first variable, in bytes.
 pub const VARIABLES: usize = SLOTS + SLOT_COUNT * 8;
 
-/// How many variables there are.
+/// The number of variables.
 pub const VARIABLE_COUNT: usize = 1 << 20;
 
 /// Size of an execution context in bytes; almost all of it is never touched.
@@ -118,20 +116,20 @@ pub const SIZE: usize = VARIABLES + VARIABLE_COUNT * 8;
 
 /// The routine that code calls before it makes a frame of [`SMALL_FRAME`] bytes
 /// or more, by LLVM's convention for stack probes: the size is in `rax`, and
-/// all registers are as they were for the function.
+/// all registers are as at the function's entry.
 pub const PROBE: &str = "kal$probe";
 
-/// Frames below this size, in bytes, are made without asking. Several fit what
-/// is reserved below the stack limit.
+/// Frames below this size, in bytes, are made without a probe. Several fit the
+/// reserve below the stack limit.
 pub const SMALL_FRAME: &str = "32768";
 
-/// The library function behind `^`.
+/// The library function for `^`.
 pub const POW: &str = "kal$pow";
 
-/// What stands for an offset in an object until it is linked.
+/// An offset in an object, a symbol until the object is linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Symbol<'a> {
-    /// Offset of the dispatch slot for calls of a function with that many
+    /// Offset of the dispatch slot for calls of a name with that number of
     /// arguments.
     Slot(&'a str, u32),
     /// Offset of a variable.
@@ -139,7 +137,7 @@ pub enum Symbol<'a> {
 }
 
 impl<'a> Symbol<'a> {
-    /// The linker symbol. `$` cannot occur in a name, so none collide.
+    /// Returns the linker symbol. `$` cannot occur in a name, so none collide.
     pub fn mangle(self) -> String {
         match self {
             Self::Slot(function, arity) => format!("{function}$slot${arity}"),
@@ -147,7 +145,7 @@ impl<'a> Symbol<'a> {
         }
     }
 
-    /// What a linker symbol stands for, if it is one of these.
+    /// Parses a linker symbol; `None` if it is not an offset.
     pub fn parse(symbol: &'a str) -> Option<Self> {
         if let Some(variable) = symbol.strip_suffix("$variable") {
             return Some(Self::Variable(variable));

@@ -1,9 +1,9 @@
 //! From checked functions to LLVM IR and object bytes.
 //!
-//! A [`Compiler`] belongs to one thread and is used for many functions, one
-//! module each: target machine and pipelines are built once per optimisation
-//! level. What comes out is position-independent and knows nothing of the
-//! process (see [`crate::abi`]). Linking and running are not done here.
+//! A [`Compiler`] belongs to one thread and compiles many functions, one module
+//! each: target machine and pipelines are built once per optimisation level.
+//! Its output is position-independent and contains nothing of the process (see
+//! [`crate::abi`]). Linking and running are not done here.
 
 mod cost;
 mod lower;
@@ -27,7 +27,7 @@ pub use size::symbol_sizes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
 
-/// How much the compiler does for the speed of the code.
+/// The optimisation level of compiled code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Level {
     /// Compile as quickly as possible.
@@ -55,105 +55,108 @@ impl Level {
     }
 }
 
-/// How code is made.
+/// How code is generated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CompileOptions {
-    /// How much is done for its speed.
+    /// The optimisation level.
     pub level: Level,
-    /// Whether it counts function entries and loop rounds.
+    /// Whether the code counts function entries and loop iterations as fuel.
     pub counts_fuel: bool,
 }
 
-/// What is compiled into one object.
+/// A function to compile into an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Body<'a> {
     /// The function.
     pub function: &'a CheckedFunction,
     /// The symbol of its body.
     pub symbol: &'a str,
-    /// Functions whose calls are replaced by their bodies. Each may call those
-    /// before it in the same way; all other calls go through slots.
+    /// Functions to inline, each after those it calls itself. All other calls
+    /// go through slots.
     pub inline: &'a [Arc<CheckedFunction>],
-    /// At which call it says that it is hot, by calling [`crate::abi::Header::hot`];
-    /// never if `None`.
+    /// The call after which the code reports that it is hot, through
+    /// [`crate::abi::Header::hot`]; never if `None`.
     pub hot_after: Option<u32>,
-    /// Where its code begins, if not at the beginning.
+    /// The loop header where the code is entered; `None` for the function's own
+    /// entry.
     pub osr: Option<LoopEntry>,
 }
 
-/// The beginning of a round of a loop. Code that begins there is called with
-/// the function's locals and the values that wait for the loop to end.
+/// An OSR entry: the loop header, and how many operand-stack values are live
+/// across it. The code is called with the function's locals, then these values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LoopEntry {
-    /// The node that sets the loop's variable first.
+    /// The node that first sets the loop variable.
     pub node: u32,
-    /// How many values wait.
+    /// The number of live operand-stack values.
     pub values: u32,
 }
 
-/// Why something could not be compiled.
+/// Why code could not be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodegenError {
-    /// This machine is none that LLVM can generate code for.
+    /// LLVM cannot generate code for this machine.
     #[error("no code can be generated for this machine: {0}")]
     Target(String),
     /// LLVM refused to build or emit the code.
     #[error("LLVM cannot compile it: {0}")]
     Llvm(String),
-    /// The function has more nodes than the compiler takes.
+    /// The function has more nodes than the compiler accepts.
     #[error("it is too large, with {0} operations of {1} at most; `--interpret` runs it")]
     TooLarge(usize, usize),
 }
 
-/// How many nodes a function may have to be compiled: what takes a few seconds
-/// and some hundred megabytes.
+/// The largest function that is compiled, in nodes: takes a few seconds and
+/// some hundred megabytes.
 pub const LARGEST: usize = 1 << 20;
 
-/// What LLVM needs of a stack for each node of a function, in bytes: it recurs
-/// as deeply as functions are nested.
+/// LLVM's stack use for each node of a function, in bytes: it recurses as
+/// deeply as functions are nested.
 const STACK_PER_NODE: usize = 1 << 10;
 
 /// The stack of a thread that can compile the largest functions, in bytes.
 pub const STACK: usize = LARGEST * STACK_PER_NODE;
 
-/// The code that lets compiled code call a closure of the host: a function of
-/// doubles that puts them into memory and calls [`crate::abi::Header::host`].
+/// The code through which compiled code calls a closure of the host: a function
+/// of doubles that stores them to memory and calls
+/// [`crate::abi::Header::host`].
 #[derive(Clone, Copy, Debug)]
 pub struct Thunk {
-    /// What the runtime knows the closure by.
+    /// The runtime's number of the closure.
     pub closure: u64,
-    /// How many doubles it takes.
+    /// The number of doubles it takes.
     pub arity: u32,
 }
 
-/// A compiler: one thread's, for any number of functions.
+/// A compiler: used by one thread, for any number of functions.
 pub struct Compiler {
     context: Context,
     machines: [Option<TargetPipeline>; 4],
     modules: u32,
-    /// How many nodes a function may have.
+    /// The largest function it accepts, in nodes.
     largest: usize,
 }
 
-/// A target machine and the pipeline built for it. Fields are dropped in
-/// order: the pipeline refers to the machine.
+/// A target machine and the pipeline built for it. Fields are dropped in order:
+/// the pipeline refers to the machine.
 struct TargetPipeline {
     pipeline: Pipeline,
     machine: TargetMachine,
 }
 
-/// An LLVM context never forgets a constant, so it is replaced after this
-/// many modules, and the pipelines with it.
+/// An LLVM context never frees a constant, so it is replaced after this
+/// many modules, with its pipelines.
 const MODULES_PER_CONTEXT: u32 = 512;
 
 impl Compiler {
-    /// A compiler for this machine. Cheap: pipelines are built when needed.
+    /// Creates a compiler for this machine. Cheap: pipelines are built on first
+    /// use.
     pub fn new() -> Self {
         initialize();
         Self { context: Context::create(), machines: [const { None }; 4], modules: 0, largest: LARGEST }
     }
 
-    /// Takes no larger functions than a stack of so many bytes is enough for.
+    /// Limits the size of functions to what a stack of `bytes` bytes allows.
     pub fn set_stack(&mut self, bytes: usize) {
         self.largest = LARGEST.min(bytes / STACK_PER_NODE);
     }
@@ -161,7 +164,7 @@ impl Compiler {
     /// Compiles functions into one object file that defines their symbols.
     ///
     /// # Errors
-    /// When LLVM refuses; the compiler stays usable.
+    /// If LLVM refuses; the compiler stays usable.
     pub fn object(
         &mut self,
         bodies: &[Body<'_>],
@@ -183,16 +186,16 @@ impl Compiler {
     /// `symbol`.
     ///
     /// # Errors
-    /// When LLVM refuses; the compiler stays usable.
+    /// If LLVM refuses; the compiler stays usable.
     pub fn thunk(&mut self, thunk: Thunk, symbol: &str) -> Result<Vec<u8>, CodegenError> {
         self.emit(Level::O0, |module| thunk::define(module, thunk, symbol))
     }
 
-    /// The LLVM IR of functions as text, optimised at `level`, each under its
+    /// Returns the optimised LLVM IR of functions as text, each under its
     /// symbol.
     ///
     /// # Errors
-    /// When LLVM refuses; the compiler stays usable.
+    /// If LLVM refuses; the compiler stays usable.
     pub fn ir(
         &mut self,
         functions: &[(&CheckedFunction, String)],
@@ -202,10 +205,10 @@ impl Compiler {
         self.optimized(functions, names, options, |_, module| Ok(module.print_to_string().to_string()))
     }
 
-    /// The assembly of functions as text.
+    /// Returns the assembly of functions as text.
     ///
     /// # Errors
-    /// When LLVM refuses; the compiler stays usable.
+    /// If LLVM refuses; the compiler stays usable.
     pub fn assembly(
         &mut self,
         functions: &[(&CheckedFunction, String)],
@@ -221,10 +224,11 @@ impl Compiler {
         })
     }
 
-    /// One object file with all the functions.
+    /// Compiles functions into one object file, without inlining them into each
+    /// other.
     ///
     /// # Errors
-    /// When LLVM refuses; the compiler stays usable.
+    /// If LLVM refuses; the compiler stays usable.
     pub fn objects(
         &mut self,
         functions: &[(&CheckedFunction, String)],
@@ -258,7 +262,7 @@ impl Compiler {
         self.compile(options.level, lower, output)
     }
 
-    /// Makes a module, lets `lower` fill it, optimises it, hands it to
+    /// Creates a module, fills it with `lower`, optimises it, and passes it to
     /// `output`.
     fn compile<T>(
         &mut self,
@@ -271,8 +275,8 @@ impl Compiler {
         if used.load(Ordering::Acquire) {
             return self.compile_again(level, lower, output);
         }
-        // The first time, LLVM makes tables that others wait for, and that are
-        // destroyed at the exit of the process.
+        // On the first use of a level, LLVM builds tables that other threads
+        // wait for and that the exit of the process destroys.
         let result = process::within(Activity::Steady, || self.compile_again(level, lower, output));
         if !used.swap(true, Ordering::AcqRel) {
             process::watch_exit();
@@ -295,8 +299,8 @@ impl Compiler {
         module.set_triple(&machine.machine.get_triple());
         module.set_data_layout(&machine.machine.get_target_data().get_data_layout());
         lower(&module)?;
-        // Always, not only in tests: it takes less than a hundredth of the time
-        // that compiling takes, and what LLVM would do otherwise is undefined.
+        // Always, not only in tests: it takes less than a hundredth of the
+        // compile time, and invalid IR would be undefined behaviour in LLVM.
         module.verify().map_err(|error| CodegenError::Llvm(error.to_string()))?;
         machine.pipeline.optimize(&module);
         output(machine, &module)
@@ -335,14 +339,14 @@ impl TargetPipeline {
     }
 }
 
-/// The version of the LLVM this is linked with, as `22.1.0`.
+/// Returns the version of the linked LLVM, as `22.1.0`.
 pub fn llvm_version() -> String {
     let (major, minor, patch) = inkwell::support::get_llvm_version();
     format!("{major}.{minor}.{patch}")
 }
 
-/// Registers this machine's target with LLVM; done once per process, also
-/// when called from several threads.
+/// Registers this machine's target with LLVM, once per process. Safe to call
+/// from several threads.
 pub fn initialize() {
     static ONCE: Once = Once::new();
     let start = || {

@@ -371,9 +371,9 @@ impl Interpreter {
     fn link_tape(&mut self, tape: &Tape, function: &Arc<CheckedFunction>) -> Result<EntryPoint, Failure> {
         tape.validate()
             .map_err(|fault| Failure::Compile { function: function.clone(), message: fault.to_string() })?;
-        let surroundings = (&*self.hosts, &*self.variables);
+        let host_tables = (&*self.hosts, &*self.variables);
         let counter = self.hot_after.unwrap_or(0).max(1);
-        let words = self.links.relocate(tape, &mut self.code, surroundings, counter)?;
+        let words = self.links.relocate(tape, &mut self.code, host_tables, counter)?;
         let no_room = || Failure::Compile {
             function: function.clone(),
             message: "there is no room for its tape".to_owned(),

@@ -1,13 +1,13 @@
-//! Running compiled code: execution contexts, the way in and the ways out.
+//! Running compiled code: execution contexts, entering code and leaving it.
 //!
 //! An [`Execution`] owns what code runs on: the memory that the hidden context
-//! pointer points to (header, dispatch slots, variables) and a stack of its
-//! own. Code is entered through a saved point; an error inside leaves to that
-//! point in one jump, over frames of compiled code only, which own nothing.
-//! Frames of Rust are never jumped over: what code calls (see
-//! [`RuntimeCallbacks`]) returns first, and says whether to leave.
+//! pointer points to (header, dispatch slots, variables) and a separate stack.
+//! Entering code saves the stack pointer; an error inside jumps back to it,
+//! over frames of compiled code only, which own nothing. Frames of Rust are
+//! never jumped over: what code calls (see [`RuntimeCallbacks`]) returns first,
+//! and decides whether to leave.
 //!
-//! How code comes into being is not known here.
+//! How code is generated is unknown here.
 
 mod entry;
 mod fence;
@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 pub struct Slot(pub u32);
 
 impl Slot {
-    /// Its offset in an execution context.
+    /// Returns its offset in an execution context, in bytes.
     #[inline]
     pub fn offset(self) -> usize {
         abi::SLOTS + self.0 as usize * 8
@@ -42,39 +42,41 @@ impl Slot {
 pub struct Variable(pub u32);
 
 impl Variable {
-    /// Its offset in an execution context.
+    /// Returns its offset in an execution context, in bytes.
     #[inline]
     pub fn offset(self) -> usize {
         abi::VARIABLES + self.0 as usize * 8
     }
 }
 
-/// The stack that code runs on when nothing else is asked for, in bytes:
-/// reserved, and taken from the system only as far as it is used.
+/// The default stack of compiled code, in bytes: reserved, and committed only
+/// as it is used.
 pub const DEFAULT_STACK: usize = 256 << 20;
 
 /// The smallest stack, in bytes.
 const SMALLEST_STACK: usize = 1 << 20;
 
-/// What a function of the host may use of a stack wherever it is called, in
-/// bytes: as much as a thread of Rust has.
+/// The stack that a host function may use wherever it is called, in bytes: as
+/// much as a thread of Rust has.
 const HOST_STACK: usize = 2 << 20;
 
-/// What the routines between the program and a function of the host may use,
-/// and frames and arguments that nobody checks.
+/// The stack for the routines between the program and a host function, and for
+/// unchecked frames and arguments, in bytes.
 const ROUTINES_STACK: usize = 256 << 10;
 
-/// The part of the stack below the limit, beyond what the program may use.
+/// The part of the stack below the limit, which the program may not use, in
+/// bytes.
 const RESERVE: usize = HOST_STACK + ROUTINES_STACK;
 
-/// Memory that compiled code works on, shared with whoever redirects slots.
+/// The memory that compiled code works on, shared with the threads that
+/// redirect slots.
 pub struct ExecutionMemory(AddressRange, InnerRun);
 
 impl ExecutionMemory {
-    /// Fresh memory: all slots and variables 0.
+    /// Creates memory whose slots and variables are 0.
     ///
     /// # Errors
-    /// When the system has no address space left.
+    /// If the system has no address space left.
     pub fn new() -> std::io::Result<Self> {
         let memory = Self(AddressRange::new(abi::SIZE)?, InnerRun::default());
         entry::provide_routines(memory.header());
@@ -86,31 +88,31 @@ impl ExecutionMemory {
         self.0.at(0)
     }
 
-    /// Where a slot leads to.
+    /// Returns the address in a slot.
     #[inline]
     pub fn slot(&self, slot: Slot) -> usize {
         self.0.at::<AtomicUsize>(slot.offset()).load(Ordering::Acquire)
     }
 
-    /// Makes a slot lead to `address`, from the next call on.
+    /// Stores an address in a slot, for the next calls.
     #[inline]
     pub fn redirect(&self, slot: Slot, address: usize) {
         self.0.at::<AtomicUsize>(slot.offset()).store(address, Ordering::Release);
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub fn variable(&self, variable: Variable) -> f64 {
         f64::from_bits(self.0.at::<AtomicU64>(variable.offset()).load(Ordering::Relaxed))
     }
 
-    /// Where code has called out last.
+    /// Returns the call site where code has called out last.
     pub fn called_from(&self) -> Left {
         let header = self.header();
         let (fault, frame) = (header.fault.load(Ordering::Relaxed), header.frame.load(Ordering::Relaxed));
         Left { fault, frame }
     }
 
-    /// Has tapes look for code that has been made for them.
+    /// Makes the interpreter poll for code that has become ready.
     pub fn signal_code_ready(&self) {
         self.header().code_ready.swap(1, Ordering::SeqCst);
         self.header().interp_limit.swap(0, Ordering::SeqCst);
@@ -129,7 +131,7 @@ impl Stoppable for ExecutionMemory {
     }
 
     fn wake(&self) {
-        // Everything is below this limit.
+        // Every address is below this limit.
         self.header().limit.swap(usize::MAX, Ordering::SeqCst);
         self.header().interp_limit.swap(0, Ordering::SeqCst);
     }
@@ -157,34 +159,34 @@ impl abi::Memory for ExecutionMemory {
     }
 }
 
-/// What one thread at a time runs compiled code with.
+/// What compiled code runs on, used by one thread at a time.
 pub struct Execution {
     memory: std::sync::Arc<ExecutionMemory>,
     stack: OnceCell<AddressRange>,
-    /// What the program may use of it.
+    /// The part of it that the program may use, in bytes.
     stack_size: usize,
 }
 
-/// The part of a stack that keeps its memory between runs, in bytes.
+/// The part of a stack that stays committed between runs, in bytes.
 const KEPT: usize = 256 << 10;
 
 impl Execution {
-    /// An execution over `memory` with a stack of `stack_size` bytes for the
-    /// program, which is reserved at the first run.
+    /// Creates an execution over `memory`, with a stack of `stack_size` bytes
+    /// for the program that is reserved at the first run.
     pub fn new(memory: std::sync::Arc<ExecutionMemory>, stack_size: usize) -> Self {
         Self { memory, stack: OnceCell::new(), stack_size: stack_size.max(SMALLEST_STACK) }
     }
 
-    /// The top of the stack to switch to; `None` if code of this execution is
-    /// already running, on that stack.
+    /// Returns the top of the stack to switch to; `None` for a nested run,
+    /// which is already on that stack.
     #[inline]
     fn prepare(&self) -> std::io::Result<Option<usize>> {
         let header = self.memory.header();
         if header.way_out.load(Ordering::Relaxed) != 0 {
             return Ok(None);
         }
-        // The limit is in force: whoever asks for a stop changes it, and who
-        // hears of that restores it.
+        // The limit is in force: a thread that requests a stop changes it, and
+        // the run that takes the request restores it.
         let stack = match self.stack.get() {
             Some(stack) => stack,
             None => self.set_up_stack()?,
@@ -206,29 +208,30 @@ impl Execution {
         Ok(stack)
     }
 
-    /// How many bytes of arguments a call may take to the stack. An inner call
-    /// begins somewhere on it, so it may take no more than fits the reserve.
+    /// Returns how many bytes of arguments a call may pass on the stack. A
+    /// nested call begins somewhere on it, so its arguments must fit the
+    /// reserve.
     #[inline]
-    fn room(&self) -> usize {
+    fn argument_space(&self) -> usize {
         let is_inner = self.memory.header().way_out.load(Ordering::Relaxed) != 0;
         if is_inner { ROUTINES_STACK / 4 } else { self.stack_size - ROUTINES_STACK }
     }
 
-    /// Gives the memory of a stack that was used deeply back to the system.
+    /// Returns most of the stack's memory to the system, after deep use.
     pub fn release_stack(&self) {
         if let Some(stack) = self.stack.get() {
             stack.release(stack.size().saturating_sub(KEPT));
         }
     }
 
-    /// The return addresses of the run that was left at `frame`, innermost
-    /// first: the frames are still on the stack until the next run.
+    /// Returns the return addresses of the run that was left at `frame`,
+    /// innermost first: the frames stay on the stack until the next run.
     pub fn return_addresses(&self, frame: usize) -> ReturnAddresses<'_> {
         ReturnAddresses { stack: self.stack.get(), frame }
     }
 }
 
-/// A walk along the frame pointers of a run that was left.
+/// An iterator along the frame pointers of a run that was left.
 pub struct ReturnAddresses<'a> {
     stack: Option<&'a AddressRange>,
     frame: usize,
@@ -245,7 +248,8 @@ impl Iterator for ReturnAddresses<'_> {
         }
         let outer = stack.at::<AtomicUsize>(offset).load(Ordering::Relaxed);
         let address = stack.at::<AtomicUsize>(offset + 8).load(Ordering::Relaxed);
-        // Frames of callers lie higher; anything else ends the walk.
+        // Frames of callers are at higher addresses; anything else ends the
+        // walk.
         self.frame = if outer > self.frame { outer } else { 0 };
         (!is_entry(address)).then_some(address)
     }

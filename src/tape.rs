@@ -1,21 +1,20 @@
-//! Tapes: the lowered form of functions that is interpreted.
+//! Tapes: the bytecode of the interpreter.
 //!
-//! A [`Tape`] is one flat row of instructions ([`op`]) and the tables they
-//! refer to by index: callees, host functions, variables. There is no address
-//! and no pointer in it, so it can be moved, compared and stored. It says what
-//! a function does, not where: what stands behind the tables is found when the
-//! tape is linked into a program.
+//! A [`Tape`] is a flat sequence of instructions ([`op`]) and the tables they
+//! refer to by index: callees, host functions, variables. It contains no
+//! address and no pointer, so it can be moved, compared and stored. The table
+//! entries are resolved when the tape is linked into a program.
 //!
-//! The frame of a call is a range of one long stack of values:
+//! The frame of a call is a range of one contiguous stack of values:
 //!
 //! ```text
 //!   parameters  other locals  link  temporaries …
 //!   ▲ 0                       ▲ locals           ▲ frame
 //! ```
 //!
-//! The link holds where the caller goes on. Arguments are put into the
-//! caller's temporaries, one after the other, and the callee's frame begins
-//! right there, so nothing is copied to make them its parameters.
+//! The link holds the return address. Arguments are put into the caller's
+//! temporaries, one after the other, and the callee's frame begins at the first
+//! of them, so nothing is copied to make them its parameters.
 
 pub mod disassembly;
 mod condition;
@@ -29,87 +28,87 @@ mod validate;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 
-/// A function called from a tape.
+/// A function called from a tape: a name and an arity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TapeCallee {
     /// Its name.
     pub name: Name,
-    /// How many arguments are passed.
+    /// The number of arguments passed.
     pub arity: u32,
 }
 
-/// A function as instructions.
+/// The bytecode of a function.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tape {
-    /// How many locals there are, parameters included; the slot of that
-    /// number is the link.
+    /// The number of locals, parameters included; the slot of that index is the
+    /// link.
     pub locals: u32,
-    /// How many slots the frame has.
+    /// The number of slots of the frame.
     pub frame: u32,
-    /// The instructions.
+    /// The encoded instructions.
     pub words: Box<[u32]>,
-    /// What is called through the bindings of the program.
+    /// The functions called through the bindings of the program.
     pub callees: Box<[TapeCallee]>,
-    /// What is called of the host.
+    /// The host functions called directly.
     pub hosts: Box<[TapeCallee]>,
-    /// The variables of the context that are used.
+    /// The variables of the context that are read or set.
     pub variables: Box<[Name]>,
-    /// For each instruction the node of the checked body it was made for.
+    /// For each instruction, the index of the checked node it was made for.
     pub origins: Box<[u32]>,
-    /// The loops whose rounds are counted.
+    /// The loops whose iterations are counted.
     pub loops: Box<[CountedLoop]>,
 }
 
-/// A loop that can be left for compiled code at the beginning of a round: what
-/// its code must know beside the locals.
+/// A loop that can be left for OSR code at its header, and what that code needs
+/// besides the locals.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CountedLoop {
-    /// The node of the checked body that sets its variable first.
+    /// The checked node that first sets the loop variable.
     pub node: u32,
-    /// The values that wait for the loop to end, in the order they were left.
+    /// The values that are live across the loop, in the order they were pushed.
     pub values: Box<[LiveValue]>,
 }
 
-/// Where a value is that waits for a loop to end.
+/// Where a value that is live across a loop is found.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LiveValue {
     /// In a slot of the frame.
     Slot(u32),
-    /// Nowhere: it is a number, of which these are the bits.
+    /// A constant, given by its bits.
     Number(u64),
 }
 
-/// What a tape counts, so that what is hot is noticed.
+/// What a tape counts to find hot code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Counts {
     /// Nothing.
     #[default]
     Nothing,
-    /// The rounds of loops.
+    /// Loop iterations.
     Iterations,
-    /// The rounds of loops, and calls.
+    /// Loop iterations and calls.
     IterationsAndCalls,
 }
 
-/// What lowering depends on beside the function.
+/// What lowering depends on besides the function.
 #[derive(Clone, Copy)]
 pub struct LoweringContext<'a> {
-    /// Whether a call is of a host function. All others go through the
+    /// Returns whether a call is of a host function. All others go through the
     /// bindings of the program.
     pub is_host: &'a dyn Fn(TapeCallee) -> bool,
-    /// Whether function entries and loop rounds take fuel.
+    /// Whether function entries and loop iterations take fuel.
     pub counts_fuel: bool,
     /// What is counted.
     pub counts: Counts,
 }
 
-/// A function needs more of something than a tape can number.
+/// A function exceeds a limit of the encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("too many {0}")]
 pub struct TooMany(pub &'static str);
 
 impl Tape {
-    /// Lowers a function.
+    /// Lowers a function to a tape.
     ///
     /// # Errors
     /// [`TooMany`] for a function whose frame, tables or instructions do not

@@ -1,9 +1,9 @@
-//! Lowering: one walk over a checked body that builds LLVM IR.
+//! Lowering to LLVM IR: one walk over a checked body.
 //!
-//! The body's post-order lets a stack of values stand for the expressions
-//! under construction and a stack of [`IrConstruct`] constructs for the `if`, `for`
-//! and `&&` around the current place. Blocks are wired as they are met, in
-//! the order of the text, not of execution; so nothing here recurses.
+//! The body is in post-order, so a stack of values holds the expressions under
+//! construction, and a stack of [`IrConstruct`]s the `if`, `for` and `&&`
+//! around the current node. Blocks are wired in the order of the source, not of
+//! execution; so nothing here recurses.
 #![allow(unsafe_code)]
 
 mod checks;
@@ -37,7 +37,8 @@ impl From<BuilderError> for CodegenError {
 
 pub(super) type Result<T> = std::result::Result<T, CodegenError>;
 
-/// Adds a body to the module, and private copies of what is inlined into it.
+/// Adds a body to the module, and private copies of the functions inlined into
+/// it.
 pub(super) fn body(
     module: &Module<'_>,
     body: Body<'_>,
@@ -48,11 +49,12 @@ pub(super) fn body(
     let root = body.function;
     let arity = body.osr.map_or(root.arity(), |osr| root.locals + osr.values);
     let main = types.define(module, body.symbol, arity);
-    // What begins elsewhere is no callee.
+    // OSR code is not a callee.
     let itself = body.osr.is_none().then_some(((root.name, root.arity()), main));
     let mut direct: FxHashMap<(Name, u32), FunctionValue<'_>> = FxHashMap::default();
     let mut sizes = FxHashMap::default();
-    // Whether calls remain, beside those of its own text to itself: they may recur.
+    // Whether calls remain other than of the inlined functions: they may
+    // recurse.
     let mut calls_others = false;
     for callee in body.inline {
         calls_others |= callee.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
@@ -75,17 +77,17 @@ pub(super) fn body(
     let calls = root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
     direct.extend(itself);
     calls_others |= root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
-    // A function that calls nothing cannot recur, and its frame fits the
+    // A function that calls nothing cannot recurse, and its frame fits the
     // reserve below the limit unless it is huge. A top-level expression is
-    // entered at the top of the stack. A round that has begun is paid for, and
-    // whoever goes on has checked.
+    // entered at the top of the stack. An OSR entry needs no check: the
+    // interpreter has counted and checked the iteration.
     let is_expression = names.text(root.name) == EXPRESSION;
     let may_recur = (calls || calls_others) && !is_expression;
     let is_large = root.nodes.len() > 1000;
     let checks = (options.counts_fuel || is_large || may_recur) && body.osr.is_none();
-    // LLVM does not inline recursion; a chain of copies, the last of which
-    // calls the function itself, has it do so. If nothing else is called, no
-    // recursion gets past that last copy, and none is entered more rarely.
+    // LLVM does not inline recursion, but it does inline a chain of copies, the
+    // last of which calls the function itself. If nothing else is called, every
+    // recursion passes that last copy, and none is entered more rarely.
     let levels = recursion::levels(root, root.size_with(&sizes), options.level);
     let checks_last_copy = checks && levels > 0 && !calls_others && !options.counts_fuel;
     for level in 0..levels {
@@ -99,7 +101,7 @@ pub(super) fn body(
         .lower(checks && !checks_last_copy, body.hot_after.filter(|_| !is_expression))
 }
 
-/// Adds numbers to the module as one constant.
+/// Adds numbers to the module as one constant array.
 fn numbers<'c>(module: &Module<'c>, numbers: &[f64]) -> PointerValue<'c> {
     let double = module.get_context().f64_type();
     let values: Vec<_> = numbers.iter().map(|number| double.const_float(*number)).collect();
@@ -110,41 +112,42 @@ fn numbers<'c>(module: &Module<'c>, numbers: &[f64]) -> PointerValue<'c> {
     constant.as_pointer_value()
 }
 
-/// A construct whose end has not been met yet.
+/// A construct whose end has not been reached yet.
 enum IrConstruct<'c> {
-    /// `&&`, `||`: where the left side decided, and where both meet.
-    /// `height` is the place of the value that stands for the left side's.
+    /// `&&`, `||`: the block where the left side decided, and the merge block.
+    /// `height` is the stack position of the left side's value.
     ShortCircuit { decided: BasicBlock<'c>, meet: BasicBlock<'c>, height: usize },
     /// `if`, before its `else`.
     Then { otherwise: BasicBlock<'c>, meet: BasicBlock<'c> },
     /// `if`, after its `else`: the first branch's value and where it ended.
     Else { value: FloatValue<'c>, from: BasicBlock<'c>, meet: BasicBlock<'c> },
-    /// `for`
+    /// `for`.
     Loop(IrLoop<'c>),
 }
 
-/// The parts of a `for`. Run order is body, step, condition, increment.
+/// The parts of a `for`. The order of execution is body, step, condition,
+/// increment.
 struct IrLoop<'c> {
     variable: u32,
     body: BasicBlock<'c>,
     condition: BasicBlock<'c>,
     step: BasicBlock<'c>,
-    /// Set by the mark after the condition: its truth and where it ended.
+    /// Set after the condition: its truth and the block where it ended.
     decision: Option<(IntValue<'c>, BasicBlock<'c>)>,
-    /// Set by the mark after the step.
+    /// Set after the step.
     increment: Option<FloatValue<'c>>,
-    /// Where the increment is kept if code is entered inside the condition.
+    /// Where the increment is stored if an OSR entry is inside the condition.
     kept: Option<PointerValue<'c>>,
 }
 
-/// One function to be lowered.
+/// A function to be lowered.
 struct LoweringJob<'m, 'c> {
     module: &'m Module<'c>,
     source: &'m CheckedFunction,
     function: FunctionValue<'c>,
-    /// Where it begins, if not at the beginning.
+    /// Its OSR entry; `None` for the function's own entry.
     osr: Option<LoopEntry>,
-    /// What is called directly, not through a slot.
+    /// The functions that are called directly, not through a slot.
     direct: &'m FxHashMap<(Name, u32), FunctionValue<'c>>,
     names: &'m Names,
     options: CompileOptions,
@@ -152,7 +155,8 @@ struct LoweringJob<'m, 'c> {
 
 impl LoweringJob<'_, '_> {
     /// Builds the body. `checks`: whether it begins with a stack check;
-    /// `hot_after`: at which call it says that it is hot, if it counts them.
+    /// `hot_after`: the call after which it reports that it is hot, if it
+    /// counts them.
     fn lower(self, checks: bool, hot_after: Option<u32>) -> Result<()> {
         let nodes = &self.source.nodes;
         let late = late_checks(nodes).filter(|_| checks && !self.options.counts_fuel);
@@ -166,7 +170,8 @@ impl LoweringJob<'_, '_> {
             }
         }
         let value = lowering.pop()?;
-        // Tests need code that LLVM refuses: here, a block that does not end.
+        // Tests need code that LLVM refuses: here, a block without a
+        // terminator.
         if cfg!(test) && lowering.function.get_name().to_bytes().starts_with(b"refused$") {
             return Ok(());
         }
@@ -186,33 +191,33 @@ struct IrLowering<'m, 'c> {
     function: FunctionValue<'c>,
     context: PointerValue<'c>,
     locals: Vec<PointerValue<'c>>,
-    /// Where the tail of a wide call's arguments is put together.
+    /// Where the tail of a wide call's arguments is assembled.
     tail: Option<PointerValue<'c>>,
-    /// The numbers as one constant, if there are many.
+    /// The numbers as one constant array, if there are many.
     numbers: Option<PointerValue<'c>>,
     values: Vec<FloatValue<'c>>,
     open: Vec<IrConstruct<'c>>,
-    /// How many calls have been made since a block was last cut.
+    /// The number of calls since the last split of a block.
     calls: u32,
-    /// The node that is being lowered.
+    /// The index of the node that is being lowered.
     at: u32,
     osr: Option<OsrEntrance<'c>>,
 }
 
-/// Where code is entered in the middle: its first block, which is to lead to
-/// the round, and the places of the values that wait there.
+/// An OSR entry under construction: its first block, which branches to the loop
+/// header, and the places of the live values.
 struct OsrEntrance<'c> {
     entry: LoopEntry,
     block: BasicBlock<'c>,
     live: Vec<PointerValue<'c>>,
 }
 
-/// A block with more calls is cut: the register allocator for quick code goes
-/// through the block again for calls.
+/// The number of calls after which a block is split: the fast register
+/// allocator scans the block again for calls.
 const MANY_CALLS: u32 = 256;
 
-/// Functions with more numbers have them in one array: LLVM goes through all
-/// constants of a function to find one.
+/// Functions with more numbers keep them in one array: LLVM searches all
+/// constants of a function linearly.
 const MANY_NUMBERS: usize = 4096;
 
 impl<'m, 'c> IrLowering<'m, 'c> {
@@ -249,8 +254,8 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         })
     }
 
-    /// Gives every local a place, stores the parameters, checks the stack,
-    /// counts the call.
+    /// Allocates the locals, stores the parameters, checks the stack, counts
+    /// the call.
     fn prologue(&mut self, checks: bool, hot_after: Option<u32>) -> Result<()> {
         let mut passed = Vec::new();
         let live = self.osr.as_ref().map(|entrance| entrance.entry.values);
@@ -281,7 +286,8 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         }
         if let Some(entrance) = &mut self.osr {
             entrance.live = self.locals.split_off(self.source.locals as usize);
-            // The text is lowered from its beginning, which nothing leads to.
+            // The source is lowered from its beginning, which is unreachable
+            // here.
             self.builder.position_at_end(self.types.context.append_basic_block(self.function, "before"));
         }
         if checks {
@@ -290,8 +296,8 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         hot_after.map_or(Ok(()), |calls| self.count_call(calls))
     }
 
-    /// Counts down a word of the object's own, and tells the runtime when it
-    /// reaches 0.
+    /// Emits the call counter, a word of the object's own, which calls the
+    /// runtime when it reaches 0.
     fn count_call(&self, calls: u32) -> Result<()> {
         let i32 = self.types.context.i32_type();
         let counter = self.module.add_global(i32, None, "calls");
@@ -306,8 +312,8 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         Ok(())
     }
 
-    /// Calls the routine of the runtime that the context has at an offset if
-    /// `condition` holds, and goes on.
+    /// Emits a call of a runtime routine, given by its offset in the header,
+    /// taken only if `condition` holds.
     fn rarely(&self, condition: IntValue<'c>, routine: usize) -> Result<CallSiteValue<'c>> {
         let (call, go_on) = (self.block("rare"), self.block("go_on"));
         self.builder.build_conditional_branch(condition, call, go_on)?;
@@ -383,7 +389,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         Ok(())
     }
 
-    /// The address in the execution context that a link-time offset names.
+    /// Returns the address in the execution context at a link-time offset.
     fn offset(&self, symbol: Symbol<'_>) -> Result<PointerValue<'c>> {
         let mangled = symbol.mangle();
         let i8 = self.types.context.i8_type();
@@ -391,7 +397,8 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         let global = self.module.get_global(&mangled).unwrap_or_else(|| {
             let global = self.module.add_global(i8, None, &mangled);
             if !self.is_quick() {
-                // Tells the code generator that the offset fits an operand.
+                // Tells the code generator that the offset fits an immediate
+                // operand.
                 let range = [i64.const_zero().into(), i64.const_int(1 << 31, false).into()];
                 let kind = self.types.context.get_kind_id("absolute_symbol");
                 global.set_metadata(self.types.context.metadata_node(&range), kind);
@@ -414,9 +421,9 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         Ok(self.builder.build_select(truth, one, zero, "")?.into_float_value())
     }
 
-    /// Whether the code is to be made quickly: then only such instructions are
-    /// used as LLVM's fast instruction selection knows, since a single other
-    /// one makes it give up on a block.
+    /// Returns whether this is baseline code: only instructions that LLVM's
+    /// fast instruction selection supports are used, since a single other one
+    /// makes it fall back for the whole block.
     fn is_quick(&self) -> bool {
         self.options.level == Level::O0
     }
@@ -467,8 +474,8 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         let pow = self.module.get_function(abi::POW).unwrap_or_else(|| {
             let signature = self.types.double.fn_type(&[double, double], false);
             let pow = self.module.add_function(abi::POW, signature, None);
-            // No memory is touched, so equal calls may be shared; the result
-            // itself is always the library's.
+            // It touches no memory, so equal calls may be merged; the result is
+            // always the library's own.
             for name in ["nounwind", "willreturn", "nosync", "nofree"] {
                 pow.add_attribute(AttributeLoc::Function, self.types.attribute(name));
             }
@@ -490,7 +497,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
 
     // --- calls --------------------------------------------------------------
 
-    /// The values a call passes, taken from the stack of values.
+    /// Pops the arguments of a call.
     fn arguments(&mut self, arity: u32) -> Result<Vec<BasicMetadataValueEnum<'c>>> {
         let first = self.values.len().checked_sub(arity as usize).ok_or_else(missing)?;
         let mut values = self.values.split_off(first);
@@ -520,7 +527,8 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             let body = self.builder.build_load(self.types.pointer, slot, "")?.into_pointer_value();
             let signature = self.types.signature(callee.arity);
             let call = self.builder.build_indirect_call(signature, body, &arguments, "")?;
-            // The caller's frame stays, so that an error can name it.
+            // No tail call: the caller's frame must stay, so that an error can
+            // name it.
             call.set_tail_call_kind(LLVMTailCallKind::LLVMTailCallKindNoTail);
             call.add_attribute(AttributeLoc::Function, self.types.attribute("nounwind"));
             call
@@ -557,7 +565,8 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         Ok(())
     }
 
-    /// As a sign, a NaN counts as positive; see [`crate::host::copysign`].
+    /// Replaces a NaN by 0 as a sign, which counts as positive; see
+    /// [`crate::host::copysign`].
     fn positive_nan(&mut self) -> Result<()> {
         let sign = self.values.pop().ok_or_else(missing)?;
         let is_nan = self.builder.build_float_compare(FloatPredicate::UNO, sign, sign, "")?;
@@ -586,7 +595,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         Ok(self.builder.build_unconditional_branch(target)?)
     }
 
-    /// Joins two values at `meet` and goes on there.
+    /// Merges two values in block `meet` and continues there.
     fn meet(&mut self, meet: BasicBlock<'c>, values: [(FloatValue<'c>, BasicBlock<'c>); 2]) -> Result<()> {
         self.builder.position_at_end(meet);
         let phi = self.builder.build_phi(self.types.double, "")?;
@@ -674,9 +683,10 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         Ok(())
     }
 
-    /// Goes on at the body of a loop, where the code is entered as well: there
-    /// the values that wait are found in memory. Behind them are the steps of
-    /// the loops that it is a condition of, which stand further on in the text.
+    /// Emits the loop header where OSR code is entered as well: there the live
+    /// values are loaded from memory. They are followed by the steps of the
+    /// loops whose conditions the loop is part of, which come later in the
+    /// source.
     fn enter_loop(&mut self, body: BasicBlock<'c>) -> Result<()> {
         let Some(OsrEntrance { block, live, .. }) = self.osr.take() else { return Err(missing()) };
         let head = self.block("osr");

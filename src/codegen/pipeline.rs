@@ -1,8 +1,8 @@
 //! The reusable pass and codegen pipelines of `pipeline.cpp`.
 //!
-//! Two rules of that file are kept here by types: a pipeline is used by one
-//! thread at a time (`&mut self`, and it is not `Sync`), and bytes it lends
-//! are copied before its next use.
+//! Two rules of that file are enforced by types: a pipeline is used by one
+//! thread at a time (`&mut self`, and it is not `Sync`), and bytes it lends are
+//! copied before its next use.
 #![allow(unsafe_code)]
 
 use super::{CodegenError, Level};
@@ -36,13 +36,13 @@ unsafe extern "C" {
 
 /// Registers this machine's target with LLVM. Called once.
 pub(super) fn initialize() {
-    // SAFETY: it has no preconditions; the caller sees to it that no other
-    // thread uses LLVM's table of targets meanwhile.
+    // SAFETY: it has no preconditions; the caller ensures that no other thread
+    // uses LLVM's table of targets meanwhile.
     unsafe { kal_pipeline_initialize() }
 }
 
-/// The features to compile for on this machine, beside those that the name of
-/// its processor implies.
+/// Returns the CPU features to compile for on this machine, besides those that
+/// the name of its processor implies.
 pub(super) fn features(host: &TargetTriple, cpu: &CStr) -> String {
     // SAFETY: both texts end with a NUL; the result does, and is ours to
     // dispose of.
@@ -58,7 +58,7 @@ pub(super) fn features(host: &TargetTriple, cpu: &CStr) -> String {
 pub(super) struct Pipeline(NonNull<c_void>);
 
 impl Pipeline {
-    /// A pipeline for `machine`, which must be dropped after it.
+    /// Creates a pipeline for `machine`, which must outlive it.
     pub(super) fn new(machine: &TargetMachine, level: Level) -> Result<Self, CodegenError> {
         let mut message = ptr::null_mut();
         // SAFETY: the machine is alive, and `message` is set exactly when null

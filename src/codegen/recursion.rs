@@ -1,12 +1,12 @@
-//! Self-recursion: how much of it is inlined. LLVM inlines none.
+//! Inlining of self-recursion, which LLVM does not do.
 
 use super::Level;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 
-/// How many levels of recursion are inlined: as many as fit a budget of nodes,
-/// four at most. (Measured on the doubly recursive Fibonacci function: 1 level
-/// takes 0.59, 2 take 0.48, 3 take 0.45 and 4 take 0.38 of the time.)
-/// `size` is that of the function with what is inlined into it.
+/// Returns how many levels of recursion to inline: as many as fit a budget of
+/// nodes, four at most. (Measured on the doubly recursive Fibonacci function: 1
+/// level takes 0.59, 2 take 0.48, 3 take 0.45 and 4 take 0.38 of the time.)
+/// `size` is that of the function after inlining into it.
 pub(super) fn levels(function: &CheckedFunction, size: usize, level: Level) -> u32 {
     const BUDGET: usize = 800;
     const MOST: u32 = 4;

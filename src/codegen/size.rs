@@ -1,11 +1,11 @@
-//! How large the functions of an object file are.
+//! The sizes of the functions of an object file.
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol};
 use rustc_hash::FxHashMap;
 
-/// Bytes of each symbol of an object file. Figures for people, so a file that
-/// cannot be read has none.
+/// Returns the size of each symbol of an object file in bytes. For statistics
+/// only, so an unreadable file has none.
 pub fn symbol_sizes(file: &[u8]) -> FxHashMap<&str, u64> {
     let Ok(file) = ElfFile64::<Endianness>::parse(file) else { return FxHashMap::default() };
     file.symbols().filter_map(|symbol| Some((symbol.name().ok()?, symbol.size()))).collect()

@@ -1,4 +1,4 @@
-//! Thunks: the code that lets compiled code call closures of the host.
+//! Thunks: the code through which compiled code calls closures of the host.
 #![allow(unsafe_code)]
 
 use super::Thunk;

@@ -1,8 +1,8 @@
 //! The types and signatures of compiled functions.
 //!
-//! Every function takes the execution context and then doubles, the C way. How
-//! many doubles there are decides how the signature is told to LLVM, which
-//! must make no difference in the machine code.
+//! Every function takes the execution context and then doubles, by the C
+//! calling convention. The number of doubles decides how the signature is
+//! written in LLVM IR, which must make no difference in the machine code.
 #![allow(unsafe_code)]
 
 use super::CodegenError;
@@ -16,12 +16,12 @@ use inkwell::module::{Linkage, Module};
 use inkwell::types::{AnyType, BasicMetadataTypeEnum, FloatType, FunctionType, PointerType};
 use inkwell::values::{BasicValueEnum, CallSiteValue, FloatValue, FunctionValue, PointerValue};
 
-/// Something that the order of the nodes promises is not there.
+/// Creates the error for something that the order of the nodes guarantees.
 pub(super) fn missing() -> CodegenError {
     CodegenError::Llvm("a value is missing".into())
 }
 
-/// A parameter that is a double.
+/// Returns a parameter that is a double.
 pub(super) fn parameter(function: FunctionValue<'_>, index: u32) -> Result<FloatValue<'_>> {
     match function.get_nth_param(index) {
         Some(BasicValueEnum::FloatValue(value)) => Ok(value),
@@ -29,7 +29,7 @@ pub(super) fn parameter(function: FunctionValue<'_>, index: u32) -> Result<Float
     }
 }
 
-/// What a call returns.
+/// Returns the result of a call.
 pub(super) fn result(call: CallSiteValue<'_>) -> Result<FloatValue<'_>> {
     match call.try_as_basic_value().basic() {
         Some(BasicValueEnum::FloatValue(value)) => Ok(value),
@@ -37,7 +37,7 @@ pub(super) fn result(call: CallSiteValue<'_>) -> Result<FloatValue<'_>> {
     }
 }
 
-/// The few types there are.
+/// The LLVM types in use.
 pub(super) struct Types<'c> {
     pub(super) context: ContextRef<'c>,
     pub(super) double: FloatType<'c>,
@@ -50,8 +50,9 @@ impl<'c> Types<'c> {
         Self { context, double: context.f64_type(), pointer: context.ptr_type(AddressSpace::default()) }
     }
 
-    /// `double (ptr context, double …)`; with a [`WideSignature`] tail, `double (ptr
-    /// context, double, … double, ptr byval tail)`.
+    /// Returns the signature `double (ptr context, double …)`; with a
+    /// [`WideSignature`] tail, `double (ptr context, double, … double, ptr
+    /// byval tail)`.
     pub(super) fn signature(&self, arity: u32) -> FunctionType<'c> {
         let mut parameters: Vec<BasicMetadataTypeEnum<'c>> = vec![self.pointer.into()];
         match WideSignature::of(arity) {
@@ -64,8 +65,8 @@ impl<'c> Types<'c> {
         self.double.fn_type(&parameters, false)
     }
 
-    /// What marks the tail of a wide signature as memory that is passed by
-    /// value, and which parameter that is.
+    /// Returns the `byval` attribute of the tail of a wide signature, and the
+    /// parameter that it belongs to.
     pub(super) fn tail(&self, arity: u32) -> Option<(AttributeLoc, Attribute)> {
         let WideSignature { tail } = WideSignature::of(arity)?;
         let array = self.double.array_type(tail).as_any_type_enum();
@@ -73,7 +74,8 @@ impl<'c> Types<'c> {
         Some((AttributeLoc::Param(REGISTERS + 1), self.context.create_type_attribute(kind, array)))
     }
 
-    /// A private copy of a function, to be inlined wherever it is called.
+    /// Declares a private copy of a function, to be inlined wherever it is
+    /// called.
     pub(super) fn define_copy(&self, module: &Module<'c>, arity: u32) -> FunctionValue<'c> {
         let function = self.define(module, "inline", arity);
         function.set_linkage(Linkage::Internal);
@@ -88,22 +90,23 @@ impl<'c> Types<'c> {
         if let Some((place, tail)) = self.tail(arity) {
             function.add_attribute(place, tail);
         }
-        // A frame that may not fit what is reserved below the stack limit is
-        // not made before the runtime has agreed.
+        // The runtime must agree before a frame is made that may not fit the
+        // reserve below the stack limit.
         for (name, value) in [("probe-stack", abi::PROBE), ("stack-probe-size", abi::SMALL_FRAME)] {
             let attribute = self.context.create_string_attribute(name, value);
             function.add_attribute(AttributeLoc::Function, attribute);
         }
-        // Endless recursion is an error at every level, and depth means the same.
+        // Endless recursion is an error at every level, and depth means the
+        // same.
         let no_tail_calls = self.context.create_string_attribute("disable-tail-calls", "true");
         function.add_attribute(AttributeLoc::Function, no_tail_calls);
-        // Errors walk the frames of those who called.
+        // Errors walk the frames of the callers.
         let frame = self.context.create_string_attribute("frame-pointer", "non-leaf");
         function.add_attribute(AttributeLoc::Function, frame);
         function
     }
 
-    /// Where a function finds one of its arguments.
+    /// Returns where a function finds one of its arguments.
     pub(super) fn passed(
         &self,
         builder: &Builder<'c>,
@@ -124,7 +127,7 @@ impl<'c> Types<'c> {
         Ok(PassedArgument::Memory(place))
     }
 
-    /// The place of a word of the execution context's header.
+    /// Returns the address of a word of the execution context's header.
     pub(super) fn word(
         &self,
         builder: &Builder<'c>,
@@ -136,7 +139,8 @@ impl<'c> Types<'c> {
         Ok(unsafe { builder.build_in_bounds_gep(self.context.i8_type(), context, &[offset], "")? })
     }
 
-    /// A routine of the runtime, whose address the header has at an offset.
+    /// Loads a routine of the runtime, whose address is at an offset of the
+    /// header.
     pub(super) fn routine(
         &self,
         builder: &Builder<'c>,
@@ -161,12 +165,12 @@ pub(super) enum PassedArgument<'c> {
     Memory(PointerValue<'c>),
 }
 
-/// How many doubles are passed in registers.
+/// The number of doubles that are passed in registers.
 pub(super) const REGISTERS: u32 = 8;
 
-/// From so many arguments on, those beyond the registers are handed to LLVM as
-/// one array that is passed by value: the same bytes in the same places, but
-/// for LLVM one thing instead of thousands, on which it spends quadratic time.
+/// From this number of arguments on, those beyond the registers are passed to
+/// LLVM as one array by value: the same bytes in the same places, but one
+/// parameter for LLVM instead of thousands, which take it quadratic time.
 const WIDE: u32 = 256;
 
 /// A signature whose last arguments are one array.

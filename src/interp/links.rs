@@ -34,10 +34,10 @@ impl Links {
         &mut self,
         tape: &Tape,
         code: &mut CodeMemory,
-        surroundings: (&HostFunctions, &Variables),
+        host_tables: (&HostFunctions, &Variables),
         counter: u32,
     ) -> Result<Vec<u32>, Failure> {
-        let (hosts, variables) = surroundings;
+        let (hosts, variables) = host_tables;
         let callees = each(&tape.callees, |callee| self.callee(code, callee))?;
         let host_numbers = each(&tape.hosts, |host| self.host(hosts, host))?;
         let variables = each(&tape.variables, |variable| {

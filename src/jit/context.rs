@@ -358,8 +358,8 @@ impl JitContext {
         interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
         let body = self.formula_body(formula)?;
-        let mut room = [0.0; 8];
-        self.enter(|_| body, CallArguments::new(arguments, &mut room), output, interpreted)
+        let mut buffer = [0.0; 8];
+        self.enter(|_| body, CallArguments::new(arguments, &mut buffer), output, interpreted)
     }
 
     /// Returns whether a call of this name and arity runs machine code: the

@@ -1,18 +1,18 @@
 //! Entering and leaving compiled code.
 //!
-//! The routines are written in assembly, because they switch stacks and jump
-//! over frames. They rely on the System V calling convention of x86-64 alone:
+//! The routines are in assembly, because they switch stacks and jump over
+//! frames. They rely only on the System V calling convention of x86-64:
 //!
-//! - `enter` saves the registers that a callee must preserve, remembers its
-//!   stack pointer as the *way out*, switches to the execution's stack, loads
-//!   the arguments and calls the body.
+//! - `enter` saves the callee-saved registers, stores its stack pointer as the
+//!   *way out*, switches to the execution's stack, loads the arguments and
+//!   calls the body.
 //! - `leave` takes the way out: it is jumped to, never called.
-//! - `stop`, `probe` and `host` are called by compiled code. They call Rust, and when
-//!   that has returned, go back or leave.
-//! - `tape` stands in for the body of a function that runs on a tape; one
-//!   routine for any number of arguments, since where they are does not depend
-//!   on it. It calls Rust in the same way.
-//! - `refuse` stands in for a body that cannot be called.
+//! - `stop`, `probe` and `host` are called by compiled code. They call Rust and
+//!   then return, or leave.
+//! - `interpreter` is called in place of the body of an interpreted function;
+//!   one routine for any number of arguments, since their positions do not
+//!   depend on it. It calls Rust in the same way.
+//! - `refuse` is called in place of a body that cannot be called.
 #![allow(unsafe_code)]
 
 use super::Execution;
@@ -24,48 +24,49 @@ use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-/// What running code may ask of whoever runs it. Each of these may say that
-/// the run has failed; then the run is left, and the implementer knows why.
+/// The calls that running code makes into its runner. Each can fail the run;
+/// then the run is left, and the implementer knows why.
 pub trait RuntimeCallbacks {
-    /// A trampoline was entered: where to go on, or `None` to leave.
+    /// Handles a call through a trampoline. Returns where it continues, or
+    /// `None` to leave.
     fn first_call(&mut self, trampoline: usize) -> Option<Destination>;
 
-    /// The call that was to go on at a tape passes these arguments: its result,
-    /// or `None` to leave.
+    /// Handles a call that continues in the interpreter. Returns its result, or
+    /// `None` to leave.
     fn interpreter_call(&mut self, arguments: &[f64]) -> Option<f64>;
 
-    /// A closure of the host was called: its result, or `None` to leave.
+    /// Calls a closure of the host. Returns its result, or `None` to leave.
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64>;
 
-    /// A check stopped the code.
+    /// Records that a safepoint poll has stopped the run.
     fn stop(&mut self, stop: StopReason);
 
-    /// The function that `address` lies in has been called often.
+    /// Reports that the function that contains `address` is hot.
     fn hot(&mut self, address: usize);
 }
 
-/// Where a call goes on.
+/// Where a call continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Destination {
-    /// At a body.
+    /// At the address of a body.
     Body(usize),
-    /// At a tape, which takes so many arguments; [`RuntimeCallbacks::interpreter_call`] is
-    /// next.
+    /// In the interpreter, with that number of arguments;
+    /// [`RuntimeCallbacks::interpreter_call`] is next.
     Interpreter(u32),
 }
 
-/// Why a check stopped the code.
+/// Why a safepoint poll stopped the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StopReason {
-    /// The stack is used up.
+    /// Stack overflow.
     Overflow,
-    /// The fuel is used up.
+    /// Out of fuel.
     Fuel,
-    /// Somebody asked for it.
+    /// A request to stop.
     Requested(Request),
 }
 
-/// A run was left before its end.
+/// Where a run was left before its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Left {
     /// An address in the function where the run failed; 0 if unknown.
@@ -76,7 +77,7 @@ pub struct Left {
 
 /// The run in progress, as the routines below find it through the header.
 struct CurrentRun<'a> {
-    surroundings: &'a mut dyn RuntimeCallbacks,
+    callbacks: &'a mut dyn RuntimeCallbacks,
 }
 
 thread_local! {
@@ -84,40 +85,40 @@ thread_local! {
     static CURRENT: Cell<*const Header> = const { Cell::new(ptr::null()) };
 }
 
-/// The arguments of a call, in memory that has room for all the registers
-/// that arguments go to.
+/// The arguments of a call, in memory that is large enough for all argument
+/// registers.
 #[derive(Clone, Copy, Debug)]
 pub struct CallArguments<'a> {
     doubles: &'a [f64],
     count: usize,
 }
 
-/// How many arguments go to registers.
+/// The number of arguments passed in registers.
 pub const REGISTERS: usize = 8;
 
 impl<'a> CallArguments<'a> {
     /// No arguments.
     pub const NONE: Self = Self { doubles: &[0.0; REGISTERS], count: 0 };
 
-    /// The first `count` of these.
+    /// Wraps the first `count` of these arguments.
     #[inline]
     pub fn few(registers: &'a [f64; REGISTERS], count: u32) -> Self {
         Self { doubles: registers, count: REGISTERS.min(count as usize) }
     }
 
-    /// Any number of arguments, copied to `room` if they are few.
-    pub fn new(arguments: &'a [f64], room: &'a mut [f64; REGISTERS]) -> Self {
+    /// Wraps any number of arguments, copied to `buffer` if they are few.
+    pub fn new(arguments: &'a [f64], buffer: &'a mut [f64; REGISTERS]) -> Self {
         let count = arguments.len();
-        match room.get_mut(..count) {
+        match buffer.get_mut(..count) {
             Some(start) => {
                 start.copy_from_slice(arguments);
-                Self { doubles: room, count }
+                Self { doubles: buffer, count }
             }
             None => Self { doubles: arguments, count },
         }
     }
 
-    /// The arguments alone.
+    /// Returns the arguments.
     #[inline]
     pub fn as_slice(&self) -> &'a [f64] {
         &self.doubles[..self.count]
@@ -125,11 +126,11 @@ impl<'a> CallArguments<'a> {
 }
 
 impl Execution {
-    /// Calls compiled code, unless somebody has asked it to stop before.
+    /// Calls compiled code, unless a request to stop is already waiting.
     ///
     /// # Errors
-    /// [`Left`] when the run failed; `surroundings` knows why. An I/O error
-    /// when there is no memory for a stack.
+    /// [`Left`] if the run failed; `callbacks` knows why. An I/O error if there
+    /// is no memory for a stack.
     ///
     /// # Safety
     /// `body` must be the address of a function compiled for [`crate::abi`]
@@ -141,15 +142,15 @@ impl Execution {
         &self,
         body: usize,
         arguments: CallArguments<'_>,
-        surroundings: &mut dyn RuntimeCallbacks,
+        callbacks: &mut dyn RuntimeCallbacks,
     ) -> std::io::Result<Result<f64, Left>> {
         let stack = self.prepare()?.unwrap_or(0);
         if let Some(stop) = self.stop_before(arguments) {
-            surroundings.stop(stop);
+            callbacks.stop(stop);
             return Ok(Err(Left { fault: 0, frame: 0 }));
         }
         let header: *const Header = self.memory.header();
-        let mut run = CurrentRun { surroundings };
+        let mut run = CurrentRun { callbacks };
         // Only the thread that runs uses the owner.
         let owner = &self.memory.header().owner;
         let outer_run = owner.load(Ordering::Relaxed);
@@ -174,8 +175,8 @@ impl Execution {
         Ok(Err(Left { fault, frame: header.frame.swap(0, Ordering::Relaxed) }))
     }
 
-    /// Why a call that has been prepared must not begin. Code without a check
-    /// would not hear a request that came before.
+    /// Returns why a prepared call must not begin. Code without a poll would
+    /// not notice an earlier request.
     #[inline]
     fn stop_before(&self, arguments: CallArguments<'_>) -> Option<StopReason> {
         let header = self.memory.header();
@@ -184,28 +185,28 @@ impl Execution {
         {
             return Some(StopReason::Requested(request));
         }
-        (size_of_val(arguments.as_slice()) > self.room()).then_some(StopReason::Overflow)
+        (size_of_val(arguments.as_slice()) > self.argument_space()).then_some(StopReason::Overflow)
     }
 }
 
-/// Takes the most urgent request to stop, and restores the limit that who
-/// asked has changed.
+/// Takes the most urgent request to stop, and restores the stack limit that the
+/// requester has changed.
 #[cold]
 fn take_request(header: &Header) -> Option<Request> {
-    // First the limit, then the requests: who asks does it the other way
-    // round, and the swaps order who asks, so no request is missed.
+    // First the limit, then the requests: the requester does it the other way
+    // round, and the swaps order the two, so no request is missed.
     header.limit.swap(header.stack_limit.load(Ordering::Relaxed), Ordering::SeqCst);
     let request = Request::first(header.requests.load(Ordering::SeqCst))?;
     let bits = request.bits();
     if header.requests.fetch_and(!bits, Ordering::SeqCst) & !bits != 0 {
-        // The others are for the next run.
+        // The other requests are for the next run.
         header.limit.swap(usize::MAX, Ordering::SeqCst);
     }
     Some(request)
 }
 
-/// Lets the run in progress on this thread decide where a call of
-/// `trampoline` goes on: a body, or [`refuse`].
+/// Asks the run in progress on this thread where a call of `trampoline`
+/// continues. Returns the address of a body, or [`refuse`].
 pub fn enter_trampoline(trampoline: usize) -> usize {
     let header = CURRENT.get();
     if header.is_null() {
@@ -214,7 +215,7 @@ pub fn enter_trampoline(trampoline: usize) -> usize {
     // SAFETY: not null, so it was set by a `call` that is still in progress
     // on this thread and keeps the header alive.
     let header = unsafe { &*header };
-    match with_run(header, |surroundings| surroundings.first_call(trampoline)) {
+    match with_run(header, |callbacks| callbacks.first_call(trampoline)) {
         Some(Destination::Body(body)) => body,
         Some(Destination::Interpreter(passed)) => {
             header.argument_count.store(passed as usize, Ordering::Relaxed);
@@ -224,21 +225,21 @@ pub fn enter_trampoline(trampoline: usize) -> usize {
     }
 }
 
-/// Lends the surroundings of the run in progress to `ask`; marks the run as
-/// failed if that says so.
+/// Passes the callbacks of the run in progress to `ask`; marks the run as
+/// failed if that returns `None`.
 fn with_run<T>(header: &Header, ask: impl FnOnce(&mut dyn RuntimeCallbacks) -> Option<T>) -> Option<T> {
     let run = header.owner.load(Ordering::Relaxed) as *mut CurrentRun<'_>;
     // SAFETY: `call` set the pointer and is in progress: compiled code runs
-    // only between its set and its reset. It lends the surroundings to
-    // nobody else meanwhile, and a nested `call` sets a `CurrentRun` of its own.
-    let answer = unsafe { ask((*run).surroundings) };
+    // only between its set and its reset. It lends the callbacks to nothing
+    // else meanwhile, and a nested `call` sets its own `CurrentRun`.
+    let answer = unsafe { ask((*run).callbacks) };
     if answer.is_none() {
         header.failed.store(1, Ordering::Relaxed);
     }
     answer
 }
 
-/// What any code that a check calls may do to the vector registers.
+/// Overwrites the vector registers, as any code called by a poll may.
 #[cfg(test)]
 fn clobber_vectors() {
     // SAFETY: it says which registers it changes.
@@ -265,22 +266,22 @@ extern "C" fn on_stop(header: &Header, stack: usize) {
         // The request was withdrawn.
         return;
     };
-    with_run(header, |surroundings| -> Option<()> {
-        surroundings.stop(stop);
+    with_run(header, |callbacks| -> Option<()> {
+        callbacks.stop(stop);
         None
     });
 }
 
 extern "C" fn on_overflow(header: &Header) {
-    with_run(header, |surroundings| -> Option<()> {
-        surroundings.stop(StopReason::Overflow);
+    with_run(header, |callbacks| -> Option<()> {
+        callbacks.stop(StopReason::Overflow);
         None
     });
 }
 
 extern "C" fn on_hot(header: &Header, address: usize) {
-    with_run(header, |surroundings| {
-        surroundings.hot(address);
+    with_run(header, |callbacks| {
+        callbacks.hot(address);
         Some(())
     });
 }
@@ -290,12 +291,13 @@ extern "C" fn on_hot(header: &Header, address: usize) {
 unsafe extern "C" fn on_host(header: &Header, closure: u64, arguments: *const f64, count: usize) -> f64 {
     // SAFETY: the thunk has stored that many doubles there.
     let arguments = unsafe { std::slice::from_raw_parts(arguments, count) };
-    with_run(header, |surroundings| surroundings.host_call(closure, arguments)).unwrap_or(0.0)
+    with_run(header, |callbacks| callbacks.host_call(closure, arguments)).unwrap_or(0.0)
 }
 
 /// # Safety
-/// Called by the `tape` routine only: `registers` points to the doubles that
-/// were passed in registers, and `more` to those that were passed in memory.
+/// Called by the `interpreter` routine only: `registers` points to the doubles
+/// that were passed in registers, and `more` to those that were passed in
+/// memory.
 unsafe extern "C" fn on_interpreter_call(
     header: &Header,
     registers: *const [f64; REGISTERS],
@@ -311,30 +313,28 @@ unsafe extern "C" fn on_interpreter_call(
     // SAFETY: the routine has stored all the registers there.
     let registers = unsafe { &*registers };
     let result = match passed.checked_sub(REGISTERS) {
-        None | Some(0) => {
-            with_run(header, |surroundings| surroundings.interpreter_call(&registers[..passed]))
-        }
+        None | Some(0) => with_run(header, |callbacks| callbacks.interpreter_call(&registers[..passed])),
         Some(rest) => {
             // SAFETY: the caller has passed that many doubles in memory.
             let rest = unsafe { std::slice::from_raw_parts(more, rest) };
-            with_run(header, |surroundings| surroundings.interpreter_call(&[registers, rest].concat()))
+            with_run(header, |callbacks| callbacks.interpreter_call(&[registers, rest].concat()))
         }
     };
     result.unwrap_or(0.0)
 }
 
-/// The address that stands in for a body that cannot be called: it leaves the
-/// run and records where it was called from.
+/// Returns the address to call in place of a body that cannot be called: it
+/// leaves the run and records the call site.
 pub fn refuse() -> usize {
     refuse_routine as *const () as usize
 }
 
-/// The address of a routine that compiled code calls by name.
+/// Returns the address of a routine that compiled code calls by name.
 pub fn support(symbol: &str) -> Option<usize> {
     (symbol == abi::PROBE).then_some(probe_routine as *const () as usize)
 }
 
-/// Puts the routines that compiled code finds through its context there.
+/// Stores the addresses of the runtime's routines in the header.
 pub(super) fn provide_routines(header: &Header) {
     let stop = if is_x86_feature_detected!("avx") { stop_routine_avx } else { stop_routine };
     header.stop.store(stop as *const () as usize, Ordering::Relaxed);
@@ -342,22 +342,23 @@ pub(super) fn provide_routines(header: &Header) {
     header.host.store(host_routine as *const () as usize, Ordering::Relaxed);
 }
 
-/// Whether an address lies in the entry routine, and so in no compiled code.
+/// Returns whether an address is inside the entry routine, and so in no
+/// compiled code.
 pub fn is_entry(address: usize) -> bool {
     let start = enter as *const () as usize;
     (start..start + ENTRY_SIZE).contains(&address)
 }
 
-/// More than the size of `enter` in bytes, less than would reach other code
-/// that calls bodies.
+/// More than the size of `enter` in bytes, and less than the distance to other
+/// code that calls bodies.
 const ENTRY_SIZE: usize = 192;
 
-/// A run inside a run begins so many bytes further on: when it has been left,
-/// its frames are read by routines that have theirs before them on the same
-/// stack.
+/// The distance of a nested run from the outer frames on the same stack, in
+/// bytes: after it was left, its frames are read by routines whose own frames
+/// begin there.
 const GAP: usize = 8 << 10;
 
-/// Returns 0 and sets `result`, or 1 if the run was left.
+/// Enters compiled code. Returns 0 and sets `result`, or 1 if the run was left.
 #[unsafe(naked)]
 unsafe extern "C" fn enter(
     header: *const Header,
@@ -419,8 +420,8 @@ unsafe extern "C" fn enter(
     )
 }
 
-/// Restores what `enter` saved and returns from it: `rdi` is the header,
-/// `eax` what to return, `xmm0` the result.
+/// Restores what `enter` saved and returns from it: `rdi` is the header, `eax`
+/// the value to return, `xmm0` the result.
 #[unsafe(naked)]
 unsafe extern "C" fn way_out_routine() {
     naked_asm!(
@@ -445,9 +446,9 @@ unsafe extern "C" fn leave_routine() {
     naked_asm!("mov eax, 1", "jmp {way_out}", way_out = sym way_out_routine)
 }
 
-/// [`Header::stop`]: keeps all registers but `r11`, which leaves the code that
-/// calls it as quick as if it called nothing. What the vector registers are
-/// saved and restored with is given; there is room for 16 of 32 bytes at `rsp`.
+/// [`Header::stop`]: preserves all registers but `r11`, so that its caller
+/// spills nothing. `$save` and `$restore` handle the vector registers; `rsp`
+/// points to 16 slots of 32 bytes.
 macro_rules! stop_routine {
     ($name:ident, $save:literal, $restore:literal) => {
         #[unsafe(naked)]
@@ -512,9 +513,9 @@ stop_routine!(
      .endr"
 );
 
-/// `kal$probe`: goes back if a frame of `rax` bytes below the return address
-/// ends above the stack limit, with all registers but flags as they were; else
-/// stops the run. Requests to stop wait for the next check.
+/// `kal$probe`: returns if a frame of `rax` bytes below the return address ends
+/// above the stack limit, with all registers but flags preserved; else stops
+/// the run. Requests to stop wait for the next poll.
 #[unsafe(naked)]
 unsafe extern "C" fn probe_routine() {
     naked_asm!(
@@ -532,8 +533,8 @@ unsafe extern "C" fn probe_routine() {
         "mov [rdi + {fault}], rax",
         "mov [rdi + {frame}], rbp",
         "mov rbx, rdi",
-        // The stack is as the function's caller left it, plus what the
-        // function has saved: its alignment is unknown.
+        // The stack is as the function's caller left it, plus what the function
+        // has saved: its alignment is unknown.
         "and rsp, -16",
         "call {on_overflow}",
         "mov rdi, rbx",
@@ -546,13 +547,13 @@ unsafe extern "C" fn probe_routine() {
     )
 }
 
-/// [`Header::hot`]
+/// [`Header::hot`].
 #[unsafe(naked)]
 unsafe extern "C" fn hot_routine() {
     naked_asm!("mov rsi, [rsp]", "jmp {on_hot}", on_hot = sym on_hot)
 }
 
-/// [`Header::host`]
+/// [`Header::host`].
 #[unsafe(naked)]
 unsafe extern "C" fn host_routine() {
     naked_asm!(
@@ -575,7 +576,7 @@ unsafe extern "C" fn host_routine() {
     )
 }
 
-/// Called in place of the body of a function that runs on a tape.
+/// Called in place of the body of an interpreted function.
 #[unsafe(naked)]
 unsafe extern "C" fn interpreter_routine() {
     naked_asm!(
@@ -591,7 +592,7 @@ unsafe extern "C" fn interpreter_routine() {
         "movsd [rsp + 40], xmm5",
         "movsd [rsp + 48], xmm6",
         "movsd [rsp + 56], xmm7",
-        // Where the call comes from, in case somebody looks.
+        // The call site, for traces.
         "mov rax, [rbp + 8]",
         "mov [rdi + {fault}], rax",
         "mov rax, [rbp]",

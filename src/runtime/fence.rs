@@ -1,8 +1,8 @@
-//! A fence between what is done often and what is done rarely.
+//! An asymmetric fence, for a frequent and a rare side.
 //!
-//! Two threads that each write one thing and then look at the other's need a
-//! full fence in between. Where one side is rare, it can pay for both: the
-//! system then has every running thread of the process pass a fence
+//! Two threads that each write one word and then read the other's need a full
+//! fence in between. Where one side is rare, it can pay for both: it makes the
+//! system execute a fence on every running thread of the process
 //! (membarrier(2)), and the frequent side only keeps the compiler from
 //! reordering.
 #![allow(unsafe_code)]
@@ -17,18 +17,18 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// Tells the system that there will be fences. That takes it microseconds
-    /// while the process has one thread, and ten milliseconds once it has more.
+    /// Registers the process for membarrier(2). Takes microseconds while the
+    /// process has one thread, and ten milliseconds once it has more.
     pub fn announce() {
         membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
     }
 
-    /// A fence; where the system does not help, both sides pay.
+    /// Creates a fence; without support by the system, both sides pay.
     pub fn new() -> Self {
         Self { asymmetric: membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) }
     }
 
-    /// The frequent side.
+    /// Executes the frequent side.
     #[inline]
     pub fn light(self) {
         if self.asymmetric {
@@ -38,7 +38,7 @@ impl Fence {
         }
     }
 
-    /// The rare side.
+    /// Executes the rare side.
     pub fn heavy(self) {
         atomic::fence(Ordering::SeqCst);
         if self.asymmetric {

@@ -1,10 +1,11 @@
-//! Reserved address ranges: zeroed, given a page by the system on first use.
+//! Reserved address ranges: zeroed, committed by the system page by page on
+//! first use.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::ptr::{self, NonNull};
 
-/// A range of addresses that stays where it is until dropped.
+/// A range of addresses, mapped until dropped.
 pub(super) struct AddressRange {
     start: NonNull<u8>,
     size: usize,
@@ -16,8 +17,8 @@ unsafe impl Send for AddressRange {}
 // SAFETY: as above.
 unsafe impl Sync for AddressRange {}
 
-/// Types that may stand anywhere in such memory: any bytes are a value, and
-/// they change through shared references only by atomic operations.
+/// Types that can be anywhere in such memory: any bytes are a valid value, and
+/// shared references change them only by atomic operations.
 ///
 /// # Safety
 /// Implement it for atomics and `repr(C)` structures of atomics only.
@@ -29,7 +30,7 @@ unsafe impl AtomicWord for std::sync::atomic::AtomicU64 {}
 // SAFETY: a `repr(C)` structure of atomics.
 unsafe impl AtomicWord for crate::abi::Header {}
 
-/// The unit of protection.
+/// The unit of protection, in bytes.
 const PAGE: usize = 4096;
 
 impl AddressRange {
@@ -46,35 +47,35 @@ impl AddressRange {
         NonNull::new(start.cast()).map(|start| Self { start, size }).ok_or_else(io::Error::last_os_error)
     }
 
-    /// Reserves `size` bytes whose lowest page cannot be touched.
+    /// Reserves `size` bytes whose lowest page is a guard page.
     pub(super) fn with_guard(size: usize) -> io::Result<Self> {
         let memory = Self::new(size)?;
-        // SAFETY: the page lies in the range just made, which nobody uses yet.
+        // SAFETY: the page lies in the range just made, which nothing uses yet.
         match unsafe { libc::mprotect(memory.start.as_ptr().cast(), PAGE, libc::PROT_NONE) } {
             0 => Ok(memory),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// The lowest address.
+    /// Returns the lowest address.
     #[inline]
     pub(super) fn address(&self) -> usize {
         self.start.as_ptr() as usize
     }
 
-    /// How many bytes there are.
+    /// Returns the size in bytes.
     #[inline]
     pub(super) fn size(&self) -> usize {
         self.size
     }
 
-    /// Gives the first `length` bytes, but for a guard page, back to the
-    /// system; they read as 0 afterwards.
+    /// Returns the first `length` bytes, except a guard page, to the system;
+    /// they read as 0 afterwards.
     pub(super) fn release(&self, length: usize) {
         let length = length.min(self.size) / PAGE * PAGE;
         if length > PAGE {
-            // SAFETY: whole pages of the range, whose content nobody needs;
-            // access is by atomics, to which they appear as zeros.
+            // SAFETY: whole pages of the range, whose content is not needed any
+            // more; access is by atomics, to which they appear as zeros.
             unsafe {
                 let start = self.start.as_ptr().add(PAGE);
                 libc::madvise(start.cast(), length - PAGE, libc::MADV_DONTNEED);
@@ -82,7 +83,8 @@ impl AddressRange {
         }
     }
 
-    /// What stands at `offset`, which must be aligned for it and in range.
+    /// Returns the value at `offset`, which must be aligned for it and in
+    /// range.
     #[inline]
     pub(super) fn at<T: AtomicWord>(&self, offset: usize) -> &T {
         assert!(offset.is_multiple_of(align_of::<T>()) && offset + size_of::<T>() <= self.size);
@@ -93,7 +95,8 @@ impl AddressRange {
 }
 
 impl AddressRange {
-    /// The `count` values from `offset` on, which must be aligned and in range.
+    /// Returns the `count` values from `offset` on, which must be aligned and
+    /// in range.
     #[inline]
     pub(super) fn many<T: AtomicWord>(&self, offset: usize, count: usize) -> &[T] {
         assert!(offset.is_multiple_of(align_of::<T>()) && offset + count * size_of::<T>() <= self.size);

@@ -1,4 +1,4 @@
-//! Operands and conditions: what an expression under construction comes to.
+//! Operands and conditions of expressions under construction.
 
 use super::op::Op;
 
@@ -27,16 +27,16 @@ pub(super) enum Test {
     Truth,
 }
 
-/// How a test is made to jump.
+/// How to jump on a test.
 pub(super) enum Jump {
-    /// By an operation on the accumulator.
+    /// With an operation on the accumulator.
     Accumulator(Op),
-    /// By one of seven operations, of which this is the first.
+    /// With one of seven operations, of which this is the first.
     Family(Op),
 }
 
 impl Test {
-    /// The first of the operations that give the test's result as a number.
+    /// Returns the first of the operations that compute the test as a number.
     pub(super) fn value(self) -> Option<Op> {
         match self {
             Self::Less => Some(Op::LessAS),
@@ -61,8 +61,8 @@ impl Test {
 }
 
 impl Condition {
-    /// Whether there is an operation that makes the comparison, increments
-    /// and goes back.
+    /// Returns whether one operation can compare, increment and take the
+    /// back-edge.
     pub(super) fn fits_loop(&self) -> bool {
         let compares = matches!(self.test, Test::Less | Test::LessEqual) && !self.negated;
         let numbers = matches!((self.left, self.right), (Operand::Number(_), Operand::Number(_)));

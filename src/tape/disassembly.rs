@@ -1,5 +1,5 @@
-//! Tapes as text: for each instruction its offset, what it does, and the part
-//! of the source it was made for.
+//! The disassembler: for each instruction its offset, what it does, and the
+//! source it was made for.
 
 use super::Tape;
 use super::op::{Instruction, OperandKind, Raw};
@@ -7,11 +7,12 @@ use crate::name::Names;
 use crate::sema::checked::CheckedFunction;
 use std::fmt::Write;
 
-/// How wide the column of instructions is.
+/// The width of the column of instructions, in characters.
 const COLUMN: usize = 36;
 
 impl Tape {
-    /// The tape of `function` as text, under the heading `title`.
+    /// Returns the listing of the tape of `function`, under the heading
+    /// `title`.
     pub fn disassemble(&self, title: &str, function: &CheckedFunction, names: &Names) -> String {
         let plural = |count: usize, noun: &str| {
             if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
@@ -44,7 +45,7 @@ impl Tape {
         text
     }
 
-    /// The instruction at an offset as text.
+    /// Returns the instruction at an offset as text.
     pub fn instruction_at(&self, offset: usize, function: &CheckedFunction, names: &Names) -> String {
         let instruction = self.words.get(offset..).and_then(Instruction::decode);
         instruction.map_or_else(
@@ -81,7 +82,8 @@ impl Tape {
         text
     }
 
-    /// A parameter's name, another local as `v1`, a temporary as `t0`.
+    /// Returns a slot as text: a parameter's name, another local as `v1`, a
+    /// temporary as `t0`.
     fn slot(&self, raw: Raw, function: &CheckedFunction, names: &Names) -> String {
         let slot = raw as u32;
         match function.parameters.get(slot as usize) {
@@ -93,7 +95,7 @@ impl Tape {
     }
 }
 
-/// The fewest digits that read back as the same number.
+/// Returns the fewest digits that read back as the same number.
 fn number(value: f64) -> String {
     let text = format!("{value:?}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)

@@ -1,22 +1,22 @@
-//! What lowering must know ahead: one walk backwards over a checked body.
+//! Data-flow facts for lowering, from one backward walk over a checked body.
 //!
-//! Backwards, a node that takes values comes before the nodes that leave them,
-//! so the walk knows of every value who takes it.
+//! Backwards, a node that consumes values comes before the nodes that produce
+//! them, so the walk knows the consumer of every value.
 
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 
-/// One fact for each node; what it says depends on the node.
+/// One fact for each node; its meaning depends on the node.
 pub(super) struct ValueFlow(Box<[bool]>);
 
 impl ValueFlow {
-    /// The facts about the body of a function.
+    /// Computes the facts about the body of a function.
     pub(super) fn of(function: &CheckedFunction) -> Self {
         let nodes = &function.nodes;
         let end = nodes.len();
         let mut facts = vec![false; end].into_boxed_slice();
         // For each local the next node that changes it.
         let mut changed = vec![usize::MAX; function.locals as usize];
-        // The takers of the values that are on the stack at this place.
+        // The consumers of the values that are on the stack at this point.
         let mut takers = vec![end];
         for (at, node) in nodes.iter().enumerate().rev() {
             let taker = if leaves(*node) { takers.pop().unwrap_or(end) } else { end };
@@ -27,7 +27,8 @@ impl ValueFlow {
                     changed[*local as usize] = at;
                 }
                 CheckedNode::Bind(local) | CheckedNode::ForVariable(local) => changed[*local as usize] = at,
-                // Only `if` and its `else` have this fact set and take values.
+                // Only `if` and its `else` have this fact set and consume
+                // values.
                 CheckedNode::If | CheckedNode::Else => {
                     let inner = nodes
                         .get(taker)
@@ -52,21 +53,22 @@ impl ValueFlow {
         Self(facts)
     }
 
-    /// For a read of a local, or an assignment to one: whether the local keeps
-    /// its value until the value is taken, so that it can be read only then.
+    /// For a read of a local, or an assignment to one: returns whether the
+    /// local keeps its value until the value is consumed, so that the read can
+    /// be deferred.
     pub(super) fn keeps(&self, node: usize) -> bool {
         self.0[node]
     }
 
-    /// For an `if` or `else`: whether the value of the `if` is what the
-    /// function returns.
+    /// For an `if` or `else`: returns whether the function returns the value of
+    /// the `if`.
     pub(super) fn returns(&self, node: usize) -> bool {
         self.0[node]
     }
 }
 
-/// How many values and marks a node takes; a mark is taken by the next mark
-/// of its construct.
+/// Returns the number of values and marks that a node consumes; a mark is
+/// consumed by the next mark of its construct.
 fn takes(function: &CheckedFunction, node: CheckedNode) -> usize {
     match node {
         CheckedNode::Number(_) | CheckedNode::Local(_) | CheckedNode::Variable(_) => 0,
@@ -88,7 +90,7 @@ fn takes(function: &CheckedFunction, node: CheckedNode) -> usize {
     }
 }
 
-/// Whether a node leaves a value or a mark.
+/// Returns whether a node produces a value or a mark.
 fn leaves(node: CheckedNode) -> bool {
     !matches!(node, CheckedNode::Bind(_))
 }

@@ -1,11 +1,12 @@
-//! Lowering: one walk over a checked body that appends instructions.
+//! Lowering to bytecode: one walk over a checked body that appends
+//! instructions.
 //!
-//! A stack of [`Value`]s stands for the expressions under construction. Reading
-//! a local or writing a number down costs no instruction: such values stay
-//! symbolic until something takes them, and become operands. At most one value
-//! is *unsettled*: it is in the accumulator, or is a condition that nobody has
-//! decided yet. Before anything else is appended it is settled into the slot
-//! that belongs to its height on the stack.
+//! A stack of [`Value`]s holds the expressions under construction. Reading a
+//! local or writing a number emits no instruction: such values stay symbolic
+//! until they are consumed, and become operands. At most one value is
+//! *unsettled*: it is in the accumulator, or is an undecided condition. Before
+//! anything else is emitted it is settled into the slot of its height on the
+//! stack.
 
 mod loops;
 
@@ -23,7 +24,7 @@ use loops::TapeLoop;
 /// Lowers a function; see [`Tape::lower`].
 pub(super) fn lower(function: &CheckedFunction, environment: LoweringContext<'_>) -> Result<Tape, TooMany> {
     let mut lowering = TapeLowering::new(function, environment);
-    // What goes on elsewhere takes fuel there.
+    // What continues in compiled code takes its fuel there.
     if environment.counts == Counts::IterationsAndCalls {
         lowering.emit(Op::Count, &[0, 0]);
     }
@@ -37,29 +38,30 @@ pub(super) fn lower(function: &CheckedFunction, environment: LoweringContext<'_>
     lowering.finish()
 }
 
-/// An expression whose instructions have been appended as far as needed.
+/// An expression whose instructions have been emitted as far as needed.
 #[derive(Debug)]
 enum Value {
     Plain(Operand),
-    /// A comparison that has not been made.
+    /// A comparison that has not been emitted.
     Condition(Condition),
-    /// The jumps to these places are taken if it is false; after the last
-    /// instruction it is true.
+    /// False if one of the jumps at these places is taken; true after the last
+    /// instruction.
     True(Vec<usize>),
     /// The function has returned.
     Returned,
 }
 
-/// Instructions with the nodes they were made for.
+/// Emitted instructions, with the nodes they were made for.
 #[derive(Default)]
 struct Assembler {
     words: Vec<u32>,
     origins: Vec<u32>,
-    /// Where the last instruction begins, unless something may jump behind it.
+    /// Where the last instruction begins, unless a jump may target the place
+    /// after it.
     last: Option<usize>,
 }
 
-/// A construct whose end has not been met yet.
+/// A construct whose end has not been reached yet.
 enum TapeConstruct {
     /// `&&`: the jumps taken if the left side is false.
     And(Vec<usize>),
@@ -80,7 +82,7 @@ struct TapeLowering<'a> {
     code: Assembler,
     frame: u32,
     values: Vec<Value>,
-    /// The height of the unsettled value.
+    /// The height of the unsettled value on the stack.
     unsettled: Option<usize>,
     open: Vec<TapeConstruct>,
     callees: IndexTable<TapeCallee>,
@@ -182,7 +184,7 @@ impl<'a> TapeLowering<'a> {
         self.code.origins.push(self.node as u32);
     }
 
-    /// Appends a jump whose target is set later; gives the place to set it.
+    /// Emits a jump to be patched later; returns the place of its target.
     fn emit_jump(&mut self, op: Op, operands: &[Raw]) -> usize {
         let start = self.code.words.len();
         let mut all = [0; 5];
@@ -193,19 +195,20 @@ impl<'a> TapeLowering<'a> {
         place
     }
 
-    /// Takes fuel, if that is counted.
+    /// Emits the fuel instruction, if fuel is counted.
     fn burn(&mut self) {
         if self.environment.counts_fuel {
             self.emit(Op::Burn, &[]);
         }
     }
 
-    /// Lets the jumps at these places lead to what is appended next.
+    /// Patches the jumps at these places to target the next instruction.
     fn patch_here(&mut self, jumps: &[usize]) {
         self.code.last = None;
         let here = self.code.words.len();
         for &place in jumps {
-            // A jump holds the distance to its own target word until now.
+            // Until then, a jump holds the distance from its start to its
+            // target word.
             let start = place - self.code.words[place] as usize;
             self.code.words[place] = (here - start) as u32;
         }
@@ -231,21 +234,21 @@ impl<'a> TapeLowering<'a> {
         value
     }
 
-    /// Pops a value, with everything below it settled.
+    /// Pops a value after settling everything below it.
     fn take(&mut self) -> Value {
         self.settle(1);
         self.pop()
     }
 
-    /// The slot of the value at that height.
+    /// Returns the slot of the value at a height of the stack.
     fn home(&mut self, height: usize) -> u32 {
         let slot = self.function.locals.saturating_add(1).saturating_add(height as u32);
         self.frame = self.frame.max(slot.saturating_add(1));
         slot
     }
 
-    /// Puts the unsettled value into its slot, unless it is one of the top
-    /// `operands`.
+    /// Stores the unsettled value into its slot, unless it is one of the top
+    /// `operands` values.
     fn settle(&mut self, operands: usize) {
         let Some(height) = self.unsettled.filter(|height| height + operands < self.values.len()) else {
             return;
@@ -256,7 +259,8 @@ impl<'a> TapeLowering<'a> {
         self.store(value, home);
     }
 
-    /// Makes a value an operand; only a condition needs instructions.
+    /// Turns a value into an operand; only a condition needs instructions for
+    /// that.
     fn operand(&mut self, value: Value) -> Operand {
         match value {
             Value::Plain(operand) => return operand,
@@ -281,14 +285,14 @@ impl<'a> TapeLowering<'a> {
         }
     }
 
-    /// Takes the top value into the accumulator.
+    /// Pops the top value into the accumulator.
     fn load_top(&mut self) {
         let value = self.take();
         self.load(value);
     }
 
-    /// Puts a value into a slot. The accumulator keeps what it holds if the
-    /// value is a number or in a slot.
+    /// Stores a value into a slot. The accumulator keeps its content if the
+    /// value is a constant or in a slot.
     fn store(&mut self, value: Value, slot: u32) {
         match self.operand(value) {
             Operand::Accumulator => self.store_accumulator(slot),
@@ -298,8 +302,8 @@ impl<'a> TapeLowering<'a> {
         }
     }
 
-    /// An operation that has just put its result into the accumulator can
-    /// store it as well.
+    /// Stores the accumulator: as part of the operation that has just computed
+    /// it, if that has such a form.
     fn store_accumulator(&mut self, slot: u32) {
         if let Some((start, with_store)) = self.code.last.and_then(|start| {
             let op = Op::of(self.code.words[start])?;
@@ -347,7 +351,7 @@ impl<'a> TapeLowering<'a> {
         }
     }
 
-    /// The top two values as operands; at most one is the accumulator.
+    /// Pops the top two values as operands; at most one is the accumulator.
     fn operands(&mut self) -> (Operand, Operand) {
         self.settle(2);
         let (right, left) = (self.pop(), self.pop());
@@ -374,7 +378,7 @@ impl<'a> TapeLowering<'a> {
         }
     }
 
-    /// `family` is the first of an operation's seven forms.
+    /// Emits an arithmetic operation; `family` is the first of its seven forms.
     fn arithmetic(&mut self, family: Op) {
         let (left, right) = self.operands();
         let (form, operands, count) = self.form(left, right);
@@ -390,8 +394,8 @@ impl<'a> TapeLowering<'a> {
         self.push(Value::Condition(Condition { test, left, right, negated }));
     }
 
-    /// An operation that takes its left side from a slot, its right side from
-    /// the accumulator.
+    /// Emits an operation that takes its left operand from a slot and its right
+    /// one from the accumulator.
     fn slot_first(&mut self, op: Op) {
         let height = self.values.len().saturating_sub(2);
         let (left, right) = self.operands();
@@ -408,7 +412,7 @@ impl<'a> TapeLowering<'a> {
         self.push(ACCUMULATOR);
     }
 
-    /// Which of the seven forms these operands need, and how they are encoded.
+    /// Returns which of the seven forms fits the operands, and their encoding.
     fn form(&mut self, left: Operand, right: Operand) -> (u8, [Raw; 2], usize) {
         use Operand::{Accumulator, Number, Slot};
         match (left, right) {
@@ -420,7 +424,7 @@ impl<'a> TapeLowering<'a> {
             (Slot(slot), Number(number)) => (5, [slot.into(), number.to_bits()], 2),
             (Number(number), Slot(slot)) => (6, [slot.into(), number.to_bits()], 2),
             (Number(_) | Accumulator, Number(_) | Accumulator) => {
-                // Nothing is in the accumulator: two values never are.
+                // The accumulator is free: at most one value is in it.
                 self.load(Value::Plain(left));
                 self.form(Accumulator, right)
             }
@@ -429,7 +433,7 @@ impl<'a> TapeLowering<'a> {
 
     // --- conditions -------------------------------------------------------
 
-    /// Puts a condition's truth into the accumulator as 0 or 1.
+    /// Computes a condition into the accumulator as 0 or 1.
     fn decide(&mut self, condition: Condition) {
         let Condition { test, left, right, negated } = condition;
         let negations = match test.value() {
@@ -448,7 +452,7 @@ impl<'a> TapeLowering<'a> {
         }
     }
 
-    /// Jumps if the condition is `wanted`.
+    /// Emits a jump taken if the condition is `wanted`; returns its place.
     fn jump_if(&mut self, condition: Condition, wanted: bool) -> usize {
         let Condition { test, left, right, negated } = condition;
         match test.jump(wanted != negated) {
@@ -463,7 +467,7 @@ impl<'a> TapeLowering<'a> {
         }
     }
 
-    /// The jumps taken if the value is false.
+    /// Emits the jumps taken if the value is false; returns their places.
     fn unless(&mut self, value: Value) -> Vec<usize> {
         match value {
             Value::True(falses) => falses,
@@ -473,7 +477,7 @@ impl<'a> TapeLowering<'a> {
         }
     }
 
-    /// The jumps taken if the value is true.
+    /// Emits the jumps taken if the value is true; returns their places.
     fn when(&mut self, value: Value) -> Vec<usize> {
         match value {
             Value::True(falses) => {
@@ -600,7 +604,7 @@ impl<'a> TapeLowering<'a> {
         self.push(ACCUMULATOR);
     }
 
-    /// Calls with the last argument, which belongs at that height.
+    /// Emits a call with its last argument, whose slot is the one of `height`.
     fn call_with(&mut self, last: Option<Operand>, at: u32, callee: Raw, height: usize) {
         let Some(last) = last else { return self.emit(Op::Call, &[at.into(), callee]) };
         let home = self.home(height);
@@ -629,19 +633,19 @@ impl<'a> TapeLowering<'a> {
 
 const ACCUMULATOR: Value = Value::Plain(Operand::Accumulator);
 
-/// The place of the form with two slots among the seven.
+/// The offset of the form with two slots in a family of seven.
 const FORM_SS: u8 = 4;
 
 fn truth(operand: Operand) -> Condition {
     Condition { test: Test::Truth, left: operand, right: operand, negated: false }
 }
 
-/// The operation so many places after `first` in the table.
+/// Returns the operation at an offset from `first` in the table.
 fn member(first: Op, place: u8) -> Op {
     Op::ALL[first as usize + place as usize]
 }
 
-/// The operation that also stores its result.
+/// Returns the form of an operation that also stores its result.
 fn storing(op: Op) -> Option<Op> {
     let place = (op as u8).checked_sub(Op::AddAS as u8)?;
     (op as u8 <= Op::DivideKS as u8).then(|| member(Op::AddASTo, place))

@@ -1,9 +1,9 @@
-//! Numbering: entries get numbers in the order they are first met.
+//! Numbering: entries get indices in the order of their first use.
 
 use super::op::Raw;
 use rustc_hash::FxHashMap;
 
-/// Entries numbered in the order they are first met.
+/// A table of distinct entries, indexed in the order of their first use.
 pub(super) struct IndexTable<T> {
     pub(super) entries: Vec<T>,
     pub(super) index: FxHashMap<T, u32>,

@@ -1,44 +1,44 @@
-//! The instructions of a tape: one table says everything about them.
+//! The instruction set, defined in one table.
 //!
-//! A tape is a row of 32-bit words. An instruction is its operation in the low
-//! byte of a word, its first operand in the rest of that word if the operand
-//! is an index, and the other operands in the words that follow: an index or
-//! a distance takes one, a number takes two, low half first.
+//! Bytecode is a sequence of 32-bit words. An instruction is its operation in
+//! the low byte of a word, its first operand in the rest of that word if the
+//! operand is an index, and the other operands in the words that follow: an
+//! index or a distance takes one, a number takes two, low half first.
 //!
-//! Instructions work on one accumulator, written `_`, and on the *slots* of
-//! the frame: parameters, locals, and temporary values, numbered from its
-//! start. Those whose name ends in `To` also store their result in a slot.
-//! The letters in a name say where operands come from, in the order of the
-//! source: `A` the accumulator, `S` a slot, `K` a number in the instruction.
+//! Instructions work on one accumulator, written `_`, and on the *slots* of the
+//! frame: parameters, locals and temporaries, numbered from its start. Those
+//! whose name ends in `To` also store their result in a slot. The letters in a
+//! name say where operands come from, in the order of the source: `A` the
+//! accumulator, `S` a slot, `K` a constant in the instruction.
 
-/// What an operand of an instruction is.
+/// The kind of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperandKind {
     /// A slot of the frame.
     Slot,
-    /// The slot that holds the return address: always that of the tape.
+    /// The slot of the return address: always that of the tape.
     Link,
     /// The first slot of a callee's frame, where its arguments are.
     Frame,
-    /// A number.
+    /// A constant.
     Number,
-    /// Where to go on, as the distance in words from this instruction.
+    /// A jump target, as the distance in words from this instruction.
     Target,
-    /// An entry of the tape's table of callees.
+    /// An index into the tape's table of callees.
     Callee,
-    /// An entry of the tape's table of host functions.
+    /// An index into the tape's table of host functions.
     Host,
-    /// An entry of the tape's table of variables.
+    /// An index into the tape's table of variables.
     Variable,
-    /// What is counted: 0 for calls, else the rounds of a loop, by its place in
-    /// the tape's table counted from 1.
+    /// What is counted: 0 for calls, else the iterations of a loop, by its
+    /// index in the tape's table plus 1.
     Site,
-    /// How many are left to count, set when the tape is linked; 0 until then.
+    /// The remaining count, set when the tape is linked; 0 until then.
     Counter,
 }
 
 impl OperandKind {
-    /// How many words it takes after the first.
+    /// Returns the number of words it takes, outside of the first word.
     const fn words(self) -> usize {
         match self {
             Self::Number => 2,
@@ -54,7 +54,7 @@ impl OperandKind {
         }
     }
 
-    /// Whether it fits what is left of the first word.
+    /// Returns whether it fits the rest of the first word.
     const fn is_index(self) -> bool {
         !matches!(self, Self::Number | Self::Target | Self::Counter)
     }
@@ -65,8 +65,8 @@ pub const INDEX_END: u32 = 1 << 24;
 
 macro_rules! ops {
     ($($name:ident = $template:literal $($kind:ident)*;)+) => {
-        /// What an instruction does. In the descriptions `{0}` is the first
-        /// operand and `_` the accumulator.
+        /// An operation. In the templates `{0}` is the first operand and `_`
+        /// the accumulator.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
         pub enum Op {
@@ -77,12 +77,12 @@ macro_rules! ops {
             /// Every operation, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
 
-            /// What it does, in the notation of disassemblies.
+            /// Returns the template that disassemblies show.
             pub const fn template(self) -> &'static str {
                 match self { $(Self::$name => $template),+ }
             }
 
-            /// Its operands.
+            /// Returns the kinds of its operands.
             pub const fn operands(self) -> &'static [OperandKind] {
                 match self { $(Self::$name => &[$(OperandKind::$kind),*]),+ }
             }
@@ -262,34 +262,35 @@ ops! {
 }
 
 impl Op {
-    /// The operation of a word, if there is one of that number.
+    /// Returns the operation of an instruction's first word; `None` if the
+    /// number is unused.
     pub fn of(word: u32) -> Option<Self> {
         Self::ALL.get(word as usize & 0xff).copied()
     }
 
-    /// Whether it ends a loop: it looks for requests to stop when it goes back.
+    /// Returns whether it takes the back-edge of a loop, which is a safepoint.
     pub fn is_loop(self) -> bool {
         (Self::NextS as u8..=Self::LoopLessEqualKS as u8).contains(&(self as u8))
     }
 
-    /// Whether it computes a new number, which may not be finite.
+    /// Returns whether it computes a new number, which may not be finite.
     pub fn computes(self) -> bool {
         let is_host = matches!(self, Self::Host | Self::HostA);
         is_host || (Self::AddAS as u8..=Self::CopysignSA as u8).contains(&(self as u8))
     }
 
-    /// Whether it also stores its result in a slot, its last operand.
+    /// Returns whether it also stores its result in a slot, its last operand.
     pub fn stores(self) -> bool {
         (Self::AddASTo as u8..=Self::DivideKSTo as u8).contains(&(self as u8))
     }
 
-    /// Whether the accumulator is one of its operands.
+    /// Returns whether the accumulator is one of its operands.
     pub fn takes_accumulator(self) -> bool {
         let template = self.template();
         template.split_once(" = ").is_some_and(|(_, value)| value.contains('_'))
     }
 
-    /// How many words an instruction takes.
+    /// Returns the number of words of an instruction.
     pub const fn length(self) -> usize {
         let kinds = self.operands();
         let (mut length, mut index) = (1, 0);
@@ -303,8 +304,8 @@ impl Op {
     }
 }
 
-/// An operand as it is encoded: an index, a distance as two's complement, or
-/// the bits of a number.
+/// An encoded operand: an index, a distance as two's complement, or the bits of
+/// a number.
 pub type Raw = u64;
 
 /// Appends an instruction. Indices must be below [`INDEX_END`].
@@ -324,16 +325,17 @@ pub fn encode(words: &mut Vec<u32>, op: Op, operands: &[Raw]) {
     }
 }
 
-/// An instruction read back.
+/// A decoded instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Instruction {
-    /// What it does.
+    /// The operation.
     pub op: Op,
     operands: [Raw; 5],
 }
 
 impl Instruction {
-    /// The instruction that `words` begin with; `None` if that is none.
+    /// Decodes the instruction at the start of `words`; `None` if there is no
+    /// valid one.
     pub fn decode(words: &[u32]) -> Option<Self> {
         let first = *words.first()?;
         let op = Op::of(first)?;
@@ -350,17 +352,18 @@ impl Instruction {
             };
             at += kind.words();
         }
-        // What a word has room for and no operand uses is 0.
+        // The bits of the first word that no operand uses are 0.
         let is_plain = op.operands().first().is_none_or(|kind| !kind.is_index());
         (!is_plain || first >> 8 == 0).then_some(Self { op, operands })
     }
 
-    /// Its operands with their kinds.
+    /// Returns its operands with their kinds.
     pub fn operands(&self) -> impl Iterator<Item = (OperandKind, Raw)> + '_ {
         self.op.operands().iter().copied().zip(self.operands)
     }
 
-    /// How many words from its own start it goes on if it jumps.
+    /// Returns the distance of its jump in words, from its own start; `None` if
+    /// it does not jump.
     pub fn distance(&self) -> Option<i32> {
         let (_, raw) = self.operands().find(|(kind, _)| *kind == OperandKind::Target)?;
         Some((raw as u32).cast_signed())

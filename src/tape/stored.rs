@@ -1,7 +1,7 @@
-//! Tapes as bytes, and back.
+//! Serialisation of tapes.
 //!
-//! Only tapes that count nothing are stored: what is counted depends on the
-//! program that runs them. What is read is validated before anybody sees it.
+//! Only tapes without counters are stored: what is counted depends on the
+//! program that runs them. What is read is validated first.
 
 use super::op::{INDEX_END, Op};
 use super::{Tape, TapeCallee};
@@ -10,7 +10,7 @@ use crate::sema::checked::CheckedFunction;
 use crate::sema::stored::{StoredTables, TableIndices};
 
 impl Tape {
-    /// Writes it.
+    /// Writes the tape.
     pub fn write(&self, writer: &mut Writer, places: &mut dyn TableIndices) {
         writer.number(self.locals);
         writer.number(self.frame);
@@ -29,10 +29,10 @@ impl Tape {
         self.origins.iter().for_each(|node| writer.number(*node));
     }
 
-    /// Reads a tape of `function`.
+    /// Reads and validates a tape of `function`.
     ///
     /// # Errors
-    /// When the bytes are no tape of it that can be run.
+    /// If the bytes are not a valid tape of that function.
     pub fn read(
         reader: &mut Reader<'_>,
         tables: &StoredTables,

@@ -1,26 +1,26 @@
-//! The check that a tape is well formed.
+//! The bytecode verifier.
 //!
-//! The interpreter runs instructions without looking at their operands, so
-//! whatever may have changed a tape since it was lowered, this is what it
-//! relies on: every index is inside its table or frame, every jump leads to
-//! an instruction, only loops that look for requests jump back, execution
-//! never runs past the end, and nothing but a call writes a link.
+//! The interpreter does not check operands at run time. Whatever may have
+//! changed a tape since it was lowered, it relies on this: every index is
+//! inside its table or frame, every jump targets an instruction, only loop
+//! operations, which poll, jump backwards, execution never runs past the end,
+//! and nothing but a call writes a link.
 
 use super::op::{Instruction, Op, OperandKind, Raw};
 use super::{Tape, TapeCallee};
 
-/// What is wrong with a tape, and at which word.
+/// What is wrong with a tape, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the tape is damaged at word {at}: {what}")]
 pub struct TapeFault {
     /// What is wrong.
     pub what: &'static str,
-    /// The offset of the instruction.
+    /// The offset of the instruction, in words.
     pub at: usize,
 }
 
 impl Tape {
-    /// Checks everything that running it relies on.
+    /// Checks everything that the interpreter relies on.
     ///
     /// # Errors
     /// The first [`TapeFault`] found.
@@ -57,7 +57,8 @@ impl Tape {
         }
     }
 
-    /// The instructions with their offsets; ends with `None` where there is none.
+    /// Iterates over the instructions with their offsets; ends with `None` at
+    /// an invalid one.
     pub fn instructions(&self) -> impl Iterator<Item = (usize, Option<Instruction>)> + '_ {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -109,7 +110,8 @@ impl Tape {
         Ok(())
     }
 
-    /// The arguments of a call lie in the frame, from `frame` on.
+    /// Checks that the arguments of a call lie in the frame, from slot `frame`
+    /// on.
     fn arguments(&self, table: &[TapeCallee], index: Raw, frame: Raw) -> Result<(), &'static str> {
         let Some(callee) = table.get(index as usize) else { return Err("no such callee") };
         let end = frame + Raw::from(callee.arity);

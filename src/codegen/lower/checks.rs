@@ -1,4 +1,4 @@
-//! How and where a function is checked for the end of the stack and for
+//! Safepoint polls: how and where code checks for the end of the stack and for
 //! requests to stop.
 
 use super::super::types::PRESERVE_ALL;
@@ -9,13 +9,13 @@ use inkwell::IntPredicate;
 use inkwell::values::{InstructionValue, IntValue};
 use std::ops::Range;
 
-/// Functions of so many nodes have frames of a few KiB at most.
+/// Functions of at most this many nodes have frames of a few KiB.
 const SMALL_FRAME: usize = 200;
 
-/// Where a function that is one `if` is checked: at the beginning of the
-/// branches that call something. The end of a recursion, which is where most
-/// calls go, then costs nothing. `None` if the condition calls something, or
-/// the frame may be large: then it is checked at its entry.
+/// Returns where to poll in a function that is one `if`: at the beginning of
+/// the branches that call something. The end of a recursion, where most calls
+/// go, then costs nothing. `None` if the condition calls something, or the
+/// frame may be large: the function polls at its entry then.
 pub(super) fn late_checks(nodes: &[CheckedNode]) -> Option<Vec<u32>> {
     let is = |index: usize, kind: CheckedNode| nodes.get(index) == Some(&kind);
     let then = nodes.iter().position(|node| matches!(node, CheckedNode::Then | CheckedNode::Call(_)))?;
@@ -35,8 +35,8 @@ pub(super) fn late_checks(nodes: &[CheckedNode]) -> Option<Vec<u32>> {
 }
 
 impl<'c> IrLowering<'_, 'c> {
-    /// Takes one from the fuel; whether none was left. Volatile, so that every
-    /// level of optimisation counts alike.
+    /// Emits a decrement of the fuel; returns whether none was left. Volatile,
+    /// so that every optimisation level counts alike.
     fn burn(&self) -> Result<IntValue<'c>> {
         let i64 = self.types.context.i64_type();
         let place = self.types.word(&self.builder, self.context, abi::FUEL)?;
@@ -53,9 +53,9 @@ impl<'c> IrLowering<'_, 'c> {
         Ok(self.builder.build_int_compare(IntPredicate::SLT, left, i64.const_zero(), "")?)
     }
 
-    /// Compares the stack pointer with the limit word of the context, and
-    /// calls the runtime if it is below. The load is volatile because other
-    /// threads change the word to stop the code.
+    /// Emits a safepoint poll: compares the stack pointer with the limit word
+    /// of the context, and calls the runtime if it is below. The load is
+    /// volatile because other threads change the word to stop the code.
     pub(super) fn stop_check(&mut self) -> Result<()> {
         if cfg!(feature = "unchecked") {
             return Ok(());
@@ -80,7 +80,7 @@ impl<'c> IrLowering<'_, 'c> {
         }
         let call = self.rarely(below, abi::STOP)?;
         if !self.is_quick() {
-            // Nothing has to be kept in memory for the sake of this call.
+            // `preserve_all`, so that nothing is spilled for this call.
             call.set_call_convention(PRESERVE_ALL);
         }
         Ok(())

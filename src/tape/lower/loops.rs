@@ -1,7 +1,7 @@
-//! Lowering of loops.
+//! Lowering of loops to bytecode.
 //!
-//! A `for` stands in the text as condition, step, body and runs as body, step,
-//! condition; so the first two are lifted off and put back after the body.
+//! A `for` is written as condition, step, body and runs as body, step,
+//! condition; so the first two are cut out and put back after the body.
 
 use super::{Assembler, FORM_SS, TapeConstruct, TapeLowering, Value, member};
 use crate::tape;
@@ -11,13 +11,13 @@ use crate::tape::{Counts, LiveValue};
 
 /// The parts of a `for`.
 pub(super) struct TapeLoop {
-    /// The node where it began.
+    /// The node of the loop variable.
     node: usize,
     variable: u32,
-    /// The height of the place of the step.
+    /// The height of the step's slot on the stack.
     height: usize,
     part: LoopPart,
-    /// Where what is being appended begins: condition, step, then body.
+    /// Where the current part begins, in words and origins.
     start: (usize, usize),
     condition: Assembler,
     exit: LoopExit,
@@ -25,7 +25,7 @@ pub(super) struct TapeLoop {
     increment: Operand,
 }
 
-/// The part of a `for` that is being appended.
+/// The part of a `for` that is being emitted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LoopPart {
     Condition,
@@ -33,11 +33,11 @@ enum LoopPart {
     Body,
 }
 
-/// How a loop is left.
+/// How a loop ends.
 enum LoopExit {
-    /// By the jumps at these places of the condition.
+    /// With the jumps at these places of the condition.
     Jumps(Vec<usize>),
-    /// When a condition that needs no instructions is false.
+    /// With a condition that needs no instructions of its own.
     Condition(Condition),
 }
 
@@ -47,7 +47,7 @@ impl TapeLowering<'_> {
         (self.code.words.len(), self.code.origins.len())
     }
 
-    /// Lifts off everything appended since `start`.
+    /// Cuts out everything emitted since `start`.
     fn lift(&mut self, start: (usize, usize)) -> Assembler {
         self.code.last = None;
         let words = self.code.words.split_off(start.0);
@@ -63,7 +63,7 @@ impl TapeLowering<'_> {
     pub(super) fn begin_loop(&mut self, variable: u32) {
         let start = self.take();
         self.store(start, variable);
-        // The place of the step while the condition is evaluated.
+        // The slot of the step while the condition is evaluated.
         let height = self.values.len();
         let step = self.home(height);
         self.push(Value::Plain(Operand::Slot(step)));
@@ -135,9 +135,9 @@ impl TapeLowering<'_> {
         self.count_iteration();
     }
 
-    /// Counts the round of a loop that begins. Values that wait for it are those
-    /// of the expressions around it and, behind them, the steps of the loops
-    /// whose conditions it is part of.
+    /// Emits the counter of a loop's iterations. The values that are live
+    /// across the loop are those of the expressions around it, then the steps
+    /// of the loops whose conditions it is part of.
     fn count_iteration(&mut self) {
         if self.environment.counts == Counts::Nothing {
             return;
@@ -202,7 +202,7 @@ impl TapeLowering<'_> {
         self.push(Value::Plain(Operand::Number(0.0)));
     }
 
-    /// Increments and goes back to the body.
+    /// Emits the increment and the back-edge to the body.
     fn next(&mut self, variable: u32, increment: Operand, body: usize) {
         let back = self.back(body);
         match increment {
@@ -220,7 +220,7 @@ impl TapeLowering<'_> {
         self.emit(member(family, form - FORM_SS), &operands);
     }
 
-    /// The distance from the next instruction back to `body`.
+    /// Returns the distance from the next instruction back to `body`.
     fn back(&self, body: usize) -> Raw {
         Raw::from((self.code.words.len() - body).wrapping_neg() as u32)
     }
