@@ -1,14 +1,14 @@
-//! Room: how many bytes the code and the tapes of an engine may take.
+//! The memory budget of an engine: the limit of its code and tapes, in bytes.
 //!
 //! There is one limit for both. Tapes are charged here as they grow; linked
-//! code is counted by the linker, which is asked. Each side looks at the other
-//! before it takes more, but not both at the same moment: what is linked while
-//! a tape grows may exceed the limit by its own size.
+//! code is counted by the linker, which is asked. Each side considers the other
+//! before it takes more, but not atomically: what is linked while a tape grows
+//! may exceed the limit by its own size.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The room of one engine, in bytes.
+/// The memory budget of one engine, in bytes.
 pub struct MemoryBudget {
     limit: u64,
     tapes: AtomicU64,
@@ -16,39 +16,39 @@ pub struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// Room for so many bytes.
+    /// Creates a budget of `limit` bytes.
     pub fn new(limit: u64) -> Self {
         Self { limit, tapes: AtomicU64::new(0), code: OnceLock::new() }
     }
 
-    /// How many bytes code and tapes may take together.
+    /// Returns the limit of code and tapes together, in bytes.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Says who knows how many bytes linked code takes.
+    /// Sets the function that returns the size of linked code, in bytes.
     pub fn set_code_counter(&self, bytes: impl Fn() -> u64 + Send + Sync + 'static) {
-        // An engine has one compiler; the first that is set up stays.
+        // An engine has one compiler; the first one registered stays.
         let _ = self.code.set(Box::new(bytes));
     }
 
-    /// Whether tapes can take so many bytes more.
+    /// Returns whether tapes may take `more` bytes.
     pub fn fits(&self, more: u64) -> bool {
         let code = self.code.get().map_or(0, |bytes| bytes());
         self.tapes.load(Ordering::Relaxed).saturating_add(code).saturating_add(more) <= self.limit
     }
 
-    /// Tapes take so many bytes more.
+    /// Charges `more` bytes to tapes.
     pub fn charge(&self, more: u64) {
         self.tapes.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Tapes give so many bytes back.
+    /// Releases `bytes` bytes of tapes.
     pub fn release(&self, bytes: u64) {
         self.tapes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// How many bytes the tapes leave to code.
+    /// Returns the bytes that tapes leave to code.
     pub fn left_for_code(&self) -> u64 {
         self.limit.saturating_sub(self.tapes.load(Ordering::Relaxed))
     }

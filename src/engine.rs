@@ -21,24 +21,26 @@ use std::time::Instant;
 /// Cheap to clone, and usable from any thread.
 ///
 /// # When the process forks
-/// After fork(2) parent and child have an engine each, and each goes on with
+/// After fork(2) parent and child each have an engine and can continue to use
 /// it: its code, its contexts, runs in progress. In the child, threads that
 /// compile or watch deadlines start again when they are needed; what was being
-/// compiled is compiled at its next call. The child may also make engines.
+/// compiled is compiled at its next call. The child may also create engines.
 ///
-/// A fork waits until no compiler is just linking, and copies all linked code:
-/// milliseconds. A child that is made without fork(2), by a bare system call,
-/// must not use engines of its parent.
+/// A fork waits until no compiler is linking, and copies all linked code:
+/// milliseconds. A child that is created without fork(2), by a bare system
+/// call, must not use engines of its parent.
 ///
-/// As with all locks, what another thread of the host was in the middle of stays
-/// so in the child: there, only the thread that forked may go on with contexts,
-/// and if others were defining, evaluating or dropping something in the same
-/// engine at that moment, the child had better use an engine of its own.
+/// As with all locks, what another thread of the host was doing stays
+/// unfinished in the child: there, only the thread that forked may continue to
+/// use contexts, and if other threads were defining, evaluating or dropping
+/// something in the same engine at that moment, the child should create an
+/// engine of its own.
 ///
 /// # When the process exits
 /// Engines need not be dropped before the process exits. The exit waits until
-/// no thread is inside of the compiler; what is compiled then is finished, what
-/// waits is not begun. `_exit` waits for nothing, which is fine as well.
+/// no thread is inside the compiler; what is being compiled then is finished,
+/// what is queued is not begun. `_exit` waits for nothing, which is safe as
+/// well.
 ///
 /// ```
 /// let engine = kal::Engine::new()?;
@@ -63,18 +65,18 @@ struct EngineInner {
 }
 
 impl Engine {
-    /// An engine with the standard set-up.
+    /// Creates an engine with the default configuration.
     ///
     /// # Errors
-    /// When the compiler cannot work in this process.
+    /// If the compiler cannot work in this process.
     pub fn new() -> Result<Self, Error> {
         Self::with_config(Config::new())
     }
 
-    /// An engine set up as `config` says.
+    /// Creates an engine.
     ///
     /// # Errors
-    /// When a host function has an impossible name.
+    /// If a host function has an invalid name.
     pub fn with_config(config: Config) -> Result<Self, Error> {
         process::watch_forks();
         let names = Arc::new(Names::new());
@@ -93,35 +95,35 @@ impl Engine {
         })))
     }
 
-    /// A new context: nothing defined, nothing declared.
+    /// Creates a context: nothing defined, nothing declared.
     ///
     /// # Errors
-    /// When the system has no memory for it.
+    /// If the system has no memory for it.
     pub fn context(&self) -> Result<Context, Error> {
         Context::new(self)
     }
 
-    /// Whether both are the same engine.
+    /// Returns whether both are the same engine.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// When this engine compiles functions.
+    /// Returns the mode: when this engine compiles functions.
     pub fn mode(&self) -> Mode {
         self.0.config.mode
     }
 
-    /// The level that compiled code is optimised at.
+    /// Returns the optimisation level of compiled code.
     pub fn level(&self) -> Level {
         self.0.config.level
     }
 
-    /// Why `perf` is not told the names of compiled functions, if
-    /// [`Config::perf_map`] asked for it and the file cannot be written. Sets
+    /// Returns why the names of compiled functions are not written for `perf`,
+    /// if [`Config::perf_map`] requests it and the file cannot be written. Sets
     /// the compiler up.
     ///
     /// # Errors
-    /// When the compiler cannot work in this process.
+    /// If the compiler cannot work in this process.
     pub fn perf_map_failure(&self) -> Result<Option<&str>, Error> {
         let is_asked = self.config().perf_map && self.mode() != Mode::Interpret;
         if is_asked { Ok(self.jit()?.perf_map_failure()) } else { Ok(None) }
@@ -133,7 +135,7 @@ impl Engine {
         jit::warm_up();
     }
 
-    /// The version of the LLVM that compiles, as `22.1.0`.
+    /// Returns the version of LLVM, as `22.1.0`.
     pub fn llvm_version() -> String {
         codegen::llvm_version()
     }
@@ -154,7 +156,7 @@ impl Engine {
         &self.0.variables
     }
 
-    /// The room for tapes and code.
+    /// Returns the memory budget of tapes and code.
     pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
         &self.0.budget
     }
@@ -163,19 +165,20 @@ impl Engine {
         &self.0.deadlines
     }
 
-    /// When work that belongs to no context is to stop that begins now.
+    /// Returns a poll with the deadline of work that begins now and belongs to
+    /// no context.
     pub(crate) fn poll(&self) -> Poll {
-        // A time that no clock can tell never comes.
+        // A deadline beyond the range of the clock never comes.
         let deadline = self.0.config.limits.deadline.and_then(|time| Instant::now().checked_add(time));
         Poll::until(deadline)
     }
 
-    /// The compiler, set up when it is first needed.
+    /// Returns the JIT, set up on first use.
     pub(crate) fn jit(&self) -> Result<&Arc<Jit>, Error> {
         if let Some(jit) = self.0.jit.get() {
             return Ok(jit);
         }
-        // Another thread may make one meanwhile; the first is kept.
+        // Another thread may set one up meanwhile; the first is kept.
         let made = self.new_jit()?;
         Ok(self.0.jit.get_or_init(|| {
             made.register_code_size();

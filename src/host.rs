@@ -1,11 +1,11 @@
-//! The table of host functions: what a program may reach outside itself.
+//! The table of host functions: what a program may call outside itself.
 //!
-//! It is an allow-list. A name that is not in it cannot be called, whatever
-//! the process exports. Three kinds of entries exist: *native* functions, which
-//! take and return doubles in the C way (the mathematical library), *closures*
-//! of the embedding program, which see their arguments as a slice, may write
-//! output and may fail, and *foreign* functions, which the user has allowed and
-//! whose arity is only known from the program's `extern`.
+//! It is an allow-list. A name that is not in it cannot be called, whatever the
+//! process exports. There are three kinds of entries: *native* functions, which
+//! take and return doubles by the C calling convention (the mathematical
+//! library), *closures* of the embedding program, which see their arguments as
+//! a slice, may write output and may fail, and *foreign* functions, which the
+//! user has allowed and whose arity is only known from the program's `extern`.
 
 mod foreign;
 pub(crate) mod library;
@@ -30,46 +30,47 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Returns whether the run that makes this call was asked to stop meanwhile,
-    /// by an interrupt or a deadline. It ends when the function returns, whatever
-    /// that returns; a function that may take long asks now and then. What it
-    /// runs in another context on this thread is stopped with the run.
+    /// Returns whether the run that makes this call has been requested to stop,
+    /// by an interrupt or a deadline. The run ends when the function returns,
+    /// whatever it returns; a function that may take long polls this now and
+    /// then. What it runs in another context on this thread is stopped with the
+    /// run.
     pub fn is_stopped(&self) -> bool {
         self.stopper.requested().is_some()
     }
 }
 
-/// Where a program's output goes: printed values and single bytes, in order.
+/// A sink for a program's output: printed values and single bytes, in order.
 pub trait Output: Send {
-    /// Prints a number as a top-level value is printed, on a line of its own.
+    /// Prints a number as a top-level value is printed, on its own line.
     ///
     /// # Errors
-    /// When the sink cannot take more.
+    /// If the sink cannot take more.
     fn value(&mut self, value: f64) -> std::io::Result<()>;
 
     /// Writes one byte.
     ///
     /// # Errors
-    /// When the sink cannot take more.
+    /// If the sink cannot take more.
     fn byte(&mut self, byte: u8) -> std::io::Result<()>;
 
-    /// Ends the line that bytes have been written to, if it is unfinished:
-    /// what others write next begins a line of its own.
+    /// Ends an unfinished line of bytes, so that what others write next begins
+    /// a new line.
     ///
     /// # Errors
-    /// When the sink cannot take more.
+    /// If the sink cannot take more.
     fn end_line(&mut self) -> std::io::Result<()> {
         Ok(())
     }
 
-    /// Hands everything written so far to the system.
+    /// Passes everything written so far to the system.
     ///
     /// # Errors
-    /// When the sink cannot take it.
+    /// If the sink cannot take it.
     fn flush(&mut self) -> std::io::Result<()>;
 }
 
-/// Why a host function failed; shown to the user as it is.
+/// Why a host function failed; shown to the user verbatim.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct HostError(pub String);
@@ -105,7 +106,7 @@ pub enum NativeFunction {
 }
 
 impl NativeFunction {
-    /// Where it is.
+    /// Returns the address of the function.
     pub fn address(self) -> usize {
         match self {
             Self::One(function) => function as usize,
@@ -128,17 +129,17 @@ impl fmt::Debug for Callable {
 /// because the result is exact by definition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Intrinsic {
-    /// `sqrt(x)`
+    /// `sqrt(x)`.
     Sqrt,
-    /// `fabs(x)`
+    /// `fabs(x)`.
     Fabs,
-    /// `floor(x)`
+    /// `floor(x)`.
     Floor,
-    /// `ceil(x)`
+    /// `ceil(x)`.
     Ceil,
-    /// `trunc(x)`
+    /// `trunc(x)`.
     Trunc,
-    /// `copysign(x, y)`
+    /// `copysign(x, y)`.
     Copysign,
 }
 
@@ -146,7 +147,7 @@ impl Intrinsic {
     /// Every intrinsic.
     pub const ALL: [Self; 6] = [Self::Sqrt, Self::Fabs, Self::Floor, Self::Ceil, Self::Trunc, Self::Copysign];
 
-    /// The name of the function.
+    /// Returns the name of the function.
     pub fn text(self) -> &'static str {
         match self {
             Self::Sqrt => "sqrt",
@@ -158,7 +159,7 @@ impl Intrinsic {
         }
     }
 
-    /// How many arguments it takes.
+    /// Returns the number of its arguments.
     pub fn arity(self) -> u32 {
         match self {
             Self::Sqrt | Self::Fabs | Self::Floor | Self::Ceil | Self::Trunc => 1,
@@ -167,23 +168,23 @@ impl Intrinsic {
     }
 }
 
-/// One entry of the table.
+/// An entry of the table.
 #[derive(Clone, Debug)]
 pub struct HostFunction {
-    /// How many arguments it takes.
+    /// The number of arguments.
     pub arity: u32,
     /// How it is called.
     pub callable: Callable,
-    /// The instruction that does the same, if there is one.
+    /// The equivalent instruction, if there is one.
     pub intrinsic: Option<Intrinsic>,
-    /// What people are told about it, if it belongs to the library.
+    /// Its help, if it belongs to the library.
     pub(crate) entry: Option<&'static library::LibraryEntry>,
-    /// Whether it only computes its value from its arguments.
+    /// Whether it has no effects and its result depends on its arguments only.
     pub is_pure: bool,
 }
 
-/// The host functions that programs may call, by name. Fixed once an engine
-/// is made.
+/// The host functions that programs may call, by name. Immutable once an engine
+/// is created.
 #[derive(Clone, Debug, Default)]
 pub struct HostFunctions {
     functions: FxHashMap<Name, HostFunction>,
@@ -191,8 +192,8 @@ pub struct HostFunctions {
 }
 
 impl HostFunctions {
-    /// The functions every program has: the mathematical library, `printd`
-    /// and `putchard`.
+    /// Creates the table that every program has: the mathematical library,
+    /// `printd` and `putchard`.
     pub fn standard(names: &Names) -> Self {
         let mut table = Self::default();
         for &(name, function) in UNARY {
@@ -216,33 +217,33 @@ impl HostFunctions {
         table
     }
 
-    /// Adds a function, or replaces the one of that name.
+    /// Adds a function; replaces one of the same name.
     pub fn insert(&mut self, name: Name, arity: u32, callable: Callable) {
         let function = HostFunction { arity, callable, intrinsic: None, entry: None, is_pure: false };
         self.functions.insert(name, function);
     }
 
-    /// Lets programs declare and call a function at an address. A function of
-    /// that name with a known arity is replaced.
+    /// Allows programs to declare and call a function at an address. Replaces a
+    /// function of that name with a known arity.
     pub fn insert_foreign(&mut self, name: Name, function: ForeignFunction) {
         self.functions.remove(&name);
         self.foreign.insert(name, function);
     }
 
-    /// The function of that name that programs may declare.
+    /// Returns the foreign function of a name.
     pub fn foreign(&self, name: Name) -> Option<&ForeignFunction> {
         self.foreign.get(&name)
     }
 
-    /// The function of that name.
+    /// Returns the function of a name, unless it is foreign.
     pub fn get(&self, name: Name) -> Option<&HostFunction> {
         self.functions.get(&name)
     }
 
-    /// Calls the function of a name, which takes so many arguments.
+    /// Calls the function of a name with as many arguments as its arity.
     ///
     /// # Errors
-    /// What a closure says; also if there is no such function.
+    /// What a closure reports; also if there is no such function.
     pub fn call(
         &self,
         name: Name,
@@ -258,10 +259,10 @@ impl HostFunctions {
         }
     }
 
-    /// Calls a closure. What it reports, and a panic in it, is an error.
+    /// Calls a closure. Its error, or a panic in it, is returned as an error.
     ///
     /// # Errors
-    /// What the closure says; also if the function is no closure.
+    /// What the closure reports; also if the function is not a closure.
     pub fn call_closure(
         &self,
         name: Name,
@@ -280,13 +281,13 @@ impl HostFunctions {
         }
     }
 
-    /// All names, in no particular order.
+    /// Returns all names, in no particular order.
     pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
         self.functions.keys().chain(self.foreign.keys()).copied()
     }
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 fn message(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -294,8 +295,8 @@ fn message(panic: Box<dyn Any + Send>) -> String {
     text.unwrap_or_else(|| "without a message".into())
 }
 
-/// Drops what a panic of the host has left, which may panic in turn: what that
-/// leaves is kept for ever.
+/// Drops the payload of a panic, which may panic in turn: that payload is
+/// leaked.
 pub(crate) fn discard(panic: Box<dyn Any + Send>) {
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(another);
@@ -307,19 +308,20 @@ fn printd(call: &mut Call<'_>) -> Result<f64, HostError> {
     Ok(0.0)
 }
 
-/// Writes the byte whose number is the argument, rounded towards zero and
-/// taken modulo 256, as C's `putchar((char)x)` does.
+/// Writes the byte whose number is the argument, rounded towards zero and taken
+/// modulo 256, as C's `putchar((char)x)` does.
 fn putchard(call: &mut Call<'_>) -> Result<f64, HostError> {
     call.output.byte(call.arguments[0] as i64 as u8)?;
     Ok(0.0)
 }
 
-/// The mathematical library, the same one for every mode. Which code that is,
-/// the linker decides: most is the C library's (`libm.so`). What Rust's own
-/// `compiler_builtins` has comes from there, since it is linked first: with the
-/// toolchain of this crate `cbrt ceil copysign fabs fdim floor fma fmax fmin fmod
-/// rint round sqrt trunc`. All of these but `cbrt` are exact by definition, so
-/// both libraries agree on them; of `cbrt` this one returns the nearest double.
+/// The mathematical library, the same one for every mode. Which implementation
+/// that is, the linker decides: most is the C library's (`libm.so`). What
+/// Rust's own `compiler_builtins` has comes from there, since it is linked
+/// first: with the toolchain of this crate `cbrt ceil copysign fabs fdim floor
+/// fma fmax fmin fmod rint round sqrt trunc`. All of these but `cbrt` are exact
+/// by definition, so both libraries agree on them; this `cbrt` returns the
+/// nearest double.
 #[allow(unsafe_code)]
 mod libm {
     macro_rules! functions {
@@ -351,20 +353,20 @@ mod libm {
     }
 }
 
-/// The library's `pow`, which the operator `^` stands for.
+/// Computes the operator `^`: the library's `pow`.
 pub fn pow(x: f64, y: f64) -> f64 {
     libm::pow(x, y)
 }
 
-/// `copysign` of the language. The sign of a NaN depends on who computed it and
-/// how, so as a sign a NaN counts as positive.
+/// Computes `copysign` of the language. The sign of a NaN depends on how it was
+/// computed, so a NaN counts as positive here.
 pub extern "C" fn copysign(x: f64, y: f64) -> f64 {
     x.copysign(if y.is_nan() { 1.0 } else { y })
 }
 
-/// Addresses of what compiled code may call by itself, without the program
-/// naming it: operators that are library functions, and the exact functions
-/// the code generator may choose to call.
+/// Returns the address of a function that compiled code may call although the
+/// program does not name it: operators that are library functions, and the
+/// exact functions that the code generator may choose to call.
 pub fn support(symbol: &str) -> Option<usize> {
     let binary = |function: extern "C" fn(f64, f64) -> f64| Some(function as usize);
     let unary = |function: extern "C" fn(f64) -> f64| Some(function as usize);

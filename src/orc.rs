@@ -5,13 +5,13 @@
 //! [`Tracker`] is a removable part of a dylib: symbols are defined under it,
 //! either as a finished object ([`Tracker::add_object`]) or as a promise
 //! ([`Tracker::define`]) that a [`MaterializationUnit`] keeps when one of its
-//! symbols is first looked up. The unit is handed a [`Responsibility`], which it
+//! symbols is first looked up. The unit receives a [`Responsibility`], which it
 //! discharges exactly once: with the bytes of an object, or by failing. A
 //! [`TrampolinePool`] makes addresses that native code can call before their
 //! destination exists.
 //!
-//! Objects, not LLVM modules, enter a session: how they are made is none of
-//! its business, so compiling is parallel and needs no lock of ORC's.
+//! Objects, not LLVM modules, enter a session: how they are compiled is outside
+//! of its scope, so compiling is parallel and needs no lock of ORC's.
 //!
 //! # Own, borrow, move
 //!

@@ -1,16 +1,17 @@
-//! Forks and exits of the process, what threads must not be in the middle of
-//! then, and how many addresses it may have.
+//! Forks and exits of the process, what must not be interrupted by them, and
+//! the size of the address space.
 //!
 //! A forked child has the memory of its parent but only the thread that forked,
 //! so a lock that another thread held at that moment stays locked in the child
-//! for ever. And a process that exits takes LLVM's tables apart while threads
-//! may still use them. So every thread says what it is at ([`Activity`]):
-//! fork(2) waits until none is [`Steady`](Activity::Steady), which takes
-//! milliseconds at most, and exit(3) also until none is
-//! [`Compiling`](Activity::Compiling). Whoever wants to begin with such a thing
-//! meanwhile waits: until the fork is over, or for good.
+//! for ever. And a process that exits destroys LLVM's tables while threads may
+//! still use them. So every thread declares its [`Activity`]: fork(2) waits
+//! until none is [`Steady`](Activity::Steady), which takes milliseconds at
+//! most, and exit(3) also until none is [`Compiling`](Activity::Compiling). A
+//! thread that wants to begin such an activity meanwhile waits: until the fork
+//! is over, or for good.
 //!
-//! Threads that belong to a [`Generation`] of the process are gone in the next.
+//! Threads that belong to a [`Generation`] of the process do not exist in the
+//! next.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -19,24 +20,24 @@ use std::sync::{Once, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-/// What a thread is at.
+/// The activity of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
-    /// Nothing that a fork or an exit would have to wait for.
+    /// Nothing that a fork or an exit has to wait for.
     Elsewhere,
-    /// Inside of LLVM, without a lock that others need.
+    /// Inside LLVM, without a lock that other threads need.
     Compiling,
-    /// Inside of LLVM, or of the engine, with locks that others need; not for
-    /// long, and never while waiting for somebody.
+    /// Inside LLVM or the engine, with locks that other threads need; briefly,
+    /// and never while waiting for another thread.
     Steady,
 }
 
-/// The processes that came of one another by forking count from 0.
+/// The number of forks between the first process and this one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Generation(u64);
 
-/// What is done around a fork, on the thread that forks, beside holding the
-/// other threads up. Only what a signal handler may do.
+/// Callbacks around a fork, on the thread that forks, while the other threads
+/// are held up. They may only do what a signal handler may.
 #[derive(Clone, Copy, Debug)]
 pub struct AtFork {
     /// Before the fork.
@@ -50,7 +51,7 @@ pub struct AtFork {
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 static STEADY: AtomicUsize = AtomicUsize::new(0);
 static COMPILING: AtomicUsize = AtomicUsize::new(0);
-/// How many threads are forking.
+/// The number of threads that are forking.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
 static EXITING: AtomicBool = AtomicBool::new(false);
 static AT_FORK: OnceLock<AtFork> = OnceLock::new();
@@ -61,35 +62,36 @@ thread_local! {
     static ENDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How long those wait who look again and again.
+/// How long a waiting thread sleeps between two looks.
 const PAUSE: Duration = Duration::from_micros(50);
 
 impl Generation {
-    /// That of this process.
+    /// Returns that of this process.
     #[inline]
     pub fn current() -> Self {
         Self(GENERATION.load(Ordering::Relaxed))
     }
 
-    /// Whether what belongs to it belongs to this process.
+    /// Returns whether what belongs to it belongs to this process.
     #[inline]
     pub fn is_current(self) -> bool {
         self == Self::current()
     }
 
-    /// What tells its symbols from those of the processes before it: a symbol
-    /// that was being made at a fork is defined for ever, but never ready.
+    /// Returns a suffix that distinguishes its symbols from those of its parent
+    /// processes: a symbol that was being compiled at a fork stays defined in
+    /// the child, but is never ready.
     pub fn suffix(self) -> String {
         if self.0 == 0 { String::new() } else { format!("$fork{}", self.0) }
     }
 }
 
-/// Whether the process is exiting: threads that were started may never go on.
+/// Returns whether the process is exiting: other threads may never continue.
 pub fn is_exiting() -> bool {
     EXITING.load(Ordering::SeqCst)
 }
 
-/// Does `work` as an activity, and goes back to the activity before.
+/// Runs `work` as an activity, then restores the previous activity.
 pub fn within<T>(activity: Activity, work: impl FnOnce() -> T) -> T {
     struct Back(Activity);
     impl Drop for Back {
@@ -101,7 +103,8 @@ pub fn within<T>(activity: Activity, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Takes the locks that others need too, if this thread is compiling.
+/// Runs `work`, which takes locks that other threads need too. Declares that if
+/// this thread is compiling.
 pub fn briefly_steady<T>(work: impl FnOnce() -> T) -> T {
     match ACTIVITY.get() {
         Activity::Compiling => within(Activity::Steady, work),
@@ -109,7 +112,8 @@ pub fn briefly_steady<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Begins another activity, as soon as that is allowed; returns the one before.
+/// Begins another activity, as soon as that is allowed; returns the previous
+/// one.
 fn change_to(activity: Activity) -> Activity {
     let before = ACTIVITY.get();
     if before != activity {
@@ -138,8 +142,8 @@ fn leave(activity: Activity) {
 fn enter(activity: Activity) {
     let Some(count) = count(activity) else { return };
     loop {
-        // First the count, then the look; who forks or exits does it the other
-        // way round, so one of both sees the other.
+        // First the count, then the test; a thread that forks or exits does it
+        // the other way round, so one of the two sees the other.
         count.fetch_add(1, Ordering::SeqCst);
         if !is_held_up(activity) {
             return;
@@ -154,20 +158,20 @@ fn is_held_up(activity: Activity) -> bool {
     (forks || is_exiting()) && !ENDS.get()
 }
 
-/// How many threads but this one are at an activity.
+/// Returns the number of other threads with an activity.
 fn others(activity: Activity) -> usize {
     let own = usize::from(ACTIVITY.get() == activity);
     count(activity).map_or(0, |count| count.load(Ordering::SeqCst).saturating_sub(own))
 }
 
-/// Says what is done around forks, which are heard of from then on; the first
-/// to say so is heard.
+/// Sets the callbacks around forks and begins to watch forks; only the first
+/// call has an effect.
 pub fn at_fork(what: AtFork) {
     let _ = AT_FORK.set(what);
     watch_forks();
 }
 
-/// Has forks of the process heard of from now on.
+/// Begins to watch forks of the process.
 pub fn watch_forks() {
     static WATCHED: Once = Once::new();
     // SAFETY: the functions are of this library, and stay as long as it does.
@@ -176,12 +180,12 @@ pub fn watch_forks() {
     });
 }
 
-/// Has exits of the process wait for LLVM. To be called after LLVM has made
-/// tables that its own exit handlers destroy: handlers run in the order
-/// opposite to that of their registration.
+/// Makes exits of the process wait for LLVM. Must be called after LLVM has
+/// built tables that its own exit handlers destroy: handlers run in the reverse
+/// order of their registration.
 pub fn watch_exit() {
-    // SAFETY: the function is of this library, and stays as long as it does.
-    // Where there is no memory for it, exits are as they were.
+    // SAFETY: the function is of this library, and stays as long as it does. If
+    // there is no memory for it, exits do not wait.
     unsafe { libc::atexit(before_exit) };
 }
 
@@ -206,7 +210,7 @@ unsafe extern "C" fn after_fork_in_child() {
     if let Some(what) = AT_FORK.get() {
         (what.in_child)();
     }
-    // There is one thread.
+    // There is only this thread.
     GENERATION.fetch_add(1, Ordering::SeqCst);
     STEADY.store(usize::from(ACTIVITY.get() == Activity::Steady), Ordering::SeqCst);
     COMPILING.store(usize::from(ACTIVITY.get() == Activity::Compiling), Ordering::SeqCst);
@@ -220,8 +224,8 @@ extern "C" fn before_exit() {
         thread::sleep(PAUSE);
     }
 }
-/// How many bytes of addresses this process may have; `u64::MAX` if there is no
-/// limit.
+/// Returns the address space limit of this process in bytes; `u64::MAX` if
+/// there is none.
 pub fn most_addresses() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: writes the limit to the place it is given, which is valid.

@@ -1,11 +1,11 @@
 //! Requests to stop a run, from any thread.
 //!
-//! What runs programs looks at one word at every check; to end a run, one leaves
-//! a [`Request`] and changes that word. What the word is, and how a run ends, is
-//! the business of what runs.
+//! Running code polls one word at its safepoints; to stop a run, another thread
+//! leaves a [`Request`] and changes that word. What the word is, and how a run
+//! ends, depends on what runs it.
 //!
-//! A run may wait for a function of the host that runs something else: a
-//! [`Link`] passes what the outer run is asked on to the inner one.
+//! A run may wait for a host function that runs something else: a [`Link`]
+//! forwards the requests to the outer run to the inner one.
 
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::source::{Source, Span};
@@ -14,28 +14,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
-/// Why a run is asked to stop.
+/// Why a run is requested to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// Somebody interrupts it.
+    /// An interrupt by the user or the embedder.
     Interrupt = 1,
-    /// Its time is over.
+    /// The deadline has passed.
     Deadline = 2,
 }
 
-/// The bit of an interrupt that is for what runs now only.
+/// The bit of an interrupt for the current run only.
 const NOW: u64 = 1 << 2;
 
-/// By how many bits the requests to an outer run are shifted.
+/// The number of bits by which the requests to an outer run are shifted.
 const OUTER: u32 = 4;
 
 impl Request {
-    /// Returns the most urgent of the requests that wait.
+    /// Returns the most urgent of the pending requests.
     pub fn first(bits: u64) -> Option<Self> {
         [Self::Interrupt, Self::Deadline].into_iter().find(|request| bits & request.bits() != 0)
     }
 
-    /// Returns the bits that stand for it: its own, and those that say where it
+    /// Returns the bits of the request: its own, and those that tell where it
     /// comes from.
     pub const fn bits(self) -> u64 {
         let own = match self {
@@ -45,7 +45,7 @@ impl Request {
         own | own << OUTER
     }
 
-    /// The diagnostic for reading that was stopped there.
+    /// Returns the diagnostic for reading that was stopped at `span`.
     pub fn while_reading(self, source: &Source, span: Span) -> Diagnostic {
         let (code, message) = match self {
             Self::Interrupt => (ErrorCode::Interrupted, "interrupted"),
@@ -55,20 +55,20 @@ impl Request {
     }
 }
 
-/// Something whose runs can be asked to stop.
+/// Something whose runs can be stopped.
 pub trait Stoppable: Send + Sync {
-    /// Returns the requests that wait: see [`Request::bits`].
+    /// Returns the pending requests: see [`Request::bits`].
     fn requests(&self) -> &AtomicU64;
 
-    /// Makes the next check of the run in progress look for requests.
+    /// Makes the next safepoint poll of the run in progress look for requests.
     fn wake(&self);
 
-    /// Returns what runs inside of it; `None` if nothing ever does.
+    /// Returns the run inside this one; `None` if there never is one.
     fn inner(&self) -> Option<&InnerRun> {
         None
     }
 
-    /// Forgets an interrupt of what ran before.
+    /// Forgets an interrupt that was meant for an earlier run.
     #[inline]
     fn forget_interrupt_of_now(&self) {
         if self.requests().load(Ordering::Relaxed) & NOW != 0 {
@@ -76,7 +76,7 @@ pub trait Stoppable: Send + Sync {
         }
     }
 
-    /// Takes the request back that a run stops for now.
+    /// Takes the request that a run stops for now.
     fn take_request(&self) -> Option<Request> {
         let request = Request::first(self.requests().load(Ordering::SeqCst))?;
         self.requests().fetch_and(!request.bits(), Ordering::SeqCst);
@@ -84,7 +84,7 @@ pub trait Stoppable: Send + Sync {
     }
 }
 
-/// The run that a function of the host has begun while another run waits for it.
+/// The run that a host function has begun while the outer run waits for it.
 #[derive(Default)]
 pub struct InnerRun(Mutex<Option<Stopper>>);
 
@@ -94,16 +94,16 @@ impl InnerRun {
     }
 }
 
-/// Passes the requests to an outer run on to an inner one until it is dropped.
+/// Forwards requests to an outer run to an inner one, until it is dropped.
 pub struct Link {
     outer: Stopper,
     inner: Stopper,
-    /// What the outer run was linked to before.
+    /// The previous link of the outer run.
     before: Option<Stopper>,
 }
 
 impl Link {
-    /// Links two runs; what the outer one was asked before counts.
+    /// Links two runs; forwards requests that the outer one already has.
     pub fn new(outer: Stopper, inner: Stopper) -> Self {
         let before = outer.0.inner().and_then(|run| run.stopper().replace(inner.clone()));
         let link = Self { outer, inner, before };
@@ -111,7 +111,7 @@ impl Link {
         link
     }
 
-    /// Asks the inner run what the outer one is still asked.
+    /// Forwards the pending requests of the outer run again.
     pub fn ask_again(&self) {
         self.pass_on(&self.inner);
     }
@@ -127,7 +127,7 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         if let Some(run) = self.outer.0.inner() {
-            // Requests are passed on under this lock: none comes later.
+            // Requests are forwarded under this lock: none comes later.
             run.stopper().clone_from(&self.before);
         }
         let outer = (Request::Interrupt.bits() | Request::Deadline.bits()) >> OUTER << OUTER;
@@ -136,39 +136,39 @@ impl Drop for Link {
     }
 }
 
-/// A stopper that does not keep what it is for.
+/// A stopper that does not keep its target alive.
 #[derive(Clone)]
 pub struct WeakStopper(Weak<dyn Stoppable>);
 
 impl WeakStopper {
-    /// The stopper, if what it is for is still there.
+    /// Returns the stopper, if its target still exists.
     pub fn upgrade(&self) -> Option<Stopper> {
         self.0.upgrade().map(Stopper)
     }
 }
 
-/// Asks the runs of something to stop. Cheap to clone.
+/// A handle that stops the runs of something. Cheap to clone.
 #[derive(Clone)]
 pub struct Stopper(Arc<dyn Stoppable>);
 
 impl Stopper {
-    /// A stopper for what runs there.
+    /// Creates a stopper for what runs there.
     pub fn new(runs: Arc<dyn Stoppable>) -> Self {
         Self(runs)
     }
 
-    /// The same, without keeping it.
+    /// Returns a handle that does not keep the target alive.
     pub fn downgrade(&self) -> WeakStopper {
         WeakStopper(Arc::downgrade(&self.0))
     }
 
-    /// Makes the run in progress stop at its next check. The request stays
+    /// Stops the run in progress at its next safepoint poll. The request stays
     /// until a run has stopped for it, or it is withdrawn.
     pub fn request(&self, request: Request) {
         self.ask(request as u64);
     }
 
-    /// Interrupts the run in progress; one that begins later does not hear of it.
+    /// Interrupts the run in progress, but none that begins later.
     pub fn interrupt_now(&self) {
         self.ask(NOW);
     }
@@ -183,7 +183,8 @@ impl Stopper {
         }
     }
 
-    /// Passes on what the outer run is asked, or what was passed on to that.
+    /// Forwards the requests to the outer run, or those that were forwarded to
+    /// it.
     fn ask_inner(&self, bits: u64) {
         let own = bits & ((1 << OUTER) - 1);
         self.ask(own << OUTER | bits & !((1 << OUTER) - 1));
@@ -195,25 +196,25 @@ impl Stopper {
         self.0.wake();
     }
 
-    /// Takes a request to this run back, but none to an outer run.
+    /// Withdraws a request to this run, but none to an outer run.
     pub fn withdraw(&self, request: Request) {
         let own = request.bits() & ((1 << OUTER) - 1);
         self.0.requests().fetch_and(!own, Ordering::SeqCst);
     }
 
-    /// The request that a run would stop for now.
+    /// Returns the request that a run would stop for now.
     pub fn requested(&self) -> Option<Request> {
         Request::first(self.0.requests().load(Ordering::SeqCst))
     }
 
-    /// Takes the request back that a run stops for now.
+    /// Takes the request that a run stops for now.
     pub fn take(&self) -> Option<Request> {
         self.0.take_request()
     }
 }
 
-/// Asked now and then by work that may take long without being a run, such as
-/// reading a source: whether it is to stop. By default it never is.
+/// Polled now and then by long work that is not a run, such as parsing, to find
+/// out whether to stop. The default never stops.
 #[derive(Clone, Default)]
 pub struct Poll {
     stopper: Option<Stopper>,
@@ -221,16 +222,18 @@ pub struct Poll {
     steps: Cell<u32>,
 }
 
-/// Every step of this number looks for a request: some microseconds of work.
+/// The number of steps between two looks for a request: some microseconds of
+/// work.
 const STEPS: u32 = 1 << 10;
 
 impl Poll {
-    /// Stops work when runs are asked to stop. The request stays for the run.
+    /// Creates a poll that stops when runs are requested to stop. The request
+    /// stays for the run.
     pub fn of(stopper: Stopper) -> Self {
         Self { stopper: Some(stopper), ..Self::default() }
     }
 
-    /// Stops work at an instant, if there is one.
+    /// Creates a poll that stops at an instant, if there is one.
     pub fn until(deadline: Option<Instant>) -> Self {
         Self { deadline, ..Self::default() }
     }
@@ -244,7 +247,7 @@ impl Poll {
         if steps.is_multiple_of(STEPS) { self.request() } else { None }
     }
 
-    /// The request to stop for, if there is one.
+    /// Returns the request to stop for, if there is one.
     #[cold]
     pub fn request(&self) -> Option<Request> {
         let requested = self.stopper.as_ref().and_then(Stopper::requested);

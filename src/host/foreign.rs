@@ -1,9 +1,9 @@
-//! Functions that the user allows by name: of the process, or of a shared
-//! library.
+//! Foreign functions, which the user allows by name: of the process, or of a
+//! shared library.
 //!
-//! Nothing is known of them but an address; compiled code calls it directly,
-//! tapes with [`ForeignFunction::call`]. What they must be like to be called
-//! is said at [`Config::allow_extern`](crate::Config::allow_extern).
+//! Only their address is known; compiled code calls it directly, the
+//! interpreter with [`ForeignFunction::call`]. Their requirements are
+//! documented at [`Config::allow_extern`](crate::Config::allow_extern).
 #![allow(unsafe_code)]
 
 use libloading::os::unix::Library;
@@ -12,29 +12,28 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A function which programs may call once they have declared how many
-/// arguments it takes.
+/// A function that programs may call once they have declared its arity.
 #[derive(Clone)]
 pub struct ForeignFunction {
     /// Its address.
     pub address: usize,
-    /// What keeps it in memory.
+    /// Keeps the function in memory.
     library: Arc<Library>,
 }
 
-/// Why there is no such function.
+/// Why a foreign function cannot be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ForeignError {
-    /// The library cannot be loaded; the second part says why.
+    /// The library cannot be loaded; the second part is the reason.
     #[error("`{path}` cannot be loaded: {1}", path = .0.display())]
     Library(PathBuf, String),
-    /// It has no function of that name.
+    /// There is no function of that name.
     #[error("there is no function `{0}` in {1}")]
     Missing(String, String),
 }
 
 /// Calls a function with as many doubles as a slice holds, up to the number of
-/// names: one arm, and one type of function, for each length.
+/// names: one arm, and one function type, for each length.
 macro_rules! call {
     ($address:expr, $arguments:expr, $($name:ident)*) => {
         call!(@ $address, $arguments, [], $($name)*)
@@ -47,8 +46,9 @@ macro_rules! call {
     (arm $address:expr, $arguments:expr, $($name:ident)*) => {
         match *$arguments {
             [$($name),*] => {
-                // SAFETY: who allowed the function has promised that it takes
-                // the doubles the program passes, and returns one, in the C way.
+                // SAFETY: the user who allowed the function has promised that
+                // it takes the doubles the program passes, and returns one, by
+                // the C calling convention.
                 let function = unsafe {
                     std::mem::transmute::<*const (), extern "C" fn($(call!(double $name)),*) -> f64>($address)
                 };
@@ -61,7 +61,8 @@ macro_rules! call {
 }
 
 impl ForeignFunction {
-    /// The largest number of arguments that a program may pass.
+    /// The largest number of arguments that a program may pass to a foreign
+    /// function.
     pub const MOST_ARGUMENTS: u32 = 16;
 
     /// Calls the function; `None` for more than [`MOST_ARGUMENTS`](Self::MOST_ARGUMENTS).
@@ -70,15 +71,16 @@ impl ForeignFunction {
         call!(address, arguments, a b c d e f g h i j k l m n o p)
     }
 
-    /// Finds a function in a library, or in the process and what it has loaded.
+    /// Finds a function in a library, or in the process and its loaded
+    /// libraries.
     ///
     /// # Errors
-    /// When the library cannot be loaded or has no such function.
+    /// If the library cannot be loaded or has no such function.
     ///
     /// # Safety
-    /// The initialisers of the library must be fit to run in this process, and
-    /// the function must be as [`Config::allow_extern`](crate::Config::allow_extern)
-    /// says.
+    /// The initialisers of the library must be safe to run in this process, and
+    /// the function must meet the requirements of
+    /// [`Config::allow_extern`](crate::Config::allow_extern).
     pub unsafe fn find(name: &str, path: Option<&Path>) -> Result<Self, ForeignError> {
         let library = match path {
             None => Library::this(),
@@ -88,7 +90,7 @@ impl ForeignFunction {
                 ForeignError::Library(path.to_owned(), reason)
             })?,
         };
-        // SAFETY: only the address is taken, whatever is at it.
+        // SAFETY: only the address is taken.
         let address = match unsafe { library.get::<*const ()>(name) } {
             Ok(symbol) => symbol.as_raw_ptr() as usize,
             Err(_) => 0,

@@ -1,25 +1,25 @@
-//! The library: what every program may call, one line of help for each
-//! function. Help, completion and signatures read this table; the functions
+//! The help of the library: one line for each function that every program may
+//! call. Help, completion and signatures read this table; the functions
 //! themselves are in [`super`].
 
-/// What people are told about a function of the library.
+/// The help of a library function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LibraryEntry {
     /// Its name.
     pub name: &'static str,
     /// Its parameters, as in a definition.
     pub parameters: &'static str,
-    /// What it returns or does: units and special cases included.
+    /// What it returns or does, with units and special cases.
     pub summary: &'static str,
 }
 
 impl LibraryEntry {
-    /// The entry of a function, if it belongs to the library.
+    /// Returns the entry of a function; `None` if it is not of the library.
     pub fn of(name: &str) -> Option<&'static Self> {
         LIBRARY.iter().flat_map(|(_, entries)| *entries).find(|entry| entry.name == name)
     }
 
-    /// How it is called, as `atan2(y x)`.
+    /// Returns its signature, as `atan2(y x)`.
     pub fn signature(&self) -> String {
         format!("{}({})", self.name, self.parameters)
     }
@@ -27,7 +27,7 @@ impl LibraryEntry {
 
 macro_rules! library {
     ($($title:literal { $($name:ident($($parameter:ident)+) $summary:literal)+ })+) => {
-        /// The functions, in groups with titles.
+        /// The library's functions, in groups with titles.
         pub const LIBRARY: &[(&str, &[LibraryEntry])] = &[$(($title, &[$(LibraryEntry {
             name: stringify!($name),
             parameters: parameters!($($parameter)+),

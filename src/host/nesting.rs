@@ -1,27 +1,26 @@
-//! Runs inside runs: closures of the host may run programs, which may call
-//! closures.
+//! Nested runs: closures of the host may run programs, which may call closures.
 //!
-//! Tapes run on the stack of the thread, one run on top of the other, so a
-//! program must not choose how many there are. And what stops a run stops those
-//! inside of it.
+//! The interpreter runs on the stack of the thread, nested runs on top of each
+//! other, so a program must not be able to choose their number. And what stops
+//! a run stops those nested in it.
 
 use crate::stop::Stopper;
 use std::cell::{Cell, RefCell};
 
-/// How many closures of the host may be in progress on a thread when a run
-/// begins. The 2 MiB of stack that a thread has if nobody asks for more are 64 KiB
-/// for each; one takes some 6.4 KB, and what its closure needs.
+/// The number of closures of the host that may be in progress on a thread when
+/// a run begins. The default 2 MiB stack of a thread is 64 KiB for each; one
+/// takes some 6.4 KB, plus what its closure needs.
 const MOST: u32 = 32;
 
 thread_local! {
-    /// How many closures are in progress.
+    /// The number of closures in progress.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// What stops the run that has called the innermost of them.
+    /// The stopper of the run that has called the innermost of them.
     static CALLER: RefCell<Option<Stopper>> = const { RefCell::new(None) };
 }
 
-/// Calls a closure of the host from a run that `caller` stops. It must not
-/// unwind.
+/// Calls a closure of the host from a run that `caller` stops. The closure must
+/// not unwind.
 pub fn inside<T>(caller: &Stopper, closure: impl FnOnce() -> T) -> T {
     let outer = replace(Some(caller.clone()));
     DEPTH.set(DEPTH.get() + 1);
@@ -31,7 +30,8 @@ pub fn inside<T>(caller: &Stopper, closure: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Without effect while the thread ends.
+/// Sets the innermost caller; returns the previous one. Does nothing while the
+/// thread ends.
 fn replace(caller: Option<Stopper>) -> Option<Stopper> {
     CALLER.try_with(|place| place.replace(caller)).ok().flatten()
 }
@@ -42,12 +42,13 @@ pub fn is_inside() -> bool {
     DEPTH.get() != 0
 }
 
-/// Returns whether no run may begin here.
+/// Returns whether too many closures are in progress for a run to begin here.
 pub fn is_too_deep() -> bool {
     DEPTH.get() > MOST
 }
 
-/// Returns what stops the run that has called the innermost closure in progress.
+/// Returns the stopper of the run that has called the innermost closure in
+/// progress.
 pub fn caller() -> Option<Stopper> {
     CALLER.try_with(|caller| caller.borrow().clone()).ok().flatten()
 }

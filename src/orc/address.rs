@@ -1,5 +1,5 @@
-//! Addresses in this process, as numbers: having one does not mean that it may
-//! be read or called.
+//! Addresses in this process, as numbers: an address alone does not permit
+//! reading or calling it.
 
 use std::fmt;
 
@@ -9,23 +9,24 @@ use std::fmt;
 pub struct Address(u64);
 
 impl Address {
-    /// The address with this number.
+    /// Creates an address from its number.
     pub const fn new(address: u64) -> Self {
         Self(address)
     }
 
-    /// Where `pointer` points. For a function: `f as *const ()`.
+    /// Returns the address of what `pointer` points to. For a function: `f as
+    /// *const ()`.
     pub fn of<T>(pointer: *const T) -> Self {
         Self(pointer.expose_provenance() as u64)
     }
 
-    /// The number of the address.
+    /// Returns the address as a number.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The address as a pointer, to be transmuted to a function pointer or read
-    /// by those who know what lies there.
+    /// Returns the address as a pointer, to be transmuted to a function
+    /// pointer, or read by code that knows what is stored there.
     pub const fn as_ptr<T>(self) -> *const T {
         std::ptr::with_exposed_provenance(self.0 as usize)
     }

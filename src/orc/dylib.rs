@@ -37,7 +37,7 @@ unsafe impl Send for Dylib {}
 unsafe impl Sync for Dylib {}
 
 impl Dylib {
-    /// `raw` must be a dylib of `session`.
+    /// Wraps `raw`, which must be a dylib of `session`.
     pub(super) fn new(session: Arc<SessionInner>, raw: LLVMOrcJITDylibRef) -> Self {
         Self { session, raw }
     }
@@ -50,7 +50,7 @@ impl Dylib {
         &self.session
     }
 
-    /// A new tracker, under which symbols of this dylib can be defined.
+    /// Creates a tracker, under which symbols of this dylib can be defined.
     pub fn create_tracker(&self) -> Tracker {
         // SAFETY: the dylib lives as long as its session; the tracker comes with
         // a reference for us.
@@ -58,9 +58,9 @@ impl Dylib {
         Tracker::new(self.clone(), raw)
     }
 
-    /// Sets where objects of this dylib find symbols that it does not define: in
-    /// what `others` export, in this order, after the dylib itself. Holds for
-    /// what is linked from now on.
+    /// Sets where objects of this dylib find symbols that it does not define:
+    /// in the exports of `others`, in this order, after the dylib itself.
+    /// Applies to what is linked from now on.
     ///
     /// # Panics
     /// If one of them belongs to another session.
@@ -76,8 +76,8 @@ impl Dylib {
         unsafe { ffi::orc_shim_set_link_order(self.raw, others.as_ptr(), others.len()) };
     }
 
-    /// Defines symbols that exist outside of the session, for good. (Use
-    /// [`Tracker::define_absolute`] for those that must go again.)
+    /// Defines symbols that exist outside of the session, permanently. (Use
+    /// [`Tracker::define_absolute`] for those that must be removable.)
     ///
     /// # Errors
     /// [`OrcError::Define`] if one is defined already, and then none is defined;
@@ -89,7 +89,8 @@ impl Dylib {
         self.define_absolute_under(symbols, ptr::null_mut())
     }
 
-    /// `tracker` must be one of this dylib, or null for the default one.
+    /// Defines symbols under `tracker`, which must be one of this dylib, or
+    /// null for the default one.
     pub(super) fn define_absolute_under<'a>(
         &self,
         symbols: impl IntoIterator<Item = (&'a str, Address)>,
@@ -102,22 +103,22 @@ impl Dylib {
         // the unit is still ours.
         let error = unsafe { ffi::orc_shim_define(self.raw, unit, tracker) };
         check(error, OrcError::Define).inspect_err(|_| {
-            // SAFETY: the unit is ours, and given up here.
+            // SAFETY: the unit is ours, and disposed of here.
             unsafe { LLVMOrcDisposeMaterializationUnit(unit) };
         })
     }
 
-    /// Has `find` asked for every symbol that is looked up here or linked
-    /// against, and that neither the dylib nor an earlier generator has. What it
-    /// finds is defined for good, so it is asked once for each. A definition of
-    /// the same name that comes first wins.
+    /// Adds a generator: `find` is called for every symbol that is looked up
+    /// here or linked against, and that neither the dylib nor an earlier
+    /// generator has. What it finds is defined permanently, so it is called
+    /// once for each. An existing definition of the same name wins.
     ///
-    /// `find` is called under no lock of the session's, by one thread at a time;
-    /// if it panics, the lookup fails.
+    /// `find` is called under no lock of the session's, by one thread at a
+    /// time; if it panics, the lookup fails.
     pub fn add_generator(&self, find: impl Fn(&str) -> Option<Address> + Send + Sync + 'static) {
         let generator = Box::into_raw(Box::new(Generator { find: Box::new(find) }));
         // SAFETY: the generator is the dylib's from here on, and the box the
-        // generator's, which gives it to `dispose_generator` in the end.
+        // generator's, which passes it to `dispose_generator` in the end.
         unsafe {
             let raw =
                 LLVMOrcCreateCustomCAPIDefinitionGenerator(generate, generator.cast(), dispose_generator);
@@ -126,8 +127,8 @@ impl Dylib {
     }
 }
 
-/// A materialization unit for symbols of known address, to be defined or
-/// disposed of.
+/// Creates a materialization unit for symbols of known address, to be defined
+/// or disposed of.
 fn absolute_unit(symbols: Vec<(Interned, Address)>, flags: SymbolFlags) -> LLVMOrcMaterializationUnitRef {
     let mut pairs: Vec<_> = symbols
         .into_iter()
@@ -140,14 +141,14 @@ fn absolute_unit(symbols: Vec<(Interned, Address)>, flags: SymbolFlags) -> LLVMO
     unsafe { LLVMOrcAbsoluteSymbols(pairs.as_mut_ptr(), pairs.len()) }
 }
 
-/// What [`Dylib::add_generator`] leaves with LLVM.
+/// The closure of [`Dylib::add_generator`], owned by LLVM.
 struct Generator {
     find: Box<Find>,
 }
 
 type Find = dyn Fn(&str) -> Option<Address> + Send + Sync;
 
-/// ORC's callback: defines those symbols of a lookup that the closure knows.
+/// ORC's callback: defines those symbols of a lookup that the closure finds.
 extern "C" fn generate(
     _: LLVMOrcDefinitionGeneratorRef,
     context: *mut c_void,
@@ -184,8 +185,9 @@ extern "C" fn generate(
 
 const PANICKED: &CStr = c"the generator of definitions panicked";
 
-/// The definitions are weak: if somebody else defines the same name meanwhile,
-/// theirs is taken instead of an error given.
+/// Defines what a generator has found, as weak symbols: if another thread
+/// defines the same name meanwhile, its definition is taken instead of
+/// reporting an error.
 fn define_found(dylib: LLVMOrcJITDylibRef, found: Vec<(Interned, Address)>) -> LLVMErrorRef {
     let unit = absolute_unit(found, SymbolFlags::DATA.weak());
     // SAFETY: ORC calls the generator for a living dylib, which takes the unit if

@@ -1,4 +1,4 @@
-//! What can go wrong, and how LLVM's errors become Rust's.
+//! The errors of a session, and their conversion from LLVM's.
 
 #![allow(unsafe_code)]
 
@@ -9,11 +9,11 @@ use llvm_sys::error::{LLVMCreateStringError, LLVMDisposeErrorMessage, LLVMErrorR
 
 use super::unit::MaterializationUnit;
 
-/// Why an operation on a session failed. The texts are LLVM's own.
+/// Why an operation on a session failed. The messages are LLVM's own.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrcError {
-    /// The session could not be created: the host has no pages to give.
+    /// The session could not be created: the host cannot provide the memory.
     #[error("cannot create a JIT session: {0}")]
     Session(String),
     /// A symbol's or dylib's name contains a NUL, which no linker symbol can.
@@ -38,9 +38,9 @@ pub enum OrcError {
     Materialize {
         /// The symbol that was looked up.
         symbol: String,
-        /// What the lookup itself said.
+        /// The message of the lookup itself.
         message: String,
-        /// What the session was told meanwhile: usually the cause.
+        /// What was reported to the session meanwhile: usually the cause.
         reports: Vec<String>,
     },
     /// The resources of a tracker could not all be freed.
@@ -67,7 +67,7 @@ impl fmt::Display for Because<'_> {
 #[derive(thiserror::Error)]
 #[error("{error}")]
 pub struct DefineError {
-    /// The unit, as it was given.
+    /// The rejected unit.
     pub unit: Box<dyn MaterializationUnit>,
     /// Why it could not be defined.
     #[source]
@@ -80,12 +80,12 @@ impl fmt::Debug for DefineError {
     }
 }
 
-/// `Ok` for success; otherwise `kind` of the error's message.
+/// Converts an LLVM error: `Ok` for success, else `kind` of its message.
 pub(super) fn check(error: LLVMErrorRef, kind: impl FnOnce(String) -> OrcError) -> Result<(), OrcError> {
     if error.is_null() { Ok(()) } else { Err(kind(take_message(error))) }
 }
 
-/// Consumes `error`, which must not be null, and gives what it says.
+/// Consumes `error`, which must not be null, and returns its message.
 pub(super) fn take_message(error: LLVMErrorRef) -> String {
     // SAFETY: every caller owns `error` and gives it up here; the text that
     // LLVMGetErrorMessage returns for it is copied, then disposed of once.
@@ -98,7 +98,7 @@ pub(super) fn take_message(error: LLVMErrorRef) -> String {
     if text.is_empty() { "LLVM gave no reason".to_owned() } else { text }
 }
 
-/// An error for LLVM, which takes it over.
+/// Creates an error for LLVM, which takes ownership of it.
 pub(super) fn llvm_error(message: &CStr) -> LLVMErrorRef {
     // SAFETY: the message is NUL-terminated and is copied.
     unsafe { LLVMCreateStringError(message.as_ptr()) }

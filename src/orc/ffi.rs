@@ -1,4 +1,5 @@
-//! The functions of `shim.cpp`, `slab.cpp` and `trampolines.cpp`, declared; their contracts are written there.
+//! Declarations of the functions of `shim.cpp`, `slab.cpp` and
+//! `trampolines.cpp`; their contracts are written there.
 
 #![allow(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What the session is told of failures: ORC reports a cause to the session,
-//! and tells the lookup only which symbols failed. This brings the two together.
+//! Failure reports: ORC reports a cause to the session, and returns to the
+//! lookup only which symbols failed. This module joins the two.
 
 #![allow(unsafe_code)]
 
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::error::take_message;
 use super::symbol::Interned;
 
-/// Causes of failures that nobody has asked for are forgotten beyond this.
+/// The number of unclaimed reports to keep.
 const KEPT: usize = 64;
 
 /// The latest reports of one session.
@@ -25,7 +25,7 @@ pub(super) struct Reports {
 
 #[derive(Default)]
 struct Log {
-    /// How many reports there ever were.
+    /// The number of reports ever made.
     count: u64,
     latest: VecDeque<Report>,
 }
@@ -33,7 +33,7 @@ struct Log {
 struct Report {
     index: u64,
     thread: ThreadId,
-    /// The symbols that failed by it, as far as known.
+    /// The symbols that failed because of it, as far as known.
     symbols: Vec<String>,
     text: String,
 }
@@ -58,7 +58,7 @@ impl Reports {
         log.latest.push_back(report);
     }
 
-    /// What was reported since `mark` about `symbol` or by this thread.
+    /// Returns the reports since `mark` about `symbol` or by this thread.
     pub(super) fn about(&self, mark: ReportMark, symbol: &str) -> Vec<String> {
         let thread = thread::current().id();
         let log = self.log.lock();
@@ -69,20 +69,20 @@ impl Reports {
             .collect()
     }
 
-    /// Takes out all that is kept.
+    /// Removes and returns all kept reports.
     pub(super) fn drain(&self) -> Vec<String> {
         self.log.lock().latest.drain(..).map(|report| report.text).collect()
     }
 }
 
 thread_local! {
-    /// What this thread is linking: the innermost last, since linking one
-    /// object may have others made that it refers to.
+    /// The symbols that this thread is linking: the innermost last, since
+    /// linking one object may materialize others that it refers to.
     static LINKING: RefCell<Vec<Vec<Interned>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `link`; what is reported on this thread meanwhile is about `symbols`.
-/// `link` calls into LLVM and so does not unwind.
+/// Runs `link`; reports on this thread meanwhile are about `symbols`. `link`
+/// calls into LLVM and so does not unwind.
 pub(super) fn linking(symbols: Vec<Interned>, link: impl FnOnce()) {
     LINKING.with_borrow_mut(|stack| stack.push(symbols));
     link();

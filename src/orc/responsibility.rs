@@ -1,4 +1,4 @@
-//! The responsibility for symbols that somebody waits for: discharged exactly
+//! The responsibility for symbols that a lookup waits for: discharged exactly
 //! once, by an object or by failing.
 
 #![allow(unsafe_code)]
@@ -18,14 +18,14 @@ use super::session::SessionInner;
 use super::symbol::Interned;
 use super::tracker::copy_to_buffer;
 
-/// The duty to make some symbols. Dropping it without
-/// [`emit_object`](Self::emit_object) means that it failed.
+/// The duty to materialize some symbols. Dropping it without
+/// [`emit_object`](Self::emit_object) fails them.
 #[must_use = "dropping a responsibility fails its symbols"]
 pub struct Responsibility {
     session: Arc<SessionInner>,
-    /// The name of the unit that it was given to.
+    /// The name of the unit that received it.
     unit: Box<str>,
-    /// `None` once it was handed to the linker.
+    /// `None` once it has been passed to the linker.
     raw: Option<LLVMOrcMaterializationResponsibilityRef>,
 }
 
@@ -34,7 +34,7 @@ pub struct Responsibility {
 unsafe impl Send for Responsibility {}
 
 impl Responsibility {
-    /// `raw` must be owned, and of `session`.
+    /// Wraps `raw`, which must be owned, and of `session`.
     pub(super) fn new(session: Arc<SessionInner>, raw: LLVMOrcMaterializationResponsibilityRef) -> Self {
         Self { session, unit: Box::default(), raw: Some(raw) }
     }
@@ -43,19 +43,19 @@ impl Responsibility {
         self.unit = name.into();
     }
 
-    /// The names of the symbols to be made, in no particular order. Those that
-    /// were overridden meanwhile are not among them.
+    /// Returns the names of the symbols to materialize, in no particular order.
+    /// Symbols that were overridden meanwhile are not included.
     pub fn symbols(&self) -> Vec<String> {
         self.interned_symbols().iter().map(Interned::text).collect()
     }
 
-    /// Hands `object`, a relocatable object that defines all the symbols, to the
-    /// linker. When this returns it is usually linked; it may also wait for
-    /// symbols that another thread is materializing.
+    /// Passes `object`, a relocatable object that defines all the symbols, to
+    /// the linker. It is usually linked when this returns, which may also wait
+    /// for symbols that another thread is materializing.
     ///
     /// Definitions in the object that were not promised are private to it: they
     /// never clash with those of other objects. A failure to link, such as an
-    /// undefined symbol, is told to the lookups that wait for the symbols.
+    /// undefined symbol, fails the lookups that wait for the symbols.
     pub fn emit_object(mut self, object: &[u8]) {
         let symbols = self.interned_symbols();
         let Some(raw) = self.raw.take() else { return };
@@ -66,8 +66,8 @@ impl Responsibility {
         });
     }
 
-    /// Gives up: the lookups that wait for the symbols fail with `reason`, and
-    /// the symbols are not defined any more.
+    /// Fails the lookups that wait for the symbols, with `reason`. The symbols
+    /// are no longer defined.
     pub fn fail(mut self, reason: impl Into<String>) {
         self.fail_with(reason.into());
     }

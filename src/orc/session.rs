@@ -1,5 +1,5 @@
-//! The session: ORC's execution session, the linker and the code memory under
-//! one owner, which ends them in the right order.
+//! The session: the owner of ORC's execution session, the linker and the code
+//! memory, which ends them in the right order.
 
 #![allow(unsafe_code)]
 
@@ -22,20 +22,20 @@ use super::ffi;
 use super::report::{Reports, report_to};
 use crate::process::{self, Activity, AtFork};
 
-/// What can be chosen when a session is created.
+/// The options of a session.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
-    /// The most bytes of code and data that may be linked at a time, up to 1 GiB
-    /// (the default; objects must be in reach of each other). Whole mebibytes.
-    /// Twice as many addresses are reserved, or fewer if the process is not
-    /// allowed so many; memory is occupied only as it is used.
+    /// The limit of linked code and data, in bytes, up to 1 GiB (the default;
+    /// objects must be in reach of each other). Rounded to whole mebibytes.
+    /// Twice as much address space is reserved, or less if the process may not
+    /// have it; memory is committed only as it is used.
     pub code_limit: u64,
-    /// Whether the names of what is linked are written to `/tmp/perf-PID.map`,
-    /// where `perf report` looks for them. If that cannot be, or is a link or
-    /// another user's, the session does without, see
-    /// [`perf_map_failure`](Session::perf_map_failure).
+    /// Whether the names of linked functions are written to
+    /// `/tmp/perf-PID.map`, where `perf report` looks for them. If the file
+    /// cannot be written, or is a link or another user's, the session continues
+    /// without it, see [`perf_map_failure`](Session::perf_map_failure).
     pub perf_map: bool,
-    /// Whether debuggers are told of what is linked, through GDB's JIT
+    /// Whether linked code is registered with debuggers, through GDB's JIT
     /// interface.
     pub debug_objects: bool,
 }
@@ -46,19 +46,19 @@ impl Default for SessionOptions {
     }
 }
 
-/// A handle to a JIT session. The session ends, and all of its code goes, when
-/// the last handle to it or to a part of it is dropped.
+/// A handle to a JIT session. The session ends, and all of its code is freed,
+/// when the last handle to it or to a part of it is dropped.
 ///
-/// A child that is forked through fork(2) gets a copy of all code, which takes
-/// the fork as long as copying does. If that cannot be made, no process can link
-/// any more, and freed memory is not used again.
+/// A child that is created by fork(2) gets a copy of all code, which makes the
+/// fork take as long as copying. If the copy fails, neither process can link
+/// any more, and freed memory is not reused.
 #[derive(Clone)]
 pub struct Session {
     inner: Arc<SessionInner>,
 }
 
 impl Session {
-    /// An empty session.
+    /// Creates an empty session.
     ///
     /// # Errors
     /// [`OrcError::Session`] if the host refuses what it needs.
@@ -92,10 +92,10 @@ impl Session {
         Ok(Dylib::new(Arc::clone(&self.inner), raw))
     }
 
-    /// The address of `symbol` in `dylib` itself (its link order is for linking
-    /// only), hidden or not, once it and all it refers to are ready to run.
-    /// Materializes what that needs, on this thread, or waits for the thread
-    /// that is at it.
+    /// Returns the address of `symbol` in `dylib` itself (its link order is for
+    /// linking only), hidden or not, once it and all it refers to are ready to
+    /// run. Materializes what that needs, on this thread, or waits for the
+    /// thread that is materializing it.
     ///
     /// # Errors
     /// [`OrcError::NotFound`] if the dylib has no such symbol,
@@ -139,33 +139,33 @@ impl Session {
         }
     }
 
-    /// Bytes of code and data that are linked and not removed, each object
-    /// rounded up to whole cache lines.
+    /// Returns the bytes of code and data that are linked and not removed, each
+    /// object rounded up to whole cache lines.
     pub fn code_bytes(&self) -> u64 {
         // SAFETY: the session is alive; the count is atomic.
         unsafe { ffi::orc_shim_session_code_bytes(self.inner.shim()) }
     }
 
-    /// Lets code and data take no more than so many bytes from now on, nor more
-    /// than was reserved. What is linked stays.
+    /// Limits code and data to `bytes` bytes from now on, and to what was
+    /// reserved. What is linked stays.
     pub fn set_code_limit(&self, bytes: u64) {
         // SAFETY: the session is alive; the limit is atomic.
         unsafe { ffi::orc_shim_session_set_code_limit(self.inner.shim(), bytes) }
     }
 
-    /// Why perf is not told the names of what is linked, if it should be.
+    /// Returns why names are not written for perf, if they should be.
     pub fn perf_map_failure(&self) -> Option<&str> {
         self.inner.perf_map_failure.as_deref()
     }
 
-    /// Takes out the latest failures the session was told of. Those that made a
-    /// lookup fail are in its error too; this is for the others.
+    /// Removes and returns the latest failure reports. Those that made a lookup
+    /// fail are in its error too; this is for the others.
     pub fn drain_reports(&self) -> Vec<String> {
         self.inner.reports.drain()
     }
 }
 
-/// What all handles share.
+/// The part of a session that all handles share.
 pub(super) struct SessionInner {
     shim: NonNull<ffi::OrcShimSession>,
     execution_session: LLVMOrcExecutionSessionRef,
@@ -211,7 +211,7 @@ impl SessionInner {
         })
     }
 
-    /// Has profilers and debuggers told, as far as the options say.
+    /// Registers the session with profilers and debuggers, as the options say.
     fn tell_tools(&mut self, options: &SessionOptions) -> Result<(), OrcError> {
         if options.perf_map {
             let path = format!("/tmp/perf-{}.map", std::process::id());
@@ -242,13 +242,13 @@ impl SessionInner {
         &self.reports
     }
 
-    /// Takes over a reference to a tracker of this session.
+    /// Takes ownership of a reference to a tracker of this session.
     pub(super) fn keep_dropped_tracker(&self, tracker: LLVMOrcResourceTrackerRef) {
         self.dropped_trackers.lock().push(tracker);
     }
 }
 
-/// What becomes of code memory at a fork.
+/// The callbacks that handle code memory at a fork.
 const AT_FORK: AtFork = AtFork {
     before: ffi::orc_slabs_before_fork,
     in_parent: ffi::orc_slabs_after_fork_in_parent,
@@ -267,7 +267,7 @@ impl SessionInner {
         // handles, trackers, responsibilities) is an owner, so nothing uses it.
         let error = unsafe { ffi::orc_shim_session_end(self.shim.as_ptr()) };
         if !error.is_null() {
-            // Nobody is left to be told.
+            // No handle is left to report it to.
             drop(take_message(error));
         }
         for tracker in self.dropped_trackers.get_mut().drain(..) {
@@ -459,8 +459,8 @@ mod tests {
         assert!(took.as_secs() < 5, "{took:?}");
     }
 
-    /// Runs `round` `count` times and fails if the last nine tenths of them grew
-    /// the process.
+    /// Runs `round` `count` times and fails if the last nine tenths of the runs
+    /// grew the process.
     fn measure(count: usize, round: impl Fn()) {
         (0..count / 10).for_each(|_| round());
         let (before, start) = (resident_bytes(), Instant::now());

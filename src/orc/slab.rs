@@ -1,6 +1,6 @@
-//! What `slab.cpp` promises, tested through a session: ranges are used again,
-//! the memory is dense, its limit is an error, and no address can be both
-//! written and executed.
+//! Tests of the promises of `slab.cpp` through a session: ranges are reused,
+//! the memory is dense, its limit is an error, and no address is both writable
+//! and executable.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use super::testing::{
 };
 use super::{Address, Dylib, OrcError, Session, SessionOptions, Tracker};
 
-/// Makes the function `name` from `object`.
+/// Links the function `name` of `object`.
 fn link(session: &Session, dylib: &Dylib, name: &str, object: Vec<u8>) -> (Tracker, Address) {
     let tracker = dylib.create_tracker();
     tracker.define(function(name), emitting(object)).unwrap();
@@ -20,8 +20,8 @@ fn link(session: &Session, dylib: &Dylib, name: &str, object: Vec<u8>) -> (Track
     (tracker, address)
 }
 
-/// An object that defines `name`, a function that returns 7 and is followed by
-/// so many bytes of constants.
+/// Compiles an object that defines `name`, a function that returns 7, followed
+/// by `bytes` bytes of constants.
 fn large(name: &str, bytes: usize) -> Vec<u8> {
     object(&format!(
         "@data = constant [{bytes} x i8] c\"\\07{}\"
@@ -43,7 +43,7 @@ fn freed_ranges_are_used_again() {
     let addresses: Vec<_> = linked.iter().map(|(_, address)| *address).collect();
     assert!(addresses.is_sorted() && addresses[3].get() - addresses[0].get() == 3 * 64, "{addresses:?}");
     assert_eq!(session.code_bytes(), 4 * 64);
-    // A hole of one is filled before anything else, a hole of two is one again.
+    // A gap of one is filled first; two adjacent gaps are merged.
     linked.remove(1).0.remove().unwrap();
     let (again, address) = link(&session, &dylib, "b", constant("b", 20));
     assert_eq!((address, call(address), call(addresses[2])), (addresses[1], 20, 3));
@@ -95,7 +95,7 @@ fn a_full_memory_is_an_error_until_some_is_freed() {
         assert!(reports[0].contains("the code memory is full: of 1048576 bytes"), "{error}");
         assert_eq!(session.code_bytes(), used);
         tracker.remove().unwrap();
-        // There is room for smaller ones.
+        // Smaller objects still fit.
         let (small, address) = link(&session, &dylib, "small", constant("small", round));
         assert_eq!(call(address), round);
         small.remove().unwrap();
@@ -186,7 +186,7 @@ fn many_functions_take_little_memory() {
             let (name, code) = constants.get(index);
             link(&session, &dylib, &name, code)
         };
-        // What a session takes anyway.
+        // The fixed cost of a session.
         (COUNT..COUNT + 100).for_each(|index| drop(link(index)));
         let (bytes, maps, code, start) =
             (resident_bytes(), memory_maps(), session.code_bytes(), Instant::now());

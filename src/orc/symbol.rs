@@ -14,7 +14,7 @@ use llvm_sys::orc2::{
 use super::error::OrcError;
 use super::session::SessionInner;
 
-/// How a symbol behaves towards others of its name and towards other dylibs.
+/// How a symbol interacts with others of its name and with other dylibs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SymbolFlags(u8);
 
@@ -26,13 +26,13 @@ impl SymbolFlags {
     /// Data that other dylibs may use.
     pub const DATA: Self = Self(Generic::LLVMJITSymbolGenericFlagsExported as u8);
 
-    /// The same, but gives way to another definition of its name.
+    /// Returns the same flags, but yielding to another definition of the name.
     #[must_use]
     pub const fn weak(self) -> Self {
         Self(self.0 | Generic::LLVMJITSymbolGenericFlagsWeak as u8)
     }
 
-    /// The same, but other dylibs do not see it.
+    /// Returns the same flags, but invisible to other dylibs.
     #[must_use]
     pub const fn hidden(self) -> Self {
         Self(self.0 & !(Generic::LLVMJITSymbolGenericFlagsExported as u8))
@@ -54,7 +54,7 @@ impl Interned {
         Ok(Self(unsafe { LLVMOrcExecutionSessionIntern(session.execution_session(), c_name.as_ptr()) }))
     }
 
-    /// A reference of its own to an entry that LLVM lends.
+    /// Retains an entry that LLVM lends.
     ///
     /// # Safety
     /// `entry` must be an entry that is alive now.
@@ -64,7 +64,8 @@ impl Interned {
         Self(entry)
     }
 
-    /// Gives the reference to an LLVM function that takes it over.
+    /// Releases ownership of the reference to an LLVM function that takes it
+    /// over.
     pub(super) fn into_raw(self) -> LLVMOrcSymbolStringPoolEntryRef {
         ManuallyDrop::new(self).0
     }
@@ -83,7 +84,7 @@ impl Drop for Interned {
     }
 }
 
-/// The text of an entry.
+/// Returns the text of an entry.
 ///
 /// # Safety
 /// `entry` must be an entry that is alive now.

@@ -19,7 +19,7 @@ pub(super) fn session() -> (Session, Dylib) {
     (session, dylib)
 }
 
-/// Compiles textual IR to an object, on this thread alone.
+/// Compiles textual IR to an object.
 pub(super) fn object(ir: &str) -> Vec<u8> {
     Target::initialize_x86(&InitializationConfig::default());
     let triple = TargetMachine::get_default_triple();
@@ -41,7 +41,7 @@ pub(super) fn object(ir: &str) -> Vec<u8> {
     object.as_slice().to_vec()
 }
 
-/// An object that defines `name`, a function that returns `value`.
+/// Compiles an object that defines `name`, a function that returns `value`.
 pub(super) fn constant(name: &str, value: i64) -> Vec<u8> {
     object(&format!("define i64 @{name}() nounwind {{ ret i64 {value} }}"))
 }
@@ -66,7 +66,7 @@ impl Constants {
         Self { object, name, value }
     }
 
-    /// The name and the object of a function that returns `index`.
+    /// Returns the name and the object of a function that returns `index`.
     pub(super) fn get(&self, index: usize) -> (String, Vec<u8>) {
         let name = format!("function_{index:07}");
         let mut object = self.object.clone();
@@ -89,17 +89,17 @@ impl<F: FnOnce(Responsibility) + Send> MaterializationUnit for ClosureUnit<F> {
     }
 }
 
-/// A unit that emits an object.
+/// Creates a unit that emits an object.
 pub(super) fn emitting(object: Vec<u8>) -> Box<dyn MaterializationUnit> {
     Box::new(ClosureUnit(move |responsibility: Responsibility| responsibility.emit_object(&object)))
 }
 
-/// `name` as a function, for [`super::Tracker::define`].
+/// Returns `name` as a function, for [`super::Tracker::define`].
 pub(super) fn function(name: &str) -> [(&str, SymbolFlags); 1] {
     [(name, SymbolFlags::FUNCTION)]
 }
 
-/// Calls what [`constant`] defines.
+/// Calls a function that [`constant`] compiled.
 pub(super) fn call(address: Address) -> i64 {
     // SAFETY: the tests call this only with the address of a living function of
     // this type.
@@ -107,8 +107,8 @@ pub(super) fn call(address: Address) -> i64 {
     function()
 }
 
-/// Runs `body` in a process that runs nothing else, so that what it measures is
-/// its own. `test` is the full path of the calling test.
+/// Runs `body` in a process of its own, so that its measurements are not
+/// disturbed. `test` is the full path of the calling test.
 pub(super) fn alone(test: &str, body: impl FnOnce()) {
     const MARK: &str = "ORC_TEST_ALONE";
     if env::var_os(MARK).is_some() {
@@ -122,14 +122,14 @@ pub(super) fn alone(test: &str, body: impl FnOnce()) {
     print!("{out}");
 }
 
-/// Bytes of memory that this process occupies.
+/// Returns the resident memory of this process in bytes.
 pub(super) fn resident_bytes() -> usize {
     let statm = fs::read_to_string("/proc/self/statm").expect("this is Linux");
     let pages: usize = statm.split(' ').nth(1).and_then(|field| field.parse().ok()).expect("a number");
     pages * 4096
 }
 
-/// Memory maps of this process.
+/// Returns the number of memory maps of this process.
 pub(super) fn memory_maps() -> usize {
     fs::read_to_string("/proc/self/maps").expect("this is Linux").lines().count()
 }

@@ -18,10 +18,10 @@ use super::ffi;
 use super::symbol::{Interned, SymbolFlags};
 use super::unit::{MaterializationUnit, UnitCell, destroy_unit, discard_symbol, materialize_unit};
 
-/// Some of the symbols of a dylib and the code behind them.
+/// Some of the symbols of a dylib and their code.
 ///
-/// [`remove`](Self::remove) takes them away. Merely dropping the tracker does
-/// not: they stay for as long as the session, and can no longer be removed.
+/// [`remove`](Self::remove) removes them. Merely dropping the tracker does not:
+/// they stay as long as the session, and can no longer be removed.
 pub struct Tracker {
     dylib: Dylib,
     raw: LLVMOrcResourceTrackerRef,
@@ -35,12 +35,12 @@ unsafe impl Send for Tracker {}
 unsafe impl Sync for Tracker {}
 
 impl Tracker {
-    /// `raw` must be an owned reference to a tracker of `dylib`.
+    /// Wraps `raw`, which must be an owned reference to a tracker of `dylib`.
     pub(super) fn new(dylib: Dylib, raw: LLVMOrcResourceTrackerRef) -> Self {
         Self { dylib, raw, removed: false }
     }
 
-    /// The dylib that the symbols are defined in.
+    /// Returns the dylib that the symbols are defined in.
     pub fn dylib(&self) -> &Dylib {
         &self.dylib
     }
@@ -49,7 +49,7 @@ impl Tracker {
     /// looked up, and dropped if they are removed before.
     ///
     /// # Errors
-    /// The unit comes back, with [`OrcError::Define`] if a symbol is defined
+    /// Returns the unit, with [`OrcError::Define`] if a symbol is defined
     /// already or [`OrcError::Name`] if one contains a NUL.
     pub fn define<'a>(
         &self,
@@ -97,8 +97,8 @@ impl Tracker {
     }
 
     /// Adds a relocatable object. Its global symbols are defined at once and
-    /// linked when the first of them is looked up; weak ones give way to
-    /// definitions that are there already.
+    /// linked when the first of them is looked up; weak ones yield to existing
+    /// definitions.
     ///
     /// # Errors
     /// [`OrcError::Object`] if `object` is not an object file or a symbol in it
@@ -126,17 +126,17 @@ impl Tracker {
         self.dylib.define_absolute_under(symbols, self.raw)
     }
 
-    /// Takes the symbols away and frees their code. Units that were not
-    /// materialized are dropped; those that are just being materialized fail,
-    /// and with them the lookups that wait for them. Either way the names are
-    /// free for new definitions when this returns.
+    /// Removes the symbols and frees their code. Units that were not
+    /// materialized are dropped; those being materialized fail, and with them
+    /// the lookups that wait for them. Either way the names are free for new
+    /// definitions when this returns.
     ///
-    /// Code is freed even if a thread runs it: that nobody does is for the
-    /// caller to know.
+    /// Code is freed even if a thread runs it: the caller must ensure that none
+    /// does.
     ///
     /// # Errors
-    /// [`OrcError::Remove`] if memory could not be given back; the symbols are
-    /// gone nevertheless.
+    /// [`OrcError::Remove`] if memory could not be returned; the symbols are
+    /// removed nevertheless.
     pub fn remove(mut self) -> Result<(), OrcError> {
         self.removed = true;
         // SAFETY: the tracker is alive until `self` is dropped, after the call.
@@ -156,7 +156,7 @@ impl Drop for Tracker {
     }
 }
 
-/// A copy of `object` that LLVM can take over.
+/// Copies `object` to a buffer for LLVM, which takes ownership of it.
 pub(super) fn copy_to_buffer(object: &[u8]) -> LLVMMemoryBufferRef {
     // SAFETY: the bytes are copied; the name is NUL-terminated and copied.
     unsafe {

@@ -1,5 +1,5 @@
-//! Trampolines: addresses that native code can call before it is known where
-//! they lead.
+//! Trampolines: addresses that native code can call before their destination is
+//! known.
 
 #![allow(unsafe_code)]
 
@@ -13,13 +13,13 @@ use super::ffi;
 
 /// A pool of re-entry trampolines for the host.
 ///
-/// Calling one saves the argument registers, asks the pool's closure where that
-/// trampoline leads, restores the registers and jumps there, on the caller's
-/// thread and stack. Of vector registers only the lower 128 bits are kept on
-/// `x86_64`: arguments wider than that must not go through a trampoline.
+/// Calling one saves the argument registers, asks the pool's closure for the
+/// destination of that trampoline, restores the registers and jumps there, on
+/// the caller's thread and stack. Of vector registers only the lower 128 bits
+/// are preserved on `x86_64`: wider arguments must not go through a trampoline.
 ///
-/// Dropping the pool frees the trampolines. That none is called any more, nor is
-/// just being asked for, is for those to know who call native code.
+/// Dropping the pool frees the trampolines. The owner of the native code must
+/// ensure that none is called any more.
 pub struct TrampolinePool {
     raw: NonNull<ffi::OrcShimTrampolines>,
     landing: NonNull<Landing>,
@@ -32,9 +32,10 @@ unsafe impl Send for TrampolinePool {}
 unsafe impl Sync for TrampolinePool {}
 
 impl TrampolinePool {
-    /// A pool whose trampolines lead where `landing` says, given the trampoline
-    /// that was called; or to `on_panic` if it panics. It is asked at every call,
-    /// by any thread; two may ask about the same trampoline at once.
+    /// Creates a pool whose trampolines jump to what `landing` returns, given
+    /// the trampoline that was called; or to `on_panic` if it panics. It is
+    /// called for every call of a trampoline, on any thread; two threads may
+    /// ask about the same trampoline at once.
     ///
     /// # Errors
     /// [`OrcError::Trampoline`] if there is no memory for it.
@@ -52,7 +53,7 @@ impl TrampolinePool {
         Ok(Self { raw, landing: NonNull::from(Box::leak(landing)) })
     }
 
-    /// A trampoline that nobody else has.
+    /// Allocates a trampoline.
     ///
     /// # Errors
     /// [`OrcError::Trampoline`] if there is no memory for more.
@@ -63,8 +64,8 @@ impl TrampolinePool {
         check(error, OrcError::Trampoline).map(|()| Address::new(address))
     }
 
-    /// Gives a trampoline back, so that [`get`](Self::get) may hand it out again
-    /// for another purpose: nobody may call it for the old one any more.
+    /// Frees a trampoline, so that [`get`](Self::get) may return it again for
+    /// another purpose: no code may call it for the old one any more.
     pub fn release(&self, trampoline: Address) {
         // SAFETY: the pool is alive and locks itself, and does not look at what
         // is behind the address.
@@ -83,7 +84,7 @@ impl Drop for TrampolinePool {
     }
 }
 
-/// What the trampolines call, at an address of its own.
+/// The closure that the trampolines call, at a stable address.
 struct Landing {
     find: Box<dyn Fn(Address) -> Address + Send + Sync>,
     on_panic: Address,

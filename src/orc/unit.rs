@@ -1,5 +1,5 @@
-//! Materialization units: promises of symbols, and the callbacks through which
-//! ORC has them kept, overridden or forgotten.
+//! Materialization units: promises of symbols, and ORC's callbacks that
+//! materialize, override or destroy them.
 
 #![allow(unsafe_code)]
 
@@ -18,19 +18,20 @@ use super::symbol::entry_text;
 
 /// A promise of some symbols, kept when the first of them is looked up.
 ///
-/// It is materialized at most once, on whatever thread looks a symbol up. If it
-/// is removed before, it is dropped; its `Drop` must not wait for other threads,
-/// since ORC may hold the session's lock.
+/// It is materialized at most once, on the thread that looks a symbol up. If it
+/// is removed before, it is dropped; its `Drop` must not wait for other
+/// threads, since ORC may hold the session's lock.
 pub trait MaterializationUnit: Send {
-    /// A name for messages.
+    /// Returns its name, for messages.
     fn name(&self) -> &str;
 
-    /// Makes the symbols and discharges the responsibility for them, now or
-    /// later, on this thread or another. A panic is reported and means failure.
+    /// Materializes the symbols and discharges the responsibility for them, now
+    /// or later, on this thread or another. A panic is reported and means
+    /// failure.
     fn materialize(self: Box<Self>, responsibility: Responsibility);
 
-    /// `symbol`, a weak one, was defined elsewhere and is not wanted from this
-    /// unit any more. Called under the session's lock.
+    /// Discards `symbol`, a weak one that was defined elsewhere. Called under
+    /// the session's lock.
     fn discard(&mut self, symbol: &str) {
         let _ = symbol;
     }
@@ -52,7 +53,7 @@ impl UnitCell {
     }
 }
 
-/// ORC's callback for the first lookup: takes over both arguments.
+/// ORC's callback for the first lookup: takes ownership of both arguments.
 pub(super) extern "C" fn materialize_unit(
     context: *mut c_void,
     responsibility: LLVMOrcMaterializationResponsibilityRef,
