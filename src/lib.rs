@@ -12,7 +12,7 @@
 //! assert_eq!(square.call(&mut context, (3.0,))?, 9.0); // compiled here
 //!
 //! context.eval("def square(x) x * x * 10")?;
-//! assert_eq!(square.call(&mut context, (3.0,))?, 90.0); // and here anew
+//! assert_eq!(square.call(&mut context, (3.0,))?, 90.0); // and here again
 //!
 //! let error = context.eval("squar(3)").unwrap_err();
 //! assert_eq!(error.to_string(), "this expression calls `squar`, which is not defined");
@@ -30,10 +30,10 @@
 //! (`jit::state`): not defined, pending, inlined, materializing, materialized.
 //!
 //! **The lazy re-export.** Calls go through a *stub*: a dispatch slot, which
-//! leads to a re-entry trampoline until the first call. That has a worker
-//! register a materialization unit with ORC, under a tracker of its own, and
+//! holds a re-entry trampoline until the first call. The trampoline makes a
+//! worker register a materialization unit with ORC, under its own tracker, and
 //! look its symbol up; materializing it (checked function → LLVM IR → object →
-//! linked code) gives the body, the slot is redirected, and the call goes on
+//! linked code) yields the body, the slot is redirected, and the call continues
 //! there.
 //!
 //! **Slots are for a name and a number of arguments.** A trampoline knows its
@@ -48,55 +48,59 @@
 //! object as symbols when it is linked; the runtime's routines are at fixed
 //! offsets. One piece of code serves all contexts of an engine.
 //!
-//! **Code may stop at any check, and nothing is left behind.** Function
-//! entries and loops compare the stack pointer with a limit word. A run that
-//! fails leaves to the point where it was entered, over frames of compiled
-//! code only, which own nothing. No signal handler is involved.
+//! **Code may stop at any safepoint, and nothing is left to clean up.** Function
+//! entries and back-edges poll: they compare the stack pointer with a limit
+//! word. A run that fails leaves to the point where it was entered, over frames
+//! of compiled code only, which own nothing. No signal handler is involved.
 //!
-//! **Programs run without the compiler, too.** A *tape* is the function as a
-//! row of instructions over an accumulator, without a single address in it; the
-//! interpreter links tapes into one row and gives all frames one stack. It has
-//! the same bindings, limits and errors, and LLVM is not even started. What a
-//! context's program runs on, code or tapes, is its `backend`.
+//! **Programs run without the compiler, too.** A *tape* is the bytecode of a
+//! function: instructions over an accumulator, without a single address in
+//! them. The interpreter links tapes into one array and gives all frames one
+//! stack. It has the same bindings, limits and errors, and LLVM is not even
+//! started. What runs a context's program, the JIT or the interpreter, is its
+//! `backend`.
 //!
-//! **Tapes and code call each other.** They work on the same memory: variables,
-//! fuel, requests to stop. Code calls a function on a tape through its slot,
-//! which leads to the trampoline as if it had never been called; that goes on
-//! in one routine of the runtime, which keeps the arguments and has the tape
-//! run. A tape calls code by leaving the loop that executes it. Errors pass
-//! through both, and add their calls to one trace.
+//! **Interpreter and code call each other.** They work on the same memory:
+//! variables, fuel, requests to stop. Code calls an interpreted function through
+//! its slot, which holds the trampoline as if the function had never been
+//! called; that continues in one routine of the runtime, which stores the
+//! arguments and enters the interpreter. The interpreter calls code by leaving
+//! its instruction loop. Errors pass through both, and add their calls to one
+//! trace.
 //!
-//! **What is hot goes over to code.** A tiered program counts calls and rounds
-//! of loops in the instructions of its tapes. At the end of a count a worker
-//! makes code at the full level; the next call goes there. A loop that is still
-//! running is left at the beginning of a round for a *continuation*: code for
-//! the rest of the function, entered right there, which gets the locals and the
-//! values that wait for the loop as its arguments. (The other way, to replace
-//! the frame in place, needs maps from one layout to the other; here the layout
-//! is that of a call. The code is made for one loop, and mostly runs once.)
+//! **Hot code moves up a tier.** A tiered program counts calls and loop
+//! iterations in the instructions of its tapes. When a counter expires, a worker
+//! compiles the function at the optimising tier; the next call goes there. A
+//! loop that is still running is left at its header by *on-stack replacement*
+//! (OSR): code for the rest of the function, entered right there, with the
+//! locals and the values that are live across the loop as its arguments. (The
+//! usual way, to replace the frame in place, needs maps from one layout to the
+//! other; here the layout is that of a call. The code is made for one loop, and
+//! mostly runs once.) In compiled modes, straight-line functions start at the
+//! baseline tier, which counts calls as well.
 //!
-//! **Freeing waits for runs.** Code that nothing leads to any more is freed
-//! when no run is left that began before (`jit::epoch`).
+//! **Freeing waits for runs.** Code that no slot holds any more is freed when no
+//! run is left that began before (`jit::epoch`).
 //!
 //! # The modules, in the order of the data flow
 //!
 //! ```text
-//!  text → tokens → syntax tree → checked function → LLVM IR → object → linked code → call
-//!         └─── syntax ───┘       └─── sema ───┘    └─── codegen ──┘   └─ orc ─┘    runtime
-//!                                                  └────────────── jit ───────────────┘
-//!                                             └→ tape → interpreter ⇄ call
-//!                                                └tape┘ └── interp ─┘
+//!  source → tokens → syntax tree → checked function → LLVM IR → object → linked code → call
+//!           └─── syntax ───┘       └─── sema ───┘    └─── codegen ──┘   └─ orc ─┘    runtime
+//!                                                    └────────────── jit ───────────────┘
+//!                                               └→ tape → interpreter ⇄ call
+//!                                                  └tape┘ └── interp ─┘
 //! ```
 //!
-//! A module uses only modules above it here; `tests/all/tidy.rs` sees to it.
+//! A module uses only modules above it here; `tests/all/tidy.rs` enforces it.
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `llvm`, `abi` | texts and spans, interned names, diagnostics as data, the host functions, requests to stop, room for code, forks and exits, starting LLVM, the layout that code relies on | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `llvm`, `abi` | sources and spans, interned names, diagnostics as data, the host functions, requests to stop, the memory budget, forks and exits, starting LLVM, the layout that code relies on | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
-//! | 3 | `failure` | what comes of defining and running, for all back ends | knows one of them |
-//! | 3 | `tape`, `interp` | checked functions → instructions without addresses, and what runs them | knows LLVM, ORC or compiled code |
+//! | 3 | `failure` | the results of defining and running, for all back ends | knows one of them |
+//! | 3 | `tape`, `interp` | checked functions → bytecode, and the interpreter | knows LLVM, ORC or compiled code |
 //! | 3 | `codegen` | checked functions → LLVM IR → object bytes | knows ORC or a process |
 //! | 3 | [`orc`] | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
@@ -110,18 +114,26 @@
 //! - *context*: a program in progress, [`Context`]; LLVM's is always the
 //!   *LLVM context*, what code gets as its hidden parameter the *execution
 //!   context*.
-//! - *binding*: what a name means in a context, and how far its code is.
-//! - *to materialize*: to make the code of a definition, as in ORC.
+//! - *binding*: what a name means in a context, and its compilation status.
+//! - *to materialize*: to compile and link a definition, as in ORC.
 //! - *stub*: the address a call goes through; here, a dispatch slot.
 //! - *trampoline*: an address that can be called before its destination
 //!   exists; as in ORC.
 //! - *body*: the compiled code of a definition.
+//! - *baseline tier*: code that is quick to compile and counts its calls,
+//!   [`Tier::Quick`]; *optimising tier*: code at the configured level,
+//!   [`Tier::Full`]. Moving hot code up is to *promote* it; going back to the
+//!   interpreter, for a debugger, is to *deoptimise*.
+//! - *safepoint*: a place where a run can stop, at function entries and
+//!   back-edges; its *poll* is the comparison that finds out whether to.
+//! - *OSR*: on-stack replacement, entering compiled code at a loop header.
 //! - *host function*: a function of the process that a program may call;
-//!   *intrinsic*: one that is exact, so that an instruction stands in for it.
-//! - *continuation*: code for the rest of a function from a round of a loop on.
-//! - *tape*: the instructions that are interpreted, of one function; their
-//!   *slots* are values of a frame, not to be mixed up with dispatch slots.
-//! - *run*: from entering compiled code to leaving it.
+//!   *intrinsic*: one that is exact, so that an instruction replaces its call.
+//! - *tape*: the bytecode of one function; its *slots* are values of a frame,
+//!   not to be confused with dispatch slots.
+//! - *run*: from entering a program to leaving it; a *nested run* is inside
+//!   another, through a host function or another tier.
+//! - *memory budget*: the limit of an engine's code and tapes in bytes.
 
 #![deny(unsafe_code)]
 
