@@ -58,7 +58,7 @@ struct Passes {
     return Options;
   }
 
-  // Not `buildPerModuleDefaultPipeline`: its inliner pass gives its parts away
+  // Not `buildPerModuleDefaultPipeline`: its inliner pass moves its parts out
   // when it runs, so it can run only once.
   Error build(unsigned Level) {
     if (Level == 0)
@@ -91,12 +91,11 @@ struct Passes {
   }
 };
 
-/// Passes that have nothing to do with code as it is made at level 0: each
-/// serves a feature that such code does not use (garbage collection, atomics,
-/// exceptions, the x87 unit, debug information, hardening, …). Most do nothing,
-/// but calling 47 of 68 passes for nothing is a sixth of the time that a small
-/// function takes. A name that another version of LLVM does not have does no
-/// harm.
+/// Passes that do nothing for code at level 0: each serves a feature that such
+/// code does not use (garbage collection, atomics, exceptions, the x87 unit,
+/// debug information, hardening, …). Running 47 of 68 passes for nothing is a
+/// sixth of the compile time of a small function. A name that another version
+/// of LLVM does not have does no harm.
 constexpr StringLiteral Idle[] = {
     "Expand IR instructions",
     "Expand Atomic instructions",
@@ -147,7 +146,7 @@ constexpr StringLiteral Idle[] = {
     "Unpack machine instruction bundles",
 };
 
-/// A pass manager that leaves idle passes out.
+/// A pass manager that skips the idle passes.
 struct BusyPasses : legacy::PassManagerBase {
   legacy::PassManager &Manager;
 
@@ -170,10 +169,10 @@ struct Pipeline {
   explicit Pipeline(TargetMachine *TM) : IR(TM) {}
 };
 
-/// In what this machine differs from the processor that its name stands for:
-/// as a rule in nothing or a few features that a hypervisor hides. All of its
-/// features would mean the same; but LLVM takes such a list apart whenever it
-/// sets up for a target, and hashes it for every function.
+/// Returns the features in which this machine differs from the processor of its
+/// name: usually none, or a few that a hypervisor hides. The list of all
+/// features would mean the same; but LLVM parses it whenever it sets up a
+/// target, and hashes it for every function.
 std::string unusualFeatures(const Triple &Host, StringRef CPU) {
   SubtargetFeatures Unusual;
   std::string Message;
@@ -207,9 +206,9 @@ void kal_pipeline_initialize() {
   InitializeNativeTargetAsmPrinter();
 }
 
-/// The features to compile for on this machine, beside those that its
-/// processor's name implies; to be freed by LLVMDisposeMessage. The target
-/// must be registered.
+/// Returns the features to compile for on this machine, besides those that its
+/// processor's name implies; to be freed by LLVMDisposeMessage. The target must
+/// be registered.
 char *kal_pipeline_features(const char *Host, const char *CPU) {
   return LLVMCreateMessage(unusualFeatures(Triple(Host), CPU).c_str());
 }

@@ -1,8 +1,8 @@
 //! Batches: definitions that are compiled together.
 //!
-//! LLVM's and the linker's fixed cost per module is higher than the cost of a
-//! small function, so many functions in one object take much less time. The
-//! memory of an object is freed when none of its functions is used any more.
+//! The fixed cost of a module for LLVM and the linker exceeds the cost of a small
+//! function, so compiling many functions into one object takes much less time.
+//! The memory of an object is freed when none of its functions is used any more.
 
 use super::Jit;
 use super::bindings::{Bindings, FinishedCode};

@@ -1,6 +1,6 @@
 //===- shim.cpp - what LLVM's C API lacks of ORC v2 ------------------------===//
 //
-// Everything here is `extern "C"`, takes and gives the C API's own handle
+// Everything here is `extern "C"`, takes and returns the C API's own handle
 // types, and is declared once more in `ffi.rs`. The reinterpret_casts are those
 // of LLVM's own C bindings (lib/ExecutionEngine/Orc/OrcV2CBindings.cpp), whose
 // DEFINE_SIMPLE_CONVERSION_FUNCTIONS are not in a public header.
@@ -56,7 +56,7 @@ ResourceTracker *unwrap(LLVMOrcResourceTrackerRef RT) {
 //===----------------------------------------------------------------------===//
 
 /// The parts of an LLJIT that a JIT of objects needs. The execution session
-/// owns the memory through its process control, so it goes last.
+/// owns the memory through its process control, so it is destroyed last.
 struct Session {
   std::unique_ptr<ExecutionSession> ES;
   CodeMemory *Memory;
@@ -76,12 +76,12 @@ Expected<std::unique_ptr<Session>> createSession(uint64_t CodeLimit,
     return EPC.takeError();
   S->ES = std::make_unique<ExecutionSession>(std::move(*EPC));
   S->Layer = std::make_unique<ObjectLinkingLayer>(*S->ES, *S->Memory);
-  // What a unit promised of its symbols holds, whatever the object says.
+  // The flags that a unit promised win over those in the object.
   S->Layer->setOverrideObjectFlagsWithResponsibilityFlags(true);
   return S;
 }
 
-/// Makes every definition that nobody promised private to its object, so that
+/// Makes every definition that was not promised private to its object, so that
 /// helpers neither clash with those of other objects nor are shared with them
 /// (sharing would tie the life of one tracker's code to another's).
 void keepPrivate(jitlink::LinkGraph &G, const SymbolFlagsMap &Promised) {
@@ -102,10 +102,10 @@ void keepPrivate(jitlink::LinkGraph &G, const SymbolFlagsMap &Promised) {
 // Profilers and debuggers
 //===----------------------------------------------------------------------===//
 
-/// Appends what is linked to the file in which perf(1) looks for names:
-/// `START SIZE NAME` in each line, the numbers hexadecimal. (Linux,
-/// tools/perf/Documentation/jit-interface.txt) Children are processes of their
-/// own, which perf finds nothing for.
+/// Appends linked symbols to the file in which perf(1) looks for names: one
+/// `START SIZE NAME` a line, the numbers hexadecimal. (Linux,
+/// tools/perf/Documentation/jit-interface.txt) perf finds no names for forked
+/// children.
 class PerfMap final : public ObjectLinkingLayer::Plugin {
 public:
   explicit PerfMap(std::FILE *File) : File(File) {}
@@ -138,8 +138,8 @@ private:
       if (Sym->hasName() && Sym->isCallable())
         Stream << formatv("{0:x-} {1:x-} {2}\n", Sym->getAddress().getValue(),
                           Sym->getSize(), *Sym->getName());
-    // In one piece, since several threads link, and at once, since the process
-    // may end without a farewell.
+    // In one write, since several threads link, and unbuffered, since the
+    // process may be killed.
     std::fwrite(Lines.data(), 1, Lines.size(), File);
     std::fflush(File);
   }
@@ -149,7 +149,8 @@ private:
 };
 
 /// Opens the file to append to; null, with `errno`, if it is not this user's
-/// alone: where everybody may create files, somebody may have put a link there.
+/// alone: in a world-writable directory, another user may have put a link
+/// there.
 std::FILE *openOwn(const char *Path) {
   int File = ::open(Path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
   if (File < 0)
@@ -172,8 +173,8 @@ using MaterializeFunction = LLVMOrcMaterializationUnitMaterializeFunction;
 using DiscardFunction = LLVMOrcMaterializationUnitDiscardFunction;
 using DestroyFunction = LLVMOrcMaterializationUnitDestroyFunction;
 
-/// The C API's custom unit, but two thirds smaller: it keeps no name, and a
-/// table of symbols that is not made for 64 of them.
+/// The C API's custom unit at a third of its size: it keeps no name, and its
+/// table of symbols is not sized for 64 of them.
 class CallbackUnit final : public MaterializationUnit {
 public:
   CallbackUnit(SymbolFlagsMap Symbols, void *Ctx,
@@ -187,7 +188,7 @@ public:
       Destroy(Ctx);
   }
 
-  /// Gives up the context: it is not destroyed with the unit.
+  /// Releases ownership of the context: it is not destroyed with the unit.
   void *release() { return std::exchange(Ctx, nullptr); }
 
   StringRef getName() const override { return "unit"; }
@@ -212,9 +213,9 @@ private:
   DestroyFunction Destroy;
 };
 
-/// Takes over the names in Pairs.
+/// Takes ownership of the names in Pairs.
 SymbolFlagsMap takeSymbols(LLVMOrcCSymbolFlagsMapPairs Pairs, size_t Count) {
-  // Not `reserve`, which makes room for 64 at the least.
+  // Not `reserve`, which allocates at least 64 entries.
   SymbolFlagsMap Symbols(Count);
   for (size_t I = 0; I != Count; ++I) {
     SymbolStringPoolEntryUnsafe Name(
@@ -255,7 +256,7 @@ LLVMErrorRef orc_shim_session_create(uint64_t CodeLimit, bool Anonymous,
   return LLVMErrorSuccess;
 }
 
-/// From now on appends the names of what is linked to the file Path.
+/// Appends the names of what is linked from now on to the file Path.
 LLVMErrorRef orc_shim_session_perf_map(OrcShimSession *S, const char *Path) {
   std::FILE *File = openOwn(Path);
   if (!File)
@@ -264,7 +265,7 @@ LLVMErrorRef orc_shim_session_perf_map(OrcShimSession *S, const char *Path) {
   return LLVMErrorSuccess;
 }
 
-/// From now on tells a debugger that is attached, or will be, what is linked.
+/// Registers what is linked from now on with debuggers.
 LLVMErrorRef orc_shim_session_debug_objects(OrcShimSession *S) {
   auto &Owner = *unwrapSession(S);
   Error Err = Error::success();
@@ -277,8 +278,8 @@ LLVMErrorRef orc_shim_session_debug_objects(OrcShimSession *S) {
   return LLVMErrorSuccess;
 }
 
-/// Removes all that is defined. After that trackers can be released, and
-/// nothing else done but to destroy the session.
+/// Removes all definitions. Afterwards trackers can be released, and the
+/// session can only be destroyed.
 LLVMErrorRef orc_shim_session_end(OrcShimSession *S) {
   return wrap(unwrapSession(S)->ES->endSession());
 }
@@ -297,7 +298,7 @@ orc_shim_session_execution_session(OrcShimSession *S) {
 }
 
 LLVMOrcObjectLayerRef orc_shim_session_object_layer(OrcShimSession *S) {
-  // The C API's handle is a pointer to the base class, which lies elsewhere.
+  // The C API's handle points to the base class, which is at another address.
   ObjectLayer *Layer = unwrapSession(S)->Layer.get();
   return reinterpret_cast<LLVMOrcObjectLayerRef>(Layer);
 }
@@ -310,9 +311,9 @@ void orc_shim_session_set_code_limit(OrcShimSession *S, uint64_t Bytes) {
   unwrapSession(S)->Memory->allow(Bytes);
 }
 
-/// Blocks until Name in JD is ready to use. On failure *NotFound says whether
-/// JD has no such symbol. (The C API's lookup promises no context to a handler
-/// that gets an error, so it cannot be waited for by the letter.)
+/// Blocks until Name in JD is ready to use. On failure *NotFound tells whether
+/// JD has no such symbol. (Strictly, the C API's lookup does not guarantee to
+/// pass its context to the handler of an error, so it cannot be waited for.)
 LLVMErrorRef orc_shim_lookup(OrcShimSession *S, LLVMOrcJITDylibRef JD,
                              const char *Name, size_t Length, uint64_t *Address,
                              bool *NotFound) {
@@ -370,7 +371,7 @@ void orc_shim_set_link_order(LLVMOrcJITDylibRef JD,
 }
 
 /// Links Object for MR; takes both. Failures go to the error reporter and to
-/// whoever looks the symbols up.
+/// the lookups of the symbols.
 void orc_shim_emit(OrcShimSession *S,
                    LLVMOrcMaterializationResponsibilityRef MR,
                    LLVMMemoryBufferRef Object) {

@@ -7,8 +7,8 @@
 // needs no system call, and all of it is in reach of 32-bit offsets.
 //
 // The file has its full size from the start, but takes memory only where it was
-// written. Ranges that are freed are used again, and large free stretches are
-// given back to the system.
+// written. Freed ranges are reused, and large free stretches are returned to
+// the system.
 //
 // A forked child would share the file with its parent. So a fork copies what is
 // in use to another file, which the child maps instead, at the same addresses.
@@ -122,7 +122,7 @@ private:
   std::set<std::pair<uint32_t, uint32_t>> BySize;
 };
 
-/// Knows which parts of the slab occupy memory that nobody uses.
+/// Tracks which parts of the slab occupy memory that is not used.
 class Chunks {
 public:
   static constexpr uint32_t UnitsEach = (64 << 10) / Unit;
@@ -148,7 +148,7 @@ public:
     }
   }
 
-  /// Whether so much is idle that `drain` is worth its system calls.
+  /// Returns whether enough is idle to make `drain` worth its system calls.
   bool give(Range R) {
     forEach(R, [&](Chunk &C, uint32_t Units) {
       C.Used -= Units;
@@ -157,7 +157,8 @@ public:
     return Idle > MostIdle;
   }
 
-  /// Calls Release for every idle stretch, which is untouched from then on.
+  /// Calls Release for every idle stretch, which counts as untouched from then
+  /// on.
   template <typename F> void drain(F Release) {
     for (uint32_t I = 0; I != All.size(); ++I) {
       uint32_t First = I;
@@ -197,7 +198,7 @@ private:
 
 class Slab final : public CodeMemory {
 public:
-  /// Takes over 2 * Limit bytes at Base: the executable view, then the
+  /// Takes ownership of 2 * Limit bytes at Base: the executable view, then the
   /// writable one.
   Slab(char *Base, uint64_t Limit)
       : Base(Base), Limit(Limit), Allowed(Limit), Free(Limit / Unit), Occupied(Limit / Unit) {
@@ -213,8 +214,8 @@ public:
     ::munmap(Base, 2 * Limit);
   }
 
-  /// All slabs of the process; never destroyed, since processes fork and exit
-  /// whenever they like.
+  /// All slabs of the process; never destroyed, since processes may fork and
+  /// exit at any time.
   struct Slabs {
     std::mutex Mutex;
     std::set<Slab *> All;
@@ -224,7 +225,7 @@ public:
     return *Known;
   }
 
-  /// Copies what is in use to a file for the child, and stands still.
+  /// Copies what is in use to a file for the child, and blocks allocation.
   void beforeFork();
   void afterForkInParent();
   void afterForkInChild();
@@ -255,11 +256,12 @@ private:
   FreeRanges Free;
   Chunks Occupied;
   std::atomic<uint64_t> Used{0};
-  /// At a fork, the file for the child.
+  /// During a fork, the file for the child.
   int Copy = -1;
-  /// Whether another process may use the same memory: it stays as it is.
+  /// Whether another process may use the same memory, which must not change
+  /// then.
   bool Shared = false;
-  /// By where their range starts; hardly any object has some.
+  /// By the start of their range; hardly any object has some.
   DenseMap<uint32_t, DeallocActions> Actions;
 };
 
@@ -277,9 +279,9 @@ public:
     Alignment = std::max(Alignment, Boundary);
   }
 
-  /// Finds room for all of them.
+  /// Allocates a range for all of them.
   Error place(Slab &Owner) {
-    // Even an object without contents has a place, by which it is known.
+    // Even an object without contents gets a range, which identifies it.
     auto Taken = Owner.take(std::max<uint64_t>(Bytes, 1), Alignment);
     if (!Taken)
       return Taken.takeError();
@@ -311,7 +313,7 @@ private:
   Range Room;
 };
 
-/// An object that is being linked; it is in its place already.
+/// An object that is being linked, at its final address already.
 class Slab::InFlight final : public InFlightAlloc {
 public:
   InFlight(Slab &Owner, jitlink::LinkGraph &G, Range Standard, Range Temporary)
@@ -339,7 +341,7 @@ private:
   Slab &Owner;
   jitlink::LinkGraph &G;
   Range Standard;
-  /// What the finalize actions alone need.
+  /// Needed by the finalize actions only.
   Range Temporary;
 };
 
@@ -429,8 +431,8 @@ void Slab::give(ArrayRef<Range> Ranges) {
   }
 }
 
-/// Everything that is to be known of an object is in its FinalizedAlloc, which
-/// the layer keeps anyway.
+/// The FinalizedAlloc, which the layer keeps anyway, holds all that is known of
+/// an object.
 CodeMemory::FinalizedAlloc Slab::finalized(Range R, DeallocActions ToKeep) {
   if (!ToKeep.empty()) {
     std::lock_guard<std::mutex> Lock(Mutex);
@@ -454,26 +456,27 @@ int createCodeFile() {
   return ::memfd_create("code", MFD_CLOEXEC);
 }
 
-/// Addresses for two views of Limit bytes, or null.
+/// Reserves addresses for two views of Limit bytes; null if there are none.
 char *reserve(uint64_t Limit) {
   void *Base = ::mmap(nullptr, 2 * Limit, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return Base == MAP_FAILED ? nullptr : static_cast<char *>(Base);
 }
 
-/// Addresses that are left to others where the process may have few: stacks,
+/// Address space that is left to others if the process may have little: stacks,
 /// contexts and the compiler need some too.
 constexpr uint64_t Spare = uint64_t(450) << 20;
 
-/// Whether the process may have so many addresses more.
+/// Returns whether the process may reserve that many more bytes of address
+/// space.
 bool mayReserve(uint64_t Bytes) {
   void *Base = ::mmap(nullptr, Bytes, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return Base != MAP_FAILED && ::munmap(Base, Bytes) == 0;
 }
 
-/// The same, for fewer bytes where the process could not have the spare
-/// addresses as well. Sets Limit to what it is.
+/// Reserves addresses for two views of Limit bytes, or of fewer if the process
+/// could not have the spare addresses as well. Sets Limit to the result.
 char *reserveSome(uint64_t &Limit) {
   while (Limit > SmallestSlab && !mayReserve(2 * Limit + Spare))
     Limit = alignTo(Limit / 2, SmallestSlab);
@@ -489,8 +492,8 @@ bool mapViews(char *Base, uint64_t Limit, int File) {
          Map(Base + Limit, PROT_READ | PROT_WRITE);
 }
 
-/// Makes a file, and the two views of it; null, or the call that failed. The
-/// views keep the file.
+/// Creates a file and maps its two views; returns null, or the call that
+/// failed. The views keep the file.
 const char *mapFile(char *Base, uint64_t Limit) {
   int File = createCodeFile();
   if (File < 0)
@@ -502,10 +505,11 @@ const char *mapFile(char *Base, uint64_t Limit) {
   return Refused;
 }
 
-/// The same for memory of no file. All of it is charged to the process where
-/// the system does not overcommit. The view to write is a second mapping of the
-/// executable one, and never the other way round: a process that denies itself
-/// to make memory executable may still take execution away.
+/// Maps two views of anonymous memory; returns null, or the call that failed.
+/// All of it is charged to the process if the system does not overcommit. The
+/// view to write is a second mapping of the executable one, and never the other
+/// way round: a process that may not make memory executable may still take
+/// execution away.
 const char *mapAnonymous(char *Base, uint64_t Limit) {
   void *Code =
       ::mmap(Base, Limit, PROT_READ | PROT_EXEC,
@@ -525,7 +529,7 @@ const char *mapAnonymous(char *Base, uint64_t Limit) {
 
 const char *mapCode(char *Base, uint64_t Size, bool Anonymous) {
   const char *Refused = Anonymous ? nullptr : mapFile(Base, Size);
-  // Some processes may not have such files.
+  // Some processes may not create such files.
   return Anonymous || Refused ? mapAnonymous(Base, Size) : nullptr;
 }
 
@@ -573,9 +577,9 @@ void Slab::afterForkInChild() {
 
 extern "C" {
 
-/// To be called around a fork, on the thread that forks, while no other thread
-/// links. Slabs neither come nor go, and hand out nothing, until one of the
-/// others is called, in each of the two processes.
+/// Must be called around a fork, on the thread that forks, while no other
+/// thread links. Slabs are neither created nor destroyed, and allocate nothing,
+/// until one of the other two is called, in each of the two processes.
 void orc_slabs_before_fork() {
   Slab::slabs().Mutex.lock();
   for (Slab *Each : Slab::slabs().All)

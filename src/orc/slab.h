@@ -7,19 +7,19 @@
 
 #include <memory>
 
-/// A memory manager that knows how much it has handed out.
+/// A memory manager that counts what it has allocated.
 class CodeMemory : public llvm::jitlink::JITLinkMemoryManager {
 public:
-  /// Bytes that are linked and not freed, or just being linked.
+  /// Returns the bytes that are linked and not freed, or being linked.
   virtual uint64_t bytes() const = 0;
 
-  /// Hands out no more than Most bytes from now on.
+  /// Limits all allocations from now on to Most bytes together.
   virtual void allow(uint64_t Most) = 0;
 };
 
-/// Code memory for up to Limit bytes; for less, if the process has no room for
-/// so many addresses. In Anonymous memory perf(1) looks names up, which it
-/// does not in that of a file.
+/// Creates code memory for up to Limit bytes; for less, if the process has not
+/// enough address space. perf(1) looks up names in Anonymous memory, but not in
+/// that of a file.
 llvm::Expected<std::unique_ptr<CodeMemory>> createSlab(uint64_t Limit,
                                                        bool Anonymous);
 

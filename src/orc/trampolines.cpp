@@ -1,6 +1,6 @@
 //===- trampolines.cpp - addresses that lead elsewhere later ---------------===//
 //
-// LLVM's pool of trampolines, but for how they come into executable memory:
+// LLVM's pool of trampolines, except for how they get into executable memory:
 // through a second view of it, as linked code does, so that no memory ever
 // changes from writable to executable, which some systems do not allow.
 //
@@ -34,8 +34,8 @@ namespace {
 
 constexpr size_t BlockSize = 4096;
 
-/// A block of code, which Write leaves in the view to write, given the address
-/// where it is to run; null if the system has none.
+/// Allocates a block of code. Write fills the writable view, given the address
+/// where the code is to run; null if the system has no memory.
 template <typename F> char *makeBlock(F Write) {
   void *Mapped = ::mmap(nullptr, 2 * BlockSize, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -63,7 +63,7 @@ public:
       ::munmap(Block, BlockSize);
   }
 
-  /// Makes the code that all trampolines jump to.
+  /// Writes the code that all trampolines jump to.
   Error writeResolver() {
     return add([this](char *Buffer, char *Address) {
       HostABI::writeResolverCode(Buffer, ExecutorAddr::fromPtr(Address),
@@ -117,7 +117,7 @@ static Trampolines *unwrap(OrcShimTrampolines *T) {
   return reinterpret_cast<Trampolines *>(T);
 }
 
-/// Creates trampolines for the host that jump to where Landing says. Landing
+/// Creates trampolines for the host that jump to what Landing returns. Landing
 /// may run on any thread and must not unwind.
 LLVMErrorRef orc_shim_trampolines_create(OrcShimLandingFunction Landing,
                                          void *Ctx,
