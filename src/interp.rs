@@ -556,15 +556,15 @@ impl Interpreter {
                 Pause::Left => return Ok(state.accumulator),
                 Pause::Break => self.inspect(state, Reason::Place, compiled, output)?,
                 Pause::Nonfinite(operation) => {
-                    self.look_at(operation, state, compiled, output)?;
+                    self.stop_if_nonfinite(operation, state, compiled, output)?;
                 }
                 pause => {
                     if self.breaks_in(pause, state, compiled, output)? {
                         continue;
                     }
-                    self.attend(pause, state, compiled, output)?;
+                    self.handle_pause(pause, state, compiled, output)?;
                     // A nested run may have been stepped out of.
-                    if !self.look_at_host(state, compiled, output)? {
+                    if !self.stop_if_host_nonfinite(state, compiled, output)? {
                         self.arrive(state, compiled, output)?;
                     }
                 }
@@ -586,7 +586,7 @@ impl Interpreter {
     }
 
     /// Handles what the instruction loop paused for.
-    fn attend(
+    fn handle_pause(
         &mut self,
         pause: Pause,
         state: &mut InterpState,
@@ -628,13 +628,13 @@ impl Interpreter {
             }
             self.stack.resize(self.stack.len() + more, 0.0);
         }
-        self.allow();
+        self.set_limit();
         Ok(())
     }
 
     /// Sets the stack limit to the stack's size, or to 0 if the next safepoint
     /// poll has something to do.
-    fn allow(&self) {
+    fn set_limit(&self) {
         let memory = &self.memory;
         memory.interp_limit().swap(self.stack.len(), Ordering::SeqCst);
         if memory.requests().load(Ordering::SeqCst) != 0 || memory.code_ready().load(Ordering::SeqCst) != 0 {
@@ -705,7 +705,7 @@ impl Interpreter {
         self.outer.pop();
         self.top = top;
         // A nested run may have moved the limit.
-        self.allow();
+        self.set_limit();
         match result {
             Ok(accumulator) => {
                 *state = InterpState { at, base, accumulator };

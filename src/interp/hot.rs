@@ -24,7 +24,7 @@ impl Interpreter {
             state.at += Op::Count.length();
             return Ok(());
         };
-        if self.is_looked_at(&spot.function) {
+        if self.must_interpret(&spot.function) {
             self.code.count_again(at, self.hot_after.unwrap_or(0).max(1));
             state.at += Op::Count.length();
             return Ok(());

@@ -219,7 +219,7 @@ impl PausedRun<'_> {
         let top = std::mem::replace(&mut interpreter.top, end);
         let result = interpreter.run_formula(function, arguments, *compiled, *output);
         interpreter.top = top;
-        interpreter.allow();
+        interpreter.set_limit();
         let value = result?;
         Ok((value, interpreter.stack[end..end + arguments.len()].to_vec()))
     }
@@ -268,7 +268,7 @@ impl Interpreter {
 
     /// Returns whether a function must stay in the interpreter, however hot it
     /// is.
-    pub(super) fn is_looked_at(&self, function: &Arc<CheckedFunction>) -> bool {
+    pub(super) fn must_interpret(&self, function: &Arc<CheckedFunction>) -> bool {
         self.step_mode != StepMode::Run || self.holds(function.name) || self.wants(function)
     }
 
@@ -394,13 +394,13 @@ impl Interpreter {
         output: &mut dyn Output,
     ) -> Result<bool, RunFailure> {
         if let Pause::Nonfinite(operation) = pause {
-            return Ok(self.look_at(operation, state, compiled, output)?);
+            return Ok(self.stop_if_nonfinite(operation, state, compiled, output)?);
         }
         if self.breaks_in(pause, state, compiled, output)? {
             return Ok(true);
         }
-        self.attend(pause, state, compiled, output)?;
-        Ok(self.look_at_host(state, compiled, output)?)
+        self.handle_pause(pause, state, compiled, output)?;
+        Ok(self.stop_if_host_nonfinite(state, compiled, output)?)
     }
 
     /// Stops an interrupted run if the inspector handles interrupts.
@@ -543,8 +543,7 @@ impl Interpreter {
         }
     }
 
-    /// Lets functions that were only stepped through run as compiled code
-    /// again.
+    /// Switches functions that were only stepped through back to compiled code.
     fn release(&mut self) {
         for name in std::mem::take(&mut self.stepped) {
             if !self.holds(name) {

@@ -18,7 +18,7 @@ impl Interpreter {
 
     /// Stops if an operation has produced a NaN or an infinity from finite
     /// operands. Returns whether it has.
-    pub(super) fn look_at(
+    pub(super) fn stop_if_nonfinite(
         &mut self,
         operation: Operation,
         state: &mut InterpState,
@@ -34,7 +34,7 @@ impl Interpreter {
 
     /// Stops if a closure of the host has returned a NaN or an infinity for
     /// finite arguments. Returns whether it has.
-    pub(super) fn look_at_host(
+    pub(super) fn stop_if_host_nonfinite(
         &mut self,
         state: &mut InterpState,
         compiled: &mut dyn CompiledCalls,

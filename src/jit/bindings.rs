@@ -204,16 +204,16 @@ impl Bindings {
     /// table, which the observer may have to wait for. A worker does not wait
     /// for a thread that is already reporting: that thread reports these
     /// changes as well.
-    fn tell(&self) {
+    fn report(&self) {
         while self.is_observed.load(Ordering::Relaxed) && !self.unreported.lock().is_empty() {
             let observer =
                 if worker::is_worker() { self.observer.try_lock() } else { Some(self.observer.lock()) };
             let Some(mut observer) = observer else { return };
-            process::within(Activity::Elsewhere, || self.tell_all(&mut observer));
+            process::within(Activity::Elsewhere, || self.report_all(&mut observer));
         }
     }
 
-    fn tell_all(&self, present: &mut Option<Observer>) {
+    fn report_all(&self, present: &mut Option<Observer>) {
         let next = || self.unreported.lock().pop_front();
         while let (Some(observer), Some(change)) = (present.as_mut(), next()) {
             // A panic of the observer must affect neither the definition nor
@@ -234,7 +234,7 @@ impl Bindings {
         definition: Arc<Definition>,
     ) -> Option<Arc<Definition>> {
         let old = self.bind_in(&mut self.table.lock(), slots, event, definition);
-        self.tell();
+        self.report();
         old
     }
 
@@ -279,7 +279,7 @@ impl Bindings {
         self.note(name, Event::Drop, (state, next), None);
         let old = table.unbind(name);
         drop(table);
-        self.tell();
+        self.report();
         old
     }
 
@@ -287,7 +287,7 @@ impl Bindings {
     /// first call.
     pub(super) fn call(&self, slots: &Slots, target: CallTarget) -> CallAction {
         let call = self.call_in(slots, target);
-        self.tell();
+        self.report();
         call
     }
 
@@ -329,7 +329,7 @@ impl Bindings {
         }
         let Some(binding) = table.bindings.get_mut(&function.name) else {
             drop(table);
-            return self.tell();
+            return self.report();
         };
         let is_bound = Arc::ptr_eq(&binding.definition, definition);
         if is_bound && body.is_some() && !is_current {
@@ -340,7 +340,7 @@ impl Bindings {
             // Dropping code takes other locks.
             drop(old);
             self.memory.signal_code_ready();
-            self.tell();
+            self.report();
             return;
         }
         let event = match body {
@@ -360,7 +360,7 @@ impl Bindings {
         }
         drop(table);
         self.memory.signal_code_ready();
-        self.tell();
+        self.report();
     }
 
     /// Marks bound definitions as inlined into code that is in use.
@@ -397,7 +397,7 @@ impl Bindings {
         drop(table);
         // Dropping code takes other locks.
         drop(replaced);
-        self.tell();
+        self.report();
     }
 
     /// Removes and returns the functions whose code depends on `name`.

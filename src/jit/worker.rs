@@ -40,7 +40,7 @@ const BACKLOG: usize = 64;
 /// is told may submit the next job at once, to the same worker.
 pub(super) type Job = Box<dyn FnOnce() -> Announcement + Send>;
 
-/// Tells the threads that wait for a job that it is done.
+/// Announces a finished job to the threads that wait for it.
 pub(super) type Announcement = Box<dyn FnOnce()>;
 
 /// The priority of a job.

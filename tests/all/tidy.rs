@@ -5,7 +5,7 @@
 //! is no other place where these rules are kept.
 
 use crate::{binary, programs};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The modules of the crate, lowest layer first. A module uses modules of its
@@ -99,6 +99,30 @@ const UNSAFE: &[&str] = &[
 
 const LONGEST_FILE: usize = 800;
 
+/// Type names with two meanings: at most one in fifty.
+const SHARED_NAMES: &[&str] = &[
+    // The limits of an embedder, and those of the parser.
+    "Limits",
+];
+
+/// Words that comments avoid, because the field has others: the caller, another
+/// thread, again, the count, the compilation status. In pieces, so that this
+/// file does not find itself.
+const CALQUES: &[[&str; 2]] = &[
+    ["who", "ever"],
+    ["Who", "ever"],
+    ["some", "body"],
+    ["Some", "body"],
+    ["no", "body"],
+    ["No", "body"],
+    ["an", "ew"],
+    ["so m", "any"],
+    ["how f", "ar the code"],
+];
+
+/// Words that no doc comment begins with: it says Returns, Compiles, Redirects …
+const OPENINGS: &[&str] = &["Gives", "Has", "Lets", "Leads", "Tells"];
+
 struct File {
     /// The path within the repository.
     path: String,
@@ -144,6 +168,24 @@ fn relative(path: &Path) -> String {
 
 fn layer(module: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.contains(&module))
+}
+
+/// Returns the name of the type that a line defines; associated types are none.
+fn defined_type(line: &str) -> Option<&str> {
+    let words = line.split_whitespace().skip_while(|word| word.starts_with("pub") || *word == "unsafe");
+    let [kind, name] = words.take(2).collect::<Vec<_>>().try_into().ok()?;
+    let is_associated = kind == "type" && line.starts_with(' ');
+    let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+    let is_type = ["struct", "enum", "trait", "union", "type"].contains(&kind) && !is_associated;
+    (is_type && end > 0).then(|| &name[..end])
+}
+
+/// Returns whether a line has a word, and not as a part of another.
+fn has_word(line: &str, word: &str) -> bool {
+    let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    line.match_indices(word).any(|(at, _)| {
+        is_end(line[..at].chars().next_back()) && is_end(line[at + word.len()..].chars().next())
+    })
 }
 
 /// Returns the top-level modules that a line names: `crate::jit::…`,
@@ -286,8 +328,8 @@ fn unsafe_code_is_justified() {
 /// In how many lines above a word `unsafe` its justification is looked for.
 const STATEMENT: usize = 12;
 
-/// Returns a function or trait that is unsafe to use, or a block of foreign
-/// functions.
+/// Returns whether a line declares a function or trait that is unsafe to use, or
+/// a block of foreign functions.
 fn is_declaration(line: &str) -> bool {
     ["unsafe fn ", "unsafe extern ", "unsafe trait "].iter().any(|declaration| line.contains(declaration))
 }
@@ -321,6 +363,44 @@ fn no_file_is_too_long_or_called_after_nothing() {
         }
     }
     assert_none("files", &found);
+}
+
+#[test]
+fn a_type_name_has_one_meaning() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in rust_files().iter().filter(|file| file.path.starts_with("src/")) {
+        for (number, line) in file.code() {
+            if let Some(name) = defined_type(line) {
+                places.entry(name.to_owned()).or_default().push(format!("{}:{number}", file.path));
+            }
+        }
+    }
+    let (shared, plain): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        places.into_iter().partition(|(_, places)| places.len() > 1);
+    assert!(plain.len() > 300 && SHARED_NAMES.len() * 50 <= plain.len(), "{} type names", plain.len());
+    assert!(SHARED_NAMES.iter().all(|name| shared.contains_key(*name)), "not shared: {SHARED_NAMES:?}");
+    let unknown = shared.iter().filter(|(name, _)| !SHARED_NAMES.contains(&name.as_str()));
+    let found: Vec<String> = unknown.map(|(name, places)| format!("{name}: {}", places.join(", "))).collect();
+    assert_none("type names with several meanings", &found);
+}
+
+#[test]
+fn comments_speak_the_language_of_the_field() {
+    let mut found = Vec::new();
+    for file in rust_files().iter().filter(|file| file.path.starts_with("src/")) {
+        let mut above = "";
+        for (number, line) in file.text.lines().map(str::trim).enumerate() {
+            let opening = line.strip_prefix("/// ").and_then(|text| text.split(' ').next());
+            let is_first = !above.starts_with("///");
+            let is_opening = is_first && opening.is_some_and(|word| OPENINGS.contains(&word));
+            let is_calque = || CALQUES.iter().any(|word| has_word(line, &word.concat()));
+            if is_opening || (line.starts_with("//") && is_calque()) {
+                found.push(format!("{}:{} {line}", file.path, number + 1));
+            }
+            above = line;
+        }
+    }
+    assert_none("comments in words that the field does not use", &found);
 }
 
 #[test]
