@@ -82,7 +82,6 @@ impl BoundDefinition {
 
 /// A function without a name, kept to be run many times.
 pub(crate) enum FormulaCode {
-    /// Compiled.
     Compiled(jit::CompiledFormula),
     /// Interpreted, until it is hot.
     Interpreted(tiered::InterpretedFormula),

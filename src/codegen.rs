@@ -58,7 +58,6 @@ impl Level {
 /// How code is generated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CompileOptions {
-    /// The optimisation level.
     pub level: Level,
     /// Whether the code counts function entries and loop iterations as fuel.
     pub counts_fuel: bool,
@@ -67,7 +66,6 @@ pub struct CompileOptions {
 /// A function to compile into an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Body<'a> {
-    /// The function.
     pub function: &'a CheckedFunction,
     /// The symbol of its body.
     pub symbol: &'a str,

@@ -31,7 +31,6 @@ use crate::sema::checked::CheckedFunction;
 /// A function called from a tape: a name and an arity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TapeCallee {
-    /// Its name.
     pub name: Name,
     /// The number of arguments passed.
     pub arity: u32,
@@ -81,7 +80,6 @@ pub enum LiveValue {
 /// What a tape counts to find hot code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Counts {
-    /// Nothing.
     #[default]
     Nothing,
     /// Loop iterations.
@@ -98,7 +96,6 @@ pub struct LoweringContext<'a> {
     pub is_host: &'a dyn Fn(TapeCallee) -> bool,
     /// Whether function entries and loop iterations take fuel.
     pub counts_fuel: bool,
-    /// What is counted.
     pub counts: Counts,
 }
 

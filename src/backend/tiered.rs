@@ -133,7 +133,8 @@ impl TieredBackend {
         self.jit.compiled_first().map_or(Ok(()), |context| self.in_background(context.submit()))
     }
 
-    /// Workers may have started on functions that must stay in the interpreter.
+    /// Deoptimises the functions that must stay in the interpreter, which workers
+    /// may have started on.
     fn in_background(&self, started: Result<(), Failure>) -> Result<(), Failure> {
         self.jit.deoptimize_held(&self.interpreter);
         started

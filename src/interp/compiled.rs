@@ -12,7 +12,6 @@ use std::sync::Arc;
 /// A hot function, or a hot loop of one.
 #[derive(Clone, Debug)]
 pub struct HotSpot {
-    /// The function.
     pub function: Arc<CheckedFunction>,
     /// The loop; `None` for the function.
     pub counted: Option<CountedLoop>,

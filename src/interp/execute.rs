@@ -52,7 +52,6 @@ pub(super) enum Pause {
 /// An executed operation, and what it has overwritten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Operation {
-    /// The instruction.
     pub(super) at: usize,
     /// The bits of the accumulator before it.
     pub(super) accumulator: u64,

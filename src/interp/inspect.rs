@@ -100,7 +100,6 @@ pub enum Reason {
 /// A call in progress.
 #[derive(Clone, Debug)]
 pub struct CallFrame {
-    /// The function.
     pub function: Arc<CheckedFunction>,
     /// The offset of the next instruction in its tape; in a frame that waits
     /// for a call, of the call; `None` for compiled code.

@@ -45,7 +45,6 @@ pub type Observer = Box<dyn FnMut(StateChange) + Send>;
 /// A change of a binding.
 #[derive(Clone, Copy, Debug)]
 pub struct StateChange {
-    /// The name.
     pub name: Name,
     /// The event that caused it.
     pub event: Event,

@@ -80,7 +80,7 @@ impl InterpretedCalls for NoInterpreter {
     }
 
     fn call(&mut self, _: Name, _: &[f64], _: Left, _: &mut dyn Output) -> Result<f64, RunFailure> {
-        Err(Failure::System("no interpreted".into()).into())
+        Err(Failure::System("no tapes".into()).into())
     }
 }
 

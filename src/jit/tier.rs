@@ -25,7 +25,6 @@ pub enum Tier {
 /// How to compile a function.
 #[derive(Clone, Debug)]
 pub(super) struct CompilePlan {
-    /// The tier.
     pub(super) tier: Tier,
     /// How code is generated.
     pub(super) options: CompileOptions,

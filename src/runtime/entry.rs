@@ -547,13 +547,13 @@ unsafe extern "C" fn probe_routine() {
     )
 }
 
-/// [`Header::hot`].
+/// Implements [`Header::hot`].
 #[unsafe(naked)]
 unsafe extern "C" fn hot_routine() {
     naked_asm!("mov rsi, [rsp]", "jmp {on_hot}", on_hot = sym on_hot)
 }
 
-/// [`Header::host`].
+/// Implements [`Header::host`].
 #[unsafe(naked)]
 unsafe extern "C" fn host_routine() {
     naked_asm!(

@@ -328,7 +328,6 @@ pub fn encode(words: &mut Vec<u32>, op: Op, operands: &[Raw]) {
 /// A decoded instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Instruction {
-    /// The operation.
     pub op: Op,
     operands: [Raw; 5],
 }

@@ -13,7 +13,6 @@ use super::{Tape, TapeCallee};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the tape is damaged at word {at}: {what}")]
 pub struct TapeFault {
-    /// What is wrong.
     pub what: &'static str,
     /// The offset of the instruction, in words.
     pub at: usize,
