@@ -105,7 +105,7 @@ const SHOWN_CALLERS: usize = 10;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// A function was defined, or defined anew.
+    /// A function was defined, or redefined.
     Defined {
         /// Its name.
         name: String,

@@ -46,7 +46,7 @@ const PERIODS: (u64, u64) = (500_000, 10_000_000);
 /// a look at it takes, so that the thread takes a twentieth of a core at most.
 const SHARE: u64 = 1_000;
 
-/// The thread sleeps after so many looks at which no evaluation was new.
+/// The thread sleeps after this number of looks that found no new evaluation.
 const PATIENCE: u32 = 16;
 
 /// The deadlines of an engine. Its thread starts with the first of them and

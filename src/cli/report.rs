@@ -66,7 +66,7 @@ impl Reporter {
         }
     }
 
-    /// Tells an error: its diagnostics, or its one line.
+    /// Reports an error: its diagnostics, or its one line.
     pub(crate) fn error(&mut self, error: &Error) {
         self.diagnostics(error.diagnostics());
         if error.diagnostics().is_empty() {
@@ -74,7 +74,7 @@ impl Reporter {
         }
     }
 
-    /// Tells a problem that has no place in a text, on one line.
+    /// Reports a problem without a place in the source, on one line.
     pub(crate) fn problem(&mut self, message: &str) {
         self.line(&format!("error: {}", visible_text(message)));
     }

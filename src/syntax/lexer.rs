@@ -223,7 +223,7 @@ impl<'s> Collector<'s> {
         self.push_raw(Terminal::Unknown, span, 0);
     }
 
-    /// Gives up on an item: once, however much of it follows.
+    /// Fails an item: once, however much of it follows.
     fn push_too_long(&mut self, span: Span) {
         if self.tokens.faults.last().is_none_or(|last| last.kind != FaultKind::TooLong) {
             self.push_fault(FaultKind::TooLong);
