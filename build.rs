@@ -253,8 +253,8 @@ fn library_file(name: &str) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| path.is_absolute())
 }
 
-/// Writes the names of the functions of a start, in the order of the list; an
-/// empty list without `llvm-nm`.
+/// Writes the symbols of the functions of a start, sorted; an empty list
+/// without `llvm-nm`.
 fn start_order(llvm: &Llvm, out: &Path) -> PathBuf {
     let order = out.join("start.order");
     let hashes = fs::read_to_string(START_ORDER).unwrap_or_default();
