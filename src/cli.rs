@@ -129,7 +129,7 @@ fn timed(
     match options.deadline().map_or(Ok(()), interrupt::end_at) {
         Ok(()) => command(reporter),
         Err(error) => {
-            reporter.problem(&format!("no thread can watch the time: {error}"));
+            reporter.problem(&format!("cannot start a thread for the time limit: {error}"));
             Exit::Failed
         }
     }
@@ -152,7 +152,7 @@ fn start(
         }
     };
     if let Ok(Some(failure)) = context.engine().perf_map_failure() {
-        reporter.line(&format!("warning: perf is not told the names of functions: {failure}"));
+        reporter.line(&format!("warning: perf will not know the names of functions: {failure}"));
     }
     let deadline = options.deadline();
     context.set_deadline(deadline);

@@ -313,9 +313,9 @@ impl Inspector for Debugger {
 
 /// The message for an interrupt in compiled code.
 const INTERRUPTED: &str =
-    "interrupted in compiled code, which cannot be stopped half-way: this run is over. Here is where it was;
-`restart` begins again. Interpreted functions can be stopped and gone on with: that is what `kal debug`
-does without --lazy, --eager or --tiered, and `bp error` in every mode";
+    "interrupted in compiled code, which cannot be resumed: this run has ended. This is where it was;
+`restart` runs it again. Interpreted functions can be stopped and resumed: `kal debug` interprets all
+of them without --lazy, --eager or --tiered, and `bp error` does so in every mode";
 
 /// What happens after a command.
 enum Then {
@@ -412,7 +412,7 @@ impl Inner {
             self.console.say(&format!("returned {}", format_number(value)));
         }
         let caller = caller.map_or_else(|| "the caller".to_owned(), |caller| self.signature(caller));
-        self.console.say(&format!("{caller} is compiled: going on to its next call, or its end"));
+        self.console.say(&format!("{caller} is compiled: continuing to its next call, or its end"));
         self.plan = StepPlan::Anywhere;
         true
     }

@@ -279,7 +279,7 @@ impl<'a> Draft<'a> {
             Some(known) if known.arity() == callee.arity => None,
             Some(known) => {
                 let takes = arguments(known.arity() as usize);
-                let message = format!("by the end of the file `{text}` takes {takes}, not {}", callee.arity);
+                let message = format!("at the end of the file `{text}` takes {takes}, not {}", callee.arity);
                 let passed = format!("called with {}", arguments(callee.arity as usize));
                 Some(warning(ErrorCode::StaleCall, message)?.with_note(passed).with_label(
                     &known.source,

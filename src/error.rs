@@ -163,9 +163,9 @@ impl FailureReport<'_> {
                     format!("the host function `{text}`, which takes {}", arguments(*wanted as usize));
                 self.call(ErrorCode::WrongArity, *callee, *passed, caller.as_ref(), &problem)
             }
-            Failure::StackOverflow => nowhere(ErrorCode::StackOverflow, "the stack is used up".into())
-                .with_help("is there a recursion that does not end?"),
-            Failure::OutOfFuel => nowhere(ErrorCode::OutOfFuel, "the fuel is used up".into()),
+            Failure::StackOverflow => nowhere(ErrorCode::StackOverflow, "stack overflow".into())
+                .with_help("is there an endless recursion?"),
+            Failure::OutOfFuel => nowhere(ErrorCode::OutOfFuel, "out of fuel".into()),
             Failure::Interrupted => nowhere(ErrorCode::Interrupted, "interrupted".into()),
             Failure::DeadlineExceeded => {
                 nowhere(ErrorCode::DeadlineExceeded, "the run took longer than allowed".into())

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(Parser, Debug)]
 #[command(name = "kal", about, disable_version_flag = true, args_override_self = true)]
 #[command(override_usage = "kal [OPTIONS] [FILE | -]\n       kal [OPTIONS] <COMMAND>")]
-#[command(after_help = "Options may stand before or after the command.
+#[command(after_help = "Options may come before or after the command.
 
 Examples:
   kal                          the prompt
@@ -28,7 +28,7 @@ Examples:
   kal -e 'def f(x) x*x' -e 'f(3)'
   kal -e 'var n = 5' program.kal
   kal emit asm --fn f program.kal")]
-#[command(after_long_help = "Options may stand before or after the command.
+#[command(after_long_help = "Options may come before or after the command.
 
 Examples:
   kal                          the prompt
@@ -78,9 +78,10 @@ pub(super) struct Given {
     /// Evaluate TEXT before FILE; may be given several times
     #[arg(short, long = "eval", value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) eval: Vec<String>,
-    /// Let the program declare and call this C function, which must take doubles
-    /// and return a double, of the process or of the shared library at PATH; it
-    /// can do anything, a crash included. May be given several times
+    /// Allow the program to declare and call this C function, which must take
+    /// doubles and return a double: one of the process, or of the shared
+    /// library at PATH. It can do anything, and may crash. May be given several
+    /// times
     #[arg(long, value_name = "NAME[=PATH]", help_heading = "Host")]
     pub(super) allow_extern: Vec<String>,
 }
@@ -89,7 +90,7 @@ pub(super) struct Given {
 pub(super) struct RunArguments {
     #[command(flatten)]
     pub(super) given: Given,
-    /// Go on at the prompt when the program has ended
+    /// Continue at the prompt after the program
     #[arg(short, long)]
     pub(super) interactive: bool,
     /// The program; `-` is standard input
@@ -220,7 +221,7 @@ impl CommandLine {
         let found = match &self.command {
             None => self.plain.run.mistyped(),
             Some(_) if self.plain.run.file.is_some() => Some("a command comes before FILE".to_owned()),
-            Some(_) if self.plain.run.interactive => Some("-i goes with running a program".to_owned()),
+            Some(_) if self.plain.run.interactive => Some("-i can only be used to run a program".to_owned()),
             Some(CliCommand::Run(run)) => run.superfluous(),
             Some(CliCommand::Debug(debug)) if nothing(&debug.file, &debug.given) => Some(MISSING.to_owned()),
             Some(CliCommand::Emit(emit)) if nothing(&emit.file, &emit.given) => Some(MISSING.to_owned()),

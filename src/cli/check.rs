@@ -18,7 +18,7 @@ pub(super) struct CheckArguments {
     /// Print one JSON object a line on standard output instead
     #[arg(long)]
     json: bool,
-    /// The programs, each checked by itself behind the texts of -e; `-` is
+    /// The programs, each checked by itself after the texts of -e; `-` is
     /// standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) files: Vec<PathBuf>,

@@ -25,7 +25,7 @@ pub(super) struct DebugArguments {
     /// stops at its first expression
     #[arg(short, long = "break", value_name = "PLACE")]
     breakpoints: Vec<String>,
-    /// The program, a text or stored
+    /// The program, as source or stored
     #[arg(value_hint = ValueHint::FilePath)]
     pub(super) file: Option<PathBuf>,
 }

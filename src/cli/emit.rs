@@ -105,7 +105,7 @@ fn bytes(
     reporter: &mut Reporter,
 ) -> Result<Vec<u8>, Problem> {
     if arguments.stage == EmitStage::Tape && arguments.output.is_some() && arguments.function.is_some() {
-        return Err("a whole program is stored with -o; leave --fn out".to_owned().into());
+        return Err("-o stores a whole program; omit --fn".to_owned().into());
     }
     let engine = options.engine(&arguments.given.allow_extern).map_err(|error| error.to_string())?;
     let sources = match input(arguments, &engine)? {
@@ -143,7 +143,7 @@ fn input(arguments: &EmitArguments, engine: &Engine) -> Result<EmitInput, String
         return Ok(EmitInput::Texts(sources));
     }
     if !arguments.given.eval.is_empty() {
-        return Err(format!("{} is a stored program; leave -e out", path.display()));
+        return Err(format!("{} is a stored program; omit -e", path.display()));
     }
     let program = Program::from_bytes(engine, &bytes);
     program.map(EmitInput::Stored).map_err(|error| format!("{}: {error}", path.display()))
@@ -315,7 +315,7 @@ fn compile(
     match bytes {
         Ok(Ok(bytes)) => Ok(bytes?),
         Ok(Err(_)) => Err("the compiler ended early".to_owned().into()),
-        Err(error) => Err(format!("no thread for the compiler: {error}").into()),
+        Err(error) => Err(format!("cannot start a thread for the compiler: {error}").into()),
     }
 }
 
@@ -325,7 +325,7 @@ fn write(arguments: &EmitArguments, bytes: &[u8]) -> Result<(), Problem> {
     }
     let mut stdout = io::stdout().lock();
     if arguments.stage == EmitStage::Obj && stdout.is_terminal() {
-        return Err("an object file does not go to a terminal; name a file with -o".to_owned().into());
+        return Err("an object file cannot be written to a terminal; name a file with -o".to_owned().into());
     }
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Problem::BrokenPipe,

@@ -62,16 +62,16 @@ pub(super) struct CommonOptions {
     #[arg(long, value_name = "DEPTH", global = true, default_value = "10_000", allow_hyphen_values = true,
           value_parser = quantity::small_count, help_heading = "Limits", hide_short_help = true)]
     pub(super) max_nesting: u32,
-    /// At the end, print figures as one JSON object on standard error
+    /// At the end, print statistics as one JSON object on standard error
     #[arg(long, global = true, help_heading = "Inspection")]
     pub(super) stats: bool,
-    /// Let `perf report` know compiled functions by name
+    /// Show compiled functions by name in `perf report`
     #[arg(long, global = true, help_heading = "Inspection", hide_short_help = true)]
     perf: bool,
-    /// Let gdb know compiled functions by name
+    /// Show compiled functions by name in gdb
     #[arg(long, global = true, help_heading = "Inspection", hide_short_help = true)]
     gdb: bool,
-    /// Colour in what is printed; `auto` looks at each stream by itself
+    /// When to use colours; `auto` decides for each stream by itself
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     color: Color,
 }

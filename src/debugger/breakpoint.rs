@@ -190,8 +190,8 @@ impl fmt::Display for Breakpoint {
         }
         match self.ignored {
             0 => {}
-            1 => write!(f, ", passed once more")?,
-            count => write!(f, ", passed {count} times more")?,
+            1 => write!(f, ", passed one more time")?,
+            count => write!(f, ", passed {count} more times")?,
         }
         let once = if self.is_once { ", once" } else { "" };
         let off = if self.is_enabled { "" } else { ", off" };

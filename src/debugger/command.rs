@@ -65,17 +65,17 @@ const GROUPS: &[(&str, &[DebuggerCommand])] = commands! {
         Next ["n", "next"], "" "to the next call or line of this function, or its caller";
         NextLine ["nl", "nextline"], "" "to the next line of this function, or its caller";
         NextCall ["nc", "nextcall"], "" "to the next call in this function, or its caller";
-        Step ["s", "step"], "" "as `n`, but into the function that is called";
+        Step ["s", "step"], "" "as `n`, but into functions that are called";
         Token ["si", "stepi"], "" "execute one instruction";
         Finish ["so", "finish", "ret", "return"], "" "until this function returns";
         Until ["u", "until"], "[LINE]" "until a later place, or a line, of this function: out of loops";
         Continue ["c", "continue", "cont"], "" "to the next breakpoint";
-        Retry ["retry"], "" "make the call again that has failed, or that the next frame made";
-        Restart ["r", "restart", "run"], "" "begin again; breakpoints stay";
+        Retry ["retry"], "" "repeat the call that failed, or the call of the selected function";
+        Restart ["r", "restart", "run"], "" "run from the beginning; breakpoints stay";
         Quit ["q", "quit", "exit"], "" "leave; also Ctrl-D";
     }
     "Looking" {
-        Print ["p", "print"], "EXPR" "the value of an expression; it may assign. `p` can be left out";
+        Print ["p", "print"], "EXPR" "the value of an expression; it may assign. `p` may be omitted";
         Locals ["lo", "locals"], "" "the parameters and variables of the selected call";
         Backtrace ["bt", "where", "backtrace"], "" "the calls in progress";
         Up ["up"], "" "select the caller";
@@ -93,7 +93,7 @@ const GROUPS: &[(&str, &[DebuggerCommand])] = commands! {
         Breakpoints ["bp", "b", "break"],
             "[PLACE [if EXPR] | rm N | off N | on N | error [off] | nan [off]]" "list, set or change them";
         Once ["tbp", "tbreak"], "PLACE [if EXPR]" "stop there once";
-        Ignore ["ignore"], "N COUNT" "pass breakpoint N so many times";
+        Ignore ["ignore"], "N COUNT" "pass breakpoint N COUNT times";
         Delete ["delete"], "N" "as `bp rm N`";
         Enable ["enable"], "N" "as `bp on N`";
         Disable ["disable"], "N" "as `bp off N`";

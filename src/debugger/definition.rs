@@ -62,8 +62,9 @@ impl Inner {
         let before = stop.binding(function.name).cloned();
         if before.is_none() && self.hosts.get(function.name).is_some() {
             let name = self.names.text(function.name);
-            return self
-                .error(&format!("`{name}` is built in, and what runs uses it: define it before the run"));
+            return self.error(&format!(
+                "`{name}` is built in, and the running code uses it: define it before the run"
+            ));
         }
         stop.define(function);
         self.breakpoints.note(function);

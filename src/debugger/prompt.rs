@@ -184,7 +184,7 @@ impl Inner {
         if stop.can_call_again(number) {
             return Then::Again(number);
         }
-        self.error("there is no call that could be made again; `restart` begins from the start");
+        self.error("there is no call to repeat; `restart` runs from the beginning");
         Then::Ask
     }
 

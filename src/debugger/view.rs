@@ -67,7 +67,7 @@ impl Inner {
             name => (name, name.to_owned()),
         };
         format!(
-            "{name} is compiled, so its variables cannot be seen: set a breakpoint with `bp {place}` and run it again"
+            "{name} is compiled, so its variables cannot be shown: set a breakpoint with `bp {place}` and run it again"
         )
     }
 

@@ -55,7 +55,7 @@ pub(super) fn bench(session: &mut ReplSession<'_>, text: &str) -> Result<(), Com
     session.screen.line(&line);
     // The two are measured separately: a part must not exceed the whole.
     let entering = duration(empty.at(2).min(times.at(2)));
-    let note = format!("of which {entering} to begin and end a run");
+    let note = format!("of which {entering} to enter and leave a run");
     session.screen.line(&session.faint(&note));
     Ok(())
 }

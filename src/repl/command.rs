@@ -55,11 +55,11 @@ pub(super) const COMMANDS: &[PromptCommand] = commands! {
     "reload" Nothing "" "run the last file again; only what changed is redefined" session::reload;
     "watch" File "FILE" "load a file now and whenever it is saved" watch::watch;
     "save" File "FILE" "write all definitions and variables as a script" saved::save;
-    "save!" File "FILE" "the same, even if FILE holds something else" saved::save_over;
+    "save!" File "FILE" "the same, even if FILE contains something else" saved::save_over;
     "edit" AnyName "[NAME]" "change a definition, or the last input, in $EDITOR" edit::edit;
-    "undo" Nothing "" "bind names as they were before the last change" session::undo;
-    "redo" Nothing "" "take the last undo back" session::redo;
-    "drop" Name "NAME" "forget a definition, an operator or a variable" session::drop;
+    "undo" Nothing "" "undo the last change of what names are bound to" session::undo;
+    "redo" Nothing "" "redo what was undone last" session::redo;
+    "drop" Name "NAME" "remove a definition, an operator or a variable" session::drop;
     "list" Nothing "" "all definitions with their state, all variables with their values" inspect::list;
     "state" Name "NAME" "whether a definition is compiled, and how large its code is" inspect::state;
     "tokens" Code "TEXT" "the tokens of a definition or a text" inspect::tokens;
@@ -67,14 +67,14 @@ pub(super) const COMMANDS: &[PromptCommand] = commands! {
     "tape" Code "TEXT" "the interpreter's instructions for a definition or a text" inspect::tape;
     "ir" Code "TEXT" "the LLVM IR of a definition or a text" inspect::ir;
     "asm" Code "TEXT" "the machine code of a definition or a text" inspect::asm;
-    "debug" Code "[EXPR]" "run step by step, h lists the commands there; alone: what failed last" debug::debug;
+    "debug" Code "[EXPR]" "run step by step; h lists the commands there. Alone: inspect what failed last" debug::debug;
     "bp" Place "[PLACE [if EXPR] | rm N | off N | on N | error | nan]" "list, set or change breakpoints" debug::breakpoints;
     "time" Code "EXPR" "run once, and show the time to parse, compile and run" bench::time;
     "bench" Code "EXPR" "run many times, and show the median time of a run" bench::bench;
-    "plot" Code "EXPR, … [, VAR = A..B] [--svg FILE]" "draw curves; A..B is -10..10 if it is missing" plot::plot;
+    "plot" Code "EXPR, … [, VAR = A..B] [--svg FILE]" "draw curves; A..B defaults to -10..10" plot::plot;
     "trace" Switch "on|off" "show what happens to definitions, as it happens" trace::trace;
-    "stats" Nothing "" "figures about this session" inspect::stats;
-    "reset" Nothing "" "forget everything but what init.kal defines" session::reset;
+    "stats" Nothing "" "statistics about this session" inspect::stats;
+    "reset" Nothing "" "remove everything but what init.kal defines" session::reset;
 };
 
 /// The one-letter commands; these never change, whatever commands are added.

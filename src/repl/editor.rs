@@ -46,7 +46,7 @@ pub(super) fn run(
     let mut prompt = match Prompt::new(arguments, session) {
         Ok(prompt) => prompt,
         Err(error) => {
-            session.lock().problem(&format!("the terminal cannot be used: {error}"));
+            session.lock().problem(&format!("cannot use the terminal: {error}"));
             return Exit::Failed;
         }
     };

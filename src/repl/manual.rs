@@ -77,7 +77,7 @@ pub(super) const ENTRIES: &[ManualEntry] = entries! {
         ["At the top level, without `in`: variables that all functions can use."];
     Keyword "unary" "def unary OP (A) EXPR" "defines an operator that is written before its operand: `OP x`" [];
     Keyword "binary" "def binary OP PRECEDENCE (A B) EXPR" "defines an operator between two operands: `x OP y`"
-        ["PRECEDENCE is 1 (loosest) to 100; 30 if there is none. `:help operators` shows the others'."];
+        ["PRECEDENCE is 1 (loosest) to 100; 30 if omitted. `:help operators` shows those of the others."];
 };
 
 impl ManualEntry {
@@ -129,7 +129,7 @@ impl ManualEntry {
             text += &format!("\nprecedence {precedence}, groups to the {side}");
         }
         if self.kind == ManualKind::Unary {
-            text += "\nbinds tighter than every operator between operands but the built-in `^`";
+            text += "\nbinds tighter than every binary operator except the built-in `^`";
         }
         text
     }
@@ -167,7 +167,7 @@ fn operators() -> String {
             text += &format!("{precedence:>4}  {:6}  {}\n", entry.form, entry.summary);
         }
     }
-    text + "Define others, or these anew: `?unary`, `?binary`.\n"
+    text + "Define others, or redefine these: `?unary`, `?binary`.\n"
 }
 
 /// Returns the page about the constructs that begin with a keyword.

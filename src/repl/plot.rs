@@ -124,7 +124,7 @@ fn write(path: &Path, picture: &str) -> Result<(), CommandError> {
     let held = if path.is_file() { std::fs::read(path).unwrap_or_default() } else { Vec::new() };
     if !(held.is_empty() || held.starts_with(b"<svg")) {
         return Err(CommandError::Text(format!(
-            "{} is not a picture, and stays as it is",
+            "{} is not a picture, so it was not overwritten",
             file::shown(path)
         )));
     }

@@ -423,7 +423,7 @@ fn tell(
                 let signature = context.signature(name).unwrap_or_else(|| name.clone());
                 let what = match declares {
                     crate::Declaration::Host => "is a host function",
-                    crate::Declaration::Defined => "is defined already",
+                    crate::Declaration::Defined => "is already defined",
                     crate::Declaration::Forward => "declared, not yet defined",
                 };
                 screen.line(&format!("{signature} {what}"));
@@ -536,8 +536,8 @@ pub(super) fn reset(session: &mut ReplSession<'_>, _: &str) -> Result<(), Comman
     let again = session.init();
     session.begin_history();
     session.screen.line(&match again {
-        Some(tally) => format!("everything is forgotten; init.kal ran again: {}", tally.text()),
-        None => "everything is forgotten".into(),
+        Some(tally) => format!("everything was removed; init.kal ran again: {}", tally.text()),
+        None => "everything was removed".into(),
     });
     Ok(())
 }

@@ -33,7 +33,7 @@ fn what(transition: &Transition<'_>) -> String {
         Event::Define | Event::Call | Event::Inlined => after.into(),
         Event::Materialized => match transition.took {
             Some(took) => format!("{after} in {:.3} ms", took.as_secs_f64() * 1e3),
-            None => format!("{after} already"),
+            None => format!("already {after}"),
         },
         Event::Outdated => "earlier definition finished".into(),
         Event::Failed => format!("failed, {after}"),

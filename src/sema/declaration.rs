@@ -79,7 +79,7 @@ pub fn meaning(declared: &Extern, environment: &dyn Environment) -> Result<Decla
     }
     if let Some(before) = environment.declared(name).filter(|before| before.arity() != arity) {
         let takes = arguments(before.arity() as usize);
-        return Err(refuse(format!("`{text}` is declared to take {takes} already, not {arity}")).with_label(
+        return Err(refuse(format!("`{text}` is already declared to take {takes}, not {arity}")).with_label(
             &before.place.source,
             before.place.span,
             format!("first declared with {takes}"),

@@ -200,8 +200,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let text = environment.names().text(name);
         let value = foreign::assigned(self.checker.source, span).unwrap_or("0");
         let help = match environment.names().text(self.head.name) {
-            EXPRESSION => format!("to make one: `var {text} = {value}`"),
-            _ => format!("to make one: `var {text} = {value} in …`, or `var {text}` before the definition"),
+            EXPRESSION => format!("to declare one: `var {text} = {value}`"),
+            _ => {
+                format!("to declare one: `var {text} = {value} in …`, or `var {text}` before the definition")
+            }
         };
         let error = self.error(ErrorCode::UnknownVariable, span, format!("no variable `{text}`"));
         error.labels[0].message = "assigned, but not declared".into();

@@ -47,12 +47,12 @@ const COMPOUND_ASSIGNMENTS: [&str; 6] = ["+=", "-=", "*=", "/=", "%=", "^="];
 /// Words that are operators, keywords or constants elsewhere.
 const WORDS: [(&str, &str); 17] = [
     ("mod", "the remainder is written `%`"),
-    ("div", "the whole quotient is written `floor(a / b)`"),
+    ("div", "integer division is written `floor(a / b)`"),
     ("and", "and is written `&&`"),
     ("or", "or is written `||`"),
     ("not", "not is written `!`"),
-    ("let", "to make a variable: `var x = 3`"),
-    ("const", "to make a variable: `var x = 3`"),
+    ("let", "to declare a variable: `var x = 3`"),
+    ("const", "to declare a variable: `var x = 3`"),
     ("return", "the value of the body is the value of the function: `def f(x) x + 1`"),
     ("while", "the loop is written `for i = 1, i < 10 in …`"),
     ("function", "a function is written `def f(x) x + 1`"),

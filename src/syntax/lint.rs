@@ -42,7 +42,7 @@ pub fn unused_parameters(item: &Item, names: &Names) -> Vec<Diagnostic> {
             let text = names.text(parameter.name);
             let message = format!("parameter `{text}` is never used");
             warning(ErrorCode::UnusedParameter, item, parameter.span, message, "not used in the body")
-                .with_help(format!("if that is meant, call it `_{text}`"))
+                .with_help(format!("if that is intended, call it `_{text}`"))
         })
         .collect()
 }
@@ -182,7 +182,7 @@ fn swallowed_line(item: &Item, prototype: &Prototype, body: &Ast, names: &Names)
     let name = names.text(prototype.name.name);
     let message = format!("`{name}` takes the next line as its body");
     let found = warning(ErrorCode::SwallowedLine, item, span, message, "the body");
-    Some(found.with_help("it uses no parameter; if it is meant, indent it; if not, the body is missing"))
+    Some(found.with_help("it uses no parameter; if it is intended, indent it; if not, the body is missing"))
 }
 
 /// Replaces comments by blanks, byte by byte.

@@ -44,12 +44,12 @@ impl Malformed {
                 "a range is written in a loop: `for i = 1, i < 10 in …`"
             }
             Self::Binary => match hexadecimal(2) {
-                Some(value) => return format!("hexadecimal is there (`{value:#x}`), binary is not"),
-                None => "hexadecimal is there, as in `0x1F`, binary is not",
+                Some(value) => return format!("there are no binary numbers; write `{value:#x}`"),
+                None => "there are no binary numbers; write a hexadecimal one, such as `0x1F`",
             },
             Self::Octal => match hexadecimal(8) {
-                Some(value) => return format!("hexadecimal is there (`{value:#x}`), octal is not"),
-                None => "hexadecimal is there, as in `0x1F`, octal is not",
+                Some(value) => return format!("there are no octal numbers; write `{value:#x}`"),
+                None => "there are no octal numbers; write a hexadecimal one, such as `0x1F`",
             },
             Self::SecondPoint => "a number has at most one decimal point",
             Self::NoExponent => "write an exponent as in `1e5` or `1e-3`",
@@ -57,7 +57,7 @@ impl Malformed {
             Self::NoHexDigits | Self::BadHexDigit => "write a hexadecimal number as in `0x1F`",
             Self::StrayUnderscore => "write `1_000`: one underscore, and digits on both sides of it",
             Self::StrayLetter => {
-                "a name cannot begin with a digit; between a number and a name goes an operator"
+                "a name cannot begin with a digit; between a number and a name, write an operator"
             }
         };
         advice.to_owned()

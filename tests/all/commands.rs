@@ -60,7 +60,7 @@ fn pictures_overwrite_nothing_but_pictures() {
     std::fs::write(&mine, "def f(x) x\n").unwrap();
     let ran = session(&folder, ":plot sin --svg a.svg\n:plot cos --svg a.svg\n:plot sin --svg mine.kal\n");
     assert_eq!(ran.out(), "a.svg: drawn\na.svg: drawn\n");
-    assert_eq!(ran.err(), "error: mine.kal is not a picture, and stays as it is\n");
+    assert_eq!(ran.err(), "error: mine.kal is not a picture, so it was not overwritten\n");
     assert_eq!(read(&mine), "def f(x) x\n");
     assert!(read(folder.path().join("a.svg")).contains("<title>cos(x)</title>"));
 }
@@ -373,7 +373,7 @@ fn reset_keeps_what_the_own_file_defines() {
         lines[..5],
         [
             "other(x) defined",
-            "everything is forgotten; init.kal ran again: 1 defined",
+            "everything was removed; init.kal ran again: 1 defined",
             "2",
             "nothing to undo",
             "2"
@@ -381,7 +381,7 @@ fn reset_keeps_what_the_own_file_defines() {
     );
     assert!(lines[5].starts_with("mine(x)  compiled") && lines.len() == 7, "{lines:?}");
     let ran = session(&folder, ":reset\n");
-    assert_eq!(ran.out(), "everything is forgotten\n");
+    assert_eq!(ran.out(), "everything was removed\n");
 }
 
 #[test]
@@ -439,11 +439,11 @@ fn an_extern_says_what_it_declares() {
         "cos(x) is a host function",
         "sin(x) is a host function",
         "sin(x) defined",
-        "sin(x) is defined already",
+        "sin(x) is already defined",
         "7",
         "later(a b) declared, not yet defined",
         "later(a b) defined",
-        "later(a b) is defined already",
+        "later(a b) is already defined",
     ];
     assert_eq!(lines, expected);
     let said = complaints("extern-arity", "def sin(x) x\nextern sin(x y)\n");

@@ -170,7 +170,7 @@ fn compiled_code_says_what_it_does_not_know() {
         ran.out().lines().filter(|line| line.contains("compiled") || line.len() < 3).collect();
     let unknown = |name, place| {
         format!(
-            "{name} is compiled, so its variables cannot be seen: set a breakpoint with `bp {place}` and run it again"
+            "{name} is compiled, so its variables cannot be shown: set a breakpoint with `bp {place}` and run it again"
         )
     };
     let expected = [
@@ -200,7 +200,7 @@ def outer(x) middle(x) * 2
 outer(1)
 outer(2)
 ";
-    let compiled = "middle(x) is compiled: going on to its next call, or its end";
+    let compiled = "middle(x) is compiled: continuing to its next call, or its end";
     let (inner, other) = ("inner(x) at p.kal:1:16", "other(x) at p.kal:2:16");
     let (fifth, sixth) = ("this expression at p.kal:5:1", "this expression at p.kal:6:1");
     for mode in ["--lazy", "--eager"] {
@@ -274,7 +274,7 @@ fn errors_in_compiled_code_are_shown_where_it_was_called() {
             "low(x), compiled",
             ">  1 low(x), compiled",
             "   2 this expression at p.kal:5, compiled",
-            "low is compiled, so its variables cannot be seen: set a breakpoint with `bp low` and run it again",
+            "low is compiled, so its variables cannot be shown: set a breakpoint with `bp low` and run it again",
         ];
         assert_eq!(said, expected, "{mode}");
         // With `bp error` everything is interpreted, and every frame is there.
@@ -403,7 +403,7 @@ fn one_breakpoint_among_many_definitions() {
         "x = 2",
         "3",
         "chain(x) at p.kal:100001, compiled",
-        "chain is compiled, so its variables cannot be seen: set a breakpoint with `bp chain` and run it again",
+        "chain is compiled, so its variables cannot be shown: set a breakpoint with `bp chain` and run it again",
         "0",
     ];
     assert_eq!(said[..expected.len()], expected);

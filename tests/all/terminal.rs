@@ -603,7 +603,7 @@ fn ctrl_c_in_compiled_code_says_why_the_run_is_over() {
     let mut terminal = debugging(&folder, ENDLESS, &["--lazy", "-b", "nosuch"]);
     terminal.wait_for("77\n");
     terminal.press(CTRL_C);
-    terminal.wait_for("interrupted in compiled code, which cannot be stopped half-way");
+    terminal.wait_for("interrupted in compiled code, which cannot be resumed");
     terminal.wait_for(", compiled");
     terminal.wait_for("1|debug> ");
     terminal.press("bt\r");

@@ -294,7 +294,7 @@ impl ParserState<'_> {
                 token,
                 message,
                 "this operator assigns",
-                "any other operator can",
+                "any other operator can be defined",
             );
         }
     }

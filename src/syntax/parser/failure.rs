@@ -130,7 +130,7 @@ impl SyntaxFailure {
                 let message = format!("nested deeper than {} levels", limits.max_nesting);
                 return Diagnostic::error(ErrorCode::TooDeep, source, place, message)
                     .with_note("one level too many")
-                    .with_help("name parts of it with `var … in` or in functions of their own");
+                    .with_help("name parts of it with `var … in`, or move them into functions");
             }
         }
         let message = self.message(tokens, start);
