@@ -16,7 +16,7 @@ use contestant::Contestant;
 use std::process::Command;
 
 /// A program whose last function does the work: its definitions, the function,
-/// and how often it goes round when it is timed.
+/// and its number of iterations when it is timed.
 type Kernel = (&'static str, &'static str, &'static str, u64);
 
 /// Loops of little work, calls of small functions, and both: what checks cost

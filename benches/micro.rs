@@ -1,6 +1,6 @@
 //! What single steps take: `cargo bench --bench micro [-- FILTER]`.
 //!
-//! Reading text, defining, making code at each level, linking, calling.
+//! Parsing, defining, generating code at each level, linking, calling.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use kal::name::Names;
@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Duration;
 
-/// So many definitions as a generated program has.
+/// Returns a program of `count` definitions, like a generated one.
 fn definitions(count: usize) -> String {
     let mut text = String::new();
     for index in 0..count {
@@ -81,7 +81,7 @@ fn compiling(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// An object file with nothing but `nothing: ret`.
+/// Measures linking an object file with nothing but `nothing: ret`.
 fn linking(criterion: &mut Criterion) {
     let program = std::env::temp_dir().join(format!("kal-bench-{}", std::process::id()));
     let (source, object) = (program.with_extension("s"), program.with_extension("o"));
@@ -134,7 +134,7 @@ fn starting(criterion: &mut Criterion) {
     });
 }
 
-/// Short samples: all of it takes about two minutes.
+/// Returns settings with short samples: everything takes about two minutes.
 fn short() -> Criterion {
     Criterion::default().warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3))
 }

@@ -62,7 +62,7 @@ impl Name {
         Self { text, slot: AtomicU64::new(0), trampoline: AtomicU64::new(0) }
     }
 
-    /// Has the name compiled from `ir` when it is next called.
+    /// Registers `ir` to be compiled when the name is next called.
     fn promise(&self, dylib: &Dylib, ir: &'static str) -> Result<Tracker, DefineError> {
         let code = dylib.create_tracker();
         code.define([(self.text, SymbolFlags::FUNCTION)], Box::new(Source(ir)))?;
@@ -78,7 +78,7 @@ impl Name {
     }
 }
 
-/// Returns where native code goes on that has called `trampoline`.
+/// Returns the address where a call of `trampoline` continues.
 fn first_call(session: &Session, dylib: &Dylib, trampoline: Address) -> Address {
     let mine = |name: &&Name| name.trampoline.load(SeqCst) == trampoline.get();
     let name = NAMES.iter().find(mine).expect("every trampoline has its name");
@@ -96,7 +96,7 @@ fn nowhere() -> Address {
     Address::of(nan as *const ())
 }
 
-/// A function that is still text.
+/// A function that is still LLVM assembly.
 struct Source(&'static str);
 
 impl MaterializationUnit for Source {
@@ -112,7 +112,8 @@ impl MaterializationUnit for Source {
     }
 }
 
-/// Nothing here is shared with other threads, so any number of them may compile.
+/// Compiles assembly to an object. Nothing is shared with other threads, so any
+/// number of them may compile.
 fn compile(ir: &str) -> Result<MemoryBuffer<'static>, Box<dyn Error>> {
     Target::initialize_x86(&InitializationConfig::default());
     let triple = TargetMachine::get_default_triple();

@@ -1,8 +1,8 @@
 //! One program on one workload: how it is run, and what that took.
 //!
-//! A new process has the peak memory of the one it was made by, even if it
-//! never uses as much itself. So commands are started by a small process: this
-//! program again, which does nothing else, and tells what the command took.
+//! A new process inherits the peak memory of its parent, even if it never uses
+//! as much itself. So commands are started by a small process: this program
+//! again, which does nothing else, and reports what the command took.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// The first argument of a process that measures the command behind it.
+/// The first argument of a process that measures the command after it.
 const MEASURE: &str = "--measure";
 
 /// A program that does a workload, and its runs so far.
@@ -81,7 +81,7 @@ impl Contestant {
         self.runs.iter().map(|run| run.cpu).min_by(f64::total_cmp)
     }
 
-    /// Peak resident memory; the median.
+    /// Returns the peak resident memory in megabytes; the median.
     pub fn megabytes(&self) -> Option<f64> {
         self.median(|run| run.megabytes)
     }
@@ -108,8 +108,8 @@ fn run(words: &[String], input: Stdio) -> Result<(Run, String), String> {
     Ok((Run { wall, cpu, megabytes }, answer))
 }
 
-/// To be called first in `main`: if this process is to measure a command, runs
-/// it, tells on standard error what it took, and ends.
+/// Measures a command if this process was started for that: runs it, reports on
+/// standard error what it took, and ends. To be called first in `main`.
 pub fn measure_if_asked() {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_none_or(|first| first != MEASURE) {
@@ -132,8 +132,8 @@ fn wait(child: u32) -> (i32, libc::rusage) {
     let mut status = 0;
     // SAFETY: all zeros is a value of this plain structure.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both results are written to before the call returns; nobody
-    // else waits for this child.
+    // SAFETY: both results are written before the call returns; nothing else
+    // waits for this child.
     unsafe { libc::wait4(child as i32, &raw mut status, 0, &raw mut usage) };
     (status, usage)
 }

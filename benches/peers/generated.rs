@@ -1,8 +1,8 @@
-//! Programs too large to keep, written anew for each run.
+//! Programs too large to keep, generated for each run.
 
 use std::fmt::Write as _;
 
-/// So many definitions, ten of them called.
+/// Returns `count` definitions, ten of them called.
 pub fn definitions(count: usize, language: Language) -> String {
     let mut text = String::new();
     for index in 0..count {
@@ -42,13 +42,13 @@ pub enum Language {
 /// How many functions one function calls below.
 const CALLS: usize = 100;
 
-/// So many functions, each called once, outside of all branches.
+/// Returns `count` functions, each called once, outside of all branches.
 pub fn functions(count: usize) -> String {
     functions_called(count, |callee, call| format!("f{callee}(z, {call})"))
 }
 
-/// The same functions, each called once in a branch, so that no call is certain
-/// before it is made.
+/// Returns the same functions, each called once in a branch, so that no call is
+/// certain before it happens.
 pub fn functions_in_branches(count: usize) -> String {
     functions_called(count, |callee, call| format!("(if z > 0 then f{callee}(z, {call}) else z)"))
 }
@@ -71,8 +71,8 @@ fn functions_called(count: usize, call: impl Fn(usize, usize) -> String) -> Stri
     text
 }
 
-/// The same functions in C, each of which may be replaced (it has external
-/// linkage).
+/// Returns the same functions in C, each of which may be replaced (it has
+/// external linkage).
 pub fn functions_in_c(count: usize) -> String {
     let mut text = String::new();
     for index in 0..count {
@@ -89,12 +89,12 @@ pub fn functions_in_c(count: usize) -> String {
     text
 }
 
-/// So many expressions.
+/// Returns `count` expressions.
 pub fn expressions(count: usize) -> String {
     (0..count).map(|index| format!("{index} * 2 + {};\n", index % 7)).collect()
 }
 
-/// Returns a definition and a call, so many times.
+/// Returns a definition and a call, `count` times.
 pub fn redefinitions(count: usize) -> String {
     (0..count).map(|index| format!("def f(x) x * {index} + 1;\nf({});\n", index % 5)).collect()
 }

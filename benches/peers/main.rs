@@ -1,11 +1,11 @@
-//! Kal beside its peers: `make bench`, or
-//! `cargo bench --bench peers -- [--rounds N] [FILTER …]`.
+//! Kal compared with its peers: `make bench`, or `cargo bench --bench peers --
+//! [--rounds N] [FILTER …]`.
 //!
 //! Every row is one workload, run by Kal and by every peer that is installed.
 //! The runs are interleaved, so that a slow spell of the machine meets all of
 //! them; medians and ratios go to `benches/RESULTS.md`. The programs are in
-//! `benches/workloads/`, or generated (`generated.rs`); a peer that gives
-//! another answer is not compared, and fails the whole run.
+//! `benches/workloads/`, or generated (`generated.rs`); a peer with another
+//! answer is not compared, and fails the whole run.
 
 mod contestant;
 mod generated;

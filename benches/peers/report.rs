@@ -87,7 +87,7 @@ pub fn dissenters(row: &Row) -> Vec<String> {
     others.map(|other| format!("{}: {} gives {}, not {first}", row.name, other.name, other.answer)).collect()
 }
 
-/// Returns whether two answers are the same number, or one has none.
+/// Returns whether two answers are the same number, or one is not a number.
 fn agree(one: &str, other: &str) -> bool {
     match (one.parse::<f64>(), other.parse::<f64>()) {
         (Ok(one), Ok(other)) => (one - other).abs() <= other.abs() * 1e-9,

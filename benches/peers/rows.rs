@@ -22,7 +22,7 @@ pub struct Target {
 }
 
 pub enum Limit {
-    /// At most so many times what this peer takes.
+    /// At most this many times what this peer takes.
     Ratio(f64, &'static str),
     Seconds(f64),
     Megabytes(f64),
@@ -229,7 +229,8 @@ fn functions(folder: &Path) -> Row {
     }
 }
 
-/// No call is certain, so the lazy mode compiles every function by itself.
+/// Returns the row where no call is certain, so that the lazy mode compiles
+/// every function by itself.
 fn functions_in_branches(folder: &Path) -> Row {
     const COUNT: usize = 10_000;
     let program = write(folder, "branches.kal", &generated::functions_in_branches(COUNT));

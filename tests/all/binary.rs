@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a run of the binary left behind.
+/// The results of a run of the binary.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ran {
     pub stdout: Vec<u8>,
@@ -133,8 +133,8 @@ pub fn update() -> bool {
     std::env::var_os("UPDATE").is_some_and(|value| value == "1")
 }
 
-/// Calls `check` for every case, on two threads; gives what it complained
-/// about, in the order of the cases.
+/// Calls `check` for every case, on two threads; returns its complaints, in the
+/// order of the cases.
 pub fn in_parallel<T: Sync>(cases: &[T], check: impl Fn(&T) -> Result<(), String> + Sync) -> Vec<String> {
     let next = std::sync::atomic::AtomicUsize::new(0);
     let complaints = std::sync::Mutex::new(Vec::new());

@@ -59,7 +59,7 @@ fn leaving_is_no_error() {
     }
     let ran = debug("leaving", "def f(x) missing(x)\nf(1)\n", &["-b", "error"], "q\n");
     assert_eq!((ran.code, ran.err()), (Some(0), ""));
-    // What comes after it at the prompt is told as ever.
+    // What comes after it at the prompt is reported as usual.
     let typed = "def f(x) x\n:debug f(1)\nq\nnosuch\nf(2)\n";
     let ran = feed(kal().args(["repl", "--no-init"]), typed.as_bytes());
     assert!(ran.err().contains("unknown variable `nosuch`") && !ran.err().contains("E0304"), "{}", ran.err());

@@ -1,9 +1,9 @@
 //! What `kal check` says.
 //!
-//! Every `*.kal` in `tests/checks` is checked. What is said stands at the end
-//! of the file, as in `programs`, with every label that is not about the place
-//! itself; `UPDATE=1` rewrites it. There are no false alarms: the examples and
-//! the programs of the tutorial have no lint.
+//! Every `*.kal` in `tests/checks` is checked. The output is at the end of the
+//! file, as in `programs`, with every label that is not about the place itself;
+//! `UPDATE=1` rewrites it. There are no false alarms: the examples and the
+//! programs of the tutorial have no lint.
 
 use crate::binary;
 use kal::diagnostic::draw::{Style, draw};

@@ -3,7 +3,7 @@
 
 /// A source of choices.
 pub trait Choices {
-    /// A number below `end`, which is not 0.
+    /// Returns a number below `end`, which is not 0.
     fn below(&mut self, end: usize) -> usize;
 
     /// Returns whether there are no more, so that all that follow are 0.

@@ -258,7 +258,7 @@ fn what_is_certain_to_be_called_shares_an_object_with_its_caller() {
     };
     let chain = "def a(x) x + 1; def b(x) a(x) * 2; def c(x) b(x) + a(x); def d(x) x;";
     assert_eq!(figures(chain, "c(1) + c(2)"), [1, 3, 1]);
-    // In a branch nothing is certain, behind a call that fails neither.
+    // In a branch nothing is certain, nor after a call that fails.
     assert_eq!(figures(chain, "if 0 then c(1) else d(1)"), [3, 1, 2]);
     assert_eq!(figures("def a(x) x; def b(x) missing(x) + a(x);", "b(1)"), [1, 1, 2]);
     // More than one object can hold well: what is not in the first is made

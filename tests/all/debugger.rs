@@ -31,7 +31,7 @@ pub fn debug(name: &str, program: &str, arguments: &[&str], commands: &str) -> R
     feed(&mut command, commands.as_bytes())
 }
 
-/// The same, one line for each stop: where it is.
+/// Returns the place of each stop, one a line.
 pub fn places(name: &str, arguments: &[&str], commands: &str) -> Vec<String> {
     let ran = debug(name, PROGRAM, arguments, commands);
     ran.out().lines().filter(|line| line.contains(" at p.kal:")).map(str::to_owned).collect()
@@ -470,7 +470,7 @@ impl Console for Script {
     }
 }
 
-/// Lets runs of a context stop; gives what is said then.
+/// Attaches a debugger to a context; returns its output.
 fn attach(context: &mut Context, typed: &[&'static str]) -> Arc<Mutex<Vec<String>>> {
     let script = Script { typed: typed.to_vec(), ..Script::default() };
     let said = script.said.clone();

@@ -42,7 +42,7 @@ impl Denied {
         }
     }
 
-    /// Denies it to this process and all that come of it.
+    /// Denies it to this process and its children.
     fn deny(self) -> io::Result<()> {
         let (call, bits) = self.call();
         let instruction = |code, jt, jf, k| libc::sock_filter { code: code as libc::__u16, jt, jf, k };
@@ -69,7 +69,8 @@ impl Denied {
     }
 }
 
-/// Has the kernel refuse what becomes executable later, where it can (Linux 6.3).
+/// Makes the kernel refuse memory that becomes executable later, where it can
+/// (Linux 6.3).
 fn refuse_gains() {
     const PR_SET_MDWE: libc::c_int = 65;
     const REFUSE_EXEC_GAIN: libc::c_ulong = 1;

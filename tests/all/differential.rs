@@ -2,7 +2,7 @@
 //! output and errors however they are run.
 //!
 //! Each program of [`crate::program`] runs on tapes and in some of the other
-//! modes, in turn, so that a run of the suite has each mode run hundreds. What
+//! modes, in turn, so that a run of the suite runs hundreds in each mode. What
 //! differs is made smaller before it is shown. Environment variables choose
 //! more: `KAL_PROGRAMS` how many, `KAL_SEED` from which number on,
 //! `KAL_ALL_MODES=1` every program in every mode.
@@ -35,7 +35,7 @@ fn complaint(engines: &[Engine], number: u64, mode: usize, program: &Program) ->
     format!("program {number}, {other}:\n{text}{first} {expected:?}\n{other} {found:?}")
 }
 
-/// Runs a program everywhere; gives how many numbers it came to.
+/// Runs a program in every mode; returns how many numbers it printed.
 fn agrees(engines: &[Engine], number: u64, all: bool) -> Result<usize, String> {
     let program = program(&mut Random::new(number));
     let expected = observe(&engines[0], &program);

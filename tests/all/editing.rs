@@ -36,10 +36,10 @@ fn up_and_down_search_for_what_was_typed() {
     answers(&mut terminal, &["40", UP, UP], "41");
     // Those that ran again come first now.
     answers(&mut terminal, &["40", UP, UP, DOWN], "41");
-    // Behind the latest entry stands what was typed.
+    // After the latest entry comes what was typed.
     answers(&mut terminal, &["30 + 9", LEFT, LEFT, LEFT, LEFT, UP, DOWN], "39");
     answers(&mut terminal, &["40", UP, DOWN, " + 9"], "49");
-    // The cursor is behind the entry.
+    // The cursor is after the entry.
     answers(&mut terminal, &["6", UP, "0"], "480");
     answers(&mut terminal, &[UP, UP, "1"], "131");
 }
@@ -65,7 +65,7 @@ fn an_input_of_several_rows_is_one_buffer() {
     terminal.wait_for("def area(r w)\n...>   r *\n...>   w");
     terminal.press(CTRL_C);
     terminal.wait_for("\nkal> ");
-    // Rows are split and joined where the cursor stands.
+    // Rows are split and joined at the cursor.
     answers(&mut terminal, &["1", ALT_ENTER, "+ 2"], "3");
     terminal.press("def f(x)\r");
     terminal.wait_for("...>   ");

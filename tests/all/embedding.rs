@@ -19,7 +19,7 @@ fn code(result: Result<Option<f64>, Error>) -> ErrorCode {
     result.unwrap_err().diagnostics()[0].code
 }
 
-/// Output that can be looked at while a context has it.
+/// Output that can be read while a context owns it.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -506,7 +506,7 @@ fn an_interrupt_stops_what_runs() {
     assert_eq!(context.eval("1 + 1").unwrap(), Some(2.0));
 }
 
-/// Has a test run in a process of its own, where nobody else uses memory.
+/// Runs a test in a process of its own, where nothing else uses memory.
 fn alone(name: &str, work: impl FnOnce()) {
     const VARIABLE: &str = "KAL_TEST_ALONE";
     if std::env::var_os(VARIABLE).is_some_and(|alone| alone == name) {
@@ -620,7 +620,7 @@ fn what_a_loop_may_not_call_stays_pending() {
     assert_eq!(context.eval("for i = 0, i < 3 in (i && d(i)) + c(i)").unwrap(), Some(0.0));
     assert_eq!(states(&context), [inlined, inlined, inlined, State::Materialized]);
     assert_eq!(context.stats().ir_generated, 1);
-    // What was inlined into a loop is seen anew.
+    // What was inlined into a loop is replaced, too.
     context.eval("def sum(n) var s = 0 in (for i = 1, i < n in s = s + c(i)) + s").unwrap();
     assert_eq!(context.eval("sum(3)").unwrap(), Some(15.0));
     context.eval("def a(x) x * 3").unwrap();

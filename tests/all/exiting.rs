@@ -10,8 +10,8 @@ use std::time::Duration;
 
 const VARIABLE: &str = "KAL_TEST_EXITS_AFTER";
 
-/// Ends after so many microseconds, while threads that nobody joins define and
-/// call functions in an engine that nobody drops.
+/// Ends after this many microseconds, while threads that are never joined
+/// define and call functions in an engine that is never dropped.
 fn exit_at_work(microseconds: u64) -> ! {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     let config = Config::new().mode(Mode::Lazy).level(Level::ALL[microseconds as usize % 4]);

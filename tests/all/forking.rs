@@ -1,5 +1,5 @@
-//! Forks in every state of an engine: parent and child both go on, and neither
-//! changes anything of the other.
+//! Forks in every state of an engine: parent and child both continue, and
+//! neither affects the other.
 //!
 //! `KAL_FORKS` is how often the process forks while compilers are at work.
 #![allow(unsafe_code)]
@@ -57,8 +57,8 @@ fn long(name: &str, terms: usize) -> String {
     format!("def {name}(x) {}", terms.join(" + "))
 }
 
-/// Defines, redefines and calls functions that are called after `who`, whose
-/// values nobody else's functions have.
+/// Defines, redefines and calls functions that are called after `who`, with
+/// values of its own.
 fn work_as(context: &mut Context, who: usize, functions: usize) {
     for index in 0..functions {
         let expected = (who * 1_000_000 + index) as f64;
@@ -73,7 +73,7 @@ fn work_as(context: &mut Context, who: usize, functions: usize) {
     assert_eq!(value(context, "def once(x) x * 3; once(21)"), 63.0);
 }
 
-/// Forks, has both go on in the same context, and then lets go of it.
+/// Forks; both continue in the same context, then drop it.
 fn both(mut context: Context, functions: usize) {
     let child = fork(|| {
         work_as(&mut context, 2, functions);
@@ -114,7 +114,7 @@ fn a_child_that_lets_go_of_code_does_not_take_it_from_its_parent() {
             child.ends_well();
             let mut context = context.expect("the parent's");
             assert_eq!(sum(&mut context), expected);
-            // And the other way round.
+            // And vice versa.
             let (release, wait) = pipe();
             let mut context = Some(context);
             let child = fork(|| {
@@ -132,7 +132,8 @@ fn a_child_that_lets_go_of_code_does_not_take_it_from_its_parent() {
     });
 }
 
-/// Returns what lets the other process go on, and what waits for that.
+/// Returns a function that releases the other process, and one that waits for
+/// that.
 fn pipe() -> (impl FnOnce(), impl FnOnce()) {
     use std::io::{Read, Write};
     let (mut reader, mut writer) = std::io::pipe().expect("a pipe");
@@ -234,7 +235,8 @@ fn with_deadlines() {
 fn inside_of_a_run() {
     alone("forking::inside_of_a_run", || {
         for mode in MODES {
-            // Each process goes on with the run, and with what it has not compiled.
+            // Each process continues the run, and compiles what it has not
+            // compiled.
             let config = Config::new().mode(mode).host_function("fork", 0, |_| {
                 // SAFETY: as above.
                 Ok(f64::from(i32::from(unsafe { libc::fork() } != 0)))

@@ -1,4 +1,4 @@
-//! The grammar files tell the truth.
+//! The grammar files agree with the lexer and the parser.
 //!
 //! `grammar/kaleidoscope.ebnf` is read here, and its tokens, its productions
 //! and the language it describes are compared with the lexer and the parser:
@@ -135,7 +135,7 @@ fn programs(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Fails unless both accept the text or both refuse it; gives which.
+/// Fails unless both accept the text or both refuse it; returns which.
 fn check_agreement(recogniser: &Recogniser<'_>, text: &str) -> bool {
     let names = Names::new();
     let tokens = lexer::lex(&Source::new("test", text), &names).unwrap();
@@ -145,7 +145,7 @@ fn check_agreement(recogniser: &Recogniser<'_>, text: &str) -> bool {
     recognised
 }
 
-/// Returns the diagnostics that mean: not a sentence of the grammar.
+/// Returns the diagnostics that mean that it is not a sentence of the grammar.
 fn refusals(text: &str) -> Vec<Diagnostic> {
     let names = Names::new();
     let (_, mut diagnostics) = parse_all(&Source::new("test", text), &names, &mut Operators::new(&names));

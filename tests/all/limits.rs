@@ -1,8 +1,8 @@
-//! Texts and runs that are large, deep or endless: each gives its result or a
-//! diagnostic, never a crash.
+//! Texts and runs that are large, deep or endless: each ends with its result or
+//! a diagnostic, never a crash.
 //!
 //! Everything runs in a process of its own, which must end by itself with the
-//! code 0 or 1, and say nothing that is no diagnostic.
+//! code 0 or 1, and print nothing but diagnostics.
 
 use crate::binary::{Ran, run_with};
 use std::time::Instant;
@@ -21,7 +21,7 @@ fn value(arguments: &[&str], text: &str) -> String {
     ran.out().trim_end().to_owned()
 }
 
-/// Returns the codes of what is told.
+/// Returns the codes of the diagnostics.
 fn codes(ran: &Ran) -> Vec<String> {
     assert_eq!(ran.code, Some(1), "{}", ran.err());
     let codes = |line: &str| Some(line.strip_prefix("error[")?.split(']').next()?.to_owned());

@@ -6,7 +6,8 @@
 use crate::binary;
 use std::fmt::Write;
 
-/// What is computed exactly, so that every library returns the same.
+/// The functions that are computed exactly, so that every library returns the
+/// same.
 const EXACT: [(&str, usize); 13] = [
     ("ceil", 1),
     ("copysign", 2),

@@ -96,7 +96,8 @@ impl Model {
         Self { table: Table::EMPTY, done: Vec::new(), undone: Vec::new(), depth }
     }
 
-    /// One step that changes something, or nothing that the model knows.
+    /// Records one step that changes something, or nothing that the model
+    /// knows.
     fn change(&mut self, changes: &[(usize, Option<Meaning>)]) {
         self.done.push(self.table);
         self.undone.clear();
@@ -133,7 +134,7 @@ impl Model {
         }
     }
 
-    /// Returns what a call of a function with one argument comes to.
+    /// Returns the expected result of a call of a function with one argument.
     fn call(&self, mut name: usize, x: f64) -> Expected {
         let mut pending: Vec<Meaning> = Vec::new();
         let through = |pending: &[Meaning], value: f64| {
@@ -156,7 +157,7 @@ impl Model {
                 None => return Expected::Value(through(&pending, x)),
             }
         }
-        // Longer than there are names: it goes round and round.
+        // Longer than there are names: it repeats them.
         Expected::Fails(ErrorCode::StackOverflow)
     }
 }
@@ -204,7 +205,7 @@ impl<'c> Session<'c> {
         self.choices.are_over()
     }
 
-    /// Does one thing, and compares what comes of it.
+    /// Does one thing, and compares the result with the model.
     pub fn step(&mut self) {
         self.steps += 1;
         match self.choices.below(100) {
@@ -242,7 +243,7 @@ impl<'c> Session<'c> {
         };
         let twice = meaning.callee.is_some() && self.choices.below(3) == 0;
         let meaning = Meaning { twice, ..meaning };
-        // A call in the text that does not fit what is known is refused.
+        // A call that does not fit a known function is refused.
         let refused =
             meaning.callee.and_then(|callee| self.model.table[callee]).is_some_and(|known| known.arity != 1)
                 && meaning.callee != Some(name);
@@ -273,7 +274,7 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// A text that is run inside another is part of that step.
+    /// Runs a text inside another: it is part of that step.
     fn define_inside(&mut self) {
         let meaning = |b: usize| Meaning { a: 1.0, b: b as f64, callee: None, twice: false, arity: 1 };
         let chosen: [(usize, Meaning); 3] =
@@ -297,7 +298,7 @@ impl<'c> Session<'c> {
         let (index, x) = (self.choices.below(NAMES), self.choices.below(10) as f64);
         let mut expected = self.model.call(index, x);
         let name = name(index);
-        // Through a text, what does not fit is refused at once.
+        // In a text, what does not fit is refused at once.
         let is_stale = matches!(expected, Expected::Fails(ErrorCode::StaleCall));
         let fits = |found| match found {
             Expected::Fails(ErrorCode::WrongArity) if is_stale => Expected::Fails(ErrorCode::StaleCall),
@@ -327,7 +328,8 @@ impl<'c> Session<'c> {
         assert_eq!(found, expected, "step {}: {name}({x}) with {:?}", self.steps, self.model.table);
     }
 
-    /// A formula is made once and means what its names mean when it is called.
+    /// Calls a formula: it is made once and uses what its names mean at the
+    /// call.
     fn formula(&mut self) {
         if self.formulas.len() < 4 {
             let index = self.choices.below(NAMES);
@@ -361,7 +363,7 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Whether anybody is told of what happens, and how much history is kept.
+    /// Changes whether there is an observer, and how much history is kept.
     fn watch(&mut self) {
         match self.choices.below(4) {
             0 => self.context.set_trace(Some(Box::new(|_| ()))),
@@ -422,7 +424,7 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// An interrupt that comes before anything runs stops what runs next.
+    /// Interrupts before anything runs: that stops what runs next.
     fn interrupt_early(&mut self) {
         self.context.interrupt_handle().interrupt();
         assert_eq!(outcome(self.context.eval("1 + 1")), Expected::Fails(ErrorCode::Interrupted));

@@ -32,7 +32,8 @@ pub const MODES: &[(&str, Configure)] = &[
     ("--tiered -O2 --tier-up-after 4", |config| tiered(config, Level::O2, 4)),
 ];
 
-/// Goes over to compiled code after so many calls or rounds, waiting for it.
+/// Returns a configuration that switches to compiled code after `after` calls
+/// or iterations, waiting for it.
 fn tiered(config: Config, level: Level, after: u32) -> Config {
     config.mode(Mode::Tiered).level(level).tier_up(TierUp::After(after)).wait_for_code(true)
 }

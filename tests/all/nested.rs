@@ -1,5 +1,5 @@
 //! Runs at the end of their stacks, inside other runs, and stopped before they
-//! begin: every mode gives the same.
+//! begin: with the same results in every mode.
 
 use crate::modes::MODES;
 use kal::diagnostic::ErrorCode;
@@ -69,7 +69,7 @@ fn endless(config: Config) -> (Arc<Engine>, Arc<Mutex<Option<ErrorCode>>>) {
 #[test]
 fn runs_inside_runs_have_an_end() {
     for (mode, configure) in MODES {
-        // A small stack to do it on, as threads have that nobody has asked more for.
+        // A small stack, the default of threads.
         let work = move || {
             let (engine, first) = endless(configure(Config::new().workers(1)).limits(small_stack()));
             let mut context = engine.context().expect("it starts");

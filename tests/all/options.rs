@@ -1,4 +1,4 @@
-//! What may be typed behind `kal`: options, commands, their help.
+//! The command line: options, commands, their help.
 
 use crate::binary::{self, Ran, feed, kal, run};
 use crate::transcripts::Folder;

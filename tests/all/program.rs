@@ -2,9 +2,9 @@
 //! text.
 //!
 //! Every program is well formed and ends: functions call functions with lower
-//! numbers only, or themselves with a counter that is bounded; loops count a
-//! few rounds with a variable that nothing else assigns. Functions and
-//! operators are defined anew in between, so callers that are compiled already
+//! numbers only, or themselves with a counter that is bounded; loops run a few
+//! iterations with a variable that nothing else assigns. Functions and
+//! operators are redefined in between, so callers that are already compiled
 //! must follow. The fuzz targets use this file too, with their bytes as
 //! choices.
 
@@ -158,7 +158,7 @@ impl Maker<'_> {
     }
 
     /// Defines a function, perhaps not for the first time. Its number of
-    /// arguments stays, or callers would not fit any more.
+    /// arguments stays the same, or callers would no longer fit.
     fn function(&mut self) -> Item {
         let number = self.choices.below(FUNCTIONS);
         let arity = match self.arities[number].or(self.declared[number]) {
@@ -272,7 +272,7 @@ impl Maker<'_> {
         Expr::Var(bindings, Box::new(body))
     }
 
-    /// A loop of few rounds.
+    /// Returns a loop of few iterations.
     fn counting(&mut self, depth: u32) -> Expr {
         self.names += 1;
         let name = format!("i{}", self.names);
@@ -327,7 +327,7 @@ impl Program {
         self.0.iter().map(Item::text).collect()
     }
 
-    /// Returns the program as text.
+    /// Returns the program as source.
     pub fn text(&self) -> String {
         self.lines().iter().fold(String::new(), |text, line| text + line + "\n")
     }

@@ -1,9 +1,10 @@
 //! Programs and what they print, in every mode.
 //!
-//! Every `*.kal` below `tests/programs` and in `examples` is run by the
-//! binary, lazily, eagerly, interpreted and tiered, at every optimisation
-//! level, as a file and from standard input. All runs must print the same bytes and end with the same
-//! code. What they print stands at the end of the program, in comments:
+//! Every `*.kal` below `tests/programs` and in `examples` is run by the binary,
+//! lazily, eagerly, interpreted and tiered, at every optimisation level, as a
+//! file and from standard input. All runs must print the same bytes and end
+//! with the same code. What they print is at the end of the program, in
+//! comments:
 //!
 //! ```text
 //! #> a line of standard output
@@ -14,7 +15,7 @@
 //! ```
 //!
 //! `UPDATE=1 cargo test --test all programs` rewrites these lines; read the
-//! difference before you commit it. Exceptions stand at the program's start:
+//! difference before you commit it. Exceptions are at the program's start:
 //!
 //! ```text
 //! #: stdin goes on          after the first error, which ends a file: runs
@@ -102,7 +103,7 @@ impl Program {
         self.path.strip_prefix(root).unwrap_or(&self.path).display().to_string()
     }
 
-    /// Returns the text without the expectation, and the expectation.
+    /// Splits the file into the program and the expectation.
     fn parts(&self) -> (String, String) {
         let is_expectation = |line: &&str| ["#>", "#~", "#!", "#?"].iter().any(|mark| line.starts_with(mark));
         let join = |lines: Vec<&str>| lines.iter().fold(String::new(), |text, line| text + line);

@@ -1,5 +1,5 @@
-//! What must hold of every text, however it came about: what can be read
-//! prints as the same program, and every mistake is drawn.
+//! What must hold for every text: whatever parses prints as the same program,
+//! and every mistake is drawn.
 
 use kal::diagnostic::draw;
 use kal::name::Names;
@@ -10,7 +10,7 @@ use kal::syntax::operator::Operators;
 use kal::syntax::parser::{Limits, Parser, parse_all};
 use kal::syntax::printer;
 
-/// Prints and reads back every item of a text; gives how many.
+/// Prints and reads back every item of a text; returns their number.
 pub fn round_trips(text: &str) -> usize {
     let names = Names::new();
     let mut operators = Operators::new(&names);

@@ -1,5 +1,4 @@
-//! What is defined anew, taken back and done again: what has been made before
-//! sees it, in every mode.
+//! Redefining, undo and redo: everything made before follows, in every mode.
 
 use crate::modes::{MODES, engine};
 use kal::source::Source;
@@ -104,7 +103,7 @@ fn a_text_run_inside_another_belongs_to_its_step() {
     assert_eq!(sum(&mut context), Some(0.0));
     context.redo();
     assert_eq!(sum(&mut context), Some(4321.0));
-    // The next text is a step of its own again.
+    // The next text is again a step of its own.
     context.eval("def a(x) 9").unwrap();
     context.undo();
     assert_eq!(sum(&mut context), Some(4321.0));

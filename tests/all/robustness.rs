@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Has a test run in a process of its own, where nobody else uses memory.
+/// Runs a test in a process of its own, where nothing else uses memory.
 pub fn alone(test: &str, work: impl FnOnce()) {
     const VARIABLE: &str = "KAL_TEST_ALONE";
     if std::env::var_os(VARIABLE).is_some_and(|alone| alone == test) {
@@ -57,7 +57,7 @@ fn overflows(context: &mut Context, text: &str) {
 
 // --- the stack ----------------------------------------------------------------
 
-/// Kinds of endless recursion; each defines what it needs anew.
+/// Kinds of endless recursion; each redefines what it needs.
 const ENDLESS: [&str; 8] = [
     "def f(x) 1 + f(x + 1); f(0)",
     "def f(x) g(x) + 1; def g(x) f(x) * 2; f(0)",
@@ -460,7 +460,7 @@ fn calling_while_another_thread_redefines() {
         });
         let mut context = engine.context().expect("it starts");
         context.eval("1").expect("it runs");
-        // Workers may still be at something that nobody waits for.
+        // Workers may still be busy with jobs that are no longer needed.
         let patience = Instant::now() + Duration::from_secs(60);
         while context.stats().code_bytes > baseline && Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(10));
@@ -478,8 +478,8 @@ fn calling_while_another_thread_redefines() {
 
 // --- size ---------------------------------------------------------------------
 
-/// Runs a text in a process; its exit code, how long it took and how much
-/// memory it had at most, in MiB.
+/// Runs a text in a process; returns its exit code, its time and its peak
+/// memory in MiB.
 fn measured(what: &str, text: &str) -> (Option<i32>, Duration, u64) {
     let path = std::env::temp_dir().join(format!("kal-size-{}-{}.kal", std::process::id(), text.len()));
     std::fs::write(&path, text).expect("it can be written");

@@ -1,4 +1,4 @@
-//! Sessions on standard input: what is said to each item, in order.
+//! Sessions on standard input: the answer to each item, in order.
 //!
 //! A session is a text file below `tests/sessions`. Lines that begin with `> `
 //! are the input, one item after the other; the lines below them are what Kal

@@ -70,7 +70,8 @@ impl Expr {
         }
     }
 
-    /// Returns what could stand in its place: a number, or one of its parts.
+    /// Returns simpler expressions that could replace it: a number, or one of
+    /// its parts.
     fn smaller(&self) -> Vec<Expr> {
         let numbers = ["1", "0"].map(|text| Expr::Leaf(text.to_owned()));
         match self {

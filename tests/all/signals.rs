@@ -46,7 +46,7 @@ fn prepare(terminal: &mut Terminal) {
 }
 
 /// Defines a function that takes seconds to compile: from a file, since the
-/// prompt draws anew at each key.
+/// prompt redraws at each key.
 fn define_long(terminal: &mut Terminal, folder: &Folder, round: u64) {
     let terms: Vec<String> =
         (0..40_000).map(|index| format!("sin(x*{})*pow(x,{index})", round + index)).collect();
@@ -57,8 +57,9 @@ fn define_long(terminal: &mut Terminal, folder: &Folder, round: u64) {
     terminal.wait_for("kal> ");
 }
 
-/// Interrupts something once; how long the answer took. It prints a mark first,
-/// so that it is known to run: before that, Ctrl-C is a key of the prompt.
+/// Interrupts something once; returns how long the answer took. It prints a
+/// mark first, so that it is known to run: before that, Ctrl-C is a key of the
+/// prompt.
 fn interrupt(terminal: &mut Terminal, text: &str, wait: Duration) -> Duration {
     terminal.press(&format!("printd(70 + 7); {text}"));
     terminal.press(ENTER);

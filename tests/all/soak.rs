@@ -1,7 +1,8 @@
-//! A long session keeps to its model, and its memory and code within bounds.
+//! A long session agrees with its model, and keeps memory and code within
+//! bounds.
 //!
-//! `KAL_SOAK` is how many seconds to go on (10 if it is not given), `KAL_SEED`
-//! where the choices begin. `make soak` goes on for half an hour.
+//! `KAL_SOAK` is the duration in seconds (10 by default), `KAL_SEED` the seed
+//! of the choices. `make soak` takes half an hour.
 
 use crate::choices::Random;
 use crate::model::Session;

@@ -1,5 +1,5 @@
-//! Stored programs: what is read back runs as its text does, and what was
-//! damaged is refused or runs to an end.
+//! Stored programs: what is read back runs like its source, and damaged bytes
+//! are refused or run to an end.
 //!
 //! `KAL_MUTATIONS=100000 cargo test --test all stored` tries more damage than
 //! the few thousand cases of a usual run; `KAL_SEED` tries other cases.
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 const MUTATIONS: u64 = 4000;
 
-/// Where the checksum stands in a stored program, and where what it sums up
-/// begins.
+/// The place of the checksum in a stored program, whose end is where the summed
+/// bytes begin.
 const CHECKSUM: std::ops::Range<usize> = 20..28;
 
-/// So many cases are compiled for one that is only interpreted.
+/// One of this many cases is compiled; the others are interpreted.
 const COMPILED: u64 = 100;
 
 fn seal(bytes: &mut [u8]) {

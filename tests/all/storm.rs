@@ -38,7 +38,7 @@ struct Shared {
     done: AtomicU64,
 }
 
-/// One thread with a context, and what must come of it.
+/// One thread with a context, and the results it must get.
 struct Stormer<'a> {
     shared: &'a Shared,
     random: Random,
@@ -81,8 +81,8 @@ impl<'a> Stormer<'a> {
         }
     }
 
-    /// Counts what came of something: the value, if that is known, or a stop
-    /// that somebody asked for.
+    /// Counts a result: the value, if that is known, or a stop that was
+    /// requested.
     fn check(&mut self, result: Result<f64, Error>, expected: Option<f64>) -> bool {
         let counts = &self.shared.counts;
         match result {
@@ -169,7 +169,7 @@ impl<'a> Stormer<'a> {
         self.formula = Some((formula, adds));
     }
 
-    /// Stops whoever it is, perhaps this thread's next run.
+    /// Interrupts a context, perhaps this thread's next run.
     fn interrupt(&mut self) {
         let handles = self.shared.handles.lock().expect("nobody panics with it");
         handles[self.random.below(handles.len())].interrupt();
@@ -290,8 +290,8 @@ fn await_all(shared: &Shared, threads: u64) {
 /// What the allocator and LLVM may keep more after they have settled.
 const MOST_GROWN: i64 = 64 << 20;
 
-/// After so many seconds all threads have used the whole of their stacks, and
-/// every pool has its size.
+/// After this many seconds all threads have used their whole stacks, and every
+/// pool has its size.
 const SETTLING: u64 = 20;
 
 #[test]

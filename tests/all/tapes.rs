@@ -1,8 +1,8 @@
 //! What `kal emit tape` prints for the programs in `tests/tapes`.
 //!
-//! The disassembly stands at the end of each program, behind `#| `.
-//! `UPDATE=1 cargo test --test all tapes` rewrites it; read the difference
-//! before you commit it.
+//! The disassembly is at the end of each program, after `#| `. `UPDATE=1 cargo
+//! test --test all tapes` rewrites it; read the difference before you commit
+//! it.
 
 use crate::binary;
 

@@ -34,15 +34,15 @@ thread_local! {
     });
 }
 
-/// Lexer and parser: any bytes are read; what is right prints as the same
-/// program, what is wrong is drawn.
+/// Parses any bytes: what is valid prints as the same program, what is not is
+/// drawn.
 pub fn text(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     reading::round_trips(&text);
     reading::mistakes_are_drawn(&text);
 }
 
-/// A random program gives the same in every mode.
+/// Checks that a random program gives the same in every mode.
 pub fn programs(bytes: &[u8]) {
     let Some((first, rest)) = bytes.split_first() else { return };
     let program = program(&mut Bytes(rest));
@@ -101,7 +101,8 @@ fn is_operator(item: &Item) -> bool {
     signature(item).is_some_and(|(name, _)| name.contains(' '))
 }
 
-/// Gives the variables known values, then calls every function.
+/// Returns a program that assigns known values to the variables, then calls
+/// every function.
 fn questions(program: &Program) -> Vec<Item> {
     let variables = program.0.iter().filter(|item| matches!(item, Item::Variables(_))).cloned();
     let mut known: Vec<(&str, usize)> = program.0.iter().filter_map(signature).collect();
@@ -114,8 +115,8 @@ fn questions(program: &Program) -> Vec<Item> {
     variables.chain(calls).collect()
 }
 
-/// Returns the last definition of everything: operators first, so that all text
-/// after them is read with them.
+/// Returns the last definition of everything: operators first, so that all
+/// source after them is read with them.
 fn last_definitions(program: &Program) -> Vec<Item> {
     let is_last = |index: usize, item: &Item| {
         let later = program.0[index + 1..].iter().filter_map(signature);

@@ -1,4 +1,4 @@
-//! The prompt at a real terminal: a pseudo-terminal with the binary behind it.
+//! The prompt at a real terminal: a pseudo-terminal that runs the binary.
 //!
 //! Tests type keys and wait for what must appear; they never wait for time to
 //! pass. What is looked for must not be part of what is typed, since the
@@ -16,7 +16,7 @@ pub const CTRL_C: &str = "\x03";
 pub const CTRL_D: &str = "\x04";
 pub const ENTER: &str = "\r";
 
-/// Nothing takes so long, even on a busy machine.
+/// Nothing takes longer, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A terminal with a prompt.
@@ -24,7 +24,7 @@ pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     keyboard: Box<dyn Write + Send>,
     screen: Arc<Screen>,
-    /// How much of the output has been looked at.
+    /// How much of the output has been examined.
     seen: usize,
     _master: Box<dyn MasterPty + Send>,
 }
@@ -39,9 +39,9 @@ struct Screen {
 #[derive(Default)]
 struct Output {
     bytes: Vec<u8>,
-    /// The same without escape sequences and carriage returns.
+    /// The output without escape sequences and carriage returns.
     plain: Vec<u8>,
-    /// Where in an escape sequence the output stands.
+    /// The state inside an escape sequence.
     escape: Escape,
     has_ended: bool,
 }
@@ -87,7 +87,7 @@ impl Terminal {
         terminal
     }
 
-    /// A terminal with any command, `KAL` being the binary.
+    /// Returns a terminal with any command, where `KAL` is the binary.
     pub fn running(
         folder: &Folder,
         mut command: CommandBuilder,
@@ -144,8 +144,8 @@ impl Terminal {
         self.wait_for("kal> ");
     }
 
-    /// Waits until a text has appeared, not counting escape sequences; looks
-    /// only at what came after the text waited for last.
+    /// Waits until a text has appeared, not counting escape sequences; searches
+    /// only what came after the text waited for last.
     pub fn wait_for(&mut self, wanted: &str) {
         assert!(self.appears(wanted, PATIENCE), "no {wanted:?} at the end of {:?}", self.shown());
     }
@@ -585,7 +585,7 @@ fn ctrl_c_breaks_in_and_clears_the_line_at_the_debuggers_prompt() {
     terminal.wait_for("1|debug> ");
     terminal.press("n + 41\r");
     terminal.wait_for("\n42\n");
-    // It goes on, and can be stopped again; here for good.
+    // It continues, and can be stopped again; this time it is ended.
     terminal.press("c\r");
     terminal.wait_for("\n");
     terminal.press(CTRL_C);

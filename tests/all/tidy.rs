@@ -1,7 +1,7 @@
 //! The architecture, made executable.
 //!
-//! The tables below say which module may use which, where `unsafe` may stand,
-//! and how every file looks. They are read over the text of the files; there
+//! The tables below say which module may use which, where `unsafe` may be, and
+//! what every file looks like. They are applied to the text of the files; there
 //! is no other place where these rules are kept.
 
 use crate::{binary, programs};
@@ -73,7 +73,7 @@ const NEVER_SAYS: &[(&str, &[&str], &str)] = &[
     ("engine", &["stderr", "println!"], "touches the terminal"),
 ];
 
-/// Where `unsafe` may stand.
+/// The files with `unsafe`.
 const UNSAFE: &[&str] = &[
     "src/host.rs",
     "src/host/foreign.rs",
@@ -311,7 +311,8 @@ fn unsafe_code_is_justified() {
             let justified = if line.contains("unsafe(") || is_pointer_type(line) {
                 true
             } else if is_declaration(line) {
-                // A duty of whoever calls it; of private ones, this file.
+                // A duty of the caller; for private functions, that is this
+                // file.
                 !line.trim_start().starts_with("pub ") || comment.any(|line| line.contains("# Safety"))
             } else {
                 let mut statement = above().take_while(|line| !line.is_empty()).take(STATEMENT);

@@ -1,16 +1,16 @@
-//! Tiers: a program goes over from tapes to compiled code at any point, and
-//! nobody can tell from its answers.
+//! Tiers: a program may switch from tapes to compiled code at any point without
+//! any effect on its answers.
 //!
-//! Each program is interpreted once, and then run with the change forced after
-//! every number of calls and rounds up to [`LATEST`], waiting for the code, so
-//! that every call and every round of its loops is the one at which it happens.
+//! Each program is interpreted once, and then run with the switch forced after
+//! every number of calls and iterations up to [`LATEST`], waiting for the code,
+//! so that it happens at every call and every iteration of its loops.
 
 use kal::{Config, Context, Engine, Error, Level, Limits, Mode, Outcome, TierUp};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-/// The last call or round at which the change is forced.
+/// The last call or iteration at which the switch is forced.
 const LATEST: u32 = 12;
 
 const PROGRAMS: &[(&str, &str)] = &[
@@ -173,7 +173,7 @@ fn a_loop_goes_over_wherever_it_stands() {
 
 #[test]
 fn a_program_is_improved_while_it_runs() {
-    // The code comes while a loop goes on, of which longer ones are tried.
+    // The code comes while a loop is running; longer and longer ones are tried.
     let mut context = context(Config::new().mode(Mode::Tiered));
     let text = "def f(x) x * 3 % 7; def run(n) var s = 0 in (for i = 1, i < n in s = s + f(i)) + s";
     context.eval(text).unwrap();
@@ -190,7 +190,7 @@ fn a_program_is_improved_while_it_runs() {
 fn a_trace_shows_calls_of_both_kinds() {
     let text =
         "def inner(n) if n < 5 then 0 else nope(n); def middle(n) inner(n) + 1; def outer(n) middle(n) + 2";
-    // `middle` is on its tape when `inner` is compiled, and the other way round.
+    // `middle` is on its tape when `inner` is compiled, and vice versa.
     for hot in ["inner(1)", "middle(1)"] {
         let mut context = context(tiered(6).level(Level::O0));
         context.eval(text).unwrap();

@@ -1,4 +1,4 @@
-//! What profilers and debuggers are told: `--perf` and `--gdb`.
+//! Profilers and debuggers: `--perf` and `--gdb`.
 
 use crate::binary::{self, Ran};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,8 @@ impl Drop for Folder {
 /// No function is inlined, or compiled twice.
 const ARGUMENTS: [&str; 3] = ["-O0", "--allow-extern", "j0=libm.so.6"];
 
-/// Where a process tells perf the names of its functions; removed when dropped.
+/// The file with the names of a process's functions for perf; removed when
+/// dropped.
 struct Map(PathBuf);
 
 impl Map {

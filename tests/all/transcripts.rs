@@ -1,8 +1,8 @@
-//! Documents made of sessions, replayed: every `text` block of the README and of
-//! a document in `docs/` that begins with a prompt is typed at one prompt, and the answers
-//! must be those that are written there. `…` in a line stands for anything.
-//! `UPDATE=1` writes the answers into the document; a line with `…` that still
-//! holds is kept.
+//! Documents made of sessions, replayed: every `text` block of the README and
+//! of a document in `docs/` that begins with a prompt is typed at one prompt,
+//! and the answers must be those in the document. `…` in a line matches
+//! anything. `UPDATE=1` writes the answers into the document; a line with `…`
+//! that still holds is kept.
 
 use crate::binary::{directory, feed, files, kal, update};
 

@@ -1,4 +1,4 @@
-//! Waiting for compilers: who waits, for what, and for what nobody does.
+//! Waiting for compilers: what has to wait, for what, and what need not.
 
 use kal::{Config, Context, Engine, Mode};
 use std::sync::mpsc;

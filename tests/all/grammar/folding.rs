@@ -24,7 +24,7 @@ const PRECEDENCES: [u8; 14] = [1, 4, 10, 20, 30, 39, 40, 41, 45, 46, 49, 50, 51,
 struct Table(Vec<(&'static str, u8, bool)>);
 
 impl Table {
-    /// Three operators are defined, now and then `^` among them.
+    /// Creates a table of three operators, sometimes with `^` among them.
     fn new(random: &mut Random) -> Self {
         let mut table: Vec<_> =
             BUILT_IN.iter().map(|&(text, precedence)| (text, precedence, text == "^")).collect();
@@ -140,7 +140,7 @@ fn trees_of_any_operators_print_as_what_they_are() {
     }
 }
 
-/// A tree with parentheses around every operator.
+/// Writes a tree with parentheses around every operator.
 fn tree(table: &Table, depth: usize, random: &mut Random, text: &mut String) {
     match random.below(if depth == 0 { 1 } else { 6 }) {
         0 | 1 => text.push('x'),

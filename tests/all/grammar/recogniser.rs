@@ -94,7 +94,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// Returns the terminal that a production of the lexical part stands for.
+/// Returns the terminal of a production of the lexical part.
 pub(super) fn class(name: &str) -> Option<Terminal> {
     match name {
         "IDENTIFIER" => Some(Terminal::Identifier),

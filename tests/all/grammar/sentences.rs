@@ -8,8 +8,8 @@ use kal::syntax::token::{COMPOUND_OPERATORS, Terminal};
 pub(super) struct Generator<'g> {
     grammar: &'g Grammar,
     pub(super) random: Random,
-    /// Makes `=` rare among operators: most of what stands before one at
-    /// random is not a variable, and refused as such.
+    /// Makes `=` rare among operators: a random left side is rarely a variable,
+    /// and is refused otherwise.
     pub(super) few_assignments: bool,
 }
 

@@ -60,7 +60,7 @@ impl Engine {
         })
     }
 
-    /// Redirects the slot and gives up the code that it led to.
+    /// Redirects the slot and retires the code that it led to.
     fn redirect(&self) {
         self.slot.store(1, Ordering::Release);
         self.epochs.retire(Code(self.freed[0].clone()));
@@ -68,7 +68,7 @@ impl Engine {
 }
 
 /// Enters code through a slot while another thread redirects the slot and
-/// gives the code up. With `fence`, it is never freed under the run.
+/// retires the code. With `fence`, it is never freed under the run.
 fn redirect_while_running(fence: bool) {
     loom::model(move || {
         model::FENCED.store(fence, Ordering::Relaxed);

@@ -1,6 +1,6 @@
-//! Requests to stop: whoever asks sets a bit and then the limit word; the
-//! check that this makes fail resets the limit word and then looks at the
-//! bits (`on_stop` in `src/runtime/entry.rs`). No request may be missed.
+//! Requests to stop: a request sets a bit and then the limit word; the check
+//! that fails resets the limit word and then reads the bits (`on_stop` in
+//! `src/runtime/entry.rs`). No request may be missed.
 
 use loom::sync::atomic::{AtomicU64, AtomicUsize};
 use loom::thread;
@@ -45,7 +45,7 @@ fn no_request_is_missed() {
         });
         let mut seen: Vec<u64> = (0..2).filter_map(|_| check(&header)).collect();
         askers.into_iter().for_each(|asker| asker.join().expect("it only asks"));
-        // A run that goes on checks again and again.
+        // A run checks repeatedly.
         seen.extend((0..3).filter_map(|_| check(&header)));
         seen.sort_unstable();
         assert_eq!(seen, [1, 2]);
