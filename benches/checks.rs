@@ -98,7 +98,7 @@ fn command(kal: &str, kernel: &Kernel, size: u64) -> Vec<String> {
         .fold(vec![kal.to_owned()], |words, word| [words, vec![(*word).to_owned()]].concat())
 }
 
-/// Seconds of processor time that the work takes in each.
+/// Returns the processor time of the work with each, in seconds.
 fn times(kals: [&String; 2], kernel: &Kernel) -> [f64; 2] {
     let contestant = |kal: &String, size| Contestant::new("", Ok(command(kal, kernel, size)));
     let mut work = kals.map(|kal| contestant(kal, kernel.3));

@@ -8,7 +8,7 @@ use kal::orc::{Session, SessionOptions};
 use kal::source::Source;
 use kal::syntax::lexer::Pieces;
 use kal::syntax::operator::Operators;
-use kal::syntax::parser::{Limits, Parser};
+use kal::syntax::parser::{ParseLimits, Parser};
 use kal::{Config, Context, Engine, Level};
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -49,7 +49,7 @@ fn reading(criterion: &mut Criterion) {
         bencher.iter(|| {
             let pieces = Pieces::new(&source, &names, u32::MAX).expect("it is short");
             for tokens in pieces {
-                let mut parser = Parser::new(&tokens, &names, Limits::default());
+                let mut parser = Parser::new(&tokens, &names, ParseLimits::default());
                 while let Some(item) = parser.next_item(&operators) {
                     black_box(item.is_ok());
                 }

@@ -78,44 +78,45 @@ pub struct Context {
     deadline: Option<Instant>,
     alarm: RefCell<Option<Arc<Alarm>>>,
     debugger: Option<Debugger>,
-    /// What suggestions may cost, for the source in progress.
+    /// The budget for suggestions in the source in progress.
     suggestions: Budget,
-    /// Whether what fails is kept to be looked at.
+    /// Whether failed runs are kept for inspection.
     keeps_failures: bool,
-    /// The expression whose evaluation has failed last.
+    /// The expression whose evaluation failed last.
     failed: Option<Arc<checked::CheckedFunction>>,
     redefined: u64,
     parse_time: Duration,
 }
 
-/// Who is told what became of each item of a text, and says whether to go on.
+/// A callback for the outcome of each item of a source, which decides whether
+/// to continue.
 pub type Each<'a> = dyn FnMut(&mut Context, Result<Outcome, Error>) -> ControlFlow<()> + 'a;
 
 /// What to do about a definition that changes nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum IfUnchanged {
     Keep,
     Replace,
 }
 
-/// So many callers that no longer fit a function get a warning each.
+/// At most this many callers that no longer fit a function get a warning each.
 const SHOWN_CALLERS: usize = 10;
 
-/// What became of one item of a program.
+/// The outcome of one item of a program.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// A function was defined, or redefined.
+    /// A function was defined or redefined.
     Defined {
         /// Its name.
         name: String,
         /// Whether the name was defined before.
         redefined: bool,
-        /// What no longer fits the new definition.
+        /// Warnings about callers that no longer fit the definition.
         warnings: Vec<Diagnostic>,
     },
-    /// A function is defined already as the text says; only
-    /// [`Context::update`] looks.
+    /// A function already had an equal definition; only [`Context::update`]
+    /// checks that.
     Unchanged {
         /// Its name.
         name: String,
@@ -158,28 +159,28 @@ impl Context {
         })
     }
 
-    /// The engine it belongs to.
+    /// Returns the engine it belongs to.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Where `printd` and `putchard` write: standard output if nothing else
-    /// was set.
+    /// Returns the output of `printd` and `putchard`: standard output by
+    /// default.
     pub fn output(&mut self) -> &mut dyn Output {
         &mut *self.output
     }
 
-    /// Sets where `printd` and `putchard` write.
+    /// Sets the output of `printd` and `putchard`.
     pub fn set_output(&mut self, output: Box<dyn Output>) {
         self.output = output;
     }
 
-    /// Runs a text, item by item, up to its first error. Gives the value of
+    /// Runs a source, item by item, up to its first error. Returns the value of
     /// its last expression, if it has one.
     ///
     /// # Errors
     /// [`Error::Invalid`] when an item is refused, [`Error::Failed`] when an
-    /// expression does not run to its end. What came before stays done.
+    /// expression does not run to its end. Earlier items stay in effect.
     pub fn eval(&mut self, text: &str) -> Result<Option<f64>, Error> {
         self.last_value(&Source::new("<eval>", text))
     }
@@ -202,35 +203,35 @@ impl Context {
         result
     }
 
-    /// Runs a text, item by item, and tells `each` what became of every item
-    /// until it breaks. After an item that is refused or fails, the next one
-    /// can still be run.
+    /// Runs a source, item by item, and passes the outcome of every item to
+    /// `each` until that breaks. After an item that is refused or fails, the
+    /// next one can still be run.
     ///
-    /// What one call of this changes is one step of [`undo`](Self::undo), with
-    /// all that `each` changes meanwhile.
+    /// All changes of one call are one step of [`undo`](Self::undo), including
+    /// those that `each` makes.
     pub fn run(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        let flow = self.items(source, Known::Replace, each);
+        let flow = self.items(source, IfUnchanged::Replace, each);
         self.submit();
         flow
     }
 
-    /// The same, but a definition that means what its name is bound to already
-    /// is passed over: its code stays, and so does that of its callers. How it
-    /// is laid out and commented does not matter.
+    /// Runs a source like [`run`](Self::run), but skips definitions that are
+    /// equal to the present ones: their code is kept, and so is that of their
+    /// callers. Layout and comments do not matter.
     pub fn update(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        let flow = self.items(source, Known::Keep, each);
+        let flow = self.items(source, IfUnchanged::Keep, each);
         self.submit();
         flow
     }
 
-    /// Eager definitions are compiled a batch at a time; this ends one.
+    /// Ends the present batch of eager definitions, so that it is compiled.
     fn submit(&self) {
-        // Without a worker there is no code ahead of the first call, which then
-        // says why.
+        // Without a worker nothing is compiled ahead of the first call, which
+        // then reports why.
         let _ = self.backend.submit();
     }
 
-    fn items(&mut self, source: &Source, known: Known, each: &mut Each<'_>) -> ControlFlow<()> {
+    fn items(&mut self, source: &Source, if_unchanged: IfUnchanged, each: &mut Each<'_>) -> ControlFlow<()> {
         let _step = self.history.step();
         self.suggestions.refill();
         self.debugger.iter().for_each(Debugger::forget_ending);
@@ -246,17 +247,17 @@ impl Context {
             Err(error) => return each(self, Err(error)),
         };
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
-            let limits = parser::Limits { max_nesting: limits.max_nesting };
+            let limits = parser::ParseLimits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits).polled(&poll);
             let mut refused = false;
             while let Some(item) = self.parsing(|context| context.next_item(&mut parser)) {
-                // What goes on after a mistake on its line belongs to the mistake.
+                // The rest of the line after a mistake belongs to the mistake.
                 if refused && parser.runs_on() {
                     continue;
                 }
                 refused = item.is_err();
                 let outcome = self.begin_item(limit.as_ref()).and(item);
-                let outcome = outcome.and_then(|item| self.item(item, known));
+                let outcome = outcome.and_then(|item| self.item(item, if_unchanged));
                 each(self, outcome)?;
                 // The names that have been read are of the engine of this source.
                 if !self.engine.is(&engine) {
@@ -267,9 +268,9 @@ impl Context {
         ControlFlow::Continue(())
     }
 
-    /// Runs a program that was read before, item by item, and tells `each` what
-    /// became of every item until it breaks; as [`run`](Self::run) does with
-    /// its text.
+    /// Runs a program that was read before, item by item, and passes the
+    /// outcome of every item to `each` until that breaks, like
+    /// [`run`](Self::run).
     pub fn run_program(&mut self, program: &Program, each: &mut Each<'_>) -> ControlFlow<()> {
         if !program.engine.is(&self.engine) {
             return each(self, Err(Error::OtherEngine));
@@ -292,7 +293,7 @@ impl Context {
                 self.backend.supply(function, tape);
             }
             let begun = self.begin_item(limit.as_ref()).and_then(|()| self.fits(&part.item));
-            let outcome = begun.and_then(|()| self.item(part.item, Known::Replace));
+            let outcome = begun.and_then(|()| self.item(part.item, IfUnchanged::Replace));
             each(self, outcome)?;
             if !program.engine.is(&self.engine) {
                 return each(self, Err(Error::OtherEngine));
@@ -301,7 +302,7 @@ impl Context {
         ControlFlow::Continue(())
     }
 
-    /// Counts the time that `work` takes as time spent on reading text.
+    /// Runs `work`, and counts its time as parsing.
     fn parsing<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let started = Instant::now();
         let result = work(self);
@@ -309,8 +310,8 @@ impl Context {
         result
     }
 
-    /// Sets when everything that runs in this context is stopped at the
-    /// latest; beside the deadline that each evaluation may have.
+    /// Sets a deadline for everything that runs in this context, in addition to
+    /// that of each evaluation; `None` removes it.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
         if let Some(alarm) = self.alarm.get_mut() {
@@ -318,13 +319,13 @@ impl Context {
         }
     }
 
-    /// A handle that interrupts what runs here, from any thread.
+    /// Creates a handle that interrupts what runs here, from any thread.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         InterruptHandle::new(&self.backend.stopper())
     }
 
-    /// How much of the fuel the last evaluation or call has left, if there is
-    /// a limit of it.
+    /// Returns the fuel left by the last evaluation or call; `None` without a
+    /// limit.
     pub fn fuel(&self) -> Option<u64> {
         self.engine.config().limits.fuel.map(|_| self.backend.fuel())
     }
@@ -340,8 +341,7 @@ impl Context {
         })
     }
 
-    /// What does not follow the grammar in a text, none of which is run: in
-    /// the order of the text.
+    /// Returns the syntax errors of a source, in source order. Nothing is run.
     pub(crate) fn syntax_errors(&self, source: &Source) -> Vec<Diagnostic> {
         let mut mistakes = self.mistakes(source);
         mistakes.retain(|mistake| mistake.code.is_syntax());
@@ -355,18 +355,18 @@ impl Context {
         draft.diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect()
     }
 
-    /// What is probably not meant in a text that follows the grammar.
+    /// Returns the lints of a source without syntax errors.
     pub(crate) fn lints(&self, source: &Source) -> Vec<Diagnostic> {
         parser::lints(source, self.engine.names(), Operators::clone(&self.operators))
     }
 
-    fn item(&mut self, item: sema::CheckedItem, known: Known) -> Result<Outcome, Error> {
+    fn item(&mut self, item: sema::CheckedItem, if_unchanged: IfUnchanged) -> Result<Outcome, Error> {
         match item {
-            sema::CheckedItem::Definition(function, fixity) => match known {
-                Known::Keep if self.is_bound_to(&function, fixity) => {
+            sema::CheckedItem::Definition(function, fixity) => match if_unchanged {
+                IfUnchanged::Keep if self.is_bound_to(&function, fixity) => {
                     Ok(Outcome::Unchanged { name: self.engine.names().text(function.name).to_owned() })
                 }
-                Known::Keep | Known::Replace => self.define(&function, fixity),
+                IfUnchanged::Keep | IfUnchanged::Replace => self.define(&function, fixity),
             },
             sema::CheckedItem::Extern(extern_) => self.declare_extern(&extern_),
             sema::CheckedItem::Variables(function, names) => {
@@ -413,7 +413,7 @@ impl Context {
         Ok(Outcome::Defined { name, redefined, warnings })
     }
 
-    /// What no longer fits a function.
+    /// Returns the warnings about callers that no longer fit a function.
     fn warnings(
         &self,
         stale: &[Arc<checked::CheckedFunction>],
@@ -441,7 +441,7 @@ impl Context {
         })
     }
 
-    /// A handle of a function, to call it from Rust.
+    /// Creates a handle of a function, to call it from Rust.
     ///
     /// # Errors
     /// [`Error::NoFunction`] if the name is neither bound nor a host
@@ -514,13 +514,14 @@ impl Context {
         self.backend.prepare_all().map_err(|failure| self.failed(&failure))
     }
 
-    /// How far the code of a function is; `None` if it is not defined.
+    /// Returns the compilation status of a function; `None` if it is not
+    /// defined.
     pub fn state(&self, name: &str) -> Option<State> {
         let name = self.engine.names().get(name)?;
         self.backend.binding(name).map(|(state, _)| state)
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     ///
     /// # Errors
     /// [`Error::NoVariable`] if it is not declared.
@@ -541,8 +542,8 @@ impl Context {
     /// Declares a variable, as a top-level `var` does, and gives it a value.
     ///
     /// # Errors
-    /// [`Error::Setup`] if that is no identifier, [`Error::Failed`] if there
-    /// are too many variables.
+    /// [`Error::Setup`] if the name is not an identifier, [`Error::Failed`] if
+    /// there are too many variables.
     pub fn declare(&mut self, name: &str, value: f64) -> Result<(), Error> {
         if !crate::syntax::is_identifier(name) {
             return Err(Error::Setup(format!("a variable cannot be called `{name}`")));
@@ -553,7 +554,7 @@ impl Context {
         Ok(())
     }
 
-    /// The names of the variables, in the order of the alphabet.
+    /// Returns the names of the variables, in alphabetical order.
     pub fn variable_names(&self) -> Vec<String> {
         let texts = self.variables.iter().map(|name| self.engine.names().text(*name).to_owned());
         texts.collect::<BTreeSet<_>>().into_iter().collect()
@@ -564,25 +565,25 @@ impl Context {
         name.ok_or_else(|| Error::NoVariable(text.to_owned()))
     }
 
-    /// Whether a text ends inside an item that more text could complete: a
-    /// prompt asks for another line then.
+    /// Returns whether a source ends inside an item that more input could
+    /// complete: a prompt then asks for another line.
     pub fn is_incomplete(&self, source: &Source) -> bool {
         crate::syntax::parser::is_incomplete(source, self.engine.names(), &self.operators)
     }
 
-    /// The length in bytes of the items at the beginning of a text that end
-    /// before its last one: whatever is added to the text, they stay as they are.
+    /// Returns the length in bytes of all items of a source but the last:
+    /// whatever is appended to it, they do not change.
     pub(crate) fn complete_items(&self, source: &Source) -> usize {
-        let limits = parser::Limits { max_nesting: self.engine.config().limits.max_nesting };
+        let limits = parser::ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
         parser::complete_items(source, self.engine.names(), &self.operators, limits)
     }
 
-    /// The operators in force.
+    /// Returns the operators in force.
     pub fn operators(&self) -> &Operators {
         &self.operators
     }
 
-    /// Figures about this context and its engine.
+    /// Returns statistics about this context and its engine.
     pub fn stats(&self) -> Stats {
         Stats {
             redefined: self.redefined,
@@ -600,7 +601,7 @@ impl Context {
         Error::Failed(Box::new(self.teller(|teller| teller.tell(failure))))
     }
 
-    /// Lends a teller of failures.
+    /// Runs a closure with a [`FailureReport`] for this context.
     fn teller<T>(&self, tell: impl FnOnce(&FailureReport<'_>) -> T) -> T {
         let functions = || self.functions();
         let (names, hosts) = (self.engine.names(), self.engine.hosts());

@@ -114,7 +114,7 @@ struct Inner {
     scope: DebuggerScope,
     /// Whether the next run begins with a stop.
     stops_at_first: bool,
-    /// Whether steps go on from one run to the next.
+    /// Whether stepping continues from one run to the next.
     follows: bool,
     plan: StepPlan,
     /// The position at which the plan began.
@@ -176,7 +176,7 @@ impl Debugger {
         }
     }
 
-    /// Makes a step from the end of a run go on to the beginning of the next
+    /// Makes a step from the end of a run continue at the beginning of the next
     /// one.
     pub(crate) fn follow(&self) {
         self.0.lock().follows = true;

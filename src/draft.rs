@@ -20,7 +20,7 @@ use crate::syntax::ast;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::operator::Operators;
-use crate::syntax::parser::{Limits, Parser};
+use crate::syntax::parser::{ParseLimits, Parser};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ impl<'a> Draft<'a> {
             match Pieces::new(source, self.names, limits.max_source_bytes) {
                 Ok(pieces) => {
                     let pieces = pieces.polled(&self.poll);
-                    self.pieces(pieces, Limits { max_nesting: limits.max_nesting }, &mut operators);
+                    self.pieces(pieces, ParseLimits { max_nesting: limits.max_nesting }, &mut operators);
                 }
                 Err(diagnostic) => self.diagnostics.push(diagnostic),
             }
@@ -157,7 +157,7 @@ impl<'a> Draft<'a> {
         findings
     }
 
-    fn pieces(&mut self, pieces: Pieces<'_>, limits: Limits, operators: &mut Operators) {
+    fn pieces(&mut self, pieces: Pieces<'_>, limits: ParseLimits, operators: &mut Operators) {
         for tokens in pieces {
             let parser = Parser::new(&tokens, self.names, limits).polled(&self.poll);
             self.items(parser, operators);

@@ -18,41 +18,42 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// How long each evaluation or call from Rust may take, with all that is
-    /// evaluated or called in the same context meanwhile. It is stopped at most a
-    /// sixteenth of that later, within 0.5 to 10 milliseconds (longer with more
-    /// than 10,000 contexts: a microsecond for each), and never sooner.
+    /// The time limit of each evaluation or call from Rust, with all that is
+    /// evaluated or called in the same context meanwhile. It is stopped at most
+    /// a sixteenth of that later, within 0.5 to 10 milliseconds (longer with
+    /// more than 10,000 contexts: a microsecond for each), and never sooner.
     pub deadline: Option<Duration>,
-    /// How many function entries and loop rounds each item of a text, and each
-    /// call from Rust, may do. The same fuel stops a program at the same point every
-    /// time. Code that counts is slower; without a limit nothing is counted.
+    /// How many function entries and loop iterations each item of a source, and
+    /// each call from Rust, may execute. The same fuel stops a program at the
+    /// same point every time. Code that counts is slower; without a limit
+    /// nothing is counted.
     pub fuel: Option<u64>,
-    /// How much stack programs may use, in bytes; at least 1 MiB. Functions of
-    /// the host have 2 MiB beyond it. Memory is taken from the system only as
-    /// far as it is used, so endless recursion takes all of this for a moment.
+    /// The stack of programs, in bytes; at least 1 MiB. Host functions have 2
+    /// MiB beyond it. Memory is taken from the system only when it is used, so
+    /// endless recursion takes all of this for a moment.
     pub stack: usize,
-    /// How many operations a function, or a top-level expression, may have to be
-    /// compiled: the nodes of its tree, as `x * 2 + f(x)` has six; 1,048,576 at
-    /// most. A larger one runs on its tape, in every mode.
+    /// The largest function, or top-level expression, that is compiled, in
+    /// operations: the nodes of its tree (`x * 2 + f(x)` has six); 1,048,576 at
+    /// most. A larger one is interpreted, in every mode.
     ///
-    /// This bounds the memory and the processor time that the compiler takes for
-    /// one thing asked of it: with the default of 50,000 about 300 MB and 3
-    /// seconds, whatever the function is like; beyond it, 3 KB and 15 µs for
-    /// each operation more. Functions whose optimisation would take longer
-    /// are compiled without it: those of more than 30,000 operations, where in
-    /// loops an operation counts as two, a branch as at least 20, a loop as 46,
-    /// an assignment to a variable of the context as 40, an argument as 3, and
-    /// each branch and loop as one more for each local that the function
-    /// assigns. Many small functions are compiled together up to such a size.
+    /// This bounds the memory and the processor time of one compilation: with
+    /// the default of 50,000 about 300 MB and 3 seconds, whatever the function
+    /// is like; beyond it, 3 KB and 15 µs for each further operation. Functions
+    /// whose optimisation would take longer are compiled without it: those of
+    /// more than 30,000 operations, where in loops an operation counts as two, a
+    /// branch as at least 20, a loop as 46, an assignment to a variable of the
+    /// context as 40, an argument as 3, and each branch and loop as one more for
+    /// each local that the function assigns. Many small functions are compiled
+    /// together up to such a size.
     pub max_compiled_operations: usize,
-    /// How many names of a context may be bound to definitions.
+    /// The most names of a context that may be bound to definitions.
     pub max_definitions: usize,
-    /// How many bytes linked code and tapes may take together, in all contexts
-    /// of an engine; code 1 GiB at most.
+    /// The most bytes that linked code and tapes may take together, in all
+    /// contexts of an engine; code 1 GiB at most.
     pub max_code_bytes: u64,
-    /// How long a text may be, in bytes.
+    /// The longest source, in bytes.
     pub max_source_bytes: u32,
-    /// How deep expressions may be nested.
+    /// The deepest nesting of expressions.
     pub max_nesting: u32,
 }
 
@@ -66,7 +67,7 @@ impl Default for Limits {
             max_definitions: usize::MAX,
             max_code_bytes: 1 << 30,
             max_source_bytes: crate::syntax::lexer::LONGEST_SOURCE,
-            max_nesting: crate::syntax::parser::Limits::default().max_nesting,
+            max_nesting: crate::syntax::parser::ParseLimits::default().max_nesting,
         }
     }
 }

@@ -60,7 +60,7 @@ impl Contestant {
         }
     }
 
-    /// Seconds from start to end; the median.
+    /// Returns the seconds from start to end; the median.
     pub fn wall(&self) -> Option<f64> {
         self.median(|run| run.wall)
     }
@@ -70,12 +70,12 @@ impl Contestant {
         self.runs.iter().map(|run| run.wall).min_by(f64::total_cmp)
     }
 
-    /// Seconds of processor time; the median.
+    /// Returns the seconds of processor time; the median.
     pub fn cpu(&self) -> Option<f64> {
         self.median(|run| run.cpu)
     }
 
-    /// Seconds of processor time; the least.
+    /// Returns the seconds of processor time; the least.
     #[allow(dead_code, reason = "one of the benchmarks uses it")]
     pub fn least_cpu(&self) -> Option<f64> {
         self.runs.iter().map(|run| run.cpu).min_by(f64::total_cmp)

@@ -259,7 +259,7 @@ fn pipe(name: &'static str, seconds: f64, text: &str, folder: &Path) -> Row {
     }
 }
 
-/// Nanoseconds that a call of a compiled function takes. Another program
+/// Measures a call of a compiled function, in nanoseconds. Another program
 /// measures it: this one needs no LLVM.
 pub fn call_nanoseconds() -> Option<f64> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -76,8 +76,8 @@ impl Context {
         }
     }
 
-    /// Makes a step from the end of an expression go on in the next one; sets
-    /// whether the first one stops at its beginning.
+    /// Makes a step from the end of an expression continue in the next one;
+    /// sets whether the first one stops at its beginning.
     pub(crate) fn follow(&mut self, stops_at_first: bool) {
         if let Some(debugger) = &self.debugger {
             debugger.follow();

@@ -12,7 +12,7 @@ use crate::source::{Source, Span};
 use crate::syntax::ast::Item;
 use crate::syntax::is_identifier_in;
 use crate::syntax::lexer::lex_polled;
-use crate::syntax::parser::{Limits, Parser};
+use crate::syntax::parser::{ParseLimits, Parser};
 use std::fmt;
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ impl Context {
         let poll = self.poll();
         let tokens = lex_polled(source, names, limits.max_source_bytes, &poll)
             .map_err(|diagnostic| Error::Invalid(vec![diagnostic]))?;
-        let limits = Limits { max_nesting: limits.max_nesting };
+        let limits = ParseLimits { max_nesting: limits.max_nesting };
         let mut parser = Parser::new(&tokens, names, limits).polled(&poll);
         let mut items = Vec::new();
         while let Some(item) = parser.next_item(&self.operators) {

@@ -1,4 +1,4 @@
-//! The limits that one evaluation or call is under.
+//! The limits of one evaluation or call.
 
 use super::Context;
 use crate::deadline::{Alarm, Deadline};
@@ -10,11 +10,12 @@ use crate::stop::{Link, Request};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What stops an evaluation in progress from outside; dropping it lifts it.
+/// A limit that stops an evaluation in progress from outside; dropping it lifts
+/// the limit.
 pub(super) enum Limit {
     /// Its time.
     Deadline(Deadline),
-    /// What stops the run outside, which waits for a function of the host.
+    /// What stops the outer run, which waits for a host function.
     Inside(Box<Inside>),
 }
 
@@ -25,7 +26,8 @@ pub(super) struct Inside {
 }
 
 impl Limit {
-    /// Asks to stop what begins now if something before it was to be stopped.
+    /// Requests to stop the run that begins now if the one outside is to be
+    /// stopped.
     fn ask_again(&self) {
         match self {
             Self::Deadline(deadline) => deadline.ask_again(),
@@ -54,12 +56,12 @@ impl Context {
         self.limits()
     }
 
-    /// Begins an item with all of the fuel, unless it is to stop.
+    /// Begins an item with all of the fuel, unless it has to stop.
     pub(super) fn begin_item(&mut self, limit: Option<&Limit>) -> Result<(), Error> {
         self.refuel();
         limit.into_iter().for_each(Limit::ask_again);
         let stopper = self.backend.stopper();
-        // What only stops a run stops the one that begins.
+        // What stops only a run stops the one that begins.
         let stops = self.debugger.as_ref().is_some_and(Debugger::is_breaking_in);
         match stopper.requested().filter(|request| !(stops && *request == Request::Interrupt)) {
             Some(_) => Err(self.failed(&stopper.take().map_or(Failure::Interrupted, Failure::from))),
@@ -73,7 +75,7 @@ impl Context {
         }
     }
 
-    /// The limits but the fuel.
+    /// Returns the limits except for the fuel.
     ///
     /// # Errors
     /// As [`limit`](Self::limit).
@@ -93,7 +95,7 @@ impl Context {
         })
     }
 
-    /// Begins an evaluation that has to end in time, if there is a limit of it.
+    /// Begins an evaluation with the time limit, if there is one.
     fn next_deadline(&self) -> Result<Option<Deadline>, Error> {
         let limit = self.engine.config().limits.deadline;
         if limit.is_none() && self.deadline.is_none() {

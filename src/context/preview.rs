@@ -17,7 +17,7 @@ use crate::stop::Poll;
 use crate::syntax::ast::ItemKind;
 use crate::syntax::lexer::lex;
 use crate::syntax::operator::BinaryOp;
-use crate::syntax::parser::{Limits, Parser};
+use crate::syntax::parser::{ParseLimits, Parser};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl Context {
             return None;
         }
         let tokens = lex(&Source::new("<preview>", text), self.engine.names()).ok()?;
-        let limits = Limits { max_nesting: self.engine.config().limits.max_nesting };
+        let limits = ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
         let mut parser = Parser::new(&tokens, self.engine.names(), limits);
         let item = parser.next_item(&self.operators)?.ok()?;
         let is_expression = matches!(item.kind, ItemKind::Expression(_));

@@ -17,7 +17,7 @@ use crate::source::Source;
 use crate::syntax::ast::{Item, ItemKind, Node};
 use crate::syntax::lexer::lex;
 use crate::syntax::operator::{Fixity, Operators};
-use crate::syntax::parser::{Limits, Parser};
+use crate::syntax::parser::{ParseLimits, Parser};
 use crate::syntax::printer;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Context {
     fn only_definition(&self, source: &Source, operators: &Operators) -> Option<Item> {
         let names = self.engine.names();
         let tokens = lex(source, names).ok()?;
-        let limits = Limits { max_nesting: self.engine.config().limits.max_nesting };
+        let limits = ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
         Parser::new(&tokens, names, limits).next_item(operators)?.ok()
     }
 

@@ -13,7 +13,7 @@ use crate::source::{Source, Span};
 use crate::stop::Poll;
 use crate::syntax::ast;
 use crate::syntax::lexer::lex;
-use crate::syntax::parser::{Limits, Parser};
+use crate::syntax::parser::{ParseLimits, Parser};
 use std::sync::Arc;
 
 impl Inner {
@@ -110,7 +110,7 @@ impl Inner {
 pub(super) fn parse(text: &str, names: &Names, scope: &DebuggerScope) -> Result<ast::Item, Vec<Diagnostic>> {
     let source = Source::new("<debug>", text);
     let tokens = lex(&source, names).map_err(|diagnostic| vec![diagnostic])?;
-    let mut parser = Parser::new(&tokens, names, Limits { max_nesting: scope.max_nesting });
+    let mut parser = Parser::new(&tokens, names, ParseLimits { max_nesting: scope.max_nesting });
     let missing = || {
         let end = Span::new(text.len(), text.len());
         let message = "expected an expression, found nothing";

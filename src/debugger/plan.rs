@@ -41,7 +41,7 @@ pub(super) enum StepPlan {
 }
 
 impl StepPlan {
-    /// Returns how the run goes on from `start`.
+    /// Returns how the run resumes from `start`.
     pub(super) fn go(self, start: StepPosition) -> Go {
         let within = |below| Go::Step { below, into: false };
         match self {

@@ -8,7 +8,7 @@ use crate::source::Source;
 use crate::stop::{Poll, Request, Stoppable, Stopper};
 use crate::syntax::lexer::lex;
 use crate::syntax::operator::Operators;
-use crate::syntax::parser::{Limits, Parser};
+use crate::syntax::parser::{ParseLimits, Parser};
 use std::cell::RefCell;
 use std::io;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
@@ -159,7 +159,7 @@ impl TestSession {
     pub(super) fn run(&mut self, text: &str) -> Vec<Result<f64, Failure>> {
         let names = self.names.clone();
         let tokens = lex(&Source::new("test", text), &names).expect("the text has tokens");
-        let mut parser = Parser::new(&tokens, &names, Limits::default());
+        let mut parser = Parser::new(&tokens, &names, ParseLimits::default());
         let mut results = Vec::new();
         while let Some(item) = parser.next_item(&self.operators) {
             let item = item.unwrap_or_else(|_| panic!("{text} can be read"));

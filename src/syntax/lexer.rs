@@ -37,7 +37,7 @@ pub fn lex_within(source: &Source, names: &Names, longest: u32) -> Result<Tokens
     lex_polled(source, names, longest, &Poll::default())
 }
 
-/// The same, until `poll` says to stop.
+/// Returns the tokens of `source`, or of its beginning if `poll` says to stop.
 ///
 /// # Errors
 ///

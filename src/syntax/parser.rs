@@ -26,12 +26,12 @@ use failure::SyntaxFailure;
 
 /// Limits of what the parser accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct ParseLimits {
     /// How deep parentheses, arguments, `if`, `for` and `var` may nest.
     pub max_nesting: u32,
 }
 
-impl Default for Limits {
+impl Default for ParseLimits {
     fn default() -> Self {
         Self { max_nesting: 10_000 }
     }
@@ -53,7 +53,7 @@ pub struct SyntaxErrors {
 pub struct Parser<'t> {
     tokens: &'t Tokens,
     names: &'t Names,
-    limits: Limits,
+    limits: ParseLimits,
     position: usize,
     runs_on: bool,
     builder: Builder,
@@ -63,7 +63,7 @@ pub struct Parser<'t> {
 impl<'t> Parser<'t> {
     /// Creates a parser that begins at the first of `tokens`, whose names are
     /// from `names`.
-    pub fn new(tokens: &'t Tokens, names: &'t Names, limits: Limits) -> Self {
+    pub fn new(tokens: &'t Tokens, names: &'t Names, limits: ParseLimits) -> Self {
         let (builder, poll) = (Builder::default(), Poll::default());
         Self { tokens, names, limits, position: 0, runs_on: false, builder, poll }
     }
@@ -229,7 +229,7 @@ pub fn parse_all(source: &Source, names: &Names, operators: &mut Operators) -> (
         Err(diagnostic) => return (items, vec![diagnostic]),
     };
     for tokens in pieces {
-        let mut parser = Parser::new(&tokens, names, Limits::default());
+        let mut parser = Parser::new(&tokens, names, ParseLimits::default());
         while let Some(result) = parser.next_item(operators) {
             match result {
                 Ok(item) => {
@@ -247,7 +247,7 @@ pub fn parse_all(source: &Source, names: &Names, operators: &mut Operators) -> (
 /// it has syntax errors.
 pub fn lints(source: &Source, names: &Names, mut operators: Operators) -> Vec<Diagnostic> {
     let Ok(tokens) = lexer::lex(source, names) else { return Vec::new() };
-    let mut parser = Parser::new(&tokens, names, Limits::default());
+    let mut parser = Parser::new(&tokens, names, ParseLimits::default());
     let mut found = Vec::new();
     while let Some(item) = parser.next_item(&operators) {
         let Ok(item) = item else { return Vec::new() };
@@ -273,7 +273,7 @@ fn install(item: &Item, operators: &mut Operators) {
 pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> bool {
     let Ok(tokens) = lexer::lex(source, names) else { return false };
     let mut operators = operators.clone();
-    let mut parser = Parser::new(&tokens, names, Limits::default());
+    let mut parser = Parser::new(&tokens, names, ParseLimits::default());
     let mut incomplete = false;
     while let Some(start) = parser.item_start()
         && let Some(result) = parser.next_item(&operators)
@@ -289,7 +289,7 @@ pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> b
 /// Returns the length in bytes of all items of a text but the last: whatever is
 /// appended to the text, they do not change. Blanks and comments between items
 /// belong to the next.
-pub fn complete_items(source: &Source, names: &Names, operators: &Operators, limits: Limits) -> usize {
+pub fn complete_items(source: &Source, names: &Names, operators: &Operators, limits: ParseLimits) -> usize {
     let Ok(tokens) = lexer::lex(source, names) else { return source.text().len() };
     let mut operators = operators.clone();
     let mut parser = Parser::new(&tokens, names, limits);

@@ -11,7 +11,7 @@ fn context(mode: Mode, deadline: Option<Duration>) -> Context {
     Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts")
 }
 
-/// How often threads of a name have waited, and been woken.
+/// Returns how often threads of a name have waited, and been woken.
 fn waits_of(name: &str) -> u64 {
     let waits = |task: std::io::Result<std::fs::DirEntry>| -> Option<u64> {
         let status = std::fs::read_to_string(task.ok()?.path().join("status")).ok()?;

@@ -32,8 +32,8 @@ enum Denied {
 }
 
 impl Denied {
-    /// The call, and the bits of its third argument of which it has one; any
-    /// call, if `None`.
+    /// Returns the call, and the bits of its third argument of which it has
+    /// one; any call, if `None`.
     fn call(self) -> (libc::c_long, Option<u32>) {
         match self {
             Self::Executable => (libc::SYS_mprotect, Some(libc::PROT_EXEC as u32)),

@@ -523,7 +523,7 @@ fn alone(name: &str, work: impl FnOnce()) {
     assert!(output.status.success() && told.contains("1 passed"), "{told}");
 }
 
-/// Bytes of memory that this process has in use.
+/// Returns the memory in use by this process, in bytes.
 fn resident() -> i64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
     status.split(' ').nth(1).unwrap().parse::<i64>().unwrap() * 4096

@@ -110,7 +110,7 @@ fn the_cube_root_is_the_nearest_double() {
     }
 }
 
-/// `root³ - number`, with the bits that a product loses.
+/// Returns `root³ - number`, with the bits that a product loses.
 fn cube_error(root: f64, number: f64) -> f64 {
     let square = root * root;
     let square_rest = root.mul_add(root, -square);

@@ -5,7 +5,7 @@ use crate::transcripts::Folder;
 use std::path::Path;
 use std::process::Command;
 
-/// Standard output of a run that succeeds without a word on standard error.
+/// Returns the standard output of a run that succeeds without any message.
 fn printed(ran: &Ran) -> &str {
     assert_eq!((ran.code, ran.err()), (Some(0), ""));
     ran.out()

@@ -94,7 +94,7 @@ fn what_has_an_effect_or_no_value_has_no_preview() {
     assert_eq!(calls.load(Ordering::Relaxed), 0);
 }
 
-/// Texts, and definitions before them, that would take long.
+/// Returns texts that would take long, with definitions before them.
 fn long_ones() -> Vec<(&'static str, String)> {
     let wide = format!("def wide(x) {}x", "sin(x) ^ tgamma(x) + ".repeat(200));
     vec![

@@ -13,7 +13,7 @@ fn lines(ran: &Ran) -> Vec<&str> {
     ran.out().lines().collect()
 }
 
-/// What a saved session answers to `questions`, and what it answered before.
+/// Checks that a saved session answers `questions` as it did before.
 fn saved_and_loaded(name: &str, definitions: &str, questions: &str) {
     let folder = Folder::new(name);
     let before = session(&folder, &format!("{definitions}\n:save s.kal\n{questions}\n"));

@@ -7,7 +7,7 @@ use kal::source::Source;
 use kal::syntax::ast::{Ast, Item, ItemKind};
 use kal::syntax::lexer;
 use kal::syntax::operator::Operators;
-use kal::syntax::parser::{Limits, Parser, parse_all};
+use kal::syntax::parser::{ParseLimits, Parser, parse_all};
 use kal::syntax::printer;
 
 /// Prints and reads back every item of a text; returns their number.
@@ -15,7 +15,7 @@ pub fn round_trips(text: &str) -> usize {
     let names = Names::new();
     let mut operators = Operators::new(&names);
     let tokens = lexer::lex(&Source::new("test", text), &names).unwrap();
-    let mut parser = Parser::new(&tokens, &names, Limits::default());
+    let mut parser = Parser::new(&tokens, &names, ParseLimits::default());
     let mut count = 0;
     while let Some(result) = parser.next_item(&operators) {
         let Ok(item) = result else { continue };
@@ -76,7 +76,7 @@ fn reading_takes_less_memory_than_four_times_the_text() {
             let operators = Operators::new(&names);
             let mut items = 0;
             for tokens in lexer::Pieces::new(&source, &names, u32::MAX).unwrap() {
-                let mut parser = Parser::new(&tokens, &names, Limits::default());
+                let mut parser = Parser::new(&tokens, &names, ParseLimits::default());
                 while let Some(item) = parser.next_item(&operators) {
                     item.unwrap();
                     items += 1;

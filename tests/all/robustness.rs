@@ -31,7 +31,7 @@ pub fn alone(test: &str, work: impl FnOnce()) {
     assert!(output.status.success() && told.contains("1 passed"), "{told}");
 }
 
-/// Bytes of memory that this process has in use.
+/// Returns the memory in use by this process, in bytes.
 pub fn resident() -> i64 {
     let status = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
     let pages: i64 = status.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("it is a number");

@@ -81,7 +81,7 @@ impl Expr {
         }
     }
 
-    /// The expression at a place of the walk from the root.
+    /// Returns the expression at a place of the walk from the root.
     fn at(&mut self, place: &mut usize) -> Option<&mut Expr> {
         if *place == 0 {
             return Some(self);

@@ -10,7 +10,7 @@ fn context(config: Config) -> Context {
     Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts")
 }
 
-/// The code of an error, and the calls that it says were in progress.
+/// Returns the code of an error, and the calls that it says were in progress.
 fn stop<T: std::fmt::Debug>(result: Result<T, Error>) -> (ErrorCode, Vec<String>) {
     let error = result.expect_err("it is stopped");
     let diagnostic = &error.diagnostics()[0];

@@ -51,7 +51,7 @@ fn a_small_stack_compiles_small_functions() {
     assert!(error.contains("it is too large, with 20001 operations of 16384 at most"), "{error}");
 }
 
-/// Bytes of addresses that this process has.
+/// Returns the address space in use by this process, in bytes.
 fn addresses() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
     status.split(' ').next().and_then(|pages| pages.parse::<u64>().ok()).expect("it is a number") * 4096

@@ -130,7 +130,8 @@ struct File {
 }
 
 impl File {
-    /// `jit` for `src/jit.rs` and everything below `src/jit`.
+    /// Returns the module: `jit` for `src/jit.rs` and everything below
+    /// `src/jit`.
     fn module(&self) -> Option<&str> {
         let inner = self.path.strip_prefix("src/")?;
         inner.split(['/', '.']).next().filter(|module| !["lib", "main"].contains(module))
@@ -335,7 +336,7 @@ fn is_declaration(line: &str) -> bool {
     ["unsafe fn ", "unsafe extern ", "unsafe trait "].iter().any(|declaration| line.contains(declaration))
 }
 
-/// `unsafe extern "C" fn(…)` as a type.
+/// Returns whether a line only has `unsafe extern "C" fn(…)` as a type.
 fn is_pointer_type(line: &str) -> bool {
     line.contains("unsafe extern \"C\" fn(") || line.contains("unsafe extern \"C-unwind\" fn(")
 }
@@ -428,7 +429,7 @@ fn every_example_is_run() {
     }
 }
 
-/// What the command and the library depend on, as `Cargo.toml` says.
+/// Returns what the command and the library depend on, as `Cargo.toml` says.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let sections = manifest.split("\n[");
     let mut names: Vec<&str> = sections

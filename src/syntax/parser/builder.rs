@@ -4,7 +4,7 @@
 //! operator waits until one that binds looser, or the end of its expression.
 //! Nothing recurses, so a chain of operators may be as long as memory allows.
 
-use super::Limits;
+use super::ParseLimits;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
 use crate::source::Span;
@@ -110,7 +110,7 @@ pub(super) struct ParserState<'s> {
     pub(super) tokens: &'s Tokens,
     pub(super) names: &'s Names,
     pub(super) operators: &'s Operators,
-    pub(super) limits: Limits,
+    pub(super) limits: ParseLimits,
     /// The item's first token, where chumsky's input begins.
     pub(super) start: usize,
     /// The token after the item, once it has been read.

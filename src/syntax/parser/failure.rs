@@ -4,7 +4,7 @@
 //! not fit, so it is two words and allocates nothing; only the last one is
 //! turned into words.
 
-use super::Limits;
+use super::ParseLimits;
 use super::builder::Builder;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
@@ -116,7 +116,7 @@ impl SyntaxFailure {
         tokens: &Tokens,
         start: usize,
         builder: &Builder,
-        limits: Limits,
+        limits: ParseLimits,
     ) -> Diagnostic {
         if let Some((token, operands)) = builder.unknown_operator {
             let (diagnostic, _) = foreign::unknown_operator(tokens.source(), tokens.span(token), operands);

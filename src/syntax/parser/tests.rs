@@ -339,7 +339,7 @@ fn the_limit_can_be_set() {
     let names = Names::new();
     let tokens = lexer::lex(&Source::new("test", "((1)); (((1)))"), &names).unwrap();
     let operators = Operators::new(&names);
-    let mut parser = Parser::new(&tokens, &names, Limits { max_nesting: 2 });
+    let mut parser = Parser::new(&tokens, &names, ParseLimits { max_nesting: 2 });
     assert!(parser.next_item(&operators).unwrap().is_ok());
     let errors = parser.next_item(&operators).unwrap().unwrap_err();
     assert_eq!(errors.diagnostics[0].message, "nested deeper than 2 levels");

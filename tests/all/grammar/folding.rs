@@ -71,8 +71,8 @@ struct Chain<'t> {
 }
 
 impl Chain<'_> {
-    /// An operand and what binds to it before the operator `open` ends, which
-    /// is `~` or `-` with a missing precedence if it is unary.
+    /// Writes an operand and what binds to it before the operator `open` ends,
+    /// which is `~` or `-` with a missing precedence if it is unary.
     fn operand(&mut self, open: Option<Option<(u8, bool)>>) -> String {
         let token = self.tokens[self.at];
         self.at += 1;
