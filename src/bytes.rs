@@ -23,7 +23,7 @@ impl fmt::Display for Damage {
 
 impl std::error::Error for Damage {}
 
-/// Bytes being written.
+/// A buffer that values are written to, as bytes.
 #[derive(Default)]
 pub struct Writer(Vec<u8>);
 
@@ -75,7 +75,7 @@ impl Writer {
     }
 }
 
-/// Bytes being read.
+/// A cursor over stored bytes, which values are read from.
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,

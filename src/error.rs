@@ -27,7 +27,7 @@ pub enum Error {
     /// A function takes another number of arguments.
     #[error("`{name}` takes {}, not {asked}", arguments(*.takes as usize))]
     Arity {
-        /// The function.
+        /// The function's name.
         name: String,
         /// How many arguments it takes.
         takes: u32,
@@ -40,7 +40,7 @@ pub enum Error {
     /// A variable cannot be dropped, since definitions use it.
     #[error("`{name}` is used by {}", .users.join(", "))]
     VariableInUse {
-        /// The variable.
+        /// The variable's name.
         name: String,
         /// The definitions that read or assign it.
         users: Vec<String>,

@@ -18,7 +18,7 @@ pub struct Defined {
 /// A failed run: why, and where.
 #[derive(Clone, Debug)]
 pub struct RunFailure {
-    /// Why.
+    /// The reason.
     pub failure: Failure,
     /// The calls that were in progress.
     pub trace: CallTrace,

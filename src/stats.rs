@@ -15,9 +15,9 @@ pub struct Stats {
     pub materialized: u64,
     /// Functions whose IR was built; top-level expressions are not counted.
     pub ir_generated: u64,
-    /// Top-level expressions compiled.
+    /// Top-level expressions that were compiled.
     pub expressions: u64,
-    /// Object files linked.
+    /// Object files that were linked.
     pub objects_linked: u64,
     /// Bytes that linked code and the context's tapes occupy at present.
     pub code_bytes: u64,

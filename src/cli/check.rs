@@ -24,7 +24,7 @@ pub(super) struct CheckArguments {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Checks programs.
+/// Executes `kal check`.
 pub(super) fn check(arguments: &CheckArguments, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
     let CheckArguments { given, json, files } = arguments;
     let programs: Vec<Option<&Path>> = match files.as_slice() {
@@ -46,7 +46,7 @@ pub(super) fn check(arguments: &CheckArguments, options: &CommonOptions, reporte
     exit
 }
 
-/// Checks one program.
+/// Checks one program, and reports its diagnostics.
 fn program(
     given: &Given,
     file: Option<&Path>,

@@ -74,7 +74,7 @@ impl Reporter {
         }
     }
 
-    /// Reports a problem without a place in the source, on one line.
+    /// Reports a problem without a place in a source, on one line.
     pub(crate) fn problem(&mut self, message: &str) {
         self.line(&format!("error: {}", visible_text(message)));
     }

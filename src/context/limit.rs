@@ -13,7 +13,7 @@ use std::time::Duration;
 /// A limit that stops an evaluation in progress from outside; dropping it lifts
 /// the limit.
 pub(super) enum Limit {
-    /// Its time.
+    /// A deadline of its own.
     Deadline(Deadline),
     /// What stops the outer run, which waits for a host function.
     Inside(Box<Inside>),

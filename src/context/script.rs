@@ -132,7 +132,7 @@ impl ScriptItem {
 /// What the script says next.
 #[derive(Clone, Copy)]
 enum ScriptStep {
-    /// The definition.
+    /// The definition, by its index.
     Define(usize),
     /// The operator's fixity; its definition follows later.
     Introduce(usize),

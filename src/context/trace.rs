@@ -9,9 +9,9 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Transition<'a> {
-    /// The name.
+    /// The function's name.
     pub name: &'a str,
-    /// What happened.
+    /// The event that caused the transition.
     pub event: Event,
     /// Its compilation status before.
     pub before: State,

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// One breakpoint.
+/// A breakpoint with its condition and counters.
 #[derive(Clone, Debug)]
 pub(super) struct Breakpoint {
     pub(super) number: usize,
@@ -27,7 +27,7 @@ pub(super) struct Breakpoint {
     text: String,
 }
 
-/// All breakpoints.
+/// All breakpoints, in the order in which they were set.
 #[derive(Default)]
 pub(super) struct Breakpoints {
     all: Vec<Breakpoint>,

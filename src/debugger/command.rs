@@ -39,7 +39,7 @@ pub(super) enum DebuggerAction {
     Help,
 }
 
-/// One command.
+/// A row of the table of commands.
 pub(super) struct DebuggerCommand {
     /// Its names and abbreviations; help shows the first two.
     names: &'static [&'static str],

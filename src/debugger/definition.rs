@@ -20,7 +20,7 @@ pub(crate) struct Changes {
     pub(crate) variables: Vec<Name>,
 }
 
-/// One definition.
+/// A definition made at the prompt.
 pub(crate) struct NewDefinition {
     /// What the name was bound to before.
     pub(crate) before: Option<Arc<CheckedFunction>>,

@@ -24,7 +24,7 @@ pub(super) enum ArgumentKind {
     Place,
 }
 
-/// One command.
+/// A row of the table of commands.
 #[derive(Debug)]
 pub(super) struct PromptCommand {
     pub(super) name: &'static str,
@@ -198,7 +198,7 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Executes a command.
+/// Executes the command of this name.
 pub(super) fn run(
     session: &mut ReplSession<'_>,
     name: &str,

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::syntax::token::KEYWORDS;
 use rustyline::completion::{FilenameCompleter, Pair};
 
-/// Finds candidates.
+/// Finds the completions of a word.
 pub(super) struct Completion {
     files: FilenameCompleter,
 }

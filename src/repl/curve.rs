@@ -6,7 +6,7 @@ use super::palette::{self, paint};
 /// A function sampled at evenly spaced places.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
-    /// The expression.
+    /// The expression that is drawn.
     pub(super) label: String,
     /// The first and the last place of the samples.
     pub(super) domain: (f64, f64),

@@ -18,7 +18,7 @@ const SLACK: usize = 1_000;
 /// Marks an entry that failed; no escaped entry begins like this.
 const FAILED: &str = "\\!";
 
-/// One input.
+/// An input of this or an earlier session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct HistoryEntry {
     pub(super) text: String,
@@ -49,7 +49,7 @@ impl HistoryFile {
         lines[excess..].iter().map(|line| HistoryEntry::of(line)).collect()
     }
 
-    /// Adds an entry.
+    /// Appends an entry to the file.
     pub(super) fn append(&self, entry: &str) {
         let _ = self.try_append("", entry);
     }

@@ -22,7 +22,7 @@ pub(super) struct ManualEntry {
     pub(super) name: &'static str,
     /// Its form in a program.
     pub(super) form: &'static str,
-    /// One line.
+    /// The description, in one line.
     pub(super) summary: &'static str,
     /// Further lines, if needed.
     pub(super) details: &'static [&'static str],

@@ -223,7 +223,8 @@ impl<'s> Collector<'s> {
         self.push_raw(Terminal::Unknown, span, 0);
     }
 
-    /// Fails an item: once, however much of it follows.
+    /// Abandons an item that is too long: one mistake, however much of it
+    /// follows.
     fn push_too_long(&mut self, span: Span) {
         if self.tokens.faults.last().is_none_or(|last| last.kind != FaultKind::TooLong) {
             self.push_fault(FaultKind::TooLong);
