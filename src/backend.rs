@@ -21,7 +21,7 @@ use crate::name::Name;
 use crate::runtime::{CallArguments, ExecutionMemory, Slot, Variable};
 use crate::sema::checked::CheckedFunction;
 use crate::stats::Stats;
-use crate::stop::{Stoppable, Stopper};
+use crate::stop::{StopHandle, Stoppable};
 use crate::tape::Tape;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -331,8 +331,8 @@ impl Backend {
     }
 
     /// Returns a handle with which any thread can stop runs of this context.
-    pub(crate) fn stopper(&self) -> Stopper {
-        Stopper::new(self.memory().clone())
+    pub(crate) fn stopper(&self) -> StopHandle {
+        StopHandle::new(self.memory().clone())
     }
 
     /// Compiles a function in the background, ahead of its first call, if there

@@ -13,7 +13,7 @@
 
 use crate::process::Generation;
 use crate::runtime::Fence;
-use crate::stop::{Request, Stopper};
+use crate::stop::{StopHandle, StopRequest};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
@@ -84,7 +84,7 @@ struct Seen {
 /// The deadlines of one context, which one thread at a time sets.
 pub(crate) struct Alarm {
     watch: Arc<Watch>,
-    stopper: Stopper,
+    stopper: StopHandle,
     /// Counts beginnings and ends of evaluations: odd while one is in progress.
     number: AtomicU64,
     /// The number of the last evaluation that has taken too long.
@@ -111,7 +111,7 @@ impl Deadlines {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub(crate) fn alarm(&self, stopper: Stopper, limit: Option<Duration>) -> std::io::Result<Arc<Alarm>> {
+    pub(crate) fn alarm(&self, stopper: StopHandle, limit: Option<Duration>) -> std::io::Result<Arc<Alarm>> {
         let alarm = Arc::new(Alarm {
             watch: self.watch(limit)?,
             stopper,
@@ -171,7 +171,7 @@ impl Alarm {
         let is_over = end.is_some_and(|end| end <= Instant::now());
         self.is_over.store(is_over, Ordering::Relaxed);
         if !self.is_too_long() {
-            self.stopper.withdraw(Request::Deadline);
+            self.stopper.withdraw(StopRequest::Deadline);
         }
         if let Some(end) = end.filter(|_| !is_over) {
             let end = time_of(end);
@@ -232,7 +232,7 @@ impl Alarm {
     #[cold]
     fn end_late(&self) {
         self.wait_while_it_rings();
-        self.stopper.withdraw(Request::Deadline);
+        self.stopper.withdraw(StopRequest::Deadline);
     }
 
     /// Asks for a stop if the evaluation is still in progress whose time is over.
@@ -240,7 +240,7 @@ impl Alarm {
         self.while_it_rings(|| {
             if self.number.load(Ordering::Relaxed) == number {
                 self.too_long.store(number, Ordering::Relaxed);
-                self.stopper.request(Request::Deadline);
+                self.stopper.request(StopRequest::Deadline);
             }
         });
     }
@@ -253,7 +253,7 @@ impl Alarm {
                 // What begins later sees that it is over.
                 self.watch.fence.heavy();
                 if self.number.load(Ordering::Relaxed) % 2 != 0 {
-                    self.stopper.request(Request::Deadline);
+                    self.stopper.request(StopRequest::Deadline);
                 }
             }
         });
@@ -274,7 +274,7 @@ impl Deadline {
     #[inline]
     pub(crate) fn ask_again(&self) {
         if self.alarm.is_over.load(Ordering::Relaxed) || self.alarm.is_too_long() {
-            self.alarm.stopper.request(Request::Deadline);
+            self.alarm.stopper.request(StopRequest::Deadline);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
-use crate::stop::Request;
+use crate::stop::StopRequest;
 use std::sync::Arc;
 
 /// The result of a definition.
@@ -242,11 +242,11 @@ pub enum Failure {
     System(String),
 }
 
-impl From<Request> for Failure {
-    fn from(request: Request) -> Self {
+impl From<StopRequest> for Failure {
+    fn from(request: StopRequest) -> Self {
         match request {
-            Request::Interrupt => Self::Interrupted,
-            Request::Deadline => Self::DeadlineExceeded,
+            StopRequest::Interrupt => Self::Interrupted,
+            StopRequest::Deadline => Self::DeadlineExceeded,
         }
     }
 }

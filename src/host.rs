@@ -12,7 +12,7 @@ pub(crate) mod library;
 pub(crate) mod nesting;
 
 use crate::name::{Name, Names};
-use crate::stop::Stopper;
+use crate::stop::StopHandle;
 pub use foreign::ForeignFunction;
 use rustc_hash::FxHashMap;
 use std::any::Any;
@@ -26,7 +26,7 @@ pub struct Call<'a> {
     pub arguments: &'a [f64],
     /// Where the program's output goes.
     pub output: &'a mut dyn Output,
-    stopper: &'a Stopper,
+    stopper: &'a StopHandle,
 }
 
 impl Call<'_> {
@@ -249,7 +249,7 @@ impl HostFunctions {
         name: Name,
         arguments: &[f64],
         output: &mut dyn Output,
-        stopper: &Stopper,
+        stopper: &StopHandle,
     ) -> Result<f64, HostError> {
         match (self.get(name).map(|host| &host.callable), arguments) {
             (Some(Callable::Native(NativeFunction::One(function))), &[x]) => Ok(function(x)),
@@ -268,7 +268,7 @@ impl HostFunctions {
         name: Name,
         arguments: &[f64],
         output: &mut dyn Output,
-        stopper: &Stopper,
+        stopper: &StopHandle,
     ) -> Result<f64, HostError> {
         let Some(Callable::Closure(closure)) = self.get(name).map(|host| &host.callable) else {
             return Err(HostError("it is no closure".into()));

@@ -38,7 +38,7 @@ use crate::host::{ForeignFunction, HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
 use crate::sema::Calls;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use crate::stop::Stopper;
+use crate::stop::StopHandle;
 use crate::tape::op::Op;
 use crate::tape::{self, Counts, LoweringContext, Tape, TapeCallee};
 use code::{CodeMemory, EntryPoint, LEAVE};
@@ -71,7 +71,7 @@ pub struct Interpreter {
     hosts: Arc<HostFunctions>,
     variables: Arc<Variables>,
     memory: Arc<dyn Memory>,
-    stopper: Stopper,
+    stopper: StopHandle,
     bindings: FxHashMap<Name, InterpBinding>,
     /// The declared arities of foreign functions.
     declared: FxHashMap<Name, u32>,
@@ -146,7 +146,7 @@ impl Interpreter {
             names: names.clone(),
             hosts: hosts.clone(),
             variables: variables.clone(),
-            stopper: Stopper::new(memory.clone()),
+            stopper: StopHandle::new(memory.clone()),
             memory,
             bindings: FxHashMap::default(),
             declared: FxHashMap::default(),

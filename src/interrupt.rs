@@ -1,6 +1,6 @@
 //! Interrupting a run from another thread.
 
-use crate::stop::{Request, Stopper, WeakStopper};
+use crate::stop::{StopHandle, StopRequest, WeakStopHandle};
 
 /// Interrupts what runs in a context, from any thread. Cheap to clone. It does
 /// not keep the context alive, and does nothing once that is dropped.
@@ -15,10 +15,10 @@ use crate::stop::{Request, Stopper, WeakStopper};
 /// # Ok::<(), kal::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct InterruptHandle(WeakStopper);
+pub struct InterruptHandle(WeakStopHandle);
 
 impl InterruptHandle {
-    pub(crate) fn new(stopper: &Stopper) -> Self {
+    pub(crate) fn new(stopper: &StopHandle) -> Self {
         Self(stopper.downgrade())
     }
 
@@ -27,7 +27,7 @@ impl InterruptHandle {
     /// interrupt is [cleared](Self::clear) before.
     pub fn interrupt(&self) {
         if let Some(stopper) = self.0.upgrade() {
-            stopper.request(Request::Interrupt);
+            stopper.request(StopRequest::Interrupt);
         }
     }
 
@@ -42,12 +42,12 @@ impl InterruptHandle {
     /// Forgets an interrupt that has not stopped anything.
     pub fn clear(&self) {
         if let Some(stopper) = self.0.upgrade() {
-            stopper.withdraw(Request::Interrupt);
+            stopper.withdraw(StopRequest::Interrupt);
         }
     }
 
     /// Returns whether an interrupt is pending.
     pub fn is_pending(&self) -> bool {
-        self.0.upgrade().is_some_and(|stopper| stopper.requested() == Some(Request::Interrupt))
+        self.0.upgrade().is_some_and(|stopper| stopper.requested() == Some(StopRequest::Interrupt))
     }
 }

@@ -45,7 +45,7 @@ use crate::name::{Name, Names};
 use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
 use crate::runtime;
 use crate::sema::checked::CheckedFunction;
-use crate::stop::Stopper;
+use crate::stop::StopHandle;
 use answer::Answer;
 use code::{LinkedBody, Object};
 use code_map::CodeMap;
@@ -233,7 +233,7 @@ impl Jit {
         name: Name,
         arity: u32,
         callable: &Callable,
-        stopper: &Stopper,
+        stopper: &StopHandle,
     ) -> Result<usize, Failure> {
         match callable {
             Callable::Native(function) => return Ok(function.address()),
@@ -298,7 +298,7 @@ impl Jit {
     /// there is a `stopper`; the worker then finishes unobserved.
     fn wait_for<T: Send + 'static>(
         &self,
-        stopper: Option<&Stopper>,
+        stopper: Option<&StopHandle>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
         self.ask(work)?.wait(&self.workers, stopper)
@@ -323,7 +323,7 @@ impl Jit {
         self: &Arc<Self>,
         listing: Listing,
         functions: Vec<(Arc<CheckedFunction>, String)>,
-        stopper: &Stopper,
+        stopper: &StopHandle,
     ) -> Result<String, Failure> {
         let (names, options) = (self.names.clone(), self.options.code);
         let text = self.wait_for(Some(stopper), move || {

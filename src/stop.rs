@@ -1,10 +1,10 @@
 //! Requests to stop a run, from any thread.
 //!
 //! Running code polls one word at its safepoints; to stop a run, another thread
-//! leaves a [`Request`] and changes that word. What the word is, and how a run
+//! leaves a [`StopRequest`] and changes that word. What the word is, and how a run
 //! ends, depends on what runs it.
 //!
-//! A run may wait for a host function that runs something else: a [`Link`]
+//! A run may wait for a host function that runs something else: a [`RunLink`]
 //! forwards the requests to the outer run to the inner one.
 
 use crate::diagnostic::{Diagnostic, ErrorCode};
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// Why a run is requested to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Request {
+pub enum StopRequest {
     /// An interrupt by the user or the embedder.
     Interrupt = 1,
     /// The deadline has passed.
@@ -29,7 +29,7 @@ const NOW: u64 = 1 << 2;
 /// The number of bits by which the requests to an outer run are shifted.
 const OUTER: u32 = 4;
 
-impl Request {
+impl StopRequest {
     /// Returns the most urgent of the pending requests.
     pub fn first(bits: u64) -> Option<Self> {
         [Self::Interrupt, Self::Deadline].into_iter().find(|request| bits & request.bits() != 0)
@@ -57,7 +57,7 @@ impl Request {
 
 /// Something whose runs can be stopped.
 pub trait Stoppable: Send + Sync {
-    /// Returns the pending requests: see [`Request::bits`].
+    /// Returns the pending requests: see [`StopRequest::bits`].
     fn requests(&self) -> &AtomicU64;
 
     /// Makes the next safepoint poll of the run in progress look for requests.
@@ -77,8 +77,8 @@ pub trait Stoppable: Send + Sync {
     }
 
     /// Takes the request that a run stops for now.
-    fn take_request(&self) -> Option<Request> {
-        let request = Request::first(self.requests().load(Ordering::SeqCst))?;
+    fn take_request(&self) -> Option<StopRequest> {
+        let request = StopRequest::first(self.requests().load(Ordering::SeqCst))?;
         self.requests().fetch_and(!request.bits(), Ordering::SeqCst);
         Some(request)
     }
@@ -86,25 +86,25 @@ pub trait Stoppable: Send + Sync {
 
 /// The run that a host function has begun while the outer run waits for it.
 #[derive(Default)]
-pub struct InnerRun(Mutex<Option<Stopper>>);
+pub struct InnerRun(Mutex<Option<StopHandle>>);
 
 impl InnerRun {
-    fn stopper(&self) -> MutexGuard<'_, Option<Stopper>> {
+    fn stopper(&self) -> MutexGuard<'_, Option<StopHandle>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Forwards requests to an outer run to an inner one, until it is dropped.
-pub struct Link {
-    outer: Stopper,
-    inner: Stopper,
+pub struct RunLink {
+    outer: StopHandle,
+    inner: StopHandle,
     /// The previous link of the outer run.
-    before: Option<Stopper>,
+    before: Option<StopHandle>,
 }
 
-impl Link {
+impl RunLink {
     /// Links two runs; forwards requests that the outer one already has.
-    pub fn new(outer: Stopper, inner: Stopper) -> Self {
+    pub fn new(outer: StopHandle, inner: StopHandle) -> Self {
         let before = outer.0.inner().and_then(|run| run.stopper().replace(inner.clone()));
         let link = Self { outer, inner, before };
         link.ask_again();
@@ -116,7 +116,7 @@ impl Link {
         self.pass_on(&self.inner);
     }
 
-    fn pass_on(&self, inner: &Stopper) {
+    fn pass_on(&self, inner: &StopHandle) {
         let bits = self.outer.0.requests().load(Ordering::SeqCst);
         if bits != 0 {
             inner.ask_inner(bits);
@@ -124,47 +124,47 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for RunLink {
     fn drop(&mut self) {
         if let Some(run) = self.outer.0.inner() {
             // Requests are forwarded under this lock: none comes later.
             run.stopper().clone_from(&self.before);
         }
-        let outer = (Request::Interrupt.bits() | Request::Deadline.bits()) >> OUTER << OUTER;
+        let outer = (StopRequest::Interrupt.bits() | StopRequest::Deadline.bits()) >> OUTER << OUTER;
         self.inner.0.requests().fetch_and(!outer, Ordering::SeqCst);
         self.before.iter().for_each(|before| self.pass_on(before));
     }
 }
 
-/// A stopper that does not keep its target alive.
+/// A handle that does not keep its target alive.
 #[derive(Clone)]
-pub struct WeakStopper(Weak<dyn Stoppable>);
+pub struct WeakStopHandle(Weak<dyn Stoppable>);
 
-impl WeakStopper {
-    /// Returns the stopper, if its target still exists.
-    pub fn upgrade(&self) -> Option<Stopper> {
-        self.0.upgrade().map(Stopper)
+impl WeakStopHandle {
+    /// Returns the handle, if its target still exists.
+    pub fn upgrade(&self) -> Option<StopHandle> {
+        self.0.upgrade().map(StopHandle)
     }
 }
 
 /// A handle that stops the runs of something. Cheap to clone.
 #[derive(Clone)]
-pub struct Stopper(Arc<dyn Stoppable>);
+pub struct StopHandle(Arc<dyn Stoppable>);
 
-impl Stopper {
-    /// Creates a stopper for what runs there.
+impl StopHandle {
+    /// Creates a handle for what runs there.
     pub fn new(runs: Arc<dyn Stoppable>) -> Self {
         Self(runs)
     }
 
     /// Returns a handle that does not keep the target alive.
-    pub fn downgrade(&self) -> WeakStopper {
-        WeakStopper(Arc::downgrade(&self.0))
+    pub fn downgrade(&self) -> WeakStopHandle {
+        WeakStopHandle(Arc::downgrade(&self.0))
     }
 
     /// Stops the run in progress at its next safepoint poll. The request stays
     /// until a run has stopped for it, or it is withdrawn.
-    pub fn request(&self, request: Request) {
+    pub fn request(&self, request: StopRequest) {
         self.ask(request as u64);
     }
 
@@ -197,18 +197,18 @@ impl Stopper {
     }
 
     /// Withdraws a request to this run, but none to an outer run.
-    pub fn withdraw(&self, request: Request) {
+    pub fn withdraw(&self, request: StopRequest) {
         let own = request.bits() & ((1 << OUTER) - 1);
         self.0.requests().fetch_and(!own, Ordering::SeqCst);
     }
 
     /// Returns the request that a run would stop for now.
-    pub fn requested(&self) -> Option<Request> {
-        Request::first(self.0.requests().load(Ordering::SeqCst))
+    pub fn requested(&self) -> Option<StopRequest> {
+        StopRequest::first(self.0.requests().load(Ordering::SeqCst))
     }
 
     /// Takes the request that a run stops for now.
-    pub fn take(&self) -> Option<Request> {
+    pub fn take(&self) -> Option<StopRequest> {
         self.0.take_request()
     }
 }
@@ -217,7 +217,7 @@ impl Stopper {
 /// out whether to stop. The default never stops.
 #[derive(Clone, Default)]
 pub struct Poll {
-    stopper: Option<Stopper>,
+    stopper: Option<StopHandle>,
     deadline: Option<Instant>,
     steps: Cell<u32>,
 }
@@ -229,7 +229,7 @@ const STEPS: u32 = 1 << 10;
 impl Poll {
     /// Creates a poll that stops when runs are requested to stop. The request
     /// stays for the run.
-    pub fn of(stopper: Stopper) -> Self {
+    pub fn of(stopper: StopHandle) -> Self {
         Self { stopper: Some(stopper), ..Self::default() }
     }
 
@@ -241,7 +241,7 @@ impl Poll {
     /// Counts a step of the work. Returns the request to stop for, if it is
     /// time to look and there is one.
     #[inline]
-    pub fn step(&self) -> Option<Request> {
+    pub fn step(&self) -> Option<StopRequest> {
         let steps = self.steps.get().wrapping_add(1);
         self.steps.set(steps);
         if steps.is_multiple_of(STEPS) { self.request() } else { None }
@@ -249,10 +249,10 @@ impl Poll {
 
     /// Returns the request to stop for, if there is one.
     #[cold]
-    pub fn request(&self) -> Option<Request> {
-        let requested = self.stopper.as_ref().and_then(Stopper::requested);
+    pub fn request(&self) -> Option<StopRequest> {
+        let requested = self.stopper.as_ref().and_then(StopHandle::requested);
         let is_late = || self.deadline.is_some_and(|deadline| deadline <= Instant::now());
-        requested.or_else(|| is_late().then_some(Request::Deadline))
+        requested.or_else(|| is_late().then_some(StopRequest::Deadline))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::debugger::Debugger;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::host::nesting;
-use crate::stop::{Link, Request};
+use crate::stop::{RunLink, StopRequest};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(super) enum Limit {
 /// The time of an evaluation is lifted before its link.
 pub(super) struct Inside {
     deadline: Option<Deadline>,
-    link: Link,
+    link: RunLink,
 }
 
 impl Limit {
@@ -63,7 +63,7 @@ impl Context {
         let stopper = self.backend.stopper();
         // What stops only a run stops the one that begins.
         let stops = self.debugger.as_ref().is_some_and(Debugger::is_breaking_in);
-        match stopper.requested().filter(|request| !(stops && *request == Request::Interrupt)) {
+        match stopper.requested().filter(|request| !(stops && *request == StopRequest::Interrupt)) {
             Some(_) => Err(self.failed(&stopper.take().map_or(Failure::Interrupted, Failure::from))),
             None => Ok(()),
         }
@@ -88,7 +88,7 @@ impl Context {
             return Err(self.failed(&Failure::StackOverflow));
         }
         let deadline = self.next_deadline()?;
-        let link = nesting::caller().map(|outer| Link::new(outer, self.backend.stopper()));
+        let link = nesting::caller().map(|outer| RunLink::new(outer, self.backend.stopper()));
         Ok(match link {
             Some(link) => Some(Limit::Inside(Box::new(Inside { deadline, link }))),
             None => deadline.map(Limit::Deadline),

@@ -4,7 +4,7 @@
 //! other, so a program must not be able to choose their number. And what stops
 //! a run stops those nested in it.
 
-use crate::stop::Stopper;
+use crate::stop::StopHandle;
 use std::cell::{Cell, RefCell};
 
 /// The number of closures of the host that may be in progress on a thread when
@@ -16,12 +16,12 @@ thread_local! {
     /// The number of closures in progress.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     /// The stopper of the run that has called the innermost of them.
-    static CALLER: RefCell<Option<Stopper>> = const { RefCell::new(None) };
+    static CALLER: RefCell<Option<StopHandle>> = const { RefCell::new(None) };
 }
 
 /// Calls a closure of the host from a run that `caller` stops. The closure must
 /// not unwind.
-pub fn inside<T>(caller: &Stopper, closure: impl FnOnce() -> T) -> T {
+pub fn inside<T>(caller: &StopHandle, closure: impl FnOnce() -> T) -> T {
     let outer = replace(Some(caller.clone()));
     DEPTH.set(DEPTH.get() + 1);
     let result = closure();
@@ -32,7 +32,7 @@ pub fn inside<T>(caller: &Stopper, closure: impl FnOnce() -> T) -> T {
 
 /// Sets the innermost caller; returns the previous one. Does nothing while the
 /// thread ends.
-fn replace(caller: Option<Stopper>) -> Option<Stopper> {
+fn replace(caller: Option<StopHandle>) -> Option<StopHandle> {
     CALLER.try_with(|place| place.replace(caller)).ok().flatten()
 }
 
@@ -49,6 +49,6 @@ pub fn is_too_deep() -> bool {
 
 /// Returns the stopper of the run that has called the innermost closure in
 /// progress.
-pub fn caller() -> Option<Stopper> {
+pub fn caller() -> Option<StopHandle> {
     CALLER.try_with(|caller| caller.borrow().clone()).ok().flatten()
 }

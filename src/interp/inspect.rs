@@ -12,7 +12,7 @@ use crate::failure::{CallGroup, Defined, Failure, RunFailure};
 use crate::host::{HostFunctions, Output};
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
-use crate::stop::Request;
+use crate::stop::StopRequest;
 use crate::tape::Tape;
 use crate::tape::op::Op;
 use std::sync::Arc;
@@ -413,7 +413,7 @@ impl Interpreter {
         if !matches!(pause, Pause::Limit(_) | Pause::Stop) || !self.is_broken_in() {
             return Ok(false);
         }
-        self.memory.requests().fetch_and(!Request::Interrupt.bits(), Ordering::SeqCst);
+        self.memory.requests().fetch_and(!StopRequest::Interrupt.bits(), Ordering::SeqCst);
         self.inspect(state, Reason::Interrupt, compiled, output)?;
         Ok(true)
     }
@@ -421,14 +421,14 @@ impl Interpreter {
     /// Returns whether the most urgent request is an interrupt that the
     /// inspector handles.
     fn is_broken_in(&self) -> bool {
-        let request = Request::first(self.memory.requests().load(Ordering::SeqCst));
+        let request = StopRequest::first(self.memory.requests().load(Ordering::SeqCst));
         let breaks_in = || self.inspector.as_ref().is_some_and(|inspector| inspector.breaks_in());
-        request == Some(Request::Interrupt) && breaks_in()
+        request == Some(StopRequest::Interrupt) && breaks_in()
     }
 
     /// Takes the request that the run ends for. An interrupt that the inspector
     /// handles is left to the next safepoint poll.
-    pub(super) fn take_request(&self) -> Option<Request> {
+    pub(super) fn take_request(&self) -> Option<StopRequest> {
         if self.is_broken_in() { None } else { self.memory.take_request() }
     }
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::diagnostic::suggest::Budget;
 use crate::sema::{self, CheckedItem, Environment};
 use crate::source::Source;
-use crate::stop::{Poll, Request, Stoppable, Stopper};
+use crate::stop::{Poll, StopHandle, StopRequest, Stoppable};
 use crate::syntax::lexer::lex;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{ParseLimits, Parser};
@@ -145,8 +145,8 @@ impl TestSession {
         }
     }
 
-    pub(super) fn stopper(&self) -> Stopper {
-        Stopper::new(self.memory.clone())
+    pub(super) fn stopper(&self) -> StopHandle {
+        StopHandle::new(self.memory.clone())
     }
 
     /// Returns the memory of a variable.
@@ -240,7 +240,7 @@ impl Workshop {
         std::thread::spawn(move || {
             while asking.strong_count() > 0 {
                 std::thread::sleep(Duration::from_millis(1));
-                stopper.request(Request::Deadline);
+                stopper.request(StopRequest::Deadline);
             }
         });
         Self { session, functions, tapes, answer }

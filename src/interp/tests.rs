@@ -2,7 +2,7 @@
 
 use super::testing::{TestSession, Workshop, damaged_tapes};
 use super::*;
-use crate::stop::Request;
+use crate::stop::StopRequest;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ fn runs_stop_when_they_are_asked_to() {
         let stopper = session.stopper();
         let other = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(5));
-            stopper.request(Request::Interrupt);
+            stopper.request(StopRequest::Interrupt);
         });
         let result = session.run(text).pop();
         other.join().expect("it only asks");

@@ -2,7 +2,7 @@
 
 use super::worker::{self, Announcement, Urgency, Workers};
 use crate::failure::Failure;
-use crate::stop::Stopper;
+use crate::stop::StopHandle;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl<T: Send + 'static> Answer<T> {
     ///
     /// # Errors
     /// The request to stop, or a worker that ended without a result.
-    pub(super) fn wait(&self, workers: &Workers, stopper: Option<&Stopper>) -> Result<T, Failure> {
+    pub(super) fn wait(&self, workers: &Workers, stopper: Option<&StopHandle>) -> Result<T, Failure> {
         let mut value = self.value();
         loop {
             match value.take() {

@@ -19,7 +19,7 @@ use crate::host::Output;
 use crate::name::Name;
 use crate::runtime::{self, CallArguments, Execution, ExecutionMemory, Left, Slot};
 use crate::sema::checked::CheckedFunction;
-use crate::stop::Stopper;
+use crate::stop::StopHandle;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -135,8 +135,8 @@ impl JitContext {
     }
 
     /// Returns a handle with which any thread can stop runs of this context.
-    pub fn stopper(&self) -> Stopper {
-        Stopper::new(self.bindings.memory().clone())
+    pub fn stopper(&self) -> StopHandle {
+        StopHandle::new(self.bindings.memory().clone())
     }
 
     /// Returns the nanoseconds spent in top-level expressions, without waiting

@@ -10,7 +10,7 @@ use super::definition::Definition;
 use super::slots::CallTarget;
 use super::tier::{CompilePlan, Tier};
 use crate::failure::Failure;
-use crate::stop::Stopper;
+use crate::stop::StopHandle;
 use std::sync::Arc;
 
 /// Returns those of the definitions that are bound and have no code, after
@@ -50,7 +50,7 @@ pub(super) fn make_as(
     bindings: &Arc<Bindings>,
     definition: &Arc<Definition>,
     plan: CompilePlan,
-    stopper: Option<&Stopper>,
+    stopper: Option<&StopHandle>,
 ) -> Result<usize, Failure> {
     let (jit_of_worker, bindings, definition) = (jit.clone(), bindings.clone(), definition.clone());
     jit.wait_for(stopper, move || batch::body_as(&jit_of_worker, &bindings, (definition, plan)))?
@@ -71,7 +71,7 @@ pub(super) fn materialize(
         return Ok(body);
     }
     let function = definition.function();
-    let stopper = Stopper::new(bindings.memory().clone());
+    let stopper = StopHandle::new(bindings.memory().clone());
     let certain = if interpreted.may_interpret() { Vec::new() } else { bindings.certain(jit, function) };
     if function.has_loop() {
         // What is certain to be called counts as called, so it can be inlined.

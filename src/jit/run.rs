@@ -16,7 +16,7 @@ use crate::host::{HostError, Output};
 use crate::name::Name;
 use crate::runtime::{Destination, RuntimeCallbacks, StopReason};
 use crate::sema::checked::CheckedFunction;
-use crate::stop::Stopper;
+use crate::stop::StopHandle;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub(super) struct JitRun<'a> {
 }
 
 impl JitRun<'_> {
-    fn stopper(&self) -> Stopper {
-        Stopper::new(self.bindings.memory().clone())
+    fn stopper(&self) -> StopHandle {
+        StopHandle::new(self.bindings.memory().clone())
     }
 
     fn destination(&mut self, trampoline: usize) -> Result<Destination, Failure> {

@@ -17,7 +17,7 @@
 
 use super::Execution;
 use crate::abi::{self, Header};
-use crate::stop::Request;
+use crate::stop::StopRequest;
 use std::arch::naked_asm;
 use std::cell::Cell;
 use std::mem::offset_of;
@@ -63,7 +63,7 @@ pub enum StopReason {
     /// Out of fuel.
     Fuel,
     /// A request to stop.
-    Requested(Request),
+    Requested(StopRequest),
 }
 
 /// Where a run was left before its end.
@@ -192,11 +192,11 @@ impl Execution {
 /// Takes the most urgent request to stop, and restores the stack limit that the
 /// requester has changed.
 #[cold]
-fn take_request(header: &Header) -> Option<Request> {
+fn take_request(header: &Header) -> Option<StopRequest> {
     // First the limit, then the requests: the requester does it the other way
     // round, and the swaps order the two, so no request is missed.
     header.limit.swap(header.stack_limit.load(Ordering::Relaxed), Ordering::SeqCst);
-    let request = Request::first(header.requests.load(Ordering::SeqCst))?;
+    let request = StopRequest::first(header.requests.load(Ordering::SeqCst))?;
     let bits = request.bits();
     if header.requests.fetch_and(!bits, Ordering::SeqCst) & !bits != 0 {
         // The other requests are for the next run.

@@ -10,7 +10,7 @@ use super::token::{FaultKind, Terminal, TokenFault, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Names;
 use crate::source::{Source, Span};
-use crate::stop::{Poll, Request};
+use crate::stop::{Poll, StopRequest};
 use logos::Logos;
 use rustc_hash::FxHashMap;
 
@@ -233,7 +233,7 @@ impl<'s> Collector<'s> {
     }
 
     /// Ends the tokens: what follows is not read.
-    fn push_stopped(&mut self, request: Request, span: Span) {
+    fn push_stopped(&mut self, request: StopRequest, span: Span) {
         self.push_fault(FaultKind::Stopped(request));
         self.push_raw(Terminal::Unknown, span, 0);
     }

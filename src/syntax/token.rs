@@ -10,7 +10,7 @@ use crate::diagnostic::visible::is_invisible;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Name;
 use crate::source::{Source, Span};
-use crate::stop::Request;
+use crate::stop::StopRequest;
 use logos::Logos;
 
 /// Declares [`Terminal`] with the pattern of each, and the lists of fixed texts.
@@ -132,7 +132,7 @@ pub(super) enum FaultKind {
     /// Here the lexer gave up on an item.
     TooLong,
     /// Here the lexer was asked to stop.
-    Stopped(Request),
+    Stopped(StopRequest),
 }
 
 /// The tokens of one source, as parallel arrays.

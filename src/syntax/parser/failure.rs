@@ -8,7 +8,7 @@ use super::ParseLimits;
 use super::builder::Builder;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::stop::Request;
+use crate::stop::StopRequest;
 use crate::syntax::ast::Node;
 use crate::syntax::foreign;
 use crate::syntax::token::{KEYWORDS, Terminal, Tokens, shortened};
@@ -84,7 +84,7 @@ pub(super) struct SyntaxFailure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum GivenUp {
     TooDeep,
-    Stopped(Request),
+    Stopped(StopRequest),
 }
 
 impl SyntaxFailure {
@@ -96,7 +96,7 @@ impl SyntaxFailure {
         Self { at, expected: Expected::default(), given_up: Some(GivenUp::TooDeep) }
     }
 
-    pub(super) fn stopped(at: usize, request: Request) -> Self {
+    pub(super) fn stopped(at: usize, request: StopRequest) -> Self {
         Self { at, expected: Expected::default(), given_up: Some(GivenUp::Stopped(request)) }
     }
 

@@ -15,7 +15,7 @@ struct Header {
 
 const STACK_LIMIT: usize = 1;
 
-/// Makes a request, like `Stopper::request`.
+/// Makes a request, like `StopHandle::request`.
 fn request(header: &Header, bit: u64) {
     header.requests.fetch_or(bit, Ordering::SeqCst);
     header.limit.swap(usize::MAX, Ordering::SeqCst);
