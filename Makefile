@@ -3,11 +3,11 @@
 # make test           set up, run every check
 # make bench          compare with peers, write benches/RESULTS.md
 # make robustness     the tests of docs/robustness.md at full size
-# make soak TIME=60   half an hour (or so many seconds) of random use
-# make storm TIME=60  64 threads on one engine, ten minutes (or so many seconds) in each mode
+# make soak TIME=60   half an hour (or that many seconds) of random use
+# make storm TIME=60  64 threads on one engine, ten minutes (or that many seconds) in each mode
 # make hosts          a host that uses LLVM by itself, beside Kal
 # make loom           the lock-free parts, in every order of events
-# make fuzz TIME=60   each fuzz target for ten minutes (or so many seconds)
+# make fuzz TIME=60   each fuzz target for ten minutes (or that many seconds)
 # make check-costs    what the checks in compiled code cost
 # make setup          install what the build needs (Debian packages)
 # make test-setup     install what the tests need besides

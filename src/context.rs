@@ -419,11 +419,11 @@ impl Context {
         stale: &[Arc<checked::CheckedFunction>],
         callee: &Arc<checked::CheckedFunction>,
     ) -> Vec<Diagnostic> {
-        self.teller(|teller| {
+        self.with_report(|report| {
             let shown = stale.iter().take(SHOWN_CALLERS);
-            let warnings = shown.filter_map(|caller| teller.stale_caller(caller, callee));
+            let warnings = shown.filter_map(|caller| report.stale_caller(caller, callee));
             let more = stale.len().checked_sub(SHOWN_CALLERS).filter(|more| *more > 0);
-            warnings.chain(more.map(|more| teller.more_stale_callers(more, callee))).collect()
+            warnings.chain(more.map(|more| report.more_stale_callers(more, callee))).collect()
         })
     }
 
@@ -594,19 +594,19 @@ impl Context {
 
     #[cold]
     fn stopped(&self, stopped: &RunFailure) -> Error {
-        Error::Failed(Box::new(self.teller(|teller| teller.tell_stopped(stopped))))
+        Error::Failed(Box::new(self.with_report(|report| report.diagnose_run(stopped))))
     }
 
     fn failed(&self, failure: &Failure) -> Error {
-        Error::Failed(Box::new(self.teller(|teller| teller.tell(failure))))
+        Error::Failed(Box::new(self.with_report(|report| report.diagnose(failure))))
     }
 
     /// Runs a closure with a [`FailureReport`] for this context.
-    fn teller<T>(&self, tell: impl FnOnce(&FailureReport<'_>) -> T) -> T {
+    fn with_report<T>(&self, work: impl FnOnce(&FailureReport<'_>) -> T) -> T {
         let functions = || self.functions();
         let (names, hosts) = (self.engine.names(), self.engine.hosts());
         let (suggestions, externs) = (&self.suggestions, &*self.externs);
-        tell(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
+        work(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
     }
 }
 

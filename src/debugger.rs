@@ -429,7 +429,7 @@ impl Inner {
         if is_interrupt {
             self.console.say(INTERRUPTED);
         } else {
-            let message = self.teller(stop, |teller| teller.tell(failure).message);
+            let message = self.with_report(stop, |report| report.diagnose(failure).message);
             self.console.say(&format!("stopped: {message}"));
         }
         if !trace.is_empty() && stop.frames.iter().any(|frame| frame.offset.is_some()) {
@@ -467,18 +467,18 @@ impl Inner {
     }
 
     /// Runs a closure with a [`FailureReport`] for this stop.
-    fn teller<T>(&self, stop: &PausedRun<'_>, tell: impl FnOnce(&FailureReport<'_>) -> T) -> T {
+    fn with_report<T>(&self, stop: &PausedRun<'_>, work: impl FnOnce(&FailureReport<'_>) -> T) -> T {
         let functions = || -> Vec<Name> {
             stop.bound().map(|function| function.name).chain(stop.hosts().names()).collect()
         };
         let (names, hosts, externs) = (&self.names, stop.hosts(), &self.scope.externs);
         let suggestions = &Budget::default();
-        tell(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
+        work(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
     }
 
     /// Returns the message for an expression that failed.
     fn why(&self, stop: &PausedRun<'_>, stopped: &RunFailure) -> String {
-        self.teller(stop, |teller| format!("error: {}", teller.tell_stopped(stopped).message))
+        self.with_report(stop, |report| format!("error: {}", report.diagnose_run(stopped).message))
     }
 }
 

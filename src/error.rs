@@ -98,8 +98,8 @@ pub(crate) struct FailureReport<'a> {
 
 impl FailureReport<'_> {
     /// Returns the diagnostic for a failed run, with its call trace.
-    pub(crate) fn tell_stopped(&self, stopped: &RunFailure) -> Diagnostic {
-        let mut diagnostic = self.tell(&stopped.failure);
+    pub(crate) fn diagnose_run(&self, stopped: &RunFailure) -> Diagnostic {
+        let mut diagnostic = self.diagnose(&stopped.failure);
         let (inner, omitted, outer) = stopped.trace.shown();
         let innermost = inner.first().and_then(|calls| calls.functions().first());
         if let (true, Some(function)) = (diagnostic.labels.is_empty(), innermost) {
@@ -148,7 +148,7 @@ impl FailureReport<'_> {
     }
 
     /// Returns the diagnostic for a failure.
-    pub(crate) fn tell(&self, failure: &Failure) -> Diagnostic {
+    pub(crate) fn diagnose(&self, failure: &Failure) -> Diagnostic {
         match failure {
             Failure::Undefined { callee, passed, caller } => {
                 self.undefined(*callee, *passed, caller.as_ref())

@@ -298,7 +298,7 @@ mod tests {
     fn a_trace_folds_repeats_and_keeps_both_ends() {
         let names = Names::new();
         let (f, g, h) = (function("f", &names), function("g", &names), function("h", &names));
-        let told = |trace: &CallTrace| {
+        let described = |trace: &CallTrace| {
             let (inner, omitted, outer) = trace.shown();
             let text = |calls: &CallGroup| {
                 let functions: Vec<&str> =
@@ -309,20 +309,20 @@ mod tests {
         };
         let mut trace = CallTrace::default();
         (0..1000).for_each(|_| trace.push(&f));
-        assert_eq!(told(&trace), ("f*1000".into(), 0, 0));
+        assert_eq!(described(&trace), ("f*1000".into(), 0, 0));
         for _ in 0..100 {
             trace.push(&g);
             trace.push(&f);
         }
         trace.push(&h);
-        assert_eq!(told(&trace), ("f*1000 g>f*100 h*1".into(), 0, 0));
+        assert_eq!(described(&trace), ("f*1000 g>f*100 h*1".into(), 0, 0));
         let mut trace = CallTrace::default();
         for _ in 0..10 {
             [&f, &g, &h].into_iter().for_each(|function| trace.push(function));
         }
         trace.push(&f);
         trace.push(&h);
-        assert_eq!(told(&trace), ("f>g>h*10 f*1 h*1".into(), 0, 0));
+        assert_eq!(described(&trace), ("f>g>h*10 f*1 h*1".into(), 0, 0));
         // What does not repeat keeps both ends.
         let mut trace = CallTrace::default();
         for bits in 0..1000_u32 {

@@ -70,7 +70,7 @@ enum EmitStage {
 pub(super) fn emit(arguments: &EmitArguments, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
     match bytes(arguments, options, reporter).and_then(|bytes| write(arguments, &bytes)) {
         Ok(()) => Exit::Fine,
-        Err(Problem::Told) => Exit::Failed,
+        Err(Problem::Reported) => Exit::Failed,
         Err(Problem::Message(message)) => {
             reporter.problem(&message);
             Exit::Failed
@@ -82,7 +82,7 @@ pub(super) fn emit(arguments: &EmitArguments, options: &CommonOptions, reporter:
 /// Why nothing is emitted.
 enum Problem {
     /// The diagnostics have been drawn.
-    Told,
+    Reported,
     Message(String),
     BrokenPipe,
 }
@@ -166,7 +166,7 @@ fn tokens(
     for source in sources {
         let tokens = lexer::lex(source, engine.names()).map_err(|diagnostic| {
             reporter.diagnostic(&diagnostic);
-            Problem::Told
+            Problem::Reported
         })?;
         // Only a program that parses has definitions to select.
         let wanted: Option<Vec<Span>> = arguments.function.as_ref().map(|name| {
@@ -210,7 +210,7 @@ fn trees(
         let (items, diagnostics) = parse_all(source, engine.names(), &mut operators);
         if !diagnostics.is_empty() {
             reporter.diagnostics(&diagnostics);
-            return Err(Problem::Told);
+            return Err(Problem::Reported);
         }
         let is_wanted =
             |item: &&ast::Item| arguments.function.as_ref().is_none_or(|name| defines(item, name, engine));
@@ -230,7 +230,7 @@ fn code(
     let mut errors = draft.diagnostics.iter().filter(|found| found.severity == Severity::Error).peekable();
     if errors.peek().is_some() {
         reporter.diagnostics(errors);
-        return Err(Problem::Told);
+        return Err(Problem::Reported);
     }
     let mut functions = draft.symbols();
     if let Some(name) = &arguments.function {
@@ -247,7 +247,7 @@ fn code(
 fn stored(sources: &[Source], engine: &Engine, reporter: &mut Reporter) -> Result<Vec<u8>, Problem> {
     Program::of(engine, sources).map(|program| program.to_bytes()).map_err(|error| {
         reporter.error(&error);
-        Problem::Told
+        Problem::Reported
     })
 }
 

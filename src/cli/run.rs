@@ -102,12 +102,12 @@ fn file(path: &Path, context: &mut Context, reporter: &mut Reporter, idle: &Idle
 }
 
 pub(super) fn load(path: &Path) -> Result<Vec<u8>, String> {
-    let told = |error: io::Error| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(told)?;
+    let described = |error: io::Error| format!("{}: {error}", path.display());
+    let file = File::open(path).map_err(described)?;
     let mut bytes = Vec::new();
     // A device may have no end.
     let limit = u64::from(LONGEST_SOURCE) + 1;
-    file.take(limit).read_to_end(&mut bytes).map_err(told)?;
+    file.take(limit).read_to_end(&mut bytes).map_err(described)?;
     Ok(bytes)
 }
 

@@ -32,7 +32,7 @@ struct Fatal<'d> {
 impl Draft<'_> {
     /// Returns the failures that are certain, as errors, one for each call.
     pub(crate) fn certain_failures(&self) -> Vec<Diagnostic> {
-        let (mut defined, mut told) = (DefinedHere::default(), FxHashSet::default());
+        let (mut defined, mut reported) = (DefinedHere::default(), FxHashSet::default());
         let mut failures = Vec::new();
         for item in &self.items {
             match item {
@@ -42,7 +42,7 @@ impl Draft<'_> {
                     let mut visited = FxHashSet::from_iter([function.name]);
                     let fatal = self.fatal(function, &defined, &mut visited, 0);
                     let is_new =
-                        |fatal: &Fatal<'_>| told.insert((Arc::as_ptr(fatal.caller), fatal.callee.span));
+                        |fatal: &Fatal<'_>| reported.insert((Arc::as_ptr(fatal.caller), fatal.callee.span));
                     failures.extend(fatal.filter(is_new).map(|fatal| self.failure(&fatal, function)));
                 }
             }

@@ -141,11 +141,11 @@ mod tests {
         let mut session = ReplSession::new(&mut context, &mut reporter, Screen::stdout(), changes);
         let formula = session.context.formula("sin(1)", &[]).unwrap();
         session.context.interrupt_handle().interrupt();
-        let heard = match measure(&mut session, &formula, MOST, TOTAL) {
+        let is_interrupted = match measure(&mut session, &formula, MOST, TOTAL) {
             Err(CommandError::Program(error)) => error.is_interrupt(),
             Err(_) | Ok(_) => false,
         };
-        assert!(heard && !session.context.interrupt_handle().is_pending());
+        assert!(is_interrupted && !session.context.interrupt_handle().is_pending());
         assert!(measure(&mut session, &formula, FEWEST, BATCH).is_ok());
     }
 }

@@ -292,7 +292,7 @@ impl<'c> ReplSession<'c> {
         let (screen, reporter) = (self.screen.clone(), &mut *self.reporter);
         let mut each = |context: &mut Context, outcome: Result<Outcome, Error>| {
             match outcome {
-                Ok(outcome) => tell(context, &outcome, feedback, &screen, reporter, &mut tally),
+                Ok(outcome) => report(context, &outcome, feedback, &screen, reporter, &mut tally),
                 // Quitting at the debugger's prompt is not an error.
                 Err(_) if context.ending().is_some() => return ControlFlow::Break(()),
                 Err(error) => {
@@ -388,7 +388,7 @@ fn is_out_of_time(error: &Error) -> bool {
 }
 
 /// Prints the outcome of one item.
-fn tell(
+fn report(
     context: &mut Context,
     outcome: &Outcome,
     feedback: Feedback,
