@@ -253,9 +253,13 @@ impl Context {
             while let Some(item) = self.parsing(|context| context.next_item(&mut parser)) {
                 // The rest of the line after a mistake belongs to the mistake.
                 if refused && parser.runs_on() {
+                    parser.skip_refused();
                     continue;
                 }
                 refused = item.is_err();
+                if refused {
+                    parser.skip_refused();
+                }
                 let outcome = self.begin_item(limit.as_ref()).and(item);
                 let outcome = outcome.and_then(|item| self.item(item, if_unchanged));
                 each(self, outcome)?;

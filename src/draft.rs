@@ -172,15 +172,20 @@ impl<'a> Draft<'a> {
         while let Some(item) = parser.next_item(operators) {
             // The rest of the line after a mistake belongs to the mistake.
             if refused && parser.runs_on() {
+                parser.skip_refused();
                 continue;
             }
             let checked = item.map_err(|errors| errors.diagnostics).and_then(|item| {
                 let checked = sema::check(&item, self);
-                let checked = checked.map_err(|mistakes| self.refuse(&item, parser.runs_on(), mistakes))?;
+                let checked = checked.map_err(|mistakes| self.explained(parser.runs_on(), mistakes))?;
                 self.lint(&item, parser.runs_on());
                 Ok(checked)
             });
             refused = checked.is_err();
+            if refused {
+                self.refused.extend(parser.defines());
+                parser.skip_refused();
+            }
             self.items.extend(checked.as_ref().ok().cloned());
             match checked {
                 Ok(sema::CheckedItem::Definition(function, fixity)) => {
@@ -210,12 +215,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Records an item that the check refuses; returns the diagnostics to
-    /// report.
-    fn refuse(&mut self, item: &ast::Item, runs_on: bool, mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
-        if let ast::ItemKind::Definition(prototype, _) = &item.kind {
-            self.refused.insert(prototype.name.name);
-        }
+    /// Returns the diagnostics to report for an item that the check refuses.
+    fn explained(&mut self, runs_on: bool, mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
         if !runs_on {
             return mistakes;
         }

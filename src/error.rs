@@ -9,6 +9,7 @@ use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::sema::{Extern, Externs, SourcePlace, arguments, declaration};
 use crate::source::{Source, Span};
+use crate::syntax::foreign;
 use std::sync::Arc;
 
 /// An error of an engine or a context. The context can still be used.
@@ -225,6 +226,10 @@ impl FailureReport<'_> {
         let call = diagnostic.labels.first().filter(|_| caller.is_some());
         if let Some(line) = call.and_then(|call| defined_after(text, call)) {
             return diagnostic.with_help(format!("`{text}` is defined only later, on line {line}"));
+        }
+        let across = call.and_then(|call| foreign::called_across_lines(&call.source, call.span));
+        if let Some(help) = across.or_else(|| foreign::function(text).map(str::to_owned)) {
+            return diagnostic.with_help(help);
         }
         if self.suggestions.is_empty() {
             return diagnostic;

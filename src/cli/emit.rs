@@ -31,7 +31,7 @@ pub(super) struct EmitArguments {
     /// Only this function; an operator is called `unary!` or `binary|`
     #[arg(long = "fn", value_name = "NAME")]
     function: Option<String>,
-    /// Write to OUT instead of standard output
+    /// Write to OUT instead of standard output, which is `-`
     #[arg(short, value_name = "OUT")]
     output: Option<PathBuf>,
     /// The program; `-` is standard input. For `tape`, also a stored program
@@ -320,7 +320,7 @@ fn compile(
 }
 
 fn write(arguments: &EmitArguments, bytes: &[u8]) -> Result<(), Problem> {
-    if let Some(path) = &arguments.output {
+    if let Some(path) = arguments.output.as_ref().filter(|path| path.as_os_str() != "-") {
         return write_atomically(path, bytes).map_err(|error| format!("{}: {error}", path.display()).into());
     }
     let mut stdout = io::stdout().lock();

@@ -124,7 +124,8 @@ pub(super) fn parse(text: &str, names: &Names, scope: &DebuggerScope) -> Result<
         Some(Err(errors)) => Err(errors.diagnostics),
         Some(Ok(next)) => {
             let message = "one expression at a time";
-            Err(vec![Diagnostic::error(ErrorCode::UnexpectedToken, &source, next.span, message)])
+            let second = Diagnostic::error(ErrorCode::UnexpectedToken, &source, next.span, message);
+            Err(vec![second.with_note("a second item")])
         }
     }
 }

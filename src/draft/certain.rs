@@ -12,6 +12,7 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Name;
 use crate::sema::checked::{Callee, CheckedFunction, EXPRESSION};
 use crate::sema::{CheckedItem, Environment, arguments};
+use crate::syntax::foreign;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -122,6 +123,10 @@ impl Draft<'_> {
             Diagnostic::error(ErrorCode::UndefinedFunction, &caller.source, callee.span, message)
                 .with_note("this call");
         let known = self.functions();
+        let habit = || foreign::function(text).map(str::to_owned);
+        if let Some(help) = foreign::called_across_lines(&caller.source, callee.span).or_else(habit) {
+            return diagnostic.with_help(help);
+        }
         match nearest(text, known.iter().map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
             None => diagnostic,

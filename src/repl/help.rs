@@ -5,6 +5,7 @@ use super::denotation::Denotation;
 use super::inspect::state_of;
 use super::manual::TOPICS;
 use super::session::ReplSession;
+use crate::diagnostic::ErrorCode;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::visible::{visible_lines, visible_text};
 use crate::host::library::LibraryEntry;
@@ -29,6 +30,10 @@ fn about(session: &ReplSession<'_>, topic: &str) -> Result<String, CommandError>
     }
     if let Some((_, text)) = TOPICS.iter().find(|(name, _)| *name == topic) {
         return Ok(text());
+    }
+    if let Some(code) = ErrorCode::ALL.iter().find(|code| code.to_string().eq_ignore_ascii_case(topic)) {
+        let lines: Vec<&str> = code.meaning().lines().map(str::trim).collect();
+        return Ok(format!("{code}\n    {}", lines.join("\n    ")));
     }
     match command::find(topic) {
         Ok(command) => Ok(of_command(command, session.width)),
@@ -117,8 +122,11 @@ fn overview(width: usize) -> String {
         let column = if is_long { 0 } else { indent - 2 };
         text += &format!("  {head:column$}{gap}{help}\n");
     }
-    text +=
-        &wrapped("Names may be shortened, as :li for :list. ?NAME explains NAME: ?sin, ?+, ?for.", 0, width);
+    text += &wrapped(
+        "Names may be shortened, as :li for :list. ?NAME explains NAME: ?sin, ?+, ?for, ?E0301.",
+        0,
+        width,
+    );
     let topics: Vec<String> = TOPICS.iter().map(|(name, _)| format!(":help {name}")).collect();
     let more = [
         format!("Lists: {}.", topics.join(", ")),

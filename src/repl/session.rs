@@ -55,7 +55,7 @@ pub(super) struct ReplSession<'c> {
     /// The width of the terminal in columns.
     pub(super) width: usize,
     /// The file that `:reload` runs again.
-    loaded: Option<PathBuf>,
+    pub(super) loaded: Option<PathBuf>,
     /// The number of failures so far.
     failures: usize,
     /// The source that was typed last.
@@ -65,6 +65,8 @@ pub(super) struct ReplSession<'c> {
     /// Whether the user's own file is run, first and after `:reset`.
     runs_init: bool,
     is_out_of_time: bool,
+    /// Whether the input that is answered was interrupted: the rest is left out.
+    is_interrupted: bool,
     /// Whether prompts and inputs are printed, too.
     pub(super) is_transcript: bool,
 }
@@ -109,6 +111,7 @@ impl<'c> ReplSession<'c> {
             draft: None,
             runs_init: false,
             is_out_of_time: false,
+            is_interrupted: false,
             is_transcript: false,
         };
         session.declare_ans();
@@ -162,6 +165,7 @@ impl<'c> ReplSession<'c> {
     pub(super) fn answer(&mut self, text: &str) -> SessionFlow {
         // An interrupt that came while nothing ran is not for this input.
         self.context.interrupt_handle().clear();
+        self.is_interrupted = false;
         for part in input::parts(self.context, text) {
             let flow = match command::split(&part) {
                 Some((name, arguments)) => self.command(name, arguments),
@@ -174,6 +178,7 @@ impl<'c> ReplSession<'c> {
                     SessionFlow::Leave
                 }
                 Ok(()) if self.is_out_of_time => SessionFlow::OutOfTime,
+                Ok(()) if self.is_interrupted => return SessionFlow::Continue,
                 Ok(()) => flow,
             };
             if flow != SessionFlow::Continue {
@@ -299,8 +304,9 @@ impl<'c> ReplSession<'c> {
                     tally.failed += 1;
                     screen.make_way(&error);
                     reporter.error(&error);
-                    if is_out_of_time(&error) {
-                        self.is_out_of_time = true;
+                    self.is_out_of_time |= is(&error, ErrorCode::DeadlineExceeded);
+                    self.is_interrupted |= is(&error, ErrorCode::Interrupted);
+                    if is(&error, ErrorCode::DeadlineExceeded) || is(&error, ErrorCode::Interrupted) {
                         return ControlFlow::Break(());
                     }
                 }
@@ -332,7 +338,8 @@ impl<'c> ReplSession<'c> {
 
     fn error(&mut self, error: &Error) {
         self.failures += 1;
-        self.is_out_of_time |= is_out_of_time(error);
+        self.is_out_of_time |= is(error, ErrorCode::DeadlineExceeded);
+        self.is_interrupted |= is(error, ErrorCode::Interrupted);
         self.screen.make_way(error);
         self.reporter.error(error);
     }
@@ -381,10 +388,9 @@ impl RunSummary {
     }
 }
 
-/// Returns whether an error means that the time limit of the session was
-/// reached.
-fn is_out_of_time(error: &Error) -> bool {
-    error.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == ErrorCode::DeadlineExceeded)
+/// Returns whether an error has that code.
+fn is(error: &Error, code: ErrorCode) -> bool {
+    error.diagnostics().first().is_some_and(|diagnostic| diagnostic.code == code)
 }
 
 /// Prints the outcome of one item.

@@ -85,6 +85,7 @@ impl Watches {
 pub(super) fn watch(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
     let path = file::path(argument);
     session.load(&path)?;
+    session.loaded = Some(path.clone());
     let watched = session.watches.add(&path);
     watched.map_err(|error| CommandError::File { path, error: io::Error::other(error) })
 }

@@ -12,6 +12,7 @@ use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
+use crate::syntax::foreign;
 use rustc_hash::FxHashMap;
 
 /// A declaration by `extern`.
@@ -56,7 +57,11 @@ pub fn meaning(declared: &Extern, environment: &dyn Environment) -> Result<Decla
     let (text, arity) = (environment.names().text(name), declared.arity());
     let refuse = |what: String| {
         let note = format!("declared with {}", arguments(arity as usize));
-        Diagnostic::error(ErrorCode::ExternArity, &place.source, place.span, what).with_note(note)
+        let error =
+            Diagnostic::error(ErrorCode::ExternArity, &place.source, place.span, what).with_note(note);
+        let is_typed =
+            declared.parameters.iter().any(|name| foreign::is_type(environment.names().text(*name)));
+        if is_typed { error.with_help(foreign::NO_TYPES) } else { error }
     };
     if let Some(function) = environment.function(name) {
         if function.arity() == arity {

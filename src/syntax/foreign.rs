@@ -45,7 +45,7 @@ const OPERATORS: [(&str, &str); 17] = [
 const COMPOUND_ASSIGNMENTS: [&str; 6] = ["+=", "-=", "*=", "/=", "%=", "^="];
 
 /// Words that are operators, keywords or constants elsewhere.
-const WORDS: [(&str, &str); 17] = [
+const WORDS: [(&str, &str); 26] = [
     ("mod", "the remainder is written `%`"),
     ("div", "integer division is written `floor(a / b)`"),
     ("and", "and is written `&&`"),
@@ -63,13 +63,45 @@ const WORDS: [(&str, &str); 17] = [
     ("pi", "define it: `var pi = 3.141592653589793`"),
     ("inf", "infinity is `1/0`"),
     ("nan", "not a number is `0/0`"),
+    ("PI", "define it: `var PI = 3.141592653589793`"),
+    ("null", "every value is a number, such as `0`"),
+    ("nil", "every value is a number, such as `0`"),
+    ("None", "every value is a number, such as `0`"),
+    ("lambda", "a function is written `def f(x) x + 1`"),
+    ("int", NO_TYPES),
+    ("float", NO_TYPES),
+    ("double", NO_TYPES),
+    ("void", NO_TYPES),
+];
+
+/// What is written instead of types.
+pub const NO_TYPES: &str = "there are no types, every value is a number: `var x = 3`, `def f(x) x + 1`";
+
+/// Functions that have another name here, or none.
+const FUNCTIONS: [(&str, &str); 13] = [
+    ("abs", "did you mean `fabs`?"),
+    ("min", "did you mean `fmin`?"),
+    ("max", "did you mean `fmax`?"),
+    ("mod", "the remainder is written `%`"),
+    ("ln", "did you mean `log`?"),
+    ("int", "did you mean `trunc`?"),
+    ("print", "the value of an expression is printed by itself; inside of a function, `printd(x)` prints"),
+    ("println", "the value of an expression is printed by itself; inside of a function, `printd(x)` prints"),
+    ("printf", "the value of an expression is printed by itself; inside of a function, `printd(x)` prints"),
+    ("while", "the loop is written `for i = 1, i < 10 in …`"),
+    ("not", "not is written `!`"),
+    ("exit", "a program ends where its source ends"),
+    ("quit", "a program ends where its source ends"),
 ];
 
 /// The words above that are binary operators.
 const INFIX_WORDS: [&str; 4] = ["mod", "div", "and", "or"];
 
 /// The words above that are values.
-const CONSTANTS: [&str; 5] = ["true", "false", "pi", "inf", "nan"];
+const CONSTANTS: [&str; 9] = ["true", "false", "pi", "PI", "inf", "nan", "null", "nil", "None"];
+
+/// The words above that are types.
+const TYPES: [&str; 4] = ["int", "float", "double", "void"];
 
 impl ForeignSyntax {
     /// Recognises what the operator at `operator` is part of.
@@ -104,10 +136,11 @@ pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnost
     }
     let symbol = source.slice(place);
     let kind = if operands == 1 { "unary" } else { "binary" };
+    let begins_line = line_up_to(source.text(), place.start).trim().is_empty();
     let message = format!("no {kind} operator `{symbol}` is defined");
     let diagnostic =
         Diagnostic::error(ErrorCode::UnknownOperator, source, place, message).with_note("not defined");
-    let diagnostic = match cure(symbol, operands) {
+    let diagnostic = match cure(symbol, operands, begins_line) {
         Some(help) => diagnostic.with_help(help),
         None => diagnostic,
     };
@@ -116,10 +149,12 @@ pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnost
 
 /// Returns the help: how to define the operator, or what to write instead if it
 /// cannot be defined.
-fn cure(symbol: &str, operands: u8) -> Option<String> {
+fn cure(symbol: &str, operands: u8, begins_line: bool) -> Option<String> {
     let may_be_meant = !symbol.is_ascii() || matches!(symbol, "~" | "|" | "&" | ":" | "@" | "$" | "?" | "!");
     Some(match (symbol, operands) {
         ("=", _) => "a definition has no `=`: write `def f(x) x + 1`; to compare, write `==`".into(),
+        (":", 1) if begins_line => "commands such as `:list` are for the prompt: `kal`, or `kal repl`".into(),
+        (":", 1) => "the body follows the parameters at once: `def f(x) x + 1`".into(),
         ("+", 1) => "leave it out: a number without a sign is positive".into(),
         (":", 2) => {
             "`:` is not predefined; to do one thing after another: `def binary : 1 (first second) second`"
@@ -160,6 +195,28 @@ pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
     Some((message, help.to_owned()))
 }
 
+/// Returns the advice for a call of a function of other languages.
+pub fn function(name: &str) -> Option<&'static str> {
+    FUNCTIONS.iter().find(|entry| entry.0 == name).map(|entry| entry.1)
+}
+
+/// Returns whether a name is a type in other languages.
+pub fn is_type(name: &str) -> bool {
+    TYPES.contains(&name)
+}
+
+/// Returns the advice for a call whose `(` is on a later line than the name at
+/// `place`.
+pub fn called_across_lines(source: &Source, place: Span) -> Option<String> {
+    let rest = &source.text()[place.end as usize..];
+    let is_later =
+        rest.lines().next().is_some_and(|line| line.split('#').next().unwrap_or("").trim().is_empty());
+    let name = source.slice(place);
+    is_later.then(|| {
+        format!("the `(` on a later line makes this a call; to end the item before it, write `{name};`")
+    })
+}
+
 /// Returns the text of the value assigned to the variable at `place`, for a
 /// message.
 pub fn assigned(source: &Source, place: Span) -> Option<&str> {
@@ -196,7 +253,7 @@ fn brace(text: &str, brace: Span) -> ForeignSyntax {
     let before = line_up_to(text, brace.start);
     let help = match before.split(|character: char| !character.is_alphanumeric()).find(|word| is_head(word)) {
         Some("def") => "the body is one expression: `def f(x) x + 1`",
-        Some("for") => "write `for i = 1, i < 10 in …`",
+        Some("for" | "while") => "write `for i = 1, i < 10 in …`",
         Some(_) => "write `if a then b else c`",
         None => "to group, write `( … )`",
     };
@@ -209,7 +266,7 @@ fn brace(text: &str, brace: Span) -> ForeignSyntax {
 }
 
 fn is_head(word: &str) -> bool {
-    matches!(word, "if" | "else" | "def" | "for")
+    matches!(word, "if" | "else" | "def" | "for" | "while")
 }
 
 fn bracket(text: &str, bracket: Span) -> ForeignSyntax {
@@ -238,7 +295,7 @@ fn choice(operator: Span) -> ForeignSyntax {
 /// Recognises an operator of several characters, or a comment.
 fn compound(text: &str, operator: Span) -> Option<ForeignSyntax> {
     if let Some(start) = covering(text, operator, "//").or_else(|| covering(text, operator, "/*")) {
-        return Some(comment(text, start));
+        return Some(quotient(text, start).unwrap_or_else(|| comment(text, start)));
     }
     if let Some((symbol, start)) = OPERATORS
         .iter()
@@ -275,6 +332,15 @@ fn comment(text: &str, start: u32) -> ForeignSyntax {
         note: "not a comment",
         help: None,
     }
+}
+
+/// Recognises an integer division, such as `7 // 2`.
+fn quotient(text: &str, start: u32) -> Option<ForeignSyntax> {
+    let left = line_up_to(text, start).trim_end();
+    let right = line_from(text, start).strip_prefix("//")?.trim();
+    let divides = left.ends_with(|last: char| last.is_alphanumeric() || last == ')');
+    let help = "to divide and round down: `floor(x / y)`; a comment begins with `#`";
+    (divides && number::value(right).is_ok()).then(|| no_operator("//", start, help.into()))
 }
 
 /// Returns where `symbol` begins, if it covers the first character of the

@@ -4,6 +4,7 @@
 //! as it is.
 
 use super::ast::{Ast, Item, ItemKind, Node, Prototype};
+use super::foreign;
 use super::operator::BinaryOp;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
@@ -42,13 +43,18 @@ pub fn unused_parameters(item: &Item, names: &Names) -> Vec<Diagnostic> {
             let text = names.text(parameter.name);
             let message = format!("parameter `{text}` is never used");
             warning(ErrorCode::UnusedParameter, item, parameter.span, message, "not used in the body")
-                .with_help(format!("if that is intended, call it `_{text}`"))
+                .with_help(match foreign::is_type(text) {
+                    true => foreign::NO_TYPES.to_owned(),
+                    false => format!("if that is intended, call it `_{text}`"),
+                })
         })
         .collect()
 }
 
 fn is_used(name: Name, body: &Ast) -> bool {
-    body.nodes.iter().any(|node| matches!(node, Node::Variable(used) | Node::Assign(used) if *used == name))
+    // A `(` on the next line makes a call of a parameter.
+    let uses = |node: &Node| matches!(node, Node::Variable(used) | Node::Assign(used) | Node::Call { callee: used, .. } if *used == name);
+    body.nodes.iter().any(uses)
 }
 
 fn warning(code: ErrorCode, item: &Item, span: Span, message: impl Into<String>, note: &str) -> Diagnostic {
@@ -85,20 +91,47 @@ fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
     let starts = if chains { body.starts() } else { Vec::new() };
     let found = body.nodes.iter().enumerate().filter_map(|(at, node)| match node {
         Node::Then | Node::ForCondition => assigned_condition(item, body, at, names),
+        Node::ForStep => assigned_step(item, body, at, names),
+        Node::Binary(BinaryOp::Subtract) => continued_line(item, body.spans[at]),
         Node::Binary(op) if chains => chained_comparison(item, body, &starts, at, *op),
         _ => None,
     });
     found.collect()
 }
 
-/// Warns of `if x = 0 then`.
+/// Warns of `if x = 0 then`, but not of `if ((x = 0)) then`.
 fn assigned_condition(item: &Item, body: &Ast, mark: usize, names: &Names) -> Option<Diagnostic> {
     let last = mark.checked_sub(1)?;
     let Node::Assign(name) = body.nodes[last] else { return None };
+    let before = item.source.text()[..body.spans[last].start as usize].trim_end();
+    if before.strip_suffix('(').is_some_and(|outer| outer.trim_end().ends_with('(')) {
+        return None;
+    }
     let message = "an assignment as a condition";
     let note = format!("assigns to `{}`", names.text(name));
     let found = warning(ErrorCode::AssignedCondition, item, body.spans[last], message, &note);
-    Some(found.with_help("to compare, write `==`"))
+    Some(found.with_help("to compare, write `==`; if it is meant, write `((…))`"))
+}
+
+/// Warns of `for i = 1, i < 10, i = i + 1 in`.
+fn assigned_step(item: &Item, body: &Ast, mark: usize, names: &Names) -> Option<Diagnostic> {
+    let last = mark.checked_sub(1)?;
+    let Node::Assign(name) = body.nodes[last] else { return None };
+    let note = format!("assigns to `{}`", names.text(name));
+    let found = warning(ErrorCode::AssignedStep, item, body.spans[last], "an assignment as a step", &note);
+    Some(found.with_help("the step is what is added each time: `for i = 1, i < 10, 2 in …`"))
+}
+
+/// Warns of a `-` at the margin, after a line that could have been an item.
+fn continued_line(item: &Item, operator: Span) -> Option<Diagnostic> {
+    let text = item.source.text();
+    let is_at_margin = text[..operator.start as usize].ends_with('\n');
+    if !is_at_margin || closes_a_parenthesis(&text[operator.end as usize..item.span.end as usize]) {
+        return None;
+    }
+    let message = "this line continues the one before it";
+    let found = warning(ErrorCode::ContinuedLine, item, operator, message, "subtracts from the line before");
+    Some(found.with_help("if it is meant, indent it; if not, put `;` between them"))
 }
 
 /// Returns the group of a comparison: 1 for an order, 2 for equality; those of

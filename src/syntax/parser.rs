@@ -17,7 +17,7 @@ use super::lint;
 use super::operator::Operators;
 use super::token::{Terminal, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::name::Names;
+use crate::name::{Name, Names};
 use crate::source::Source;
 use crate::stop::Poll;
 use builder::{Builder, ParserState};
@@ -55,7 +55,11 @@ pub struct Parser<'t> {
     names: &'t Names,
     limits: ParseLimits,
     position: usize,
+    /// The first token of the item read last.
+    begun: usize,
     runs_on: bool,
+    /// Braces that open before this token are known not to be closed.
+    unclosed: usize,
     builder: Builder,
     poll: Poll,
 }
@@ -65,7 +69,7 @@ impl<'t> Parser<'t> {
     /// from `names`.
     pub fn new(tokens: &'t Tokens, names: &'t Names, limits: ParseLimits) -> Self {
         let (builder, poll) = (Builder::default(), Poll::default());
-        Self { tokens, names, limits, position: 0, runs_on: false, builder, poll }
+        Self { tokens, names, limits, position: 0, begun: 0, runs_on: false, unclosed: 0, builder, poll }
     }
 
     /// Makes the parser refuse items once `poll` says to stop.
@@ -81,11 +85,12 @@ impl<'t> Parser<'t> {
     /// before the next call, if the source after it is to use it.
     pub fn next_item(&mut self, operators: &Operators) -> Option<Result<Item, SyntaxErrors>> {
         let start = self.item_start()?;
+        self.begun = start;
         self.runs_on = self.continues_line(start);
         let outcome = self.run(start, operators);
         self.position = match outcome {
             Ok(end) => end,
-            Err(failure) => self.after_foreign(start).unwrap_or_else(|| self.recover(start, failure.at)),
+            Err(failure) => self.after_mistake(start, failure.at),
         };
         let errors = self.errors(start, outcome.err());
         if !errors.diagnostics.is_empty() {
@@ -94,6 +99,19 @@ impl<'t> Parser<'t> {
         let kind = self.builder.finish()?;
         let span = self.tokens.span(start).to(self.tokens.span(self.position - 1));
         Some(Ok(Item { kind, source: self.tokens.source().clone(), span }))
+    }
+
+    /// Skips what else belongs to the item read last, which the check has
+    /// refused: a comment or braces of another language.
+    pub fn skip_refused(&mut self) {
+        let stop = self.position.max(self.foreign_end().unwrap_or(0));
+        self.position = self.after_braces(self.begun, stop);
+    }
+
+    /// Returns the name that the item read last defines, or was to define.
+    pub fn defines(&self) -> Option<Name> {
+        let head = self.tokens.terminals().get(self.begun..self.begun + 2)?;
+        (head == [Terminal::Def, Terminal::Identifier]).then(|| self.tokens.name(self.begun + 1))
     }
 
     /// Returns whether the item read last begins on the line on which the one
@@ -147,8 +165,63 @@ impl<'t> Parser<'t> {
     }
 
     /// Returns where to resume after a mistake at token `at` of the item that
-    /// began at `start`: after the next `;`, before a keyword that begins an
-    /// item, or before an operand that begins a line.
+    /// began at `start`.
+    fn after_mistake(&mut self, start: usize, at: usize) -> usize {
+        let stop = self.after_foreign(start).or_else(|| self.after_loop_head(at));
+        let stop = stop.unwrap_or_else(|| self.recover(start, at));
+        self.after_braces(start, stop)
+    }
+
+    /// Returns the token after the parentheses of `for (…)`, if they open at `at`.
+    fn after_loop_head(&self, at: usize) -> Option<usize> {
+        let head = self.tokens.terminals().get(at.checked_sub(1)?..=at)?;
+        /// Longer heads are not looked for.
+        const LONGEST_HEAD: usize = 256;
+        let opens = head == [Terminal::For, Terminal::LeftParenthesis];
+        opens.then(|| self.closing(at, ("(", ")"), LONGEST_HEAD).ok()).flatten().map(|closing| closing + 1)
+    }
+
+    /// Returns the token after the braces that open before `stop` in the item
+    /// that began at `start`, since their contents belong to the mistake; or
+    /// `stop`.
+    fn after_braces(&mut self, start: usize, stop: usize) -> usize {
+        let is_brace = |at: &usize| self.tokens.text(*at) == "{";
+        let Some(first) = (start.max(self.unclosed)..stop).find(is_brace) else { return stop };
+        match self.closing(first, ("{", "}"), usize::MAX) {
+            Ok(closing) => stop.max(closing + 1),
+            Err(end) => {
+                self.unclosed = end;
+                stop
+            }
+        }
+    }
+
+    /// Returns the token that closes what opens at token `first`, of at most
+    /// `most` tokens.
+    ///
+    /// # Errors
+    /// The token at which the search ended: one that begins an item, or the end.
+    fn closing(&self, first: usize, (open, close): (&str, &str), most: usize) -> Result<usize, usize> {
+        let terminals = self.tokens.terminals();
+        let mut depth = 0_u32;
+        for (at, terminal) in terminals.iter().enumerate().skip(first).take(most) {
+            if terminal.begins_item() {
+                return Err(at);
+            }
+            match self.tokens.text(at) {
+                text if text == open => depth += 1,
+                text if text == close && depth == 1 => return Ok(at),
+                text if text == close => depth -= 1,
+                _ => {}
+            }
+        }
+        Err(terminals.len())
+    }
+
+    /// Returns where to resume after a mistake at token `at` of the item that
+    /// began at `start`, if nothing else is known of it: after the next `;`,
+    /// before a keyword that begins an item, or before an operand that begins a
+    /// line.
     fn recover(&self, start: usize, at: usize) -> usize {
         let from = at.max(start + 1);
         let terminals = self.tokens.terminals();
@@ -183,9 +256,13 @@ impl<'t> Parser<'t> {
             let has_meaning = self.builder.unknown_operator.is_none();
             at_end = diagnostics.is_empty() && has_meaning && failure.is_at_end(self.tokens);
             if !has_meaning || self.tokens.terminals().get(failure.at) != Some(&Terminal::Unknown) {
-                let refused = failure.diagnostic(self.tokens, start, &self.builder, self.limits);
+                let mut refused = failure.diagnostic(self.tokens, start, &self.builder, self.limits);
                 if refused.help.as_deref() == Some(failure::LOOP) {
                     diagnostics.retain(|lexical| is_before(lexical, &refused));
+                }
+                let same = |lexical: &Diagnostic| lexical.labels[0].span == refused.labels[0].span;
+                if let Some(same) = diagnostics.iter().position(same) {
+                    refused.help = diagnostics.remove(same).help;
                 }
                 diagnostics.push(refused);
             }
@@ -205,12 +282,17 @@ impl<'t> Parser<'t> {
         ForeignSyntax::recognise(self.tokens.source(), self.tokens.span(token))
     }
 
+    /// Returns the token after such a construct.
+    fn foreign_end(&self) -> Option<usize> {
+        let end = self.foreign()?.span.end;
+        Some(self.tokens.spans.partition_point(|span| span.start < end))
+    }
+
     /// Returns where to resume after such a construct: after the next `;`,
     /// before a keyword that begins an item, or on a later line.
     fn after_foreign(&self, start: usize) -> Option<usize> {
-        let end = self.foreign()?.span.end;
         let terminals = self.tokens.terminals();
-        let from = self.tokens.spans.partition_point(|span| span.start < end).max(start + 1);
+        let from = self.foreign_end()?.max(start + 1);
         let stop = (from..terminals.len()).find(|&at| !self.continues_line(at)).unwrap_or(terminals.len());
         Some(if terminals.get(stop) == Some(&Terminal::Semicolon) { stop + 1 } else { stop })
     }

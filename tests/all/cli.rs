@@ -280,6 +280,15 @@ fn eagerly_everything_is_compiled() {
 }
 
 #[test]
+fn emit_to_a_dash_is_standard_output() {
+    let folder = Folder::new("emit-dash");
+    let ran =
+        binary::finish(kal().args(["emit", "ast", "-o", "-", "-e", "1 + 2"]).current_dir(folder.path()));
+    assert_eq!(printed(&ran), "(+ 1 2)\n");
+    assert!(!folder.path().join("-").exists());
+}
+
+#[test]
 fn emit_tokens_and_trees() {
     let file = Scratch::new("emit", "def f(x) x + 0x10; # ten\nf(2)");
     let tokens = run(&["emit", "tokens", file.path()]);

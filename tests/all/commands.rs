@@ -99,6 +99,18 @@ fn whatever_is_built_in_has_help() {
 }
 
 #[test]
+fn codes_have_help() {
+    let lines = answers("help-codes", "?E0301\n:help w0401\n");
+    let expected = [
+        "E0301",
+        "    A call of a function that is not defined, found when it ran.",
+        "W0401",
+        "    An assignment where a condition is wanted, such as `if x = 0`.",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
 fn everything_the_language_has_can_be_asked_for() {
     let keywords = "def extern import if then else for in var unary binary";
     let operators = "^ - ! * / % + < > <= >= == != && || =";

@@ -382,6 +382,16 @@ fn mistakes_are_said_and_the_end_of_the_input_ends_the_run() {
 }
 
 #[test]
+fn a_second_item_is_called_that() {
+    let ran = debug("second", PROGRAM, &[], "1 2\n");
+    assert!(
+        ran.out().contains("one expression at a time") && ran.out().contains("-- a second item"),
+        "{}",
+        ran.out()
+    );
+}
+
+#[test]
 fn one_breakpoint_among_many_definitions() {
     const COUNT: usize = 100_000;
     let mut program = String::new();

@@ -2,6 +2,9 @@
 //! mistake anywhere in an input changes nothing.
 
 use crate::binary::{Ran, feed, kal};
+use kal::source::Source;
+use kal::{Engine, Outcome};
+use std::ops::ControlFlow;
 
 fn session(input: &str) -> Ran {
     feed(kal().args(["repl", "--no-init"]), input.as_bytes())
@@ -81,4 +84,32 @@ fn items_know_what_items_before_them_define() {
     assert_eq!(ran.err(), "");
     let values: Vec<&str> = ran.out().lines().filter(|line| line.parse::<f64>().is_ok()).collect();
     assert_eq!(values, ["3", "6", "4", "2", "-5"]);
+}
+
+#[test]
+fn what_belongs_to_a_foreign_construct_is_passed_over() {
+    let text = "/* it's\n   a \"comment\" */\n1 + 1\nfor (i = 0; i < 3; i++) {\n  7;\n  8;\n}\n2 + 2\n";
+    let mut context = Engine::new().and_then(|engine| engine.context()).expect("a context");
+    let mut seen = Vec::new();
+    let _ = context.run(&Source::new("test", text), &mut |_, outcome| {
+        seen.push(match outcome {
+            Ok(Outcome::Value(value)) => value.to_string(),
+            Ok(_) => "something else".to_owned(),
+            Err(error) => error.to_string(),
+        });
+        ControlFlow::Continue(())
+    });
+    assert_eq!(seen, ["a comment begins with `#`", "2", "expected a name, found `(`", "4"]);
+}
+
+#[test]
+fn commands_of_the_prompt_are_told_from_programs() {
+    let said = feed(&mut kal(), b":list\n").said();
+    assert_eq!(
+        said,
+        [
+            "error[E0202] 1:1 no unary operator `:` is defined",
+            "  help: commands such as `:list` are for the prompt: `kal`, or `kal repl`"
+        ]
+    );
 }

@@ -150,6 +150,8 @@ fn reload_redefines_what_has_changed() {
     let ran = session(&folder, ":load a.kal\n:load b.kal\n:load c.kal\nf77(1)\n");
     let expected = ["a.kal: 200 defined", "b.kal: 200 unchanged", "c.kal: 1 redefined, 199 unchanged", "79"];
     assert_eq!(lines(&ran), expected);
+    let ran = session(&folder, ":watch a.kal\n:reload\n");
+    assert_eq!((ran.err(), lines(&ran)), ("", vec!["a.kal: 200 defined", "a.kal: 200 unchanged"]));
 }
 
 #[test]

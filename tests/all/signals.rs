@@ -109,6 +109,26 @@ fn an_interrupt_is_answered_in_every_state() {
 }
 
 #[test]
+fn an_interrupt_ends_all_of_an_input_or_a_file() {
+    let folder = Folder::new("signals-all");
+    let items = "printd(70 + 7); for i = 0, 1 in i; printd(80 + 8); def after(x) x";
+    std::fs::write(folder.path().join("items.kal"), items).expect("it can be written");
+    let mut terminal = Terminal::with(&folder, &["--quiet", "--no-preview"], &[], 80);
+    for input in [items, ":load items.kal"] {
+        terminal.press(input);
+        terminal.press(ENTER);
+        terminal.wait_for("\n77\n");
+        std::thread::sleep(UNDER_WAY);
+        terminal.press(CTRL_C);
+        terminal.wait_for("E0304");
+        terminal.wait_for("kal> ");
+        terminal.answer("1 + 1", "2");
+        assert!(!terminal.shown().contains("\n88"), "{}", terminal.shown());
+        assert!(!terminal.shown().contains("after(x) defined"), "{}", terminal.shown());
+    }
+}
+
+#[test]
 fn a_second_interrupt_ends_a_process_that_hangs() {
     let folder = Folder::new("signals-hang");
     let (source, library) = (folder.path().join("hang.c"), folder.path().join("hang.so"));

@@ -217,7 +217,8 @@ impl SyntaxFailure {
         let in_head_of_for = match builder.ast.nodes.last() {
             Some(Node::ForCondition) => expects(Terminal::In),
             _ => {
-                before(2) == Some(Terminal::For) && expects(Terminal::Equals)
+                before(1) == Some(Terminal::For)
+                    || before(2) == Some(Terminal::For) && expects(Terminal::Equals)
                     || self.expected == Expected::terminal(Terminal::Comma)
             }
         };
@@ -227,8 +228,29 @@ impl SyntaxFailure {
         if expects(Terminal::In) {
             return Some("inside an expression write `var y = 2 in …`".into());
         }
-        if expects(Terminal::LeftParenthesis) && before(1) == Some(Terminal::Identifier) {
-            return Some("parameters go in parentheses, as in `def f(x y) x + y`".into());
+        let here = tokens.terminals().get(self.at).copied();
+        let name = (before(1) == Some(Terminal::Identifier)).then(|| tokens.text(self.at - 1));
+        if expects(Terminal::LeftParenthesis) {
+            match (before(1), here) {
+                (Some(Terminal::Identifier), Some(Terminal::Identifier))
+                    if name.is_some_and(foreign::is_type) =>
+                {
+                    return Some(foreign::NO_TYPES.into());
+                }
+                (Some(Terminal::Identifier), _) => {
+                    return Some("parameters go in parentheses, as in `def f(x y) x + y`".into());
+                }
+                (Some(Terminal::Operator), Some(Terminal::Operator | Terminal::Equals)) => {
+                    return Some("an operator is one character, such as `~`".into());
+                }
+                (Some(Terminal::Operator), Some(Terminal::Number)) => {
+                    return Some("only an operator between two operands has a precedence".into());
+                }
+                _ => {}
+            }
+        }
+        if expects(Terminal::Identifier) && here.is_some() && tokens.text(self.at) == ":" {
+            return Some(foreign::NO_TYPES.into());
         }
         let digits = foreign::grouped_digits(tokens.source(), tokens.span(self.at));
         digits.filter(|_| self.expected == Expected::ITEM).map(|number| format!("write `{number}`"))
