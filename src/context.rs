@@ -30,6 +30,7 @@ use crate::draft::Draft;
 use crate::engine::Engine;
 use crate::error::{Error, FailureReport};
 use crate::failure::{Failure, RunFailure};
+use crate::fingerprint::Fingerprint;
 use crate::function::{Function, Signature};
 use crate::host::{HostFunctions, Output};
 use crate::interrupt::InterruptHandle;
@@ -516,6 +517,16 @@ impl Context {
     pub fn prepare_all(&self) -> Result<(), Error> {
         let _limit = self.limits()?;
         self.backend.prepare_all().map_err(|failure| self.failed(&failure))
+    }
+
+    /// Returns the identity of a function's definition; `None` if it is not
+    /// defined. It is the same wherever the same is defined: layout, comments and
+    /// the names of parameters and other locals do not count. What is called
+    /// counts by name only: its definition has an identity of its own.
+    pub fn fingerprint(&self, name: &str) -> Option<Fingerprint> {
+        let name = self.engine.names().get(name)?;
+        let (_, function) = self.backend.binding(name)?;
+        Some(function.fingerprint(self.engine.names()))
     }
 
     /// Returns the compilation status of a function; `None` if it is not

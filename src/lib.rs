@@ -142,6 +142,7 @@ pub mod name;
 pub mod diagnostic;
 pub mod host;
 mod bytes;
+mod fingerprint;
 mod stop;
 mod budget;
 mod process;
@@ -180,6 +181,7 @@ pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, T
 pub use debugger::Console;
 pub use engine::Engine;
 pub use error::Error;
+pub use fingerprint::Fingerprint;
 pub use function::{Function, Signature};
 pub use interrupt::InterruptHandle;
 pub use jit::state::{Event, State};

@@ -9,6 +9,7 @@
 mod calls;
 pub mod checked;
 pub mod declaration;
+mod identity;
 mod mistakes;
 mod resolve;
 pub mod spans;

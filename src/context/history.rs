@@ -320,7 +320,7 @@ impl Context {
     /// Returns whether a name is already bound to an equal definition.
     pub(super) fn is_bound_to(&self, function: &CheckedFunction, fixity: Option<Fixity>) -> bool {
         let bound = self.backend.binding(function.name);
-        bound.is_some_and(|(_, bound)| bound.means_the_same_as(function))
+        bound.is_some_and(|(_, bound)| bound.means_the_same_as(function, self.engine.names()))
             && fixity.is_none_or(|fixity| self.reads_as(fixity, function.name))
     }
 

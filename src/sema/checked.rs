@@ -127,22 +127,6 @@ impl CheckedFunction {
         self.source.slice(self.span)
     }
 
-    /// Returns whether both have the same parameters and the same body,
-    /// whatever their layout.
-    pub fn means_the_same_as(&self, other: &Self) -> bool {
-        let callees = |function: &Self| -> Vec<(Name, u32)> {
-            function.callees.iter().map(|callee| (callee.name, callee.arity)).collect()
-        };
-        let numbers = |function: &Self| -> Vec<u64> {
-            function.numbers.iter().map(|number| number.to_bits()).collect()
-        };
-        self.name == other.name
-            && self.parameters == other.parameters
-            && self.nodes == other.nodes
-            && numbers(self) == numbers(other)
-            && callees(self) == callees(other)
-    }
-
     /// Returns the number of nodes after inlining functions of these sizes into
     /// it.
     pub fn size_with(&self, inlined: &FxHashMap<Name, usize>) -> usize {

@@ -14,6 +14,7 @@ mod differential;
 mod editing;
 mod embedding;
 mod exiting;
+mod fingerprints;
 mod forking;
 mod formulas;
 mod grammar;

@@ -1,0 +1,60 @@
+//! Fingerprints: what something is, in 32 bytes.
+//!
+//! A fingerprint is the BLAKE3 hash of a canonical encoding, in which names are
+//! text and numbers are bits. So it is the same in every context, process and
+//! machine, and different things have different ones: 2^128 of them would have
+//! to be tried to find two that are alike.
+
+use crate::bytes::Writer;
+use std::fmt;
+
+/// The identity of something, from what it consists of.
+///
+/// As text, it is 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// Returns the fingerprint of what an encoding says. `kind` separates
+    /// encodings of different things, which might be the same bytes.
+    pub(crate) fn of(kind: &str, encoding: Writer) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(kind);
+        hasher.update(&encoding.finish());
+        Self(hasher.finalize().into())
+    }
+
+    /// Returns its bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fingerprint({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_depends_on_the_kind_and_on_every_byte() {
+        let of = |kind: &str, text: &str| {
+            let mut writer = Writer::default();
+            writer.text(text);
+            Fingerprint::of(kind, writer)
+        };
+        assert_eq!(of("a", "x"), of("a", "x"));
+        assert_ne!(of("a", "x"), of("b", "x"));
+        assert_ne!(of("a", "x"), of("a", "y"));
+        assert_eq!(of("a", "x").to_string().len(), 64);
+    }
+}

@@ -1,0 +1,93 @@
+//! The identity of a checked function.
+//!
+//! What counts is what the function does: its name, how many parameters it has,
+//! and its body. What does not count is where and how it was written: spans,
+//! layout, comments, the names of parameters and other locals, the order in which
+//! names were first met.
+
+use super::checked::{CheckedFunction, CheckedNode};
+use crate::bytes::Writer;
+use crate::fingerprint::Fingerprint;
+use crate::name::Names;
+
+/// What separates these encodings from others. The number changes with the
+/// encoding, and with what a node means.
+const KIND: &str = "kal 2026 checked function 1";
+
+impl CheckedFunction {
+    /// Returns the identity of the function: the same for functions that do the
+    /// same in the same way, in every process.
+    pub fn fingerprint(&self, names: &Names) -> Fingerprint {
+        let mut writer = Writer::default();
+        writer.text(names.text(self.name));
+        writer.number(self.arity());
+        writer.number(self.locals);
+        for node in &self.nodes {
+            self.encode(*node, names, &mut writer);
+        }
+        Fingerprint::of(KIND, writer)
+    }
+
+    /// Returns whether both are the same function, however they were written.
+    pub fn means_the_same_as(&self, other: &Self, names: &Names) -> bool {
+        // Most that differ do so here.
+        self.name == other.name
+            && self.nodes.len() == other.nodes.len()
+            && self.fingerprint(names) == other.fingerprint(names)
+    }
+
+    /// Writes a node with what it refers to. No tag is used for two kinds, so no
+    /// two bodies are the same bytes.
+    fn encode(&self, node: CheckedNode, names: &Names, writer: &mut Writer) {
+        let mut local = |tag: u8, local: u32| {
+            writer.byte(tag);
+            writer.number(local);
+        };
+        match node {
+            CheckedNode::Local(index) => local(b'l', index),
+            CheckedNode::SetLocal(index) => local(b'L', index),
+            CheckedNode::ForVariable(index) => local(b'f', index),
+            CheckedNode::Bind(index) => local(b'b', index),
+            CheckedNode::Number(index) => {
+                writer.byte(b'n');
+                writer.long(self.numbers[index as usize].to_bits());
+            }
+            CheckedNode::Variable(name) => {
+                writer.byte(b'v');
+                writer.text(names.text(name));
+            }
+            CheckedNode::SetVariable(name) => {
+                writer.byte(b'V');
+                writer.text(names.text(name));
+            }
+            CheckedNode::Unary(op) => {
+                writer.byte(b'1');
+                writer.text(op.text());
+            }
+            CheckedNode::Binary(op) => {
+                writer.byte(b'2');
+                writer.text(op.text());
+            }
+            CheckedNode::ShortCircuit(op) => {
+                writer.byte(b's');
+                writer.text(op.text());
+            }
+            CheckedNode::Call(index) => {
+                let callee = self.callees[index as usize];
+                writer.byte(b'c');
+                writer.text(names.text(callee.name));
+                writer.number(callee.arity);
+            }
+            CheckedNode::Intrinsic(intrinsic) => {
+                writer.byte(b'i');
+                writer.text(intrinsic.text());
+            }
+            CheckedNode::Then => writer.byte(b't'),
+            CheckedNode::Else => writer.byte(b'e'),
+            CheckedNode::If => writer.byte(b'I'),
+            CheckedNode::ForCondition => writer.byte(b'C'),
+            CheckedNode::ForStep => writer.byte(b'S'),
+            CheckedNode::For => writer.byte(b'F'),
+        }
+    }
+}
