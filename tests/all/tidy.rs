@@ -11,9 +11,6 @@ use std::path::Path;
 /// The modules of the crate, lowest layer first. A module uses modules of its
 /// own layer and of lower ones.
 const LAYERS: &[&[&str]] = &[
-<<<<<<< HEAD
-    &["source", "name", "diagnostic", "host", "bytes", "stop", "budget", "process", "llvm", "abi"],
-=======
     &[
         "source",
         "name",
@@ -22,12 +19,11 @@ const LAYERS: &[&[&str]] = &[
         "bytes",
         "fingerprint",
         "stop",
-        "room",
+        "budget",
         "process",
         "llvm",
         "abi",
     ],
->>>>>>> 1fc7d1f (A definition has an identity: BLAKE3 over what it does)
     &["syntax"],
     &["sema", "failure"],
     &["tape", "interp", "codegen", "orc", "runtime"],
