@@ -35,6 +35,12 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(NEVER)
 }
 
+/// Returns whether a number counts an evaluation that has begun and not ended.
+#[inline]
+const fn is_in_progress(number: u64) -> bool {
+    number & 1 != 0
+}
+
 /// The thread looks at least this many times during the limit, unless that is
 /// more often than the shortest, or less often than the longest period.
 const LOOKS: u64 = 16;
@@ -187,7 +193,7 @@ impl Alarm {
     #[inline]
     pub(crate) fn begin(self: &Arc<Self>) -> Deadline {
         let number = self.number.load(Ordering::Relaxed);
-        let is_inner = number % 2 != 0;
+        let is_inner = is_in_progress(number);
         if !is_inner {
             self.number.store(number + 1, Ordering::Relaxed);
             self.watch.fence.light();
@@ -204,7 +210,7 @@ impl Alarm {
     #[inline]
     fn is_too_long(&self) -> bool {
         let number = self.number.load(Ordering::Relaxed);
-        number % 2 != 0 && self.too_long.load(Ordering::Relaxed) == number
+        is_in_progress(number) && self.too_long.load(Ordering::Relaxed) == number
     }
 
     #[inline]
@@ -252,7 +258,7 @@ impl Alarm {
                 self.is_over.store(true, Ordering::SeqCst);
                 // What begins later sees that it is over.
                 self.watch.fence.heavy();
-                if self.number.load(Ordering::Relaxed) % 2 != 0 {
+                if is_in_progress(self.number.load(Ordering::Relaxed)) {
                     self.stopper.request(StopRequest::Deadline);
                 }
             }
@@ -351,7 +357,10 @@ impl Watch {
                 // Not before it has begun.
                 *seen = Seen { number, since: time_of(Instant::now()) };
             }
-            if number % 2 != 0 && self.limit != NEVER && alarm.too_long.load(Ordering::Relaxed) != number {
+            if is_in_progress(number)
+                && self.limit != NEVER
+                && alarm.too_long.load(Ordering::Relaxed) != number
+            {
                 match seen.since.saturating_add(self.limit) {
                     due if due <= now => alarm.ring(number),
                     due => next = next.min(due),
