@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(table.all()[0].to_string(), "1: f, off");
         table.enable("1", true).unwrap();
         table.ignore("1", 2).unwrap();
-        assert_eq!(table.all()[0].to_string(), "1: f, passed 2 times more");
+        assert_eq!(table.all()[0].to_string(), "1: f, passed 2 more times");
         assert_eq!([table.hit(1), table.hit(1), table.hit(1)], [false, false, true]);
         assert_eq!((table.hit(2), table.hit(2)), (true, false));
         table.settle(std::iter::empty());
