@@ -288,7 +288,7 @@ impl Interpreter {
     ) -> Result<f64, RunFailure> {
         let callee = TapeCallee { name, arity: arguments.len() as u32 };
         if self.is_host(callee) {
-            if let Some(request) = self.memory.take_request() {
+            if let Some(request) = self.take_request() {
                 return Err(Failure::from(request).into());
             }
             let result = self.hosts.call(name, arguments, output, &self.stopper);
@@ -733,7 +733,7 @@ impl Interpreter {
         let is_finite = arguments.iter().all(|argument| argument.is_finite());
         let result = self.hosts.call_closure(name, arguments, output, &self.stopper);
         // A request that came meanwhile is for this run, not for the next.
-        if let Some(request) = self.memory.take_request() {
+        if let Some(request) = self.take_request() {
             return Err(request.into());
         }
         state.accumulator = result.map_err(|HostError(message)| Failure::Host { callee: name, message })?;

@@ -281,7 +281,7 @@ fn foreign_functions_are_declared_and_called() {
     assert_eq!((declared.out(), declared.err()), ("2\n", ""));
     assert_eq!(
         said(&["extern j0(x)", "extern j0(x y)"]),
-        "error[E0207] 1:8 `j0` is declared to take 1 argument already, not 2"
+        "error[E0207] 1:8 `j0` is already declared to take 1 argument, not 2"
     );
     assert_eq!(said(&["extern j0(x)", "j0(1, 2)"]), "error[E0205] 1:1 `j0` takes 1 argument, not 2");
     let undeclared = kal(&["def f(x) j0(x)", "f(0)"]);
