@@ -298,26 +298,44 @@ fn accepts(arguments: &[String], out: &Path) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// Names everything that machine code in a cache or an image depends on:
-/// crate, revision, LLVM and compiler.
+/// Returns the identity of this build, in hexadecimal: a hash over everything that
+/// decides what it makes of a program.
 fn build_id(llvm: &Llvm) -> String {
+    println!("cargo:rerun-if-changed=src");
     let rustc = env::var_os("RUSTC").and_then(|rustc| first_line(Command::new(rustc).arg("--version")));
-    let rustc = rustc.as_deref().and_then(|line| line.split(' ').nth(1)).unwrap_or("unknown").to_owned();
-    let crate_version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
-    let revision = revision().unwrap_or_else(|| "release".into());
-    format!("kal-{crate_version}-{revision}-llvm-{}-rustc-{rustc}", llvm.version)
+    let mut parts = vec![llvm.version.clone(), rustc.unwrap_or_default()];
+    let settings = ["TARGET", "OPT_LEVEL", "CARGO_ENCODED_RUSTFLAGS", "CARGO_CFG_DEBUG_ASSERTIONS"];
+    parts.extend(
+        settings.map(|variable| env::var(variable).map_or_else(|_| "none".into(), |value| value + " set")),
+    );
+    let mut features: Vec<String> = env::vars().map(|(variable, _)| variable).collect();
+    features.retain(|variable| variable.starts_with("CARGO_FEATURE_"));
+    features.sort();
+    parts.push(features.join(" "));
+    let mut hasher = blake3::Hasher::new_derive_key("kal 2026 build 1");
+    parts.iter().for_each(|part| add(&mut hasher, part.as_bytes()));
+    let mut files = ["Cargo.toml", "Cargo.lock", "build.rs"].map(PathBuf::from).to_vec();
+    sources(Path::new("src"), &mut files);
+    files.sort();
+    for file in files {
+        println!("cargo:rerun-if-changed={}", file.display());
+        add(&mut hasher, file.to_string_lossy().as_bytes());
+        // An archive of the crate may come without a lock.
+        add(&mut hasher, &fs::read(file).unwrap_or_default());
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
-/// Returns the git revision, if this folder itself is a checkout: a source
-/// archive unpacked inside another repository is not. A commit alone does not
-/// run this script again: that would recompile the shims and the crate each
-/// time.
-fn revision() -> Option<String> {
-    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
-    let git = |arguments: &[&str]| first_line(Command::new("git").current_dir(&root).args(arguments));
-    let top = PathBuf::from(git(&["rev-parse", "--show-toplevel"])?);
-    if top.canonicalize().ok()? != root.canonicalize().ok()? {
-        return None;
+/// Adds a part and its length: no two lists of parts are the same bytes.
+fn add(hasher: &mut blake3::Hasher, part: &[u8]) {
+    hasher.update(&(part.len() as u64).to_le_bytes());
+    hasher.update(part);
+}
+
+/// Adds the files below a folder.
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the sources are readable").flatten() {
+        let path = entry.path();
+        if path.is_dir() { sources(&path, files) } else { files.push(path) }
     }
-    git(&["rev-parse", "--short=12", "HEAD"])
 }

@@ -15,6 +15,10 @@ use std::fmt;
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
+    /// The identity of this build of Kal, from all its sources, the compilers,
+    /// the target and the features. What one build stores, another may not read.
+    pub const BUILD: Self = Self(decoded(env!("KAL_BUILD_ID").as_bytes()));
+
     /// Returns the fingerprint of what an encoding says. `kind` separates
     /// encodings of different things, which might be the same bytes.
     pub(crate) fn of(kind: &str, encoding: Writer) -> Self {
@@ -27,6 +31,24 @@ impl Fingerprint {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+}
+
+/// Returns the bytes of 64 hexadecimal digits.
+const fn decoded(digits: &[u8]) -> [u8; 32] {
+    const fn value(digit: u8) -> u8 {
+        match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => panic!("the build script writes hexadecimal digits"),
+        }
+    }
+    let mut bytes = [0; 32];
+    let mut index = 0;
+    while index < bytes.len() {
+        bytes[index] = value(digits[2 * index]) << 4 | value(digits[2 * index + 1]);
+        index += 1;
+    }
+    bytes
 }
 
 impl fmt::Display for Fingerprint {
@@ -56,5 +78,10 @@ mod tests {
         assert_ne!(of("a", "x"), of("b", "x"));
         assert_ne!(of("a", "x"), of("a", "y"));
         assert_eq!(of("a", "x").to_string().len(), 64);
+    }
+
+    #[test]
+    fn the_build_is_what_the_build_script_says() {
+        assert_eq!(Fingerprint::BUILD.to_string(), env!("KAL_BUILD_ID"));
     }
 }

@@ -3,7 +3,7 @@
 //! A stored program begins with a magic number, its version, its length and a
 //! checksum. Then follow the names and the sources it refers to, and its items
 //! in order, each function in its checked form and as a tape. All of it is
-//! validated when it is read: damaged programs, and those of another version,
+//! validated when it is read: damaged programs, and those of another build,
 //! are refused.
 
 use crate::bytes::{Damage, Reader, Writer, checksum};
@@ -11,6 +11,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::draft::Draft;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::fingerprint::Fingerprint;
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
@@ -28,9 +29,6 @@ use std::sync::Arc;
 
 /// The magic number of a stored program. Its first byte is not valid UTF-8.
 const MAGIC: &[u8; 8] = b"\xffKALTAPE";
-
-/// The version of the format.
-const VERSION: u32 = 2;
 
 /// A program that has been read and checked, and not run yet. It can be stored
 /// as bytes and run in any context of its engine.
@@ -122,7 +120,7 @@ impl Program {
         let body = body.finish();
         let mut writer = Writer::default();
         writer.bytes(MAGIC);
-        writer.word(VERSION);
+        writer.bytes(Fingerprint::BUILD.as_bytes());
         writer.long(body.len() as u64);
         writer.long(checksum(&body));
         writer.bytes(&body);
@@ -133,7 +131,7 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Damaged`] for bytes that [`to_bytes`](Self::to_bytes) of this
-    /// version cannot have made; [`Error::Invalid`] for a source in it that is
+    /// build cannot have made; [`Error::Invalid`] for a source in it that is
     /// longer than
     /// [`Limits::max_source_bytes`](crate::Limits::max_source_bytes), and if
     /// reading takes longer than the deadline.
@@ -142,8 +140,8 @@ impl Program {
         let mut reader = Reader::new(bytes);
         let magic = reader.bytes(MAGIC.len())?;
         reader.expect(magic == MAGIC, "it does not begin like one")?;
-        let version = reader.word()?;
-        reader.expect(version == VERSION, "made by another version of Kal")?;
+        let build = reader.bytes(Fingerprint::BUILD.as_bytes().len())?;
+        reader.expect(build == Fingerprint::BUILD.as_bytes(), "made by another build of Kal")?;
         let (length, sum) = (reader.long()?, reader.long()?);
         reader.expect(length == reader.rest().len() as u64, "wrong length")?;
         reader.expect(sum == checksum(reader.rest()), "bad checksum")?;

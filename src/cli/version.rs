@@ -1,6 +1,7 @@
 //! The version, and how this binary was built.
 
 use crate::engine::Engine;
+use crate::fingerprint::Fingerprint;
 use std::io::{self, Write};
 
 /// Prints the version; with `is_verbose`, also how this binary was built.
@@ -9,7 +10,7 @@ pub(super) fn print(is_verbose: bool) -> io::Result<()> {
     if is_verbose {
         let features = if cfg!(feature = "unchecked") { "unchecked" } else { "none" };
         let llvm = Engine::llvm_version();
-        text += concat!("build: ", env!("KAL_BUILD_ID"), "\n");
+        text += &format!("build: {}\n", Fingerprint::BUILD);
         text += &format!("LLVM: {llvm}\ntarget: {}\nfeatures: {features}\n", env!("KAL_TARGET"));
     }
     let mut stdout = io::stdout().lock();

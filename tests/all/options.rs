@@ -216,6 +216,7 @@ fn versions_say_how_it_was_built() {
         let kinds: Vec<&str> = lines[1..].iter().filter_map(|line| line.split(": ").next()).collect();
         assert_eq!((lines[0], kinds), (short.trim_end(), vec!["build", "LLVM", "target", "features"]));
         assert!(ran.out().contains("\nLLVM: 22."), "{}", ran.out());
+        assert_eq!(lines[1], format!("build: {}", kal::Fingerprint::BUILD));
     }
 }
 
