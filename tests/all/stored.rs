@@ -16,7 +16,7 @@ const MUTATIONS: u64 = 4000;
 
 /// The place of the checksum in a stored program, whose end is where the summed
 /// bytes begin.
-const CHECKSUM: std::ops::Range<usize> = 20..28;
+const CHECKSUM: std::ops::Range<usize> = 48..56;
 
 /// One of this many cases is compiled; the others are interpreted.
 const COMPILED: u64 = 100;
@@ -239,5 +239,13 @@ fn the_command_stores_and_runs_programs() {
     let refused = run(&["p.tape"]);
     assert_eq!((refused.code, refused.out()), (Some(1), ""));
     assert!(refused.err().contains("p.tape: not a valid stored program: bad checksum"));
+    // The identity of the build follows the magic number.
+    let mut bytes = std::fs::read(folder.join("again.tape")).expect("it was written");
+    assert_eq!(&bytes[8..40], kal::Fingerprint::BUILD.as_bytes());
+    bytes[39] ^= 1;
+    std::fs::write(&stored, bytes).expect("a file");
+    let refused = run(&["p.tape"]);
+    assert_eq!((refused.code, refused.out()), (Some(1), ""));
+    assert!(refused.err().contains("p.tape: not a valid stored program: made by another build of Kal"));
     std::fs::remove_dir_all(folder).expect("it is ours");
 }

@@ -441,6 +441,7 @@ fn dependencies(manifest: &str) -> Vec<&str> {
         .map(|(name, _)| name)
         .collect();
     names.sort_unstable();
+    names.dedup();
     names
 }
 
