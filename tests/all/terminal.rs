@@ -570,7 +570,12 @@ fn debugging(folder: &Folder, program: &str, arguments: &[&str]) -> Terminal {
     Terminal::running(folder, command, &[], 80)
 }
 
-const ENDLESS: &str = "def spin(n) for i = n, i > 0, 0 in n\nprintd(77)\nspin(1)\n99\n";
+/// Says again and again that its endless run is in progress.
+const ENDLESS: &str = "\
+def spin(n) for i = n, i > 0, 0 in (for j = 0, j < 100000 in j) + printd(77)
+spin(1)
+99
+";
 
 #[test]
 fn ctrl_c_breaks_in_and_clears_the_line_at_the_debuggers_prompt() {
@@ -587,7 +592,7 @@ fn ctrl_c_breaks_in_and_clears_the_line_at_the_debuggers_prompt() {
     terminal.wait_for("\n42\n");
     // It continues, and can be stopped again; this time it is ended.
     terminal.press("c\r");
-    terminal.wait_for("\n");
+    terminal.wait_for("77\n");
     terminal.press(CTRL_C);
     terminal.wait_for("interrupted\nspin(n) at p.kal:1");
     terminal.press("i = 0\r");
@@ -631,11 +636,14 @@ fn the_debuggers_prompt_completes_and_leaves_quietly() {
 fn ctrl_c_breaks_in_at_the_prompt_while_something_is_debugged() {
     let folder = Folder::new("debug-at-prompt");
     let mut terminal = Terminal::with(&folder, &["--quiet", "--interpret"], &[], 80);
-    terminal.answer("def spin(n) for i = n, i > 0, 0 in n", "spin(n) defined");
+    terminal.answer(
+        "def spin(n) for i = n, i > 0, 0 in (for j = 0, j < 100000 in j) + printd(77)",
+        "spin(n) defined",
+    );
     terminal.press(":debug spin(1)\r");
     terminal.wait_for("1|debug> ");
     terminal.press("c\r");
-    terminal.wait_for("\n");
+    terminal.wait_for("77\n");
     terminal.press(CTRL_C);
     terminal.wait_for("interrupted\nspin(n) at <input>:1");
     terminal.wait_for("1|debug> ");
