@@ -5,52 +5,17 @@ use super::*;
 use crate::diagnostic::suggest::Budget;
 use crate::sema::{self, CheckedItem, Environment};
 use crate::source::Source;
-use crate::stop::{Poll, StopHandle, StopRequest, Stoppable};
+use crate::stop::{Poll, StopHandle, StopRequest};
 use crate::syntax::lexer::lex;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{ParseLimits, Parser};
 use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// Memory for a few variables.
-#[derive(Default)]
-pub(super) struct Alone {
-    requests: AtomicU64,
-    variables: [AtomicU64; 16],
-    pub(super) fuel: AtomicI64,
-    interp_limit: AtomicUsize,
-    code_ready: AtomicUsize,
-}
-
-impl Stoppable for Alone {
-    fn requests(&self) -> &AtomicU64 {
-        &self.requests
-    }
-
-    fn wake(&self) {
-        self.interp_limit.store(0, Ordering::SeqCst);
-    }
-}
-
-impl Memory for Alone {
-    fn variables(&self) -> &[AtomicU64] {
-        &self.variables
-    }
-
-    fn fuel(&self) -> &AtomicI64 {
-        &self.fuel
-    }
-
-    fn interp_limit(&self) -> &AtomicUsize {
-        &self.interp_limit
-    }
-
-    fn code_ready(&self) -> &AtomicUsize {
-        &self.code_ready
-    }
-}
+pub(super) type Alone = InterpMemory<[AtomicU64; 16]>;
 
 /// Output that is discarded.
 struct DiscardOutput;
@@ -123,7 +88,7 @@ impl TestSession {
     pub(super) fn new(options: InterpOptions) -> Self {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(HostFunctions::standard(&names));
-        let (numbers, memory) = (Arc::new(Variables::default()), Arc::new(Alone::default()));
+        let (numbers, memory) = (Arc::new(Variables::default()), Arc::new(Alone::new(Default::default(), 0)));
         let interpreter = Interpreter::new(
             &names,
             &hosts,
@@ -152,7 +117,7 @@ impl TestSession {
     /// Returns the memory of a variable.
     pub(super) fn variable(&self, name: &str) -> &AtomicU64 {
         let number = self.numbers.number(self.names.intern(name)).expect("there are few");
-        &self.memory.variables[number as usize]
+        &self.memory.variables()[number as usize]
     }
 
     /// Runs source; returns the results of its expressions.

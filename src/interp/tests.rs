@@ -160,13 +160,13 @@ fn runs_stop_when_they_are_asked_to() {
 #[test]
 fn fuel_is_taken_by_entries_and_rounds() {
     let mut session = TestSession::new(InterpOptions { stack: 1 << 20, counts_fuel: true, hot_after: None });
-    session.memory.fuel.store(100, Ordering::SeqCst);
+    session.memory.fuel().store(100, Ordering::SeqCst);
     assert_eq!(session.value("def f(x) x; f(1) + f(2)"), 3.0);
-    assert_eq!(session.memory.fuel.load(Ordering::SeqCst), 97);
+    assert_eq!(session.memory.fuel().load(Ordering::SeqCst), 97);
     assert_eq!(session.value("for i = 1, i < 10 in f(i)"), 0.0);
-    assert_eq!(session.memory.fuel.load(Ordering::SeqCst), 76);
+    assert_eq!(session.memory.fuel().load(Ordering::SeqCst), 76);
     assert!(matches!(session.run("for i = 1, 1 in i").pop(), Some(Err(Failure::OutOfFuel))));
-    assert_eq!(session.memory.fuel.load(Ordering::SeqCst), -1);
+    assert_eq!(session.memory.fuel().load(Ordering::SeqCst), -1);
 }
 
 /// Returns a generator of pseudo-random choices (xorshift64*).
