@@ -127,18 +127,17 @@ fn make_claimed(
 /// Groups what can share an object: definitions with the same options that
 /// together cost no more than one large function. A large function is alone.
 fn groups(parts: impl Iterator<Item = BatchItem>, most: usize) -> Vec<Vec<BatchItem>> {
-    let mut groups: Vec<(usize, Vec<BatchItem>)> = Vec::new();
+    // The cost of each group; `None` for a large function, which nothing joins.
+    let mut groups: Vec<(Option<usize>, Vec<BatchItem>)> = Vec::new();
     for part in parts {
-        let size = cost(part.0.function());
-        let is_alone = |part: &BatchItem| is_large(part.0.function());
-        let fits = |(total, group): &&mut (usize, Vec<BatchItem>)| {
-            let other = &group[0];
-            let is_small = !is_alone(other) && !is_alone(&part) && *total + size <= most;
-            is_small && other.1.options == part.1.options
+        let size = (!is_large(part.0.function())).then(|| cost(part.0.function()));
+        let fits = |(total, group): &&mut (Option<usize>, Vec<BatchItem>)| {
+            let is_small = total.zip(size).is_some_and(|(total, size)| total + size <= most);
+            is_small && group[0].1.options == part.1.options
         };
         match groups.iter_mut().find(fits) {
             Some((total, group)) => {
-                *total += size;
+                *total = total.zip(size).map(|(total, size)| total + size);
                 group.push(part);
             }
             None => groups.push((size, vec![part])),
