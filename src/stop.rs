@@ -29,6 +29,9 @@ const NOW: u64 = 1 << 2;
 /// The number of bits by which the requests to an outer run are shifted.
 const OUTER: u32 = 4;
 
+/// The bits of requests to a run itself.
+const OWN: u64 = (1 << OUTER) - 1;
+
 impl StopRequest {
     /// Returns the most urgent of the pending requests.
     pub fn first(bits: u64) -> Option<Self> {
@@ -130,8 +133,7 @@ impl Drop for RunLink {
             // Requests are forwarded under this lock: none comes later.
             run.stopper().clone_from(&self.before);
         }
-        let outer = (StopRequest::Interrupt.bits() | StopRequest::Deadline.bits()) >> OUTER << OUTER;
-        self.inner.0.requests().fetch_and(!outer, Ordering::SeqCst);
+        self.inner.0.requests().fetch_and(OWN, Ordering::SeqCst);
         self.before.iter().for_each(|before| self.pass_on(before));
     }
 }
@@ -186,8 +188,7 @@ impl StopHandle {
     /// Forwards the requests to the outer run, or those that were forwarded to
     /// it.
     fn ask_inner(&self, bits: u64) {
-        let own = bits & ((1 << OUTER) - 1);
-        self.ask(own << OUTER | bits & !((1 << OUTER) - 1));
+        self.ask((bits & OWN) << OUTER | bits & !OWN);
     }
 
     /// Makes the run in progress look for requests, though there is none.
@@ -198,8 +199,7 @@ impl StopHandle {
 
     /// Withdraws a request to this run, but none to an outer run.
     pub fn withdraw(&self, request: StopRequest) {
-        let own = request.bits() & ((1 << OUTER) - 1);
-        self.0.requests().fetch_and(!own, Ordering::SeqCst);
+        self.0.requests().fetch_and(!(request.bits() & OWN), Ordering::SeqCst);
     }
 
     /// Returns the request that a run would stop for now.
