@@ -6,7 +6,6 @@
 use std::collections::{BTreeSet, HashSet};
 use std::env;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
@@ -163,7 +162,7 @@ fn missing(prefix: &str) -> String {
 }
 
 /// Compiles the shims into one archive, unless that of an earlier run is up to
-/// date: a new revision reruns this script, and C++ is slow to compile.
+/// date: every change of the sources reruns this script, and C++ is slow to compile.
 fn compile_shims(llvm: &Llvm) {
     let for_hosts: &[&str] = if for_hosts() { &SHIMS_FOR_HOSTS } else { &[] };
     let sources = [&SHIMS[..], for_hosts].concat();
@@ -183,15 +182,15 @@ fn compile_shims(llvm: &Llvm) {
 }
 
 fn shim_fingerprint(llvm: &Llvm, sources: &[&str]) -> String {
-    let mut hasher = DefaultHasher::new();
-    (&llvm.version, &llvm.include, include_str!("build.rs")).hash(&mut hasher);
-    for variable in ["TARGET", "OPT_LEVEL", "CXX", "CXXFLAGS"] {
-        env::var(variable).ok().hash(&mut hasher);
+    let mut hasher = blake3::Hasher::new();
+    for part in [&*llvm.version, &*llvm.include, include_str!("build.rs")] {
+        add(&mut hasher, part.as_bytes());
     }
+    add_settings(&mut hasher, &["TARGET", "OPT_LEVEL", "CXX", "CXXFLAGS"]);
     for source in sources.iter().chain(&HEADERS) {
-        fs::read(source).expect("the shim is readable").hash(&mut hasher);
+        add(&mut hasher, &fs::read(source).expect("the shim is readable"));
     }
-    format!("{:016x}", hasher.finish())
+    hasher.finalize().to_hex().to_string()
 }
 
 fn compile(llvm: &Llvm, sources: &[&str]) {
@@ -303,17 +302,16 @@ fn accepts(arguments: &[String], out: &Path) -> bool {
 fn build_id(llvm: &Llvm) -> String {
     println!("cargo:rerun-if-changed=src");
     let rustc = env::var_os("RUSTC").and_then(|rustc| first_line(Command::new(rustc).arg("--version")));
-    let mut parts = vec![llvm.version.clone(), rustc.unwrap_or_default()];
-    let settings = ["TARGET", "OPT_LEVEL", "CARGO_ENCODED_RUSTFLAGS", "CARGO_CFG_DEBUG_ASSERTIONS"];
-    parts.extend(
-        settings.map(|variable| env::var(variable).map_or_else(|_| "none".into(), |value| value + " set")),
-    );
     let mut features: Vec<String> = env::vars().map(|(variable, _)| variable).collect();
     features.retain(|variable| variable.starts_with("CARGO_FEATURE_"));
     features.sort();
-    parts.push(features.join(" "));
     let mut hasher = blake3::Hasher::new_derive_key("kal 2026 build 1");
+    let parts = [llvm.version.clone(), rustc.unwrap_or_default(), features.join(" ")];
     parts.iter().for_each(|part| add(&mut hasher, part.as_bytes()));
+    add_settings(
+        &mut hasher,
+        &["TARGET", "OPT_LEVEL", "CARGO_ENCODED_RUSTFLAGS", "CARGO_CFG_DEBUG_ASSERTIONS"],
+    );
     let mut files = ["Cargo.toml", "Cargo.lock", "build.rs"].map(PathBuf::from).to_vec();
     sources(Path::new("src"), &mut files);
     files.sort();
@@ -330,6 +328,13 @@ fn build_id(llvm: &Llvm) -> String {
 fn add(hasher: &mut blake3::Hasher, part: &[u8]) {
     hasher.update(&(part.len() as u64).to_le_bytes());
     hasher.update(part);
+}
+
+/// Adds variables of the environment, set or not.
+fn add_settings(hasher: &mut blake3::Hasher, variables: &[&str]) {
+    for variable in variables {
+        add(hasher, format!("{:?}", env::var(variable).ok()).as_bytes());
+    }
 }
 
 /// Adds the files below a folder.

@@ -1,10 +1,10 @@
 //! Programs that are checked and lowered, to be stored and run later.
 //!
-//! A stored program begins with a magic number, its version, its length and a
-//! checksum. Then follow the names and the sources it refers to, and its items
-//! in order, each function in its checked form and as a tape. All of it is
-//! validated when it is read: damaged programs, and those of another build,
-//! are refused.
+//! A stored program begins with a magic number, the identity of the build that
+//! made it, its length and a checksum. Then follow the names and the sources it
+//! refers to, and its items in order, each function in its checked form and as a
+//! tape. All of it is validated when it is read: damaged programs, and those of
+//! another build, are refused.
 
 use crate::bytes::{Damage, Reader, Writer, checksum};
 use crate::diagnostic::{Diagnostic, Severity};
