@@ -14,30 +14,28 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// What both the short and the long help end with.
+macro_rules! examples {
+    () => {
+        "Options may come before or after the command.
+
+Examples:
+  kal                          the prompt
+  kal program.kal              run a file
+  kal -i program.kal           run a file, then the prompt
+  echo '1+1' | kal             run standard input
+  kal -e 'def f(x) x*x' -e 'f(3)'
+  kal -e 'var n = 5' program.kal
+  kal emit asm --fn f program.kal"
+    };
+}
+
 /// Kaleidoscope, live: run a file, standard input, or a prompt.
 #[derive(Parser, Debug)]
 #[command(name = "kal", about, disable_version_flag = true, args_override_self = true)]
 #[command(override_usage = "kal [OPTIONS] [FILE | -]\n       kal [OPTIONS] <COMMAND>")]
-#[command(after_help = "Options may come before or after the command.
-
-Examples:
-  kal                          the prompt
-  kal program.kal              run a file
-  kal -i program.kal           run a file, then the prompt
-  echo '1+1' | kal             run standard input
-  kal -e 'def f(x) x*x' -e 'f(3)'
-  kal -e 'var n = 5' program.kal
-  kal emit asm --fn f program.kal")]
-#[command(after_long_help = "Options may come before or after the command.
-
-Examples:
-  kal                          the prompt
-  kal program.kal              run a file
-  kal -i program.kal           run a file, then the prompt
-  echo '1+1' | kal             run standard input
-  kal -e 'def f(x) x*x' -e 'f(3)'
-  kal -e 'var n = 5' program.kal
-  kal emit asm --fn f program.kal
+#[command(after_help = examples!())]
+#[command(after_long_help = concat!(examples!(), "
 
 Files:
   $XDG_CONFIG_HOME/kal/init.kal  a program that runs before the first prompt
@@ -47,7 +45,7 @@ Files:
 
 Exit codes:
   0 fine, 1 the program failed, 2 wrong usage, 70 a bug in Kal,
-  124 out of time, 130 interrupted, 141 broken pipe")]
+  124 out of time, 130 interrupted, 141 broken pipe"))]
 pub(super) struct CommandLine {
     #[command(subcommand)]
     pub(super) command: Option<CliCommand>,
