@@ -60,7 +60,7 @@ pub(super) struct CommonOptions {
     stack_size: usize,
     /// How deep expressions may be nested
     #[arg(long, value_name = "DEPTH", global = true, default_value = "10_000", allow_hyphen_values = true,
-          value_parser = quantity::small_count, help_heading = "Limits", hide_short_help = true)]
+          value_parser = quantity::depth, help_heading = "Limits", hide_short_help = true)]
     pub(super) max_nesting: u32,
     /// At the end, print statistics as one JSON object on standard error
     #[arg(long, global = true, help_heading = "Inspection")]

@@ -45,6 +45,14 @@ pub(super) fn small_count(text: &str) -> Result<u32, String> {
     u32::try_from(count(text)?).map_err(|_| format!("the count is larger than {}", u32::MAX))
 }
 
+/// Parses a depth of nesting, which is at least one.
+pub(super) fn depth(text: &str) -> Result<u32, String> {
+    match small_count(text)? {
+        0 => Err("no program fits in a depth of 0; the least is 1".into()),
+        depth => Ok(depth),
+    }
+}
+
 /// Parses the size of a stack, in bytes: `512MiB`, `1GB`; MiB without a unit.
 pub(super) fn stack_size(text: &str) -> Result<usize, String> {
     let size = quantity(text, SIZES, MIB, "a size is written 512MiB or 1GB; without a unit it is in MiB")?;
@@ -104,6 +112,8 @@ mod tests {
             assert_eq!(count(text), Ok(value), "{text}");
         }
         assert_eq!(small_count("4294967295"), Ok(u32::MAX));
+        assert_eq!(depth("0"), Err("no program fits in a depth of 0; the least is 1".into()));
+        assert_eq!(depth("1"), Ok(1));
         assert_eq!(small_count("4294967296"), Err("the count is larger than 4294967295".into()));
     }
 

@@ -61,7 +61,7 @@ impl OsrCode {
             return;
         }
         let number = jit.osr_count.fetch_add(1, Ordering::Relaxed);
-        let symbol = format!("$continuation${number}");
+        let symbol = format!("$osr${number}");
         let body = codegen::Body {
             function: &self.function,
             symbol: &symbol,

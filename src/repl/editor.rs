@@ -5,7 +5,7 @@ use super::edit::in_editor;
 use super::highlighter::Highlight;
 use super::history_file::{self, HistoryFile};
 use super::input::Grammar;
-use super::keys::{self, Keys};
+use super::keys::{self, Intent, Keys};
 use super::palette::{FAINT, PROMPT as PROMPT_COLOR, paint};
 use super::recall::Recall;
 use super::session::{ReplSession, SessionFlow};
@@ -120,11 +120,15 @@ impl<'s, 'c> Prompt<'s, 'c> {
                     return Exit::Failed;
                 }
             };
-            if self.keys.take_wants_editor() {
-                draft = margin::added(&self.edited(text));
-                continue;
-            }
             draft.clear();
+            match self.keys.take_intent() {
+                Intent::Answer => {}
+                Intent::Abandon => continue,
+                Intent::Edit => {
+                    draft = margin::added(&self.edited(text));
+                    continue;
+                }
+            }
             match self.answer(&input::without_prompts(&text)) {
                 SessionFlow::Continue => {}
                 SessionFlow::Leave => return Exit::Fine,

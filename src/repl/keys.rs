@@ -12,14 +12,25 @@ use rustyline::{
     At, CharSearch, Cmd, ConditionalEventHandler, EditMode, Event, EventContext, EventHandler, InputMode,
     KeyCode, KeyEvent, Modifiers, Movement, RepeatCount, Word,
 };
+use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The state that keys and prompt share.
 pub(super) struct Keys {
     grammar: Mutex<Grammar>,
     pub(super) walk: Arc<Mutex<HistoryWalk>>,
-    wants_editor: AtomicBool,
+    intent: Mutex<Intent>,
+}
+
+/// What a buffer that is handed over is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Intent {
+    #[default]
+    Answer,
+    /// To be opened in the user's editor.
+    Edit,
+    /// To be left as it is.
+    Abandon,
 }
 
 type KeyAction = fn(&Keys, &EventContext<'_>) -> Option<Cmd>;
@@ -31,7 +42,7 @@ struct Key {
 
 impl Keys {
     pub(super) fn new(grammar: Grammar) -> Self {
-        Self { grammar: Mutex::new(grammar), walk: Arc::default(), wants_editor: AtomicBool::new(false) }
+        Self { grammar: Mutex::new(grammar), walk: Arc::default(), intent: Mutex::default() }
     }
 
     /// Sets the grammar for the following inputs.
@@ -39,10 +50,9 @@ impl Keys {
         *self.grammar.lock() = grammar;
     }
 
-    /// Returns whether the buffer is to be opened in the user's editor; resets
-    /// that.
-    pub(super) fn take_wants_editor(&self) -> bool {
-        self.wants_editor.swap(false, Ordering::Relaxed)
+    /// Returns what the buffer is for; resets that.
+    pub(super) fn take_intent(&self) -> Intent {
+        mem::take(&mut self.intent.lock())
     }
 }
 
@@ -71,6 +81,7 @@ pub(super) fn bindings(keys: &Arc<Keys>) -> impl Iterator<Item = (Event, EventHa
         (vec![alt(KeyCode::Backspace)], join_rows),
         (vec![KeyEvent::ctrl('U')], clear_row),
         (vec![KeyEvent::ctrl('D')], end_of_input),
+        (vec![KeyEvent::ctrl('C')], abandon),
         (vec![plain(KeyCode::Esc)], keep_match),
         (vec![KeyEvent::ctrl('X'), KeyEvent::ctrl('E')], edit),
     ];
@@ -89,6 +100,7 @@ impl ConditionalEventHandler for Key {
 
 /// Ends the input if it is complete, or if its last row is left empty.
 fn enter(keys: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
+    *keys.intent.lock() = Intent::Answer;
     let text = margin::removed(context.line());
     let input = input::without_prompts(&text);
     let is_complete = has_left(context) || !keys.grammar.lock().is_incomplete(&input);
@@ -193,6 +205,15 @@ fn keep_match(_: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
 }
 
 fn edit(keys: &Keys, _: &EventContext<'_>) -> Option<Cmd> {
-    keys.wants_editor.store(true, Ordering::Relaxed);
+    *keys.intent.lock() = Intent::Edit;
     Some(Cmd::AcceptLine)
+}
+
+/// Hands a buffer with a hint over to be abandoned: the editor's own command
+/// would leave the hint behind it on the screen, as if it had been typed.
+fn abandon(keys: &Keys, context: &EventContext<'_>) -> Option<Cmd> {
+    context.has_hint().then(|| {
+        *keys.intent.lock() = Intent::Abandon;
+        Cmd::AcceptLine
+    })
 }

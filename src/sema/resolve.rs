@@ -12,7 +12,7 @@ use crate::name::Name;
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast, Spanned};
 use crate::syntax::foreign;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The state of resolving one body.
 pub(super) struct Resolver<'c, 'a> {
@@ -28,6 +28,8 @@ pub(super) struct Resolver<'c, 'a> {
     mistakes: Mistakes,
     /// The nearest variable for each name that is not declared.
     near: FxHashMap<Name, Option<String>>,
+    /// The variables reported as not declared: each is reported once.
+    undeclared: FxHashSet<Name>,
 }
 
 impl<'c, 'a> Resolver<'c, 'a> {
@@ -49,6 +51,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             callee_index: FxHashMap::default(),
             mistakes: Mistakes::new(checker_diagnostics),
             near: FxHashMap::default(),
+            undeclared: FxHashSet::default(),
         }
     }
 
@@ -155,7 +158,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
     /// context.
     fn variable(&mut self, name: Name, span: Span) -> Name {
         let environment = self.checker.environment;
-        if !environment.has_variable(name) {
+        if !environment.has_variable(name) && self.undeclared.insert(name) {
             let text = environment.names().text(name);
             let near = self.near(name);
             let is_function = environment.function(name).is_some() || environment.hosts().get(name).is_some();
@@ -196,6 +199,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
         let environment = self.checker.environment;
         if environment.has_variable(name) || self.near(name).is_some() {
             return self.variable(name, span);
+        }
+        if !self.undeclared.insert(name) {
+            return name;
         }
         let text = environment.names().text(name);
         let value = foreign::assigned(self.checker.source, span).unwrap_or("0");

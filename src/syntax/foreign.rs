@@ -218,11 +218,16 @@ pub fn called_across_lines(source: &Source, place: Span) -> Option<String> {
 }
 
 /// Returns the text of the value assigned to the variable at `place`, for a
-/// message.
+/// message, if it is the rest of its line.
 pub fn assigned(source: &Source, place: Span) -> Option<&str> {
     let line = line_from(source.text(), place.end);
     let value = line.trim_start_matches([')', ' ', '\t']).strip_prefix('=')?;
-    short(value.split([';', '#']).next()?.trim())
+    let value = value.split([';', '#']).next()?.trim();
+    let of_outer = |word: &str| matches!(word, "then" | "else" | "in");
+    let is_part = value.contains(',')
+        || value.matches('(').count() != value.matches(')').count()
+        || value.split(|character: char| !character.is_alphanumeric()).any(of_outer);
+    if is_part { None } else { short(value) }
 }
 
 /// Returns `1_000` for `1,000`, if the comma at `place` separates thousands.

@@ -158,8 +158,9 @@ fn the_prompt_shows_previews() {
     terminal.answer("def square(x) x * x", "square(x) defined");
     terminal.press("square(7) - 7");
     terminal.wait_for("square(7) - 7  = 42");
+    // What is abandoned stays as it was typed, without its value.
     terminal.press(CTRL_C);
-    terminal.wait_for("\nkal> ");
+    terminal.wait_for("kal> square(7) - 7\nkal> ");
     // Nothing happened: there is no value yet, and nothing to undo but this.
     terminal.answer("ans", "0");
     terminal.press("(1\r");
