@@ -111,8 +111,12 @@ pub const VARIABLES: usize = SLOTS + SLOT_COUNT * 8;
 /// The number of variables.
 pub const VARIABLE_COUNT: usize = 1 << 20;
 
+/// Offset of the first call counter, in bytes: one of four bytes for each
+/// dispatch slot, in which baseline code counts its calls.
+pub const COUNTERS: usize = VARIABLES + VARIABLE_COUNT * 8;
+
 /// Size of an execution context in bytes; almost all of it is never touched.
-pub const SIZE: usize = VARIABLES + VARIABLE_COUNT * 8;
+pub const SIZE: usize = COUNTERS + SLOT_COUNT * 4;
 
 /// The routine that code calls before it makes a frame of [`SMALL_FRAME`] bytes
 /// or more, by LLVM's convention for stack probes: the size is in `rax`, and
@@ -132,6 +136,8 @@ pub enum Symbol<'a> {
     /// Offset of the dispatch slot for calls of a name with that number of
     /// arguments.
     Slot(&'a str, u32),
+    /// Offset of the call counter of a name with that number of arguments.
+    Counter(&'a str, u32),
     /// Offset of a variable.
     Variable(&'a str),
 }
@@ -141,6 +147,7 @@ impl<'a> Symbol<'a> {
     pub fn mangle(self) -> String {
         match self {
             Self::Slot(function, arity) => format!("{function}$slot${arity}"),
+            Self::Counter(function, arity) => format!("{function}$counter${arity}"),
             Self::Variable(variable) => format!("{variable}$variable"),
         }
     }
@@ -149,6 +156,9 @@ impl<'a> Symbol<'a> {
     pub fn parse(symbol: &'a str) -> Option<Self> {
         if let Some(variable) = symbol.strip_suffix("$variable") {
             return Some(Self::Variable(variable));
+        }
+        if let Some((function, arity)) = symbol.rsplit_once("$counter$") {
+            return Some(Self::Counter(function, arity.parse().ok()?));
         }
         let (function, arity) = symbol.rsplit_once("$slot$")?;
         Some(Self::Slot(function, arity.parse().ok()?))
@@ -161,7 +171,8 @@ mod tests {
 
     #[test]
     fn symbols_survive_mangling() {
-        for symbol in [Symbol::Slot("f", 0), Symbol::Slot("binary$", 2), Symbol::Variable("größe")] {
+        let slots = [Symbol::Slot("f", 0), Symbol::Slot("binary$", 2), Symbol::Counter("binary$", 2)];
+        for symbol in slots.into_iter().chain([Symbol::Variable("größe")]) {
             assert_eq!(Symbol::parse(&symbol.mangle()), Some(symbol));
         }
         assert_eq!(Symbol::parse("f$impl"), None);

@@ -217,6 +217,15 @@ impl Backend {
         }
     }
 
+    /// Returns the definition of a function that contexts share, if it is bound
+    /// and there is a compiler.
+    pub(crate) fn shared_definition(&self, function: &Arc<CheckedFunction>) -> Option<jit::DefinitionHandle> {
+        match self.bound(function.name)? {
+            BoundDefinition::Compiled(bound) if Arc::ptr_eq(bound.function(), function) => Some(bound),
+            BoundDefinition::Compiled(_) | BoundDefinition::Interpreted(_) => None,
+        }
+    }
+
     /// Returns the definition that a name is bound to.
     pub(crate) fn bound(&self, name: Name) -> Option<BoundDefinition> {
         match self {

@@ -8,6 +8,7 @@ mod history;
 mod limit;
 mod listing;
 mod preview;
+mod reading;
 mod script;
 #[cfg(test)]
 mod tests;
@@ -43,10 +44,8 @@ use crate::sema::{self, Declaration, Environment, Externs, checked};
 use crate::source::Source;
 use crate::stats::Stats;
 use crate::stop::Poll;
-use crate::syntax::lexer::Pieces;
-use crate::syntax::lint;
 use crate::syntax::operator::{Fixity, Operators};
-use crate::syntax::parser::{self, Parser, SyntaxErrors};
+use crate::syntax::parser;
 use history::{History, Reading};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -86,6 +85,10 @@ pub struct Context {
     /// The expression whose evaluation failed last.
     failed: Option<Arc<checked::CheckedFunction>>,
     redefined: u64,
+    /// The items that were parsed and checked here.
+    items_read: u64,
+    /// The items that the engine knew already.
+    items_known: u64,
     parse_time: Duration,
 }
 
@@ -156,6 +159,8 @@ impl Context {
             keeps_failures: false,
             failed: None,
             redefined: 0,
+            items_read: 0,
+            items_known: 0,
             parse_time: Duration::ZERO,
         })
     }
@@ -232,47 +237,6 @@ impl Context {
         let _ = self.backend.submit();
     }
 
-    fn items(&mut self, source: &Source, if_unchanged: IfUnchanged, each: &mut Each<'_>) -> ControlFlow<()> {
-        let _step = self.history.step();
-        self.suggestions.refill();
-        self.debugger.iter().for_each(Debugger::forget_ending);
-        let engine = self.engine.clone();
-        let limits = engine.config().limits;
-        let poll = self.poll();
-        let mut pieces = match Pieces::new(source, engine.names(), limits.max_source_bytes) {
-            Ok(pieces) => pieces.polled(&poll),
-            Err(diagnostic) => return each(self, Err(Error::Invalid(vec![diagnostic]))),
-        };
-        let limit = match self.limit() {
-            Ok(limit) => limit,
-            Err(error) => return each(self, Err(error)),
-        };
-        while let Some(tokens) = self.parsing(|_| pieces.next()) {
-            let limits = parser::ParseLimits { max_nesting: limits.max_nesting };
-            let mut parser = Parser::new(&tokens, engine.names(), limits).polled(&poll);
-            let mut refused = false;
-            while let Some(item) = self.parsing(|context| context.next_item(&mut parser)) {
-                // The rest of the line after a mistake belongs to the mistake.
-                if refused && parser.runs_on() {
-                    parser.skip_refused();
-                    continue;
-                }
-                refused = item.is_err();
-                if refused {
-                    parser.skip_refused();
-                }
-                let outcome = self.begin_item(limit.as_ref()).and(item);
-                let outcome = outcome.and_then(|item| self.item(item, if_unchanged));
-                each(self, outcome)?;
-                // The names that have been read are of the engine of this source.
-                if !self.engine.is(&engine) {
-                    return each(self, Err(Error::OtherEngine));
-                }
-            }
-        }
-        ControlFlow::Continue(())
-    }
-
     /// Runs a program that was read before, item by item, and passes the
     /// outcome of every item to `each` until that breaks, like
     /// [`run`](Self::run).
@@ -307,14 +271,6 @@ impl Context {
         ControlFlow::Continue(())
     }
 
-    /// Runs `work`, and counts its time as parsing.
-    fn parsing<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
-        let started = Instant::now();
-        let result = work(self);
-        self.parse_time += started.elapsed();
-        result
-    }
-
     /// Sets a deadline for everything that runs in this context, in addition to
     /// that of each evaluation; `None` removes it.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
@@ -333,17 +289,6 @@ impl Context {
     /// limit.
     pub fn fuel(&self) -> Option<u64> {
         self.engine.config().limits.fuel.map(|_| self.backend.fuel())
-    }
-
-    /// Parses and checks the next item.
-    fn next_item(&mut self, parser: &mut Parser<'_>) -> Option<Result<sema::CheckedItem, Error>> {
-        let parsed = parser.next_item(&self.operators)?;
-        Some(match parsed {
-            Ok(item) => sema::check(&item, self).map_err(|mistakes| {
-                Error::Invalid(if parser.runs_on() { lint::explain_run_on(mistakes) } else { mistakes })
-            }),
-            Err(SyntaxErrors { diagnostics, .. }) => Err(Error::Invalid(diagnostics)),
-        })
     }
 
     /// Returns the syntax errors of a source, in source order. Nothing is run.
@@ -601,6 +546,8 @@ impl Context {
     /// Returns statistics about this context and its engine.
     pub fn stats(&self) -> Stats {
         Stats {
+            items_read: self.items_read,
+            items_known: self.items_known,
             redefined: self.redefined,
             parse_ms: self.parse_time.as_secs_f64() * 1e3,
             ..self.backend.stats()

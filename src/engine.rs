@@ -13,6 +13,7 @@ use crate::name::Names;
 use crate::process;
 use crate::runtime::Fence;
 use crate::stop::Poll;
+use crate::text_cache::TextCache;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -62,6 +63,7 @@ struct EngineInner {
     budget: Arc<MemoryBudget>,
     jit: OnceLock<Arc<Jit>>,
     deadlines: Deadlines,
+    texts: TextCache,
 }
 
 impl Engine {
@@ -92,6 +94,7 @@ impl Engine {
             variables: Arc::default(),
             jit: OnceLock::new(),
             deadlines: Deadlines::default(),
+            texts: TextCache::default(),
         })))
     }
 
@@ -161,6 +164,16 @@ impl Engine {
         &self.0.budget
     }
 
+    /// Returns the texts that contexts have read. The code that is kept for them
+    /// gives way when the memory budget is half used.
+    pub(crate) fn texts(&self) -> &TextCache {
+        let EngineInner { budget, texts, .. } = &*self.0;
+        if !budget.fits(budget.limit() / 2) {
+            texts.clear();
+        }
+        texts
+    }
+
     pub(crate) fn deadlines(&self) -> &Deadlines {
         &self.0.deadlines
     }
@@ -211,6 +224,7 @@ impl Engine {
 
 impl Drop for EngineInner {
     fn drop(&mut self) {
+        self.texts.clear();
         if let Some(jit) = self.jit.get() {
             jit.close();
         }

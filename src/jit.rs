@@ -20,6 +20,7 @@ mod code;
 mod code_map;
 mod osr;
 mod definition;
+mod shared;
 mod epoch;
 mod formula;
 mod context;
@@ -53,6 +54,7 @@ use definition::Definition;
 use epoch::Epochs;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use shared::SharedDefinitions;
 use slots::Slots;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -123,6 +125,7 @@ pub struct Jit {
     options: JitOptions,
     counters: Arc<Counters>,
     generations: Mutex<FxHashMap<Name, u32>>,
+    shared: Mutex<SharedDefinitions>,
     osr_count: AtomicU64,
     removed_symbols: AtomicU64,
     thunks: Mutex<FxHashMap<Name, usize>>,
@@ -166,6 +169,7 @@ impl Jit {
             options,
             counters: Arc::default(),
             generations: Mutex::default(),
+            shared: Mutex::default(),
             osr_count: AtomicU64::new(0),
             removed_symbols: AtomicU64::new(0),
             thunks: Mutex::default(),
@@ -216,8 +220,22 @@ impl Jit {
         self.workers.close();
     }
 
-    /// Creates the definition of a function. Compiles nothing.
+    /// Returns the definition of a function that contexts share: the one that
+    /// was created for the same value before, if a context or a handle still
+    /// has it. Compiles nothing.
     fn define(&self, function: Arc<CheckedFunction>) -> Arc<Definition> {
+        let mut shared = self.shared.lock();
+        if let Some(definition) = shared.find(&function) {
+            return definition;
+        }
+        let definition = self.define_anew(function);
+        shared.add(&definition);
+        definition
+    }
+
+    /// Creates a definition of a function that shares no code with others.
+    /// Compiles nothing.
+    fn define_anew(&self, function: Arc<CheckedFunction>) -> Arc<Definition> {
         let mut generations = self.generations.lock();
         let next = generations.entry(function.name).or_insert(0);
         let generation = *next;

@@ -46,7 +46,17 @@
 //! **Code knows no address.** It gets the *execution context* as a hidden
 //! parameter and finds slots and variables at offsets from it, which enter an
 //! object as symbols when it is linked; the runtime's routines are at fixed
-//! offsets. One piece of code serves all contexts of an engine.
+//! offsets, and so are the counters of calls. One piece of code serves all
+//! contexts of an engine.
+//!
+//! **What one context has read and compiled, the others have.** An engine keeps
+//! the items of the texts it has read, each with what its reading asked: which
+//! operators mean what, which names are defined with how many arguments. A
+//! context in which the answers are the same takes the checked item instead of
+//! reading the text, and with it the definition, whose code is made once. Code
+//! assumes what its inlined functions mean; a context in which a name means
+//! something else makes code of its own. A redefinition rebinds a name in one
+//! context, and no other.
 //!
 //! **Code may stop at any safepoint, and nothing is left to clean up.** Function
 //! entries and back-edges poll: they compare the stack pointer with a limit
@@ -105,7 +115,7 @@
 //! | 3 | [`orc`] | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `engine`, `debugger`, `backend`, `context`, `function`, `interrupt`, `draft`, `program` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `text_cache`, `engine`, `debugger`, `backend`, `context`, `function`, `interrupt`, `draft`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `repl`, [`cli`] | the prompt and the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
 //!
 //! # Words
@@ -163,6 +173,7 @@ mod config;
 mod error;
 mod output;
 mod stats;
+mod text_cache;
 mod engine;
 mod debugger;
 mod backend;

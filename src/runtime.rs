@@ -35,6 +35,11 @@ impl Slot {
     pub fn offset(self) -> usize {
         abi::SLOTS + self.0 as usize * 8
     }
+
+    /// Returns the offset of its call counter, in bytes.
+    pub fn counter_offset(self) -> usize {
+        abi::COUNTERS + self.0 as usize * 4
+    }
 }
 
 /// The number of a variable, the same in every context of an engine.

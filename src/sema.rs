@@ -6,6 +6,7 @@
 //! already defined; the check asks an [`Environment`] for that and keeps no
 //! state.
 
+pub mod asked;
 mod calls;
 pub mod checked;
 pub mod declaration;

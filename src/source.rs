@@ -78,6 +78,11 @@ impl Source {
         &self.0.name
     }
 
+    /// Returns line and column of its beginning.
+    pub fn first(&self) -> (usize, usize) {
+        self.0.first
+    }
+
     /// Returns the whole text.
     pub fn text(&self) -> &str {
         &self.0.content

@@ -3,6 +3,10 @@
 /// Counters of a context and its engine; times are in milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Stats {
+    /// Items of sources that this context has parsed and checked.
+    pub items_read: u64,
+    /// Items that it took from what other contexts of the engine had read.
+    pub items_known: u64,
     /// Names bound to a definition.
     pub defined: u64,
     /// Definitions that replaced another.

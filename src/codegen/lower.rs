@@ -296,18 +296,18 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         hot_after.map_or(Ok(()), |calls| self.count_call(calls))
     }
 
-    /// Emits the call counter, a word of the object's own, which calls the
-    /// runtime when it reaches 0.
+    /// Emits the count of calls, in the counter of the context, which calls the
+    /// runtime after every `calls` of them.
     fn count_call(&self, calls: u32) -> Result<()> {
         let i32 = self.types.context.i32_type();
-        let counter = self.module.add_global(i32, None, "calls");
-        counter.set_linkage(Linkage::Internal);
-        counter.set_initializer(&i32.const_int(u64::from(calls.max(1)), false));
-        let place = counter.as_pointer_value();
+        let symbol = Symbol::Counter(self.names.text(self.source.name), self.source.arity());
+        let place = self.offset(symbol)?;
         let before = self.builder.build_load(i32, place, "")?.into_int_value();
-        let left = self.builder.build_int_sub(before, i32.const_int(1, false), "")?;
-        self.builder.build_store(place, left)?;
-        let is_hot = self.builder.build_int_compare(IntPredicate::EQ, left, i32.const_zero(), "")?;
+        let count = self.builder.build_int_add(before, i32.const_int(1, false), "")?;
+        let most = i32.const_int(u64::from(calls.max(1)), false);
+        let is_hot = self.builder.build_int_compare(IntPredicate::EQ, count, most, "")?;
+        let next = self.builder.build_select(is_hot, i32.const_zero(), count, "")?;
+        self.builder.build_store(place, next)?;
         self.rarely(is_hot, abi::HOT)?;
         Ok(())
     }

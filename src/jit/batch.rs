@@ -5,7 +5,7 @@
 //! The memory of an object is freed when none of its functions is used any more.
 
 use super::Jit;
-use super::bindings::{Bindings, FinishedCode};
+use super::bindings::Bindings;
 use super::definition::{Definition, link};
 use super::tier::CompilePlan;
 use crate::codegen::{cost, is_large};
@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// them waits for all.
 pub(super) const SIZE: usize = 64;
 
-/// Compiles definitions, on a worker, and binds their names to the code. Skips
-/// those that another thread compiles.
+/// Compiles definitions, on a worker, and binds their names to the code. Waits
+/// for those that another thread compiles.
 ///
 /// # Errors
 /// The first definition that cannot be compiled; all others are compiled.
@@ -27,8 +27,13 @@ pub(super) fn make(
     bindings: &Bindings,
     definitions: &[Arc<Definition>],
 ) -> Result<(), Failure> {
-    let claimed = definitions.iter().filter(|definition| definition.claim());
-    make_claimed(jit, bindings, claimed.map(|definition| planned(jit, bindings, definition)))
+    let (ours, others): (Vec<_>, Vec<_>) = definitions.iter().partition(|definition| definition.claim());
+    let ours = ours.into_iter().map(|definition| planned(jit, bindings, definition));
+    let mut result = make_claimed(jit, bindings, ours);
+    for definition in others {
+        result = result.and(awaited(jit, bindings, definition, false).map(|_| ()));
+    }
+    result
 }
 
 /// Compiles a definition together with those that it is [certain to
@@ -70,7 +75,7 @@ pub(super) fn body_as(
 }
 
 /// Waits for the body of a definition, which this call compiles if `is_ours`,
-/// else another thread.
+/// else another thread, perhaps for another context.
 fn awaited(
     jit: &Jit,
     bindings: &Bindings,
@@ -78,9 +83,8 @@ fn awaited(
     is_ours: bool,
 ) -> Result<usize, Failure> {
     let body = definition.wait();
-    if body.is_err() && !is_ours {
-        // This call may have come after the other thread reported its result.
-        bindings.finished(jit, definition, None);
+    if !is_ours {
+        bindings.finished(jit, definition, body.is_ok().then(|| definition.present()).flatten());
     }
     body
 }
@@ -117,7 +121,7 @@ fn make_claimed(
         for ((definition, _), code) in group.iter().zip(code) {
             // The name is bound to the code before a waiting caller sees the
             // result.
-            bindings.finished(jit, definition, code.as_ref().ok().map(FinishedCode::new));
+            bindings.finished(jit, definition, code.as_ref().ok().cloned());
             result = result.and(definition.made(code).map(|_| ()));
         }
     }

@@ -68,22 +68,22 @@ struct BindingTable {
 }
 
 impl BindingTable {
-    /// Binds a name. Returns the definition it was bound to.
-    fn bind(&mut self, name: Name, state: State, definition: Arc<Definition>) -> Option<Arc<Definition>> {
+    /// Binds a name. Returns its earlier binding.
+    fn bind(&mut self, name: Name, state: State, definition: Arc<Definition>) -> Option<JitBinding> {
         self.calls.add(definition.function());
-        let old = self.bindings.insert(name, JitBinding { state, definition, requested_at: None });
-        old.map(|binding| self.released(binding))
+        let binding = JitBinding { state, definition, installed: None, requested_at: None };
+        let old = self.bindings.insert(name, binding);
+        self.released(old)
     }
 
-    /// Unbinds a name. Returns the definition it was bound to.
-    fn unbind(&mut self, name: Name) -> Option<Arc<Definition>> {
+    /// Unbinds a name. Returns its binding.
+    fn unbind(&mut self, name: Name) -> Option<JitBinding> {
         let old = self.bindings.remove(&name);
-        old.map(|binding| self.released(binding))
+        self.released(old)
     }
 
-    fn released(&mut self, binding: JitBinding) -> Arc<Definition> {
-        self.calls.remove(binding.definition.function());
-        binding.definition
+    fn released(&mut self, binding: Option<JitBinding>) -> Option<JitBinding> {
+        binding.inspect(|binding| self.calls.remove(binding.definition.function()))
     }
 
     /// Resolves a call.
@@ -99,13 +99,20 @@ impl BindingTable {
         }
     }
 
-    /// Returns whether each inlined function is still what its name is bound
-    /// to.
-    fn is_current(&self, inlined: &[Arc<CheckedFunction>]) -> bool {
+    /// Returns whether the assumptions of code hold here: each inlined function
+    /// is what its name is bound to, and its own calls find a function of their
+    /// arity.
+    fn holds(&self, jit: &Jit, inlined: &[Arc<CheckedFunction>]) -> bool {
         inlined.iter().all(|function| {
             let binding = self.bindings.get(&function.name);
             binding.is_some_and(|binding| Arc::ptr_eq(binding.definition.function(), function))
+                && function.callees.iter().all(|callee| self.fits(jit, callee))
         })
+    }
+
+    /// Returns whether a call finds a function of its arity.
+    fn fits(&self, jit: &Jit, callee: &Callee) -> bool {
+        !matches!(self.found(jit, callee), Resolution::Nothing)
     }
 
     /// Records what the code of `inliner` depends on.
@@ -126,20 +133,10 @@ impl BindingTable {
 struct JitBinding {
     state: State,
     definition: Arc<Definition>,
+    /// The code that the slots of the name lead to.
+    installed: Option<Arc<CompiledCode>>,
     /// When its code was first requested.
     requested_at: Option<Instant>,
-}
-
-/// Finished code, as its binding sees it.
-pub(super) struct FinishedCode {
-    pub(super) body: usize,
-    pub(super) inlined: Vec<Arc<CheckedFunction>>,
-}
-
-impl FinishedCode {
-    pub(super) fn new(code: &CompiledCode) -> Self {
-        Self { body: code.body(), inlined: code.inlined().to_vec() }
-    }
 }
 
 /// What a call resolves to.
@@ -234,7 +231,7 @@ impl Bindings {
     ) -> Option<Arc<Definition>> {
         let old = self.bind_in(&mut self.table.lock(), slots, event, definition);
         self.report();
-        old
+        old.map(|binding| binding.definition)
     }
 
     fn bind_in(
@@ -243,7 +240,7 @@ impl Bindings {
         slots: &Slots,
         event: Event,
         definition: Arc<Definition>,
-    ) -> Option<Arc<Definition>> {
+    ) -> Option<JitBinding> {
         let name = definition.function().name;
         let state = table.bindings.get(&name).map_or(State::NotDefined, |binding| binding.state);
         let (next, actions) = transition(state, event);
@@ -279,7 +276,7 @@ impl Bindings {
         let old = table.unbind(name);
         drop(table);
         self.report();
-        old
+        old.map(|binding| binding.definition)
     }
 
     /// Handles a call through a trampoline, or a request for code ahead of the
@@ -305,7 +302,7 @@ impl Bindings {
         if actions.contains(&BindingAction::Wait) {
             return CallAction::Wait(binding.definition.clone());
         }
-        match binding.definition.body() {
+        match binding.installed.as_ref().map(|code| code.body()) {
             Some(body) => {
                 slots.redirect(&self.memory, target, body);
                 CallAction::Ready(body)
@@ -314,26 +311,28 @@ impl Bindings {
         }
     }
 
-    /// Handles the end of a compile: redirects the name's slots, or records the
-    /// failure if `made` is `None`.
-    pub(super) fn finished(&self, jit: &Jit, definition: &Arc<Definition>, made: Option<FinishedCode>) {
+    /// Handles the end of a compile, in this context or another: installs the
+    /// code, or records the failure if `made` is `None`. Code whose assumptions
+    /// do not hold is not installed: the name is bound to a new definition of
+    /// the same function.
+    pub(super) fn finished(&self, jit: &Jit, definition: &Arc<Definition>, made: Option<Arc<CompiledCode>>) {
         let function = definition.function();
-        let (body, inlined) = made.map_or((None, Vec::new()), |made| (Some(made.body), made.inlined));
+        let inlined = made.as_ref().map_or(&[][..], |code| code.inlined());
         let mut table = self.table.lock();
-        let is_current = table.is_current(&inlined);
+        let is_current = table.holds(jit, inlined);
         let is_in_use =
             table.bindings.get(&function.name).is_none_or(|bound| Arc::ptr_eq(&bound.definition, definition));
         if is_in_use && is_current {
-            self.note_inlined(&mut table, &inlined);
+            self.note_inlined(&mut table, inlined);
         }
         let Some(binding) = table.bindings.get_mut(&function.name) else {
             drop(table);
             return self.report();
         };
         let is_bound = Arc::ptr_eq(&binding.definition, definition);
-        if is_bound && body.is_some() && !is_current {
-            // It was compiled against an older definition of a callee.
-            let again = jit.define(function.clone());
+        if is_bound && made.is_some() && !is_current {
+            // It was compiled against another definition of a callee.
+            let again = jit.define_anew(function.clone());
             let old = self.bind_in(&mut table, &jit.slots, Event::CalleeChanged, again);
             drop(table);
             // Dropping code takes other locks.
@@ -342,7 +341,7 @@ impl Bindings {
             self.report();
             return;
         }
-        let event = match body {
+        let event = match &made {
             _ if !is_bound => Event::Outdated,
             Some(_) => Event::Materialized,
             None => Event::Failed,
@@ -352,12 +351,16 @@ impl Bindings {
         let took = took.map(|requested_at| requested_at.elapsed());
         self.note(function.name, event, (binding.state, next), took);
         binding.state = next;
-        if let (true, Some(body)) = (actions.contains(&BindingAction::Redirect), body) {
+        let mut replaced = None;
+        if let (true, Some(code)) = (actions.contains(&BindingAction::Redirect), &made) {
+            replaced = binding.installed.replace(code.clone());
             let target = CallTarget { name: function.name, arity: function.arity() };
-            jit.slots.redirect(&self.memory, target, body);
-            table.depends(function.name, &inlined);
+            jit.slots.redirect(&self.memory, target, code.body());
+            table.depends(function.name, inlined);
         }
         drop(table);
+        // Dropping code takes other locks.
+        drop(replaced);
         self.memory.signal_code_ready();
         self.report();
     }
@@ -372,31 +375,27 @@ impl Bindings {
         }
     }
 
-    /// Installs the optimised code of a definition, if the binding and all
-    /// inlined functions are unchanged.
-    pub(super) fn improved(&self, jit: &Jit, definition: &Arc<Definition>, code: CompiledCode) {
+    /// Installs the optimised code of a definition, if the binding is unchanged
+    /// and the assumptions of the code hold. Returns whether it did.
+    pub(super) fn improved(&self, jit: &Jit, definition: &Arc<Definition>, code: Arc<CompiledCode>) -> bool {
         let name = definition.function().name;
         let mut table = self.table.lock();
-        let is_bound = |binding: &JitBinding| {
+        let holds = table.holds(jit, code.inlined());
+        let binding = table.bindings.get_mut(&name).filter(|binding| {
             binding.state == State::Materialized && Arc::ptr_eq(&binding.definition, definition)
-        };
-        if !table.bindings.get(&name).is_some_and(is_bound) || !table.is_current(code.inlined()) {
-            return;
-        }
-        let (body, inlined) = (code.body(), code.inlined().to_vec());
-        // The definition owns the code before any slot points to it. If its
-        // first code is not linked yet, the new code is dropped.
-        let replaced = definition.replace(code);
-        if replaced.is_ok() {
-            table.depends(name, &inlined);
-            self.note_inlined(&mut table, &inlined);
-            let target = CallTarget { name, arity: definition.function().arity() };
-            jit.slots.redirect(&self.memory, target, body);
-        }
+        });
+        let Some(binding) = binding.filter(|_| holds) else { return false };
+        // The binding owns the code before any slot points to it.
+        let replaced = binding.installed.replace(code.clone());
+        table.depends(name, code.inlined());
+        self.note_inlined(&mut table, code.inlined());
+        let target = CallTarget { name, arity: definition.function().arity() };
+        jit.slots.redirect(&self.memory, target, code.body());
         drop(table);
         // Dropping code takes other locks.
-        drop(replaced);
+        drop((replaced, definition.replace(code)));
         self.report();
+        true
     }
 
     /// Removes and returns the functions whose code depends on `name`.
@@ -430,7 +429,7 @@ impl Bindings {
             let is_called = binding.state == State::Materialized || ran(name);
             is_called.then(|| binding.definition.function().clone())
         };
-        let fits = |callee: &Callee| !matches!(table.found(jit, callee), Resolution::Nothing);
+        let fits = |callee: &Callee| table.fits(jit, callee);
         tier_up.plan(tier, function, code, &Callees { called: &called, fits: &fits })
     }
 

@@ -7,7 +7,7 @@ use super::definition::Definition;
 use super::epoch::RunEpoch;
 use super::formula::{CompiledFormula, Intrinsics};
 use super::osr::OsrCode;
-use super::request::{claim_pending, make_as, make_later, materialize};
+use super::request::{claim_pending, install_present, make_as, make_later, materialize};
 use super::run::JitRun;
 use super::slots::CallTarget;
 use super::state::{Event, State};
@@ -162,9 +162,7 @@ impl JitContext {
     /// was ever compiled.
     pub fn rebind(&self, bound: &DefinitionHandle) -> Defined {
         let defined = self.bind(bound.0.clone());
-        if let Some(made) = bound.0.present() {
-            self.bindings.finished(&self.jit, &bound.0, Some(made));
-        }
+        install_present(&self.jit, &self.bindings, &bound.0);
         defined
     }
 
@@ -277,8 +275,7 @@ impl JitContext {
         self.submit()?;
         let all = self.bindings.all().into_iter().map(|(_, definition)| definition);
         let fitting = all.filter(|definition| !self.jit.is_too_large(definition.function()));
-        let waiting: Vec<_> = fitting.filter(|definition| definition.body().is_none()).collect();
-        let waiting = claim_pending(&self.jit, &self.bindings, waiting);
+        let waiting = claim_pending(&self.jit, &self.bindings, fitting.collect());
         let share = waiting.len().div_ceil(self.jit.options.workers.max(1));
         let ask = |part: &[Arc<Definition>]| {
             let (jit, bindings, part) = (self.jit.clone(), self.bindings.clone(), part.to_vec());
@@ -288,11 +285,6 @@ impl JitContext {
         let mut result = Ok(());
         for answer in answers {
             result = result.and(answer?.wait(&self.jit.workers, Some(&self.stopper()))?);
-        }
-        // Also waits for what other threads had already begun.
-        for definition in waiting.into_iter().filter(|definition| definition.is_busy()) {
-            let made = self.jit.wait_for(Some(&self.stopper()), move || definition.wait())?;
-            result = result.and(made.map(|_| ()));
         }
         result
     }
@@ -308,7 +300,7 @@ impl JitContext {
         interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
         let start = Instant::now();
-        let definition = self.jit.define(expression.clone());
+        let definition = self.jit.define_anew(expression.clone());
         let body = materialize(&self.jit, &self.bindings, &definition, interpreted);
         self.waited.set(self.waited.get() + nanoseconds(start.elapsed()));
         let body = body?;
@@ -340,7 +332,7 @@ impl JitContext {
         // seen.
         let options = self.jit.options.code;
         let plan = CompilePlan { tier: Tier::Full, options, inline: Vec::new(), hot_after: None };
-        let definition = self.jit.define(formula.function(&self.jit.names, defined));
+        let definition = self.jit.define_anew(formula.function(&self.jit.names, defined));
         let body = make_as(&self.jit, &self.bindings, &definition, plan, Some(&self.stopper()))?;
         formula.add(defined, definition, body);
         Ok(body)
@@ -386,7 +378,7 @@ impl JitContext {
     /// as if it had just been defined.
     pub fn deoptimize(&self, name: Name) {
         if let Some((State::Materializing | State::Materialized, definition)) = self.bindings.get(name) {
-            let again = self.jit.define(definition.function().clone());
+            let again = self.jit.define_anew(definition.function().clone());
             self.bindings.bind(&self.jit.slots, Event::CalleeChanged, again);
         }
         self.forget_inlined(name);
@@ -586,7 +578,7 @@ impl JitContext {
         let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) else { return };
         let uses_it = |function: &Arc<CheckedFunction>| function.uses_intrinsic(intrinsic);
         for user in self.all().into_iter().map(|(_, function)| function).filter(uses_it) {
-            let definition = self.jit.define(Arc::new(user.without_intrinsic(intrinsic, name)));
+            let definition = self.jit.define_anew(Arc::new(user.without_intrinsic(intrinsic, name)));
             self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
         }
     }
@@ -594,7 +586,7 @@ impl JitContext {
     /// Invalidates the code that a redefined name was inlined into.
     fn forget_inlined(&self, name: Name) {
         for inliner in self.bindings.take_inliners(name) {
-            let definition = self.jit.define(inliner);
+            let definition = self.jit.define_anew(inliner);
             self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
         }
     }

@@ -7,7 +7,6 @@
 //! definitions of a large program are never called.) When the last owner drops
 //! the definition, its code is retired.
 
-use super::bindings::FinishedCode;
 use super::code::{CompiledCode, LinkedBody, Object};
 use super::tier::{CompilePlan, Tier};
 use super::worker::with_compiler;
@@ -18,7 +17,8 @@ use crate::name::Names;
 use crate::orc::{MaterializationUnit, OrcError, Responsibility, SymbolFlags};
 use crate::process::{self, Activity, Generation};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::mem;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A checked function and its code.
@@ -28,6 +28,9 @@ pub(super) struct Definition {
     generation: u32,
     status: Mutex<CompileStatus>,
     done: Condvar,
+    improvement: Mutex<Improvement>,
+    /// The number of bodies that were optimised for contexts.
+    optimised: AtomicU32,
     /// The size of its machine code in bytes.
     code_bytes: Arc<AtomicU64>,
 }
@@ -38,10 +41,21 @@ enum CompileStatus {
     Idle,
     /// A worker of a process registers the unit and looks the symbol up.
     Busy(Generation),
-    /// Linked and callable.
-    Linked(CompiledCode),
+    /// Linked and callable. Bindings hold the code that they lead to as well:
+    /// when better code replaces it here, other contexts still run it.
+    Linked(Arc<CompiledCode>),
     /// Could not be compiled; the next request tries again.
     Failed(Box<Failure>),
+}
+
+/// Whether hot baseline code is being recompiled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Improvement {
+    Idle,
+    /// By a worker of a process.
+    Busy(Generation),
+    /// It could not be: the baseline code stays in use.
+    Failed,
 }
 
 impl Definition {
@@ -52,6 +66,8 @@ impl Definition {
             generation,
             status: Mutex::new(CompileStatus::Idle),
             done: Condvar::new(),
+            improvement: Mutex::new(Improvement::Idle),
+            optimised: AtomicU32::new(0),
             code_bytes: Arc::default(),
         })
     }
@@ -65,14 +81,6 @@ impl Definition {
         self.code_bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns the address of the body; `None` before it is linked.
-    pub(super) fn body(&self) -> Option<usize> {
-        match &*self.status() {
-            CompileStatus::Linked(code) => Some(code.body()),
-            CompileStatus::Idle | CompileStatus::Busy(_) | CompileStatus::Failed(_) => None,
-        }
-    }
-
     /// Returns the tier of the code; `None` before it is linked.
     pub(super) fn tier(&self) -> Option<Tier> {
         match &*self.status() {
@@ -81,22 +89,24 @@ impl Definition {
         }
     }
 
-    /// Returns the linked code as bindings see it; `None` before it is linked.
-    pub(super) fn present(&self) -> Option<FinishedCode> {
+    /// Returns the linked code; `None` before it is linked.
+    pub(super) fn present(&self) -> Option<Arc<CompiledCode>> {
         match &*self.status() {
-            CompileStatus::Linked(code) => Some(FinishedCode::new(code)),
+            CompileStatus::Linked(code) => Some(code.clone()),
             CompileStatus::Idle | CompileStatus::Busy(_) | CompileStatus::Failed(_) => None,
         }
     }
 
-    /// Replaces the linked code; returns the old code.
-    ///
-    /// # Errors
-    /// The new code, if there is no linked code to replace.
-    pub(super) fn replace(&self, code: CompiledCode) -> Result<CompiledCode, CompiledCode> {
+    /// Replaces linked baseline code by optimised code. Returns the code that
+    /// is not kept: the old code, or the new code if there is no baseline code
+    /// to replace.
+    pub(super) fn replace(&self, code: Arc<CompiledCode>) -> Arc<CompiledCode> {
         match &mut *self.status() {
-            CompileStatus::Linked(present) => Ok(std::mem::replace(present, code)),
-            CompileStatus::Idle | CompileStatus::Busy(_) | CompileStatus::Failed(_) => Err(code),
+            CompileStatus::Linked(present) if present.tier() == Tier::Quick => mem::replace(present, code),
+            CompileStatus::Linked(_)
+            | CompileStatus::Idle
+            | CompileStatus::Busy(_)
+            | CompileStatus::Failed(_) => code,
         }
     }
 
@@ -116,13 +126,46 @@ impl Definition {
         is_free
     }
 
-    /// Returns whether a thread is compiling the body.
-    pub(super) fn is_busy(&self) -> bool {
-        matches!(*self.status(), CompileStatus::Busy(generation) if generation.is_current())
+    /// Claims the definition for recompiling at the optimising tier; returns
+    /// whether the caller got it. It must then compile with
+    /// [`optimise`](Self::optimise).
+    pub(super) fn claim_improvement(&self) -> bool {
+        let mut improvement = self.improvement();
+        let is_free = match *improvement {
+            Improvement::Idle => true,
+            Improvement::Busy(generation) => !generation.is_current(),
+            Improvement::Failed => false,
+        };
+        if is_free {
+            *improvement = Improvement::Busy(Generation::current());
+        }
+        is_free
+    }
+
+    /// Ends a claim of an improvement that is not needed any more.
+    pub(super) fn release_improvement(&self) {
+        *self.improvement() = Improvement::Idle;
+    }
+
+    /// Compiles the definition at the optimising tier, after a
+    /// [claim](Self::claim_improvement). Returns `None` if it cannot be; it is
+    /// not tried again.
+    pub(super) fn optimise(&self, jit: &Arc<Jit>, plan: CompilePlan) -> Option<Arc<CompiledCode>> {
+        let suffix = match self.optimised.fetch_add(1, Ordering::Relaxed) {
+            0 => "$full".to_owned(),
+            number => format!("$full${number}"),
+        };
+        let code = self.link(jit, plan, &suffix).ok();
+        *self.improvement() = if code.is_some() { Improvement::Idle } else { Improvement::Failed };
+        code
+    }
+
+    fn improvement(&self) -> MutexGuard<'_, Improvement> {
+        self.improvement.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Publishes the result of a compile that was [`claim`](Self::claim)ed.
-    pub(super) fn made(&self, made: Result<CompiledCode, Failure>) -> Result<usize, Failure> {
+    pub(super) fn made(&self, made: Result<Arc<CompiledCode>, Failure>) -> Result<usize, Failure> {
         let result = match &made {
             Ok(code) => Ok(code.body()),
             Err(failure) => Err(failure.clone()),
@@ -143,7 +186,7 @@ impl Definition {
         jit: &Arc<Jit>,
         plan: CompilePlan,
         suffix: &str,
-    ) -> Result<CompiledCode, Failure> {
+    ) -> Result<Arc<CompiledCode>, Failure> {
         let mut code = link(jit, vec![(self, plan)], suffix)?;
         code.pop().ok_or_else(|| Failure::System("the compiler made nothing".into()))
     }
@@ -194,7 +237,7 @@ pub(super) fn link(
     jit: &Arc<Jit>,
     parts: Vec<(&Definition, CompilePlan)>,
     suffix: &str,
-) -> Result<Vec<CompiledCode>, Failure> {
+) -> Result<Vec<Arc<CompiledCode>>, Failure> {
     let Some((first, _)) = parts.first() else { return Ok(Vec::new()) };
     let function = first.function.clone();
     let fail = |message: String| Failure::Compile { function: function.clone(), message };
@@ -218,7 +261,7 @@ pub(super) fn link(
     let code = |((definition, plan), symbol): ((&Definition, CompilePlan), &String)| {
         let address = jit.session.lookup(&jit.dylib, symbol).map_err(|error| fail(cause(error)))?;
         let linked = LinkedBody::new(&jit.code, &object, address.get() as usize, Some(&definition.function));
-        Ok(CompiledCode::new(jit, linked, plan.tier, plan.inline))
+        Ok(Arc::new(CompiledCode::new(jit, linked, plan.tier, plan.inline)))
     };
     parts.into_iter().zip(&symbols).map(code).collect()
 }

@@ -14,7 +14,7 @@ use crate::stop::StopHandle;
 use std::sync::Arc;
 
 /// Returns those of the definitions that are bound and have no code, after
-/// marking them as requested.
+/// marking them as requested. Code that another context has made is installed.
 pub(super) fn claim_pending(
     jit: &Jit,
     bindings: &Bindings,
@@ -24,7 +24,9 @@ pub(super) fn claim_pending(
         let function = definition.function();
         let target = CallTarget { name: function.name, arity: function.arity() };
         match bindings.call(&jit.slots, target) {
-            CallAction::Wait(bound) => Arc::ptr_eq(&bound, definition),
+            CallAction::Wait(bound) => {
+                Arc::ptr_eq(&bound, definition) && !install_present(jit, bindings, definition)
+            }
             CallAction::Ready(_) | CallAction::Undefined | CallAction::Stale(_) => false,
         }
     });
@@ -56,17 +58,50 @@ pub(super) fn make_as(
     jit.wait_for(stopper, move || batch::body_as(&jit_of_worker, &bindings, (definition, plan)))?
 }
 
-/// Returns the body of a definition. If needed, compiles it, together with what
-/// it is certain to call unless the interpreter may run that, and updates the
-/// bindings.
+/// Installs the code of a definition, if there is some. Returns whether there
+/// is.
+pub(super) fn install_present(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> bool {
+    let present = definition.present();
+    let is_present = present.is_some();
+    if is_present {
+        bindings.finished(jit, definition, present);
+    }
+    is_present
+}
+
+/// Returns the body that a call of a bound definition goes to. If needed,
+/// compiles it, together with what it is certain to call unless the interpreter
+/// may run that, and updates the bindings.
 pub(super) fn materialize(
     jit: &Arc<Jit>,
     bindings: &Arc<Bindings>,
     definition: &Arc<Definition>,
     interpreted: &dyn InterpretedCalls,
 ) -> Result<usize, Failure> {
+    let mut definition = definition.clone();
+    loop {
+        let body = body(jit, bindings, &definition, interpreted)?;
+        // Code that was made for another context may assume what does not hold
+        // in this one; the name is then bound to a definition of its own.
+        let function = definition.function();
+        let target = CallTarget { name: function.name, arity: function.arity() };
+        match bindings.call(&jit.slots, target) {
+            CallAction::Ready(body) => return Ok(body),
+            CallAction::Wait(again) if !Arc::ptr_eq(&again, &definition) => definition = again,
+            CallAction::Wait(_) | CallAction::Undefined | CallAction::Stale(_) => return Ok(body),
+        }
+    }
+}
+
+/// Returns the body of a definition, compiled if needed.
+fn body(
+    jit: &Arc<Jit>,
+    bindings: &Arc<Bindings>,
+    definition: &Arc<Definition>,
+    interpreted: &dyn InterpretedCalls,
+) -> Result<usize, Failure> {
     if let Some(made) = definition.present() {
-        let body = made.body;
+        let body = made.body();
         bindings.finished(jit, definition, Some(made));
         return Ok(body);
     }

@@ -100,27 +100,33 @@ impl JitRun<'_> {
         }
     }
 
-    /// Recompiles a hot function at the optimising tier, in the background. The
-    /// job holds the definition weakly, so that queued work keeps no code
-    /// alive.
+    /// Installs optimised code of a hot function: what another context has made,
+    /// or else new code, compiled in the background. The job holds the
+    /// definition weakly, so that queued work keeps no code alive.
     fn improve(&self, function: &Arc<CheckedFunction>) -> Option<()> {
         let (_, definition) = self.bindings.get(function.name)?;
         if !Arc::ptr_eq(definition.function(), function) {
             return None;
         }
+        let full = definition.present().filter(|code| code.tier() == Tier::Full);
+        if full.is_some_and(|code| self.bindings.improved(self.jit, &definition, code)) {
+            return Some(());
+        }
+        // The code asks again after as many calls.
+        if !definition.claim_improvement() {
+            return None;
+        }
         let (jit, bindings) = (self.jit.clone(), Arc::downgrade(self.bindings));
-        let definition = Arc::downgrade(&definition);
+        let weak = Arc::downgrade(&definition);
         let work = move || {
-            let (Some(bindings), Some(definition)) = (bindings.upgrade(), definition.upgrade()) else {
-                return;
-            };
+            let Some(definition) = weak.upgrade() else { return };
+            let Some(bindings) = bindings.upgrade() else { return definition.release_improvement() };
             let plan = bindings.plan(&jit, definition.function(), Some(Tier::Full));
-            // Without better code, the baseline code stays in use.
-            if let Ok(code) = definition.link(&jit, plan, "$full") {
+            if let Some(code) = definition.optimise(&jit, plan) {
                 bindings.improved(&jit, &definition, code);
             }
         };
-        self.jit.later(work).ok()
+        self.jit.later(work).inspect_err(|_| definition.release_improvement()).ok()
     }
 }
 

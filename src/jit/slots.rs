@@ -83,6 +83,9 @@ impl Slots {
             abi::Symbol::Slot(name, arity) => {
                 self.slot(CallTarget { name: intern(name), arity }).ok()?.offset()
             }
+            abi::Symbol::Counter(name, arity) => {
+                self.slot(CallTarget { name: intern(name), arity }).ok()?.counter_offset()
+            }
             abi::Symbol::Variable(name) => self.variable(intern(name)).ok()?.offset(),
         };
         Some(Address::new(offset as u64))

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 pub const DEFAULT_PRECEDENCE: u8 = 30;
 
 /// Precedence and associativity of a binary operator.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Infix {
     /// 1 (loosest) to 100.
     pub precedence: u8,
@@ -194,7 +194,7 @@ pub enum Fixity {
 }
 
 /// The meaning of an operator token before an operand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum UnaryMeaning {
     /// A built-in operator.
     BuiltIn(UnaryOp),
@@ -203,7 +203,7 @@ pub enum UnaryMeaning {
 }
 
 /// The meaning of an operator token between operands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct BinaryMeaning {
     /// Its precedence and associativity.
     pub infix: Infix,
@@ -212,7 +212,7 @@ pub struct BinaryMeaning {
 }
 
 /// What a binary operator does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum BinaryAction {
     /// `=`
     Assign,

@@ -108,6 +108,24 @@ impl<'t> Parser<'t> {
         self.position = self.after_braces(self.begun, stop);
     }
 
+    /// Continues at the first token that does not begin before `offset`, if that
+    /// is further on.
+    pub fn skip_to(&mut self, offset: u32) {
+        let rest = self.position..self.tokens.len();
+        let before = rest.take_while(|token| self.tokens.span(*token).start < offset).count();
+        self.position += before;
+    }
+
+    /// Returns the operators whose meaning the reading of the last item depended
+    /// on: those in it and the one after it, some more than once.
+    pub fn operators(&self) -> impl Iterator<Item = Name> {
+        let end = self.tokens.len().min(self.position + 1);
+        let tokens = self.begun..end;
+        tokens
+            .filter(|token| self.tokens.terminals()[*token].is_operator())
+            .map(|token| self.tokens.name(token))
+    }
+
     /// Returns the name that the item read last defines, or was to define.
     pub fn defines(&self) -> Option<Name> {
         let head = self.tokens.terminals().get(self.begun..self.begun + 2)?;

@@ -37,6 +37,7 @@ mod redefining;
 mod robustness;
 mod seeds;
 mod sessions;
+mod sharing;
 mod shrink;
 mod signals;
 mod soak;

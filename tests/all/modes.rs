@@ -75,19 +75,26 @@ fn bits(value: f64) -> String {
 
 /// Returns everything that can be observed of a run, item by item.
 pub fn observe(engine: &Engine, program: &Program) -> Vec<String> {
+    observe_texts(engine, &[&program.text()])
+}
+
+/// Returns everything that can be observed when a context runs these texts.
+pub fn observe_texts(engine: &Engine, texts: &[&str]) -> Vec<String> {
     let mut context = engine.context().expect("a context starts");
     let written = Written::default();
     context.set_output(Box::new(written.clone()));
     let mut seen = Vec::new();
-    let _ = context.run(&Source::new("random", program.text()), &mut |_, outcome| {
-        let outcome = match outcome {
-            Ok(Outcome::Value(value)) => bits(value),
-            Ok(_) => "done".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        let printed = std::mem::take(&mut *written.0.lock().expect("nobody panics"));
-        seen.push(format!("{printed} {outcome}"));
-        ControlFlow::Continue(())
-    });
+    for text in texts {
+        let _ = context.run(&Source::new("random", *text), &mut |_, outcome| {
+            let outcome = match outcome {
+                Ok(Outcome::Value(value)) => bits(value),
+                Ok(_) => "done".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            let printed = std::mem::take(&mut *written.0.lock().expect("nobody panics"));
+            seen.push(format!("{printed} {outcome}"));
+            ControlFlow::Continue(())
+        });
+    }
     seen
 }

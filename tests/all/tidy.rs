@@ -35,6 +35,7 @@ const LAYERS: &[&[&str]] = &[
         "error",
         "output",
         "stats",
+        "text_cache",
         "engine",
         "debugger",
         "backend",

@@ -1,0 +1,199 @@
+//! Reading a source item by item, and running each before the next is read.
+//!
+//! Items that another context of the engine has read, and that mean the same
+//! here, are taken from the engine's cache of texts.
+
+use super::{Context, Each, Error, IfUnchanged};
+use crate::debugger::Debugger;
+use crate::sema::asked::{ReadingRecord, Recorder};
+use crate::sema::{self, CheckedItem, Environment as _};
+use crate::source::Source;
+use crate::syntax::ast::Item;
+use crate::syntax::lexer::Pieces;
+use crate::syntax::lint;
+use crate::syntax::parser::{ParseLimits, Parser, SyntaxErrors};
+use crate::text_cache::{CachedItem, CachedText};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The place in a text up to which items have been run.
+struct Progress {
+    /// The text in the cache; `None` once reading it has met a mistake.
+    cached: Option<Arc<CachedText>>,
+    /// The number of items.
+    items: usize,
+    /// The offset where the last item ended.
+    end: u32,
+}
+
+impl Context {
+    /// Runs a source item by item, and passes the outcome of each to `each`
+    /// until that breaks.
+    pub(super) fn items(
+        &mut self,
+        source: &Source,
+        if_unchanged: IfUnchanged,
+        each: &mut Each<'_>,
+    ) -> ControlFlow<()> {
+        let _step = self.history.step();
+        self.suggestions.refill();
+        self.debugger.iter().for_each(Debugger::forget_ending);
+        let engine = self.engine.clone();
+        let limits = engine.config().limits;
+        let poll = self.poll();
+        // A debugger finds places by the source it has been given.
+        let cached = if self.debugger.is_none() { engine.texts().text(source) } else { None };
+        let source = cached.as_ref().map_or(source, |text| text.source()).clone();
+        let mut pieces = match Pieces::new(&source, engine.names(), limits.max_source_bytes) {
+            Ok(pieces) => pieces.polled(&poll),
+            Err(diagnostic) => return each(self, Err(Error::Invalid(vec![diagnostic]))),
+        };
+        let limit = match self.limit() {
+            Ok(limit) => limit,
+            Err(error) => return each(self, Err(error)),
+        };
+        let mut progress = Progress { cached, items: 0, end: 0 };
+        let mut run = |context: &mut Self, item: Result<Arc<CachedItem>, Error>, is_known: bool| {
+            let outcome = context.begin_item(limit.as_ref()).and(item);
+            let outcome = outcome.and_then(|item| {
+                let outcome = context.item(item.item.clone(), if_unchanged);
+                if is_known {
+                    context.keep_definition(&item);
+                }
+                outcome
+            });
+            each(context, outcome)?;
+            // The names that have been read are of the engine of this source.
+            // Nothing goes on in another one.
+            if !context.engine.is(&engine) {
+                let _ = each(context, Err(Error::OtherEngine));
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        };
+        while let Some(item) = progress.known(self) {
+            run(self, Ok(item), true)?;
+        }
+        if progress.is_at_end() {
+            return ControlFlow::Continue(());
+        }
+        while let Some(tokens) = self.parsing(|_| pieces.next()) {
+            let limits = ParseLimits { max_nesting: limits.max_nesting };
+            let mut parser = Parser::new(&tokens, engine.names(), limits).polled(&poll);
+            let mut refused = false;
+            loop {
+                while let Some(item) = progress.known(self) {
+                    run(self, Ok(item), true)?;
+                    refused = false;
+                }
+                parser.skip_to(progress.end);
+                let Some(item) = self.parsing(|context| context.next_item(&mut parser, &mut progress)) else {
+                    break;
+                };
+                // The rest of the line after a mistake belongs to the mistake.
+                if refused && parser.runs_on() {
+                    parser.skip_refused();
+                    continue;
+                }
+                refused = item.is_err();
+                if refused {
+                    parser.skip_refused();
+                }
+                run(self, item, false)?;
+            }
+        }
+        progress.complete();
+        ControlFlow::Continue(())
+    }
+
+    /// Runs `work`, and counts its time as parsing.
+    fn parsing<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let started = Instant::now();
+        let result = work(self);
+        self.parse_time += started.elapsed();
+        result
+    }
+
+    /// Parses and checks the next item.
+    fn next_item(
+        &mut self,
+        parser: &mut Parser<'_>,
+        progress: &mut Progress,
+    ) -> Option<Result<Arc<CachedItem>, Error>> {
+        let parsed = parser.next_item(&self.operators)?;
+        self.items_read += 1;
+        let read = match parsed {
+            Ok(item) => self.check(&item, parser).map(|(checked, record)| (checked, record, item.span.end)),
+            Err(SyntaxErrors { diagnostics, .. }) => Err(Error::Invalid(diagnostics)),
+        };
+        Some(match read {
+            Ok((item, record, end)) => Ok(progress.add(CachedItem::new(item, record, end))),
+            Err(error) => {
+                if let Some(text) = progress.cached.take() {
+                    self.engine.texts().forget(text.source());
+                }
+                Err(error)
+            }
+        })
+    }
+
+    /// Checks an item; returns what its reading asked as well.
+    fn check(&self, item: &Item, parser: &Parser<'_>) -> Result<(CheckedItem, ReadingRecord), Error> {
+        let recorder = Recorder::new(self, &self.operators, parser.operators());
+        let checked = sema::check(item, &recorder).map_err(|mistakes| {
+            Error::Invalid(if parser.runs_on() { lint::explain_run_on(mistakes) } else { mistakes })
+        })?;
+        Ok((checked, recorder.record()))
+    }
+
+    /// Makes the cache keep the code of a definition that two contexts have read.
+    fn keep_definition(&self, item: &CachedItem) {
+        let CheckedItem::Definition(function, _) = &item.item else { return };
+        if item.definition.get().is_none()
+            && let Some(definition) = self.backend.shared_definition(function)
+        {
+            let _ = item.definition.set(definition);
+        }
+    }
+}
+
+impl Progress {
+    /// Returns the next item, if it is known and means the same in a context.
+    fn known(&mut self, context: &mut Context) -> Option<Arc<CachedItem>> {
+        let item = self.cached.as_ref()?.item(self.items)?;
+        if !item.record().holds(context, &context.operators) {
+            return None;
+        }
+        self.items += 1;
+        self.end = item.end;
+        context.items_known += 1;
+        Some(item)
+    }
+
+    /// Adds the item that was read next. Returns the one to run, which may be
+    /// that of another context that was quicker.
+    fn add(&mut self, item: CachedItem) -> Arc<CachedItem> {
+        let item = Arc::new(item);
+        self.end = item.end;
+        let Some(text) = &self.cached else { return item };
+        let present = text.add(self.items, item.clone());
+        self.items += 1;
+        if present.end != item.end {
+            // The items do not correspond any more.
+            self.cached = None;
+            return item;
+        }
+        if present.record() == item.record() { present } else { item }
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.cached.as_ref().is_some_and(|text| text.ends_after(self.items))
+    }
+
+    fn complete(&self) {
+        if let Some(text) = &self.cached {
+            text.complete(self.items);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What reading an item asked about the program around it.
+//!
+//! An item means the same wherever these questions have the same answers. So a
+//! context in which they have need not parse and check it again.
+
+use super::{Environment, Extern};
+use crate::diagnostic::suggest::Budget;
+use crate::host::HostFunctions;
+use crate::name::{Name, Names};
+use crate::sema::checked::CheckedFunction;
+use crate::stop::Poll;
+use crate::syntax::operator::{BinaryMeaning, Operators, UnaryMeaning};
+use rustc_hash::FxHashSet;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// A question with its answer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Asked {
+    /// The arity of the definition that a name is bound to.
+    Function(Name, Option<u32>),
+    /// The arity that an `extern` declares.
+    Declared(Name, Option<u32>),
+    /// Whether a variable is declared.
+    Variable(Name, bool),
+    /// What an operator means, before an operand and between operands.
+    Operator(Name, Option<UnaryMeaning>, Option<BinaryMeaning>),
+}
+
+/// All that reading one item asked, with the answers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ReadingRecord(Box<[Asked]>);
+
+impl ReadingRecord {
+    /// Returns whether all questions have the same answers here.
+    pub fn holds(&self, environment: &dyn Environment, operators: &Operators) -> bool {
+        self.0.iter().all(|asked| match *asked {
+            Asked::Function(name, arity) => arity_of(environment, name) == arity,
+            Asked::Declared(name, arity) => environment.declared(name).map(Extern::arity) == arity,
+            Asked::Variable(name, is_declared) => environment.has_variable(name) == is_declared,
+            Asked::Operator(name, unary, binary) => {
+                operators.unary(name) == unary && operators.binary(name) == binary
+            }
+        })
+    }
+}
+
+fn arity_of(environment: &dyn Environment, name: Name) -> Option<u32> {
+    environment.function(name).map(|function| function.arity())
+}
+
+/// An environment that records what it is asked. What it is asked for
+/// suggestions alone, which only mistakes have, is not recorded.
+pub struct Recorder<'e> {
+    environment: &'e dyn Environment,
+    asked: RefCell<Vec<Asked>>,
+}
+
+impl<'e> Recorder<'e> {
+    /// Creates a recorder of questions to `environment`, about an item that
+    /// was parsed with these meanings of its operators.
+    pub fn new(
+        environment: &'e dyn Environment,
+        operators: &Operators,
+        used: impl Iterator<Item = Name>,
+    ) -> Self {
+        let recorder = Self { environment, asked: RefCell::default() };
+        used.for_each(|name| {
+            recorder.note(Asked::Operator(name, operators.unary(name), operators.binary(name)));
+        });
+        recorder
+    }
+
+    /// Returns what was asked, each question once.
+    pub fn record(self) -> ReadingRecord {
+        let mut seen = FxHashSet::default();
+        let mut asked = self.asked.into_inner();
+        asked.retain(|asked| seen.insert(*asked));
+        ReadingRecord(asked.into())
+    }
+
+    fn note(&self, asked: Asked) {
+        self.asked.borrow_mut().push(asked);
+    }
+}
+
+impl Environment for Recorder<'_> {
+    fn names(&self) -> &Names {
+        self.environment.names()
+    }
+
+    fn hosts(&self) -> &HostFunctions {
+        self.environment.hosts()
+    }
+
+    fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
+        let function = self.environment.function(name);
+        self.note(Asked::Function(name, function.as_ref().map(|function| function.arity())));
+        function
+    }
+
+    fn declared(&self, name: Name) -> Option<&Extern> {
+        let declared = self.environment.declared(name);
+        self.note(Asked::Declared(name, declared.map(Extern::arity)));
+        declared
+    }
+
+    fn has_variable(&self, name: Name) -> bool {
+        let is_declared = self.environment.has_variable(name);
+        self.note(Asked::Variable(name, is_declared));
+        is_declared
+    }
+
+    fn functions(&self) -> Vec<Name> {
+        self.environment.functions()
+    }
+
+    fn variables(&self) -> Vec<Name> {
+        self.environment.variables()
+    }
+
+    fn suggestions(&self) -> &Budget {
+        self.environment.suggestions()
+    }
+
+    fn poll(&self) -> Poll {
+        self.environment.poll()
+    }
+}

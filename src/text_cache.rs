@@ -1,0 +1,222 @@
+//! Texts that an engine has read, for contexts that are given them as well.
+//!
+//! With every item goes what its reading asked ([`ReadingRecord`]). A context in which
+//! the questions have the same answers takes the checked item, and with it the
+//! code that other contexts have made of it; it parses and checks nothing.
+//! Contexts that read the same text at once follow each other item by item, so
+//! each item is read by one of them.
+//!
+//! The cache is in two halves, a young and an old one. When the young one is
+//! full, it becomes the old one, and what was in that is forgotten unless it
+//! has been asked for in the meantime. Short texts have a cache of their own:
+//! a program that makes one after another forgets no library.
+
+use crate::jit::DefinitionHandle;
+use crate::sema::CheckedItem;
+use crate::sema::asked::ReadingRecord;
+use crate::source::Source;
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
+use std::hash::{Hash, Hasher};
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What half of the cache of long texts holds, in bytes of memory, roughly.
+const LONG_HALF: usize = 32 << 20;
+
+/// The same for short texts.
+const SHORT_HALF: usize = 2 << 20;
+
+/// Texts of at least this many bytes are long.
+const LONG: usize = 512;
+
+/// The texts of one engine.
+pub(crate) struct TextCache {
+    short: Mutex<Halves>,
+    long: Mutex<Halves>,
+}
+
+impl Default for TextCache {
+    fn default() -> Self {
+        Self { short: Mutex::new(Halves::of(SHORT_HALF)), long: Mutex::new(Halves::of(LONG_HALF)) }
+    }
+}
+
+struct Halves {
+    young: Half,
+    old: Half,
+    /// What each may hold.
+    size: usize,
+}
+
+/// Returns what a text and the items in it take, in bytes of memory, roughly.
+fn cost(text: &str) -> usize {
+    1024 + 10 * text.len()
+}
+
+#[derive(Default)]
+struct Half {
+    texts: FxHashMap<SameText, Arc<CachedText>>,
+    cost: usize,
+}
+
+/// A source that compares by its name, text and place.
+struct SameText(Source);
+
+impl PartialEq for SameText {
+    fn eq(&self, other: &Self) -> bool {
+        let (this, other) = (&self.0, &other.0);
+        this == other
+            || (this.name() == other.name() && this.first() == other.first() && this.text() == other.text())
+    }
+}
+
+impl Eq for SameText {}
+
+impl Hash for SameText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.text().hash(state);
+    }
+}
+
+impl TextCache {
+    /// Returns the cached form of a text, perhaps still without items; `None`
+    /// if the text is not worth caching: it defines nothing, or is very long.
+    pub(crate) fn text(&self, source: &Source) -> Option<Arc<CachedText>> {
+        let text = source.text();
+        if cost(text) > LONG_HALF || !text.contains("def") {
+            return None;
+        }
+        let (text, forgotten) = self.halves(text).lock().text(SameText(source.clone()));
+        // Dropping code takes other locks.
+        drop(forgotten);
+        Some(text)
+    }
+
+    /// Forgets a text.
+    pub(crate) fn forget(&self, source: &Source) {
+        let removed = self.halves(source.text()).lock().take(&SameText(source.clone()));
+        drop(removed);
+    }
+
+    fn halves(&self, text: &str) -> &Mutex<Halves> {
+        if text.len() < LONG { &self.short } else { &self.long }
+    }
+
+    /// Forgets all texts.
+    pub(crate) fn clear(&self) {
+        for halves in [&self.short, &self.long] {
+            let forgotten = halves.lock().take_all();
+            drop(forgotten);
+        }
+    }
+}
+
+impl Halves {
+    fn of(size: usize) -> Self {
+        Self { young: Half::default(), old: Half::default(), size }
+    }
+
+    fn take(&mut self, key: &SameText) -> Option<Arc<CachedText>> {
+        self.young.take(key).or_else(|| self.old.take(key))
+    }
+
+    fn take_all(&mut self) -> [Half; 2] {
+        [mem::take(&mut self.young), mem::take(&mut self.old)]
+    }
+
+    /// Returns a text, created if it is new, and what is forgotten for it.
+    fn text(&mut self, key: SameText) -> (Arc<CachedText>, Half) {
+        if let Some(text) = self.young.texts.get(&key) {
+            return (text.clone(), Half::default());
+        }
+        let text = self.old.take(&key).unwrap_or_else(|| Arc::new(CachedText::new(&key.0)));
+        let mut forgotten = Half::default();
+        let cost = cost(key.0.text());
+        if self.young.cost + cost > self.size {
+            forgotten = mem::replace(&mut self.old, mem::take(&mut self.young));
+        }
+        self.young.cost += cost;
+        self.young.texts.insert(key, text.clone());
+        (text, forgotten)
+    }
+}
+
+impl Half {
+    fn take(&mut self, key: &SameText) -> Option<Arc<CachedText>> {
+        let text = self.texts.remove(key)?;
+        self.cost -= cost(key.0.text());
+        Some(text)
+    }
+}
+
+/// A text and the items that have been read of it so far.
+pub(crate) struct CachedText {
+    source: Source,
+    items: RwLock<Vec<Arc<CachedItem>>>,
+    is_complete: AtomicBool,
+}
+
+/// An item of a text.
+pub(crate) struct CachedItem {
+    pub(crate) item: CheckedItem,
+    record: ReadingRecord,
+    /// The offset in the text where it ends.
+    pub(crate) end: u32,
+    /// Its definition, kept with its code once a second context has asked for
+    /// it.
+    pub(crate) definition: OnceLock<DefinitionHandle>,
+}
+
+impl CachedItem {
+    pub(crate) fn new(item: CheckedItem, record: ReadingRecord, end: u32) -> Self {
+        Self { item, record, end, definition: OnceLock::new() }
+    }
+
+    /// Returns the record of what its reading asked.
+    pub(crate) fn record(&self) -> &ReadingRecord {
+        &self.record
+    }
+}
+
+impl CachedText {
+    fn new(source: &Source) -> Self {
+        Self { source: source.clone(), items: RwLock::default(), is_complete: AtomicBool::new(false) }
+    }
+
+    /// Returns the source that the items are from.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Returns an item, if that many have been read.
+    pub(crate) fn item(&self, number: usize) -> Option<Arc<CachedItem>> {
+        self.items.read().get(number).cloned()
+    }
+
+    /// Adds an item, which is number `number`. Returns the item that has this
+    /// number now: another context may have been quicker.
+    pub(crate) fn add(&self, number: usize, item: Arc<CachedItem>) -> Arc<CachedItem> {
+        let mut items = self.items.write();
+        if let Some(present) = items.get(number) {
+            return present.clone();
+        }
+        if items.len() == number {
+            items.push(item.clone());
+        }
+        item
+    }
+
+    /// Returns whether there are no more than `count` items.
+    pub(crate) fn ends_after(&self, count: usize) -> bool {
+        self.is_complete.load(Ordering::Acquire) && self.items.read().len() == count
+    }
+
+    /// Records that all items have been read, if there are `count` of them.
+    pub(crate) fn complete(&self, count: usize) {
+        if self.items.read().len() == count {
+            self.is_complete.store(true, Ordering::Release);
+        }
+    }
+}
