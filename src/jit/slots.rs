@@ -98,7 +98,11 @@ impl Slots {
         for (index, (_, trampoline)) in tables.slots.iter().enumerate() {
             memory.redirect(Slot(index as u32), *trampoline);
         }
-        tables.memories.retain(|other| other.strong_count() > 0);
+        if tables.memories.len() == tables.memories.capacity() {
+            tables.memories.retain(|other| other.strong_count() > 0);
+            let present = tables.memories.len();
+            tables.memories.reserve(present + 1);
+        }
         tables.memories.push(Arc::downgrade(memory));
     }
 

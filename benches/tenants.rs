@@ -1,0 +1,123 @@
+//! What contexts of one engine cost beside each other: prints how long a first
+//! and a second context take for the same program, and what requests cost that
+//! take a context each. `cargo bench --bench tenants`, or `-- requests` for those
+//! with that word.
+
+use kal::{Config, Context, Engine, Mode};
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+/// Returns a program of `count` functions that might each call the one before.
+fn chain(count: usize) -> String {
+    let mut text = String::from("def f0(x) x + 1\n");
+    for index in 1..count {
+        let _ = writeln!(
+            text,
+            "def f{index}(x) if x < 0 then f{}(x) * 0.5 + {index} else x + {index}",
+            index - 1
+        );
+    }
+    text
+}
+
+fn engine(mode: Mode) -> Engine {
+    Engine::with_config(Config::new().mode(mode)).expect("an engine")
+}
+
+fn context(engine: &Engine) -> Context {
+    engine.context().expect("a context")
+}
+
+/// Returns the memory in use by this process, in bytes.
+fn resident() -> i64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    status.split(' ').nth(1).and_then(|pages| pages.parse::<i64>().ok()).unwrap_or(0) * 4096
+}
+
+/// A first, a second and a third context define 10,000 functions and call all.
+fn starts(mode: Mode) {
+    let (engine, text) = (engine(mode), chain(10_000));
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        let (start, memory) = (Instant::now(), resident());
+        let mut context = context(&engine);
+        context.eval(&text).expect("it is right");
+        let defined = start.elapsed();
+        for index in 0..10_000 {
+            context.call(&format!("f{index}"), &[1.0]).expect("it runs");
+        }
+        let stats = context.stats();
+        println!(
+            "{mode:?}: defined in {:.1} ms, all called after {:.1} ms, {} KB; items read {}, IR of {}, objects {}",
+            defined.as_secs_f64() * 1e3,
+            start.elapsed().as_secs_f64() * 1e3,
+            (resident() - memory) / 1024,
+            stats.items_read,
+            stats.ir_generated,
+            stats.objects_linked
+        );
+        kept.push(context);
+    }
+}
+
+/// A request makes a context, defines five functions, calls one, and drops all.
+fn requests(mode: Mode) {
+    let (engine, text) = (engine(mode), chain(5));
+    let (start, mut count) = (Instant::now(), 0u32);
+    while start.elapsed() < Duration::from_secs(2) {
+        let mut context = context(&engine);
+        context.eval(&text).expect("it is right");
+        context.call("f4", &[1.0]).expect("it runs");
+        count += 1;
+    }
+    println!("{mode:?}: {:.0} requests a second", f64::from(count) / start.elapsed().as_secs_f64());
+}
+
+/// Many contexts with 50 functions each, of which 10 are called.
+fn tenants(count: usize) {
+    let (engine, text) = (engine(Mode::Lazy), chain(50));
+    let (start, memory) = (Instant::now(), resident());
+    let mut contexts: Vec<Context> = (0..count)
+        .map(|_| {
+            let mut context = context(&engine);
+            context.eval(&text).expect("it is right");
+            context
+        })
+        .collect();
+    let defined = start.elapsed();
+    for context in &mut contexts {
+        for index in 0..10 {
+            context.call(&format!("f{index}"), &[1.0]).expect("it runs");
+        }
+    }
+    let called = start.elapsed() - defined;
+    let memory = resident() - memory;
+    let start = Instant::now();
+    drop(contexts);
+    println!(
+        "{count} contexts: defined {:.0} ms, first calls {:.0} ms, {} MB, {} KB each, dropped in {:.0} ms",
+        defined.as_secs_f64() * 1e3,
+        called.as_secs_f64() * 1e3,
+        memory >> 20,
+        memory / 1024 / count as i64,
+        start.elapsed().as_secs_f64() * 1e3
+    );
+}
+
+fn main() {
+    let only = std::env::args().nth(1).filter(|only| !only.starts_with("--"));
+    let is_wanted = |what: &str| only.as_ref().is_none_or(|only| what.contains(only.as_str()));
+    for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret] {
+        if is_wanted("starts") {
+            starts(mode);
+        }
+        if is_wanted("requests") {
+            requests(mode);
+        }
+    }
+    for count in [1, 100, 1_000, 10_000] {
+        if is_wanted("tenants") {
+            tenants(count);
+        }
+    }
+}
