@@ -155,14 +155,15 @@ impl Workers {
     /// Drops the background jobs, and waits until all others are done and the
     /// threads have ended. Nothing can be submitted afterwards.
     pub(super) fn close(&self) {
-        for thread in locked(&self.team).close() {
-            // The last handle may be dropped on a worker, which cannot join
-            // itself; it ends anyway. Threads of an exiting process may never
-            // end.
-            if thread.thread().id() != thread::current().id() && !process::is_exiting() {
-                let _ = thread.join();
-            }
-        }
+        let (threads, given_up) = locked(&self.team).close();
+        drop(given_up);
+        // The last handle may be dropped on a worker, which cannot join itself;
+        // it ends anyway.
+        let others = threads.into_iter().filter(|thread| thread.thread().id() != thread::current().id());
+        // Threads of an exiting process may never end.
+        let join = |thread: JoinHandle<()>| _ = (!process::is_exiting()).then(|| thread.join());
+        // A fork or an exit must not wait for what the other threads do.
+        process::within(Activity::Elsewhere, || others.for_each(join));
     }
 }
 
@@ -203,15 +204,14 @@ impl Team {
         }
     }
 
-    /// Drops the background jobs; returns the threads, which end after the
-    /// other jobs.
-    fn close(&mut self) -> Vec<JoinHandle<()>> {
+    /// Returns the threads, which end after the jobs that threads wait for, and
+    /// the other jobs.
+    fn close(&mut self) -> (Vec<JoinHandle<()>>, VecDeque<Job>) {
         self.replace_after_fork();
         let given_up = locked(&self.queue.jobs).close();
         self.queue.waiting.fetch_sub(given_up.len(), Ordering::Relaxed);
-        drop(given_up);
         self.queue.wake.notify_all();
-        std::mem::take(&mut self.threads)
+        (std::mem::take(&mut self.threads), given_up)
     }
 }
 

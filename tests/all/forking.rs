@@ -4,10 +4,14 @@
 //! `KAL_FORKS` is how often the process forks while compilers are at work.
 #![allow(unsafe_code)]
 
+use crate::exiting::end_an_engine_on_a_worker;
 use crate::robustness::alone;
 use crate::scale;
-use kal::{Config, Context, Engine, Limits, Mode, TierUp};
+use crate::waiting::hold_a_worker;
+use kal::{Config, Context, Engine, Limits, Mode, State, TierUp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 const MODES: [Mode; 4] = [Mode::Lazy, Mode::Eager, Mode::Tiered, Mode::Interpret];
@@ -33,10 +37,14 @@ fn fork(work: impl FnOnce()) -> Child {
 
 impl Child {
     fn ends_well(self) {
+        assert_eq!(self.status(), 0, "how the child ended");
+    }
+
+    fn status(self) -> i32 {
         let mut status = 0;
         // SAFETY: the status is written before the call returns.
         assert_eq!(unsafe { libc::waitpid(self.0, &raw mut status, 0) }, self.0);
-        assert_eq!(status, 0, "how the child ended");
+        status
     }
 }
 
@@ -258,5 +266,13 @@ fn inside_of_a_run() {
             assert!(unsafe { libc::wait(&raw mut status) } > 0);
             assert_eq!(status, 0, "how the child ended");
         }
+    });
+}
+
+#[test]
+fn while_a_worker_ends_an_engine() {
+    alone("forking::while_a_worker_ends_an_engine", || {
+        end_an_engine_on_a_worker();
+        fork(|| _ = value(&mut context(Config::new()), "def f(x) x; f(1)")).ends_well();
     });
 }

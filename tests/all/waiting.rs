@@ -1,6 +1,6 @@
 //! Waiting for compilers: what has to wait, for what, and what need not.
 
-use kal::{Config, Context, Engine, Mode};
+use kal::{Config, Context, Engine, Event, Mode};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -73,4 +73,23 @@ fn a_trace_closure_may_evaluate_in_another_context() {
             in_time(move || traced(Config::new().mode(mode).workers(workers)));
         }
     }
+}
+
+/// Occupies one worker of an engine, which is in the trace closure of the
+/// returned context, until something is sent, or the sender is dropped.
+pub fn hold_a_worker(engine: &Engine) -> (Context, mpsc::Sender<()>) {
+    let mut context = engine.context().expect("it starts");
+    context.eval("def held(x) x + 1").expect("it is right");
+    let me = std::thread::current().id();
+    let (begun, told) = mpsc::channel();
+    let (go_on, wait) = mpsc::channel();
+    context.set_trace(Some(Box::new(move |_| {
+        if std::thread::current().id() != me {
+            let _ = begun.send(());
+            let _ = wait.recv();
+        }
+    })));
+    context.prepare("held").expect("a worker starts");
+    told.recv_timeout(Duration::from_secs(60)).expect("a worker tells of the code");
+    (context, go_on)
 }
