@@ -47,7 +47,7 @@ use crate::stop::Poll;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser;
 use history::{History, Reading};
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ pub struct Context {
     externs: Arc<Externs>,
     output: Box<dyn Output>,
     deadline: Option<Instant>,
-    alarm: RefCell<Option<Arc<Alarm>>>,
+    alarm: OnceCell<Arc<Alarm>>,
     debugger: Option<Debugger>,
     /// The budget for suggestions in the source in progress.
     suggestions: Budget,
@@ -153,7 +153,7 @@ impl Context {
             externs: Arc::default(),
             output: Box::new(LineOutput::stdout()),
             deadline: None,
-            alarm: RefCell::default(),
+            alarm: OnceCell::new(),
             debugger: None,
             suggestions: Budget::default(),
             keeps_failures: false,
@@ -275,7 +275,7 @@ impl Context {
     /// that of each evaluation; `None` removes it.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
-        if let Some(alarm) = self.alarm.get_mut() {
+        if let Some(alarm) = self.alarm.get() {
             alarm.set_end(deadline);
         }
     }

@@ -10,13 +10,18 @@
 //!
 //! As with epochs, the two sides write one thing and look at the other's, with a
 //! [`Fence`] in between that the thread pays for.
+//!
+//! The thread does not exist in a forked child, which starts its own for what is
+//! in progress there: when the next evaluation begins, and after a closure that
+//! may have forked. What the thread does is [steady](Activity::Steady), so that
+//! a fork finds nothing locked or half done; it sleeps without the lock.
 
-use crate::process::Generation;
+use crate::process::{self, Activity, GenerationCell};
 use crate::runtime::Fence;
 use crate::stop::{StopHandle, StopRequest};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 /// A time, in nanoseconds since the first one that was asked for.
@@ -57,12 +62,16 @@ const PATIENCE: u32 = 16;
 
 /// The deadlines of an engine. Its thread starts with the first of them and
 /// ends with the engine.
-#[derive(Default)]
-pub(crate) struct Deadlines(Mutex<Option<Arc<Watch>>>);
+pub(crate) struct Deadlines {
+    /// How long an evaluation may take.
+    limit: Option<Duration>,
+    watch: OnceLock<Arc<Watch>>,
+}
 
-/// What the thread of a process and the contexts that it watches share.
+/// What the thread and the contexts that it watches share.
 struct Watch {
-    generation: Generation,
+    /// The processes that have, or had, a thread; none before the first.
+    generation: GenerationCell,
     fence: Fence,
     /// How long an evaluation may take, in nanoseconds; [`NEVER`] without limit.
     limit: u64,
@@ -71,11 +80,15 @@ struct Watch {
     /// When the thread looks next, unless it is woken.
     looks_at: AtomicU64,
     watched: Mutex<Watched>,
-    changed: Condvar,
 }
+
+/// All of them that have ever had a thread and still exist.
+static WATCHES: Mutex<Vec<Weak<Watch>>> = Mutex::new(Vec::new());
 
 #[derive(Default)]
 struct Watched {
+    /// The thread of this process, or of an earlier one.
+    thread: Option<Thread>,
     alarms: Vec<(Weak<Alarm>, Seen)>,
     has_ended: bool,
 }
@@ -112,14 +125,18 @@ pub(crate) struct Deadline {
 }
 
 impl Deadlines {
-    /// Creates the alarm of a context whose runs `stopper` stops, and of which
-    /// each evaluation may take at most `limit`.
-    ///
-    /// # Errors
-    /// When the thread cannot be started.
-    pub(crate) fn alarm(&self, stopper: StopHandle, limit: Option<Duration>) -> std::io::Result<Arc<Alarm>> {
+    /// Creates the deadlines of an engine in which each evaluation may take at
+    /// most `limit`. Starts no thread yet.
+    pub(crate) fn new(limit: Option<Duration>) -> Self {
+        Self { limit, watch: OnceLock::new() }
+    }
+
+    /// Creates the alarm of a context whose runs `stopper` stops.
+    pub(crate) fn alarm(&self, stopper: StopHandle) -> Arc<Alarm> {
         let alarm = Arc::new(Alarm {
-            watch: self.watch(limit)?,
+            watch: process::within(Activity::Steady, || {
+                self.watch.get_or_init(|| Watch::new(self.limit)).clone()
+            }),
             stopper,
             number: AtomicU64::new(0),
             too_long: AtomicU64::new(0),
@@ -127,28 +144,23 @@ impl Deadlines {
             is_over: AtomicBool::new(false),
             rings: AtomicBool::new(false),
         });
-        alarm.watch.watched().add(&alarm);
-        Ok(alarm)
+        alarm.watch.locked(|watched| watched.add(&alarm));
+        alarm
     }
+}
 
-    fn watch(&self, limit: Option<Duration>) -> std::io::Result<Arc<Watch>> {
-        let mut watch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(watch) = watch.as_ref().filter(|watch| watch.generation.is_current()) {
-            return Ok(watch.clone());
+/// Starts the threads that this process does not have, after a fork. What cannot
+/// be watched is stopped.
+fn watch_again() {
+    let watches = process::within(Activity::Steady, || {
+        let mut watches = WATCHES.lock().unwrap_or_else(PoisonError::into_inner);
+        watches.retain(|watch| watch.strong_count() > 0);
+        watches.clone()
+    });
+    for watch in watches.iter().filter_map(Weak::upgrade) {
+        if watch.start().is_err() {
+            watch.locked(|watched| watched.stop_all());
         }
-        let made = Arc::new(Watch {
-            generation: Generation::current(),
-            fence: Fence::new(),
-            limit: limit.map_or(NEVER, nanoseconds),
-            is_awake: AtomicBool::new(false),
-            looks_at: AtomicU64::new(NEVER),
-            watched: Mutex::default(),
-            changed: Condvar::new(),
-        });
-        let watches = made.clone();
-        thread::Builder::new().name("kal deadlines".into()).spawn(move || watches.work())?;
-        *watch = Some(made.clone());
-        Ok(made)
     }
 }
 
@@ -159,14 +171,33 @@ impl Watched {
         }
         self.alarms.push((Arc::downgrade(alarm), Seen { number: 0, since: 0 }));
     }
+
+    /// Asks all evaluations in progress to stop.
+    fn stop_all(&self) {
+        for alarm in self.alarms.iter().filter_map(|(alarm, _)| alarm.upgrade()) {
+            let number = alarm.number.load(Ordering::Relaxed);
+            if is_in_progress(number) {
+                alarm.ring(number);
+            }
+        }
+    }
 }
 
 impl Alarm {
     /// Returns whether there is a thread that watches it: there is none in a
     /// child that was forked since.
     #[inline]
-    pub(crate) fn is_watched(&self) -> bool {
+    fn is_watched(&self) -> bool {
         self.watch.generation.is_current()
+    }
+
+    /// Makes a thread of this process watch it.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    #[inline]
+    pub(crate) fn watch(&self) -> std::io::Result<()> {
+        if self.is_watched() { Ok(()) } else { self.watch.start() }
     }
 
     /// Sets when everything in the context is to stop.
@@ -216,8 +247,9 @@ impl Alarm {
     #[inline]
     fn wait_while_it_rings(&self) {
         // In a forked child nothing rings any more.
-        if self.rings.load(Ordering::Relaxed) && self.is_watched() {
-            drop(self.watch.watched());
+        // What it has done is seen after it.
+        if self.rings.load(Ordering::Acquire) && self.is_watched() {
+            self.watch.locked(|_| ());
         }
     }
 
@@ -226,7 +258,7 @@ impl Alarm {
         let number = self.number.load(Ordering::Relaxed);
         self.number.store(number + 1, Ordering::Relaxed);
         self.watch.fence.light();
-        if self.rings.load(Ordering::Relaxed)
+        if self.rings.load(Ordering::Acquire)
             || self.too_long.load(Ordering::Relaxed) == number
             || self.is_over.load(Ordering::Relaxed)
         {
@@ -295,16 +327,50 @@ impl Drop for Deadline {
 }
 
 impl Watch {
-    fn watched(&self) -> MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    fn new(limit: Option<Duration>) -> Arc<Self> {
+        // No later call has to wait for the first.
+        time_of(Instant::now());
+        Arc::new(Self {
+            generation: GenerationCell::never(),
+            fence: Fence::new(),
+            limit: limit.map_or(NEVER, nanoseconds),
+            is_awake: AtomicBool::new(false),
+            looks_at: AtomicU64::new(NEVER),
+            watched: Mutex::default(),
+        })
+    }
+
+    /// Does something with what is watched, while no fork and no look happens.
+    fn locked<T>(&self, act: impl FnOnce(&mut Watched) -> T) -> T {
+        let locked =
+            || -> MutexGuard<'_, Watched> { self.watched.lock().unwrap_or_else(PoisonError::into_inner) };
+        process::within(Activity::Steady, || act(&mut locked()))
+    }
+
+    /// Starts the thread of this process, if it has none.
+    #[cold]
+    fn start(self: &Arc<Self>) -> std::io::Result<()> {
+        process::when_forked(watch_again);
+        let is_first = self.locked(|watched| {
+            if self.generation.is_current() {
+                return Ok(false);
+            }
+            let watch = self.clone();
+            let thread = thread::Builder::new().name("kal deadlines".into()).spawn(move || watch.work())?;
+            self.generation.renew();
+            Ok::<_, std::io::Error>(watched.thread.replace(thread.thread().clone()).is_none())
+        })?;
+        if is_first {
+            let watches = || WATCHES.lock().unwrap_or_else(PoisonError::into_inner);
+            process::within(Activity::Steady, || watches().push(Arc::downgrade(self)));
+        }
+        Ok(())
     }
 
     #[cold]
     fn wake(&self) {
         self.is_awake.store(true, Ordering::Relaxed);
-        // Not between its look and its wait.
-        drop(self.watched());
-        self.changed.notify_one();
+        self.locked(|watched| watched.thread.iter().for_each(Thread::unpark));
     }
 
     /// Returns the time between two looks, in nanoseconds.
@@ -313,35 +379,40 @@ impl Watch {
     }
 
     fn work(&self) {
-        let mut watched = self.watched();
         let mut quiet = 0;
-        while !watched.has_ended {
-            if quiet >= PATIENCE {
-                self.is_awake.store(false, Ordering::Relaxed);
+        while let Some(next) = self.locked(|watched| self.next_look(watched, &mut quiet)) {
+            match next {
+                NEVER => thread::park(),
+                next => {
+                    thread::park_timeout(Duration::from_nanos(next.saturating_sub(time_of(Instant::now()))))
+                }
             }
-            // From now on, what begins and what is set wakes the thread, or is seen.
-            self.looks_at.store(NEVER, Ordering::Relaxed);
-            self.fence.heavy();
-            let (is_new, mut next) = self.look(&mut watched);
-            quiet = if is_new { 0 } else { PATIENCE.min(quiet + 1) };
-            if is_new {
-                self.is_awake.store(true, Ordering::Relaxed);
-            }
-            if self.limit != NEVER && self.is_awake.load(Ordering::Relaxed) {
-                let period = self.period(watched.alarms.len());
-                next = next.min(time_of(Instant::now()).saturating_add(period));
-            }
-            self.looks_at.store(next, Ordering::Relaxed);
-            watched = self.wait_until(next, watched);
         }
     }
 
-    fn wait_until<'a>(&self, next: Time, watched: MutexGuard<'a, Watched>) -> MutexGuard<'a, Watched> {
-        if next == NEVER {
-            return self.changed.wait(watched).unwrap_or_else(PoisonError::into_inner);
+    /// Looks at what is watched. Returns when to look again; `None` at the end of
+    /// the engine. `quiet` counts the looks that have found nothing new.
+    fn next_look(&self, watched: &mut Watched, quiet: &mut u32) -> Option<Time> {
+        if watched.has_ended {
+            return None;
         }
-        let remaining = Duration::from_nanos(next.saturating_sub(time_of(Instant::now())));
-        self.changed.wait_timeout(watched, remaining).unwrap_or_else(PoisonError::into_inner).0
+        if *quiet >= PATIENCE {
+            self.is_awake.store(false, Ordering::Relaxed);
+        }
+        // From now on, what begins and what is set wakes the thread, or is seen.
+        self.looks_at.store(NEVER, Ordering::Relaxed);
+        self.fence.heavy();
+        let (is_new, mut next) = self.look(watched);
+        *quiet = if is_new { 0 } else { PATIENCE.min(*quiet + 1) };
+        if is_new {
+            self.is_awake.store(true, Ordering::Relaxed);
+        }
+        if self.limit != NEVER && self.is_awake.load(Ordering::Relaxed) {
+            let period = self.period(watched.alarms.len());
+            next = next.min(time_of(Instant::now()).saturating_add(period));
+        }
+        self.looks_at.store(next, Ordering::Relaxed);
+        Some(next)
     }
 
     /// Asks what has taken too long to stop. Returns whether an evaluation has
@@ -378,10 +449,11 @@ impl Watch {
 
 impl Drop for Deadlines {
     fn drop(&mut self) {
-        let watch = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(watch) = watch.filter(|watch| watch.generation.is_current()) {
-            watch.watched().has_ended = true;
-            watch.changed.notify_one();
-        }
+        self.watch.get().iter().for_each(|watch| {
+            watch.locked(|watched| {
+                watched.has_ended = true;
+                watched.thread.iter().for_each(Thread::unpark);
+            });
+        });
     }
 }

@@ -87,13 +87,13 @@ impl Engine {
             Fence::announce();
         }
         Ok(Self(Arc::new(EngineInner {
+            deadlines: Deadlines::new(config.limits.deadline),
             budget: Arc::new(MemoryBudget::new(config.limits.max_code_bytes)),
             config,
             names,
             hosts,
             variables: Arc::default(),
             jit: OnceLock::new(),
-            deadlines: Deadlines::default(),
             texts: TextCache::default(),
         })))
     }

@@ -11,7 +11,7 @@
 //! is over, or for good.
 //!
 //! Threads that belong to a [`Generation`] of the process do not exist in the
-//! next.
+//! next, but for the one that forked: see [`ThreadNumber`].
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -36,6 +36,14 @@ pub enum Activity {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Generation(u64);
 
+/// A generation that is replaced when what belongs to it is made again.
+#[derive(Debug)]
+pub struct GenerationCell(AtomicU64);
+
+/// Identifies a thread of this process, or of one that it descends from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThreadNumber(pub u64);
+
 /// Callbacks around a fork, on the thread that forks, while the other threads
 /// are held up. They may only do what a signal handler may.
 #[derive(Clone, Copy, Debug)]
@@ -53,13 +61,25 @@ static STEADY: AtomicUsize = AtomicUsize::new(0);
 static COMPILING: AtomicUsize = AtomicUsize::new(0);
 /// The number of threads that are forking.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
+/// The number of the next thread that asks for its number.
+static NEXT_THREAD: AtomicU64 = AtomicU64::new(1);
+/// The number of the first thread that cannot have ended with a fork, and that
+/// of the one that forked last, if it has one.
+static FIRST_THREAD: AtomicU64 = AtomicU64::new(0);
+static FORKED_BY: AtomicU64 = AtomicU64::new(0);
 static EXITING: AtomicBool = AtomicBool::new(false);
 static AT_FORK: OnceLock<AtFork> = OnceLock::new();
+/// What a child does about evaluations in progress, as soon as it can.
+static WHEN_FORKED: OnceLock<fn()> = OnceLock::new();
+/// The generation in which that has been done.
+static SETTLED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     static ACTIVITY: Cell<Activity> = const { Cell::new(Activity::Elsewhere) };
     /// Whether this is the thread that ends the process.
     static ENDS: Cell<bool> = const { Cell::new(false) };
+    /// The number of this thread; 0 before it is asked for.
+    static NUMBER: Cell<u64> = const { Cell::new(0) };
 }
 
 /// How long a waiting thread sleeps between two looks.
@@ -83,6 +103,41 @@ impl Generation {
     /// the child, but is never ready.
     pub fn suffix(self) -> String {
         if self.0 == 0 { String::new() } else { format!("$fork{}", self.0) }
+    }
+}
+
+impl GenerationCell {
+    /// Creates a cell with a generation that is never current.
+    pub fn never() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+
+    /// Returns whether what belongs to it belongs to this process.
+    #[inline]
+    pub fn is_current(&self) -> bool {
+        Generation(self.0.load(Ordering::Relaxed)).is_current()
+    }
+
+    /// Replaces the generation by that of this process.
+    pub fn renew(&self) {
+        self.0.store(Generation::current().0, Ordering::Relaxed);
+    }
+}
+
+impl ThreadNumber {
+    /// Returns the number of this thread.
+    #[inline]
+    pub fn current() -> Self {
+        if NUMBER.get() == 0 {
+            NUMBER.set(NEXT_THREAD.fetch_add(1, Ordering::Relaxed));
+        }
+        Self(NUMBER.get())
+    }
+
+    /// Returns whether the thread belongs to this process, and was not left
+    /// behind in another one by a fork.
+    pub fn is_here(self) -> bool {
+        self.0 >= FIRST_THREAD.load(Ordering::Relaxed) || self.0 == FORKED_BY.load(Ordering::Relaxed)
     }
 }
 
@@ -171,6 +226,22 @@ pub fn at_fork(what: AtFork) {
     watch_forks();
 }
 
+/// Sets what a child does about evaluations in progress, as soon as it may do
+/// more than a signal handler; only the first call has an effect.
+pub fn when_forked(work: fn()) {
+    within(Activity::Steady, || _ = WHEN_FORKED.set(work));
+}
+
+/// Called where the process may have forked while an evaluation is in progress:
+/// has the child do [what it has to](when_forked).
+#[inline]
+pub fn settle() {
+    let Generation(current) = Generation::current();
+    if SETTLED.load(Ordering::Relaxed) != current && SETTLED.swap(current, Ordering::Relaxed) != current {
+        WHEN_FORKED.get().iter().for_each(|work| work());
+    }
+}
+
 /// Begins to watch forks of the process.
 pub fn watch_forks() {
     static WATCHED: Once = Once::new();
@@ -212,6 +283,8 @@ unsafe extern "C" fn after_fork_in_child() {
     }
     // There is only this thread.
     GENERATION.fetch_add(1, Ordering::SeqCst);
+    FIRST_THREAD.store(NEXT_THREAD.load(Ordering::SeqCst), Ordering::SeqCst);
+    FORKED_BY.store(NUMBER.get(), Ordering::SeqCst);
     STEADY.store(usize::from(ACTIVITY.get() == Activity::Steady), Ordering::SeqCst);
     COMPILING.store(usize::from(ACTIVITY.get() == Activity::Compiling), Ordering::SeqCst);
     FORKING.store(0, Ordering::SeqCst);

@@ -1,14 +1,13 @@
 //! The limits of one evaluation or call.
 
 use super::Context;
-use crate::deadline::{Alarm, Deadline};
+use crate::deadline::Deadline;
 use crate::debugger::Debugger;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::host::nesting;
+use crate::process;
 use crate::stop::{RunLink, StopRequest};
-use std::sync::Arc;
-use std::time::Duration;
 
 /// A limit that stops an evaluation in progress from outside; dropping it lifts
 /// the limit.
@@ -58,6 +57,8 @@ impl Context {
 
     /// Begins an item with all of the fuel, unless it has to stop.
     pub(super) fn begin_item(&mut self, limit: Option<&Limit>) -> Result<(), Error> {
+        // What was told of the item before may have forked.
+        process::settle();
         self.refuel();
         limit.into_iter().for_each(Limit::ask_again);
         let stopper = self.backend.stopper();
@@ -87,6 +88,7 @@ impl Context {
         if nesting::is_too_deep() {
             return Err(self.failed(&Failure::StackOverflow));
         }
+        process::settle();
         let deadline = self.next_deadline()?;
         let link = nesting::caller().map(|outer| RunLink::new(outer, self.backend.stopper()));
         Ok(match link {
@@ -101,20 +103,13 @@ impl Context {
         if limit.is_none() && self.deadline.is_none() {
             return Ok(None);
         }
-        let mut alarm = self.alarm.borrow_mut();
-        let alarm = match &mut *alarm {
-            Some(alarm) if alarm.is_watched() => alarm,
-            none => none.insert(self.new_alarm(limit)?),
-        };
-        Ok(Some(alarm.begin()))
-    }
-
-    #[cold]
-    fn new_alarm(&self, limit: Option<Duration>) -> Result<Arc<Alarm>, Error> {
+        let alarm = self.alarm.get_or_init(|| {
+            let alarm = self.engine.deadlines().alarm(self.backend.stopper());
+            alarm.set_end(self.deadline);
+            alarm
+        });
         // Without the thread that watches it, nothing runs.
-        let alarm = self.engine.deadlines().alarm(self.backend.stopper(), limit);
-        let alarm = alarm.map_err(|error| self.failed(&Failure::System(error.to_string())))?;
-        alarm.set_end(self.deadline);
-        Ok(alarm)
+        alarm.watch().map_err(|error| self.failed(&Failure::System(error.to_string())))?;
+        Ok(Some(alarm.begin()))
     }
 }

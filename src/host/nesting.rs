@@ -4,6 +4,7 @@
 //! other, so a program must not be able to choose their number. And what stops
 //! a run stops those nested in it.
 
+use crate::process;
 use crate::stop::StopHandle;
 use std::cell::{Cell, RefCell};
 
@@ -20,13 +21,14 @@ thread_local! {
 }
 
 /// Calls a closure of the host from a run that `caller` stops. The closure must
-/// not unwind.
+/// not unwind. It may fork the process.
 pub fn inside<T>(caller: &StopHandle, closure: impl FnOnce() -> T) -> T {
     let outer = replace(Some(caller.clone()));
     DEPTH.set(DEPTH.get() + 1);
     let result = closure();
     DEPTH.set(DEPTH.get() - 1);
     replace(outer);
+    process::settle();
     result
 }
 

@@ -276,3 +276,97 @@ fn while_a_worker_ends_an_engine() {
         fork(|| _ = value(&mut context(Config::new()), "def f(x) x; f(1)")).ends_well();
     });
 }
+
+/// Forks; a child that hangs is ended by a signal.
+fn split() -> libc::pid_t {
+    // SAFETY: as above.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: as above.
+        unsafe { libc::alarm(60) };
+    }
+    pid
+}
+
+/// Adds a function that forks, for programs.
+fn forks(config: Config) -> Config {
+    config.host_function("fork", 0, |_| Ok(f64::from(split())))
+}
+
+/// Runs a program that forks, stores the result in `p`, and has no end. Parent
+/// and child must each be stopped in time.
+fn stops_in_both(context: &mut Context, text: &str) {
+    let start = Instant::now();
+    let error = context.eval(text).expect_err("it has no end").to_string();
+    let is_well = error == "the run took longer than allowed" && start.elapsed() < Duration::from_secs(10);
+    let pid = context.variable("p").expect("it is declared") as i32;
+    if pid == 0 {
+        // SAFETY: it ends the child.
+        unsafe { libc::_exit(i32::from(!is_well)) };
+    }
+    assert!(is_well, "{error}, after {:?}", start.elapsed());
+    Child(pid).ends_well();
+}
+
+#[test]
+fn inside_of_a_run_with_a_deadline() {
+    alone("forking::inside_of_a_run_with_a_deadline", || {
+        let limits = Limits { deadline: Some(Duration::from_millis(500)), ..Limits::default() };
+        let definitions = "def binary : 1 (a b) b; var p = 1; def f() (p = fork()) : (for i = 0, 1 in i) : 0";
+        for mode in [Mode::Lazy, Mode::Tiered, Mode::Interpret] {
+            let mut limited = context(forks(Config::new().mode(mode).limits(limits)));
+            define(&mut limited, definitions);
+            stops_in_both(&mut limited, "f()");
+            let mut due = context(forks(Config::new().mode(mode)));
+            define(&mut due, definitions);
+            due.set_deadline(Some(Instant::now() + Duration::from_millis(500)));
+            stops_in_both(&mut due, "(p = fork()) : for i = 0, 1 in i");
+        }
+    });
+}
+
+/// The closure forks, and runs something else before it returns: what the outer
+/// run has left of its time is all that this has.
+#[test]
+fn inside_of_a_run_that_waits_for_another() {
+    alone("forking::inside_of_a_run_that_waits_for_another", || {
+        let limits = Limits { deadline: Some(Duration::from_millis(500)), ..Limits::default() };
+        for mode in [Mode::Lazy, Mode::Interpret] {
+            let config = forks(Config::new().mode(mode)).host_function("inner", 1, move |call| {
+                let mut inner = context(forks(Config::new().mode(mode)));
+                inner.eval("def binary : 1 (a b) b; var p = 1").expect("it is right");
+                if call.arguments[0] == 0.0 {
+                    inner.set_variable("p", f64::from(split())).expect("it is declared");
+                    stops_in_both(&mut inner, "for i = 0, 1 in i");
+                } else {
+                    stops_in_both(&mut inner, "(p = fork()) : for i = 0, 1 in i");
+                }
+                Ok(0.0)
+            });
+            for way in 0..2 {
+                let mut context = context(config.clone().limits(limits));
+                let error = context.eval(&format!("inner({way})")).expect_err("its time is over").to_string();
+                assert_eq!(error, "the run took longer than allowed");
+            }
+        }
+    });
+}
+
+/// Forks while the thread that watches looks at many contexts.
+#[test]
+fn while_deadlines_are_looked_at() {
+    alone("forking::while_deadlines_are_looked_at", || {
+        let limits = Limits { deadline: Some(Duration::from_millis(8)), ..Limits::default() };
+        let config = Config::new().mode(Mode::Interpret).limits(limits);
+        let engine = Engine::with_config(config).expect("it starts");
+        let mut contexts: Vec<Context> = (0..2000).map(|_| engine.context().expect("it starts")).collect();
+        // Whether there is time is not the question.
+        contexts.iter_mut().for_each(|context| _ = context.eval("1"));
+        for fork in 0..scale("KAL_FORKS", 12) * 8 {
+            let _ = contexts[1].eval("1 + 1");
+            std::thread::sleep(Duration::from_micros(fork * 7919 % 1500));
+            self::fork(|| contexts[0].set_deadline(Some(Instant::now() + Duration::from_millis(1))))
+                .ends_well();
+        }
+    });
+}
