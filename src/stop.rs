@@ -8,10 +8,11 @@
 //! forwards the requests to the outer run to the inner one.
 
 use crate::diagnostic::{Diagnostic, ErrorCode};
+use crate::process::{self, Activity};
 use crate::source::{Source, Span};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 /// Why a run is requested to stop.
@@ -92,8 +93,10 @@ pub trait Stoppable: Send + Sync {
 pub struct InnerRun(Mutex<Option<StopHandle>>);
 
 impl InnerRun {
-    fn stopper(&self) -> MutexGuard<'_, Option<StopHandle>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Does something with the stopper of the run. A fork finds it unlocked.
+    fn locked<T>(&self, act: impl FnOnce(&mut Option<StopHandle>) -> T) -> T {
+        let stopper = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        process::within(Activity::Steady, || act(&mut stopper()))
     }
 }
 
@@ -108,7 +111,7 @@ pub struct RunLink {
 impl RunLink {
     /// Links two runs; forwards requests that the outer one already has.
     pub fn new(outer: StopHandle, inner: StopHandle) -> Self {
-        let before = outer.0.inner().and_then(|run| run.stopper().replace(inner.clone()));
+        let before = outer.0.inner().and_then(|run| run.locked(|stopper| stopper.replace(inner.clone())));
         let link = Self { outer, inner, before };
         link.ask_again();
         link
@@ -131,7 +134,7 @@ impl Drop for RunLink {
     fn drop(&mut self) {
         if let Some(run) = self.outer.0.inner() {
             // Requests are forwarded under this lock: none comes later.
-            run.stopper().clone_from(&self.before);
+            run.locked(|stopper| stopper.clone_from(&self.before));
         }
         self.inner.0.requests().fetch_and(OWN, Ordering::SeqCst);
         self.before.iter().for_each(|before| self.pass_on(before));
@@ -178,10 +181,8 @@ impl StopHandle {
     fn ask(&self, bits: u64) {
         self.0.requests().fetch_or(bits, Ordering::SeqCst);
         self.0.wake();
-        if let Some(inner) = self.0.inner()
-            && let Some(inner) = &*inner.stopper()
-        {
-            inner.ask_inner(bits);
+        if let Some(inner) = self.0.inner() {
+            inner.locked(|inner| inner.iter().for_each(|inner| inner.ask_inner(bits)));
         }
     }
 

@@ -370,3 +370,46 @@ fn while_deadlines_are_looked_at() {
         }
     });
 }
+
+/// Forks while another thread asks the outermost of many runs to stop, which it
+/// does through all of them.
+#[test]
+fn while_runs_are_interrupted() {
+    alone("forking::while_runs_are_interrupted", || {
+        static ILL: AtomicI32 = AtomicI32::new(0);
+        static DONE: AtomicBool = AtomicBool::new(false);
+        fn nested() -> Config {
+            Config::new().mode(Mode::Interpret).host_function("nested", 1, |call| {
+                let depth = call.arguments[0];
+                if depth > 0.0 {
+                    let _ = context(nested()).eval(&format!("nested({})", depth - 1.0));
+                    return Ok(0.0);
+                }
+                for _ in 0..scale("KAL_FORKS", 12) {
+                    // The child leaves all runs and ends.
+                    match split() {
+                        0 => return Ok(0.0),
+                        pid => ILL.fetch_or(Child(pid).status(), Ordering::Relaxed),
+                    };
+                }
+                Ok(0.0)
+            })
+        }
+        let mut context = context(nested());
+        let handle = context.interrupt_handle();
+        let parent = std::process::id();
+        let interrupter = std::thread::spawn(move || {
+            while !DONE.load(Ordering::Relaxed) {
+                handle.interrupt_running();
+            }
+        });
+        let _ = context.eval("nested(25)");
+        if std::process::id() != parent {
+            // SAFETY: it ends the child.
+            unsafe { libc::_exit(0) };
+        }
+        DONE.store(true, Ordering::Relaxed);
+        interrupter.join().expect("it ends well");
+        assert_eq!(ILL.load(Ordering::Relaxed), 0, "how children ended");
+    });
+}
