@@ -24,17 +24,19 @@ mod shared;
 mod epoch;
 mod formula;
 mod context;
+mod reporter;
 mod request;
 mod run;
 mod slots;
 pub mod state;
 mod tier;
+mod waiters;
 mod worker;
 
-pub use bindings::{Observer, StateChange};
 pub use context::{DefinitionHandle, InterpretedCalls, JitContext, NoInterpreter};
 pub use formula::CompiledFormula;
 pub use osr::OsrCode;
+pub use reporter::{Observer, StateChange};
 pub use tier::{Tier, TierUp};
 
 use crate::abi::{self, Variables};

@@ -23,7 +23,8 @@ pub struct Transition<'a> {
 
 /// An observer of transitions. Called on the thread where they happen, one call
 /// at a time; it must not use the context. If it panics, it is not called
-/// again.
+/// again. It may fork the process; in a child that was forked while another
+/// thread called it, there is none.
 pub type Trace = Box<dyn FnMut(Transition<'_>) + Send>;
 
 impl Context {

@@ -7,23 +7,19 @@
 use super::certain;
 use super::code::CompiledCode;
 use super::definition::Definition;
+use super::reporter::{Observer, Reporter};
 use super::slots::{CallTarget, Slots};
 use super::state::{BindingAction, Event, State, transition};
 use super::tier::{Callees, CompilePlan, Tier};
-use super::{Jit, JitOptions, TierUp, worker};
+use super::{Jit, JitOptions, TierUp};
 use crate::codegen::Level;
-use crate::host::discard;
 use crate::name::Name;
-use crate::process::{self, Activity};
 use crate::runtime::ExecutionMemory;
 use crate::sema::Calls;
 use crate::sema::checked::{Callee, CheckedFunction};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Names, what they are bound to, and the memory whose slots are kept up to
@@ -31,30 +27,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
     table: Mutex<BindingTable>,
-    observer: Mutex<Option<Observer>>,
-    is_observed: AtomicBool,
-    /// Changes that the observer has not been told of.
-    unreported: Mutex<VecDeque<StateChange>>,
-}
-
-/// A callback for every change of a binding, in order. Runs on the thread that
-/// caused the change, or on one that is already running the callback. It may
-/// use other contexts, but must not call back into these bindings.
-pub type Observer = Box<dyn FnMut(StateChange) + Send>;
-
-/// A change of a binding.
-#[derive(Clone, Copy, Debug)]
-pub struct StateChange {
-    pub name: Name,
-    /// The event that caused it.
-    pub event: Event,
-    /// The state of the binding before.
-    pub before: State,
-    /// The state of the binding after.
-    pub after: State,
-    /// The time from the first request for the code until it was ready; `None`
-    /// for other events.
-    pub took: Option<Duration>,
+    reporter: Reporter,
 }
 
 #[derive(Default)]
@@ -165,13 +138,7 @@ pub(super) enum CallAction {
 
 impl Bindings {
     pub(super) fn new(memory: Arc<ExecutionMemory>) -> Self {
-        Self {
-            memory,
-            table: Mutex::default(),
-            observer: Mutex::default(),
-            is_observed: AtomicBool::new(false),
-            unreported: Mutex::default(),
-        }
+        Self { memory, table: Mutex::default(), reporter: Reporter::default() }
     }
 
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {
@@ -180,46 +147,17 @@ impl Bindings {
 
     /// Sets the observer of later changes; `None` removes it.
     pub(super) fn observe(&self, observer: Option<Observer>) {
-        let mut present = self.observer.lock();
-        self.is_observed.store(observer.is_some(), Ordering::Relaxed);
-        self.unreported.lock().clear();
-        *present = observer;
+        self.reporter.set(observer);
     }
 
-    /// Queues a change for the observer, leaving out events without effect.
-    /// Called under the lock of the table, which orders the changes.
+    /// Queues a change for the observer. Called under the lock of the table.
     fn note(&self, name: Name, event: Event, states: (State, State), took: Option<Duration>) {
-        let (before, after) = states;
-        let is_news = before != after || matches!(event, Event::Define | Event::Failed | Event::Outdated);
-        if is_news && self.is_observed.load(Ordering::Relaxed) {
-            self.unreported.lock().push_back(StateChange { name, event, before, after, took });
-        }
+        self.reporter.note(name, event, states, took);
     }
 
-    /// Reports queued changes to the observer. Called without the lock of the
-    /// table, which the observer may have to wait for. A worker does not wait
-    /// for a thread that is already reporting: that thread reports these
-    /// changes as well.
+    /// Reports queued changes to the observer. Called without that lock.
     fn report(&self) {
-        while self.is_observed.load(Ordering::Relaxed) && !self.unreported.lock().is_empty() {
-            let observer =
-                if worker::is_worker() { self.observer.try_lock() } else { Some(self.observer.lock()) };
-            let Some(mut observer) = observer else { return };
-            process::within(Activity::Elsewhere, || self.report_all(&mut observer));
-        }
-    }
-
-    fn report_all(&self, present: &mut Option<Observer>) {
-        let next = || self.unreported.lock().pop_front();
-        while let (Some(observer), Some(change)) = (present.as_mut(), next()) {
-            // A panic of the observer must affect neither the definition nor
-            // its caller.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer(change))) {
-                discard(panic);
-                *present = None;
-                self.is_observed.store(false, Ordering::Relaxed);
-            }
-        }
+        self.reporter.report();
     }
 
     /// Binds a name to a definition. Returns the definition it was bound to.

@@ -1,12 +1,13 @@
 //! The JIT's part of one context: its bindings, and running code in it.
 
 use super::batch;
-use super::bindings::{Bindings, CallAction, Observer};
+use super::bindings::{Bindings, CallAction};
 use super::code_map::Finder;
 use super::definition::Definition;
 use super::epoch::RunEpoch;
 use super::formula::{CompiledFormula, Intrinsics};
 use super::osr::OsrCode;
+use super::reporter::Observer;
 use super::request::{claim_pending, install_present, make_as, make_later, materialize};
 use super::run::JitRun;
 use super::slots::CallTarget;

@@ -9,17 +9,18 @@
 
 use super::code::{CompiledCode, LinkedBody, Object};
 use super::tier::{CompilePlan, Tier};
+use super::waiters::Waiters;
 use super::worker::with_compiler;
 use super::{Counters, Jit};
 use crate::codegen;
 use crate::failure::Failure;
 use crate::name::Names;
 use crate::orc::{MaterializationUnit, OrcError, Responsibility, SymbolFlags};
-use crate::process::{self, Activity, Generation};
+use crate::process::Generation;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A checked function and its code.
 pub(super) struct Definition {
@@ -27,7 +28,7 @@ pub(super) struct Definition {
     /// The number of earlier definitions of the name.
     generation: u32,
     status: Mutex<CompileStatus>,
-    done: Condvar,
+    waiters: Waiters,
     improvement: Mutex<Improvement>,
     /// The number of bodies that were optimised for contexts.
     optimised: AtomicU32,
@@ -65,7 +66,7 @@ impl Definition {
             function,
             generation,
             status: Mutex::new(CompileStatus::Idle),
-            done: Condvar::new(),
+            waiters: Waiters::default(),
             improvement: Mutex::new(Improvement::Idle),
             optimised: AtomicU32::new(0),
             code_bytes: Arc::default(),
@@ -174,7 +175,7 @@ impl Definition {
             Ok(code) => CompileStatus::Linked(code),
             Err(failure) => CompileStatus::Failed(Box::new(failure)),
         };
-        self.done.notify_all();
+        self.waiters.wake();
         result
     }
 
@@ -203,23 +204,14 @@ impl Definition {
 
     /// Waits until the body is linked; returns its address.
     pub(super) fn wait(&self) -> Result<usize, Failure> {
-        process::within(Activity::Elsewhere, || self.wait_for_status())
-    }
-
-    fn wait_for_status(&self) -> Result<usize, Failure> {
-        let mut status = self.status();
-        loop {
-            match &*status {
-                CompileStatus::Linked(code) => return Ok(code.body()),
-                CompileStatus::Failed(failure) => return Err(Failure::clone(failure)),
-                CompileStatus::Busy(generation) if generation.is_current() => {
-                    status = self.done.wait(status).unwrap_or_else(PoisonError::into_inner);
-                }
-                CompileStatus::Idle | CompileStatus::Busy(_) => {
-                    return Err(Failure::System("the compiler gave up".into()));
-                }
+        self.waiters.wait(|| match &*self.status() {
+            CompileStatus::Linked(code) => Some(Ok(code.body())),
+            CompileStatus::Failed(failure) => Some(Err(Failure::clone(failure))),
+            CompileStatus::Busy(generation) if generation.is_current() => None,
+            CompileStatus::Idle | CompileStatus::Busy(_) => {
+                Some(Err(Failure::System("the compiler gave up".into())))
             }
-        }
+        })
     }
 
     fn status(&self) -> MutexGuard<'_, CompileStatus> {

@@ -277,6 +277,51 @@ fn while_a_worker_ends_an_engine() {
     });
 }
 
+#[test]
+fn while_a_worker_is_in_the_trace_closure() {
+    alone("forking::while_a_worker_is_in_the_trace_closure", || {
+        let engine = Engine::with_config(Config::new().mode(Mode::Lazy).workers(1)).expect("it starts");
+        let (mut context, go_on) = hold_a_worker(&engine);
+        let child = fork(|| {
+            work_as(&mut context, 2, 10);
+            // The closure stayed with the parent's worker.
+            let (told, events) = mpsc::channel();
+            context.set_trace(Some(Box::new(move |it| _ = told.send(it.name.to_owned()))));
+            define(&mut context, "def traced(x) x");
+            assert_eq!(events.try_iter().collect::<Vec<_>>(), ["traced"]);
+        });
+        child.ends_well();
+        drop(go_on);
+        work_as(&mut context, 1, 10);
+    });
+}
+
+/// A trace closure that forks goes on in both processes.
+#[test]
+fn in_the_trace_closure() {
+    alone("forking::in_the_trace_closure", || {
+        let mut context = context(Config::new().mode(Mode::Lazy));
+        let (told, events) = mpsc::channel();
+        let mut pid = None;
+        context.set_trace(Some(Box::new(move |it| {
+            // SAFETY: as above.
+            let pid = *pid.get_or_insert_with(|| unsafe { libc::fork() });
+            let _ = told.send((pid, it.name.to_owned()));
+        })));
+        define(&mut context, "def f(x) x");
+        define(&mut context, "def g(x) x");
+        let events: Vec<_> = events.try_iter().collect();
+        let pid = events.first().expect("it was called").0;
+        let all = [(pid, "f".to_owned()), (pid, "g".to_owned())];
+        if pid == 0 {
+            // SAFETY: it ends the child.
+            unsafe { libc::_exit(i32::from(events != all)) };
+        }
+        assert_eq!(events, all);
+        Child(pid).ends_well();
+    });
+}
+
 /// Forks; a child that hangs is ended by a signal.
 fn split() -> libc::pid_t {
     // SAFETY: as above.

@@ -1,6 +1,6 @@
 //! Waiting for compilers: what has to wait, for what, and what need not.
 
-use kal::{Config, Context, Engine, Event, Mode};
+use kal::{Config, Context, Engine, Event, Mode, State};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -92,4 +92,33 @@ pub fn hold_a_worker(engine: &Engine) -> (Context, mpsc::Sender<()>) {
     context.prepare("held").expect("a worker starts");
     told.recv_timeout(Duration::from_secs(60)).expect("a worker tells of the code");
     (context, go_on)
+}
+
+/// The closure that is replaced takes its time: what happens meanwhile is told to
+/// the next one at once.
+#[test]
+fn what_happens_while_a_trace_closure_is_replaced_is_told() {
+    struct Slow(Context, Option<mpsc::Sender<()>>);
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            drop(self.1.take());
+            // Behind everything else that the worker has to do.
+            self.0.eval("def behind(x) x").expect("it is right");
+            self.0.prepare("behind").expect("it is queued");
+            while self.0.state("behind") != Some(State::Materialized) {
+                std::thread::yield_now();
+            }
+        }
+    }
+    let engine = Engine::with_config(Config::new().mode(Mode::Lazy).workers(1)).expect("it starts");
+    let (_held, go_on) = hold_a_worker(&engine);
+    let (mut context, other) = (engine.context().expect("it starts"), engine.context().expect("it starts"));
+    context.eval("def f(x) x + 1").expect("it is right");
+    let slow = Slow(other, Some(go_on));
+    context.set_trace(Some(Box::new(move |_| _ = &slow)));
+    context.prepare("f").expect("it is queued");
+    let (told, events) = mpsc::channel();
+    context.set_trace(Some(Box::new(move |it| _ = told.send((it.name.to_owned(), it.event)))));
+    let events: Vec<_> = events.try_iter().collect();
+    assert_eq!(events, [("f".to_owned(), Event::Materialized)]);
 }
