@@ -7,11 +7,12 @@
 //! 2004, section 5.2.3, with runs as critical regions.)
 
 #[cfg(loom)]
-use crate::model::{AtomicU64, AtomicUsize, Fence, Mutex};
+use crate::model::{AtomicU64, AtomicUsize, Fence, Mutex, ThreadNumber};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 #[cfg(not(loom))]
 use {
+    crate::process::ThreadNumber,
     crate::runtime::Fence,
     parking_lot::Mutex,
     std::sync::atomic::{AtomicU64, AtomicUsize},
@@ -22,7 +23,11 @@ const IDLE: u64 = u64::MAX;
 
 /// The epoch in which a context's current run began.
 #[derive(Debug)]
-pub(super) struct RunEpoch(AtomicU64);
+pub(super) struct RunEpoch {
+    began: AtomicU64,
+    /// The number of the thread of the last run.
+    thread: AtomicU64,
+}
 
 /// The epochs of an engine, and its garbage. `T` is freed by dropping it.
 pub(super) struct Epochs<T> {
@@ -47,7 +52,7 @@ impl<T> Epochs<T> {
 
     /// Registers a context, idle at first.
     pub(super) fn join(&self) -> Arc<RunEpoch> {
-        let run = Arc::new(RunEpoch(AtomicU64::new(IDLE)));
+        let run = Arc::new(RunEpoch { began: AtomicU64::new(IDLE), thread: AtomicU64::new(0) });
         let mut runs = self.runs.lock();
         runs.retain(|other| other.strong_count() > 0);
         runs.push(Arc::downgrade(&run));
@@ -59,10 +64,11 @@ impl<T> Epochs<T> {
     /// call.
     #[inline]
     pub(super) fn begin(&self, run: &RunEpoch) -> bool {
-        if run.0.load(Ordering::Relaxed) != IDLE {
+        if run.began.load(Ordering::Relaxed) != IDLE {
             return false;
         }
-        run.0.store(self.now.load(Ordering::SeqCst), Ordering::Relaxed);
+        run.thread.store(ThreadNumber::current().0, Ordering::Relaxed);
+        run.began.store(self.now.load(Ordering::SeqCst), Ordering::Relaxed);
         // Before the code to enter is looked up.
         self.fence.light();
         true
@@ -73,7 +79,7 @@ impl<T> Epochs<T> {
     /// at the same moment may be left to the end of the next run.
     #[inline]
     pub(super) fn end(&self, run: &RunEpoch) {
-        run.0.store(IDLE, Ordering::Release);
+        run.began.store(IDLE, Ordering::Release);
         if self.waiting.load(Ordering::Relaxed) != 0 {
             self.collect();
         }
@@ -112,14 +118,16 @@ impl<T> Epochs<T> {
 
     /// Returns the epoch before which no run in progress began. A run that
     /// begins during the search may enter what is retired later, so the current
-    /// epoch is an upper bound.
+    /// epoch is an upper bound. In a forked child, the runs of its parent's
+    /// other threads do not go on.
     fn oldest(&self) -> u64 {
         let now = self.now.load(Ordering::SeqCst);
         // After the last pointer to the garbage is gone.
         self.fence.heavy();
         let runs = self.runs.lock();
-        let begun = runs.iter().filter_map(|run| Some(run.upgrade()?.0.load(Ordering::SeqCst)));
-        begun.min().unwrap_or(IDLE).min(now)
+        let runs = runs.iter().filter_map(Weak::upgrade);
+        let here = runs.filter(|run| ThreadNumber(run.thread.load(Ordering::Relaxed)).is_here());
+        here.map(|run| run.began.load(Ordering::SeqCst)).min().unwrap_or(IDLE).min(now)
     }
 }
 

@@ -458,3 +458,39 @@ fn while_runs_are_interrupted() {
         assert_eq!(ILL.load(Ordering::Relaxed), 0, "how children ended");
     });
 }
+
+/// Runs of threads that do not exist in the child keep no code there.
+#[test]
+fn while_another_thread_runs() {
+    alone("forking::while_another_thread_runs", || {
+        let (begun, told) = mpsc::channel();
+        let config = Config::new().mode(Mode::Lazy).workers(1).host_function("begun", 0, move |_| {
+            let _ = begun.send(());
+            Ok(0.0)
+        });
+        let engine = Engine::with_config(config).expect("it starts");
+        let (mut context, mut other) =
+            (engine.context().expect("it starts"), engine.context().expect("it starts"));
+        let redefine = |context: &mut Context, first: u64| {
+            let before = context.stats().code_bytes;
+            for number in first..first + 100 {
+                value(context, &format!("def f(x) x + {number}; f(1)"));
+            }
+            context.stats().code_bytes.saturating_sub(before)
+        };
+        redefine(&mut context, 0);
+        let handle = other.interrupt_handle();
+        let runs = std::thread::spawn(move || {
+            other.eval("begun() + for i = 0, 1 in i").map_err(|error| error.to_string())
+        });
+        told.recv().expect("it runs");
+        let child = fork(|| {
+            assert!(redefine(&mut context, 100) < 4096);
+            // A child of a child.
+            fork(|| assert!(redefine(&mut context, 200) < 4096)).ends_well();
+        });
+        child.ends_well();
+        handle.interrupt();
+        assert_eq!(runs.join().expect("it ends well"), Err("interrupted".into()));
+    });
+}
