@@ -47,6 +47,7 @@ use crate::stop::Poll;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser;
 use history::{History, Reading};
+use limit::SourcesInProgress;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -90,6 +91,7 @@ pub struct Context {
     /// The items that the engine knew already.
     items_known: u64,
     parse_time: Duration,
+    sources: SourcesInProgress,
 }
 
 /// A callback for the outcome of each item of a source, which decides whether
@@ -162,6 +164,7 @@ impl Context {
             items_read: 0,
             items_known: 0,
             parse_time: Duration::ZERO,
+            sources: SourcesInProgress::default(),
         })
     }
 
@@ -250,6 +253,7 @@ impl Context {
     }
 
     fn parts_of(&mut self, program: &Program, each: &mut Each<'_>) -> ControlFlow<()> {
+        let _source = self.begin_source();
         let _step = self.history.step();
         self.debugger.iter().for_each(Debugger::forget_ending);
         let limit = match self.limit() {
@@ -460,7 +464,7 @@ impl Context {
     /// [`Error::Failed`] for the first definition that cannot be compiled, and
     /// when an interrupt or the deadline comes first.
     pub fn prepare_all(&self) -> Result<(), Error> {
-        let _limit = self.limits()?;
+        let _limit = self.limit_of_compile()?;
         self.backend.prepare_all().map_err(|failure| self.failed(&failure))
     }
 

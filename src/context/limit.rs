@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::host::nesting;
 use crate::process;
 use crate::stop::{RunLink, StopRequest};
+use std::sync::Arc;
 
 /// A limit that stops an evaluation in progress from outside; dropping it lifts
 /// the limit.
@@ -22,6 +23,18 @@ pub(super) enum Limit {
 pub(super) struct Inside {
     deadline: Option<Deadline>,
     link: RunLink,
+}
+
+/// The sources that a context is running: callbacks may run others. Each has a
+/// clone.
+#[derive(Clone, Default)]
+pub(super) struct SourcesInProgress(Arc<()>);
+
+impl SourcesInProgress {
+    #[inline]
+    fn count(&self) -> usize {
+        Arc::strong_count(&self.0) - 1
+    }
 }
 
 impl Limit {
@@ -45,7 +58,7 @@ impl Context {
     /// When it is inside too many others, or no thread can watch the deadline.
     #[inline]
     pub(super) fn limit(&mut self) -> Result<Option<Limit>, Error> {
-        self.backend.begin();
+        self.forget_earlier();
         let limits = &self.engine.config().limits;
         let is_limited = limits.fuel.is_some() || limits.deadline.is_some() || self.deadline.is_some();
         if !is_limited && !nesting::is_inside() {
@@ -53,6 +66,30 @@ impl Context {
         }
         self.refuel();
         self.limits()
+    }
+
+    /// Puts the limits of compiling, where nothing is run, in force.
+    ///
+    /// # Errors
+    /// As [`limit`](Self::limit).
+    pub(super) fn limit_of_compile(&self) -> Result<Option<Limit>, Error> {
+        self.forget_earlier();
+        self.limits()
+    }
+
+    /// Forgets an interrupt that was meant for an earlier evaluation, unless this
+    /// is inside another one.
+    #[inline]
+    fn forget_earlier(&self) {
+        if self.sources.count() == 0 {
+            self.backend.begin();
+        }
+    }
+
+    /// Begins to run a source, until the result is dropped.
+    pub(super) fn begin_source(&self) -> SourcesInProgress {
+        self.forget_earlier();
+        self.sources.clone()
     }
 
     /// Begins an item with all of the fuel, unless it has to stop.
@@ -65,6 +102,8 @@ impl Context {
         // What stops only a run stops the one that begins.
         let stops = self.debugger.as_ref().is_some_and(Debugger::is_breaking_in);
         match stopper.requested().filter(|request| !(stops && *request == StopRequest::Interrupt)) {
+            // The source outside of this one stops, too.
+            Some(request) if self.sources.count() > 1 => Err(self.failed(&request.into())),
             Some(_) => Err(self.failed(&stopper.take().map_or(Failure::Interrupted, Failure::from))),
             None => Ok(()),
         }
@@ -81,7 +120,7 @@ impl Context {
     /// # Errors
     /// As [`limit`](Self::limit).
     #[inline(never)]
-    pub(super) fn limits(&self) -> Result<Option<Limit>, Error> {
+    fn limits(&self) -> Result<Option<Limit>, Error> {
         if !nesting::is_inside() {
             return Ok(self.next_deadline()?.map(Limit::Deadline));
         }

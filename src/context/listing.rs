@@ -39,8 +39,10 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a source that is refused.
+    /// [`Error::Invalid`] for a source that is refused, [`Error::Failed`] if it
+    /// cannot be compiled, or an interrupt or the deadline comes first.
     pub fn listing(&self, stage: Stage, text: &str) -> Result<String, Error> {
+        let _limit = self.limit_of_compile()?;
         let bound = self.engine.names().get(text.trim()).and_then(|name| self.backend.bound(name));
         match bound {
             Some(bound) => self.list_definition(stage, bound.function()),

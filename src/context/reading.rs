@@ -36,6 +36,7 @@ impl Context {
         if_unchanged: IfUnchanged,
         each: &mut Each<'_>,
     ) -> ControlFlow<()> {
+        let _source = self.begin_source();
         let _step = self.history.step();
         self.suggestions.refill();
         self.debugger.iter().for_each(Debugger::forget_ending);

@@ -3,8 +3,10 @@
 
 use crate::modes::MODES;
 use kal::diagnostic::ErrorCode;
-use kal::{Config, Context, Engine, Error, Limits, Mode, TierUp};
-use std::time::Instant;
+use kal::source::Source;
+use kal::{Config, Context, Engine, Error, Limits, Mode, Stage, TierUp};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 fn context(config: Config) -> Context {
     Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts")
@@ -80,5 +82,61 @@ fn a_frame_that_the_stack_has_no_place_for_is_an_error() {
         context.eval(&text).expect("it is defined");
         let arguments = vec![1.0; 20_000];
         assert_eq!(stop(context.call("f", &arguments)).0, ErrorCode::StackOverflow, "{mode}");
+    }
+}
+
+fn long(name: &str, terms: usize) -> String {
+    let terms: Vec<String> = (0..terms).map(|index| format!("sin(x + {index})")).collect();
+    format!("def {name}(x) {}", terms.join(" + "))
+}
+
+#[test]
+fn what_was_to_stop_an_earlier_evaluation_stops_no_compile() {
+    for mode in [Mode::Lazy, Mode::Tiered] {
+        let mut context = context(Config::new().mode(mode).workers(1));
+        context.eval(&long("big", 400)).expect("it is right");
+        let handle = context.interrupt_handle();
+        handle.interrupt_running();
+        context.prepare_all().expect("nothing stops it");
+        handle.interrupt_running();
+        context.listing(Stage::Assembly, "big").expect("nothing stops it");
+        // One that stays does.
+        handle.interrupt();
+        assert_eq!(stop(context.listing(Stage::Assembly, "big")).0, ErrorCode::Interrupted, "{mode:?}");
+    }
+}
+
+#[test]
+fn listings_end_in_time() {
+    let limits = Limits { deadline: Some(Duration::from_millis(2)), ..Limits::default() };
+    let mut limited = context(Config::new().limits(limits));
+    limited.eval(&long("big", 1500)).expect("it is right");
+    assert_eq!(stop(limited.listing(Stage::Assembly, "big")).0, ErrorCode::DeadlineExceeded);
+    let mut due = context(Config::new());
+    due.eval(&long("big", 1500)).expect("it is right");
+    due.set_deadline(Some(Instant::now()));
+    assert_eq!(stop(due.listing(Stage::Ir, "big")).0, ErrorCode::DeadlineExceeded);
+    due.set_deadline(None);
+    due.listing(Stage::Tokens, "big").expect("there is time");
+}
+
+#[test]
+fn an_evaluation_between_the_items_of_a_source_forgets_no_interrupt() {
+    for (mode, configure) in MODES {
+        let mut context = context(configure(Config::new()));
+        let handle = context.interrupt_handle();
+        let mut outcomes = Vec::new();
+        let _ = context.run(&Source::new("test", "1\n2\n3"), &mut |context, outcome| {
+            outcomes.push(outcome.is_ok());
+            if outcomes.len() == 1 {
+                handle.interrupt_running();
+                assert_eq!(stop(context.eval("5")).0, ErrorCode::Interrupted, "{mode}");
+            }
+            ControlFlow::Continue(())
+        });
+        assert_eq!(outcomes, [true, false, true], "{mode}");
+        // After the source it is forgotten.
+        handle.interrupt_running();
+        assert_eq!(context.eval("5").expect("nothing stops it"), Some(5.0), "{mode}");
     }
 }
