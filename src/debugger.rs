@@ -39,7 +39,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The source of the debugger's commands, and where its answers go.
+/// The source of the debugger's commands, and where its answers go. If it
+/// panics, the run ends with an error.
 pub trait Console: Send {
     /// Reads a line; `None` at the end of the input.
     fn read(&mut self, prompt: &str) -> Option<String>;

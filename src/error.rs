@@ -184,6 +184,9 @@ impl FailureReport<'_> {
             Failure::System(message) => {
                 nowhere(ErrorCode::CompileFailure, format!("the system refused a resource: {message}"))
             }
+            Failure::Console(message) => {
+                nowhere(ErrorCode::HostFailure, format!("the debugger's console panicked: {message}"))
+            }
         }
     }
 

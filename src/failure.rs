@@ -240,6 +240,8 @@ pub enum Failure {
     TooMany(&'static str),
     /// The system refused memory or a thread.
     System(String),
+    /// The console of the debugger panicked, with that message.
+    Console(String),
 }
 
 impl From<StopRequest> for Failure {
@@ -267,7 +269,8 @@ impl Failure {
             | Self::Host { .. }
             | Self::Compile { .. }
             | Self::TooMany(_)
-            | Self::System(_) => {}
+            | Self::System(_)
+            | Self::Console(_) => {}
         }
         self
     }

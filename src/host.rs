@@ -288,7 +288,7 @@ impl HostFunctions {
 }
 
 /// Returns the message of a panic.
-fn message(panic: Box<dyn Any + Send>) -> String {
+pub(crate) fn message(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     discard(panic);

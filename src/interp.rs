@@ -315,10 +315,9 @@ impl Interpreter {
         self.outer.push(Outer::Compiled(site));
         let result = self.call(name, arguments, compiled, output);
         self.outer.pop();
-        if let Ok(value) = &result {
-            self.leave_to(site, *value, compiled);
-        }
-        result
+        let value = result?;
+        self.leave_to(site, value, compiled)?;
+        Ok(value)
     }
 
     /// Returns the size of the linked instructions in bytes.

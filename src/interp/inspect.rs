@@ -9,12 +9,14 @@
 use super::execute::{InterpState, Pause};
 use super::{CompiledCalls, Interpreter};
 use crate::failure::{CallGroup, Defined, Failure, RunFailure};
-use crate::host::{HostFunctions, Output};
+use crate::host::{self, HostFunctions, Output};
 use crate::name::Name;
+use crate::process;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopRequest;
 use crate::tape::Tape;
 use crate::tape::op::Op;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -340,15 +342,26 @@ impl Interpreter {
 
     /// Ends a nested run that was stepped through. Its compiled caller cannot
     /// be stepped, but what that calls from now on can.
-    pub(super) fn leave_to(&mut self, site: CallSite, value: f64, compiled: &mut dyn CompiledCalls) {
-        let (StepMode::Step { .. }, Some(inspector)) = (self.step_mode, &mut self.inspector) else { return };
+    ///
+    /// # Errors
+    /// If the inspector panics.
+    pub(super) fn leave_to(
+        &mut self,
+        site: CallSite,
+        value: f64,
+        compiled: &mut dyn CompiledCalls,
+    ) -> Result<(), Failure> {
+        let (StepMode::Step { .. }, Some(inspector)) = (self.step_mode, &mut self.inspector) else {
+            return Ok(());
+        };
         let callers = compiled.callers(site);
-        if !inspector.left(self.top, value, callers.first()) {
-            return;
+        if !ask(&mut **inspector, |inspector| inspector.left(self.top, value, callers.first()))? {
+            return Ok(());
         }
         self.step_mode = StepMode::Step { below: usize::MAX, into: true };
         let callees = callers.iter().flat_map(|caller| caller.callees.iter());
         callees.for_each(|callee| compiled.deoptimize(callee.name));
+        Ok(())
     }
 
     /// Executes one instruction and stops if the step ends there. Returns the
@@ -452,11 +465,11 @@ impl Interpreter {
         };
         let calls = frames.clone();
         let mut stop = PausedRun { interpreter: self, state: *state, compiled, output, frames, reason, own };
-        let go = inspector.stopped(&mut stop);
+        let go = ask(&mut *inspector, |inspector| inspector.stopped(&mut stop));
         let has_changed = inspector.has_changed();
         self.inspector = Some(inspector);
         self.change_breaks(has_changed, compiled);
-        self.step_mode = match go {
+        self.step_mode = match go? {
             Go::On => StepMode::Past,
             // No frame begins before the outermost one.
             Go::Step { below: 0, .. } if self.outer.is_empty() => StepMode::Past,
@@ -503,11 +516,11 @@ impl Interpreter {
         let (frames, own) = self.frames(InterpState { at: state.at + 1, ..*state }, false, compiled);
         let (calls, reason) = (frames.clone(), Reason::Failure);
         let mut stop = PausedRun { interpreter: self, state: *state, compiled, output, frames, reason, own };
-        let go = inspector.failed(&mut stop, stopped);
+        let go = ask(&mut *inspector, |inspector| inspector.failed(&mut stop, stopped));
         let has_changed = inspector.has_changed();
         self.inspector = Some(inspector);
         self.change_breaks(has_changed, compiled);
-        let Go::Again(number) = go else { return false };
+        let Ok(Go::Again(number)) = go else { return false };
         self.go_back(state, &calls, number);
         self.step_mode = StepMode::Past;
         self.has_shown = false;
@@ -522,15 +535,18 @@ impl Interpreter {
         compiled: &mut dyn CompiledCalls,
         output: &mut dyn Output,
     ) {
-        let Some(mut inspector) = self.inspector.take().filter(|_| !self.has_shown) else { return };
-        self.has_shown = true;
+        if std::mem::replace(&mut self.has_shown, true) {
+            return;
+        }
+        let Some(mut inspector) = self.inspector.take() else { return };
         let (inner, ..) = stopped.trace.shown();
         let functions = inner.iter().flat_map(CallGroup::functions);
         let frames = functions.cloned().map(CallFrame::of_code).collect();
         let state = InterpState { at: 0, base: self.top, accumulator: 0.0 };
         let reason = Reason::Failure;
         let mut stop = PausedRun { interpreter: self, state, compiled, output, frames, reason, own: 0 };
-        inspector.failed(&mut stop, stopped);
+        // The run has failed anyway.
+        let _ = ask(&mut *inspector, |inspector| inspector.failed(&mut stop, stopped));
         self.inspector = Some(inspector);
     }
 
@@ -598,6 +614,20 @@ impl Interpreter {
         let frame = self.code.frame(state.at as u32).and_then(|(function, _)| self.tape(function).ok());
         state.base + frame.map_or(0, |tape| tape.frame as usize)
     }
+}
+
+/// Asks the inspector something. Its console is the user's: a panic there must
+/// not cross frames of compiled code, and it may fork the process.
+///
+/// # Errors
+/// If it panics.
+fn ask<T>(
+    inspector: &mut dyn Inspector,
+    question: impl FnOnce(&mut dyn Inspector) -> T,
+) -> Result<T, Failure> {
+    let answer = catch_unwind(AssertUnwindSafe(|| question(inspector)));
+    process::settle();
+    answer.map_err(|panic| Failure::Console(host::message(panic)))
 }
 
 /// Returns whether the instruction at an offset calls a function of the

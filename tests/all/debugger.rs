@@ -1,6 +1,7 @@
 //! Runs that stop: breakpoints, steps, frames, in every mode.
 
 use crate::binary::{Ran, feed, kal};
+use crate::robustness::alone;
 use crate::transcripts::Folder;
 use kal::source::Source;
 use kal::{Config, Console, Context, Engine, Mode, State};
@@ -543,4 +544,40 @@ fn eager_contexts_stay_eager() {
     assert_eq!(context.state("free"), Some(State::Materialized));
     context.prepare_all().unwrap();
     assert_eq!(context.state("held"), Some(State::Pending));
+}
+
+/// A console that panics when it is first asked.
+struct Panics(bool);
+
+impl Console for Panics {
+    fn read(&mut self, _: &str) -> Option<String> {
+        assert!(std::mem::replace(&mut self.0, true), "as it should");
+        None
+    }
+
+    fn say(&mut self, _: &str) {}
+}
+
+#[test]
+fn a_console_that_panics_ends_its_run_only() {
+    alone("debugger::a_console_that_panics_ends_its_run_only", || {
+        for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret, Mode::Tiered] {
+            // In a function, where a run begins, and where it fails.
+            for (place, text) in [("g", "f(1)"), ("g", "1 + f(1)"), ("2", "f(1)")] {
+                let mut context = engine(mode).context().unwrap();
+                context.debug(Box::new(Panics(false))).unwrap();
+                context.eval("def g(x) x + 1\ndef f(x) g(x) * 2").unwrap();
+                context.breakpoints(place).unwrap();
+                let error = context.eval(text).expect_err("it is ended").to_string();
+                assert_eq!(error, "the debugger's console panicked: as it should", "{mode:?}");
+                // It is still attached: a console that reads nothing ends the run.
+                assert_eq!(
+                    context.eval(text).expect_err("it is ended").to_string(),
+                    "interrupted",
+                    "{mode:?}"
+                );
+                assert_eq!(context.eval("1 + 1").unwrap(), Some(2.0), "{mode:?}");
+            }
+        }
+    });
 }
