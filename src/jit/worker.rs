@@ -101,9 +101,12 @@ pub(super) fn with_compiler<T>(work: impl FnOnce(&mut Compiler) -> T) -> T {
     // A nested compile on one thread gets a new compiler.
     let mut compiler = COMPILER.take().unwrap_or_default();
     compiler.set_stack(STACK.get().unwrap_or(SMALLEST_STACK));
-    let result = process::within(Activity::Compiling, || work(&mut compiler));
-    COMPILER.set(Some(compiler));
-    result
+    // Dropping a compiler is LLVM's business, too.
+    process::within(Activity::Compiling, || {
+        let result = work(&mut compiler);
+        COMPILER.set(Some(compiler));
+        result
+    })
 }
 
 /// Returns whether this thread is a worker of any engine, and so can run a job
@@ -254,6 +257,8 @@ impl Queue {
             // A job that panics has ended for its waiters.
             finished = catch_unwind(AssertUnwindSafe(|| perform(job))).ok();
         }
+        // An exit waits until LLVM has let go of that.
+        process::within(Activity::Compiling, || drop(COMPILER.take()));
     }
 
     /// Returns the next job. Announces the result of the last one first, when
