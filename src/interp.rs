@@ -37,6 +37,7 @@ use crate::budget::MemoryBudget;
 use crate::failure::{CallTrace, Defined, Failure, RunFailure};
 use crate::host::{ForeignFunction, HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
+use crate::process::GenerationCell;
 use crate::sema::Calls;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::stop::StopHandle;
@@ -98,6 +99,8 @@ pub struct Interpreter {
     run_nanoseconds: u64,
     /// Asked when a run stops; taken out while it is.
     inspector: Option<Box<dyn Inspector>>,
+    /// The process for which code that is being compiled is waited for.
+    generation: GenerationCell,
     step_mode: StepMode,
     /// The number of times the inspector has been asked how to go on.
     stops: u64,
@@ -166,6 +169,7 @@ impl Interpreter {
             expressions: 0,
             run_nanoseconds: 0,
             inspector: None,
+            generation: GenerationCell::current(),
             step_mode: StepMode::Run,
             stops: 0,
             stepped: Vec::new(),
@@ -501,6 +505,10 @@ impl Interpreter {
         // Before its frame is set up, the slots hold values of earlier runs: no
         // trace can be made of it.
         self.begin(entry, arguments)?;
+        // The run may be too short to have a safepoint.
+        if self.memory.code_ready().load(Ordering::Relaxed) != 0 {
+            self.poll_ready_code(compiled);
+        }
         let start = (self.depth == 0).then(Instant::now);
         let mut state = InterpState { at: entry.code as usize, base: self.top, accumulator: 0.0 };
         self.depth += 1;
@@ -529,6 +537,7 @@ impl Interpreter {
     /// Sets up the outermost frame.
     fn begin(&mut self, entry: EntryPoint, arguments: &[f64]) -> Result<(), Failure> {
         let base = self.top;
+        self.note_fork();
         self.reserve(base + entry.frame as usize)?;
         self.stack[base..base + arguments.len()].copy_from_slice(arguments);
         self.stack[base + entry.link as usize] = link(LEAVE as usize, 0);
@@ -733,6 +742,7 @@ impl Interpreter {
         };
         let is_finite = arguments.iter().all(|argument| argument.is_finite());
         let result = self.hosts.call_closure(name, arguments, output, &self.stopper);
+        self.note_fork();
         // A request that came meanwhile is for this run, not for the next.
         if let Some(request) = self.take_request() {
             return Err(request.into());

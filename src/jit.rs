@@ -24,6 +24,7 @@ mod shared;
 mod epoch;
 mod formula;
 mod context;
+mod queued;
 mod reporter;
 mod request;
 mod run;

@@ -112,6 +112,11 @@ impl GenerationCell {
         Self(AtomicU64::new(u64::MAX))
     }
 
+    /// Creates a cell with the generation of this process.
+    pub fn current() -> Self {
+        Self(AtomicU64::new(Generation::current().0))
+    }
+
     /// Returns whether what belongs to it belongs to this process.
     #[inline]
     pub fn is_current(&self) -> bool {

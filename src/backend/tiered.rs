@@ -415,9 +415,11 @@ impl LazyJit {
         let context = self.attach(interpreter)?;
         let ran = |name: Name| interpreter.has_called(name) && !interpreter.holds(name);
         let Some(counted) = &spot.counted else {
-            return context.promote(spot.function.name, self.waits_for_code(), &ran).ok();
+            // What could not be requested is lost.
+            let _ = context.promote(spot.function.name, self.waits_for_code(), &ran);
+            return Some(());
         };
-        if self.osr_code(spot).is_some() {
+        if self.osr_code(spot).is_some_and(|made| !made.is_lost()) {
             return Some(());
         }
         let entry = LoopEntry { node: counted.node, values: counted.values.len() as u32 };
@@ -480,12 +482,17 @@ impl CompiledCalls for &LazyJit {
         if spot.counted.is_some() {
             return match self.osr_code(spot) {
                 Some(made) if made.is_ready() => CodeStatus::Ready,
+                Some(made) if made.is_lost() => CodeStatus::Lost,
                 Some(made) if !made.has_failed() => CodeStatus::Busy,
                 Some(_) | None => CodeStatus::Never,
             };
         }
-        match self.context().and_then(|context| context.binding(spot.function.name)) {
+        let name = spot.function.name;
+        // In this order: what is done meanwhile is not lost.
+        let is_queued = self.context().is_some_and(|context| context.is_queued(name));
+        match self.context().and_then(|context| context.binding(name)) {
             Some((State::Materialized, _)) => CodeStatus::Ready,
+            Some((State::Materializing, _)) if !is_queued => CodeStatus::Lost,
             Some((State::Materializing, _)) => CodeStatus::Busy,
             Some((State::NotDefined | State::Pending | State::Inlined, _)) | None => CodeStatus::Never,
         }

@@ -24,6 +24,9 @@ pub enum CodeStatus {
     Ready,
     /// It is being compiled.
     Busy,
+    /// It was requested, but is not being compiled any more: it can be requested
+    /// again.
+    Lost,
     /// It will not be compiled.
     Never,
 }

@@ -42,8 +42,10 @@ impl Interpreter {
                 })
             }
             code_status => {
-                if code_status == CodeStatus::Busy {
-                    self.code.await_code(at);
+                match code_status {
+                    CodeStatus::Busy => self.code.await_code(at),
+                    CodeStatus::Lost => self.code.count_again(at, self.hot_after.unwrap_or(0).max(1)),
+                    CodeStatus::Ready | CodeStatus::Never => {}
                 }
                 state.at += Op::Count.length();
                 Ok(())
@@ -66,6 +68,17 @@ impl Interpreter {
         state
     }
 
+    /// Called where the process may have forked. In the child, what was being
+    /// compiled is lost.
+    #[inline]
+    pub(super) fn note_fork(&self) {
+        if !self.generation.is_current() {
+            self.generation.renew();
+            self.memory.code_ready().swap(1, Ordering::SeqCst);
+            self.memory.interp_limit().swap(0, Ordering::SeqCst);
+        }
+    }
+
     /// Polls for compiled code that has become ready, and switches calls and
     /// loops to it.
     pub(super) fn poll_ready_code(&mut self, compiled: &mut dyn CompiledCalls) {
@@ -84,7 +97,7 @@ impl Interpreter {
                     self.links.reset(spot.function.name);
                     self.code.count_again(at, again);
                 }
-                (CodeStatus::Never, None) => self.code.count_again(at, again),
+                (CodeStatus::Never, None) | (CodeStatus::Lost, _) => self.code.count_again(at, again),
                 (CodeStatus::Never, Some(_)) => {}
             }
         }

@@ -7,7 +7,8 @@
 use super::certain;
 use super::code::CompiledCode;
 use super::definition::Definition;
-use super::reporter::{Observer, Reporter};
+use super::queued::Queued;
+use super::reporter::{ChangeReporter, Observer};
 use super::slots::{CallTarget, Slots};
 use super::state::{BindingAction, Event, State, transition};
 use super::tier::{Callees, CompilePlan, Tier};
@@ -27,7 +28,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
     table: Mutex<BindingTable>,
-    reporter: Reporter,
+    reporter: ChangeReporter,
+    queued: Queued,
 }
 
 #[derive(Default)]
@@ -138,7 +140,12 @@ pub(super) enum CallAction {
 
 impl Bindings {
     pub(super) fn new(memory: Arc<ExecutionMemory>) -> Self {
-        Self { memory, table: Mutex::default(), reporter: Reporter::default() }
+        Self { memory, table: Mutex::default(), reporter: ChangeReporter::default(), queued: Queued::new() }
+    }
+
+    /// Returns what is going to be compiled for these bindings.
+    pub(super) fn queued(&self) -> &Queued {
+        &self.queued
     }
 
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {

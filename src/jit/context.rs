@@ -6,7 +6,8 @@ use super::code_map::Finder;
 use super::definition::Definition;
 use super::epoch::RunEpoch;
 use super::formula::{CompiledFormula, Intrinsics};
-use super::osr::OsrCode;
+use super::osr::{OsrCode, OsrRequest};
+use super::queued::Request;
 use super::reporter::Observer;
 use super::request::{claim_pending, install_present, make_as, make_later, materialize};
 use super::run::JitRun;
@@ -279,8 +280,8 @@ impl JitContext {
         let waiting = claim_pending(&self.jit, &self.bindings, fitting.collect());
         let share = waiting.len().div_ceil(self.jit.options.workers.max(1));
         let ask = |part: &[Arc<Definition>]| {
-            let (jit, bindings, part) = (self.jit.clone(), self.bindings.clone(), part.to_vec());
-            self.jit.ask(move || batch::make(&jit, &bindings, &part))
+            let (jit, request) = (self.jit.clone(), Request::new(&self.bindings, part.to_vec()));
+            self.jit.ask(move || batch::make(&jit, request.bindings(), request.definitions()))
         };
         let answers: Vec<_> = waiting.chunks(share.clamp(1, batch::SIZE)).map(ask).collect();
         let mut result = Ok(());
@@ -392,9 +393,15 @@ impl JitContext {
     /// # Errors
     /// If no worker can be started; with `wait`, also what the compiler says.
     pub fn promote(&self, name: Name, wait: bool, ran: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
-        let Some((State::Pending | State::Inlined, definition)) = self.bindings.get(name) else {
-            return Ok(());
+        let Some((state, definition)) = self.bindings.get(name) else { return Ok(()) };
+        let is_due = match state {
+            State::Pending | State::Inlined => true,
+            State::Materializing => !self.bindings.queued().contains(&definition),
+            State::NotDefined | State::Materialized => false,
         };
+        if !is_due {
+            return Ok(());
+        }
         let target = CallTarget { name, arity: definition.function().arity() };
         let plan = self.bindings.plan_among(&self.jit, definition.function(), Tier::Full, ran);
         let CallAction::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
@@ -403,16 +410,23 @@ impl JitContext {
             // goes on.
             return make_as(&self.jit, &self.bindings, &definition, plan, None).map(|_| ());
         }
-        let (jit, bindings) = (self.jit.clone(), self.bindings.clone());
-        self.jit.later(move || _ = batch::body_as(&jit, &bindings, (definition, plan)))
+        let (jit, request) = (self.jit.clone(), Request::new(&self.bindings, vec![definition.clone()]));
+        self.jit.later(move || _ = batch::body_as(&jit, request.bindings(), (definition, plan)))
+    }
+
+    /// Returns whether a job is going to compile what a name is bound to.
+    pub fn is_queued(&self, name: Name) -> bool {
+        let bound = self.bindings.get(name);
+        bound.is_some_and(|(_, definition)| self.bindings.queued().contains(&definition))
     }
 
     /// Compiles on-stack replacement (OSR) code for a function, entered at an
     /// iteration of a hot loop; blocks if `wait` is set, else compiles in the
-    /// background. `ran` tells which functions the interpreter has called.
+    /// background. `ran` tells which functions the interpreter has called. If no
+    /// worker can be started for that, the code [is lost](OsrCode::is_lost).
     ///
     /// # Errors
-    /// If no worker can be started; with `wait`, also what the compiler says.
+    /// With `wait`, if no worker can be started.
     pub fn compile_osr(
         &self,
         function: &Arc<CheckedFunction>,
@@ -422,17 +436,13 @@ impl JitContext {
     ) -> Result<Arc<OsrCode>, Failure> {
         let plan = self.bindings.plan_among(&self.jit, function, Tier::Full, ran);
         let code = Arc::new(OsrCode::new(function.clone(), entry));
-        let (jit, made) = (self.jit.clone(), code.clone());
-        let work = move || made.make(&jit, &plan);
+        let (jit, request) = (self.jit.clone(), OsrRequest::new(&code, self.bindings.memory()));
+        let work = move || request.code().make(&jit, &plan);
         if wait {
             self.jit.wait_for(None, work)?;
-            return Ok(code);
+        } else {
+            let _ = self.jit.later(work);
         }
-        let memory = self.bindings.memory().clone();
-        self.jit.later(move || {
-            work();
-            memory.signal_code_ready();
-        })?;
         Ok(code)
     }
 

@@ -10,6 +10,8 @@ use super::code::LinkedBody;
 use super::tier::CompilePlan;
 use super::worker::with_compiler;
 use crate::codegen::{self, LoopEntry};
+use crate::process::Generation;
+use crate::runtime::ExecutionMemory;
 use crate::sema::checked::CheckedFunction;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ use std::sync::atomic::Ordering;
 /// OSR code: compiled code for the rest of a function from a loop header on.
 /// Freed when dropped.
 pub struct OsrCode {
+    /// The process whose worker compiles it.
+    generation: Generation,
     function: Arc<CheckedFunction>,
     entry: LoopEntry,
     status: Mutex<OsrStatus>,
@@ -27,26 +31,65 @@ pub struct OsrCode {
 enum OsrStatus {
     Idle,
     Linked(LinkedBody),
+    /// The job that was to compile it has not.
+    Lost,
     /// Could not be compiled.
     Failed,
 }
 
+/// A request for OSR code, which a job fulfils. When it is dropped, the
+/// interpreter that works on the memory looks at the code.
+pub(super) struct OsrRequest {
+    code: Arc<OsrCode>,
+    memory: Arc<ExecutionMemory>,
+}
+
+impl OsrRequest {
+    pub(super) fn new(code: &Arc<OsrCode>, memory: &Arc<ExecutionMemory>) -> Self {
+        Self { code: code.clone(), memory: memory.clone() }
+    }
+
+    pub(super) fn code(&self) -> &OsrCode {
+        &self.code
+    }
+}
+
+impl Drop for OsrRequest {
+    fn drop(&mut self) {
+        let mut status = self.code.status.lock();
+        if matches!(*status, OsrStatus::Idle) {
+            *status = OsrStatus::Lost;
+        }
+        drop(status);
+        self.memory.signal_code_ready();
+    }
+}
+
 impl OsrCode {
     pub(super) fn new(function: Arc<CheckedFunction>, entry: LoopEntry) -> Self {
-        Self { function, entry, status: Mutex::new(OsrStatus::Idle) }
+        Self { generation: Generation::current(), function, entry, status: Mutex::new(OsrStatus::Idle) }
     }
 
     /// Returns the address of the code; `None` before it is linked.
     pub(super) fn body(&self) -> Option<usize> {
         match &*self.status.lock() {
             OsrStatus::Linked(linked) => Some(linked.body()),
-            OsrStatus::Idle | OsrStatus::Failed => None,
+            OsrStatus::Idle | OsrStatus::Lost | OsrStatus::Failed => None,
         }
     }
 
     /// Returns whether the code can be entered.
     pub fn is_ready(&self) -> bool {
         self.body().is_some()
+    }
+
+    /// Returns whether no job is going to compile it any more.
+    pub fn is_lost(&self) -> bool {
+        match &*self.status.lock() {
+            OsrStatus::Idle => !self.generation.is_current(),
+            OsrStatus::Lost => true,
+            OsrStatus::Linked(_) | OsrStatus::Failed => false,
+        }
     }
 
     /// Returns whether the code could not be compiled.

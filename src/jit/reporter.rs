@@ -38,7 +38,7 @@ pub struct StateChange {
 
 /// Changes, and the observer that is told of them.
 #[derive(Default)]
-pub(super) struct Reporter {
+pub(super) struct ChangeReporter {
     observer: Mutex<Presence>,
     is_observed: AtomicBool,
     /// Changes that the observer has not been told of.
@@ -61,7 +61,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Reporter {
+impl ChangeReporter {
     /// Sets the observer of later changes; `None` removes it.
     pub(super) fn set(&self, mut observer: Option<Observer>) {
         let old = self.waiters.wait(|| {
@@ -125,7 +125,7 @@ impl Reporter {
         }
     }
 
-    /// Tells the observer of all changes. Returns it, unless it has panicked,
+    /// Reports all changes to the observer. Returns it, unless it has panicked,
     /// which must affect neither the definition nor its caller.
     fn tell(&self, mut observer: Observer) -> Option<Observer> {
         let next = || process::within(Activity::Steady, || locked(&self.unreported).pop_front());
@@ -146,7 +146,7 @@ impl Presence {
     }
 }
 
-impl Drop for Reporter {
+impl Drop for ChangeReporter {
     fn drop(&mut self) {
         let present = self.observer.get_mut().unwrap_or_else(PoisonError::into_inner);
         let observer = std::mem::take(present);

@@ -7,6 +7,7 @@ use super::batch;
 use super::bindings::{Bindings, CallAction};
 use super::context::InterpretedCalls;
 use super::definition::Definition;
+use super::queued::Request;
 use super::slots::CallTarget;
 use super::tier::{CompilePlan, Tier};
 use crate::failure::Failure;
@@ -42,8 +43,8 @@ pub(super) fn make_later(
     if definitions.is_empty() {
         return Ok(());
     }
-    let (jit_of_worker, bindings) = (jit.clone(), bindings.clone());
-    jit.later(move || _ = batch::make(&jit_of_worker, &bindings, &definitions))
+    let (jit_of_worker, request) = (jit.clone(), Request::new(bindings, definitions));
+    jit.later(move || _ = batch::make(&jit_of_worker, request.bindings(), request.definitions()))
 }
 
 /// Returns the body of a definition, compiled according to `plan` if needed.

@@ -494,3 +494,31 @@ fn while_another_thread_runs() {
         assert_eq!(runs.join().expect("it ends well"), Err("interrupted".into()));
     });
 }
+
+/// A hot function whose compile was queued in the parent is compiled in the
+/// child, too.
+#[test]
+fn while_a_hot_function_waits_for_a_worker() {
+    alone("forking::while_a_hot_function_waits_for_a_worker", || {
+        let config = Config::new().mode(Mode::Tiered).tier_up(TierUp::After(10)).workers(1);
+        let engine = Engine::with_config(config).expect("it starts");
+        let (_held, go_on) = hold_a_worker(&engine);
+        let mut context = engine.context().expect("it starts");
+        let loops = "def sum(n) var s = 0 in (for i = 0, i < n in s = s + i) : s";
+        define(&mut context, &format!("def binary : 1 (a b) b; def f(x) x * 2 + 1; {loops}"));
+        let heat = |context: &mut Context| {
+            (0..1000).for_each(|_| assert_eq!(context.call("f", &[1.0]).expect("it runs"), 3.0));
+            context.state("f")
+        };
+        assert_eq!(heat(&mut context), Some(State::Materializing));
+        let becomes_code = |context: &mut Context| {
+            let start = Instant::now();
+            while heat(context) != Some(State::Materialized) {
+                assert!(start.elapsed() < Duration::from_secs(30), "it is never compiled");
+            }
+        };
+        fork(|| becomes_code(&mut context)).ends_well();
+        drop(go_on);
+        becomes_code(&mut context);
+    });
+}

@@ -5,10 +5,12 @@
 //! every number of calls and iterations up to [`LATEST`], waiting for the code,
 //! so that it happens at every call and every iteration of its loops.
 
-use kal::{Config, Context, Engine, Error, Level, Limits, Mode, Outcome, TierUp};
+use crate::waiting::hold_a_worker;
+use kal::{Config, Context, Engine, Error, Level, Limits, Mode, Outcome, State, TierUp};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// The last call or iteration at which the switch is forced.
 const LATEST: u32 = 12;
@@ -359,4 +361,27 @@ fn a_redefined_callee_that_was_inlined_takes_its_code_along() {
     assert_eq!(context.call("run", &[10.0]).unwrap(), 33.0);
     heat(&mut context, 33.0);
     assert_eq!(context.call("run", &[10.0]).unwrap(), 33.0);
+}
+
+/// What an interrupted compile of everything has left is compiled when it is hot.
+#[test]
+fn what_was_not_compiled_ahead_is_compiled_when_it_is_hot() {
+    let config = Config::new().mode(Mode::Tiered).tier_up(TierUp::After(10)).workers(1);
+    let engine = Engine::with_config(config).expect("it starts");
+    let (_held, go_on) = hold_a_worker(&engine);
+    let mut context = engine.context().expect("it starts");
+    let names: Vec<String> = (0..20).map(|index| format!("f{index}")).collect();
+    for name in &names {
+        context.eval(&format!("def {name}(x) x + 1")).expect("it is right");
+    }
+    context.interrupt_handle().interrupt();
+    context.prepare_all().expect_err("it is interrupted");
+    drop(go_on);
+    let start = Instant::now();
+    for name in &names {
+        while context.state(name) != Some(State::Materialized) {
+            assert!(start.elapsed() < Duration::from_secs(30), "{name} is {:?}", context.state(name));
+            (0..100).for_each(|_| assert_eq!(context.call(name, &[1.0]).expect("it runs"), 2.0));
+        }
+    }
 }
