@@ -56,11 +56,19 @@ pub(super) fn run(
         if let Some(printer) = printer {
             scope.spawn(move || reload(session, &keys, &changed, printer));
         }
-        let exit = prompt.run();
-        // This ends the thread that waits for changes of files.
-        session.lock().watches.close();
-        exit
+        let _closing = Closing(session);
+        prompt.run()
     })
+}
+
+/// Stops watching files when it is dropped, also by a panic: that ends the
+/// thread that waits for changes, which the process otherwise waits for.
+struct Closing<'s, 'c>(&'s Mutex<ReplSession<'c>>);
+
+impl Drop for Closing<'_, '_> {
+    fn drop(&mut self) {
+        self.0.lock().watches.close();
+    }
 }
 
 /// The line editor and what it works on.

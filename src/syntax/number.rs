@@ -150,11 +150,9 @@ fn decimal(text: &str) -> Result<f64, Malformed> {
 
 /// Recognises the notations `0b11` and `0o17`.
 fn other_radix(text: &str) -> Option<Malformed> {
-    let digits = text.strip_prefix('0')?;
-    let has_digit = digits[1.min(digits.len())..].starts_with(|next: char| next.is_ascii_digit());
-    match digits.chars().next()? {
-        'b' | 'B' if has_digit => Some(Malformed::Binary),
-        'o' | 'O' if has_digit => Some(Malformed::Octal),
+    match text.as_bytes() {
+        [b'0', b'b' | b'B', b'0'..=b'9', ..] => Some(Malformed::Binary),
+        [b'0', b'o' | b'O', b'0'..=b'9', ..] => Some(Malformed::Octal),
         _ => None,
     }
 }

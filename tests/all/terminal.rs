@@ -652,3 +652,12 @@ fn ctrl_c_breaks_in_at_the_prompt_while_something_is_debugged() {
     terminal.answer("6 * 7", "42");
     assert!(!terminal.shown().contains("E0304"), "{}", terminal.shown());
 }
+
+#[test]
+fn letters_after_numbers_are_a_mistake_like_others() {
+    let folder = Folder::new("letters");
+    let mut terminal = Terminal::new(&folder);
+    terminal.answer("0é", "error[E0102]");
+    terminal.answer("0π + 1", "error[E0102]");
+    terminal.answer("6 * 7", "42");
+}
