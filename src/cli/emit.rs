@@ -20,7 +20,8 @@ use crate::tape::{self, Counts, Tape, TapeCallee};
 use clap::{Args, ValueEnum, ValueHint};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub(super) struct EmitArguments {
@@ -104,6 +105,9 @@ fn bytes(
     options: &CommonOptions,
     reporter: &mut Reporter,
 ) -> Result<Vec<u8>, Problem> {
+    if overwrites_its_input(arguments) {
+        return Err(format!("-o would overwrite the program, {}", arguments.program()).into());
+    }
     if arguments.stage == EmitStage::Tape && arguments.output.is_some() && arguments.function.is_some() {
         return Err("-o stores a whole program; omit --fn".to_owned().into());
     }
@@ -121,6 +125,19 @@ fn bytes(
             code(arguments, options, &sources, &engine, reporter)
         }
     }
+}
+
+/// Returns whether the output is the file that the program is read from, by
+/// whatever name.
+fn overwrites_its_input(arguments: &EmitArguments) -> bool {
+    let file_of = |path: &PathBuf, standard: &str| {
+        let path = if path.as_os_str() == "-" { Path::new(standard) } else { path };
+        let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+        Some((found.dev(), found.ino()))
+    };
+    let input = arguments.file.as_ref().and_then(|file| file_of(file, "/dev/stdin"));
+    let output = arguments.output.as_ref().and_then(|output| file_of(output, "/dev/stdout"));
+    input.is_some() && input == output
 }
 
 /// The input of a stage.

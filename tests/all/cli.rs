@@ -560,3 +560,29 @@ fn the_options_of_the_readme_are_those_of_the_command() {
         assert!(help.out().contains(option), "the command has no {option}");
     }
 }
+
+#[test]
+fn emit_overwrites_no_program() {
+    let text = "def f(x) x + 1\nf(1)\n";
+    let program = Scratch::new("overwritten.kal", text);
+    let link = Scratch::new("overwritten-link.kal", "");
+    std::fs::remove_file(link.path())
+        .and_then(|()| std::os::unix::fs::symlink(program.path(), link.path()))
+        .unwrap();
+    let told = |name: &str| vec![format!("error: -o would overwrite the program, {name}")];
+    for stage in ["tokens", "ast", "tape", "ir", "asm", "obj"] {
+        for (input, output) in [(&program, &program), (&program, &link), (&link, &program)] {
+            let ran = run(&["emit", stage, input.path(), "-o", output.path()]);
+            assert_eq!((ran.code, ran.said()), (Some(1), told(input.path())), "{stage}");
+        }
+    }
+    let mut standard = kal();
+    standard.args(["emit", "ir", "-", "-o", program.path()]);
+    let ran = binary::finish(standard.stdin(std::fs::File::open(program.path()).unwrap()));
+    assert_eq!((ran.code, ran.said()), (Some(1), told("<stdin>")));
+    assert_eq!(std::fs::read_to_string(program.path()).unwrap(), text);
+    // Another file is overwritten, also a stored program of the same name.
+    let other = Scratch::new("overwritten.tape", "");
+    assert_eq!(run(&["emit", "tape", program.path(), "-o", other.path()]).code, Some(0));
+    assert_eq!(printed(&run(&[other.path()])), "2\n");
+}
