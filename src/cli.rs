@@ -101,7 +101,8 @@ fn prompt(
 ) -> Exit {
     start(options, &arguments.given, reporter, |context, reporter, idle| {
         let run = |context: &mut _, reporter: &mut _| run::before_prompt(arguments, context, reporter, idle);
-        repl::start(repl, context, reporter, idle, First { run: &run, file: arguments.file.as_deref() })
+        let file = arguments.file.as_deref();
+        repl::start(repl, context, reporter, idle, First { run: &run, file, timeout: options.timeout })
     })
 }
 

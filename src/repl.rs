@@ -52,6 +52,7 @@ use session::ReplSession;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::mpsc;
+use std::time::Duration;
 
 const PROMPT: &str = "kal> ";
 const CONTINUATION: &str = "...> ";
@@ -89,6 +90,8 @@ pub(crate) struct First<'f> {
     pub(crate) run: &'f dyn Fn(&mut Context, &mut Reporter) -> Exit,
     /// The file in it, which `:reload` runs again.
     pub(crate) file: Option<&'f Path>,
+    /// How long it may take; afterwards, each input at a terminal.
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// Reads and answers inputs until their end.
@@ -125,8 +128,12 @@ pub(crate) fn start(
         Exit::Usage | Exit::Deadline | Exit::BrokenPipe => return exit,
     }
     session.begin_history();
+    let is_edited = at_terminal && editor::is_possible();
+    if is_edited || is_shown {
+        session.limit_each(first.timeout);
+    }
     let session = Mutex::new(session);
-    if at_terminal && editor::is_possible() {
+    if is_edited {
         editor::run(arguments, &session, changed)
     } else if is_shown {
         plain::run(&mut session.lock(), &changed)

@@ -45,10 +45,11 @@ pub(super) struct CommonOptions {
     /// With --tiered, wait for the code of what is hot: for repeatable runs
     #[arg(long, global = true, help_heading = "Compilation", hide_short_help = true)]
     tier_up_waits: bool,
-    /// Stop after this time: `2s`, `500ms`, `1.5m`, `1h`
+    /// Stop after this time: `2s`, `500ms`, `1.5m`, `1h`, `1d`; in seconds
+    /// without a unit. At a prompt on a terminal, each input has this time
     #[arg(long, value_name = "TIME", global = true, value_parser = quantity::time,
           allow_hyphen_values = true, help_heading = "Limits")]
-    timeout: Option<Duration>,
+    pub(super) timeout: Option<Duration>,
     /// Stop each item after this many function entries and loop iterations:
     /// `5000`, `1e6`, `100k`
     #[arg(long, value_name = "COUNT", global = true, value_parser = quantity::count,

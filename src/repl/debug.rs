@@ -12,6 +12,8 @@ use crate::source::Source;
 /// Runs an expression step by step; without one, inspects the last failure.
 pub(super) fn debug(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {
     attach(session)?;
+    // The user's time at the debugger's prompt is not the run's.
+    session.lift_deadline();
     if text.is_empty() {
         return post_mortem(session);
     }

@@ -22,6 +22,7 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
 
 /// The variable that holds the last value.
 pub(super) const ANS: &str = "ans";
@@ -65,6 +66,8 @@ pub(super) struct ReplSession<'c> {
     /// Whether the user's own file is run, first and after `:reset`.
     runs_init: bool,
     is_out_of_time: bool,
+    /// How long each input may take, if the time is not for the whole session.
+    time_for_each: Option<Duration>,
     /// Whether the input that is answered was interrupted: the rest is left out.
     is_interrupted: bool,
     /// Whether prompts and inputs are printed, too.
@@ -111,6 +114,7 @@ impl<'c> ReplSession<'c> {
             draft: None,
             runs_init: false,
             is_out_of_time: false,
+            time_for_each: None,
             is_interrupted: false,
             is_transcript: false,
         };
@@ -161,11 +165,45 @@ impl<'c> ReplSession<'c> {
         input::is_incomplete(self.context, text)
     }
 
-    /// Answers a complete input.
-    pub(super) fn answer(&mut self, text: &str) -> SessionFlow {
-        // An interrupt that came while nothing ran is not for this input.
+    /// Limits the time of each input from now on, instead of the session's:
+    /// waiting for the user takes none of it.
+    pub(super) fn limit_each(&mut self, time: Option<Duration>) {
+        self.time_for_each = time;
+        self.lift_deadline();
+    }
+
+    /// Lifts the deadline of the input that is answered.
+    pub(super) fn lift_deadline(&mut self) {
+        if self.time_for_each.is_some() {
+            self.context.set_deadline(None);
+        }
+    }
+
+    /// Does the work for one input, or one reload, with the time for that. An
+    /// interrupt that came while nothing ran is not for it.
+    pub(super) fn attend<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         self.context.interrupt_handle().clear();
         self.is_interrupted = false;
+        if let Some(time) = self.time_for_each {
+            self.is_out_of_time = false;
+            self.context.set_deadline(Instant::now().checked_add(time));
+        }
+        let result = work(self);
+        self.lift_deadline();
+        result
+    }
+
+    /// Returns whether what is being done was interrupted or ran out of time.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_interrupted || self.is_out_of_time
+    }
+
+    /// Answers a complete input.
+    pub(super) fn answer(&mut self, text: &str) -> SessionFlow {
+        self.attend(|session| session.answer_parts(text))
+    }
+
+    fn answer_parts(&mut self, text: &str) -> SessionFlow {
         for part in input::parts(self.context, text) {
             let flow = match command::split(&part) {
                 Some((name, arguments)) => self.command(name, arguments),
@@ -177,8 +215,8 @@ impl<'c> ReplSession<'c> {
                     self.problem(&format!("standard output: {error}"));
                     SessionFlow::Leave
                 }
-                Ok(()) if self.is_out_of_time => SessionFlow::OutOfTime,
-                Ok(()) if self.is_interrupted => return SessionFlow::Continue,
+                Ok(()) if self.is_out_of_time && self.time_for_each.is_none() => SessionFlow::OutOfTime,
+                Ok(()) if self.is_stopped() => return SessionFlow::Continue,
                 Ok(()) => flow,
             };
             if flow != SessionFlow::Continue {
@@ -321,7 +359,7 @@ impl<'c> ReplSession<'c> {
         tally
     }
 
-    /// Runs a file and prints a summary.
+    /// Runs a file up to its first error, and prints a summary.
     pub(super) fn load(&mut self, path: &Path) -> Result<RunSummary, CommandError> {
         let source = read(path)?;
         let tally = self.run(&source, Feedback::Count);

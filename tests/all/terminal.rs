@@ -661,3 +661,19 @@ fn letters_after_numbers_are_a_mistake_like_others() {
     terminal.answer("0π + 1", "error[E0102]");
     terminal.answer("6 * 7", "42");
 }
+
+#[test]
+fn each_input_has_all_of_the_time() {
+    for environment in [("TERM", "xterm-256color"), ("TERM", "dumb")] {
+        let folder = Folder::new("time-for-each");
+        let mut terminal = Terminal::with(&folder, &["--quiet", "--timeout", "300ms"], &[environment], 80);
+        // Each of them takes as long as a session may from a pipe.
+        for _ in 0..2 {
+            terminal.answer("for i = 0, 1 in i", "error[E0305]");
+        }
+        terminal.answer("def f(x) x * 2", "f(x) defined");
+        terminal.answer("f(21)", "42");
+        terminal.press(":quit\r");
+        assert_eq!(terminal.ends(), 0);
+    }
+}
