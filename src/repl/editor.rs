@@ -10,6 +10,7 @@ use super::palette::{FAINT, PROMPT as PROMPT_COLOR, paint};
 use super::recall::Recall;
 use super::session::{ReplSession, SessionFlow};
 use super::{PROMPT, ReplArguments, hinter, input, margin, places, watch};
+use crate::InterruptHandle;
 use crate::cli::Exit;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
@@ -77,6 +78,7 @@ struct Prompt<'s, 'c> {
     editor: Editor<Helper<'s, 'c>, Recall>,
     keys: Arc<Keys>,
     history: Option<HistoryFile>,
+    interrupts: InterruptHandle,
 }
 
 impl<'s, 'c> Prompt<'s, 'c> {
@@ -108,7 +110,8 @@ impl<'s, 'c> Prompt<'s, 'c> {
         for (key, action) in keys::bindings(&keys) {
             editor.bind_sequence(key, action);
         }
-        Ok(Self { session, editor, keys, history })
+        let interrupts = session.lock().context.interrupt_handle();
+        Ok(Self { session, editor, keys, history, interrupts })
     }
 
     fn run(&mut self) -> Exit {
@@ -120,6 +123,7 @@ impl<'s, 'c> Prompt<'s, 'c> {
                 Ok(buffer) => margin::removed(&buffer),
                 Err(ReadlineError::Interrupted) => {
                     draft.clear();
+                    self.interrupt_reload();
                     continue;
                 }
                 Err(ReadlineError::Eof) => return Exit::Fine,
@@ -131,7 +135,10 @@ impl<'s, 'c> Prompt<'s, 'c> {
             draft.clear();
             match self.keys.take_intent() {
                 Intent::Answer => {}
-                Intent::Abandon => continue,
+                Intent::Abandon => {
+                    self.interrupt_reload();
+                    continue;
+                }
                 Intent::Edit => {
                     draft = margin::added(&self.edited(text));
                     continue;
@@ -143,6 +150,14 @@ impl<'s, 'c> Prompt<'s, 'c> {
                 SessionFlow::BrokenPipe => return Exit::BrokenPipe,
                 SessionFlow::OutOfTime => return Exit::Deadline,
             }
+        }
+    }
+
+    /// Interrupts the reload that is in progress, if there is one: while a line
+    /// is edited, Ctrl-C is only a key.
+    fn interrupt_reload(&self) {
+        if self.session.is_locked() {
+            self.interrupts.interrupt();
         }
     }
 
@@ -211,7 +226,7 @@ fn reload(
         said.capture();
         let lines = said.clone();
         let before = session.reporter.redirect(Some(Box::new(move |text| lines.line(text))));
-        watch::reload(&mut session, &paths);
+        session.attend(|session| watch::reload(session, &paths));
         session.reporter.redirect(before);
         keys.follow(Grammar::of(session.context));
         let said = said.release();

@@ -19,7 +19,7 @@ pub(crate) struct Screen {
 /// The destination of the stream.
 enum OutputTarget {
     Stdout(io::Stdout),
-    Captured(Vec<u8>),
+    Captured(Captured),
     Discarded,
 }
 
@@ -50,16 +50,19 @@ impl Screen {
     /// Flushes what was printed before an error, and makes the error begin a
     /// line.
     pub(super) fn make_way(&self, error: &Error) {
-        if self.is_watched && error.is_interrupt() {
+        let mut lines = self.lines.lock();
+        let is_shown = self.is_watched && matches!(lines.stream_mut(), OutputTarget::Stdout(_));
+        if is_shown && error.is_interrupt() {
             // The terminal has shown `^C`.
-            let _ = self.lines.lock().byte(b'\n');
+            let _ = lines.byte(b'\n');
         }
+        drop(lines);
         let _ = self.settle();
     }
 
     /// Captures what is written from now on, until [`release`](Self::release).
     pub(super) fn capture(&self) {
-        self.replace(OutputTarget::Captured(Vec::new()));
+        self.replace(OutputTarget::Captured(Captured::default()));
     }
 
     /// Discards what is written from now on, until [`release`](Self::release).
@@ -67,10 +70,11 @@ impl Screen {
         self.replace(OutputTarget::Discarded);
     }
 
-    /// Writes to standard output again; returns what was captured.
+    /// Writes to standard output again; returns what was captured, without the
+    /// middle of very much.
     pub(super) fn release(&self) -> String {
         match self.replace(OutputTarget::Stdout(io::stdout())) {
-            OutputTarget::Captured(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            OutputTarget::Captured(captured) => captured.text(),
             OutputTarget::Stdout(_) | OutputTarget::Discarded => String::new(),
         }
     }
@@ -79,6 +83,50 @@ impl Screen {
         let mut lines = self.lines.lock();
         let _ = lines.end_line().and_then(|()| lines.flush());
         std::mem::replace(lines.stream_mut(), target)
+    }
+}
+
+/// What was written; of more than [`MOST`](Self::MOST) bytes the beginning and
+/// the end.
+#[derive(Default)]
+struct Captured {
+    bytes: Vec<u8>,
+    /// The bytes that were left out after the first half.
+    omitted: usize,
+}
+
+impl Captured {
+    const MOST: usize = 1 << 16;
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        // Not for every line.
+        if self.bytes.len() > 4 * Self::MOST {
+            self.shorten();
+        }
+    }
+
+    fn shorten(&mut self) {
+        let middle = Self::MOST / 2..self.bytes.len().saturating_sub(Self::MOST / 2);
+        self.omitted += middle.len();
+        if !middle.is_empty() {
+            self.bytes.drain(middle);
+        }
+    }
+
+    fn text(mut self) -> String {
+        self.shorten();
+        if self.omitted == 0 {
+            return String::from_utf8_lossy(&self.bytes).into_owned();
+        }
+        // Only whole lines are shown, if they are not too long.
+        let (start, end) = self.bytes.split_at(Self::MOST / 2);
+        let is_feed = |byte: &u8| *byte == b'\n';
+        let start = &start[..start.iter().rposition(is_feed).map_or(start.len(), |feed| feed + 1)];
+        let end = &end[end.iter().position(is_feed).map_or(0, |feed| feed + 1)..];
+        let omitted = self.omitted + self.bytes.len() - start.len() - end.len();
+        let shown = |bytes| String::from_utf8_lossy(bytes);
+        format!("{}… {omitted} bytes of output are not shown …\n{}", shown(start), shown(end))
     }
 }
 
@@ -104,7 +152,10 @@ impl Write for OutputTarget {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(stdout) => stdout.write(bytes),
-            Self::Captured(captured) => captured.write(bytes),
+            Self::Captured(captured) => {
+                captured.push(bytes);
+                Ok(bytes.len())
+            }
             Self::Discarded => Ok(bytes.len()),
         }
     }

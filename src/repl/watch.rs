@@ -93,13 +93,16 @@ pub(super) fn watch(session: &mut ReplSession<'_>, argument: &str) -> Result<(),
 /// Reloads the files that have changed.
 pub(super) fn reload_changed(session: &mut ReplSession<'_>, changed: &Receiver<PathBuf>) {
     let paths: Vec<PathBuf> = changed.try_iter().collect();
-    reload(session, &paths);
+    if !paths.is_empty() {
+        session.attend(|session| reload(session, &paths));
+    }
 }
 
 /// Reloads those of the files that really have changed.
 pub(super) fn reload(session: &mut ReplSession<'_>, paths: &[PathBuf]) {
     for path in paths {
-        if session.watches.is_changed(path)
+        if !session.is_stopped()
+            && session.watches.is_changed(path)
             && let Err(trouble) = session.load(path)
         {
             session.problem(&trouble.to_string());

@@ -677,3 +677,41 @@ fn each_input_has_all_of_the_time() {
         assert_eq!(terminal.ends(), 0);
     }
 }
+
+/// Returns how long a process has computed, in hundredths of a second.
+fn computed(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
+    let (_, fields) = stat.rsplit_once(')').expect("its name is in parentheses");
+    fields.split_whitespace().skip(11).take(2).map(|time| time.parse::<u64>().expect("a number")).sum()
+}
+
+#[test]
+fn ctrl_c_stops_a_reload() {
+    let folder = Folder::new("watch-endless");
+    let path = folder.path().join("watched.kal");
+    std::fs::write(&path, "def f(x) x\n").expect("it can be saved");
+    let mut terminal = Terminal::with(&folder, &["--quiet", "--color", "never"], &[], 80);
+    let process = terminal.child.process_id().expect("it runs");
+    terminal.answer(":watch watched.kal", "watched.kal: 1 defined");
+    for (round, endless) in ["for i = 0, 1 in i", "for i = 0, 1 in printd(12345)"].into_iter().enumerate() {
+        std::fs::write(&path, format!("def f(x) x + {round}\n{endless}\n99\n")).expect("it can be saved");
+        // The reload is in progress once it has computed for a while.
+        let before = computed(process);
+        while computed(process) < before + 30 {
+            std::thread::yield_now();
+        }
+        terminal.press(CTRL_C);
+        terminal.wait_for("error[E0304]");
+        terminal.wait_for("watched.kal: 1 redefined, 1 failed; stopped there\n");
+        terminal.wait_for("kal> ");
+        terminal.answer("6 * 7", "42");
+    }
+    let shown = terminal.shown();
+    assert!(!shown.contains("\n99"), "what is after the error has not run");
+    assert!(shown.contains(" bytes of output are not shown …"), "{}", shown.len());
+    assert!(shown.len() < 200_000, "{}", shown.len());
+    let plain = String::from_utf8(terminal.screen.output.lock().expect("nobody panics").plain.clone());
+    assert!(!plain.expect("it is text").contains("\n\n"), "{shown:?}");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ends(), 0);
+}
