@@ -76,7 +76,7 @@ fn execute(arguments: CommandLine) -> Exit {
         Some(CliCommand::Debug(debug)) => {
             let options = options.for_debugging(!debug.given.allow_extern.is_empty());
             start(&options, &debug.given, &mut reporter, |context, reporter, idle| {
-                debug::debug(&debug, context, reporter, idle)
+                debug::debug(&debug, repl.edit_mode(), context, reporter, idle)
             })
         }
         Some(CliCommand::Emit(emit)) => {

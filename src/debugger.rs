@@ -45,6 +45,12 @@ pub trait Console: Send {
     /// Reads a line; `None` at the end of the input.
     fn read(&mut self, prompt: &str) -> Option<String>;
 
+    /// Reads a further line of a definition; an empty one ends it, `None`
+    /// gives it up.
+    fn read_more(&mut self, prompt: &str) -> Option<String> {
+        Some(self.read(prompt).unwrap_or_default())
+    }
+
     /// Writes one or more lines; `text` does not end in a line feed.
     fn say(&mut self, text: &str);
 

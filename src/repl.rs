@@ -47,6 +47,7 @@ use crate::config::Mode;
 use crate::context::Context;
 use crate::engine::Engine;
 use parking_lot::Mutex;
+use rustyline::EditMode;
 use screen::Screen;
 use session::ReplSession;
 use std::io::IsTerminal;
@@ -79,8 +80,14 @@ pub(crate) struct ReplArguments {
 }
 
 impl ReplArguments {
-    fn has_vi_keys(&self) -> bool {
-        self.vi || std::env::var("KAL_EDIT_MODE").is_ok_and(|mode| mode.eq_ignore_ascii_case("vi"))
+    /// Returns the keys for editing, here and at the debugger's prompt.
+    pub(crate) fn edit_mode(&self) -> EditMode {
+        let is_vi = |mode: String| mode.eq_ignore_ascii_case("vi");
+        if self.vi || std::env::var("KAL_EDIT_MODE").is_ok_and(is_vi) {
+            EditMode::Vi
+        } else {
+            EditMode::Emacs
+        }
     }
 }
 
@@ -116,6 +123,7 @@ pub(crate) fn start(
     let (changes, changed) = mpsc::channel();
     let mut session = ReplSession::new(context, reporter, screen, changes);
     session.is_transcript = arguments.transcript;
+    session.edit_mode = arguments.edit_mode();
     if is_shown && !arguments.quiet {
         session.banner();
     }

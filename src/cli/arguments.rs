@@ -175,7 +175,7 @@ const MEANINGFUL: &[(&str, &[&str])] = &[
 ];
 
 /// The options of the prompt alone.
-const PROMPT: &[&str] = &["quiet", "no_init", "transcript", "vi"];
+const PROMPT: &[&str] = &["quiet", "no_init", "transcript", "no_preview"];
 
 impl CommandLine {
     /// Parses the arguments of this process.

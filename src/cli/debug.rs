@@ -13,6 +13,7 @@ use crate::repl::console::LineConsole;
 use crate::repl::screen::Screen;
 use crate::source::Source;
 use clap::{Args, ValueHint};
+use rustyline::EditMode;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
@@ -39,6 +40,7 @@ enum Loaded {
 /// Runs a program under the debugger.
 pub(super) fn debug(
     arguments: &DebugArguments,
+    edit_mode: EditMode,
     context: &mut Context,
     reporter: &mut Reporter,
     idle: &Idle,
@@ -60,7 +62,7 @@ pub(super) fn debug(
     if exit != Exit::Fine {
         return exit;
     }
-    if let Err(error) = attach(arguments, &program, context, reporter) {
+    if let Err(error) = attach(arguments, edit_mode, &program, context, reporter) {
         reporter.error(&error);
         return Exit::Usage;
     }
@@ -97,13 +99,14 @@ fn load(path: &Path, context: &Context) -> Result<Loaded, String> {
 /// Attaches the debugger, and sets the breakpoints of the arguments.
 fn attach(
     arguments: &DebugArguments,
+    edit_mode: EditMode,
     program: &Loaded,
     context: &mut Context,
     reporter: &Reporter,
 ) -> Result<(), Error> {
     let screen = Screen::stdout();
     context.set_output(Box::new(screen.clone()));
-    let console = LineConsole::new(screen.clone(), false, reporter.colors().stdout);
+    let console = LineConsole::new(screen.clone(), false, reporter.colors().stdout, edit_mode);
     context.debug(Box::new(console))?;
     match program {
         Loaded::Text(source) => context.expect_source(source),

@@ -32,7 +32,10 @@ impl Inner {
     /// Executes a definition, which may continue on further lines. Returns
     /// whether it was one: `var a = 1 in a` is an expression.
     pub(super) fn define(&mut self, stop: &mut PausedRun<'_>, line: &str) -> bool {
-        let text = self.complete(line);
+        let Some(text) = self.complete(line) else {
+            self.last.clear();
+            return true;
+        };
         let item = match parse(&text, &self.names, &self.scope) {
             Ok(item) if matches!(item.kind, ItemKind::Expression(_)) => return false,
             Ok(item) => self.checking(stop, |surroundings| sema::check(&item, surroundings)),
@@ -48,14 +51,17 @@ impl Inner {
         true
     }
 
-    /// Reads further lines until the definition is complete.
-    fn complete(&mut self, line: &str) -> String {
+    /// Reads further lines until the definition is complete, or given up.
+    fn complete(&mut self, line: &str) -> Option<String> {
         let mut text = line.to_owned();
         while is_incomplete(&Source::new("<debug>", &*text), &self.names, &self.scope.operators) {
-            let Some(more) = self.console.read("...> ").filter(|more| !more.trim().is_empty()) else { break };
+            let more = self.console.read_more("...> ")?;
+            if more.trim().is_empty() {
+                break;
+            }
             text = format!("{text}\n{more}");
         }
-        text
+        Some(text)
     }
 
     fn bind(&mut self, stop: &mut PausedRun<'_>, function: &Arc<CheckedFunction>, fixity: Option<Fixity>) {

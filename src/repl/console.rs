@@ -11,7 +11,7 @@ use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
 use rustyline::validate::Validator;
-use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
+use rustyline::{ColorMode, CompletionType, Config, Context, EditMode, Editor, Helper};
 use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal};
 
@@ -21,6 +21,7 @@ pub(crate) struct LineConsole {
     /// Whether prompts and input are printed, as a terminal would show them.
     is_transcript: bool,
     has_color: bool,
+    edit_mode: EditMode,
     /// `None` before the first line is read.
     editor: Option<Editor<Words, MemHistory>>,
     words: Vec<String>,
@@ -33,14 +34,18 @@ struct Words {
 }
 
 impl LineConsole {
-    pub(crate) fn new(screen: Screen, is_transcript: bool, has_color: bool) -> Self {
-        Self { screen, is_transcript, has_color, editor: None, words: Vec::new() }
+    pub(crate) fn new(screen: Screen, is_transcript: bool, has_color: bool, edit_mode: EditMode) -> Self {
+        Self { screen, is_transcript, has_color, edit_mode, editor: None, words: Vec::new() }
     }
 
     fn editor(&mut self) -> Option<&mut Editor<Words, MemHistory>> {
         if self.editor.is_none() {
             let color = if self.has_color { ColorMode::Forced } else { ColorMode::Disabled };
-            let config = Config::builder().completion_type(CompletionType::List).color_mode(color).build();
+            let config = Config::builder()
+                .completion_type(CompletionType::List)
+                .color_mode(color)
+                .edit_mode(self.edit_mode)
+                .build();
             let mut editor = Editor::with_history(config.clone(), MemHistory::with_config(&config)).ok()?;
             editor.set_helper(Some(Words { all: Vec::new(), highlight: Highlight::new(self.has_color) }));
             self.editor = Some(editor);
@@ -48,15 +53,15 @@ impl LineConsole {
         self.editor.as_mut()
     }
 
-    fn read_terminal(&mut self, prompt: &str) -> Option<String> {
+    /// Reads a line; Ctrl-C clears it, or leaves the lines before it, too.
+    fn read_terminal(&mut self, prompt: &str, is_first: bool) -> Option<String> {
         let words = std::mem::take(&mut self.words);
         let editor = self.editor()?;
         editor.helper_mut()?.all = words;
         let line = loop {
             match editor.readline(prompt) {
                 Ok(line) => break line,
-                // Ctrl-C clears the line.
-                Err(ReadlineError::Interrupted) => {}
+                Err(ReadlineError::Interrupted) if is_first => {}
                 Err(_) => return None,
             }
         };
@@ -78,7 +83,15 @@ impl LineConsole {
 impl Console for LineConsole {
     fn read(&mut self, prompt: &str) -> Option<String> {
         let _ = self.screen.settle();
-        if io::stdin().is_terminal() { self.read_terminal(prompt) } else { self.read_pipe(prompt) }
+        if io::stdin().is_terminal() { self.read_terminal(prompt, true) } else { self.read_pipe(prompt) }
+    }
+
+    fn read_more(&mut self, prompt: &str) -> Option<String> {
+        if io::stdin().is_terminal() {
+            self.read_terminal(prompt, false)
+        } else {
+            Some(self.read_pipe(prompt).unwrap_or_default())
+        }
     }
 
     fn say(&mut self, text: &str) {

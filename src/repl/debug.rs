@@ -64,7 +64,8 @@ pub(super) fn breakpoints(session: &mut ReplSession<'_>, text: &str) -> Result<(
 fn attach(session: &mut ReplSession<'_>) -> Result<(), CommandError> {
     if !session.context.is_debugged() {
         let colors = session.reporter.colors();
-        let console = LineConsole::new(session.screen.clone(), session.is_transcript, colors.stdout);
+        let console =
+            LineConsole::new(session.screen.clone(), session.is_transcript, colors.stdout, session.edit_mode);
         session.context.debug(Box::new(console))?;
     }
     Ok(())

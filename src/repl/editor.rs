@@ -21,8 +21,7 @@ use rustyline::hint::Hinter;
 use rustyline::history::{History, MemHistory};
 use rustyline::validate::Validator;
 use rustyline::{
-    Behavior, ColorMode, CompletionType, Config, Context, EditMode, Editor, ExternalPrinter,
-    Helper as RustylineHelper,
+    Behavior, ColorMode, CompletionType, Config, Context, Editor, ExternalPrinter, Helper as RustylineHelper,
 };
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -206,7 +205,7 @@ fn config(arguments: &ReplArguments) -> rustyline::Result<Config> {
         .max_history_size(history_file::MOST)?
         .history_ignore_dups(true)?
         .completion_type(CompletionType::List)
-        .edit_mode(if arguments.has_vi_keys() { EditMode::Vi } else { EditMode::Emacs })
+        .edit_mode(arguments.edit_mode())
         // The highlighter is needed without colours, too: for margins.
         .color_mode(ColorMode::Forced)
         .behavior(behavior)

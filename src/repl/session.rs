@@ -18,6 +18,8 @@ use crate::diagnostic::ErrorCode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::source::Source;
+use rustc_hash::FxHashSet;
+use rustyline::EditMode;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -72,6 +74,8 @@ pub(super) struct ReplSession<'c> {
     is_interrupted: bool,
     /// Whether prompts and inputs are printed, too.
     pub(super) is_transcript: bool,
+    /// The keys of the debugger's prompt.
+    pub(super) edit_mode: EditMode,
 }
 
 /// What running a source has defined, and how often it failed.
@@ -117,6 +121,7 @@ impl<'c> ReplSession<'c> {
             time_for_each: None,
             is_interrupted: false,
             is_transcript: false,
+            edit_mode: EditMode::Emacs,
         };
         session.declare_ans();
         session

@@ -627,6 +627,8 @@ fn the_debuggers_prompt_completes_and_leaves_quietly() {
     terminal.wait_for("\n37\n");
     terminal.press("backt\t\r");
     terminal.wait_for(">  1 longest(counter)");
+    // Before the prompt, the terminal itself would take Ctrl-D.
+    terminal.wait_for("1|debug> ");
     terminal.press(CTRL_D);
     assert_eq!(terminal.ends(), 0);
     assert!(!terminal.shown().contains("E0304"), "{}", terminal.shown());
@@ -714,4 +716,44 @@ fn ctrl_c_stops_a_reload() {
     assert!(!plain.expect("it is text").contains("\n\n"), "{shown:?}");
     terminal.press(CTRL_D);
     assert_eq!(terminal.ends(), 0);
+}
+
+#[test]
+fn ctrl_c_gives_a_definition_up_at_the_debuggers_prompt() {
+    let folder = Folder::new("debug-gives-up");
+    let mut terminal = debugging(&folder, "def f(x) x * 2\nf(4)\n", &["-b", "f"]);
+    terminal.wait_for("1|debug> ");
+    terminal.press("def oops(\r");
+    terminal.wait_for("...> ");
+    terminal.press("a\r");
+    terminal.wait_for("...> ");
+    terminal.press(CTRL_C);
+    terminal.wait_for("1|debug> ");
+    terminal.press("x * 10 + 2\r");
+    terminal.wait_for("\n42\n");
+    terminal.press("def twice(y)\r");
+    terminal.wait_for("...> ");
+    terminal.press("y * 2\r");
+    terminal.wait_for("twice(y) defined");
+    terminal.press("c\r");
+    terminal.wait_for("\n8\n");
+    assert_eq!(terminal.ends(), 0);
+    assert!(!terminal.shown().contains("error"), "{}", terminal.shown());
+}
+
+#[test]
+fn the_keys_of_vi_are_those_of_the_debugger_too() {
+    let folder = Folder::new("debug-vi");
+    let mut terminal = debugging(&folder, "def f(x) x * 2\nf(4)\n", &["-b", "f", "--vi"]);
+    terminal.wait_for("1|debug> ");
+    // Escape, to the beginning, delete a character, append there.
+    terminal.press("9x * 10 + 2");
+    terminal.press("\x1b");
+    terminal.press("0x\r");
+    terminal.wait_for("\n42\n");
+    let mut terminal = Terminal::with(&folder, &["--quiet", "--vi"], &[], 80);
+    terminal.press(":debug 4 + 4\r");
+    terminal.wait_for("1|debug> ");
+    terminal.press("9 6 * 7\x1b0xx\r");
+    terminal.wait_for("\n42\n");
 }
