@@ -6,6 +6,7 @@
 mod allocation;
 mod arguments;
 mod check;
+mod completion;
 mod debug;
 mod emit;
 mod exit;
@@ -34,6 +35,11 @@ const BUG: u8 = 70;
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     allocation::tune();
+    match completion::answer() {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => return ExitCode::from(unparsed(&error).code()),
+    }
     let arguments = match CommandLine::read() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -85,7 +91,7 @@ fn execute(arguments: CommandLine) -> Exit {
         Some(CliCommand::Check(check)) => {
             timed(options, &mut reporter, |reporter| check::check(&check, options, reporter))
         }
-        Some(CliCommand::Completions { shell }) => reporter.printed(manual::completions(shell), Exit::Fine),
+        Some(CliCommand::Completions { shell }) => reporter.printed(completion::script(shell), Exit::Fine),
         Some(CliCommand::Man) => reporter.printed(manual::page(), Exit::Fine),
         Some(CliCommand::Version { verbose }) => reporter.printed(version::print(verbose), Exit::Fine),
     };

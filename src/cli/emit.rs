@@ -33,7 +33,7 @@ pub(super) struct EmitArguments {
     #[arg(long = "fn", value_name = "NAME")]
     function: Option<String>,
     /// Write to OUT instead of standard output, which is `-`
-    #[arg(short, value_name = "OUT")]
+    #[arg(short, value_name = "OUT", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     /// The program; `-` is standard input. For `tape`, also a stored program
     #[arg(value_hint = ValueHint::FilePath)]

@@ -1,36 +1,32 @@
-//! What is generated from the description of the command line: completions for
-//! shells, the manual page.
+//! The manual page, generated from the description of the command line.
 
 use super::arguments::trimmed;
-use clap_complete::Shell;
+use clap_mangen::Man;
 use std::io::{self, Write};
-
-/// Prints the script that completes `kal` in a shell.
-pub(super) fn completions(shell: Shell) -> io::Result<()> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut trimmed(), "kal", &mut script);
-    print(&script)
-}
 
 /// Prints the manual page, with a section for each command.
 pub(super) fn page() -> io::Result<()> {
-    let mut command = trimmed();
+    // What only the long help explains belongs here, too.
+    let in_full = |arg: clap::Arg| arg.hide_short_help(false);
+    let mut command = trimmed().mut_args(in_full).mut_subcommands(|sub| sub.mut_args(in_full));
     command.build();
     let mut page = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    let man = Man::new(command.clone());
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
         let title = format!("kal {}", sub.get_name());
         writeln!(page, ".SH \"{}\"", title.to_uppercase())?;
-        let man = clap_mangen::Man::new(sub.clone());
+        let man = Man::new(sub.clone());
         man.render_synopsis_section(&mut page)?;
         man.render_description_section(&mut page)?;
         man.render_options_section(&mut page)?;
     }
-    print(&page)
-}
-
-fn print(bytes: &[u8]) -> io::Result<()> {
+    man.render_extra_section(&mut page)?;
     let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes)?;
+    stdout.write_all(&page)?;
     stdout.flush()
 }

@@ -220,20 +220,61 @@ fn versions_say_how_it_was_built() {
     }
 }
 
+/// Returns what a shell is offered for a command line, whose last word is
+/// being typed.
+fn offered(shell: &str, folder: &Folder, line: &[&str]) -> Vec<String> {
+    let mut command = kal();
+    command.env("KAL_COMPLETE", shell).env("_CLAP_COMPLETE_INDEX", (line.len() - 1).to_string());
+    command.env("_CLAP_IFS", "\n").args(["--"]).args(line).current_dir(folder.path());
+    let ran = binary::finish(&mut command);
+    let value = |line: &str| line.split([':', '\t']).next().unwrap_or_default().to_owned();
+    printed(&ran).lines().map(value).collect()
+}
+
 #[test]
-fn shells_complete_commands_and_options() {
+fn shells_complete_commands_options_and_files() {
+    let folder = Folder::new("completions");
+    std::fs::write(folder.path().join("prog.kal"), "1").expect("it can be written");
+    let commands = ["repl", "run", "debug", "emit", "check", "completions", "man", "version", "help"];
+    let stages = ["tokens", "ast", "tape", "ir", "asm", "obj"];
     for shell in ["bash", "zsh", "fish"] {
-        let script = run(&["completions", shell]);
-        for word in ["check", "tiered", "stack-size", "emit"] {
-            assert!(printed(&script).contains(word), "{shell}: {word}");
+        let offered = |line: &[&str]| offered(shell, &folder, line);
+        let all = offered(&["kal", ""]);
+        assert!(
+            commands.iter().chain(&["prog.kal"]).all(|word| all.iter().any(|known| known == word)),
+            "{all:?}"
+        );
+        assert!(all.iter().all(|word| !word.starts_with('-')), "{all:?}");
+        assert_eq!(offered(&["kal", "ch"]), ["check"]);
+        assert_eq!(offered(&["kal", "emit", ""]), stages);
+        assert_eq!(offered(&["kal", "-O", "1", "emit", "a"]), ["ast", "asm"]);
+        assert_eq!(offered(&["kal", "emit", "--f"]), ["--fn", "--fuel"]);
+        for line in
+            [&["kal", "run", ""][..], &["kal", "emit", "asm", ""], &["kal", "check", "p"], &["kal", "pr"]]
+        {
+            assert_eq!(offered(line), ["prog.kal"], "{line:?}");
         }
+        assert_eq!(offered(&["kal", "emit", "asm", "-o", ""]), ["prog.kal"]);
+        assert_eq!(offered(&["kal", "debug", "-b", ""]), [""; 0]);
+        assert_eq!(offered(&["kal", "--timeout", ""]), [""; 0]);
+        assert_eq!(offered(&["kal", "completions", ""]), ["bash", "elvish", "fish", "powershell", "zsh"]);
+        assert_eq!(offered(&["kal", "-O", ""]), ["0", "1", "2", "3"]);
+        assert_eq!(offered(&["kal", "--color", ""]), ["auto", "always", "never"]);
+        assert!(printed(&run(&["completions", shell])).contains("KAL_COMPLETE"), "{shell}");
     }
-    let folder = folder("completions");
+}
+
+#[test]
+fn the_script_for_bash_completes() {
+    let folder = folder("completes");
     let script = run(&["completions", "bash"]);
     std::fs::write(folder.path().join("kal.bash"), script.out()).expect("it can be written");
-    let complete =
-        "source kal.bash; COMP_WORDS=(kal ch); COMP_CWORD=1; _kal kal ch kal; echo ${COMPREPLY[@]}";
-    let ran = binary::finish(Command::new("bash").args(["-c", complete]).current_dir(folder.path()));
+    let complete = "source kal.bash; COMP_WORDS=(kal ch); COMP_CWORD=1; COMP_TYPE=9; \
+                    $(complete -p kal | grep -o '_[a-z_]*') kal ch kal; echo ${COMPREPLY[@]}";
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_kal")).parent().expect("it is in a folder");
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").expect("there is one"));
+    let mut command = Command::new("bash");
+    let ran = binary::finish(command.args(["-c", complete]).env("PATH", path).current_dir(folder.path()));
     assert_eq!(ran.out(), "check\n", "{}", ran.err());
 }
 
@@ -248,6 +289,12 @@ fn the_manual_page_has_every_command_and_option() {
     for option in ["--tiered", "--timeout", "--json", "--break", "--allow-extern"] {
         assert!(page.contains(option), "{option}");
     }
+    for text in
+        ["Compile everything at the full level", "Do not run init.kal", "How deep expressions", "keys of vi"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page.contains("kal-repl"), "there are no other pages");
 }
 
 #[test]
