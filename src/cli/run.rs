@@ -206,15 +206,25 @@ fn each_item(
         };
         if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    if let Some(source) = text.filter(|_| !misread.is_empty()) {
-        let mut rest = context.syntax_errors(source);
-        rest.retain(|diagnostic| !misread.contains(diagnostic));
-        reporter.diagnostics(&rest);
+    if let Some(source) = text {
+        reporter.diagnostics(&other_mistakes(context, source, &misread));
     }
     exit
 }
 
-fn syntax_errors(error: &Error) -> Vec<Diagnostic> {
+/// Returns the syntax errors of a source besides those with which it ended;
+/// nothing if it did not end with any.
+pub(crate) fn other_mistakes(context: &Context, source: &Source, misread: &[Diagnostic]) -> Vec<Diagnostic> {
+    if misread.is_empty() {
+        return Vec::new();
+    }
+    let mut others = context.syntax_errors(source);
+    others.retain(|diagnostic| !misread.contains(diagnostic));
+    others
+}
+
+/// Returns those of an error's diagnostics that are syntax errors.
+pub(crate) fn syntax_errors(error: &Error) -> Vec<Diagnostic> {
     let diagnostics = error.diagnostics().iter();
     diagnostics.filter(|diagnostic| diagnostic.code.is_syntax()).cloned().collect()
 }

@@ -52,7 +52,7 @@ pub(super) const COMMANDS: &[PromptCommand] = commands! {
     "help" Topic "[NAME]" "this list, or what NAME is: a command, function, operator, keyword; also ?NAME" help::help;
     "quit" Nothing "" "leave; also Ctrl-D" session::quit;
     "load" File "FILE" "run a file" session::load;
-    "reload" Nothing "" "run the last file again; only what changed is redefined" session::reload;
+    "reload" Nothing "" "run the last file again; only what changed is redefined, variables are set again" session::reload;
     "watch" File "FILE" "load a file now and whenever it is saved" watch::watch;
     "save" File "FILE" "write all definitions and variables as a script" saved::save;
     "save!" File "FILE" "the same, even if FILE contains something else" saved::save_over;

@@ -11,7 +11,7 @@ use super::screen::Screen;
 use super::watch::Watches;
 use crate::cli::Exit;
 use crate::cli::report::Reporter;
-use crate::cli::run::read;
+use crate::cli::run::{other_mistakes, read, syntax_errors};
 use crate::context::{Change, Context, Outcome};
 use crate::debugger::Ending;
 use crate::diagnostic::ErrorCode;
@@ -85,6 +85,8 @@ pub(super) struct RunSummary {
     pub(super) redefined: usize,
     pub(super) unchanged: usize,
     pub(super) failed: usize,
+    /// Variables that were known before.
+    set_again: usize,
 }
 
 /// What is printed about definitions.
@@ -337,10 +339,17 @@ impl<'c> ReplSession<'c> {
     /// changed are left alone.
     pub(super) fn run(&mut self, source: &Source, feedback: Feedback) -> RunSummary {
         let mut tally = RunSummary::default();
+        let mut misread = Vec::new();
+        let known: FxHashSet<String> = self.context.variable_names().into_iter().collect();
         let (screen, reporter) = (self.screen.clone(), &mut *self.reporter);
         let mut each = |context: &mut Context, outcome: Result<Outcome, Error>| {
             match outcome {
-                Ok(outcome) => report(context, &outcome, feedback, &screen, reporter, &mut tally),
+                Ok(outcome) => {
+                    if let Outcome::Declared { names } = &outcome {
+                        tally.set_again += names.iter().filter(|name| known.contains(*name)).count();
+                    }
+                    report(context, &outcome, feedback, &screen, reporter, &mut tally);
+                }
                 // Quitting at the debugger's prompt is not an error.
                 Err(_) if context.ending().is_some() => return ControlFlow::Break(()),
                 Err(error) => {
@@ -349,7 +358,10 @@ impl<'c> ReplSession<'c> {
                     reporter.error(&error);
                     self.is_out_of_time |= is(&error, ErrorCode::DeadlineExceeded);
                     self.is_interrupted |= is(&error, ErrorCode::Interrupted);
-                    if is(&error, ErrorCode::DeadlineExceeded) || is(&error, ErrorCode::Interrupted) {
+                    let is_stopped = is(&error, ErrorCode::DeadlineExceeded) || error.is_interrupt();
+                    // A file stops at its first error, as when it is run by itself.
+                    if is_stopped || feedback == Feedback::Count {
+                        misread = syntax_errors(&error);
                         return ControlFlow::Break(());
                     }
                 }
@@ -360,6 +372,9 @@ impl<'c> ReplSession<'c> {
             Feedback::Each => self.context.run(source, &mut each),
             Feedback::Count => self.context.update(source, &mut each),
         };
+        if feedback == Feedback::Count {
+            self.reporter.diagnostics(&other_mistakes(self.context, source, &misread));
+        }
         self.failures += tally.failed;
         tally
     }
@@ -423,11 +438,13 @@ impl RunSummary {
             (self.defined, "defined"),
             (self.redefined, "redefined"),
             (self.unchanged, "unchanged"),
+            (self.set_again, if self.set_again == 1 { "variable set again" } else { "variables set again" }),
             (self.failed, "failed"),
         ];
         let said = counts.iter().filter(|(count, _)| *count > 0);
         let said: Vec<String> = said.map(|(count, what)| format!("{count} {what}")).collect();
-        if said.is_empty() { "loaded".into() } else { said.join(", ") }
+        let stopped = if self.failed > 0 { "; stopped there" } else { "" };
+        if said.is_empty() { "loaded".into() } else { said.join(", ") + stopped }
     }
 }
 

@@ -392,3 +392,42 @@ fn what_is_probably_not_meant_is_told_once_it_has_run() {
     ];
     assert_eq!(told, expected);
 }
+
+#[test]
+fn a_file_that_is_loaded_stops_at_its_first_error() {
+    let folder = Folder::new("load-stops");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+    write("fails.kal", "var n = 1\ndef f(x) x\nf(2)\nmissing(3)\nprintd(99)\ndef g(x) x\n");
+    write("misread.kal", "def h(x) x\n1 + )\nprintd(99)\n2 * *\n");
+    let ran = session(&folder, ":load fails.kal\nf(n)\ng(1)\n:load misread.kal\nh(5)\n");
+    assert_eq!(
+        lines(&ran),
+        [
+            "2",
+            "fails.kal: 1 defined, 1 failed; stopped there",
+            "1",
+            "misread.kal: 1 defined, 1 failed; stopped there",
+            "5"
+        ]
+    );
+    let errors: Vec<String> = ran.said().into_iter().filter(|line| line.starts_with("error")).collect();
+    let codes: Vec<&str> = errors.iter().map(|line| &line[..16]).collect();
+    // All syntax errors are reported, as when the file is run by itself.
+    assert_eq!(codes, ["error[E0301] 4:1", "error[E0301] 1:1", "error[E0103] 2:5", "error[E0103] 4:5"]);
+}
+
+#[test]
+fn a_reload_says_that_it_sets_variables() {
+    let folder = Folder::new("reload-sets");
+    std::fs::write(folder.path().join("a.kal"), "var n = 1, m = 2\nvar k = 3\ndef f(x) x\n")
+        .expect("written");
+    let ran = session(&folder, "var k = 5\n:load a.kal\nn = 7\n:reload\nn\n");
+    let expected = [
+        "k = 5",
+        "a.kal: 1 defined, 1 variable set again",
+        "7",
+        "a.kal: 1 unchanged, 3 variables set again",
+        "1",
+    ];
+    assert_eq!((ran.err(), lines(&ran)), ("", expected.to_vec()));
+}
