@@ -112,6 +112,7 @@ impl ForeignSyntax {
             "'" if !follows_a_word(text, operator) => Some(string(text, operator, '\'')),
             "{" | "}" => Some(brace(text, operator)),
             "[" | "]" => Some(bracket(text, operator)),
+            ":" | "?" if begins_command(source, operator) => Some(command(text, operator)),
             "?" if line_from(text, operator.end).contains(':') => Some(choice(operator)),
             _ => compound(text, operator),
         }
@@ -124,6 +125,28 @@ impl ForeignSyntax {
             Some(help) => diagnostic.with_help(help),
             None => diagnostic,
         }
+    }
+}
+
+/// Returns whether a line begins with the operator at `place` and looks like a
+/// command of the prompt: `:list`, `?sin`.
+pub fn begins_command(source: &Source, place: Span) -> bool {
+    let (before, after) = (line_up_to(source.text(), place.start), line_from(source.text(), place.end));
+    matches!(source.slice(place), ":" | "?")
+        && before.is_empty()
+        && after.starts_with(|next: char| next.is_ascii_alphabetic())
+}
+
+/// Returns such a line.
+fn command(text: &str, operator: Span) -> ForeignSyntax {
+    let rest = line_from(text, operator.end).trim_end();
+    let (symbol, example) =
+        if text[operator.range()].starts_with('?') { ("?", "?sin") } else { (":", ":list") };
+    ForeignSyntax {
+        span: Span { start: operator.start, end: operator.end + rest.len() as u32 },
+        message: format!("no unary operator `{symbol}` is defined"),
+        note: "a command",
+        help: Some(format!("commands such as `{example}` are for the prompt: `kal`, or `kal repl`")),
     }
 }
 

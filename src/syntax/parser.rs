@@ -11,7 +11,7 @@ mod failure;
 mod grammar;
 
 use super::ast::{Item, ItemKind};
-use super::foreign::ForeignSyntax;
+use super::foreign::{self, ForeignSyntax};
 use super::lexer::{self, LONGEST_SOURCE, Pieces};
 use super::lint;
 use super::operator::Operators;
@@ -102,10 +102,17 @@ impl<'t> Parser<'t> {
     }
 
     /// Skips what else belongs to the item read last, which the check has
-    /// refused: a comment or braces of another language.
+    /// refused: a comment or braces of another language. What was read as an
+    /// operand of `}` and is on a later line does not belong to it.
     pub fn skip_refused(&mut self) {
         let stop = self.position.max(self.foreign_end().unwrap_or(0));
-        self.position = self.after_braces(self.begun, stop);
+        self.position = match self.closing_brace(self.begun, stop) {
+            Some(closing) => {
+                let next = (closing + 1..stop).find(|&at| !self.continues_line(at));
+                next.unwrap_or(stop.max(closing + 1))
+            }
+            None => stop,
+        };
     }
 
     /// Continues at the first token that does not begin before `offset`, if that
@@ -187,7 +194,7 @@ impl<'t> Parser<'t> {
     fn after_mistake(&mut self, start: usize, at: usize) -> usize {
         let stop = self.after_foreign(start).or_else(|| self.after_loop_head(at));
         let stop = stop.unwrap_or_else(|| self.recover(start, at));
-        self.after_braces(start, stop)
+        self.closing_brace(start, stop).map_or(stop, |closing| stop.max(closing + 1))
     }
 
     /// Returns the token after the parentheses of `for (…)`, if they open at `at`.
@@ -199,19 +206,14 @@ impl<'t> Parser<'t> {
         opens.then(|| self.closing(at, ("(", ")"), LONGEST_HEAD).ok()).flatten().map(|closing| closing + 1)
     }
 
-    /// Returns the token after the braces that open before `stop` in the item
-    /// that began at `start`, since their contents belong to the mistake; or
-    /// `stop`.
-    fn after_braces(&mut self, start: usize, stop: usize) -> usize {
+    /// Returns the token that closes the braces which open before `stop` in the
+    /// item that began at `start`: their contents belong to the mistake.
+    fn closing_brace(&mut self, start: usize, stop: usize) -> Option<usize> {
         let is_brace = |at: &usize| self.tokens.text(*at) == "{";
-        let Some(first) = (start.max(self.unclosed)..stop).find(is_brace) else { return stop };
-        match self.closing(first, ("{", "}"), usize::MAX) {
-            Ok(closing) => stop.max(closing + 1),
-            Err(end) => {
-                self.unclosed = end;
-                stop
-            }
-        }
+        let first = (start.max(self.unclosed)..stop).find(is_brace)?;
+        let closing = self.closing(first, ("{", "}"), usize::MAX);
+        self.unclosed = closing.err().unwrap_or(self.unclosed);
+        closing.ok()
     }
 
     /// Returns the token that closes what opens at token `first`, of at most
@@ -298,6 +300,13 @@ impl<'t> Parser<'t> {
     fn foreign(&self) -> Option<ForeignSyntax> {
         let (token, _) = self.builder.unknown_operator?;
         ForeignSyntax::recognise(self.tokens.source(), self.tokens.span(token))
+    }
+
+    /// Returns the token after a command of the prompt, which ends with its line.
+    fn command_end(&self) -> Option<usize> {
+        let (token, _) = self.builder.unknown_operator?;
+        let is_command = foreign::begins_command(self.tokens.source(), self.tokens.span(token));
+        is_command.then(|| self.foreign_end()).flatten()
     }
 
     /// Returns the token after such a construct.

@@ -586,3 +586,31 @@ fn emit_overwrites_no_program() {
     assert_eq!(run(&["emit", "tape", program.path(), "-o", other.path()]).code, Some(0));
     assert_eq!(printed(&run(&[other.path()])), "2\n");
 }
+
+#[test]
+fn lines_after_braces_are_run() {
+    let ran = binary::feed(&mut kal(), b"def f(x) { x }\n5\n6\ndef g(x) { x } + 1; 7\n8\n");
+    assert_eq!((ran.code, ran.out()), (Some(1), "5\n6\n7\n8\n"));
+    let codes: Vec<String> = ran.said().into_iter().filter(|line| line.starts_with("error")).collect();
+    assert_eq!(codes.len(), 2, "{codes:?}");
+}
+
+#[test]
+fn commands_of_the_prompt_are_explained_wherever_they_are() {
+    let ran = binary::feed(&mut kal(), b"1+1\n:list\n2+2\n:load a.kal 'x\n?sin\n3+3\n");
+    assert_eq!((ran.code, ran.out()), (Some(1), "2\n4\n6\n"));
+    let help =
+        |example| format!("  help: commands such as `{example}` are for the prompt: `kal`, or `kal repl`");
+    let expected = [
+        "error[E0202] 2:1 no unary operator `:` is defined".to_owned(),
+        help(":list"),
+        "error[E0202] 4:1 no unary operator `:` is defined".to_owned(),
+        help(":list"),
+        "error[E0202] 5:1 no unary operator `?` is defined".to_owned(),
+        help("?sin"),
+    ];
+    assert_eq!(ran.said(), expected);
+    // Once it is an operator, it is one there, too.
+    let ran = binary::feed(&mut kal(), b"def binary : 1 (x y) y\ndef f(x) x * 2\nf(1)\n:f(4)\n");
+    assert_eq!(printed(&ran), "8\n");
+}

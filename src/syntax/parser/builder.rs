@@ -193,12 +193,18 @@ impl ParserState<'_> {
 
     /// Adds the operator at `token` after a complete operand; false if the
     /// expression ends before it. One that only has a meaning before an operand
-    /// begins the next item, if the item can end here.
+    /// begins the next item, if the item can end here; so does a command of the
+    /// prompt.
     pub(super) fn binary(&mut self, token: usize) -> bool {
         let operator = self.tokens.name(token);
         let meaning = match self.binary_meaning(operator) {
             Some(meaning) => meaning,
-            None if self.builder.enclosing == 0 && self.unary_meaning(operator).is_some() => return false,
+            None if self.builder.enclosing == 0
+                && (self.unary_meaning(operator).is_some()
+                    || foreign::begins_command(self.tokens.source(), self.span(token))) =>
+            {
+                return false;
+            }
             None => {
                 self.builder.unknown_operator.get_or_insert((token, 2));
                 let action = BinaryAction::Function(self.function("binary", operator));
