@@ -89,7 +89,9 @@ impl<'t> Parser<'t> {
         self.runs_on = self.continues_line(start);
         let outcome = self.run(start, operators);
         self.position = match outcome {
-            Ok(end) => end,
+            // The item may go on in what was not read.
+            Ok(end) if self.tokens.is_unread(end) => end + 1,
+            Ok(end) => end.max(self.command_end().unwrap_or(0)),
             Err(failure) => self.after_mistake(start, failure.at),
         };
         let errors = self.errors(start, outcome.err());

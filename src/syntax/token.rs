@@ -205,6 +205,15 @@ impl Tokens {
         in_range.map(|fault| self.diagnostic(*fault))
     }
 
+    /// Returns whether a token stands for source that is not read.
+    pub fn is_unread(&self, token: usize) -> bool {
+        let fault = self.faults.binary_search_by_key(&token, |fault| fault.token as usize);
+        fault.is_ok_and(|fault| match self.faults[fault].kind {
+            FaultKind::TooLong | FaultKind::Stopped(_) => true,
+            FaultKind::UnknownCharacter | FaultKind::MalformedNumber(_) => false,
+        })
+    }
+
     fn diagnostic(&self, fault: TokenFault) -> Diagnostic {
         let token = fault.token as usize;
         match fault.kind {

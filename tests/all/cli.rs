@@ -614,3 +614,11 @@ fn commands_of_the_prompt_are_explained_wherever_they_are() {
     let ran = binary::feed(&mut kal(), b"def binary : 1 (x y) y\ndef f(x) x * 2\nf(1)\n:f(4)\n");
     assert_eq!(printed(&ran), "8\n");
 }
+
+#[test]
+fn no_part_of_an_item_that_is_too_long_runs() {
+    let program = Scratch::new("too-long.kal", format!("2\n{}1;\n3", "1+".repeat(2_200_000)));
+    let ran = run(&["--interpret", program.path()]);
+    assert_eq!((ran.code, ran.out()), (Some(1), "2\n"));
+    assert!(ran.said()[0].starts_with("error[E0109] 2:"), "{:?}", ran.said());
+}
