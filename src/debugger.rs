@@ -109,6 +109,8 @@ struct Inner {
     ending: Option<Ending>,
     /// What has been defined at the prompt during the present run.
     changes: Changes,
+    /// The names of all functions that were defined at the prompt.
+    defined: BTreeSet<Name>,
     /// The functions of a program that is about to run.
     expected: Vec<Arc<CheckedFunction>>,
     /// The position of the previous step, if the run was being stepped.
@@ -153,6 +155,7 @@ impl Debugger {
             reach: Reach::Looked,
             ending: None,
             changes: Changes::default(),
+            defined: BTreeSet::new(),
             expected: Vec::new(),
             before: None,
             returned: None,
@@ -250,6 +253,11 @@ impl Debugger {
     /// Returns what was defined at the prompt during the last run.
     pub(crate) fn take_changes(&self) -> Changes {
         std::mem::take(&mut self.0.lock().changes)
+    }
+
+    /// Returns the names of all functions that were defined at the prompt.
+    pub(crate) fn take_defined(&self) -> BTreeSet<Name> {
+        std::mem::take(&mut self.0.lock().defined)
     }
 
     /// Executes the command `bp` with these arguments; returns the answer, or

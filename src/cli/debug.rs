@@ -76,7 +76,10 @@ pub(super) fn debug(
         if context.ending() != Some(Ending::Restart) {
             return exit;
         }
-        context.reset();
+        let forgotten = context.forget_definitions();
+        if !forgotten.is_empty() {
+            reporter.line(&format!("restarted, without what was defined here: {}", forgotten.join(", ")));
+        }
         let exit = run::texts(before.clone(), context, reporter);
         if exit != Exit::Fine {
             return exit;

@@ -123,6 +123,14 @@ impl Context {
         self.debugger.as_ref()?.ending()
     }
 
+    /// Removes everything, for a restart; returns the names of what had been
+    /// defined at the debugger's prompt.
+    pub(crate) fn forget_definitions(&mut self) -> Vec<String> {
+        let defined = self.debugger.as_ref().map(Debugger::take_defined).unwrap_or_default();
+        self.reset();
+        defined.into_iter().map(|name| self.engine.names().text(name).to_owned()).collect()
+    }
+
     /// Keeps the frames of a run that fails for [`examine`](Self::examine).
     pub(crate) fn keep_failures(&mut self) {
         self.keeps_failures = true;

@@ -91,6 +91,28 @@ impl Breakpoints {
         &self.all[self.all.len() - 1]
     }
 
+    /// Returns the breakpoint that stops in the same cases.
+    pub(super) fn same(&self, request: &BreakpointRequest, is_once: bool) -> Option<&Breakpoint> {
+        self.all.iter().find(|known| {
+            known.spot == request.spot && known.condition == request.condition && known.is_once == is_once
+        })
+    }
+
+    /// Determines where the breakpoints are now. A line of a source may be that
+    /// of an expression, which is not among the functions: it stays.
+    pub(super) fn relocate(&mut self, functions: &[Arc<CheckedFunction>]) {
+        for breakpoint in &mut self.all {
+            let function = functions.iter().rev().find(|function| breakpoint.spot.covers(function));
+            let place = function.and_then(|function| {
+                let place = breakpoint.spot.place(&Places::of_function(function))?;
+                Some(place.within(function))
+            });
+            if place.is_some() || breakpoint.spot.function().is_some() {
+                breakpoint.place = place;
+            }
+        }
+    }
+
     /// Sets how many times a breakpoint is passed without stopping.
     pub(super) fn ignore(&mut self, number: &str, count: u64) -> Result<(), Mistake> {
         self.find(number)?.ignored = count;

@@ -102,6 +102,7 @@ const GROUPS: &[(&str, &[DebuggerCommand])] = commands! {
 };
 
 const NOTES: &str = "\
+The number in `1|debug>` is that of the selected call, as `bt` shows it.
 A PLACE is FUNCTION, LINE, LINE:COLUMN, FILE:LINE or FUNCTION:LINE. `bp error` stops at
 errors, `bp nan` where the first NaN or infinity appears. Steps are finer than a line: `n`
 stops at each call on it. Ctrl-C stops a run, or clears the line. An empty line repeats the

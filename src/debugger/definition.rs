@@ -82,6 +82,7 @@ impl Inner {
         let how = if before.is_some() { "redefined" } else { "defined" };
         let signature = self.signature(function);
         self.console.say(&format!("{signature} {how}"));
+        self.defined.insert(function.name);
         self.changes.functions.push(NewDefinition { before, function: function.clone(), fixity });
     }
 

@@ -20,6 +20,13 @@ pub(super) struct InstructionPlace {
     pub(super) node: usize,
 }
 
+impl InstructionPlace {
+    /// Returns it as text, in the source of its function.
+    pub(super) fn within(&self, function: &CheckedFunction) -> String {
+        format!("{}:{}:{}", function.source.name(), self.line, self.column)
+    }
+}
+
 /// The places of all instructions of a function.
 pub(super) struct Places(Vec<InstructionPlace>);
 

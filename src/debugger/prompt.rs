@@ -5,7 +5,7 @@ use super::command::{self, DebuggerAction, DebuggerCommand};
 use super::plan::StepPlan;
 use super::{Ending, Inner, Then};
 use crate::interp::inspect::{PausedRun, Reason};
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::syntax::is_identifier;
 use std::sync::Arc;
 
@@ -39,7 +39,8 @@ impl Inner {
     fn words(&self, stop: &PausedRun<'_>, selected: usize) -> Vec<String> {
         let locals = stop.frames.get(selected).map(|frame| self.visible(stop, frame));
         let locals = locals.unwrap_or_default().into_iter().map(|(name, _)| name);
-        let functions = stop.bound().map(|function| function.name).chain(stop.hosts().names());
+        let bound = stop.bound().chain(&self.expected).map(|function| function.name);
+        let functions = bound.filter(|name| self.names.text(*name) != EXPRESSION).chain(stop.hosts().names());
         let known = locals.chain(self.scope.variables.iter().copied()).chain(functions);
         let known = known.map(|name| self.names.text(name).to_owned());
         command::words().map(str::to_owned).chain(known).collect()
@@ -150,7 +151,12 @@ impl Inner {
                 .is_some_and(|name| self.scope.variables.contains(&name) || stop.binding(name).is_some());
         let rest = line[word.len()..].trim_start();
         let is_call = rest.starts_with(|sign: char| "(+-*/%^<>=!&|.:".contains(sign));
-        match command::meant(word).filter(|_| !is_known && !is_call) {
+        let is_misspelt = !is_known && !is_call;
+        match command::meant(word).filter(|_| is_misspelt) {
+            _ if is_misspelt && word == "set" => {
+                let assignment = rest.strip_prefix("var ").unwrap_or(rest);
+                self.error(&format!("unknown command `set`; an assignment needs none: `{assignment}`"));
+            }
             Some(meant) => self.error(&format!("unknown command `{word}`; did you mean `{meant}`?")),
             None => self.print(stop, selected, line),
         }

@@ -27,7 +27,7 @@ impl Inner {
         let functions = [self.expected.clone(), functions].concat();
         let usage = |usage: &str| Err(Mistake::Other(format!("usage: bp {usage}")));
         let changed = match (word, rest) {
-            ("", _) => return Ok(self.list_breakpoints()),
+            ("", _) => return Ok(self.list_breakpoints(&functions)),
             ("error", "" | "on" | "off") => Ok(self.stop_at_errors(rest != "off")),
             ("nan", "" | "on" | "off") => Ok(self.stop_at_nan(rest != "off")),
             ("rm", "") => usage("rm N"),
@@ -70,11 +70,15 @@ impl Inner {
             .and_then(|(number, count)| Some((number, count.trim().parse::<u64>().ok()?)));
         let (number, count) = parsed.ok_or(Mistake::Other("usage: ignore N COUNT".into()))?;
         self.breakpoints.ignore(number, count)?;
-        let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-        Ok(format!("{number} is passed {times}"))
+        Ok(match count {
+            0 => format!("{number} stops again"),
+            1 => format!("{number} is passed once"),
+            _ => format!("{number} is passed {count} times"),
+        })
     }
 
-    fn list_breakpoints(&self) -> String {
+    fn list_breakpoints(&mut self, functions: &[Arc<CheckedFunction>]) -> String {
+        self.breakpoints.relocate(functions);
         let mut lines: Vec<String> = self.breakpoints.all().iter().map(ToString::to_string).collect();
         if lines.is_empty() {
             lines.push("no breakpoints".into());
@@ -103,9 +107,8 @@ impl Inner {
             Ok(found) => {
                 self.check_condition(&request, Some(&found), functions)?;
                 let FoundSpot { function, place, moved_from } = found;
-                let at = format!("{}:{}:{}", function.source.name(), place.line, place.column);
                 (
-                    Some(at),
+                    Some(place.within(&function)),
                     moved_from.map(|line| format!("nothing to stop at on line {line}; the next place is")),
                 )
             }
@@ -115,6 +118,9 @@ impl Inner {
             }
         };
         let is_kept = place.is_none();
+        if let Some(same) = self.breakpoints.same(&request, is_once) {
+            return Ok(format!("{same} is already set"));
+        }
         let added = self.breakpoints.add(request, place, is_once).to_string();
         Ok(match note {
             Some(note) if is_kept => format!("{added}: {note}"),

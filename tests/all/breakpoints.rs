@@ -315,3 +315,54 @@ fn stored_programs_are_debugged() {
     let ran = feed(kal().args(["debug", "-"]), b"");
     assert!(ran.err().contains("standard input is where the debugger reads its commands"), "{}", ran.err());
 }
+
+#[test]
+fn breakpoints_are_listed_where_they_are_now_and_set_once() {
+    let ran = feed(
+        kal().args(["repl", "--no-init", "--transcript"]),
+        b"def f(x) x\n:bp f\n:bp f\n:bp f if x == 1\ndef f(x) 1 + 2 * x\n:bp\n:drop f\n:bp\n",
+    );
+    let answers: Vec<&str> = ran.out().lines().filter(|line| !line.starts_with("kal> ")).collect();
+    let expected = [
+        "f(x) defined",
+        "1: f (<input>:1:10)",
+        "1: f (<input>:1:10) is already set",
+        "2: f if x == 1 (<input>:1:10)",
+        "f(x) redefined",
+        "1: f (<input>:1:16)",
+        "2: f if x == 1 (<input>:1:16)",
+        "f dropped",
+        "1: f",
+        "2: f if x == 1",
+    ];
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn small_words_are_understood() {
+    let found = said(
+        "words",
+        "def f(x) x * 2\nf(3)\n",
+        &["-b", "f"],
+        "ignore 1 0\nset x = 5\nset var x = 6\nx = 7\nc\n",
+    );
+    let expected = [
+        "1: f (p.kal:1:12)",
+        "f(x) at p.kal:1:12",
+        "1 stops again",
+        "error: unknown command `set`; an assignment needs none: `x = 5`",
+        "error: unknown command `set`; an assignment needs none: `x = 6`",
+        "7",
+        "14",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_restart_says_what_it_forgets() {
+    let program = "def f(x) x * 2\nf(3)\n";
+    let commands = "def g(x) x\ndef f(x) g(x)\nr\nr\nc\n";
+    let ran = debug("restart-forgets", program, &["-b", "f"], commands);
+    assert_eq!(ran.err(), "restarted, without what was defined here: f, g\n");
+    assert_eq!(ran.out().lines().last(), Some("6"));
+}

@@ -757,3 +757,13 @@ fn the_keys_of_vi_are_those_of_the_debugger_too() {
     terminal.press("9 6 * 7\x1b0xx\r");
     terminal.wait_for("\n42\n");
 }
+
+#[test]
+fn functions_that_have_not_been_read_are_completed() {
+    let folder = Folder::new("debug-completes-later");
+    let mut terminal = debugging(&folder, "def f(x) x * 2\nf(4)\ndef laterone(y) y\nlaterone(5)\n", &[]);
+    terminal.wait_for("1|debug> ");
+    terminal.press("bp late\t\r");
+    terminal.wait_for("1: laterone (p.kal:3:");
+    terminal.press("q\r");
+}
