@@ -147,8 +147,8 @@ pub(super) fn split(text: &str) -> Option<(&str, &str)> {
         return Some(("help", topic.trim()));
     }
     let rest = text.strip_prefix(':')?;
-    let is_letter = |character: char| character.is_ascii_alphabetic();
-    let mut end = rest.find(|character| !is_letter(character)).unwrap_or(rest.len());
+    let in_name = |character: char| character.is_ascii_alphanumeric();
+    let mut end = rest.find(|character| !in_name(character)).unwrap_or(rest.len());
     end += usize::from(if end == 0 { rest.starts_with('?') } else { rest[end..].starts_with('!') });
     (end > 0 || rest.is_empty()).then(|| (&rest[..end], rest[end..].trim()))
 }

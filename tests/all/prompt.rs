@@ -431,3 +431,16 @@ fn a_reload_says_that_it_sets_variables() {
     ];
     assert_eq!((ran.err(), lines(&ran)), ("", expected.to_vec()));
 }
+
+#[test]
+fn digits_do_not_end_the_name_of_a_command() {
+    let folder = Folder::new("save2");
+    let ran = session(&folder, "def f(x) x\n:save2 x.kal\n:list3\n");
+    assert_eq!(
+        ran.err(),
+        "error: unknown command `:save2`; did you mean `:save`?\n\
+         error: unknown command `:list3`; did you mean `:list`?\n"
+    );
+    let files = std::fs::read_dir(folder.path()).expect("it is there").count();
+    assert_eq!(files, 0);
+}
