@@ -57,7 +57,7 @@ fn described(session: &ReplSession<'_>, denoted: &Denotation) -> String {
         Denotation::Definition(name) => definition(session, name).unwrap_or_default(),
         Denotation::Host(name) => host_function(session, name),
         Denotation::Variable(name) => variable(session, name),
-        Denotation::Manual(entry) => entry.text(),
+        Denotation::Manual(entry) => wrapped_lines(&entry.text(), session.width),
     }
 }
 
@@ -133,6 +133,16 @@ fn overview(width: usize) -> String {
         "`ans` is the last value. An empty line ends an unfinished input, Ctrl-C cancels it.".into(),
     ];
     more.iter().fold(text, |text, line| text + "\n" + &wrapped(line, 0, width))
+}
+
+/// Breaks lines that are too wide between their words, with their indentation.
+fn wrapped_lines(text: &str, width: usize) -> String {
+    let line = |line: &str| {
+        let words = line.trim_start();
+        let indent = line.len() - words.len();
+        format!("{:indent$}{}", "", wrapped(words, indent, width))
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Breaks a text into lines between its words; lines after the first are

@@ -71,7 +71,7 @@ pub(super) const ENTRIES: &[ManualEntry] = entries! {
     Keyword "for" "for I = START, CONDITION in BODY" "repeats BODY while CONDITION is not 0; its value is 0"
         ["BODY runs before CONDITION is tested, so it runs at least once:"
          "`for i = 1, i < n in printd(i)` prints 1 to n."
-         "Each time I grows by 1, or by STEP: `for I = START, CONDITION, STEP in BODY`."];
+         "Each time I grows by 1, or STEP: `for I = START, CONDITION, STEP in BODY`."];
     Keyword "in" "for … in BODY, var … in BODY" "precedes the body of `for` and of `var`" [];
     Keyword "var" "var A = X, B = Y in BODY" "variables for BODY, which is its value; they are 0 if nothing is assigned"
         ["At the top level, without `in`: variables that all functions can use."];

@@ -88,7 +88,7 @@ fn whatever_is_built_in_has_help() {
         "    repeats BODY while CONDITION is not 0; its value is 0",
         "    BODY runs before CONDITION is tested, so it runs at least once:",
         "    `for i = 1, i < n in printd(i)` prints 1 to n.",
-        "    Each time I grows by 1, or by STEP: `for I = START, CONDITION, STEP in BODY`.",
+        "    Each time I grows by 1, or STEP: `for I = START, CONDITION, STEP in BODY`.",
         ":quit",
         "    leave; also Ctrl-D; short: :q",
     ];

@@ -127,7 +127,8 @@ impl SyntaxFailure {
             None => {}
             Some(GivenUp::Stopped(request)) => return request.while_reading(source, place),
             Some(GivenUp::TooDeep) => {
-                let message = format!("nested deeper than {} levels", limits.max_nesting);
+                let levels = if limits.max_nesting == 1 { "level" } else { "levels" };
+                let message = format!("nested deeper than {} {levels}", limits.max_nesting);
                 return Diagnostic::error(ErrorCode::TooDeep, source, place, message)
                     .with_note("one level too many")
                     .with_help("name parts of it with `var … in`, or move them into functions");
