@@ -24,7 +24,7 @@ use rustyline::{
     Behavior, ColorMode, CompletionType, Config, Context, Editor, ExternalPrinter, Helper as RustylineHelper,
 };
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -105,6 +105,7 @@ impl<'s, 'c> Prompt<'s, 'c> {
             // Without colours, a hint would look like a part of the line.
             has_preview: has_color && !arguments.no_preview,
             failed: RefCell::new(failed),
+            size: Cell::new((usize::MAX, usize::MAX)),
         }));
         for (key, action) in keys::bindings(&keys) {
             editor.bind_sequence(key, action);
@@ -117,6 +118,10 @@ impl<'s, 'c> Prompt<'s, 'c> {
         let mut draft = String::new();
         loop {
             self.keys.follow(Grammar::of(self.session.lock().context));
+            let size = self.editor.dimensions();
+            if let (Some(helper), Some((columns, rows))) = (self.editor.helper(), size) {
+                helper.size.set((usize::from(columns), usize::from(rows)));
+            }
             let prompt = (PROMPT, self.session.lock().painted(PROMPT_COLOR, PROMPT));
             let text = match self.editor.readline_with_initial(&prompt, (&draft, "")) {
                 Ok(buffer) => margin::removed(&buffer),
@@ -244,6 +249,8 @@ struct Helper<'s, 'c> {
     has_preview: bool,
     /// The entries of the history that failed when they were last run.
     failed: RefCell<FxHashSet<String>>,
+    /// The columns and rows of the terminal when the line was begun.
+    size: Cell<(usize, usize)>,
 }
 
 impl RustylineHelper for Helper<'_, '_> {}
@@ -288,7 +295,8 @@ impl Hinter for Helper<'_, '_> {
         }
         let session = self.session.try_lock();
         let context_of = || session.as_ref().map(|session| &*session.context);
-        hinter::way_out(line)
+        hinter::out_of_sight(line, self.size.get())
+            .or_else(|| hinter::way_out(line))
             .or_else(|| hinter::from_signature(line, context_of()?))
             .or_else(|| hinter::from_preview(line, context_of().filter(|_| self.has_preview)?))
             .or_else(|| hinter::from_history(line, context, &self.failed.borrow()))

@@ -69,6 +69,14 @@ pub(super) fn from_preview(line: &str, context: &Context) -> Option<Hint> {
     (value != text.trim()).then(|| Hint::to_read(format!("  = {value}")))
 }
 
+/// Returns a hint about an input that is taller than a window of this many
+/// columns and rows: its beginning is out of sight, and stays there.
+pub(super) fn out_of_sight(line: &str, (columns, rows): (usize, usize)) -> Option<Hint> {
+    let height = |row: &str| 1 + row.chars().count() / columns.max(1);
+    let is_tall = line.split('\n').map(height).sum::<usize>() > rows;
+    is_tall.then(|| Hint::to_read("  taller than the window: Ctrl-X Ctrl-E opens the editor"))
+}
+
 /// Returns a hint about leaving an input that stays unfinished.
 pub(super) fn way_out(line: &str) -> Option<Hint> {
     let is_second = line.matches('\n').count() > 1;

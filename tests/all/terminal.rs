@@ -767,3 +767,20 @@ fn functions_that_have_not_been_read_are_completed() {
     terminal.wait_for("1: laterone (p.kal:3:");
     terminal.press("q\r");
 }
+
+#[test]
+fn an_input_taller_than_the_window_says_how_to_see_all_of_it() {
+    let folder = Folder::new("tall");
+    let mut terminal = Terminal::new(&folder);
+    let rows = |count: usize| format!("def f(x)\n{}  x", "  x +\n".repeat(count));
+    terminal.press(&pasted(&rows(60)));
+    terminal.wait_for("taller than the window: Ctrl-X Ctrl-E opens the editor");
+    terminal.press(ENTER);
+    terminal.wait_for("f(x) defined");
+    terminal.wait_for("kal> ");
+    let before = terminal.shown().len();
+    terminal.press(&pasted(&rows(30)));
+    terminal.press(ENTER);
+    terminal.wait_for("f(x) redefined");
+    assert!(!terminal.shown()[before..].contains("taller"), "it fits");
+}
