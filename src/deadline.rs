@@ -384,7 +384,7 @@ impl Watch {
             match next {
                 NEVER => thread::park(),
                 next => {
-                    thread::park_timeout(Duration::from_nanos(next.saturating_sub(time_of(Instant::now()))))
+                    thread::park_timeout(Duration::from_nanos(next.saturating_sub(time_of(Instant::now()))));
                 }
             }
         }
