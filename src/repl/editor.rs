@@ -130,7 +130,10 @@ impl<'s, 'c> Prompt<'s, 'c> {
                     self.interrupt_reload();
                     continue;
                 }
-                Err(ReadlineError::Eof) => return Exit::Fine,
+                Err(ReadlineError::Eof) => {
+                    self.interrupt_reload();
+                    return Exit::Fine;
+                }
                 Err(error) => {
                     self.session.lock().problem(&format!("the terminal cannot be read: {error}"));
                     return Exit::Failed;

@@ -21,6 +21,7 @@ mod grammar;
 mod hosts;
 mod large;
 mod inputs;
+mod interaction;
 mod limits;
 mod mathematics;
 mod model;
