@@ -6,11 +6,11 @@
 
 use super::Jit;
 use super::bindings::Bindings;
-use super::definition::{Definition, link};
+use super::definition::{Claim, Definition, link};
 use super::tier::CompilePlan;
 use crate::codegen::{cost, is_large};
 use crate::failure::Failure;
-use crate::sema::checked::EXPRESSION;
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::sync::Arc;
 
 /// The largest number of definitions in a batch. A caller that waits for one of
@@ -27,8 +27,14 @@ pub(super) fn make(
     bindings: &Bindings,
     definitions: &[Arc<Definition>],
 ) -> Result<(), Failure> {
-    let (ours, others): (Vec<_>, Vec<_>) = definitions.iter().partition(|definition| definition.claim());
-    let ours = ours.into_iter().map(|definition| planned(jit, bindings, definition));
+    let (mut ours, mut others) = (Vec::new(), Vec::new());
+    for definition in definitions {
+        match definition.claim() {
+            Some(claim) => ours.push((definition, claim)),
+            None => others.push(definition),
+        }
+    }
+    let ours = ours.into_iter().map(|(definition, claim)| planned(jit, bindings, definition, claim));
     let mut result = make_claimed(jit, bindings, ours);
     for definition in others {
         result = result.and(awaited(jit, bindings, definition, false).map(|_| ()));
@@ -48,11 +54,13 @@ pub(super) fn body(
     definition: &Arc<Definition>,
     certain: &[Arc<Definition>],
 ) -> Result<usize, Failure> {
-    let is_ours = definition.claim();
-    if is_ours {
-        let claimed = certain.iter().filter(|definition| definition.claim());
-        let all = std::iter::once(definition).chain(claimed);
-        let _ = make_claimed(jit, bindings, all.map(|definition| planned(jit, bindings, definition)));
+    let claim = definition.claim();
+    let is_ours = claim.is_some();
+    if let Some(claim) = claim {
+        let claimed = certain.iter().filter_map(|definition| Some((definition, definition.claim()?)));
+        let all = std::iter::once((definition, claim)).chain(claimed);
+        let parts = all.map(|(definition, claim)| planned(jit, bindings, definition, claim));
+        let _ = make_claimed(jit, bindings, parts);
     }
     awaited(jit, bindings, definition, is_ours)
 }
@@ -65,13 +73,16 @@ pub(super) fn body(
 pub(super) fn body_as(
     jit: &Arc<Jit>,
     bindings: &Bindings,
-    (definition, plan): BatchItem,
+    definition: &Arc<Definition>,
+    plan: CompilePlan,
 ) -> Result<usize, Failure> {
-    let is_ours = definition.claim();
-    if is_ours {
-        let _ = make_claimed(jit, bindings, std::iter::once((definition.clone(), plan)));
+    let claim = definition.claim();
+    let is_ours = claim.is_some();
+    if let Some(claim) = claim {
+        let part = BatchItem { definition: definition.clone(), claim, plan };
+        let _ = make_claimed(jit, bindings, std::iter::once(part));
     }
-    awaited(jit, bindings, &definition, is_ours)
+    awaited(jit, bindings, definition, is_ours)
 }
 
 /// Waits for the body of a definition, which this call compiles if `is_ours`,
@@ -89,11 +100,22 @@ fn awaited(
     body
 }
 
-/// A definition to compile, and how.
-pub(super) type BatchItem = (Arc<Definition>, CompilePlan);
+/// A definition that this thread compiles, and how.
+struct BatchItem {
+    definition: Arc<Definition>,
+    claim: Claim,
+    plan: CompilePlan,
+}
 
-fn planned(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> BatchItem {
-    (definition.clone(), bindings.plan(jit, definition.function(), None))
+impl BatchItem {
+    fn function(&self) -> &CheckedFunction {
+        self.definition.function()
+    }
+}
+
+fn planned(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>, claim: Claim) -> BatchItem {
+    let plan = bindings.plan(jit, definition.function(), None);
+    BatchItem { definition: definition.clone(), claim, plan }
 }
 
 /// Compiles definitions that this thread has claimed, and binds their names to
@@ -105,24 +127,24 @@ fn make_claimed(
 ) -> Result<(), Failure> {
     let mut result = Ok(());
     for group in groups(parts, jit.options.most_operations) {
-        let is_expression = |part: &&BatchItem| jit.names.text(part.0.function().name) == EXPRESSION;
+        let is_expression = |part: &&BatchItem| jit.names.text(part.function().name) == EXPRESSION;
         let expressions = group.iter().filter(is_expression).count();
         jit.counters.expressions.add(expressions as u64);
         jit.counters.ir_generated.add((group.len() - expressions) as u64);
-        let parts = group.iter().map(|(definition, plan)| (&**definition, plan.clone())).collect();
+        let parts = group.iter().map(|part| (&*part.definition, part.plan.clone())).collect();
         let code = match link(jit, parts, "") {
             Ok(code) => code.into_iter().map(Ok).collect(),
             // One at a time, so that only the bad ones fail.
             Err(_) if group.len() > 1 => {
-                group.iter().map(|(definition, plan)| definition.link(jit, plan.clone(), "")).collect()
+                group.iter().map(|part| part.definition.link(jit, part.plan.clone(), "")).collect()
             }
             Err(failure) => vec![Err(failure)],
         };
-        for ((definition, _), code) in group.iter().zip(code) {
+        for (BatchItem { definition, claim, .. }, code) in group.into_iter().zip(code) {
             // The name is bound to the code before a waiting caller sees the
             // result.
-            bindings.finished(jit, definition, code.as_ref().ok().cloned());
-            result = result.and(definition.made(code).map(|_| ()));
+            bindings.finished(jit, &definition, code.as_ref().ok().cloned());
+            result = result.and(claim.made(code).map(|_| ()));
         }
     }
     result
@@ -134,10 +156,10 @@ fn groups(parts: impl Iterator<Item = BatchItem>, most: usize) -> Vec<Vec<BatchI
     // The cost of each group; `None` for a large function, which nothing joins.
     let mut groups: Vec<(Option<usize>, Vec<BatchItem>)> = Vec::new();
     for part in parts {
-        let size = (!is_large(part.0.function())).then(|| cost(part.0.function()));
+        let size = (!is_large(part.function())).then(|| cost(part.function()));
         let fits = |(total, group): &&mut (Option<usize>, Vec<BatchItem>)| {
             let is_small = total.zip(size).is_some_and(|(total, size)| total + size <= most);
-            is_small && group[0].1.options == part.1.options
+            is_small && group[0].plan.options == part.plan.options
         };
         match groups.iter_mut().find(fits) {
             Some((total, group)) => {

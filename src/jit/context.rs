@@ -411,7 +411,7 @@ impl JitContext {
             return make_as(&self.jit, &self.bindings, &definition, plan, None).map(|_| ());
         }
         let (jit, request) = (self.jit.clone(), Request::new(&self.bindings, vec![definition.clone()]));
-        self.jit.later(move || _ = batch::body_as(&jit, request.bindings(), (definition, plan)))
+        self.jit.later(move || _ = batch::body_as(&jit, request.bindings(), &definition, plan))
     }
 
     /// Returns whether a job is going to compile what a name is bound to.

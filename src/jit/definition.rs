@@ -111,9 +111,9 @@ impl Definition {
         }
     }
 
-    /// Claims the definition for compiling; returns whether the caller got it.
-    /// It must then report the result with [`made`](Self::made).
-    pub(super) fn claim(&self) -> bool {
+    /// Claims the definition for compiling; `None` if another thread has, or it
+    /// is linked.
+    pub(super) fn claim(self: &Arc<Self>) -> Option<Claim> {
         let mut status = self.status();
         let is_free = match &*status {
             CompileStatus::Idle | CompileStatus::Failed(_) => true,
@@ -124,7 +124,7 @@ impl Definition {
         if is_free {
             *status = CompileStatus::Busy(Generation::current());
         }
-        is_free
+        is_free.then(|| Claim(Some(self.clone())))
     }
 
     /// Claims the definition for recompiling at the optimising tier; returns
@@ -165,8 +165,7 @@ impl Definition {
         self.improvement.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Publishes the result of a compile that was [`claim`](Self::claim)ed.
-    pub(super) fn made(&self, made: Result<Arc<CompiledCode>, Failure>) -> Result<usize, Failure> {
+    fn made(&self, made: Result<Arc<CompiledCode>, Failure>) -> Result<usize, Failure> {
         let result = match &made {
             Ok(code) => Ok(code.body()),
             Err(failure) => Err(failure.clone()),
@@ -208,15 +207,36 @@ impl Definition {
             CompileStatus::Linked(code) => Some(Ok(code.body())),
             CompileStatus::Failed(failure) => Some(Err(Failure::clone(failure))),
             CompileStatus::Busy(generation) if generation.is_current() => None,
-            CompileStatus::Idle | CompileStatus::Busy(_) => {
-                Some(Err(Failure::System("the compiler gave up".into())))
-            }
+            CompileStatus::Idle | CompileStatus::Busy(_) => Some(Err(gave_up())),
         })
     }
 
     fn status(&self) -> MutexGuard<'_, CompileStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The duty to compile a definition. Dropping it, as a panic does, ends it with a
+/// failure.
+pub(super) struct Claim(Option<Arc<Definition>>);
+
+impl Claim {
+    /// Publishes the result.
+    pub(super) fn made(mut self, made: Result<Arc<CompiledCode>, Failure>) -> Result<usize, Failure> {
+        self.0.take().map_or_else(|| Err(gave_up()), |definition| definition.made(made))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(definition) = self.0.take() {
+            let _ = definition.made(Err(gave_up()));
+        }
+    }
+}
+
+fn gave_up() -> Failure {
+    Failure::System("the compiler gave up".into())
 }
 
 /// Compiles and links definitions in one object, without installing the code;
@@ -313,5 +333,40 @@ impl MaterializationUnit for Promise {
             }
             Err(error) => responsibility.fail(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Source, Span};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_compile_that_panics_ends_for_its_waiters_and_is_claimed_again() {
+        let function = Arc::new(CheckedFunction {
+            name: Names::new().intern("f"),
+            name_span: Span::default(),
+            parameters: Box::default(),
+            locals: 0,
+            nodes: Box::default(),
+            numbers: Box::default(),
+            callees: Box::default(),
+            spans: crate::sema::spans::Spans::default(),
+            source: Source::new("", ""),
+            span: Span::default(),
+        });
+        let definition = Definition::new(function, 0);
+        let claim = definition.claim().expect("it is free");
+        assert!(definition.claim().is_none());
+        let waits = definition.clone();
+        let waiter = std::thread::spawn(move || waits.wait().is_err());
+        let panics = move || {
+            let _claim = claim;
+            panic!("as it should");
+        };
+        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        assert!(waiter.join().expect("it ends well"));
+        assert!(definition.claim().is_some());
     }
 }

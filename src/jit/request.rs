@@ -56,7 +56,7 @@ pub(super) fn make_as(
     stopper: Option<&StopHandle>,
 ) -> Result<usize, Failure> {
     let (jit_of_worker, bindings, definition) = (jit.clone(), bindings.clone(), definition.clone());
-    jit.wait_for(stopper, move || batch::body_as(&jit_of_worker, &bindings, (definition, plan)))?
+    jit.wait_for(stopper, move || batch::body_as(&jit_of_worker, &bindings, &definition, plan))?
 }
 
 /// Installs the code of a definition, if there is some. Returns whether there
