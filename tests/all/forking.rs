@@ -522,3 +522,27 @@ fn while_a_hot_function_waits_for_a_worker() {
         becomes_code(&mut context);
     });
 }
+
+/// A loop that is still running, and whose compile was queued in the parent.
+#[test]
+fn inside_of_a_hot_loop_that_waits_for_a_worker() {
+    alone("forking::inside_of_a_hot_loop_that_waits_for_a_worker", || {
+        let config = forks(Config::new().mode(Mode::Tiered).tier_up(TierUp::After(10)).workers(1));
+        let engine = Engine::with_config(config).expect("it starts");
+        let (_held, _go_on) = hold_a_worker(&engine);
+        let mut context = engine.context().expect("it starts");
+        let turn = "(if i == 500 then p = fork() else 0) : s = s + 1";
+        let sum = format!("def sum(n) var s = 0 in (for i = 0, i < n in {turn}) : s");
+        context.declare("p", 1.0).expect("it is a name");
+        define(&mut context, &format!("def binary : 1 (a b) b; {sum}"));
+        // Long enough for a compile.
+        let result = context.call("sum", &[2e7]).expect("it runs");
+        assert_eq!(result, 20_000_001.0);
+        match context.variable("p").expect("it is declared") as i32 {
+            // Its worker has made the code that the parent's has not.
+            // SAFETY: it ends the child.
+            0 => unsafe { libc::_exit(i32::from(context.stats().objects_linked < 2)) },
+            pid => Child(pid).ends_well(),
+        }
+    });
+}
