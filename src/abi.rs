@@ -99,8 +99,11 @@ pub const HOT: usize = std::mem::offset_of!(Header, hot);
 /// Offset of the address of [`Header::host`], in bytes.
 pub const HOST: usize = std::mem::offset_of!(Header, host);
 
-/// Offset of the first dispatch slot in an execution context, in bytes.
-pub const SLOTS: usize = 4096;
+/// Offset of the first dispatch slot in an execution context, in bytes: on the
+/// page of the header, so that a small program touches no page for its slots.
+pub const SLOTS: usize = 256;
+
+const _: () = assert!(size_of::<Header>() <= SLOTS);
 
 /// The number of dispatch slots.
 pub const SLOT_COUNT: usize = 1 << 24;

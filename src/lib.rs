@@ -203,6 +203,11 @@ pub use program::Program;
 pub use sema::Declaration;
 pub use stats::Stats;
 
+/// The example in the page about embedding is tested with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/embedding.md")]
+mod embedding_page {}
+
 /// For `fuzz/`, which reaches tapes from outside.
 #[cfg(fuzzing)]
 #[doc(hidden)]
