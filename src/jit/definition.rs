@@ -16,11 +16,11 @@ use crate::codegen;
 use crate::failure::Failure;
 use crate::name::Names;
 use crate::orc::{MaterializationUnit, OrcError, Responsibility, SymbolFlags};
-use crate::process::{self, Activity, Generation};
+use crate::process::Generation;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A checked function and its code.
 pub(super) struct Definition {
@@ -84,45 +84,46 @@ impl Definition {
 
     /// Returns the tier of the code; `None` before it is linked.
     pub(super) fn tier(&self) -> Option<Tier> {
-        self.present().map(|code| code.tier())
+        match &*self.status() {
+            CompileStatus::Linked(code) => Some(code.tier()),
+            CompileStatus::Idle | CompileStatus::Busy(_) | CompileStatus::Failed(_) => None,
+        }
     }
 
     /// Returns the linked code; `None` before it is linked.
     pub(super) fn present(&self) -> Option<Arc<CompiledCode>> {
-        self.status(|status| match status {
+        match &*self.status() {
             CompileStatus::Linked(code) => Some(code.clone()),
             CompileStatus::Idle | CompileStatus::Busy(_) | CompileStatus::Failed(_) => None,
-        })
+        }
     }
 
     /// Replaces linked baseline code by optimised code. Returns the code that
     /// is not kept: the old code, or the new code if there is no baseline code
     /// to replace.
     pub(super) fn replace(&self, code: Arc<CompiledCode>) -> Arc<CompiledCode> {
-        self.status(|status| match status {
+        match &mut *self.status() {
             CompileStatus::Linked(present) if present.tier() == Tier::Quick => mem::replace(present, code),
             CompileStatus::Linked(_)
             | CompileStatus::Idle
             | CompileStatus::Busy(_)
             | CompileStatus::Failed(_) => code,
-        })
+        }
     }
 
     /// Claims the definition for compiling; `None` if another thread has, or it
     /// is linked.
     pub(super) fn claim(self: &Arc<Self>) -> Option<Claim> {
-        let is_free = self.status(|status| {
-            let is_free = match status {
-                CompileStatus::Idle | CompileStatus::Failed(_) => true,
-                // A worker of the parent process does not exist after a fork.
-                CompileStatus::Busy(generation) => !generation.is_current(),
-                CompileStatus::Linked(_) => false,
-            };
-            if is_free {
-                *status = CompileStatus::Busy(Generation::current());
-            }
-            is_free
-        });
+        let mut status = self.status();
+        let is_free = match &*status {
+            CompileStatus::Idle | CompileStatus::Failed(_) => true,
+            // A worker of the parent process does not exist after a fork.
+            CompileStatus::Busy(generation) => !generation.is_current(),
+            CompileStatus::Linked(_) => false,
+        };
+        if is_free {
+            *status = CompileStatus::Busy(Generation::current());
+        }
         is_free.then(|| Claim(Some(self.clone())))
     }
 
@@ -130,48 +131,38 @@ impl Definition {
     /// whether the caller got it. It must then compile with
     /// [`optimise`](Self::optimise).
     pub(super) fn claim_improvement(&self) -> bool {
-        self.improvement(|improvement| {
-            let is_free = match *improvement {
-                Improvement::Idle => true,
-                Improvement::Busy(generation) => !generation.is_current(),
-                Improvement::Failed => false,
-            };
-            if is_free {
-                *improvement = Improvement::Busy(Generation::current());
-            }
-            is_free
-        })
+        let mut improvement = self.improvement();
+        let is_free = match *improvement {
+            Improvement::Idle => true,
+            Improvement::Busy(generation) => !generation.is_current(),
+            Improvement::Failed => false,
+        };
+        if is_free {
+            *improvement = Improvement::Busy(Generation::current());
+        }
+        is_free
     }
 
     /// Ends a claim of an improvement that is not needed any more.
     pub(super) fn release_improvement(&self) {
-        self.improvement(|improvement| *improvement = Improvement::Idle);
+        *self.improvement() = Improvement::Idle;
     }
 
     /// Compiles the definition at the optimising tier, after a
     /// [claim](Self::claim_improvement). Returns `None` if it cannot be; it is
     /// not tried again.
     pub(super) fn optimise(&self, jit: &Arc<Jit>, plan: CompilePlan) -> Option<Arc<CompiledCode>> {
-        /// Ends the claim, also if the compile panics.
-        struct ImprovementClaim<'a>(&'a Definition, Improvement);
-        impl Drop for ImprovementClaim<'_> {
-            fn drop(&mut self) {
-                self.0.improvement(|improvement| *improvement = self.1);
-            }
-        }
-        let mut claim = ImprovementClaim(self, Improvement::Failed);
         let suffix = match self.optimised.fetch_add(1, Ordering::Relaxed) {
             0 => "$full".to_owned(),
             number => format!("$full${number}"),
         };
-        let code = self.link(jit, plan, &suffix).ok()?;
-        claim.1 = Improvement::Idle;
-        Some(code)
+        let code = self.link(jit, plan, &suffix).ok();
+        *self.improvement() = if code.is_some() { Improvement::Idle } else { Improvement::Failed };
+        code
     }
 
-    fn improvement<T>(&self, work: impl FnOnce(&mut Improvement) -> T) -> T {
-        let lock = || self.improvement.lock().unwrap_or_else(PoisonError::into_inner);
-        process::within(Activity::Steady, || work(&mut lock()))
+    fn improvement(&self) -> MutexGuard<'_, Improvement> {
+        self.improvement.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn made(&self, made: Result<Arc<CompiledCode>, Failure>) -> Result<usize, Failure> {
@@ -179,12 +170,10 @@ impl Definition {
             Ok(code) => Ok(code.body()),
             Err(failure) => Err(failure.clone()),
         };
-        let next = match made {
+        *self.status() = match made {
             Ok(code) => CompileStatus::Linked(code),
             Err(failure) => CompileStatus::Failed(Box::new(failure)),
         };
-        let before = self.status(|status| mem::replace(status, next));
-        drop(before);
         self.waiters.wake();
         result
     }
@@ -214,20 +203,16 @@ impl Definition {
 
     /// Waits until the body is linked; returns its address.
     pub(super) fn wait(&self) -> Result<usize, Failure> {
-        let body = |status: &mut CompileStatus| match status {
+        self.waiters.wait(|| match &*self.status() {
             CompileStatus::Linked(code) => Some(Ok(code.body())),
             CompileStatus::Failed(failure) => Some(Err(Failure::clone(failure))),
             CompileStatus::Busy(generation) if generation.is_current() => None,
             CompileStatus::Idle | CompileStatus::Busy(_) => Some(Err(gave_up())),
-        };
-        self.waiters.wait(|| self.status(body))
+        })
     }
 
-    /// Calls `work` with the status. No fork comes in between: contexts of other
-    /// threads have this definition too.
-    fn status<T>(&self, work: impl FnOnce(&mut CompileStatus) -> T) -> T {
-        let lock = || self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        process::within(Activity::Steady, || work(&mut lock()))
+    fn status(&self) -> MutexGuard<'_, CompileStatus> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
