@@ -4,11 +4,12 @@
 //! candidates: so they are those of the binary that is installed.
 
 use super::arguments::trimmed;
+use super::report;
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
 use clap_complete::env::{CompleteEnv, Shells};
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 
 /// The variable with which the scripts ask for candidates.
 const VARIABLE: &str = "KAL_COMPLETE";
@@ -19,9 +20,7 @@ pub(super) fn script(shell: Shell) -> io::Result<()> {
     let shells = Shells::builtins();
     let adapter = shells.completer(&shell.to_string()).ok_or(io::ErrorKind::Unsupported)?;
     adapter.write_registration(VARIABLE, "kal", "kal", "kal", &mut script)?;
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(&script)?;
-    stdout.flush()
+    report::print(&script)
 }
 
 /// Prints the candidates if a script asks for them; returns whether it did.

@@ -1,6 +1,7 @@
 //! The manual page, generated from the description of the command line.
 
 use super::arguments::trimmed;
+use super::report;
 use clap_mangen::Man;
 use std::io::{self, Write};
 
@@ -26,7 +27,5 @@ pub(super) fn page() -> io::Result<()> {
         man.render_options_section(&mut page)?;
     }
     man.render_extra_section(&mut page)?;
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(&page)?;
-    stdout.flush()
+    report::print(&page)
 }

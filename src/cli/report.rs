@@ -114,3 +114,10 @@ impl Reporter {
         }
     }
 }
+
+/// Prints what a command is for, to its last byte.
+pub(super) fn print(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}

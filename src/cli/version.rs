@@ -1,8 +1,9 @@
 //! The version, and how this binary was built.
 
+use super::report;
 use crate::engine::Engine;
 use crate::fingerprint::Fingerprint;
-use std::io::{self, Write};
+use std::io;
 
 /// Prints the version; with `is_verbose`, also how this binary was built.
 pub(super) fn print(is_verbose: bool) -> io::Result<()> {
@@ -13,7 +14,5 @@ pub(super) fn print(is_verbose: bool) -> io::Result<()> {
         text += &format!("build: {}\n", Fingerprint::BUILD);
         text += &format!("LLVM: {llvm}\ntarget: {}\nfeatures: {features}\n", env!("KAL_TARGET"));
     }
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    report::print(text.as_bytes())
 }

@@ -6,7 +6,7 @@
 use super::{Context, Each, Error, IfUnchanged};
 use crate::debugger::Debugger;
 use crate::sema::asked::{ReadingRecord, Recorder};
-use crate::sema::{self, CheckedItem, Environment as _};
+use crate::sema::{self, CheckedItem, Environment};
 use crate::source::Source;
 use crate::syntax::ast::Item;
 use crate::syntax::lexer::Pieces;
@@ -125,7 +125,10 @@ impl Context {
         let parsed = parser.next_item(&self.operators)?;
         self.items_read += 1;
         let read = match parsed {
-            Ok(item) => self.check(&item, parser).map(|(checked, record)| (checked, record, item.span.end)),
+            Ok(item) => {
+                let checked = self.check(&item, parser, progress.cached.is_some());
+                checked.map(|(checked, record)| (checked, record, item.span.end))
+            }
             Err(SyntaxErrors { diagnostics, .. }) => Err(Error::Invalid(diagnostics)),
         };
         Some(match read {
@@ -139,13 +142,22 @@ impl Context {
         })
     }
 
-    /// Checks an item; returns what its reading asked as well.
-    fn check(&self, item: &Item, parser: &Parser<'_>) -> Result<(CheckedItem, ReadingRecord), Error> {
-        let recorder = Recorder::new(self, &self.operators, parser.operators());
-        let checked = sema::check(item, &recorder).map_err(|mistakes| {
+    /// Checks an item; returns what its reading asked as well, if that `is_kept`.
+    fn check(
+        &self,
+        item: &Item,
+        parser: &Parser<'_>,
+        is_kept: bool,
+    ) -> Result<(CheckedItem, ReadingRecord), Error> {
+        let recorder = is_kept.then(|| Recorder::new(self, &self.operators, parser.operators()));
+        let environment: &dyn Environment = match &recorder {
+            Some(recorder) => recorder,
+            None => self,
+        };
+        let checked = sema::check(item, environment).map_err(|mistakes| {
             Error::Invalid(if parser.runs_on() { lint::explain_run_on(mistakes) } else { mistakes })
         })?;
-        Ok((checked, recorder.record()))
+        Ok((checked, recorder.map(Recorder::record).unwrap_or_default()))
     }
 
     /// Makes the cache keep the code of a definition that two contexts have read.

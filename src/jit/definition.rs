@@ -10,7 +10,7 @@
 use super::code::{CompiledCode, LinkedBody, Object};
 use super::tier::{CompilePlan, Tier};
 use super::waiters::Waiters;
-use super::worker::with_compiler;
+use super::worker::{locked, with_compiler};
 use super::{Counters, Jit};
 use crate::codegen;
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ use crate::process::Generation;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// A checked function and its code.
 pub(super) struct Definition {
@@ -84,10 +84,7 @@ impl Definition {
 
     /// Returns the tier of the code; `None` before it is linked.
     pub(super) fn tier(&self) -> Option<Tier> {
-        match &*self.status() {
-            CompileStatus::Linked(code) => Some(code.tier()),
-            CompileStatus::Idle | CompileStatus::Busy(_) | CompileStatus::Failed(_) => None,
-        }
+        self.present().map(|code| code.tier())
     }
 
     /// Returns the linked code; `None` before it is linked.
@@ -127,11 +124,10 @@ impl Definition {
         is_free.then(|| Claim(Some(self.clone())))
     }
 
-    /// Claims the definition for recompiling at the optimising tier; returns
-    /// whether the caller got it. It must then compile with
-    /// [`optimise`](Self::optimise).
-    pub(super) fn claim_improvement(&self) -> bool {
-        let mut improvement = self.improvement();
+    /// Claims the definition for recompiling at the optimising tier; `None` if
+    /// another thread has, or it could not be compiled.
+    pub(super) fn claim_improvement(self: &Arc<Self>) -> Option<ImprovementClaim> {
+        let mut improvement = locked(&self.improvement);
         let is_free = match *improvement {
             Improvement::Idle => true,
             Improvement::Busy(generation) => !generation.is_current(),
@@ -140,29 +136,22 @@ impl Definition {
         if is_free {
             *improvement = Improvement::Busy(Generation::current());
         }
-        is_free
+        is_free.then(|| ImprovementClaim(Arc::downgrade(self)))
     }
 
-    /// Ends a claim of an improvement that is not needed any more.
-    pub(super) fn release_improvement(&self) {
-        *self.improvement() = Improvement::Idle;
-    }
-
-    /// Compiles the definition at the optimising tier, after a
-    /// [claim](Self::claim_improvement). Returns `None` if it cannot be; it is
-    /// not tried again.
+    /// Compiles the definition at the optimising tier, while it is
+    /// [claimed](Self::claim_improvement) for that. Returns `None` if it cannot
+    /// be; it is not tried again.
     pub(super) fn optimise(&self, jit: &Arc<Jit>, plan: CompilePlan) -> Option<Arc<CompiledCode>> {
         let suffix = match self.optimised.fetch_add(1, Ordering::Relaxed) {
             0 => "$full".to_owned(),
             number => format!("$full${number}"),
         };
         let code = self.link(jit, plan, &suffix).ok();
-        *self.improvement() = if code.is_some() { Improvement::Idle } else { Improvement::Failed };
+        if code.is_none() {
+            *locked(&self.improvement) = Improvement::Failed;
+        }
         code
-    }
-
-    fn improvement(&self) -> MutexGuard<'_, Improvement> {
-        self.improvement.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn made(&self, made: Result<Arc<CompiledCode>, Failure>) -> Result<usize, Failure> {
@@ -212,7 +201,7 @@ impl Definition {
     }
 
     fn status(&self) -> MutexGuard<'_, CompileStatus> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.status)
     }
 }
 
@@ -231,6 +220,27 @@ impl Drop for Claim {
     fn drop(&mut self) {
         if let Some(definition) = self.0.take() {
             let _ = definition.made(Err(gave_up()));
+        }
+    }
+}
+
+/// The duty to recompile a hot definition, which it does not keep alive. When it
+/// is dropped, whether that was done or not, the definition can be claimed again.
+pub(super) struct ImprovementClaim(Weak<Definition>);
+
+impl ImprovementClaim {
+    /// Returns the definition, if it is still in use.
+    pub(super) fn definition(&self) -> Option<Arc<Definition>> {
+        self.0.upgrade()
+    }
+}
+
+impl Drop for ImprovementClaim {
+    fn drop(&mut self) {
+        let Some(definition) = self.definition() else { return };
+        let mut improvement = locked(&definition.improvement);
+        if matches!(*improvement, Improvement::Busy(_)) {
+            *improvement = Improvement::Idle;
         }
     }
 }
@@ -368,5 +378,13 @@ mod tests {
         assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
         assert!(waiter.join().expect("it ends well"));
         assert!(definition.claim().is_some());
+        let claim = definition.claim_improvement().expect("it is free");
+        assert!(definition.claim_improvement().is_none());
+        let panics = move || {
+            let _claim = claim;
+            panic!("as it should");
+        };
+        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        assert!(definition.claim_improvement().is_some());
     }
 }

@@ -5,9 +5,10 @@
 
 use super::bindings::Bindings;
 use super::definition::Definition;
+use super::worker::locked;
 use crate::process::Generation;
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Counts the requests of a context for each definition, by its address.
 pub(super) struct Queued(Mutex<RequestTable>);
@@ -38,7 +39,7 @@ impl Queued {
 
     /// Returns the table of this process.
     fn table(&self) -> MutexGuard<'_, RequestTable> {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = locked(&self.0);
         if !table.generation.is_current() {
             *table = RequestTable { generation: Generation::current(), requests: FxHashMap::default() };
         }

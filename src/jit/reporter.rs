@@ -6,14 +6,14 @@
 
 use super::state::{Event, State};
 use super::waiters::Waiters;
-use super::worker;
+use super::worker::{self, locked};
 use crate::host::discard;
 use crate::name::Name;
 use crate::process::{self, Activity, ThreadNumber};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// A callback for every change of a binding, in order. Runs on the thread that
@@ -55,10 +55,6 @@ enum Presence {
     Idle(Observer),
     /// That thread is calling it.
     Busy(ThreadNumber),
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ChangeReporter {

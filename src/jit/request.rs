@@ -26,7 +26,7 @@ pub(super) fn claim_pending(
         let target = CallTarget { name: function.name, arity: function.arity() };
         match bindings.call(&jit.slots, target) {
             CallAction::Wait(bound) => {
-                Arc::ptr_eq(&bound, definition) && !install_present(jit, bindings, definition)
+                Arc::ptr_eq(&bound, definition) && install_present(jit, bindings, definition).is_none()
             }
             CallAction::Ready(_) | CallAction::Undefined | CallAction::Stale(_) => false,
         }
@@ -59,15 +59,12 @@ pub(super) fn make_as(
     jit.wait_for(stopper, move || batch::body_as(&jit_of_worker, &bindings, &definition, plan))?
 }
 
-/// Installs the code of a definition, if there is some. Returns whether there
-/// is.
-pub(super) fn install_present(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> bool {
-    let present = definition.present();
-    let is_present = present.is_some();
-    if is_present {
-        bindings.finished(jit, definition, present);
-    }
-    is_present
+/// Installs the code of a definition, if there is some. Returns its body.
+pub(super) fn install_present(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> Option<usize> {
+    let present = definition.present()?;
+    let body = present.body();
+    bindings.finished(jit, definition, Some(present));
+    Some(body)
 }
 
 /// Returns the body that a call of a bound definition goes to. If needed,
@@ -101,9 +98,7 @@ fn body(
     definition: &Arc<Definition>,
     interpreted: &dyn InterpretedCalls,
 ) -> Result<usize, Failure> {
-    if let Some(made) = definition.present() {
-        let body = made.body();
-        bindings.finished(jit, definition, Some(made));
+    if let Some(body) = install_present(jit, bindings, definition) {
         return Ok(body);
     }
     let function = definition.function();

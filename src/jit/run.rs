@@ -113,20 +113,18 @@ impl JitRun<'_> {
             return Some(());
         }
         // The code asks again after as many calls.
-        if !definition.claim_improvement() {
-            return None;
-        }
+        let claim = definition.claim_improvement()?;
         let (jit, bindings) = (self.jit.clone(), Arc::downgrade(self.bindings));
-        let weak = Arc::downgrade(&definition);
         let work = move || {
-            let Some(definition) = weak.upgrade() else { return };
-            let Some(bindings) = bindings.upgrade() else { return definition.release_improvement() };
+            let (Some(bindings), Some(definition)) = (bindings.upgrade(), claim.definition()) else {
+                return;
+            };
             let plan = bindings.plan(&jit, definition.function(), Some(Tier::Full));
             if let Some(code) = definition.optimise(&jit, plan) {
                 bindings.improved(&jit, &definition, code);
             }
         };
-        self.jit.later(work).inspect_err(|_| definition.release_improvement()).ok()
+        self.jit.later(work).ok()
     }
 }
 

@@ -3,8 +3,9 @@
 //! They sleep without a lock, so that a fork finds none locked that the child
 //! needs.
 
+use super::worker::locked;
 use crate::process::{self, Activity};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::thread::{self, Thread};
 
 /// The threads that wait for one thing.
@@ -22,7 +23,7 @@ impl Waiters {
             }
             // What happens after the look wakes this thread.
             found = process::within(Activity::Steady, || {
-                self.threads().push(thread::current());
+                locked(&self.0).push(thread::current());
                 look()
             });
             if found.is_none() {
@@ -33,10 +34,6 @@ impl Waiters {
 
     /// Wakes all threads, which look again.
     pub(super) fn wake(&self) {
-        std::mem::take(&mut *self.threads()).iter().for_each(Thread::unpark);
-    }
-
-    fn threads(&self) -> MutexGuard<'_, Vec<Thread>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut *locked(&self.0)).iter().for_each(Thread::unpark);
     }
 }
