@@ -346,11 +346,20 @@ pub fn llvm_version() -> String {
 /// Registers this machine's target with LLVM, once per process. Safe to call
 /// from several threads.
 pub fn initialize() {
-    static ONCE: Once = Once::new();
-    let start = || {
+    static REGISTRY: Once = Once::new();
+    static TARGET: Once = Once::new();
+    // The exit of the process destroys the registry, which takes most of the
+    // time to fill. Exits wait for that from the moment at which it exists.
+    let build_registry = || {
         llvm::start();
+        pipeline::build_registry();
+        process::watch_exit();
+    };
+    let register_target = || {
         pipeline::initialize();
         process::watch_exit();
     };
-    process::within(Activity::Steady, || ONCE.call_once(start));
+    for (once, work) in [(&REGISTRY, &build_registry as &dyn Fn()), (&TARGET, &register_target)] {
+        process::within(Activity::Steady, || once.call_once(work));
+    }
 }

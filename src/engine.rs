@@ -80,7 +80,7 @@ impl Engine {
     /// # Errors
     /// If a host function has an invalid name.
     pub fn with_config(config: Config) -> Result<Self, Error> {
-        process::watch_forks();
+        process::watch();
         let names = Arc::new(Names::new());
         let hosts = Arc::new(config.hosts(&names)?);
         if config.mode != Mode::Interpret {

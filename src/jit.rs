@@ -47,6 +47,7 @@ use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
 use crate::name::{Name, Names};
 use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
+use crate::process::{self, Activity};
 use crate::runtime;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopHandle;
@@ -227,23 +228,27 @@ impl Jit {
     /// was created for the same value before, if a context or a handle still
     /// has it. Compiles nothing.
     fn define(&self, function: Arc<CheckedFunction>) -> Arc<Definition> {
-        let mut shared = self.shared.lock();
-        if let Some(definition) = shared.find(&function) {
-            return definition;
-        }
-        let definition = self.define_anew(function);
-        shared.add(&definition);
-        definition
+        // No fork comes in between: contexts of other threads need these locks.
+        process::within(Activity::Steady, || {
+            let mut shared = self.shared.lock();
+            shared.find(&function).unwrap_or_else(|| {
+                let definition = self.define_anew(function);
+                shared.add(&definition);
+                definition
+            })
+        })
     }
 
     /// Creates a definition of a function that shares no code with others.
     /// Compiles nothing.
     fn define_anew(&self, function: Arc<CheckedFunction>) -> Arc<Definition> {
-        let mut generations = self.generations.lock();
-        let next = generations.entry(function.name).or_insert(0);
-        let generation = *next;
-        *next = next.wrapping_add(1);
-        drop(generations);
+        let generation = process::within(Activity::Steady, || {
+            let mut generations = self.generations.lock();
+            let next = generations.entry(function.name).or_insert(0);
+            let generation = *next;
+            *next = next.wrapping_add(1);
+            generation
+        });
         Definition::new(function, generation)
     }
 

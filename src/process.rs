@@ -15,6 +15,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Once, OnceLock};
 use std::thread;
@@ -151,15 +152,28 @@ pub fn is_exiting() -> bool {
     EXITING.load(Ordering::SeqCst)
 }
 
+/// Restores the previous activity of its thread when it is dropped.
+#[must_use]
+pub struct Declared {
+    before: Activity,
+    /// It belongs to its thread.
+    _thread: PhantomData<*const ()>,
+}
+
+/// Declares the activity of this thread.
+pub fn declare(activity: Activity) -> Declared {
+    Declared { before: change_to(activity), _thread: PhantomData }
+}
+
+impl Drop for Declared {
+    fn drop(&mut self) {
+        change_to(self.before);
+    }
+}
+
 /// Runs `work` as an activity, then restores the previous activity.
 pub fn within<T>(activity: Activity, work: impl FnOnce() -> T) -> T {
-    struct Back(Activity);
-    impl Drop for Back {
-        fn drop(&mut self) {
-            change_to(self.0);
-        }
-    }
-    let _back = Back(change_to(activity));
+    let _declared = declare(activity);
     work()
 }
 
@@ -228,7 +242,7 @@ fn others(activity: Activity) -> usize {
 /// call has an effect.
 pub fn at_fork(what: AtFork) {
     let _ = AT_FORK.set(what);
-    watch_forks();
+    watch();
 }
 
 /// Sets what a child does about evaluations in progress, as soon as it may do
@@ -247,18 +261,19 @@ pub fn settle() {
     }
 }
 
-/// Begins to watch forks of the process.
-pub fn watch_forks() {
+/// Begins to watch forks and exits of the process.
+pub fn watch() {
     static WATCHED: Once = Once::new();
     // SAFETY: the functions are of this library, and stay as long as it does.
     WATCHED.call_once(|| unsafe {
         libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child));
+        watch_exit();
     });
 }
 
-/// Makes exits of the process wait for LLVM. Must be called after LLVM has
-/// built tables that its own exit handlers destroy: handlers run in the reverse
-/// order of their registration.
+/// Makes exits of the process wait for LLVM. Must be called again after LLVM
+/// has built tables that its own exit handlers destroy: handlers run in the
+/// reverse order of their registration.
 pub fn watch_exit() {
     // SAFETY: the function is of this library, and stays as long as it does. If
     // there is no memory for it, exits do not wait.

@@ -12,6 +12,7 @@
 //! a program that makes one after another forgets no library.
 
 use crate::jit::DefinitionHandle;
+use crate::process::{self, Activity};
 use crate::sema::CheckedItem;
 use crate::sema::asked::ReadingRecord;
 use crate::source::Source;
@@ -88,7 +89,7 @@ impl TextCache {
         if cost(text) > LONG_HALF || !text.contains("def") {
             return None;
         }
-        let (text, forgotten) = self.halves(text).lock().text(SameText(source.clone()));
+        let (text, forgotten) = self.halves(text, |halves| halves.text(SameText(source.clone())));
         // Dropping code takes other locks.
         drop(forgotten);
         Some(text)
@@ -96,18 +97,20 @@ impl TextCache {
 
     /// Forgets a text.
     pub(crate) fn forget(&self, source: &Source) {
-        let removed = self.halves(source.text()).lock().take(&SameText(source.clone()));
+        let removed = self.halves(source.text(), |halves| halves.take(&SameText(source.clone())));
         drop(removed);
     }
 
-    fn halves(&self, text: &str) -> &Mutex<Halves> {
-        if text.len() < LONG { &self.short } else { &self.long }
+    /// Calls `work` with the halves for a text. No fork comes in between.
+    fn halves<T>(&self, text: &str, work: impl FnOnce(&mut Halves) -> T) -> T {
+        let halves = if text.len() < LONG { &self.short } else { &self.long };
+        process::within(Activity::Steady, || work(&mut halves.lock()))
     }
 
     /// Forgets all texts.
     pub(crate) fn clear(&self) {
         for halves in [&self.short, &self.long] {
-            let forgotten = halves.lock().take_all();
+            let forgotten = process::within(Activity::Steady, || halves.lock().take_all());
             drop(forgotten);
         }
     }
@@ -192,20 +195,19 @@ impl CachedText {
 
     /// Returns an item, if that many have been read.
     pub(crate) fn item(&self, number: usize) -> Option<Arc<CachedItem>> {
-        self.items.read().get(number).cloned()
+        process::within(Activity::Steady, || self.items.read().get(number).cloned())
     }
 
     /// Adds an item, which is number `number`. Returns the item that has this
     /// number now: another context may have been quicker.
     pub(crate) fn add(&self, number: usize, item: Arc<CachedItem>) -> Arc<CachedItem> {
-        let mut items = self.items.write();
-        if let Some(present) = items.get(number) {
-            return present.clone();
-        }
-        if items.len() == number {
-            items.push(item.clone());
-        }
-        item
+        process::within(Activity::Steady, || {
+            let mut items = self.items.write();
+            if items.len() == number {
+                items.push(item.clone());
+            }
+            items.get(number).unwrap_or(&item).clone()
+        })
     }
 
     /// Returns whether there are no more than `count` items.

@@ -16,6 +16,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/PassRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
@@ -198,6 +199,9 @@ Pipeline *pipeline(void *P) { return static_cast<Pipeline *>(P); }
 } // namespace
 
 extern "C" {
+
+/// Builds LLVM's table of passes, which the exit of the process destroys.
+void kal_pipeline_build_registry() { PassRegistry::getPassRegistry(); }
 
 /// Registers this machine's target with LLVM: code generation only, without
 /// the assembler and disassembler that `Target::initialize_native` links.

@@ -17,6 +17,7 @@ use std::ptr::{self, NonNull};
 // SAFETY: these are the functions of `pipeline.cpp`, with C linkage and these
 // very signatures.
 unsafe extern "C" {
+    fn kal_pipeline_build_registry();
     fn kal_pipeline_initialize();
     fn kal_pipeline_features(host: *const c_char, cpu: *const c_char) -> *mut c_char;
     fn kal_pipeline_create(
@@ -32,6 +33,12 @@ unsafe extern "C" {
         bytes: *mut *const u8,
         size: *mut usize,
     );
+}
+
+/// Builds LLVM's table of passes, which the exit of the process destroys.
+pub(super) fn build_registry() {
+    // SAFETY: it has no preconditions.
+    unsafe { kal_pipeline_build_registry() }
 }
 
 /// Registers this machine's target with LLVM. Called once.

@@ -1,5 +1,6 @@
 //! The map from code addresses to functions.
 
+use crate::process::{self, Activity};
 use crate::sema::checked::CheckedFunction;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -15,20 +16,27 @@ type Owner = Option<Arc<CheckedFunction>>;
 
 impl CodeMap {
     pub(super) fn insert(&self, body: usize, function: Option<&Arc<CheckedFunction>>) {
-        self.0.lock().insert(body, function.cloned());
+        self.bodies(|bodies| bodies.insert(body, function.cloned()));
     }
 
     pub(super) fn remove(&self, body: usize) {
-        self.0.lock().remove(&body);
+        let owner = self.bodies(|bodies| bodies.remove(&body));
+        drop(owner);
     }
 
     /// Returns the owner of the body that contains an address inside linked
     /// code, and the range of addresses with the same answer.
     pub(super) fn find(&self, address: usize) -> Option<(Range<usize>, Owner)> {
-        let bodies = self.0.lock();
-        let (start, owner) = bodies.range(..=address).next_back()?;
-        let end = bodies.range(address + 1..).next().map_or(usize::MAX, |(next, _)| *next);
-        Some((*start..end, owner.clone()))
+        self.bodies(|bodies| {
+            let (start, owner) = bodies.range(..=address).next_back()?;
+            let end = bodies.range(address + 1..).next().map_or(usize::MAX, |(next, _)| *next);
+            Some((*start..end, owner.clone()))
+        })
+    }
+
+    /// Calls `work` with the map. No fork comes in between.
+    fn bodies<T>(&self, work: impl FnOnce(&mut BTreeMap<usize, Owner>) -> T) -> T {
+        process::within(Activity::Steady, || work(&mut self.0.lock()))
     }
 }
 

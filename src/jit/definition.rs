@@ -10,7 +10,7 @@
 use super::code::{CompiledCode, LinkedBody, Object};
 use super::tier::{CompilePlan, Tier};
 use super::waiters::Waiters;
-use super::worker::{locked, with_compiler};
+use super::worker::{SteadyGuard, locked_steadily, with_compiler};
 use super::{Counters, Jit};
 use crate::codegen;
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ use crate::process::Generation;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// A checked function and its code.
 pub(super) struct Definition {
@@ -127,7 +127,7 @@ impl Definition {
     /// Claims the definition for recompiling at the optimising tier; `None` if
     /// another thread has, or it could not be compiled.
     pub(super) fn claim_improvement(self: &Arc<Self>) -> Option<ImprovementClaim> {
-        let mut improvement = locked(&self.improvement);
+        let mut improvement = locked_steadily(&self.improvement);
         let is_free = match *improvement {
             Improvement::Idle => true,
             Improvement::Busy(generation) => !generation.is_current(),
@@ -149,7 +149,7 @@ impl Definition {
         };
         let code = self.link(jit, plan, &suffix).ok();
         if code.is_none() {
-            *locked(&self.improvement) = Improvement::Failed;
+            *locked_steadily(&self.improvement) = Improvement::Failed;
         }
         code
     }
@@ -159,10 +159,12 @@ impl Definition {
             Ok(code) => Ok(code.body()),
             Err(failure) => Err(failure.clone()),
         };
-        *self.status() = match made {
+        let next = match made {
             Ok(code) => CompileStatus::Linked(code),
             Err(failure) => CompileStatus::Failed(Box::new(failure)),
         };
+        let before = mem::replace(&mut *self.status(), next);
+        drop(before);
         self.waiters.wake();
         result
     }
@@ -200,8 +202,8 @@ impl Definition {
         })
     }
 
-    fn status(&self) -> MutexGuard<'_, CompileStatus> {
-        locked(&self.status)
+    fn status(&self) -> SteadyGuard<'_, CompileStatus> {
+        locked_steadily(&self.status)
     }
 }
 
@@ -238,7 +240,7 @@ impl ImprovementClaim {
 impl Drop for ImprovementClaim {
     fn drop(&mut self) {
         let Some(definition) = self.definition() else { return };
-        let mut improvement = locked(&definition.improvement);
+        let mut improvement = locked_steadily(&definition.improvement);
         if matches!(*improvement, Improvement::Busy(_)) {
             *improvement = Improvement::Idle;
         }

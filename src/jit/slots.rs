@@ -10,6 +10,7 @@ use crate::abi::{self, Variables};
 use crate::failure::Failure;
 use crate::name::Name;
 use crate::orc::{Address, TrampolinePool};
+use crate::process::{self, Activity};
 use crate::runtime::{ExecutionMemory, Slot, Variable};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -38,6 +39,12 @@ struct SlotTables {
 }
 
 impl Slots {
+    /// Calls `work` with the tables. No fork comes in between, so that a child
+    /// never finds them locked by a thread that it does not have.
+    fn tables<T>(&self, work: impl FnOnce(&mut SlotTables) -> T) -> T {
+        process::within(Activity::Steady, || work(&mut self.tables.lock()))
+    }
+
     pub(super) fn new(trampolines: TrampolinePool, variables: Arc<Variables>) -> Self {
         Self { trampolines, variables, tables: Mutex::default() }
     }
@@ -45,31 +52,33 @@ impl Slots {
     /// Returns the slot for calls of `target`, allocated on first use; the same
     /// in every context.
     pub(super) fn slot(&self, target: CallTarget) -> Result<Slot, Failure> {
-        let mut tables = self.tables.lock();
-        let known = tables.by_name.get(&target.name).and_then(|slots| find(slots, target.arity));
-        if let Some(slot) = known {
-            return Ok(slot);
-        }
-        if tables.slots.len() == abi::SLOT_COUNT {
-            return Err(Failure::TooMany("called functions"));
-        }
-        let trampoline = self.trampolines.get().map_err(|error| Failure::System(error.to_string()))?;
-        let trampoline = trampoline.get() as usize;
-        let slot = Slot(tables.slots.len() as u32);
-        tables.slots.push((target, trampoline));
-        tables.by_trampoline.insert(trampoline, slot);
-        tables.by_name.entry(target.name).or_default().push((target.arity, slot));
-        for memory in tables.memories.iter().filter_map(Weak::upgrade) {
-            memory.redirect(slot, trampoline);
-        }
-        Ok(slot)
+        self.tables(|tables| {
+            let known = tables.by_name.get(&target.name).and_then(|slots| find(slots, target.arity));
+            if let Some(slot) = known {
+                return Ok(slot);
+            }
+            if tables.slots.len() == abi::SLOT_COUNT {
+                return Err(Failure::TooMany("called functions"));
+            }
+            let trampoline = self.trampolines.get().map_err(|error| Failure::System(error.to_string()))?;
+            let trampoline = trampoline.get() as usize;
+            let slot = Slot(tables.slots.len() as u32);
+            tables.slots.push((target, trampoline));
+            tables.by_trampoline.insert(trampoline, slot);
+            tables.by_name.entry(target.name).or_default().push((target.arity, slot));
+            for memory in tables.memories.iter().filter_map(Weak::upgrade) {
+                memory.redirect(slot, trampoline);
+            }
+            Ok(slot)
+        })
     }
 
     /// Returns the slot that `trampoline` was made for, and its target.
     pub(super) fn target(&self, trampoline: usize) -> Option<(Slot, CallTarget)> {
-        let tables = self.tables.lock();
-        let slot = *tables.by_trampoline.get(&trampoline)?;
-        Some((slot, tables.slots[slot.0 as usize].0))
+        self.tables(|tables| {
+            let slot = *tables.by_trampoline.get(&trampoline)?;
+            Some((slot, tables.slots[slot.0 as usize].0))
+        })
     }
 
     /// Returns the number of a variable, the same in every context.
@@ -94,33 +103,36 @@ impl Slots {
     /// Registers the memory of a new context: points each of its slots to the
     /// slot's trampoline, now and when slots are added.
     pub(super) fn join(&self, memory: &Arc<ExecutionMemory>) {
-        let mut tables = self.tables.lock();
-        for (index, (_, trampoline)) in tables.slots.iter().enumerate() {
-            memory.redirect(Slot(index as u32), *trampoline);
-        }
-        if tables.memories.len() == tables.memories.capacity() {
-            tables.memories.retain(|other| other.strong_count() > 0);
-            let present = tables.memories.len();
-            tables.memories.reserve(present + 1);
-        }
-        tables.memories.push(Arc::downgrade(memory));
+        self.tables(|tables| {
+            for (index, (_, trampoline)) in tables.slots.iter().enumerate() {
+                memory.redirect(Slot(index as u32), *trampoline);
+            }
+            if tables.memories.len() == tables.memories.capacity() {
+                tables.memories.retain(|other| other.strong_count() > 0);
+                let present = tables.memories.len();
+                tables.memories.reserve(present + 1);
+            }
+            tables.memories.push(Arc::downgrade(memory));
+        });
     }
 
     /// Resets every dispatch slot of a name to its trampoline, in one context.
     pub(super) fn reset(&self, memory: &ExecutionMemory, name: Name) {
-        let tables = self.tables.lock();
-        for (_, slot) in tables.by_name.get(&name).into_iter().flatten() {
-            memory.redirect(*slot, tables.slots[slot.0 as usize].1);
-        }
+        self.tables(|tables| {
+            for (_, slot) in tables.by_name.get(&name).into_iter().flatten() {
+                memory.redirect(*slot, tables.slots[slot.0 as usize].1);
+            }
+        });
     }
 
     /// Redirects the slot for calls of `target`, if there is one, to `address`.
     pub(super) fn redirect(&self, memory: &ExecutionMemory, target: CallTarget, address: usize) {
-        let tables = self.tables.lock();
-        let slots = tables.by_name.get(&target.name);
-        if let Some(slot) = slots.and_then(|slots| find(slots, target.arity)) {
-            memory.redirect(slot, address);
-        }
+        self.tables(|tables| {
+            let slots = tables.by_name.get(&target.name);
+            if let Some(slot) = slots.and_then(|slots| find(slots, target.arity)) {
+                memory.redirect(slot, address);
+            }
+        });
     }
 }
 

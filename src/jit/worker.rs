@@ -11,9 +11,10 @@
 //! Others keep lists of waiting threads, which do not exist in the child.
 
 use crate::codegen::Compiler;
-use crate::process::{self, Activity, Generation};
+use crate::process::{self, Activity, Declared, Generation};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -123,6 +124,32 @@ pub(super) fn perform(job: Job) -> Announcement {
 /// Locks a mutex, also after a panic under its lock.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A lock that no fork finds locked.
+pub(super) struct SteadyGuard<'a, T> {
+    guard: MutexGuard<'a, T>,
+    _steady: Declared,
+}
+
+/// Locks a mutex that a forked child needs too.
+pub(super) fn locked_steadily<T>(mutex: &Mutex<T>) -> SteadyGuard<'_, T> {
+    let steady = process::declare(Activity::Steady);
+    SteadyGuard { guard: locked(mutex), _steady: steady }
+}
+
+impl<T> Deref for SteadyGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> DerefMut for SteadyGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
 }
 
 impl Workers {

@@ -20,6 +20,12 @@ pub(super) struct OrcShimSession {
     _opaque: [u8; 0],
 }
 
+/// `Lookup` in `shim.cpp`.
+#[repr(C)]
+pub(super) struct OrcShimLookup {
+    _opaque: [u8; 0],
+}
+
 /// `Trampolines` in `trampolines.cpp`.
 #[repr(C)]
 pub(super) struct OrcShimTrampolines {
@@ -50,11 +56,16 @@ unsafe extern "C" {
     pub(super) fn orc_shim_session_object_layer(session: *mut OrcShimSession) -> LLVMOrcObjectLayerRef;
     pub(super) fn orc_shim_session_code_bytes(session: *mut OrcShimSession) -> u64;
     pub(super) fn orc_shim_session_set_code_limit(session: *mut OrcShimSession, bytes: u64);
-    pub(super) fn orc_shim_lookup(
+    pub(super) fn orc_shim_lookup_start(
         session: *mut OrcShimSession,
         dylib: LLVMOrcJITDylibRef,
         name: *const c_char,
         length: usize,
+    ) -> *mut OrcShimLookup;
+    pub(super) fn orc_shim_lookup_is_done(lookup: *mut OrcShimLookup) -> bool;
+    pub(super) fn orc_shim_lookup_wait(lookup: *mut OrcShimLookup);
+    pub(super) fn orc_shim_lookup_finish(
+        lookup: *mut OrcShimLookup,
         address: *mut u64,
         not_found: *mut bool,
     ) -> LLVMErrorRef;

@@ -105,17 +105,17 @@ impl Session {
         let mark = self.inner.reports.mark();
         let (mut address, mut not_found) = (0, false);
         // SAFETY: session and dylib are kept alive by their handles; the name is
-        // read up to its length and copied; both results are written before the
-        // call returns.
+        // read up to its length and copied. Finishing frees the lookup, which has
+        // ended, and writes both results before it returns.
         let error = unsafe {
-            ffi::orc_shim_lookup(
-                self.inner.shim(),
-                dylib.raw(),
-                symbol.as_ptr().cast(),
-                symbol.len(),
-                &raw mut address,
-                &raw mut not_found,
-            )
+            let name = symbol.as_ptr().cast();
+            let lookup = ffi::orc_shim_lookup_start(self.inner.shim(), dylib.raw(), name, symbol.len());
+            if !ffi::orc_shim_lookup_is_done(lookup) {
+                // A fork or an exit, which waits for this thread, may make the
+                // other thread wait for it.
+                process::within(Activity::Elsewhere, || ffi::orc_shim_lookup_wait(lookup));
+            }
+            ffi::orc_shim_lookup_finish(lookup, &raw mut address, &raw mut not_found)
         };
         let explain = |message| {
             let symbol = symbol.to_owned();

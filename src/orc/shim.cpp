@@ -21,8 +21,10 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <fcntl.h>
+#include <future>
 #include <memory>
 #include <string>
 #include <sys/stat.h>
@@ -61,6 +63,15 @@ struct Session {
   std::unique_ptr<ExecutionSession> ES;
   CodeMemory *Memory;
   std::unique_ptr<ObjectLinkingLayer> Layer;
+};
+
+/// A lookup in progress.
+struct Lookup {
+  using Result = MSVCPExpected<SymbolMap>;
+
+  explicit Lookup(std::future<Result> Found) : Found(std::move(Found)) {}
+
+  std::future<Result> Found;
 };
 
 Expected<std::unique_ptr<Session>> createSession(uint64_t CodeLimit,
@@ -240,9 +251,14 @@ SymbolFlagsMap takeSymbols(LLVMOrcCSymbolFlagsMapPairs Pairs, size_t Count) {
 extern "C" {
 
 typedef struct OrcShimSession OrcShimSession;
+typedef struct OrcShimLookup OrcShimLookup;
 
 static Session *unwrapSession(OrcShimSession *S) {
   return reinterpret_cast<Session *>(S);
+}
+
+static Lookup *unwrapLookup(OrcShimLookup *L) {
+  return reinterpret_cast<Lookup *>(L);
 }
 
 /// Creates a session that the caller must end, then destroy; its code is in
@@ -311,22 +327,49 @@ void orc_shim_session_set_code_limit(OrcShimSession *S, uint64_t Bytes) {
   unwrapSession(S)->Memory->allow(Bytes);
 }
 
-/// Blocks until Name in JD is ready to use. On failure *NotFound tells whether
-/// JD has no such symbol. (Strictly, the C API's lookup does not guarantee to
-/// pass its context to the handler of an error, so it cannot be waited for.)
-LLVMErrorRef orc_shim_lookup(OrcShimSession *S, LLVMOrcJITDylibRef JD,
-                             const char *Name, size_t Length, uint64_t *Address,
-                             bool *NotFound) {
+/// Begins to look Name up in JD and materializes what that needs, unless
+/// another thread has begun to. To be freed by orc_shim_lookup_finish.
+OrcShimLookup *orc_shim_lookup_start(OrcShimSession *S, LLVMOrcJITDylibRef JD,
+                                     const char *Name, size_t Length) {
   auto &ES = *unwrapSession(S)->ES;
   auto Order = makeJITDylibSearchOrder({unwrap(JD)},
                                        JITDylibLookupFlags::MatchAllSymbols);
-  auto Found = ES.lookup(Order, ES.intern(StringRef(Name, Length)));
+  std::promise<Lookup::Result> Promise;
+  auto L = std::make_unique<Lookup>(Promise.get_future());
+  ES.lookup(
+      LookupKind::Static, Order,
+      SymbolLookupSet(ES.intern(StringRef(Name, Length))), SymbolState::Ready,
+      [Promise = std::move(Promise)](Expected<SymbolMap> Found) mutable {
+        Promise.set_value(std::move(Found));
+      },
+      NoDependenciesToRegister);
+  return reinterpret_cast<OrcShimLookup *>(L.release());
+}
+
+/// Returns whether the lookup has ended.
+bool orc_shim_lookup_is_done(OrcShimLookup *L) {
+  return unwrapLookup(L)->Found.wait_for(std::chrono::seconds(0)) ==
+         std::future_status::ready;
+}
+
+/// Blocks until the lookup has ended, that is, until the threads that
+/// materialize what it needs are done.
+void orc_shim_lookup_wait(OrcShimLookup *L) { unwrapLookup(L)->Found.wait(); }
+
+/// Frees a lookup that has ended, and returns what it found. On failure
+/// *NotFound tells whether the dylib has no such symbol. (Strictly, the C API's
+/// lookup does not guarantee to pass its context to the handler of an error, so
+/// it cannot be waited for.)
+LLVMErrorRef orc_shim_lookup_finish(OrcShimLookup *L, uint64_t *Address,
+                                    bool *NotFound) {
+  std::unique_ptr<Lookup> Owned(unwrapLookup(L));
+  Expected<SymbolMap> Found = Owned->Found.get();
   if (!Found) {
     auto Err = Found.takeError();
     *NotFound = Err.isA<SymbolsNotFound>();
     return wrap(std::move(Err));
   }
-  *Address = Found->getAddress().getValue();
+  *Address = Found->begin()->second.getAddress().getValue();
   return LLVMErrorSuccess;
 }
 
