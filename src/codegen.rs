@@ -13,8 +13,9 @@ mod size;
 mod thunk;
 mod types;
 
+use crate::host::Intrinsic;
 use crate::llvm;
-use crate::name::Names;
+use crate::name::{Name, Names};
 use crate::process::{self, Activity};
 use crate::sema::checked::CheckedFunction;
 pub use cost::{cost, is_large};
@@ -69,15 +70,28 @@ pub struct Body<'a> {
     pub function: &'a CheckedFunction,
     /// The symbol of its body.
     pub symbol: &'a str,
-    /// Functions to inline, each after those it calls itself. All other calls
-    /// go through slots.
+    /// Functions to inline, each after those it calls itself.
     pub inline: &'a [Arc<CheckedFunction>],
+    /// The host functions whose calls become instructions. All other calls go
+    /// through slots.
+    pub instructions: &'a [(Name, Intrinsic)],
     /// The call after which the code reports that it is hot, through
     /// [`crate::abi::Header::hot`]; never if `None`.
     pub hot_after: Option<u32>,
     /// The loop header where the code is entered; `None` for the function's own
     /// entry.
     pub osr: Option<LoopEntry>,
+}
+
+impl<'a> Body<'a> {
+    /// Creates the body of a function into which no other is inlined.
+    pub fn alone(
+        function: &'a CheckedFunction,
+        symbol: &'a str,
+        instructions: &'a [(Name, Intrinsic)],
+    ) -> Self {
+        Self { function, symbol, inline: &[], instructions, hot_after: None, osr: None }
+    }
 }
 
 /// An OSR entry: the loop header, and how many operand-stack values are live
@@ -196,11 +210,11 @@ impl Compiler {
     /// If LLVM refuses; the compiler stays usable.
     pub fn ir(
         &mut self,
-        functions: &[(&CheckedFunction, String)],
+        bodies: &[Body<'_>],
         names: &Names,
         options: CompileOptions,
     ) -> Result<String, CodegenError> {
-        self.optimized(functions, names, options, |_, module| Ok(module.print_to_string().to_string()))
+        self.optimized(bodies, names, options, |_, module| Ok(module.print_to_string().to_string()))
     }
 
     /// Returns the assembly of functions as text.
@@ -209,11 +223,11 @@ impl Compiler {
     /// If LLVM refuses; the compiler stays usable.
     pub fn assembly(
         &mut self,
-        functions: &[(&CheckedFunction, String)],
+        bodies: &[Body<'_>],
         names: &Names,
         options: CompileOptions,
     ) -> Result<String, CodegenError> {
-        self.optimized(functions, names, options, |machine, module| {
+        self.optimized(bodies, names, options, |machine, module| {
             let buffer = machine
                 .machine
                 .write_to_memory_buffer(module, FileType::Assembly)
@@ -229,11 +243,11 @@ impl Compiler {
     /// If LLVM refuses; the compiler stays usable.
     pub fn objects(
         &mut self,
-        functions: &[(&CheckedFunction, String)],
+        bodies: &[Body<'_>],
         names: &Names,
         options: CompileOptions,
     ) -> Result<Vec<u8>, CodegenError> {
-        self.optimized(functions, names, options, |machine, module| Ok(machine.pipeline.emit(module)))
+        self.optimized(bodies, names, options, |machine, module| Ok(machine.pipeline.emit(module)))
     }
 
     fn emit(
@@ -246,16 +260,13 @@ impl Compiler {
 
     fn optimized<T>(
         &mut self,
-        functions: &[(&CheckedFunction, String)],
+        bodies: &[Body<'_>],
         names: &Names,
         options: CompileOptions,
         output: impl for<'c> FnOnce(&mut TargetPipeline, &Module<'c>) -> Result<T, CodegenError>,
     ) -> Result<T, CodegenError> {
         let lower = |module: &Module<'_>| {
-            functions.iter().try_for_each(|(function, symbol)| {
-                let body = Body { function, symbol, inline: &[], hot_after: None, osr: None };
-                lower::body(module, body, names, options)
-            })
+            bodies.iter().try_for_each(|body| lower::body(module, *body, names, options))
         };
         self.compile(options.level, lower, output)
     }

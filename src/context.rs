@@ -261,7 +261,7 @@ impl Context {
             Err(error) => return each(self, Err(error)),
         };
         for part in &program.parts {
-            let part = part.in_context(self);
+            let part = part.clone();
             if let (Some(function), Some(tape)) = (part.function(), &part.tape) {
                 self.backend.supply(function, tape);
             }

@@ -4,7 +4,7 @@ use crate::bytes::Damage;
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode, Label};
 use crate::failure::{CallGroup, Failure, RunFailure};
-use crate::host::{HostFunctions, Intrinsic};
+use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::sema::{Extern, Externs, SourcePlace, arguments, declaration};
@@ -300,11 +300,7 @@ impl FailureReport<'_> {
         let Some(caller) = caller else { return nowhere(code, format!("a call of {problem}")) };
         let mut calls = caller.callees.iter();
         let call = calls.find(|call| call.name == callee && call.arity == passed);
-        let intrinsic = || {
-            let called = Intrinsic::ALL.into_iter().find(|known| known.text() == self.names.text(callee))?;
-            caller.intrinsic_span(called)
-        };
-        let span = call.map(|call| call.span).or_else(intrinsic).unwrap_or(caller.name_span);
+        let span = call.map_or(caller.name_span, |call| call.span);
         let message = format!("{} calls {problem}", self.describe(caller));
         Diagnostic::error(code, &caller.source, span, message).with_note("this call")
     }

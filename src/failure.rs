@@ -30,6 +30,21 @@ impl From<Failure> for RunFailure {
     }
 }
 
+impl RunFailure {
+    /// Says of `by` what it says of `function`: of the expression that was to
+    /// run, if its code is that of its shape.
+    #[must_use]
+    pub(crate) fn restate(mut self, function: &Arc<CheckedFunction>, by: &Arc<CheckedFunction>) -> Self {
+        if !Arc::ptr_eq(function, by) {
+            self.failure = self.failure.restate(function, by);
+            self.trace.functions_mut().filter(|known| Arc::ptr_eq(known, function)).for_each(|known| {
+                *known = by.clone();
+            });
+        }
+        self
+    }
+}
+
 /// The calls in progress when a run was left, innermost first, repeats folded.
 #[derive(Clone, Debug, Default)]
 pub struct CallTrace {
@@ -94,6 +109,13 @@ impl CallTrace {
         let between = outer.len().saturating_sub(SHOWN);
         let omitted: u64 = outer.drain(..between).map(|calls| calls.total()).sum();
         (all.groups, all.omitted + omitted, outer)
+    }
+
+    fn functions_mut(&mut self) -> impl Iterator<Item = &mut Arc<CheckedFunction>> {
+        self.groups.iter_mut().flat_map(|group| match &mut group.functions {
+            Functions::One(function) => std::slice::from_mut(function),
+            Functions::Several(functions) => functions,
+        })
     }
 
     /// Turns the incomplete repeat of the last group into calls of their own.
@@ -254,6 +276,28 @@ impl From<StopRequest> for Failure {
 }
 
 impl Failure {
+    /// Says of `by` what it says of `function`.
+    #[must_use]
+    pub(crate) fn restate(mut self, function: &Arc<CheckedFunction>, by: &Arc<CheckedFunction>) -> Self {
+        let named = match &mut self {
+            Self::Undefined { caller, .. }
+            | Self::Undeclared { caller, .. }
+            | Self::Stale { caller, .. }
+            | Self::HostArity { caller, .. } => caller.as_mut(),
+            Self::Compile { function, .. } => Some(function),
+            Self::StackOverflow
+            | Self::OutOfFuel
+            | Self::Interrupted
+            | Self::DeadlineExceeded
+            | Self::Host { .. }
+            | Self::TooMany(_)
+            | Self::System(_)
+            | Self::Console(_) => None,
+        };
+        named.filter(|named| Arc::ptr_eq(named, function)).into_iter().for_each(|named| *named = by.clone());
+        self
+    }
+
     /// Fills in who made the call that failed.
     #[must_use]
     pub(crate) fn called_by(mut self, function: Option<Arc<CheckedFunction>>) -> Self {

@@ -230,6 +230,13 @@ impl HostFunctions {
         self.foreign.insert(name, function);
     }
 
+    /// Returns the instruction that is equivalent to a call of the function of a
+    /// name with this many arguments, if there is one.
+    pub fn instruction(&self, name: Name, arity: u32) -> Option<Intrinsic> {
+        let intrinsic = self.get(name).and_then(|host| host.intrinsic);
+        intrinsic.filter(|intrinsic| intrinsic.arity() == arity)
+    }
+
     /// Returns the foreign function of a name.
     pub fn foreign(&self, name: Name) -> Option<&ForeignFunction> {
         self.foreign.get(&name)

@@ -42,7 +42,7 @@ use crate::sema::Calls;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::stop::StopHandle;
 use crate::tape::op::Op;
-use crate::tape::{self, Counts, LoweringContext, Tape, TapeCallee};
+use crate::tape::{self, Counts, Linkage, LoweringContext, Tape, TapeCallee};
 use code::{CodeMemory, EntryPoint, LEAVE};
 pub use compiled::{CodeStatus, CompiledCalls, HotSpot, NoCompiledCode};
 use execute::{ExecutionTables, InterpState, Pause, execute, link, unlink};
@@ -293,7 +293,7 @@ impl Interpreter {
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         let callee = TapeCallee { name, arity: arguments.len() as u32 };
-        if self.is_host(callee) {
+        if self.linkage(callee) != Linkage::Bound {
             if let Some(request) = self.take_request() {
                 return Err(Failure::from(request).into());
             }
@@ -338,7 +338,7 @@ impl Interpreter {
         function: &Arc<CheckedFunction>,
         tape: Option<Arc<Tape>>,
     ) -> Result<EntryPoint, Failure> {
-        if let Some(tape) = tape.filter(|tape| self.is_present(tape, function)) {
+        if let Some(tape) = tape.filter(|tape| self.is_present(tape)) {
             return self.link_tape(&tape, function);
         }
         let tape = self.tape(function)?;
@@ -359,17 +359,17 @@ impl Interpreter {
     }
 
     /// Returns whether a tape equals what lowering would produce now.
-    fn is_present(&self, tape: &Tape, function: &Arc<CheckedFunction>) -> bool {
+    fn is_present(&self, tape: &Tape) -> bool {
         let plain = !self.counts_fuel && self.hot_after.is_none();
         plain
-            && Arc::ptr_eq(&self.present(function), function)
-            && tape.callees.iter().all(|callee| !self.is_host(*callee))
-            && tape.hosts.iter().all(|host| self.is_host(*host))
+            && tape.callees.iter().all(|callee| self.linkage(*callee) == Linkage::Bound)
+            && tape.hosts.iter().all(|callee| self.linkage(*callee) == Linkage::Host)
+            && tape.instructions.iter().all(|callee| matches!(self.linkage(*callee), Linkage::Instruction(_)))
     }
 
-    fn is_host(&self, callee: TapeCallee) -> bool {
-        let host = self.hosts.get(callee.name);
-        host.is_some_and(|host| host.arity == callee.arity) && !self.bindings.contains_key(&callee.name)
+    /// Returns how a call reaches its function now.
+    fn linkage(&self, callee: TapeCallee) -> Linkage {
+        Linkage::of(callee, &self.hosts, self.bindings.contains_key(&callee.name))
     }
 
     /// Validates and links a tape.
@@ -388,24 +388,17 @@ impl Interpreter {
         Ok(EntryPoint { code, link: tape.locals, frame: tape.frame })
     }
 
-    /// Returns the function as it is to be lowered now: with calls in place of
-    /// the intrinsics that the program defines itself.
-    pub fn present(&self, function: &Arc<CheckedFunction>) -> Arc<CheckedFunction> {
-        function.without_bound_intrinsics(&self.names, |name| self.bindings.contains_key(&name))
-    }
-
     /// Lowers a function. The tape is valid until a name changes between being
     /// bound and being the host's.
     fn tape(&self, function: &Arc<CheckedFunction>) -> Result<Tape, Failure> {
-        let plain = self.present(function);
-        let is_host = |callee: TapeCallee| self.is_host(callee);
+        let linkage = |callee: TapeCallee| self.linkage(callee);
         let counts = match self.hot_after {
             None => Counts::Nothing,
             Some(_) if self.names.text(function.name) == EXPRESSION => Counts::Iterations,
             Some(_) => Counts::IterationsAndCalls,
         };
-        let environment = LoweringContext { is_host: &is_host, counts_fuel: self.counts_fuel, counts };
-        Tape::lower(&plain, environment).map_err(|tape::TooMany(what)| Failure::TooMany(what))
+        let environment = LoweringContext { linkage: &linkage, counts_fuel: self.counts_fuel, counts };
+        Tape::lower(function, environment).map_err(|tape::TooMany(what)| Failure::TooMany(what))
     }
 
     /// Links the function that a callee refers to.
@@ -453,13 +446,12 @@ impl Interpreter {
     }
 
     /// Handles a name that has become bound or unbound: discards linked code
-    /// that calls it, or that uses it as an intrinsic.
+    /// that calls it.
     fn meaning_changed(&mut self, name: Name) {
-        let Some(host) = self.hosts.get(name) else { return };
-        let uses = |function: &CheckedFunction| {
-            function.callees.iter().any(|callee| callee.name == name)
-                || host.intrinsic.is_some_and(|intrinsic| function.uses_intrinsic(intrinsic))
-        };
+        if self.hosts.get(name).is_none() {
+            return;
+        }
+        let uses = |function: &CheckedFunction| function.callees.iter().any(|callee| callee.name == name);
         for (user, binding) in &mut self.bindings {
             if binding.code.is_some() && uses(&binding.function) {
                 self.code.remove_if(binding.code.take());
@@ -472,22 +464,14 @@ impl Interpreter {
     /// Returns the definitions that call `function` with another arity.
     fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
         let (name, arity) = (function.name, function.arity());
-        let host = self.hosts.get(name).and_then(|host| host.intrinsic);
-        let intrinsic = host.filter(|intrinsic| intrinsic.arity() != arity);
-        if intrinsic.is_none() && !self.calls.misfit(name, arity) {
+        if !self.calls.misfit(name, arity) {
             return Vec::new();
         }
-        let calls_it_wrongly = |caller: &CheckedFunction| {
+        let calls_it_wrongly = |caller: &&Arc<CheckedFunction>| {
             caller.callees.iter().any(|callee| callee.name == name && callee.arity != arity)
         };
-        let stale = |caller: &Arc<CheckedFunction>| match intrinsic {
-            // What was an intrinsic is a call from now on.
-            Some(intrinsic) if caller.uses_intrinsic(intrinsic) => {
-                Some(Arc::new(caller.without_intrinsic(intrinsic, name)))
-            }
-            Some(_) | None => calls_it_wrongly(caller).then(|| caller.clone()),
-        };
-        let mut stale: Vec<_> = self.all().filter_map(|(_, caller)| stale(caller)).collect();
+        let mut stale: Vec<_> =
+            self.all().map(|(_, caller)| caller).filter(calls_it_wrongly).cloned().collect();
         stale.sort_by_key(|caller| caller.name.index());
         stale
     }

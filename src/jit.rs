@@ -20,6 +20,7 @@ mod code;
 mod code_map;
 mod osr;
 mod definition;
+mod shapes;
 mod shared;
 mod epoch;
 mod formula;
@@ -42,9 +43,9 @@ pub use tier::{Tier, TierUp};
 
 use crate::abi::{self, Variables};
 use crate::budget::MemoryBudget;
-use crate::codegen::{self, Thunk};
+use crate::codegen::{self, Body, Thunk};
 use crate::failure::Failure;
-use crate::host::{self, Callable, HostFunctions};
+use crate::host::{self, Callable, HostFunctions, Intrinsic};
 use crate::name::{Name, Names};
 use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
 use crate::process::{self, Activity};
@@ -58,6 +59,7 @@ use definition::Definition;
 use epoch::Epochs;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use shapes::Shapes;
 use shared::SharedDefinitions;
 use slots::Slots;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,6 +124,21 @@ pub enum Listing {
     Assembly,
 }
 
+/// A function to list.
+pub struct ListedFunction {
+    pub function: Arc<CheckedFunction>,
+    /// The symbol to list it under.
+    pub symbol: String,
+    /// The host functions whose calls become instructions.
+    pub instructions: Vec<(Name, Intrinsic)>,
+}
+
+impl ListedFunction {
+    fn body(&self) -> Body<'_> {
+        Body::alone(&self.function, &self.symbol, &self.instructions)
+    }
+}
+
 /// The JIT of one engine.
 pub struct Jit {
     names: Arc<Names>,
@@ -130,6 +147,7 @@ pub struct Jit {
     counters: Arc<Counters>,
     generations: Mutex<FxHashMap<Name, u32>>,
     shared: Mutex<SharedDefinitions>,
+    shapes: Shapes,
     osr_count: AtomicU64,
     removed_symbols: AtomicU64,
     thunks: Mutex<FxHashMap<Name, usize>>,
@@ -174,6 +192,7 @@ impl Jit {
             counters: Arc::default(),
             generations: Mutex::default(),
             shared: Mutex::default(),
+            shapes: Shapes::default(),
             osr_count: AtomicU64::new(0),
             removed_symbols: AtomicU64::new(0),
             thunks: Mutex::default(),
@@ -290,6 +309,9 @@ impl Jit {
     /// Creates a resource tracker, after lowering the code limit to what the
     /// memory budget has left.
     fn tracker(&self) -> Tracker {
+        if !self.budget.fits(self.budget.limit() / 2) {
+            self.shapes.clear();
+        }
         self.session.set_code_limit(self.budget.left_for_code());
         self.dylib.create_tracker()
     }
@@ -348,16 +370,15 @@ impl Jit {
     pub fn listing(
         self: &Arc<Self>,
         listing: Listing,
-        functions: Vec<(Arc<CheckedFunction>, String)>,
+        functions: Vec<ListedFunction>,
         stopper: &StopHandle,
     ) -> Result<String, Failure> {
         let (names, options) = (self.names.clone(), self.options.code);
         let text = self.wait_for(Some(stopper), move || {
-            let functions: Vec<(&CheckedFunction, String)> =
-                functions.iter().map(|(function, symbol)| (&**function, symbol.clone())).collect();
+            let bodies: Vec<Body<'_>> = functions.iter().map(ListedFunction::body).collect();
             worker::with_compiler(|compiler| match listing {
-                Listing::Ir => compiler.ir(&functions, &names, options),
-                Listing::Assembly => compiler.assembly(&functions, &names, options),
+                Listing::Ir => compiler.ir(&bodies, &names, options),
+                Listing::Assembly => compiler.assembly(&bodies, &names, options),
             })
         })?;
         text.map_err(|error| Failure::System(error.to_string()))

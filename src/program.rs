@@ -16,13 +16,13 @@ use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::sema::stored::{StoredTables, TableIndices, read_span, write_span};
-use crate::sema::{self, CheckedItem, Extern, SourcePlace};
+use crate::sema::{CheckedItem, Extern, SourcePlace};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
 use crate::syntax::lexer::fitting;
 use crate::syntax::operator::Fixity;
 use crate::syntax::{is_identifier_in, is_operator_in};
-use crate::tape::{Counts, LoweringContext, Tape, TapeCallee, TooMany};
+use crate::tape::{Counts, Linkage, LoweringContext, Tape, TapeCallee, TooMany};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -170,11 +170,9 @@ impl KnownDefinitions<'_> {
         if self.names.text(function.name) != EXPRESSION {
             self.defined.insert(function.name);
         }
-        let is_host = |callee: TapeCallee| {
-            let host = self.hosts.get(callee.name);
-            host.is_some_and(|host| host.arity == callee.arity) && !self.defined.contains(&callee.name)
-        };
-        let environment = LoweringContext { is_host: &is_host, counts_fuel: false, counts: Counts::Nothing };
+        let linkage =
+            |callee: TapeCallee| Linkage::of(callee, self.hosts, self.defined.contains(&callee.name));
+        let environment = LoweringContext { linkage: &linkage, counts_fuel: false, counts: Counts::Nothing };
         let tape = Arc::new(Tape::lower(function, environment)?);
         Ok(ProgramItem { tape: Some(tape), ..part })
     }
@@ -208,27 +206,6 @@ impl TableIndices for Numbering {
 }
 
 impl ProgramItem {
-    /// Returns the item with calls instead of the instructions whose functions
-    /// the context defines itself.
-    pub(crate) fn in_context(&self, context: &dyn sema::Environment) -> Self {
-        let Some(function) = self.function() else { return self.clone() };
-        let is_called = |name| {
-            let host = context.hosts().get(name);
-            context.function(name).is_some() || host.is_none_or(|host| host.intrinsic.is_none())
-        };
-        let present = function.without_bound_intrinsics(context.names(), is_called);
-        if Arc::ptr_eq(&present, function) {
-            return self.clone();
-        }
-        let item = match &self.item {
-            CheckedItem::Definition(_, fixity) => CheckedItem::Definition(present, *fixity),
-            CheckedItem::Variables(_, names) => CheckedItem::Variables(present, names.clone()),
-            CheckedItem::Expression(_) => CheckedItem::Expression(present),
-            CheckedItem::Extern(declared) => CheckedItem::Extern(declared.clone()),
-        };
-        Self { item, tape: None }
-    }
-
     /// Returns its function, if it has one.
     pub(crate) fn function(&self) -> Option<&Arc<CheckedFunction>> {
         match &self.item {

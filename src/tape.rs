@@ -25,6 +25,7 @@ pub mod op;
 mod stored;
 mod validate;
 
+use crate::host::{HostFunction, HostFunctions, Intrinsic};
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 
@@ -50,6 +51,8 @@ pub struct Tape {
     pub callees: Box<[TapeCallee]>,
     /// The host functions called directly.
     pub hosts: Box<[TapeCallee]>,
+    /// The host functions that are instructions here.
+    pub instructions: Box<[TapeCallee]>,
     /// The variables of the context that are read or set.
     pub variables: Box<[Name]>,
     /// For each instruction, the index of the checked node it was made for.
@@ -88,12 +91,34 @@ pub enum Counts {
     IterationsAndCalls,
 }
 
+/// How a call reaches its function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Linkage {
+    /// Through the bindings of the program.
+    Bound,
+    /// Directly: it is the host's.
+    Host,
+    /// It is the host's, and one instruction.
+    Instruction(Intrinsic),
+}
+
+impl Linkage {
+    /// Returns how a call reaches its function where the program defines the
+    /// name itself or not.
+    pub fn of(callee: TapeCallee, hosts: &HostFunctions, is_bound: bool) -> Self {
+        match hosts.get(callee.name).filter(|host| !is_bound && host.arity == callee.arity) {
+            Some(HostFunction { intrinsic: Some(intrinsic), .. }) => Self::Instruction(*intrinsic),
+            Some(HostFunction { intrinsic: None, .. }) => Self::Host,
+            None => Self::Bound,
+        }
+    }
+}
+
 /// What lowering depends on besides the function.
 #[derive(Clone, Copy)]
 pub struct LoweringContext<'a> {
-    /// Returns whether a call is of a host function. All others go through the
-    /// bindings of the program.
-    pub is_host: &'a dyn Fn(TapeCallee) -> bool,
+    /// Returns how a call reaches its function.
+    pub linkage: &'a dyn Fn(TapeCallee) -> Linkage,
     /// Whether function entries and loop iterations take fuel.
     pub counts_fuel: bool,
     pub counts: Counts,

@@ -157,7 +157,7 @@ impl TieredBackend {
     pub(super) fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
         let defined = self.interpreter.define(function);
         if let Some(context) = self.jit.context() {
-            context.define(self.interpreter.present(function));
+            context.define(function.clone());
         }
         defined
     }
@@ -390,7 +390,7 @@ impl LazyJit {
             let stack = self.engine.config().limits.stack;
             let context = JitContext::new(jit, self.memory.clone(), stack);
             for (_, function) in interpreter.all() {
-                context.define(interpreter.present(function));
+                context.define(function.clone());
             }
             Some(context)
         };
@@ -423,8 +423,7 @@ impl LazyJit {
             return Some(());
         }
         let entry = LoopEntry { node: counted.node, values: counted.values.len() as u32 };
-        let function = interpreter.present(&spot.function);
-        let made = context.compile_osr(&function, entry, self.waits_for_code(), &ran).ok()?;
+        let made = context.compile_osr(&spot.function, entry, self.waits_for_code(), &ran).ok()?;
         let key = (Arc::as_ptr(&spot.function) as usize, counted.node);
         self.osr_codes.borrow_mut().insert(key, made);
         Some(())

@@ -4,7 +4,7 @@ use super::check::sources;
 use super::report::Reporter;
 use super::run::{load, text};
 use super::{CommonOptions, Exit, Given};
-use crate::codegen::{self, CodegenError, Compiler};
+use crate::codegen::{self, Body, CodegenError, Compiler};
 use crate::diagnostic::Severity;
 use crate::draft::{self, Draft};
 use crate::engine::Engine;
@@ -16,7 +16,7 @@ use crate::source::{Source, Span};
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::parse_all;
 use crate::syntax::{ast, lexer, printer};
-use crate::tape::{self, Counts, Tape, TapeCallee};
+use crate::tape::{self, Counts, Linkage, Tape, TapeCallee};
 use clap::{Args, ValueEnum, ValueHint};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -256,7 +256,7 @@ fn code(
     }
     match arguments.stage {
         EmitStage::Tape => tapes(&functions, &draft, engine, options),
-        stage => compile(stage, &functions, engine, options),
+        stage => compile(stage, &functions, &draft, engine, options),
     }
 }
 
@@ -291,13 +291,11 @@ fn tapes(
     options: &CommonOptions,
 ) -> Result<Vec<u8>, Problem> {
     let names = engine.names();
-    let is_host = |callee: TapeCallee| {
-        let host = engine.hosts().get(callee.name);
-        host.is_some_and(|host| host.arity == callee.arity)
-            && draft.definition(names.text(callee.name)).is_none()
+    let linkage = |callee: TapeCallee| {
+        Linkage::of(callee, engine.hosts(), draft.definition(names.text(callee.name)).is_some())
     };
     let counts_fuel = options.fuel.is_some();
-    let environment = tape::LoweringContext { is_host: &is_host, counts_fuel, counts: Counts::Nothing };
+    let environment = tape::LoweringContext { linkage: &linkage, counts_fuel, counts: Counts::Nothing };
     let mut text = String::new();
     for (function, symbol) in functions {
         let tape = Tape::lower(function, environment).map_err(|error| error.to_string())?;
@@ -309,19 +307,28 @@ fn tapes(
 fn compile(
     stage: EmitStage,
     functions: &[(&CheckedFunction, String)],
+    draft: &Draft<'_>,
     engine: &Engine,
     options: &CommonOptions,
 ) -> Result<Vec<u8>, Problem> {
+    let is_defined = |name| draft.definition(engine.names().text(name)).is_some();
+    let instructions = |(function, _): &(&CheckedFunction, String)| {
+        function.instructions(engine.hosts(), is_defined).collect::<Vec<_>>()
+    };
+    let instructions: Vec<_> = functions.iter().map(instructions).collect();
+    let all = functions.iter().zip(&instructions);
+    let bodies: Vec<_> =
+        all.map(|((function, symbol), instructions)| Body::alone(function, symbol, instructions)).collect();
     // LLVM recurses as deeply as the program is nested.
     let work = || {
         let mut compiler = Compiler::new();
         let names = engine.names();
         let options = codegen::CompileOptions { level: options.level(), counts_fuel: options.fuel.is_some() };
         match stage {
-            EmitStage::Asm => compiler.assembly(functions, names, options).map(String::into_bytes),
-            EmitStage::Obj => compiler.objects(functions, names, options),
+            EmitStage::Asm => compiler.assembly(&bodies, names, options).map(String::into_bytes),
+            EmitStage::Obj => compiler.objects(&bodies, names, options),
             EmitStage::Ir | EmitStage::Tokens | EmitStage::Ast | EmitStage::Tape => {
-                compiler.ir(functions, names, options).map(String::into_bytes)
+                compiler.ir(&bodies, names, options).map(String::into_bytes)
             }
         }
     };

@@ -65,7 +65,6 @@ pub fn cost(function: &CheckedFunction) -> usize {
         | CheckedNode::SetLocal(_)
         | CheckedNode::Unary(_)
         | CheckedNode::Binary(_)
-        | CheckedNode::Intrinsic(_)
         | CheckedNode::Else
         | CheckedNode::If
         | CheckedNode::ForCondition

@@ -50,8 +50,9 @@ pub(super) fn body(
     let arity = body.osr.map_or(root.arity(), |osr| root.locals + osr.values);
     let main = types.define(module, body.symbol, arity);
     // OSR code is not a callee.
-    let itself = body.osr.is_none().then_some(((root.name, root.arity()), main));
-    let mut direct: FxHashMap<(Name, u32), FunctionValue<'_>> = FxHashMap::default();
+    let itself = body.osr.is_none().then_some(((root.name, root.arity()), DirectCall::Copy(main)));
+    let instruction = |(name, of): &(Name, Intrinsic)| ((*name, of.arity()), DirectCall::Instruction(*of));
+    let mut direct: FxHashMap<_, _> = body.instructions.iter().map(instruction).collect();
     let mut sizes = FxHashMap::default();
     // Whether calls remain other than of the inlined functions: they may
     // recurse.
@@ -71,7 +72,7 @@ pub(super) fn body(
         };
         job.lower(options.counts_fuel, None)?;
         direct.remove(&(root.name, root.arity()));
-        direct.insert((callee.name, callee.arity()), copy);
+        direct.insert((callee.name, callee.arity()), DirectCall::Copy(copy));
         sizes.insert(callee.name, callee.size_with(&sizes));
     }
     let calls = root.callees.iter().any(|call| !direct.contains_key(&(call.name, call.arity)));
@@ -95,10 +96,19 @@ pub(super) fn body(
         let job =
             LoweringJob { module, source: root, function: copy, osr: None, direct: &direct, names, options };
         job.lower(options.counts_fuel || (checks_last_copy && level == 0), None)?;
-        direct.insert((root.name, root.arity()), copy);
+        direct.insert((root.name, root.arity()), DirectCall::Copy(copy));
     }
     LoweringJob { module, source: root, function: main, osr: body.osr, direct: &direct, names, options }
         .lower(checks && !checks_last_copy, body.hot_after.filter(|_| !is_expression))
+}
+
+/// A call that does not go through a slot.
+#[derive(Clone, Copy)]
+enum DirectCall<'c> {
+    /// Of a function of this module.
+    Copy(FunctionValue<'c>),
+    /// One instruction.
+    Instruction(Intrinsic),
 }
 
 /// Adds numbers to the module as one constant array.
@@ -147,19 +157,26 @@ struct LoweringJob<'m, 'c> {
     function: FunctionValue<'c>,
     /// Its OSR entry; `None` for the function's own entry.
     osr: Option<LoopEntry>,
-    /// The functions that are called directly, not through a slot.
-    direct: &'m FxHashMap<(Name, u32), FunctionValue<'c>>,
+    /// The calls that do not go through a slot, by name and arity.
+    direct: &'m FxHashMap<(Name, u32), DirectCall<'c>>,
     names: &'m Names,
     options: CompileOptions,
 }
 
 impl LoweringJob<'_, '_> {
+    /// Returns whether a call of a callee is not just an instruction.
+    fn is_call(&self, index: u32) -> bool {
+        let callee = self.source.callees[index as usize];
+        !matches!(self.direct.get(&(callee.name, callee.arity)), Some(DirectCall::Instruction(_)))
+    }
+
     /// Builds the body. `checks`: whether it begins with a stack check;
     /// `hot_after`: the call after which it reports that it is hot, if it
     /// counts them.
     fn lower(self, checks: bool, hot_after: Option<u32>) -> Result<()> {
         let nodes = &self.source.nodes;
-        let late = late_checks(nodes).filter(|_| checks && !self.options.counts_fuel);
+        let late =
+            late_checks(nodes, &|index| self.is_call(index)).filter(|_| checks && !self.options.counts_fuel);
         let mut lowering = IrLowering::new(self)?;
         lowering.prologue(checks && late.is_none(), hot_after)?;
         for (at, node) in (0..).zip(nodes) {
@@ -186,7 +203,7 @@ struct IrLowering<'m, 'c> {
     builder: Builder<'c>,
     names: &'m Names,
     source: &'m CheckedFunction,
-    direct: &'m FxHashMap<(Name, u32), FunctionValue<'c>>,
+    direct: &'m FxHashMap<(Name, u32), DirectCall<'c>>,
     options: CompileOptions,
     function: FunctionValue<'c>,
     context: PointerValue<'c>,
@@ -357,7 +374,6 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             CheckedNode::Binary(op) => self.binary(op)?,
             CheckedNode::ShortCircuit(op) => self.begin_short_circuit(op)?,
             CheckedNode::Call(callee) => self.call(self.source.callees[callee as usize])?,
-            CheckedNode::Intrinsic(intrinsic) => self.intrinsic(intrinsic)?,
             CheckedNode::Then => self.then()?,
             CheckedNode::Else => self.otherwise()?,
             CheckedNode::If => self.end_if()?,
@@ -519,9 +535,14 @@ impl<'m, 'c> IrLowering<'m, 'c> {
     }
 
     fn call(&mut self, callee: Callee) -> Result<()> {
+        let direct = match self.direct.get(&(callee.name, callee.arity)) {
+            Some(DirectCall::Instruction(intrinsic)) => return self.intrinsic(*intrinsic),
+            Some(DirectCall::Copy(function)) => Some(*function),
+            None => None,
+        };
         let arguments = self.arguments(callee.arity)?;
-        let call = if let Some(function) = self.direct.get(&(callee.name, callee.arity)) {
-            self.builder.build_call(*function, &arguments, "")?
+        let call = if let Some(function) = direct {
+            self.builder.build_call(function, &arguments, "")?
         } else {
             let slot = self.offset(Symbol::Slot(self.names.text(callee.name), callee.arity))?;
             let body = self.builder.build_load(self.types.pointer, slot, "")?.into_pointer_value();

@@ -1,7 +1,6 @@
 //! Descriptions: what there is to know about a function, as plain data.
 
 use super::Context;
-use crate::host::Intrinsic;
 use crate::jit::Tier;
 use crate::jit::state::State;
 use crate::name::Name;
@@ -56,7 +55,7 @@ impl Context {
         let all = self.backend.all();
         let mut callers: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
         for (_, caller) in &all {
-            for callee in self.callees_of(caller) {
+            for callee in caller.callees.iter().map(|callee| callee.name) {
                 callers.entry(callee).or_default().push(caller.name);
             }
         }
@@ -136,7 +135,7 @@ impl Context {
             state,
             tier: bound.tier(),
             code_bytes: bound.code_bytes(),
-            callees: self.texts(self.callees_of(&function)),
+            callees: self.texts(function.callees.iter().map(|callee| callee.name)),
             callers: Vec::new(),
         })
     }
@@ -160,15 +159,6 @@ impl Context {
             caller.callees.iter().any(|callee| callee.name == name)
         };
         all.filter(calls).map(|caller| caller.name)
-    }
-
-    /// Returns the functions that a function calls, including host functions
-    /// that became instructions.
-    fn callees_of(&self, function: &CheckedFunction) -> Vec<Name> {
-        let named = function.callees.iter().map(|callee| callee.name);
-        let instructions = Intrinsic::ALL.into_iter().filter(|intrinsic| function.uses_intrinsic(*intrinsic));
-        let instructions = instructions.filter_map(|intrinsic| self.engine.names().get(intrinsic.text()));
-        named.chain(instructions).collect()
     }
 
     fn texts(&self, names: impl IntoIterator<Item = Name>) -> Vec<String> {

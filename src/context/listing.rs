@@ -3,12 +3,12 @@
 use super::Context;
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::jit::Listing;
+use crate::jit::{ListedFunction, Listing};
 use crate::sema::{self, checked};
 use crate::source::Source;
 use crate::syntax::lexer::lex;
 use crate::syntax::printer;
-use crate::tape::{self, Counts, Tape, TapeCallee};
+use crate::tape::{self, Counts, Linkage, Tape, TapeCallee};
 use std::sync::Arc;
 
 /// A stage of the compiler.
@@ -100,18 +100,14 @@ impl Context {
     fn tapes(&self, functions: &[Arc<checked::CheckedFunction>]) -> Result<String, Error> {
         let names = self.engine.names();
         let is_bound = |name| self.backend.binding(name).is_some();
-        let is_host = |callee: TapeCallee| {
-            let host = self.engine.hosts().get(callee.name);
-            host.is_some_and(|host| host.arity == callee.arity) && !is_bound(callee.name)
-        };
+        let linkage = |callee: TapeCallee| Linkage::of(callee, self.engine.hosts(), is_bound(callee.name));
         let counts_fuel = self.engine.config().limits.fuel.is_some();
-        let environment = tape::LoweringContext { is_host: &is_host, counts_fuel, counts: Counts::Nothing };
+        let environment = tape::LoweringContext { linkage: &linkage, counts_fuel, counts: Counts::Nothing };
         let mut text = String::new();
         for function in functions {
-            let function = function.without_bound_intrinsics(names, is_bound);
-            let tape = Tape::lower(&function, environment);
+            let tape = Tape::lower(function, environment);
             let tape = tape.map_err(|tape::TooMany(what)| self.failed(&Failure::TooMany(what)))?;
-            text += &tape.disassemble(self.title(&function), &function, names);
+            text += &tape.disassemble(self.title(function), function, names);
         }
         Ok(text)
     }
@@ -125,14 +121,16 @@ impl Context {
 
     fn compiled(&self, stage: Stage, functions: Vec<Arc<checked::CheckedFunction>>) -> Result<String, Error> {
         let listing = if stage == Stage::Ir { Listing::Ir } else { Listing::Assembly };
-        let symbol = |(number, function): (usize, Arc<checked::CheckedFunction>)| {
+        let listed = |(number, function): (usize, Arc<checked::CheckedFunction>)| {
             let symbol = match self.engine.names().text(function.name) {
                 checked::EXPRESSION => format!("$expression${number}"),
                 name => format!("{name}$impl"),
             };
-            (function, symbol)
+            let is_bound = |name| self.backend.binding(name).is_some();
+            let instructions = function.instructions(self.engine.hosts(), is_bound).collect();
+            ListedFunction { function, symbol, instructions }
         };
-        let functions = functions.into_iter().enumerate().map(symbol).collect();
+        let functions = functions.into_iter().enumerate().map(listed).collect();
         let listed = self.engine.jit()?.listing(listing, functions, &self.backend.stopper());
         listed.map_err(|failure| self.failed(&failure))
     }

@@ -53,10 +53,10 @@ impl Context {
     pub fn preview(&self, text: &str) -> Option<f64> {
         let expression = self.expression(text)?;
         let mut needed = Needed::new(self);
-        let expression = needed.take(&expression)?;
+        needed.take(&expression)?;
         while let Some(name) = needed.waiting.pop() {
             let (_, function) = self.backend.binding(name)?;
-            let function = needed.take(&function)?;
+            needed.take(&function)?;
             needed.functions.push(function);
         }
         let fuel = MOST_FUEL.min(MOST_WORK / needed.heaviest);
@@ -109,20 +109,17 @@ impl<'c> Needed<'c> {
     }
 
     /// Adds the callees of a function; `None` if it is not pure, or too large.
-    /// Returns the function with its host calls resolved as they are now.
-    fn take(&mut self, function: &Arc<CheckedFunction>) -> Option<Arc<CheckedFunction>> {
+    fn take(&mut self, function: &CheckedFunction) -> Option<()> {
         self.nodes += function.nodes.len();
         if self.nodes > MOST_NODES {
             return None;
         }
-        let is_bound = |name| self.context.backend.binding(name).is_some();
-        let function = function.without_bound_intrinsics(self.context.names(), is_bound);
         if function.nodes.iter().any(|node| matches!(node, CheckedNode::SetVariable(_))) {
             return None;
         }
         function.callees.iter().try_for_each(|callee| self.call(callee))?;
-        self.heaviest = self.heaviest.max(self.cost(&function));
-        Some(function)
+        self.heaviest = self.heaviest.max(self.cost(function));
+        Some(())
     }
 
     fn call(&mut self, callee: &Callee) -> Option<()> {

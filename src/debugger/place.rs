@@ -7,7 +7,7 @@ use crate::source::Span;
 use crate::syntax::operator::BinaryOp;
 use crate::syntax::scope;
 use crate::tape::op::Op;
-use crate::tape::{Counts, LoweringContext, Tape};
+use crate::tape::{Counts, Linkage, LoweringContext, Tape};
 
 /// Where an instruction comes from; lines and columns from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,9 +59,9 @@ impl Places {
 
     /// Creates the places of a function that is not linked.
     pub(super) fn of_function(function: &CheckedFunction) -> Self {
-        // Host functions make no difference to places.
+        // How a call reaches its function makes no difference to places.
         let environment =
-            LoweringContext { is_host: &|_| false, counts_fuel: false, counts: Counts::default() };
+            LoweringContext { linkage: &|_| Linkage::Bound, counts_fuel: false, counts: Counts::default() };
         Tape::lower(function, environment).map_or_else(|_| Self(Vec::new()), |tape| Self::of(function, &tape))
     }
 
@@ -138,7 +138,6 @@ pub(super) fn visible(function: &CheckedFunction, node: usize, names: &Names) ->
             | CheckedNode::Unary(_)
             | CheckedNode::Binary(_)
             | CheckedNode::Call(_)
-            | CheckedNode::Intrinsic(_)
             | CheckedNode::ForCondition
             | CheckedNode::ForStep => {}
         }

@@ -196,7 +196,7 @@ impl PausedRun<'_> {
     /// definition.
     pub fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
         let defined = self.interpreter.define(function);
-        self.compiled.define(&self.interpreter.present(function));
+        self.compiled.define(function);
         defined
     }
 

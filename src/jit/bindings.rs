@@ -1,7 +1,7 @@
 //! The bindings of one context: the shell around the state machine.
 //!
 //! Everything that happens to a name arrives as an [`Event`], under one lock;
-//! this module carries out the [`BindingAction`]s. Workers that finish ahead of
+//! [`Bindings::apply`] carries out the [`BindingAction`]s. Workers that finish ahead of
 //! a first call use the same path as the context's own thread.
 
 use super::certain;
@@ -11,7 +11,7 @@ use super::queued::Queued;
 use super::reporter::{ChangeReporter, Observer};
 use super::slots::{CallTarget, Slots};
 use super::state::{BindingAction, Event, State, transition};
-use super::tier::{Callees, CompilePlan, Tier};
+use super::tier::{Assumptions, Callees, CompilePlan, Tier};
 use super::{Jit, JitOptions, TierUp};
 use crate::codegen::Level;
 use crate::name::Name;
@@ -19,7 +19,7 @@ use crate::runtime::ExecutionMemory;
 use crate::sema::Calls;
 use crate::sema::checked::{Callee, CheckedFunction};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,18 +35,18 @@ pub(super) struct Bindings {
 #[derive(Default)]
 struct BindingTable {
     bindings: FxHashMap<Name, JitBinding>,
-    /// For each name, the functions whose code depends on its definition: it
-    /// was inlined there, or is called by an inlined function.
-    inliners: FxHashMap<Name, Vec<Name>>,
+    /// For each name, the functions whose code depends on its meaning: it was
+    /// inlined there, is called by an inlined function, or is an instruction.
+    dependents: FxHashMap<Name, FxHashSet<Name>>,
     /// Counts how the bound definitions call each other.
     calls: Calls,
 }
 
 impl BindingTable {
     /// Binds a name. Returns its earlier binding.
-    fn bind(&mut self, name: Name, state: State, definition: Arc<Definition>) -> Option<JitBinding> {
+    fn bind(&mut self, name: Name, definition: Arc<Definition>) -> Option<JitBinding> {
         self.calls.add(definition.function());
-        let binding = JitBinding { state, definition, installed: None, requested_at: None };
+        let binding = JitBinding { state: State::Pending, definition, installed: None, requested_at: None };
         let old = self.bindings.insert(name, binding);
         self.released(old)
     }
@@ -75,14 +75,16 @@ impl BindingTable {
     }
 
     /// Returns whether the assumptions of code hold here: each inlined function
-    /// is what its name is bound to, and its own calls find a function of their
-    /// arity.
-    fn holds(&self, jit: &Jit, inlined: &[Arc<CheckedFunction>]) -> bool {
-        inlined.iter().all(|function| {
-            let binding = self.bindings.get(&function.name);
-            binding.is_some_and(|binding| Arc::ptr_eq(binding.definition.function(), function))
-                && function.callees.iter().all(|callee| self.fits(jit, callee))
-        })
+    /// is what its name is bound to, its own calls find a function of their
+    /// arity, and what became an instruction is the host's.
+    fn holds(&self, jit: &Jit, assumptions: &Assumptions) -> bool {
+        let Assumptions { inlined, instructions } = assumptions;
+        instructions.iter().all(|(name, _)| !self.bindings.contains_key(name))
+            && inlined.iter().all(|function| {
+                let binding = self.bindings.get(&function.name);
+                binding.is_some_and(|binding| Arc::ptr_eq(binding.definition.function(), function))
+                    && function.callees.iter().all(|callee| self.fits(jit, callee))
+            })
     }
 
     /// Returns whether a call finds a function of its arity.
@@ -90,15 +92,14 @@ impl BindingTable {
         !matches!(self.found(jit, callee), Resolution::Nothing)
     }
 
-    /// Records what the code of `inliner` depends on.
-    fn depends(&mut self, inliner: Name, inlined: &[Arc<CheckedFunction>]) {
-        for function in inlined {
-            let callees = function.callees.iter().map(|callee| callee.name);
-            for name in callees.chain([function.name]).filter(|name| *name != inliner) {
-                let inliners = self.inliners.entry(name).or_default();
-                if !inliners.contains(&inliner) {
-                    inliners.push(inliner);
-                }
+    /// Records what the code of a function depends on.
+    fn depends(&mut self, dependent: Name, assumptions: &Assumptions) {
+        let Assumptions { inlined, instructions } = assumptions;
+        let called = inlined.iter().flat_map(|function| &function.callees).map(|callee| callee.name);
+        let names = inlined.iter().map(|function| function.name).chain(called);
+        for name in names.chain(instructions.iter().map(|(name, _)| *name)) {
+            if name != dependent {
+                self.dependents.entry(name).or_default().insert(dependent);
             }
         }
     }
@@ -112,6 +113,42 @@ struct JitBinding {
     installed: Option<Arc<CompiledCode>>,
     /// When its code was first requested.
     requested_at: Option<Instant>,
+}
+
+impl JitBinding {
+    /// Returns the calls that lead to the code, and its body.
+    fn entry(&self) -> Option<(CallTarget, usize)> {
+        let function = self.definition.function();
+        let target = CallTarget { name: function.name, arity: function.arity() };
+        self.installed.as_ref().map(|code| (target, code.body()))
+    }
+}
+
+/// What comes with an event.
+#[derive(Default)]
+struct Incoming {
+    definition: Option<Arc<Definition>>,
+    code: Option<Arc<CompiledCode>>,
+}
+
+impl Incoming {
+    fn definition(definition: Arc<Definition>) -> Self {
+        Self { definition: Some(definition), code: None }
+    }
+}
+
+/// What the actions of a transition have brought about. It is dropped without
+/// the lock of the table: dropping code takes other locks.
+#[derive(Default)]
+struct Applied {
+    /// What the name was bound to.
+    old: Option<JitBinding>,
+    /// The code that other code has replaced.
+    replaced: Option<Arc<CompiledCode>>,
+    /// From the first request for the code to the code.
+    took: Option<Duration>,
+    /// What a call does next.
+    answer: Option<CallAction>,
 }
 
 /// What a call resolves to.
@@ -167,93 +204,53 @@ impl Bindings {
         self.reporter.report();
     }
 
-    /// Binds a name to a definition. Returns the definition it was bound to.
+    /// Binds a name to a definition without code. Returns the definition it was
+    /// bound to.
     pub(super) fn bind(
         &self,
         slots: &Slots,
         event: Event,
         definition: Arc<Definition>,
     ) -> Option<Arc<Definition>> {
-        let old = self.bind_in(&mut self.table.lock(), slots, event, definition);
+        let name = definition.function().name;
+        let done = self.apply(&mut self.table.lock(), slots, name, event, Incoming::definition(definition));
         self.report();
-        old.map(|binding| binding.definition)
+        done.old.map(|binding| binding.definition)
     }
 
-    fn bind_in(
-        &self,
-        table: &mut BindingTable,
-        slots: &Slots,
-        event: Event,
-        definition: Arc<Definition>,
-    ) -> Option<JitBinding> {
+    /// Binds a name to an earlier definition, and to its code if that is still
+    /// there and fits. Returns the definition it was bound to.
+    pub(super) fn restore(&self, jit: &Jit, definition: Arc<Definition>) -> Option<Arc<Definition>> {
         let name = definition.function().name;
-        let state = table.bindings.get(&name).map_or(State::NotDefined, |binding| binding.state);
-        let (next, actions) = transition(state, event);
-        let mut new = Some(definition);
-        let mut old = None;
-        for action in actions {
-            match action {
-                BindingAction::Bind => {
-                    old = new.take().and_then(|definition| table.bind(name, next, definition));
-                }
-                BindingAction::Reset => slots.reset(&self.memory, name),
-                BindingAction::Unbind
-                | BindingAction::Redirect
-                | BindingAction::Materialize
-                | BindingAction::Wait
-                | BindingAction::Refuse
-                | BindingAction::Report => {}
-            }
-        }
-        self.note(name, event, (state, next), None);
-        old
+        let mut table = self.table.lock();
+        let code = definition.present().filter(|code| table.holds(jit, code.assumptions()));
+        let event = if code.is_some() { Event::Restore } else { Event::Define };
+        let incoming = Incoming { code, ..Incoming::definition(definition) };
+        let done = self.apply(&mut table, &jit.slots, name, event, incoming);
+        drop(table);
+        self.report();
+        done.old.map(|binding| binding.definition)
     }
 
     /// Unbinds a name. Returns the definition it was bound to.
     pub(super) fn unbind(&self, slots: &Slots, name: Name) -> Option<Arc<Definition>> {
-        let mut table = self.table.lock();
-        let state = table.bindings.get(&name)?.state;
-        let (next, actions) = transition(state, Event::Drop);
-        if actions.contains(&BindingAction::Reset) {
-            slots.reset(&self.memory, name);
-        }
-        self.note(name, Event::Drop, (state, next), None);
-        let old = table.unbind(name);
-        drop(table);
+        let done = self.apply(&mut self.table.lock(), slots, name, Event::Drop, Incoming::default());
         self.report();
-        old.map(|binding| binding.definition)
+        done.old.map(|binding| binding.definition)
     }
 
     /// Handles a call through a trampoline, or a request for code ahead of the
     /// first call.
     pub(super) fn call(&self, slots: &Slots, target: CallTarget) -> CallAction {
-        let call = self.call_in(slots, target);
-        self.report();
-        call
-    }
-
-    fn call_in(&self, slots: &Slots, target: CallTarget) -> CallAction {
         let mut table = self.table.lock();
-        let Some(binding) = table.bindings.get_mut(&target.name) else { return CallAction::Undefined };
-        if binding.definition.function().arity() != target.arity {
-            return CallAction::Stale(binding.definition.clone());
+        let bound = table.bindings.get(&target.name).map(|binding| &binding.definition);
+        if let Some(stale) = bound.filter(|definition| definition.function().arity() != target.arity) {
+            return CallAction::Stale(stale.clone());
         }
-        let (next, actions) = transition(binding.state, Event::Call);
-        self.note(target.name, Event::Call, (binding.state, next), None);
-        binding.state = next;
-        if actions.contains(&BindingAction::Materialize) {
-            binding.requested_at = Some(Instant::now());
-        }
-        if actions.contains(&BindingAction::Wait) {
-            return CallAction::Wait(binding.definition.clone());
-        }
-        match binding.installed.as_ref().map(|code| code.body()) {
-            Some(body) => {
-                slots.redirect(&self.memory, target, body);
-                CallAction::Ready(body)
-            }
-            None => CallAction::Wait(binding.definition.clone()),
-        }
+        let done = self.apply(&mut table, slots, target.name, Event::Call, Incoming::default());
+        drop(table);
+        self.report();
+        done.answer.unwrap_or(CallAction::Undefined)
     }
 
     /// Handles the end of a compile, in this context or another: installs the
@@ -262,61 +259,37 @@ impl Bindings {
     /// the same function.
     pub(super) fn finished(&self, jit: &Jit, definition: &Arc<Definition>, made: Option<Arc<CompiledCode>>) {
         let function = definition.function();
-        let inlined = made.as_ref().map_or(&[][..], |code| code.inlined());
         let mut table = self.table.lock();
-        let is_current = table.holds(jit, inlined);
-        let is_in_use =
-            table.bindings.get(&function.name).is_none_or(|bound| Arc::ptr_eq(&bound.definition, definition));
-        if is_in_use && is_current {
-            self.note_inlined(&mut table, inlined);
+        let is_current = made.as_ref().is_none_or(|code| table.holds(jit, code.assumptions()));
+        let bound =
+            table.bindings.get(&function.name).map(|bound| Arc::ptr_eq(&bound.definition, definition));
+        if let Some(code) = made.as_ref().filter(|_| bound != Some(false) && is_current) {
+            self.note_inlined(&mut table, &jit.slots, code.assumptions());
         }
-        let Some(binding) = table.bindings.get_mut(&function.name) else {
-            drop(table);
-            return self.report();
-        };
-        let is_bound = Arc::ptr_eq(&binding.definition, definition);
-        if is_bound && made.is_some() && !is_current {
+        let is_bound = bound == Some(true);
+        let (event, incoming) = match made {
+            _ if !is_bound => (Event::Outdated, Incoming::default()),
             // It was compiled against another definition of a callee.
-            let again = jit.define_anew(function.clone());
-            let old = self.bind_in(&mut table, &jit.slots, Event::CalleeChanged, again);
-            drop(table);
-            // Dropping code takes other locks.
-            drop(old);
-            self.memory.signal_code_ready();
-            self.report();
-            return;
-        }
-        let event = match &made {
-            _ if !is_bound => Event::Outdated,
-            Some(_) => Event::Materialized,
-            None => Event::Failed,
+            Some(_) if !is_current => {
+                (Event::CalleeChanged, Incoming::definition(jit.define_anew(function.clone())))
+            }
+            Some(code) => (Event::Materialized, Incoming { code: Some(code), definition: None }),
+            None => (Event::Failed, Incoming::default()),
         };
-        let (next, actions) = transition(binding.state, event);
-        let took = (event == Event::Materialized).then(|| binding.requested_at.take()).flatten();
-        let took = took.map(|requested_at| requested_at.elapsed());
-        self.note(function.name, event, (binding.state, next), took);
-        binding.state = next;
-        let mut replaced = None;
-        if let (true, Some(code)) = (actions.contains(&BindingAction::Redirect), &made) {
-            replaced = binding.installed.replace(code.clone());
-            let target = CallTarget { name: function.name, arity: function.arity() };
-            jit.slots.redirect(&self.memory, target, code.body());
-            table.depends(function.name, inlined);
-        }
+        let done = self.apply(&mut table, &jit.slots, function.name, event, incoming);
         drop(table);
         // Dropping code takes other locks.
-        drop(replaced);
-        self.memory.signal_code_ready();
+        drop(done);
+        if bound.is_some() {
+            self.memory.signal_code_ready();
+        }
         self.report();
     }
 
     /// Marks bound definitions as inlined into code that is in use.
-    fn note_inlined(&self, table: &mut BindingTable, inlined: &[Arc<CheckedFunction>]) {
-        for function in inlined {
-            let Some(binding) = table.bindings.get_mut(&function.name) else { continue };
-            let (next, _) = transition(binding.state, Event::Inlined);
-            self.note(function.name, Event::Inlined, (binding.state, next), None);
-            binding.state = next;
+    fn note_inlined(&self, table: &mut BindingTable, slots: &Slots, assumptions: &Assumptions) {
+        for function in &assumptions.inlined {
+            self.apply(table, slots, function.name, Event::Inlined, Incoming::default());
         }
     }
 
@@ -325,30 +298,82 @@ impl Bindings {
     pub(super) fn improved(&self, jit: &Jit, definition: &Arc<Definition>, code: Arc<CompiledCode>) -> bool {
         let name = definition.function().name;
         let mut table = self.table.lock();
-        let holds = table.holds(jit, code.inlined());
-        let binding = table.bindings.get_mut(&name).filter(|binding| {
+        let binding = table.bindings.get(&name).filter(|binding| {
             binding.state == State::Materialized && Arc::ptr_eq(&binding.definition, definition)
         });
-        let Some(binding) = binding.filter(|_| holds) else { return false };
-        // The binding owns the code before any slot points to it.
-        let replaced = binding.installed.replace(code.clone());
-        table.depends(name, code.inlined());
-        self.note_inlined(&mut table, code.inlined());
-        let target = CallTarget { name, arity: definition.function().arity() };
-        jit.slots.redirect(&self.memory, target, code.body());
+        if binding.is_none() || !table.holds(jit, code.assumptions()) {
+            return false;
+        }
+        self.note_inlined(&mut table, &jit.slots, code.assumptions());
+        let incoming = Incoming { code: Some(code.clone()), definition: None };
+        let done = self.apply(&mut table, &jit.slots, name, Event::Improved, incoming);
         drop(table);
         // Dropping code takes other locks.
-        drop((replaced, definition.replace(code)));
+        drop((done, definition.replace(code)));
         self.report();
         true
     }
 
+    /// Moves the binding of a name to its next state, and carries out all
+    /// actions of the transition.
+    fn apply(
+        &self,
+        table: &mut BindingTable,
+        slots: &Slots,
+        name: Name,
+        event: Event,
+        mut incoming: Incoming,
+    ) -> Applied {
+        let state = table.bindings.get(&name).map_or(State::NotDefined, |binding| binding.state);
+        let (next, actions) = transition(state, event);
+        let mut done = Applied::default();
+        for action in actions {
+            let binding = table.bindings.get_mut(&name);
+            match action {
+                BindingAction::Bind => {
+                    done.old = incoming.definition.take().and_then(|definition| table.bind(name, definition));
+                }
+                BindingAction::Unbind => done.old = table.unbind(name),
+                BindingAction::Reset => slots.reset(&self.memory, name),
+                BindingAction::Install => {
+                    let Some((binding, code)) = binding.zip(incoming.code.take()) else { continue };
+                    let requested_at = binding.requested_at.take();
+                    done.took = requested_at.map(|requested_at| requested_at.elapsed());
+                    done.replaced = binding.installed.replace(code.clone());
+                    table.depends(name, code.assumptions());
+                }
+                BindingAction::Redirect => {
+                    let Some((target, body)) = binding.and_then(|binding| binding.entry()) else { continue };
+                    slots.redirect(&self.memory, target, body);
+                    done.answer = Some(CallAction::Ready(body));
+                }
+                BindingAction::Request => {
+                    binding.into_iter().for_each(|binding| binding.requested_at = Some(Instant::now()));
+                }
+                BindingAction::Wait => {
+                    done.answer = binding.map(|binding| CallAction::Wait(binding.definition.clone()));
+                }
+                BindingAction::Refuse => done.answer = Some(CallAction::Undefined),
+            }
+        }
+        if let Some(binding) = table.bindings.get_mut(&name) {
+            binding.state = next;
+        }
+        self.note(name, event, (state, next), done.took);
+        done
+    }
+
     /// Removes and returns the functions whose code depends on `name`.
-    pub(super) fn take_inliners(&self, name: Name) -> Vec<Arc<CheckedFunction>> {
+    pub(super) fn take_dependents(&self, name: Name) -> Vec<Arc<CheckedFunction>> {
         let mut table = self.table.lock();
-        let inliners = table.inliners.remove(&name).unwrap_or_default();
+        let dependents = table.dependents.remove(&name).unwrap_or_default();
         let function = |name: &Name| Some(table.bindings.get(name)?.definition.function().clone());
-        inliners.iter().filter_map(function).collect()
+        dependents.iter().filter_map(function).collect()
+    }
+
+    /// Returns whether code may run here.
+    pub(super) fn holds(&self, jit: &Jit, code: &CompiledCode) -> bool {
+        self.table.lock().holds(jit, code.assumptions())
     }
 
     /// Plans the code of a function at a `tier`; at the tier of its first code
@@ -375,7 +400,12 @@ impl Bindings {
             is_called.then(|| binding.definition.function().clone())
         };
         let fits = |callee: &Callee| table.fits(jit, callee);
-        tier_up.plan(tier, function, code, &Callees { called: &called, fits: &fits })
+        let instruction = |callee: &Callee| {
+            let is_bound = table.bindings.contains_key(&callee.name);
+            jit.hosts.instruction(callee.name, callee.arity).filter(|_| !is_bound)
+        };
+        let known = Callees { called: &called, fits: &fits, instruction: &instruction };
+        tier_up.plan(tier, function, code, &known)
     }
 
     /// Returns the pending definitions that a function is certain to call and

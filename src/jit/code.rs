@@ -2,7 +2,7 @@
 
 use super::Jit;
 use super::code_map::CodeMap;
-use super::tier::Tier;
+use super::tier::{Assumptions, Tier};
 use crate::orc::Tracker;
 use crate::process::{self, Activity};
 use crate::sema::checked::CheckedFunction;
@@ -15,18 +15,12 @@ pub(super) struct CompiledCode {
     pieces: Option<LinkedBody>,
     body: usize,
     tier: Tier,
-    /// The functions inlined into it.
-    inlined: Vec<Arc<CheckedFunction>>,
+    assumptions: Assumptions,
 }
 
 impl CompiledCode {
-    pub(super) fn new(
-        jit: &Arc<Jit>,
-        linked: LinkedBody,
-        tier: Tier,
-        inlined: Vec<Arc<CheckedFunction>>,
-    ) -> Self {
-        Self { jit: Arc::downgrade(jit), body: linked.body, pieces: Some(linked), tier, inlined }
+    pub(super) fn new(jit: &Arc<Jit>, linked: LinkedBody, tier: Tier, assumptions: Assumptions) -> Self {
+        Self { jit: Arc::downgrade(jit), body: linked.body, pieces: Some(linked), tier, assumptions }
     }
 
     /// Returns the tier it was compiled at.
@@ -39,9 +33,9 @@ impl CompiledCode {
         self.body
     }
 
-    /// Returns the functions inlined into it.
-    pub(super) fn inlined(&self) -> &[Arc<CheckedFunction>] {
-        &self.inlined
+    /// Returns what has to hold where it runs.
+    pub(super) fn assumptions(&self) -> &Assumptions {
+        &self.assumptions
     }
 }
 

@@ -9,11 +9,12 @@ use super::formula::{CompiledFormula, Intrinsics};
 use super::osr::{OsrCode, OsrRequest};
 use super::queued::Request;
 use super::reporter::Observer;
-use super::request::{claim_pending, install_present, make_as, make_later, materialize};
+use super::request::{claim_pending, make_as, make_later, materialize};
 use super::run::JitRun;
+use super::shapes;
 use super::slots::CallTarget;
 use super::state::{Event, State};
-use super::tier::{CompilePlan, Tier};
+use super::tier::{Assumptions, CompilePlan, Tier};
 use super::{Jit, nanoseconds};
 use crate::codegen::LoopEntry;
 use crate::failure::{CallTrace, Defined, Failure, RunFailure};
@@ -156,26 +157,22 @@ impl JitContext {
 
     /// Binds a function's name to it. Compiles nothing.
     pub fn define(&self, function: Arc<CheckedFunction>) -> Defined {
-        let definition = self.jit.define(function);
-        self.bind(definition)
+        let definition = self.jit.define(function.clone());
+        let before = self.bindings.bind(&self.jit.slots, Event::Define, definition);
+        self.bound_anew(function, before)
     }
 
     /// Binds a name to an earlier definition of it. Its code is reused if it
     /// was ever compiled.
     pub fn rebind(&self, bound: &DefinitionHandle) -> Defined {
-        let defined = self.bind(bound.0.clone());
-        install_present(&self.jit, &self.bindings, &bound.0);
-        defined
+        let before = self.bindings.restore(&self.jit, bound.0.clone());
+        self.bound_anew(bound.function().clone(), before)
     }
 
-    fn bind(&self, definition: Arc<Definition>) -> Defined {
-        let function = definition.function().clone();
-        let before = self.bindings.bind(&self.jit.slots, Event::Define, definition);
-        self.forget_inlined(function.name);
-        if before.is_none() {
-            self.note_intrinsic(function.name, true);
-            self.replace_intrinsic(function.name);
-        }
+    /// Handles a new binding of a name that was bound to `before`.
+    fn bound_anew(&self, function: Arc<CheckedFunction>, before: Option<Arc<Definition>>) -> Defined {
+        self.invalidate_dependents(function.name);
+        self.note_intrinsic(function.name, true);
         let before = before.map(|definition| definition.function().clone());
         // Callers that did not fit the old definition have been reported
         // before.
@@ -188,7 +185,7 @@ impl JitContext {
     pub fn drop_binding(&self, name: Name) -> Option<DefinitionHandle> {
         let definition = self.bindings.unbind(&self.jit.slots, name)?;
         self.note_intrinsic(name, false);
-        self.forget_inlined(name);
+        self.invalidate_dependents(name);
         Some(DefinitionHandle(definition))
     }
 
@@ -291,7 +288,8 @@ impl JitContext {
         result
     }
 
-    /// Compiles a top-level expression, runs it and removes its code.
+    /// Runs a top-level expression, with the code of an earlier one if they
+    /// differ only in their numbers.
     ///
     /// # Errors
     /// If it cannot be compiled, or the run fails or is stopped.
@@ -302,16 +300,43 @@ impl JitContext {
         interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
         let start = Instant::now();
-        let definition = self.jit.define_anew(expression.clone());
-        let body = materialize(&self.jit, &self.bindings, &definition, interpreted);
+        let code = self.expression_code(expression, interpreted);
         self.waited.set(self.waited.get() + nanoseconds(start.elapsed()));
-        let body = body?;
+        let (definition, body) = code?;
         let (start, waited) = (Instant::now(), self.waited.get());
-        let result = self.enter(|_| body, CallArguments::NONE, output, interpreted);
+        let function = definition.function();
+        let numbers = &expression.numbers[..function.arity() as usize];
+        let mut buffer = [0.0; 8];
+        let result = self.enter(|_| body, CallArguments::new(numbers, &mut buffer), output, interpreted);
+        let result = result.map_err(|failure| failure.restate(function, expression));
         let waited = self.waited.get() - waited;
         let run = nanoseconds(start.elapsed()).saturating_sub(waited);
         self.run_nanoseconds.set(self.run_nanoseconds.get() + run);
         result
+    }
+
+    /// Returns the definition that runs an expression, given as many of its
+    /// numbers as it has parameters, and its body: that of its shape, or its
+    /// own. Compiled if needed.
+    fn expression_code(
+        &self,
+        expression: &Arc<CheckedFunction>,
+        interpreted: &dyn InterpretedCalls,
+    ) -> Result<(Arc<Definition>, usize), Failure> {
+        let shape = self.jit.shapes.find(expression);
+        let ready = shape.and_then(|shape| shape.present().map(|code| (shape, code)));
+        if let Some((shape, code)) = ready.filter(|(_, code)| self.bindings.holds(&self.jit, code)) {
+            return Ok((shape, code.body()));
+        }
+        let shape = shapes::generalised(expression, &self.jit.names).map(Arc::new);
+        let function = shape.as_ref().unwrap_or(expression);
+        let definition = self.jit.define_anew(function.clone());
+        let body = materialize(&self.jit, &self.bindings, &definition, interpreted);
+        let body = body.map_err(|failure| failure.restate(function, expression))?;
+        if shape.is_some() {
+            self.jit.shapes.keep(expression, definition.clone());
+        }
+        Ok((definition, body))
     }
 
     /// Compiles a function that no name is bound to.
@@ -319,7 +344,7 @@ impl JitContext {
     /// # Errors
     /// If it cannot be compiled.
     pub fn formula(&self, function: &Arc<CheckedFunction>) -> Result<CompiledFormula, Failure> {
-        let formula = CompiledFormula::new(function.clone());
+        let formula = CompiledFormula::new(function.clone(), &self.jit.hosts);
         self.formula_body(&formula)?;
         Ok(formula)
     }
@@ -333,8 +358,9 @@ impl JitContext {
         // Nothing is inlined, so that later redefinitions of its callees are
         // seen.
         let options = self.jit.options.code;
-        let plan = CompilePlan { tier: Tier::Full, options, inline: Vec::new(), hot_after: None };
-        let definition = self.jit.define_anew(formula.function(&self.jit.names, defined));
+        let assumptions = Assumptions { inlined: Vec::new(), instructions: formula.instructions(defined) };
+        let plan = CompilePlan { tier: Tier::Full, options, assumptions, hot_after: None };
+        let definition = self.jit.define_anew(formula.function().clone());
         let body = make_as(&self.jit, &self.bindings, &definition, plan, Some(&self.stopper()))?;
         formula.add(defined, definition, body);
         Ok(body)
@@ -383,7 +409,7 @@ impl JitContext {
             let again = self.jit.define_anew(definition.function().clone());
             self.bindings.bind(&self.jit.slots, Event::CalleeChanged, again);
         }
-        self.forget_inlined(name);
+        self.invalidate_dependents(name);
     }
 
     /// Compiles a hot interpreted function at the optimising tier; blocks if
@@ -583,21 +609,10 @@ impl JitContext {
         }
     }
 
-    /// Recompiles code that used a name as an instruction, with calls, once the
-    /// program defines that name.
-    fn replace_intrinsic(&self, name: Name) {
-        let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) else { return };
-        let uses_it = |function: &Arc<CheckedFunction>| function.uses_intrinsic(intrinsic);
-        for user in self.all().into_iter().map(|(_, function)| function).filter(uses_it) {
-            let definition = self.jit.define_anew(Arc::new(user.without_intrinsic(intrinsic, name)));
-            self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
-        }
-    }
-
-    /// Invalidates the code that a redefined name was inlined into.
-    fn forget_inlined(&self, name: Name) {
-        for inliner in self.bindings.take_inliners(name) {
-            let definition = self.jit.define_anew(inliner);
+    /// Invalidates the code that depends on the meaning of a redefined name.
+    fn invalidate_dependents(&self, name: Name) {
+        for dependent in self.bindings.take_dependents(name) {
+            let definition = self.jit.define_anew(dependent);
             self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
         }
     }

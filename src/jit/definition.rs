@@ -27,36 +27,61 @@ pub(super) struct Definition {
     function: Arc<CheckedFunction>,
     /// The number of earlier definitions of the name.
     generation: u32,
-    status: Mutex<CompileStatus>,
+    state: Mutex<CodeState>,
     waiters: Waiters,
-    improvement: Mutex<Improvement>,
     /// The number of bodies that were optimised for contexts.
     optimised: AtomicU32,
     /// The size of its machine code in bytes.
     code_bytes: Arc<AtomicU64>,
 }
 
-/// Compilation status.
-enum CompileStatus {
+/// The state of a definition's code. Bindings hold the code that they lead to as
+/// well: when better code replaces it here, other contexts still run it.
+enum CodeState {
     /// Not requested.
-    Idle,
-    /// A worker of a process registers the unit and looks the symbol up.
-    Busy(Generation),
-    /// Linked and callable. Bindings hold the code that they lead to as well:
-    /// when better code replaces it here, other contexts still run it.
-    Linked(Arc<CompiledCode>),
+    Absent,
+    /// A worker of a process compiles it.
+    Compiling(Generation),
+    /// Compiled.
+    Compiled(Arc<CompiledCode>),
+    /// Compiled, and hot: a worker of a process recompiles it at the optimising
+    /// tier.
+    Improving(Arc<CompiledCode>, Generation),
+    /// Compiled, and cannot be at the optimising tier.
+    Settled(Arc<CompiledCode>),
     /// Could not be compiled; the next request tries again.
     Failed(Box<Failure>),
 }
 
-/// Whether hot baseline code is being recompiled.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Improvement {
-    Idle,
-    /// By a worker of a process.
-    Busy(Generation),
-    /// It could not be: the baseline code stays in use.
-    Failed,
+impl CodeState {
+    fn code(&self) -> Option<&Arc<CompiledCode>> {
+        match self {
+            Self::Compiled(code) | Self::Improving(code, _) | Self::Settled(code) => Some(code),
+            Self::Absent | Self::Compiling(_) | Self::Failed(_) => None,
+        }
+    }
+
+    /// Returns the state after a request to compile, if the caller is to do it.
+    /// A worker of the parent process does not exist after a fork.
+    fn claimed(&self) -> Option<Self> {
+        let is_free = match self {
+            Self::Absent | Self::Failed(_) => true,
+            Self::Compiling(generation) => !generation.is_current(),
+            Self::Compiled(_) | Self::Improving(..) | Self::Settled(_) => false,
+        };
+        is_free.then(|| Self::Compiling(Generation::current()))
+    }
+
+    /// Returns the state after a request to recompile hot code, if the caller
+    /// is to do it.
+    fn claimed_again(&self) -> Option<Self> {
+        let code = match self {
+            Self::Compiled(code) => Some(code),
+            Self::Improving(code, generation) => Some(code).filter(|_| !generation.is_current()),
+            Self::Settled(_) | Self::Absent | Self::Compiling(_) | Self::Failed(_) => None,
+        };
+        code.map(|code| Self::Improving(code.clone(), Generation::current()))
+    }
 }
 
 impl Definition {
@@ -65,9 +90,8 @@ impl Definition {
         Arc::new(Self {
             function,
             generation,
-            status: Mutex::new(CompileStatus::Idle),
+            state: Mutex::new(CodeState::Absent),
             waiters: Waiters::default(),
-            improvement: Mutex::new(Improvement::Idle),
             optimised: AtomicU32::new(0),
             code_bytes: Arc::default(),
         })
@@ -89,54 +113,44 @@ impl Definition {
 
     /// Returns the linked code; `None` before it is linked.
     pub(super) fn present(&self) -> Option<Arc<CompiledCode>> {
-        match &*self.status() {
-            CompileStatus::Linked(code) => Some(code.clone()),
-            CompileStatus::Idle | CompileStatus::Busy(_) | CompileStatus::Failed(_) => None,
-        }
+        self.state().code().cloned()
     }
 
     /// Replaces linked baseline code by optimised code. Returns the code that
     /// is not kept: the old code, or the new code if there is no baseline code
     /// to replace.
     pub(super) fn replace(&self, code: Arc<CompiledCode>) -> Arc<CompiledCode> {
-        match &mut *self.status() {
-            CompileStatus::Linked(present) if present.tier() == Tier::Quick => mem::replace(present, code),
-            CompileStatus::Linked(_)
-            | CompileStatus::Idle
-            | CompileStatus::Busy(_)
-            | CompileStatus::Failed(_) => code,
+        match &mut *self.state() {
+            CodeState::Compiled(present) | CodeState::Improving(present, _) | CodeState::Settled(present)
+                if present.tier() == Tier::Quick =>
+            {
+                mem::replace(present, code)
+            }
+            CodeState::Compiled(_)
+            | CodeState::Improving(..)
+            | CodeState::Settled(_)
+            | CodeState::Absent
+            | CodeState::Compiling(_)
+            | CodeState::Failed(_) => code,
         }
     }
 
     /// Claims the definition for compiling; `None` if another thread has, or it
     /// is linked.
     pub(super) fn claim(self: &Arc<Self>) -> Option<Claim> {
-        let mut status = self.status();
-        let is_free = match &*status {
-            CompileStatus::Idle | CompileStatus::Failed(_) => true,
-            // A worker of the parent process does not exist after a fork.
-            CompileStatus::Busy(generation) => !generation.is_current(),
-            CompileStatus::Linked(_) => false,
-        };
-        if is_free {
-            *status = CompileStatus::Busy(Generation::current());
-        }
-        is_free.then(|| Claim(Some(self.clone())))
+        let mut state = self.state();
+        *state = state.claimed()?;
+        drop(state);
+        Some(Claim(Some(self.clone())))
     }
 
     /// Claims the definition for recompiling at the optimising tier; `None` if
     /// another thread has, or it could not be compiled.
     pub(super) fn claim_improvement(self: &Arc<Self>) -> Option<ImprovementClaim> {
-        let mut improvement = locked_steadily(&self.improvement);
-        let is_free = match *improvement {
-            Improvement::Idle => true,
-            Improvement::Busy(generation) => !generation.is_current(),
-            Improvement::Failed => false,
-        };
-        if is_free {
-            *improvement = Improvement::Busy(Generation::current());
-        }
-        is_free.then(|| ImprovementClaim(Arc::downgrade(self)))
+        let mut state = self.state();
+        *state = state.claimed_again()?;
+        drop(state);
+        Some(ImprovementClaim(Arc::downgrade(self)))
     }
 
     /// Compiles the definition at the optimising tier, while it is
@@ -149,9 +163,17 @@ impl Definition {
         };
         let code = self.link(jit, plan, &suffix).ok();
         if code.is_none() {
-            *locked_steadily(&self.improvement) = Improvement::Failed;
+            self.end_improvement(CodeState::Settled);
         }
         code
+    }
+
+    /// Ends the improvement, if there is one, in a state with the same code.
+    fn end_improvement(&self, next: fn(Arc<CompiledCode>) -> CodeState) {
+        let mut state = self.state();
+        if let CodeState::Improving(code, _) = &*state {
+            *state = next(code.clone());
+        }
     }
 
     fn made(&self, made: Result<Arc<CompiledCode>, Failure>) -> Result<usize, Failure> {
@@ -160,10 +182,10 @@ impl Definition {
             Err(failure) => Err(failure.clone()),
         };
         let next = match made {
-            Ok(code) => CompileStatus::Linked(code),
-            Err(failure) => CompileStatus::Failed(Box::new(failure)),
+            Ok(code) => CodeState::Compiled(code),
+            Err(failure) => CodeState::Failed(Box::new(failure)),
         };
-        let before = mem::replace(&mut *self.status(), next);
+        let before = mem::replace(&mut *self.state(), next);
         drop(before);
         self.waiters.wake();
         result
@@ -194,16 +216,18 @@ impl Definition {
 
     /// Waits until the body is linked; returns its address.
     pub(super) fn wait(&self) -> Result<usize, Failure> {
-        self.waiters.wait(|| match &*self.status() {
-            CompileStatus::Linked(code) => Some(Ok(code.body())),
-            CompileStatus::Failed(failure) => Some(Err(Failure::clone(failure))),
-            CompileStatus::Busy(generation) if generation.is_current() => None,
-            CompileStatus::Idle | CompileStatus::Busy(_) => Some(Err(gave_up())),
+        self.waiters.wait(|| match &*self.state() {
+            CodeState::Compiled(code) | CodeState::Improving(code, _) | CodeState::Settled(code) => {
+                Some(Ok(code.body()))
+            }
+            CodeState::Failed(failure) => Some(Err(Failure::clone(failure))),
+            CodeState::Compiling(generation) if generation.is_current() => None,
+            CodeState::Absent | CodeState::Compiling(_) => Some(Err(gave_up())),
         })
     }
 
-    fn status(&self) -> SteadyGuard<'_, CompileStatus> {
-        locked_steadily(&self.status)
+    fn state(&self) -> SteadyGuard<'_, CodeState> {
+        locked_steadily(&self.state)
     }
 }
 
@@ -239,10 +263,8 @@ impl ImprovementClaim {
 
 impl Drop for ImprovementClaim {
     fn drop(&mut self) {
-        let Some(definition) = self.definition() else { return };
-        let mut improvement = locked_steadily(&definition.improvement);
-        if matches!(*improvement, Improvement::Busy(_)) {
-            *improvement = Improvement::Idle;
+        if let Some(definition) = self.definition() {
+            definition.end_improvement(CodeState::Compiled);
         }
     }
 }
@@ -285,7 +307,7 @@ pub(super) fn link(
     let code = |((definition, plan), symbol): ((&Definition, CompilePlan), &String)| {
         let address = jit.session.lookup(&jit.dylib, symbol).map_err(|error| fail(cause(error)))?;
         let linked = LinkedBody::new(&jit.code, &object, address.get() as usize, Some(&definition.function));
-        Ok(Arc::new(CompiledCode::new(jit, linked, plan.tier, plan.inline)))
+        Ok(Arc::new(CompiledCode::new(jit, linked, plan.tier, plan.assumptions)))
     };
     parts.into_iter().zip(&symbols).map(code).collect()
 }
@@ -318,7 +340,8 @@ impl PlannedBody {
         codegen::Body {
             function: &self.function,
             symbol: &self.symbol,
-            inline: &self.plan.inline,
+            inline: &self.plan.assumptions.inlined,
+            instructions: &self.plan.assumptions.instructions,
             hot_after: self.plan.hot_after,
             osr: None,
         }

@@ -5,8 +5,8 @@
 //! this function; the variant is compiled on first use.
 
 use super::definition::Definition;
-use crate::host::Intrinsic;
-use crate::name::Names;
+use crate::host::{HostFunctions, Intrinsic};
+use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ use std::sync::Arc;
 /// A function that no name is bound to, with its code.
 pub struct CompiledFormula {
     function: Arc<CheckedFunction>,
+    /// The calls that are instructions unless the program defines their names.
+    instructions: Vec<(Name, Intrinsic)>,
     uses: Intrinsics,
     variants: RefCell<Vec<FormulaVariant>>,
 }
@@ -32,10 +34,10 @@ pub(super) struct Intrinsics(u8);
 
 impl CompiledFormula {
     /// Creates a formula without code.
-    pub(super) fn new(function: Arc<CheckedFunction>) -> Self {
-        let used = Intrinsic::ALL.into_iter().filter(|intrinsic| function.uses_intrinsic(*intrinsic));
-        let uses = used.fold(Intrinsics::default(), |set, intrinsic| set.with(intrinsic, true));
-        Self { function, uses, variants: RefCell::default() }
+    pub(super) fn new(function: Arc<CheckedFunction>, hosts: &HostFunctions) -> Self {
+        let instructions: Vec<_> = function.instructions(hosts, |_| false).collect();
+        let uses = instructions.iter().fold(Intrinsics::default(), |set, (_, one)| set.with(*one, true));
+        Self { function, instructions, uses, variants: RefCell::default() }
     }
 
     /// Returns the body of the variant for a program that defines those
@@ -45,15 +47,15 @@ impl CompiledFormula {
         self.variants.borrow().iter().find(|code| code.calls == calls).map(|code| code.body)
     }
 
-    /// Returns the function with calls in place of the intrinsics that the
-    /// program defines.
-    pub(super) fn function(&self, names: &Names, defined: Intrinsics) -> Arc<CheckedFunction> {
-        let is_defined = |name| {
-            let text = names.text(name);
-            let mut all = Intrinsic::ALL.into_iter();
-            all.any(|intrinsic| intrinsic.text() == text && defined.contains(intrinsic))
-        };
-        self.function.without_bound_intrinsics(names, is_defined)
+    /// Returns the function.
+    pub(super) fn function(&self) -> &Arc<CheckedFunction> {
+        &self.function
+    }
+
+    /// Returns the calls that are instructions in a program that defines those
+    /// intrinsics itself.
+    pub(super) fn instructions(&self, defined: Intrinsics) -> Vec<(Name, Intrinsic)> {
+        self.instructions.iter().filter(|(_, one)| !defined.contains(*one)).copied().collect()
     }
 
     /// Adds the variant for a program that defines those intrinsics itself.

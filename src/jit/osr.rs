@@ -108,7 +108,8 @@ impl OsrCode {
         let body = codegen::Body {
             function: &self.function,
             symbol: &symbol,
-            inline: &plan.inline,
+            inline: &plan.assumptions.inlined,
+            instructions: &plan.assumptions.instructions,
             hot_after: None,
             osr: Some(self.entry),
         };

@@ -79,7 +79,11 @@ impl ChangeReporter {
     /// Called under the lock of the table, which orders the changes.
     pub(super) fn note(&self, name: Name, event: Event, states: (State, State), took: Option<Duration>) {
         let (before, after) = states;
-        let is_news = before != after || matches!(event, Event::Define | Event::Failed | Event::Outdated);
+        let always = matches!(
+            event,
+            Event::Define | Event::Restore | Event::Improved | Event::Failed | Event::Outdated
+        );
+        let is_news = before != after || always;
         if is_news && self.is_observed.load(Ordering::Relaxed) {
             locked(&self.unreported).push_back(StateChange { name, event, before, after, took });
         }

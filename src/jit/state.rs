@@ -3,7 +3,7 @@
 //! A name of a context is *bound* to at most one definition. This module
 //! defines the transition of the binding for every state and event, as data:
 //! the next state and the [`BindingAction`]s to take. The caller holds the lock
-//! of the context's bindings and carries the actions out.
+//! of the context's bindings and carries all of them out, in order.
 //!
 //! ```text
 //!                    define                  call
@@ -12,13 +12,15 @@
 //!       │ drop (from any state)   │  │ └── define, ─────┘      │ materialized
 //!       │                         │  │     callee changed,     │
 //!       └───────────────          │  │     failed              ▼
-//!                                 │  └───────────────── Materialized
-//!                                 └─ define                define,
-//!                                                          callee changed
+//!                                 │  └───────────────── Materialized ◀─ restore
+//!                                 └─ define                define,     (from any
+//!                                                          callee       state)
+//!                                                          changed
 //! ```
 //!
 //! A pending definition that has become part of its callers' code is *inlined*;
-//! otherwise that state is like pending.
+//! otherwise that state is like pending. Materialized code may be improved: the
+//! optimising tier replaces the code of the baseline.
 //!
 //! Definitions are immutable, so if a name is bound to another definition while
 //! its old one is being materialized, that compile simply finishes: its
@@ -63,9 +65,12 @@ impl State {
 /// What can happen to a binding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
-    /// The name is bound to a definition: a new one or, by undo or redo, an
-    /// earlier one.
+    /// The name is bound to a definition without code: a new one or, by undo or
+    /// redo, an earlier one.
     Define,
+    /// Undo or redo binds the name to an earlier definition whose code is still
+    /// there.
+    Restore,
     /// A call came through a trampoline, or the code was requested ahead of the
     /// first call.
     Call,
@@ -73,6 +78,9 @@ pub enum Event {
     Inlined,
     /// The code of the bound definition is ready.
     Materialized,
+    /// Better code of the bound definition is ready: that of the optimising
+    /// tier.
+    Improved,
     /// The code of a definition that is no longer bound is ready.
     Outdated,
     /// The bound definition could not be compiled.
@@ -86,11 +94,13 @@ pub enum Event {
 
 impl Event {
     /// Every event.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Define,
+        Self::Restore,
         Self::Call,
         Self::Inlined,
         Self::Materialized,
+        Self::Improved,
         Self::Outdated,
         Self::Failed,
         Self::CalleeChanged,
@@ -102,22 +112,22 @@ impl Event {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BindingAction {
     /// Bind the name to the definition that came with the event; release the
-    /// one it was bound to.
+    /// one it was bound to, with its code.
     Bind,
     /// Unbind the name; release the definition.
     Unbind,
     /// Reset the name's slots to trampolines.
     Reset,
-    /// Redirect the name's slots to the body.
+    /// Keep the code that came with the event; release the code before it.
+    Install,
+    /// Redirect the slot of the definition's arity to the code.
     Redirect,
-    /// Submit the definition to a worker.
-    Materialize,
-    /// Make the caller wait for the worker.
+    /// Note that the code is requested for the first time.
+    Request,
+    /// Answer the call: it waits for the code.
     Wait,
-    /// Fail the call: nothing is defined.
+    /// Answer the call: nothing is defined.
     Refuse,
-    /// Fail the waiting calls: the definition cannot be compiled.
-    Report,
 }
 
 /// The next state and the actions to take.
@@ -125,15 +135,19 @@ pub type StateTransition = (State, &'static [BindingAction]);
 
 /// Returns the transition for an event in a state.
 pub fn transition(state: State, event: Event) -> StateTransition {
-    use BindingAction::{Bind, Materialize, Redirect, Refuse, Report, Reset, Unbind, Wait};
+    use BindingAction::{Bind, Install, Redirect, Refuse, Request, Reset, Unbind, Wait};
     match (state, event) {
         // A name without a definition may have slots that hold a host function.
         (State::NotDefined, Event::Define) => (State::Pending, &[Bind, Reset]),
+        (State::NotDefined | State::Materialized, Event::Restore) => {
+            (State::Materialized, &[Bind, Reset, Install, Redirect])
+        }
         (State::NotDefined, Event::Call) => (State::NotDefined, &[Refuse]),
         (
             State::NotDefined,
             Event::Inlined
             | Event::Materialized
+            | Event::Improved
             | Event::Outdated
             | Event::Failed
             | Event::CalleeChanged
@@ -141,24 +155,32 @@ pub fn transition(state: State, event: Event) -> StateTransition {
         ) => (State::NotDefined, &[]),
 
         (State::Pending | State::Inlined, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind]),
-        (State::Pending | State::Inlined, Event::Call) => (State::Materializing, &[Materialize, Wait]),
+        (State::Pending | State::Inlined | State::Materializing, Event::Restore) => {
+            (State::Materialized, &[Bind, Install, Redirect])
+        }
+        (State::Pending | State::Inlined, Event::Call) => (State::Materializing, &[Request, Wait]),
         (State::Pending | State::Inlined, Event::Inlined) => (State::Inlined, &[]),
         // Undo bound a definition again that a worker was still compiling.
-        (State::Pending | State::Inlined, Event::Materialized) => (State::Materialized, &[Redirect]),
-        (State::Pending | State::Inlined, Event::Failed) => (state, &[Report]),
-        (State::Pending | State::Inlined, Event::Outdated) => (state, &[]),
+        (State::Pending | State::Inlined, Event::Materialized) => (State::Materialized, &[Install, Redirect]),
+        (State::Pending | State::Inlined, Event::Improved | Event::Outdated | Event::Failed) => (state, &[]),
         (State::Pending | State::Inlined, Event::Drop) => (State::NotDefined, &[Unbind]),
 
         (State::Materializing, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind]),
         (State::Materializing, Event::Call) => (State::Materializing, &[Wait]),
-        (State::Materializing, Event::Materialized) => (State::Materialized, &[Redirect]),
-        (State::Materializing, Event::Inlined | Event::Outdated) => (State::Materializing, &[]),
-        (State::Materializing, Event::Failed) => (State::Pending, &[Report]),
+        (State::Materializing, Event::Materialized) => (State::Materialized, &[Install, Redirect]),
+        (State::Materializing, Event::Inlined | Event::Improved | Event::Outdated) => {
+            (State::Materializing, &[])
+        }
+        (State::Materializing, Event::Failed) => (State::Pending, &[]),
         (State::Materializing, Event::Drop) => (State::NotDefined, &[Unbind]),
 
         (State::Materialized, Event::Define | Event::CalleeChanged) => (State::Pending, &[Bind, Reset]),
-        // A slot that was allocated after the code, or a caller that waited.
-        (State::Materialized, Event::Call | Event::Materialized) => (State::Materialized, &[Redirect]),
+        // A slot that was allocated after the code.
+        (State::Materialized, Event::Call) => (State::Materialized, &[Redirect]),
+        // A caller that waited, or the optimising tier.
+        (State::Materialized, Event::Materialized | Event::Improved) => {
+            (State::Materialized, &[Install, Redirect])
+        }
         (State::Materialized, Event::Inlined | Event::Outdated | Event::Failed) => (State::Materialized, &[]),
         (State::Materialized, Event::Drop) => (State::NotDefined, &[Unbind, Reset]),
     }
@@ -168,32 +190,68 @@ pub fn transition(state: State, event: Event) -> StateTransition {
 mod tests {
     use super::*;
 
-    /// What the actions change: where the slots of a name point, and whether it
-    /// is bound.
+    /// What the actions change: whether the name is bound, whether it has code,
+    /// and where its slots point.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     struct Model {
         bound: bool,
-        stubs_lead_to_body: bool,
+        code: bool,
+        slots_lead_to_code: bool,
     }
 
     fn model(state: State) -> Model {
-        Model { bound: state != State::NotDefined, stubs_lead_to_body: state == State::Materialized }
+        let compiled = state == State::Materialized;
+        Model { bound: state != State::NotDefined, code: compiled, slots_lead_to_code: compiled }
     }
 
     fn apply(mut model: Model, actions: &[BindingAction]) -> Model {
         for action in actions {
             match action {
-                BindingAction::Bind => model.bound = true,
-                BindingAction::Unbind => model.bound = false,
-                BindingAction::Reset => model.stubs_lead_to_body = false,
-                BindingAction::Redirect => model.stubs_lead_to_body = true,
-                BindingAction::Materialize
-                | BindingAction::Wait
-                | BindingAction::Refuse
-                | BindingAction::Report => {}
+                BindingAction::Bind => (model.bound, model.code) = (true, false),
+                BindingAction::Unbind => (model.bound, model.code) = (false, false),
+                BindingAction::Reset => model.slots_lead_to_code = false,
+                BindingAction::Install => {
+                    assert!(model.bound);
+                    model.code = true;
+                }
+                BindingAction::Redirect => {
+                    assert!(model.code);
+                    model.slots_lead_to_code = true;
+                }
+                BindingAction::Request | BindingAction::Wait | BindingAction::Refuse => {}
             }
         }
         model
+    }
+
+    #[test]
+    fn every_call_has_one_answer_and_nothing_else_has() {
+        let answers = [BindingAction::Redirect, BindingAction::Wait, BindingAction::Refuse];
+        for state in State::ALL {
+            let (_, actions) = transition(state, Event::Call);
+            assert_eq!(actions.iter().filter(|action| answers.contains(action)).count(), 1, "{state:?}");
+            for event in Event::ALL.into_iter().filter(|event| *event != Event::Call) {
+                let (_, actions) = transition(state, event);
+                assert!(!actions.iter().any(|action| answers[1..].contains(action)), "{state:?} {event:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn restored_code_is_in_use_at_once() {
+        for state in State::ALL {
+            let (next, actions) = transition(state, Event::Restore);
+            assert_eq!((next, actions[0]), (State::Materialized, BindingAction::Bind), "{state:?}");
+            assert!(actions.ends_with(&[BindingAction::Install, BindingAction::Redirect]), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn only_materialized_code_is_improved() {
+        for state in State::ALL {
+            let (next, actions) = transition(state, Event::Improved);
+            assert_eq!((next, actions.is_empty()), (state, state != State::Materialized), "{state:?}");
+        }
     }
 
     #[test]
@@ -212,7 +270,7 @@ mod tests {
             let (next, actions) = transition(state, Event::Define);
             assert_eq!(next, State::Pending);
             assert_eq!(actions[0], BindingAction::Bind);
-            assert!(!actions.contains(&BindingAction::Materialize));
+            assert!(!actions.contains(&BindingAction::Request));
         }
     }
 
@@ -224,9 +282,9 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_is_handed_to_a_worker_once() {
+    fn code_is_requested_once() {
         let (busy, actions) = transition(State::Pending, Event::Call);
-        assert_eq!(actions, [BindingAction::Materialize, BindingAction::Wait]);
+        assert_eq!(actions, [BindingAction::Request, BindingAction::Wait]);
         assert_eq!(transition(busy, Event::Call), (busy, &[BindingAction::Wait][..]));
     }
 
@@ -237,7 +295,8 @@ mod tests {
         for event in Event::ALL {
             let (pending, inlined) = (transition(State::Pending, event), transition(state, event));
             assert_eq!(inlined.1, pending.1, "{event:?}");
-            let is_kept = pending.0 == State::Pending && matches!(event, Event::Outdated | Event::Failed);
+            let keeps = matches!(event, Event::Improved | Event::Outdated | Event::Failed);
+            let is_kept = pending.0 == State::Pending && keeps;
             assert_eq!(inlined.0, if is_kept { State::Inlined } else { pending.0 }, "{event:?}");
         }
     }
@@ -245,8 +304,8 @@ mod tests {
     #[test]
     fn a_failure_leaves_the_definition_pending_and_a_later_call_tries_again() {
         let (state, actions) = transition(State::Materializing, Event::Failed);
-        assert_eq!((state, actions), (State::Pending, &[BindingAction::Report][..]));
-        assert!(transition(state, Event::Call).1.contains(&BindingAction::Materialize));
+        assert_eq!((state, actions), (State::Pending, &[][..]));
+        assert!(transition(state, Event::Call).1.contains(&BindingAction::Request));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! nothing is compiled for calls that never happen.
 
 use crate::codegen::{CompileOptions, Level};
+use crate::host::Intrinsic;
 use crate::name::Name;
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -28,11 +29,22 @@ pub(super) struct CompilePlan {
     pub(super) tier: Tier,
     /// How code is generated.
     pub(super) options: CompileOptions,
-    /// The functions to inline.
-    pub(super) inline: Vec<Arc<CheckedFunction>>,
+    /// What the code will assume.
+    pub(super) assumptions: Assumptions,
     /// The number of calls after which the code reports that it is hot; never
     /// if `None`.
     pub(super) hot_after: Option<u32>,
+}
+
+/// What code was compiled from besides its function. It may run where this
+/// holds.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Assumptions {
+    /// The definitions of names that are inlined, each after those it calls.
+    pub(super) inlined: Vec<Arc<CheckedFunction>>,
+    /// The host functions whose calls are instructions: the program does not
+    /// define their names.
+    pub(super) instructions: Vec<(Name, Intrinsic)>,
 }
 
 /// What is known of the callees of the function to compile.
@@ -41,6 +53,8 @@ pub(super) struct Callees<'a> {
     pub(super) called: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
     /// Returns whether a call would find a function of its arity.
     pub(super) fits: &'a dyn Fn(&Callee) -> bool,
+    /// Returns the instruction that a call is.
+    pub(super) instruction: &'a dyn Fn(&Callee) -> Option<Intrinsic>,
 }
 
 /// When functions move from the baseline to the optimising tier.
@@ -80,18 +94,30 @@ impl TierUp {
         options: CompileOptions,
         known: &Callees<'_>,
     ) -> CompilePlan {
-        match (tier, self) {
+        let (options, inlined, hot_after) = match (tier, self) {
             (Tier::Quick, Self::After(calls)) => {
-                let options = CompileOptions { level: Level::O0, ..options };
-                CompilePlan { tier, options, inline: Vec::new(), hot_after: Some(calls) }
+                (CompileOptions { level: Level::O0, ..options }, Vec::new(), Some(calls))
             }
-            (_, Self::After(_)) if options.level >= Level::O2 => {
-                CompilePlan { tier, options, inline: inlinable(function, known), hot_after: None }
-            }
-            (Tier::Quick | Tier::Full, _) => {
-                CompilePlan { tier, options, inline: Vec::new(), hot_after: None }
-            }
+            (_, Self::After(_)) if options.level >= Level::O2 => (options, inlinable(function, known), None),
+            (Tier::Quick | Tier::Full, _) => (options, Vec::new(), None),
+        };
+        let instructions = known.instructions(inlined.iter().chain([function]));
+        CompilePlan { tier, options, assumptions: Assumptions { inlined, instructions }, hot_after }
+    }
+}
+
+impl Callees<'_> {
+    /// Returns the instructions among the calls of functions, each once.
+    fn instructions<'a>(
+        &self,
+        functions: impl Iterator<Item = &'a Arc<CheckedFunction>>,
+    ) -> Vec<(Name, Intrinsic)> {
+        let mut instructions = Vec::new();
+        for callee in functions.flat_map(|function| &function.callees) {
+            let instruction = (self.instruction)(callee).map(|instruction| (callee.name, instruction));
+            instructions.extend(instruction.filter(|instruction| !instructions.contains(instruction)));
         }
+        instructions
     }
 }
 
@@ -189,7 +215,7 @@ mod tests {
         ];
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let fits = |callee: &Callee| called(callee.name).is_some();
-        let chosen = inlinable(&all[0], &Callees { called: &called, fits: &fits });
+        let chosen = inlinable(&all[0], &Callees { called: &called, fits: &fits, instruction: &|_| None });
         let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
         assert_eq!(order, ["i", "h", "g"]);
     }
@@ -208,7 +234,7 @@ mod tests {
             .collect();
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let fits = |callee: &Callee| called(callee.name).is_some();
-        let chosen = inlinable(&all[29], &Callees { called: &called, fits: &fits });
+        let chosen = inlinable(&all[29], &Callees { called: &called, fits: &fits, instruction: &|_| None });
         let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
         // 2 nodes and two of the size before: 0, 2, 6, …, 4094; what would be
         // larger is called, and those that call it are small again.
@@ -216,7 +242,7 @@ mod tests {
         assert_eq!(order, expected);
         // What is chosen for one callee is inlined wherever else it is called.
         let wide = function(&names, "wide", &["f10"; 4]);
-        let chosen = inlinable(&wide, &Callees { called: &called, fits: &fits });
+        let chosen = inlinable(&wide, &Callees { called: &called, fits: &fits, instruction: &|_| None });
         assert_eq!(chosen.len(), 10);
     }
 

@@ -30,11 +30,13 @@ fn what(transition: &Transition<'_>) -> String {
     let after = transition.after.text();
     match transition.event {
         Event::Define if transition.before != State::NotDefined => format!("redefined, {after}"),
+        Event::Restore => format!("restored, {after}"),
         Event::Define | Event::Call | Event::Inlined => after.into(),
         Event::Materialized => match transition.took {
             Some(took) => format!("{after} in {:.3} ms", took.as_secs_f64() * 1e3),
             None => format!("already {after}"),
         },
+        Event::Improved => "optimised".into(),
         Event::Outdated => "earlier definition finished".into(),
         Event::Failed => format!("failed, {after}"),
         Event::CalleeChanged => format!("callee changed, {after}"),

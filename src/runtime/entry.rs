@@ -97,9 +97,6 @@ pub struct CallArguments<'a> {
 pub const REGISTERS: usize = 8;
 
 impl<'a> CallArguments<'a> {
-    /// No arguments.
-    pub const NONE: Self = Self { doubles: &[0.0; REGISTERS], count: 0 };
-
     /// Wraps the first `count` of these arguments.
     #[inline]
     pub fn few(registers: &'a [f64; REGISTERS], count: u32) -> Self {

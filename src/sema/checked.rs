@@ -7,12 +7,11 @@
 //! numbering of [`Name`]s.
 
 use super::spans::Spans;
-use crate::host::Intrinsic;
-use crate::name::{Name, Names};
+use crate::host::{HostFunctions, Intrinsic};
+use crate::name::Name;
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
 /// The name of the function that a top-level expression becomes.
 pub const EXPRESSION: &str = "";
@@ -39,8 +38,6 @@ pub enum CheckedNode {
     /// Takes the arguments, leaves the result; the callee is given by its index
     /// in [`CheckedFunction::callees`].
     Call(u32),
-    /// Takes the arguments, leaves the result of an exact host function.
-    Intrinsic(Intrinsic),
     /// Mark after the condition of an `if`: takes it.
     Then,
     /// Mark between the branches.
@@ -137,59 +134,20 @@ impl CheckedFunction {
         self.nodes.iter().map(size).sum()
     }
 
-    /// Returns whether it uses an intrinsic.
-    pub fn uses_intrinsic(&self, intrinsic: Intrinsic) -> bool {
-        self.nodes.contains(&CheckedNode::Intrinsic(intrinsic))
+    /// Returns the calls that a back end turns into instructions: those of exact
+    /// host functions whose names the program does not define itself.
+    pub fn instructions<'a>(
+        &'a self,
+        hosts: &'a HostFunctions,
+        is_bound: impl Fn(Name) -> bool + 'a,
+    ) -> impl Iterator<Item = (Name, Intrinsic)> + 'a {
+        let exact = |callee: &Callee| Some((callee.name, hosts.instruction(callee.name, callee.arity)?));
+        self.callees.iter().filter_map(exact).filter(move |(name, _)| !is_bound(*name))
     }
 
     /// Returns whether it reads or assigns a variable of the context.
     pub fn uses_variable(&self, name: Name) -> bool {
         self.nodes.contains(&CheckedNode::Variable(name))
             || self.nodes.contains(&CheckedNode::SetVariable(name))
-    }
-
-    /// Returns the function with calls instead of those intrinsics whose names
-    /// the program defines itself.
-    pub fn without_bound_intrinsics(
-        self: &Arc<Self>,
-        names: &Names,
-        is_bound: impl Fn(Name) -> bool,
-    ) -> Arc<Self> {
-        let mut plain = self.clone();
-        for intrinsic in Intrinsic::ALL.into_iter().filter(|intrinsic| self.uses_intrinsic(*intrinsic)) {
-            if let Some(name) = names.get(intrinsic.text()).filter(|name| is_bound(*name)) {
-                plain = Arc::new(plain.without_intrinsic(intrinsic, name));
-            }
-        }
-        plain
-    }
-
-    /// Returns the place where it first uses an intrinsic.
-    pub fn intrinsic_span(&self, intrinsic: Intrinsic) -> Option<Span> {
-        let mut nodes = self.nodes.iter().zip(self.spans.iter());
-        nodes.find(|(node, _)| **node == CheckedNode::Intrinsic(intrinsic)).map(|(_, span)| span)
-    }
-
-    /// Returns the function with calls of `name` instead of the intrinsic: its
-    /// meaning once the program defines a function of that name itself.
-    #[must_use]
-    pub fn without_intrinsic(&self, intrinsic: Intrinsic, name: Name) -> Self {
-        let span = self.intrinsic_span(intrinsic).unwrap_or(self.name_span);
-        let callee = Callee { name, arity: intrinsic.arity(), span };
-        let mut callees = self.callees.to_vec();
-        let place = callees
-            .iter()
-            .position(|known| known.name == name && known.arity == callee.arity)
-            .unwrap_or(callees.len());
-        if place == callees.len() {
-            callees.push(callee);
-        }
-        let mut copy = Self { callees: callees.into(), ..self.clone() };
-        for node in &mut copy.nodes {
-            if *node == CheckedNode::Intrinsic(intrinsic) {
-                *node = CheckedNode::Call(place as u32);
-            }
-        }
-        copy
     }
 }

@@ -12,7 +12,7 @@ use crate::name::Names;
 
 /// What separates these encodings from others. The number changes with the
 /// encoding, and with what a node means.
-const KIND: &str = "kal 2026 checked function 1";
+const KIND: &str = "kal 2026 checked function 2";
 
 impl CheckedFunction {
     /// Returns the identity of the function: the same for functions that do the
@@ -77,10 +77,6 @@ impl CheckedFunction {
                 writer.byte(b'c');
                 writer.text(names.text(callee.name));
                 writer.number(callee.arity);
-            }
-            CheckedNode::Intrinsic(intrinsic) => {
-                writer.byte(b'i');
-                writer.text(intrinsic.text());
             }
             CheckedNode::Then => writer.byte(b't'),
             CheckedNode::Else => writer.byte(b'e'),

@@ -226,9 +226,6 @@ impl<'c, 'a> Resolver<'c, 'a> {
             self.fits(callee, arity, span, known.arity(), Some(place));
         } else if let Some(host) = environment.hosts().get(callee) {
             self.fits(callee, arity, span, host.arity, None);
-            if let Some(intrinsic) = host.intrinsic {
-                return CheckedNode::Intrinsic(intrinsic);
-            }
         } else if let Some(declared) = environment.declared(callee) {
             self.fits(callee, arity, span, declared.arity(), Some(declared.place.clone()));
         }

@@ -7,7 +7,6 @@
 use super::checked::{Callee, CheckedFunction, CheckedNode};
 use super::spans::Spans;
 use crate::bytes::{Damage, Reader, Writer};
-use crate::host::Intrinsic;
 use crate::name::Name;
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
@@ -199,7 +198,6 @@ impl StackCheck<'_> {
                 self.index(callee, self.function.callees.len())?;
                 self.takes(self.function.callees[callee as usize].arity as usize, 1)
             }
-            CheckedNode::Intrinsic(intrinsic) => self.takes(intrinsic.arity() as usize, 1),
             CheckedNode::Then => self.begin(ConstructPart::Then),
             CheckedNode::Else => self.next(ConstructPart::Then, ConstructPart::Else),
             CheckedNode::If => self.end(ConstructPart::Else).and_then(|()| self.takes(0, 1)),
@@ -282,7 +280,6 @@ fn write_node(writer: &mut Writer, node: CheckedNode, places: &mut dyn TableIndi
     let place = |of: usize| of as u32;
     let unary = |op: UnaryOp| place(UnaryOp::ALL.iter().position(|known| *known == op).unwrap_or(0));
     let binary = |op: BinaryOp| place(BinaryOp::ALL.iter().position(|known| *known == op).unwrap_or(0));
-    let exact = |of: Intrinsic| place(Intrinsic::ALL.iter().position(|known| *known == of).unwrap_or(0));
     let (kind, operand) = match node {
         CheckedNode::Number(number) => (0, Some(number)),
         CheckedNode::Local(local) => (1, Some(local)),
@@ -293,15 +290,14 @@ fn write_node(writer: &mut Writer, node: CheckedNode, places: &mut dyn TableIndi
         CheckedNode::Binary(op) => (6, Some(binary(op))),
         CheckedNode::ShortCircuit(op) => (7, Some(binary(op))),
         CheckedNode::Call(callee) => (8, Some(callee)),
-        CheckedNode::Intrinsic(intrinsic) => (9, Some(exact(intrinsic))),
-        CheckedNode::Then => (10, None),
-        CheckedNode::Else => (11, None),
-        CheckedNode::If => (12, None),
-        CheckedNode::ForVariable(local) => (13, Some(local)),
-        CheckedNode::ForCondition => (14, None),
-        CheckedNode::ForStep => (15, None),
-        CheckedNode::For => (16, None),
-        CheckedNode::Bind(local) => (17, Some(local)),
+        CheckedNode::Then => (9, None),
+        CheckedNode::Else => (10, None),
+        CheckedNode::If => (11, None),
+        CheckedNode::ForVariable(local) => (12, Some(local)),
+        CheckedNode::ForCondition => (13, None),
+        CheckedNode::ForStep => (14, None),
+        CheckedNode::For => (15, None),
+        CheckedNode::Bind(local) => (16, Some(local)),
     };
     writer.byte(kind);
     operand.into_iter().for_each(|operand| writer.number(operand));
@@ -322,15 +318,14 @@ fn read_node(reader: &mut Reader<'_>, tables: &StoredTables) -> Result<CheckedNo
         6 => CheckedNode::Binary(member(reader, &BinaryOp::ALL)?),
         7 => CheckedNode::ShortCircuit(member(reader, &BinaryOp::ALL)?),
         8 => CheckedNode::Call(reader.number()?),
-        9 => CheckedNode::Intrinsic(member(reader, &Intrinsic::ALL)?),
-        10 => CheckedNode::Then,
-        11 => CheckedNode::Else,
-        12 => CheckedNode::If,
-        13 => CheckedNode::ForVariable(reader.number()?),
-        14 => CheckedNode::ForCondition,
-        15 => CheckedNode::ForStep,
-        16 => CheckedNode::For,
-        17 => CheckedNode::Bind(reader.number()?),
+        9 => CheckedNode::Then,
+        10 => CheckedNode::Else,
+        11 => CheckedNode::If,
+        12 => CheckedNode::ForVariable(reader.number()?),
+        13 => CheckedNode::ForCondition,
+        14 => CheckedNode::ForStep,
+        15 => CheckedNode::For,
+        16 => CheckedNode::Bind(reader.number()?),
         _ => return Err(reader.damage("a node that does not exist")),
     })
 }

@@ -42,7 +42,6 @@ impl ValueFlow {
                 | CheckedNode::Binary(_)
                 | CheckedNode::ShortCircuit(_)
                 | CheckedNode::Call(_)
-                | CheckedNode::Intrinsic(_)
                 | CheckedNode::Then
                 | CheckedNode::ForCondition
                 | CheckedNode::ForStep
@@ -86,7 +85,6 @@ fn takes(function: &CheckedFunction, node: CheckedNode) -> usize {
         | CheckedNode::ForStep
         | CheckedNode::For => 2,
         CheckedNode::Call(callee) => function.callees[callee as usize].arity as usize,
-        CheckedNode::Intrinsic(intrinsic) => intrinsic.arity() as usize,
     }
 }
 

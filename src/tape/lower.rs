@@ -14,7 +14,7 @@ use super::condition::{Condition, Jump, Operand, Test};
 use super::flow::ValueFlow;
 use super::numbering::IndexTable;
 use super::op::{INDEX_END, Op, Raw, encode};
-use super::{Counts, LoweringContext, Tape, TapeCallee, TooMany};
+use super::{Counts, Linkage, LoweringContext, Tape, TapeCallee, TooMany};
 use crate::host::Intrinsic;
 use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
@@ -87,6 +87,7 @@ struct TapeLowering<'a> {
     open: Vec<TapeConstruct>,
     callees: IndexTable<TapeCallee>,
     hosts: IndexTable<TapeCallee>,
+    instructions: IndexTable<TapeCallee>,
     variables: IndexTable<Name>,
     counted: Vec<super::CountedLoop>,
 }
@@ -105,6 +106,7 @@ impl<'a> TapeLowering<'a> {
             open: Vec::new(),
             callees: IndexTable::default(),
             hosts: IndexTable::default(),
+            instructions: IndexTable::default(),
             variables: IndexTable::default(),
             counted: Vec::new(),
         }
@@ -126,6 +128,7 @@ impl<'a> TapeLowering<'a> {
             words: self.code.words.into(),
             callees: self.callees.entries.into(),
             hosts: self.hosts.entries.into(),
+            instructions: self.instructions.entries.into(),
             variables: self.variables.entries.into(),
             origins: self.code.origins.into(),
             loops: self.counted.into(),
@@ -157,7 +160,6 @@ impl<'a> TapeLowering<'a> {
             CheckedNode::Binary(op) => self.binary(op),
             CheckedNode::ShortCircuit(op) => self.short_circuit(op),
             CheckedNode::Call(callee) => self.call(callee),
-            CheckedNode::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
             CheckedNode::Then => {
                 let condition = self.take();
                 let jumps = self.unless(condition);
@@ -576,7 +578,14 @@ impl<'a> TapeLowering<'a> {
         let callee = self.function.callees[callee as usize];
         let callee = TapeCallee { name: callee.name, arity: callee.arity };
         let arity = callee.arity as usize;
-        let is_host = (self.environment.is_host)(callee);
+        let is_host = match (self.environment.linkage)(callee) {
+            Linkage::Bound => false,
+            Linkage::Host => true,
+            Linkage::Instruction(intrinsic) => {
+                self.instructions.index(callee);
+                return self.intrinsic(intrinsic);
+            }
+        };
         if is_host && arity == 1 {
             let host = self.hosts.index(callee);
             self.load_top();

@@ -14,7 +14,7 @@ impl Tape {
     pub fn write(&self, writer: &mut Writer, places: &mut dyn TableIndices) {
         writer.number(self.locals);
         writer.number(self.frame);
-        for table in [&self.callees, &self.hosts] {
+        for table in [&self.callees, &self.hosts, &self.instructions] {
             writer.count(table.len());
             for callee in table {
                 writer.number(places.name(callee.name));
@@ -41,13 +41,14 @@ impl Tape {
         let (locals, frame) = (reader.number()?, reader.number()?);
         let mut callees =
             || reader.many(|reader| Ok(TapeCallee { name: tables.name(reader)?, arity: reader.number()? }));
-        let (callees, hosts) = (callees()?, callees()?);
+        let (callees, hosts, instructions) = (callees()?, callees()?, callees()?);
         let variables = reader.many(|reader| tables.name(reader))?;
         let words = reader.many(Reader::word)?;
         let origins = reader.many(Reader::number)?;
-        let tape = Self { locals, frame, words, callees, hosts, variables, origins, loops: Box::default() };
+        let loops = Box::default();
+        let tape = Self { locals, frame, words, callees, hosts, instructions, variables, origins, loops };
         reader.expect(locals == function.locals, "a tape with other locals than its function")?;
-        let callees = tape.callees.iter().chain(&tape.hosts);
+        let callees = tape.callees.iter().chain(&tape.hosts).chain(&tape.instructions);
         let all_fit = callees.clone().all(|callee| callee.arity < INDEX_END);
         reader.expect(all_fit, "a call with too many arguments")?;
         tape.validate().map_err(|fault| reader.damage(fault.what))?;

@@ -38,6 +38,7 @@ mod redefining;
 mod robustness;
 mod seeds;
 mod sessions;
+mod shapes;
 mod sharing;
 mod shrink;
 mod signals;

@@ -16,9 +16,10 @@ const SMALL_FRAME: usize = 200;
 /// the branches that call something. The end of a recursion, where most calls
 /// go, then costs nothing. `None` if the condition calls something, or the
 /// frame may be large: the function polls at its entry then.
-pub(super) fn late_checks(nodes: &[CheckedNode]) -> Option<Vec<u32>> {
+pub(super) fn late_checks(nodes: &[CheckedNode], is_call: &dyn Fn(u32) -> bool) -> Option<Vec<u32>> {
     let is = |index: usize, kind: CheckedNode| nodes.get(index) == Some(&kind);
-    let then = nodes.iter().position(|node| matches!(node, CheckedNode::Then | CheckedNode::Call(_)))?;
+    let calls_one = |node: &CheckedNode| matches!(node, CheckedNode::Call(index) if is_call(*index));
+    let then = nodes.iter().position(|node| *node == CheckedNode::Then || calls_one(node))?;
     let (mut depth, mut otherwise) = (0, then);
     let end = (then..nodes.len()).find(|&index| {
         depth = depth + i32::from(is(index, CheckedNode::Then)) - i32::from(is(index, CheckedNode::If));
@@ -28,7 +29,7 @@ pub(super) fn late_checks(nodes: &[CheckedNode]) -> Option<Vec<u32>> {
     if !is(then, CheckedNode::Then) || end != Some(nodes.len() - 1) || nodes.len() > SMALL_FRAME {
         return None;
     }
-    let calls = |range: Range<usize>| nodes[range].iter().any(|node| matches!(node, CheckedNode::Call(_)));
+    let calls = |range: Range<usize>| nodes[range].iter().any(calls_one);
     let branches = [(then, otherwise), (otherwise, nodes.len())];
     let calling = branches.into_iter().filter(|(start, end)| calls(*start..*end));
     Some(calling.map(|(start, _)| start as u32).collect())

@@ -1,0 +1,161 @@
+//! Code that top-level expressions of one shape share.
+//!
+//! Two expressions have one shape if they differ in nothing but their numbers.
+//! Their code is that of one function, which takes the numbers as arguments: so
+//! each shape is compiled once, however many expressions of it follow. An
+//! expression with a loop has code of its own, in which its numbers are
+//! constants: it runs long enough to gain from that.
+//!
+//! The engine keeps the shapes that were used last. A failure names the
+//! function of the shape; see [`RunFailure::restate`](crate::failure::RunFailure::restate).
+
+use super::definition::Definition;
+use super::worker::{SteadyGuard, locked_steadily};
+use crate::name::{Name, Names};
+use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
+use crate::sema::spans::Spans;
+use crate::source::{Source, Span};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex};
+
+/// The number of shapes that are kept.
+const MOST_SHAPES: usize = 128;
+
+/// Expressions with more numbers have code of their own.
+const MOST_NUMBERS: usize = 64;
+
+/// The shapes whose code is kept.
+#[derive(Default)]
+pub(super) struct Shapes(Mutex<ShapeTable>);
+
+#[derive(Default)]
+struct ShapeTable {
+    /// By the hash of their shape.
+    shapes: FxHashMap<u64, KeptShape>,
+    /// Counts the uses.
+    clock: u64,
+}
+
+struct KeptShape {
+    nodes: Box<[CheckedNode]>,
+    callees: Box<[(Name, u32)]>,
+    locals: u32,
+    definition: Arc<Definition>,
+    /// When it was used last.
+    used: u64,
+}
+
+impl Shapes {
+    /// Returns the definition whose code runs an expression with its numbers.
+    pub(super) fn find(&self, expression: &CheckedFunction) -> Option<Arc<Definition>> {
+        let mut table = self.table();
+        table.clock += 1;
+        let now = table.clock;
+        let kept = table.shapes.get_mut(&hash(expression))?;
+        if !kept.is_of(expression) {
+            return None;
+        }
+        kept.used = now;
+        Some(kept.definition.clone())
+    }
+
+    /// Keeps the definition of an expression's shape; the one that was not used
+    /// for the longest time leaves.
+    pub(super) fn keep(&self, expression: &CheckedFunction, definition: Arc<Definition>) {
+        let mut table = self.table();
+        table.clock += 1;
+        let kept = KeptShape {
+            nodes: expression.nodes.clone(),
+            callees: callees(expression).collect(),
+            locals: expression.locals,
+            definition,
+            used: table.clock,
+        };
+        let replaced = table.shapes.insert(hash(expression), kept);
+        let is_full = table.shapes.len() > MOST_SHAPES;
+        let oldest = table.shapes.iter().min_by_key(|(_, kept)| kept.used).filter(|_| is_full);
+        let oldest = oldest.map(|(hash, _)| *hash);
+        let left = oldest.and_then(|hash| table.shapes.remove(&hash));
+        drop(table);
+        // Dropping code takes other locks.
+        drop((replaced, left));
+    }
+
+    /// Releases all shapes.
+    pub(super) fn clear(&self) {
+        let shapes = std::mem::take(&mut self.table().shapes);
+        drop(shapes);
+    }
+
+    fn table(&self) -> SteadyGuard<'_, ShapeTable> {
+        locked_steadily(&self.0)
+    }
+}
+
+impl KeptShape {
+    /// Returns whether an expression is of this shape.
+    fn is_of(&self, expression: &CheckedFunction) -> bool {
+        self.nodes == expression.nodes
+            && self.locals == expression.locals
+            && self.callees.iter().copied().eq(callees(expression))
+    }
+}
+
+/// Returns the function of its numbers that an expression is, without a source:
+/// it outlives this one. `None` if the expression has code of its own.
+pub(super) fn generalised(expression: &CheckedFunction, names: &Names) -> Option<CheckedFunction> {
+    let count = expression.numbers.len() as u32;
+    if expression.numbers.len() > MOST_NUMBERS || expression.has_loop() || expression.arity() > 0 {
+        return None;
+    }
+    // The numbers come first, then the expression's own locals.
+    let node = |node: &CheckedNode| match *node {
+        CheckedNode::Number(index) => CheckedNode::Local(index),
+        CheckedNode::Local(local) => CheckedNode::Local(count + local),
+        CheckedNode::SetLocal(local) => CheckedNode::SetLocal(count + local),
+        CheckedNode::Bind(local) => CheckedNode::Bind(count + local),
+        CheckedNode::ForVariable(local) => CheckedNode::ForVariable(count + local),
+        CheckedNode::Variable(_)
+        | CheckedNode::SetVariable(_)
+        | CheckedNode::Unary(_)
+        | CheckedNode::Binary(_)
+        | CheckedNode::ShortCircuit(_)
+        | CheckedNode::Call(_)
+        | CheckedNode::Then
+        | CheckedNode::Else
+        | CheckedNode::If
+        | CheckedNode::ForCondition
+        | CheckedNode::ForStep
+        | CheckedNode::For => *node,
+    };
+    let mut spans = Spans::default();
+    expression.nodes.iter().for_each(|_| spans.push(Span::default()));
+    Some(CheckedFunction {
+        parameters: vec![names.intern("number"); expression.numbers.len()].into(),
+        locals: count + expression.locals,
+        nodes: expression.nodes.iter().map(node).collect(),
+        numbers: Box::default(),
+        callees: expression
+            .callees
+            .iter()
+            .map(|callee| Callee { span: Span::default(), ..*callee })
+            .collect(),
+        name: expression.name,
+        name_span: Span::default(),
+        spans,
+        source: Source::new(expression.source.name(), ""),
+        span: Span::default(),
+    })
+}
+
+fn callees(function: &CheckedFunction) -> impl Iterator<Item = (Name, u32)> {
+    function.callees.iter().map(|callee| (callee.name, callee.arity))
+}
+
+fn hash(expression: &CheckedFunction) -> u64 {
+    let mut hasher = FxHasher::default();
+    expression.nodes.hash(&mut hasher);
+    callees(expression).for_each(|callee| callee.hash(&mut hasher));
+    hasher.finish()
+}
