@@ -11,6 +11,9 @@
 //! a worker materialize the definition, redirects the slot to the body and
 //! continues there. What happens to a name that is defined, redefined or
 //! dropped, in each state, is decided in [`state`], a pure module.
+//!
+//! A top-level expression runs once, so it shares its code with later ones that
+//! differ from it only in their numbers.
 
 mod answer;
 mod batch;
