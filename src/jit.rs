@@ -27,12 +27,14 @@ mod shapes;
 mod shared;
 mod epoch;
 mod formula;
+mod make;
 mod context;
 mod queued;
 mod reporter;
 mod request;
 mod run;
 mod slots;
+mod symbols;
 pub mod state;
 mod tier;
 mod waiters;
@@ -56,7 +58,7 @@ use crate::runtime;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopHandle;
 use answer::Answer;
-use code::{LinkedBody, Object};
+use code::LinkedBody;
 use code_map::CodeMap;
 use definition::Definition;
 use epoch::Epochs;
@@ -68,6 +70,7 @@ use slots::Slots;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
+use symbols::Symbols;
 use worker::{Announcement, Urgency, Workers};
 
 /// A counter that many threads add to.
@@ -148,10 +151,9 @@ pub struct Jit {
     hosts: Arc<HostFunctions>,
     options: JitOptions,
     counters: Arc<Counters>,
-    generations: Mutex<FxHashMap<Name, u32>>,
     shared: Mutex<SharedDefinitions>,
     shapes: Shapes,
-    osr_count: AtomicU64,
+    symbols: Symbols,
     removed_symbols: AtomicU64,
     thunks: Mutex<FxHashMap<Name, usize>>,
     code: Arc<CodeMap>,
@@ -193,10 +195,9 @@ impl Jit {
             hosts,
             options,
             counters: Arc::default(),
-            generations: Mutex::default(),
+            symbols: Symbols::default(),
             shared: Mutex::default(),
             shapes: Shapes::default(),
-            osr_count: AtomicU64::new(0),
             removed_symbols: AtomicU64::new(0),
             thunks: Mutex::default(),
             code: Arc::default(),
@@ -264,14 +265,7 @@ impl Jit {
     /// Creates a definition of a function that shares no code with others.
     /// Compiles nothing.
     fn define_anew(&self, function: Arc<CheckedFunction>) -> Arc<Definition> {
-        let generation = process::within(Activity::Steady, || {
-            let mut generations = self.generations.lock();
-            let next = generations.entry(function.name).or_insert(0);
-            let generation = *next;
-            *next = next.wrapping_add(1);
-            generation
-        });
-        Definition::new(function, generation)
+        Definition::new(function)
     }
 
     /// Returns the address that calls of a host function go to: its own or, for
@@ -304,7 +298,9 @@ impl Jit {
         if let Some(body) = thunks.get(&name) {
             return Ok(*body);
         }
-        let body = self.link(&object, &symbol, None).map_err(Failure::System)?.keep();
+        let linked = make::link(self, &object, Vec::new(), std::iter::once((&*symbol, None)));
+        let linked = linked.map_err(Failure::System)?.pop();
+        let body = linked.ok_or_else(|| Failure::System("a thunk without code".into()))?.keep();
         thunks.insert(name, body);
         Ok(body)
     }
@@ -317,22 +313,6 @@ impl Jit {
         }
         self.session.set_code_limit(self.budget.left_for_code());
         self.dylib.create_tracker()
-    }
-
-    /// Links an object and looks `symbol` up in it. Called on workers.
-    fn link(
-        &self,
-        object: &[u8],
-        symbol: &str,
-        owner: Option<&Arc<CheckedFunction>>,
-    ) -> Result<LinkedBody, String> {
-        let tracker = self.tracker();
-        let added = tracker.add_object(object);
-        let linked = Object::new(tracker);
-        added.map_err(|error| error.to_string())?;
-        self.counters.objects_linked.add(1);
-        let address = self.session.lookup(&self.dylib, symbol).map_err(|error| error.to_string())?;
-        Ok(LinkedBody::new(&self.code, &linked, address.get() as usize, owner))
     }
 
     /// Queues work for a worker and returns at once.

@@ -99,6 +99,12 @@ impl Generation {
         self == Self::current()
     }
 
+    /// Returns that of a child of the processes of this generation.
+    #[cfg(test)]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
     /// Returns a suffix that distinguishes its symbols from those of its parent
     /// processes: a symbol that was being compiled at a fork stays defined in
     /// the child, but is never ready.

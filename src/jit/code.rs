@@ -2,6 +2,7 @@
 
 use super::Jit;
 use super::code_map::CodeMap;
+use super::symbols::BodySymbol;
 use super::tier::{Assumptions, Tier};
 use crate::orc::Tracker;
 use crate::process::{self, Activity};
@@ -77,7 +78,7 @@ impl LinkedBody {
     /// Keeps the body in memory until the session ends. Returns its address.
     pub(super) fn keep(mut self) -> usize {
         if let Some(mut object) = self.object.take().and_then(Arc::into_inner) {
-            object.0 = None;
+            object.tracker = None;
         }
         self.body
     }
@@ -93,26 +94,31 @@ impl Drop for LinkedBody {
 }
 
 /// An object in memory; freed when it is dropped.
-pub(super) struct Object(Option<Tracker>);
+pub(super) struct Object {
+    tracker: Option<Tracker>,
+    /// The symbols that it defines.
+    symbols: Vec<BodySymbol>,
+}
 
 impl Object {
-    /// Wraps the tracker of an object.
-    pub(super) fn new(tracker: Tracker) -> Arc<Self> {
-        Arc::new(Self(Some(tracker)))
+    /// Wraps the tracker of an object that defines these symbols.
+    pub(super) fn new(tracker: Tracker, symbols: Vec<BodySymbol>) -> Arc<Self> {
+        Arc::new(Self { tracker: Some(tracker), symbols })
     }
 }
 
 impl Drop for Object {
     fn drop(&mut self) {
-        if let Some(tracker) = self.0.take() {
-            discard(tracker);
+        let removed = self.tracker.take().is_some_and(discard);
+        if !removed {
+            std::mem::forget(std::mem::take(&mut self.symbols));
         }
     }
 }
 
 /// Removes what a tracker tracks. This fails only for code that is still being
 /// materialized, which then fails itself; what cannot be removed stays until
-/// the session ends.
-fn discard(tracker: Tracker) {
-    let _ = process::within(Activity::Steady, || tracker.remove());
+/// the session ends. Returns whether it is removed.
+fn discard(tracker: Tracker) -> bool {
+    process::within(Activity::Steady, || tracker.remove()).is_ok()
 }

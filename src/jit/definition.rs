@@ -7,54 +7,48 @@
 //! definitions of a large program are never called.) When the last owner drops
 //! the definition, its code is retired.
 
-use super::code::{CompiledCode, LinkedBody, Object};
+use super::Jit;
+use super::code::CompiledCode;
+use super::make::{BodyRequest, MadeBody, make};
 use super::tier::{CompilePlan, Tier};
 use super::waiters::Waiters;
-use super::worker::{SteadyGuard, locked_steadily, with_compiler};
-use super::{Counters, Jit};
-use crate::codegen;
+use super::worker::{SteadyGuard, locked_steadily};
 use crate::failure::Failure;
-use crate::name::Names;
-use crate::orc::{MaterializationUnit, OrcError, Responsibility, SymbolFlags};
 use crate::process::Generation;
-use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::sema::checked::CheckedFunction;
 use std::mem;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 /// A checked function and its code.
 pub(super) struct Definition {
     function: Arc<CheckedFunction>,
-    /// The number of earlier definitions of the name.
-    generation: u32,
     state: Mutex<CodeState>,
     waiters: Waiters,
-    /// The number of bodies that were optimised for contexts.
-    optimised: AtomicU32,
     /// The size of its machine code in bytes.
-    code_bytes: Arc<AtomicU64>,
+    code_bytes: AtomicU64,
 }
 
 /// The state of a definition's code. Bindings hold the code that they lead to as
 /// well: when better code replaces it here, other contexts still run it.
-enum CodeState {
+enum CodeState<C = Arc<CompiledCode>> {
     /// Not requested.
     Absent,
     /// A worker of a process compiles it.
     Compiling(Generation),
     /// Compiled.
-    Compiled(Arc<CompiledCode>),
+    Compiled(C),
     /// Compiled, and hot: a worker of a process recompiles it at the optimising
     /// tier.
-    Improving(Arc<CompiledCode>, Generation),
+    Improving(C, Generation),
     /// Compiled, and cannot be at the optimising tier.
-    Settled(Arc<CompiledCode>),
+    Settled(C),
     /// Could not be compiled; the next request tries again.
     Failed(Box<Failure>),
 }
 
-impl CodeState {
-    fn code(&self) -> Option<&Arc<CompiledCode>> {
+impl<C: Clone> CodeState<C> {
+    fn code(&self) -> Option<&C> {
         match self {
             Self::Compiled(code) | Self::Improving(code, _) | Self::Settled(code) => Some(code),
             Self::Absent | Self::Compiling(_) | Self::Failed(_) => None,
@@ -82,18 +76,28 @@ impl CodeState {
         };
         code.map(|code| Self::Improving(code.clone(), Generation::current()))
     }
+
+    /// Returns the state after recompiling, if it was in progress: with code
+    /// that can be recompiled again, or not.
+    fn recompiled(&self, again: bool) -> Option<Self> {
+        match self {
+            Self::Improving(code, _) if again => Some(Self::Compiled(code.clone())),
+            Self::Improving(code, _) => Some(Self::Settled(code.clone())),
+            Self::Absent | Self::Compiling(_) | Self::Compiled(_) | Self::Settled(_) | Self::Failed(_) => {
+                None
+            }
+        }
+    }
 }
 
 impl Definition {
-    /// Creates a definition that follows `generation` others of its name.
-    pub(super) fn new(function: Arc<CheckedFunction>, generation: u32) -> Arc<Self> {
+    /// Creates a definition without code.
+    pub(super) fn new(function: Arc<CheckedFunction>) -> Arc<Self> {
         Arc::new(Self {
             function,
-            generation,
             state: Mutex::new(CodeState::Absent),
             waiters: Waiters::default(),
-            optimised: AtomicU32::new(0),
-            code_bytes: Arc::default(),
+            code_bytes: AtomicU64::new(0),
         })
     }
 
@@ -157,22 +161,18 @@ impl Definition {
     /// [claimed](Self::claim_improvement) for that. Returns `None` if it cannot
     /// be; it is not tried again.
     pub(super) fn optimise(&self, jit: &Arc<Jit>, plan: CompilePlan) -> Option<Arc<CompiledCode>> {
-        let suffix = match self.optimised.fetch_add(1, Ordering::Relaxed) {
-            0 => "$full".to_owned(),
-            number => format!("$full${number}"),
-        };
-        let code = self.link(jit, plan, &suffix).ok();
+        let code = self.link(jit, plan).ok();
         if code.is_none() {
-            self.end_improvement(CodeState::Settled);
+            self.end_improvement(false);
         }
         code
     }
 
-    /// Ends the improvement, if there is one, in a state with the same code.
-    fn end_improvement(&self, next: fn(Arc<CompiledCode>) -> CodeState) {
+    /// Ends the improvement, if there is one; it can be tried `again` or not.
+    fn end_improvement(&self, again: bool) {
         let mut state = self.state();
-        if let CodeState::Improving(code, _) = &*state {
-            *state = next(code.clone());
+        if let Some(next) = state.recompiled(again) {
+            *state = next;
         }
     }
 
@@ -192,26 +192,10 @@ impl Definition {
     }
 
     /// Compiles and links the definition, without installing the code; on a
-    /// worker. `suffix` distinguishes its symbol from that of other code for
-    /// it.
-    pub(super) fn link(
-        &self,
-        jit: &Arc<Jit>,
-        plan: CompilePlan,
-        suffix: &str,
-    ) -> Result<Arc<CompiledCode>, Failure> {
-        let mut code = link(jit, vec![(self, plan)], suffix)?;
+    /// worker.
+    pub(super) fn link(&self, jit: &Arc<Jit>, plan: CompilePlan) -> Result<Arc<CompiledCode>, Failure> {
+        let mut code = link(jit, vec![(self, plan)])?;
         code.pop().ok_or_else(|| Failure::System("the compiler made nothing".into()))
-    }
-
-    /// Returns the symbol of the body: `fib$impl`, with a number for later
-    /// definitions of the name.
-    fn symbol(&self, names: &Names) -> String {
-        match (names.text(self.function.name), self.generation) {
-            (EXPRESSION, number) => format!("$expression${number}"),
-            (name, 0) => format!("{name}$impl"),
-            (name, later) => format!("{name}$impl${later}"),
-        }
     }
 
     /// Waits until the body is linked; returns its address.
@@ -264,7 +248,7 @@ impl ImprovementClaim {
 impl Drop for ImprovementClaim {
     fn drop(&mut self) {
         if let Some(definition) = self.definition() {
-            definition.end_improvement(CodeState::Compiled);
+            definition.end_improvement(true);
         }
     }
 }
@@ -274,15 +258,13 @@ fn gave_up() -> Failure {
 }
 
 /// Compiles and links definitions in one object, without installing the code;
-/// on a worker. All plans must have the same options. `suffix` distinguishes
-/// their symbols from those of other code for them.
+/// on a worker. All plans must have the same options.
 ///
 /// # Errors
 /// The compiler's message, attributed to the first definition.
 pub(super) fn link(
     jit: &Arc<Jit>,
     parts: Vec<(&Definition, CompilePlan)>,
-    suffix: &str,
 ) -> Result<Vec<Arc<CompiledCode>>, Failure> {
     let Some((first, _)) = parts.first() else { return Ok(Vec::new()) };
     let function = first.function.clone();
@@ -291,89 +273,22 @@ pub(super) fn link(
         let (size, most) = (large.function.nodes.len(), jit.options.most_operations);
         return Err(fail(format!("it is too large, with {size} operations of {most} at most")));
     }
-    let body = |(definition, plan): &(&Definition, CompilePlan)| PlannedBody {
-        function: definition.function.clone(),
-        symbol: definition.symbol(&jit.names) + suffix + &Generation::current().suffix(),
-        plan: plan.clone(),
-        code_bytes: definition.code_bytes.clone(),
+    let requests: Vec<_> = parts
+        .iter()
+        .map(|(definition, plan)| BodyRequest { function: &definition.function, plan, osr: None })
+        .collect();
+    let made = make(jit, &requests).map_err(fail)?;
+    let code = |((definition, plan), (linked, bytes)): ((&Definition, CompilePlan), MadeBody)| {
+        definition.code_bytes.store(bytes, Ordering::Relaxed);
+        Arc::new(CompiledCode::new(jit, linked, plan.tier, plan.assumptions))
     };
-    let bodies: Vec<PlannedBody> = parts.iter().map(body).collect();
-    let symbols: Vec<String> = bodies.iter().map(|body| body.symbol.clone()).collect();
-    let flags = symbols.iter().map(|symbol| (symbol.as_str(), SymbolFlags::FUNCTION));
-    let tracker = jit.tracker();
-    let promise = Promise { bodies, names: jit.names.clone(), counters: jit.counters.clone() };
-    tracker.define(flags, Box::new(promise)).map_err(|error| fail(error.error.to_string()))?;
-    let object = Object::new(tracker);
-    let code = |((definition, plan), symbol): ((&Definition, CompilePlan), &String)| {
-        let address = jit.session.lookup(&jit.dylib, symbol).map_err(|error| fail(cause(error)))?;
-        let linked = LinkedBody::new(&jit.code, &object, address.get() as usize, Some(&definition.function));
-        Ok(Arc::new(CompiledCode::new(jit, linked, plan.tier, plan.assumptions)))
-    };
-    parts.into_iter().zip(&symbols).map(code).collect()
-}
-
-/// Returns the root cause of a failed lookup.
-fn cause(error: OrcError) -> String {
-    match error {
-        OrcError::Materialize { reports, .. } if !reports.is_empty() => reports.join("; "),
-        error => error.to_string(),
-    }
-}
-
-/// The materialization unit for the bodies of one object. It holds checked
-/// functions only, so the session, which owns it, keeps no definition alive.
-struct Promise {
-    bodies: Vec<PlannedBody>,
-    names: Arc<Names>,
-    counters: Arc<Counters>,
-}
-
-struct PlannedBody {
-    function: Arc<CheckedFunction>,
-    symbol: String,
-    plan: CompilePlan,
-    code_bytes: Arc<AtomicU64>,
-}
-
-impl PlannedBody {
-    fn code(&self) -> codegen::Body<'_> {
-        codegen::Body {
-            function: &self.function,
-            symbol: &self.symbol,
-            inline: &self.plan.assumptions.inlined,
-            instructions: &self.plan.assumptions.instructions,
-            hot_after: self.plan.hot_after,
-            osr: None,
-        }
-    }
-}
-
-impl MaterializationUnit for Promise {
-    fn name(&self) -> &str {
-        self.bodies.first().map_or("", |body| &body.symbol)
-    }
-
-    fn materialize(self: Box<Self>, responsibility: Responsibility) {
-        let bodies: Vec<_> = self.bodies.iter().map(PlannedBody::code).collect();
-        let options = self.bodies.first().map(|body| body.plan.options).unwrap_or_default();
-        match with_compiler(|compiler| compiler.object(&bodies, &self.names, options)) {
-            Ok(object) => {
-                self.counters.objects_linked.add(1);
-                let sizes = codegen::symbol_sizes(&object);
-                for body in &self.bodies {
-                    let size = sizes.get(body.symbol.as_str()).copied().unwrap_or(0);
-                    body.code_bytes.store(size, Ordering::Relaxed);
-                }
-                responsibility.emit_object(&object);
-            }
-            Err(error) => responsibility.fail(error.to_string()),
-        }
-    }
+    Ok(parts.into_iter().zip(made).map(code).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::name::Names;
     use crate::source::{Source, Span};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -391,7 +306,7 @@ mod tests {
             source: Source::new("", ""),
             span: Span::default(),
         });
-        let definition = Definition::new(function, 0);
+        let definition = Definition::new(function);
         let claim = definition.claim().expect("it is free");
         assert!(definition.claim().is_none());
         let waits = definition.clone();
@@ -403,13 +318,47 @@ mod tests {
         assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
         assert!(waiter.join().expect("it ends well"));
         assert!(definition.claim().is_some());
-        let claim = definition.claim_improvement().expect("it is free");
-        assert!(definition.claim_improvement().is_none());
-        let panics = move || {
-            let _claim = claim;
-            panic!("as it should");
+    }
+
+    #[test]
+    fn code_is_compiled_once_and_recompiled_by_one_thread_at_a_time() {
+        let gone = Generation::current().next();
+        let now = Generation::current();
+        let failure = || Box::new(gave_up());
+        let states = || {
+            [
+                CodeState::Absent,
+                CodeState::Compiling(now),
+                CodeState::Compiling(gone),
+                CodeState::Compiled(1),
+                CodeState::Improving(1, now),
+                CodeState::Improving(1, gone),
+                CodeState::Settled(1),
+                CodeState::Failed(failure()),
+            ]
         };
-        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
-        assert!(definition.claim_improvement().is_some());
+        // By state: is it claimed for compiling, for recompiling, and has it code?
+        let expected = [
+            (true, false, false),
+            (false, false, false),
+            (true, false, false),
+            (false, true, true),
+            (false, false, true),
+            (false, true, true),
+            (false, false, true),
+            (true, false, false),
+        ];
+        for (state, expected) in states().into_iter().zip(expected) {
+            let (compiled, recompiled) = (state.claimed(), state.claimed_again());
+            assert_eq!((compiled.is_some(), recompiled.is_some(), state.code().is_some()), expected);
+            assert!(compiled.is_none_or(|next| matches!(next, CodeState::Compiling(by) if by == now)));
+            assert!(recompiled.is_none_or(|next| matches!(next, CodeState::Improving(1, by) if by == now)));
+            // A recompile that ends leaves the code, and can be repeated or not.
+            let is_improving = matches!(state, CodeState::Improving(..));
+            let (again, settled) = (state.recompiled(true), state.recompiled(false));
+            assert_eq!((again.is_some(), settled.is_some()), (is_improving, is_improving));
+            assert!(again.is_none_or(|next| matches!(next, CodeState::Compiled(1))));
+            assert!(settled.is_none_or(|next| matches!(next, CodeState::Settled(1))));
+        }
     }
 }

@@ -7,15 +7,14 @@
 
 use super::Jit;
 use super::code::LinkedBody;
+use super::make::{BodyRequest, make};
 use super::tier::CompilePlan;
-use super::worker::with_compiler;
-use crate::codegen::{self, LoopEntry};
+use crate::codegen::LoopEntry;
 use crate::process::Generation;
 use crate::runtime::ExecutionMemory;
 use crate::sema::checked::CheckedFunction;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// OSR code: compiled code for the rest of a function from a loop header on.
 /// Freed when dropped.
@@ -103,18 +102,8 @@ impl OsrCode {
             *self.status.lock() = OsrStatus::Failed;
             return;
         }
-        let number = jit.osr_count.fetch_add(1, Ordering::Relaxed);
-        let symbol = format!("$osr${number}");
-        let body = codegen::Body {
-            function: &self.function,
-            symbol: &symbol,
-            inline: &plan.assumptions.inlined,
-            instructions: &plan.assumptions.instructions,
-            hot_after: None,
-            osr: Some(self.entry),
-        };
-        let object = with_compiler(|compiler| compiler.object(&[body], &jit.names, plan.options));
-        let linked = object.ok().and_then(|object| jit.link(&object, &symbol, Some(&self.function)).ok());
+        let request = BodyRequest { function: &self.function, plan, osr: Some(self.entry) };
+        let linked = make(jit, &[request]).ok().and_then(|mut made| made.pop()).map(|(linked, _)| linked);
         jit.note_removed_symbol();
         *self.status.lock() = linked.map_or(OsrStatus::Failed, OsrStatus::Linked);
     }
