@@ -283,7 +283,7 @@ impl Backend {
                 tiered.run_compiled(formula, arguments, output)
             }
             (Self::Jit(_), FormulaCode::Interpreted(_)) => {
-                Err(Failure::System("a formula of another engine".into()).into())
+                Err(Failure::internal("a formula came to another engine").into())
             }
         }
     }

@@ -20,6 +20,7 @@ mod stdin;
 mod version;
 
 use crate::diagnostic::visible::visible_lines;
+use crate::error::REPORT;
 use crate::repl::{self, First, ReplArguments};
 use arguments::{CliCommand, CommandLine, Given, RunArguments};
 pub(crate) use exit::Exit;
@@ -28,9 +29,6 @@ use options::CommonOptions;
 use report::{Colors, Reporter};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-
-/// The exit code for a bug in Kal.
-const BUG: u8 = 70;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -49,8 +47,8 @@ pub fn main() -> ExitCode {
     match std::panic::catch_unwind(|| execute(arguments)) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(_) => {
-            let _ = writeln!(std::io::stderr(), "This is a bug in Kal; what it printed above says where.");
-            ExitCode::from(BUG)
+            let _ = writeln!(std::io::stderr(), "This is a bug in Kal; {REPORT} and what is above.");
+            ExitCode::from(Exit::Bug.code())
         }
     }
 }

@@ -110,9 +110,10 @@ pub enum CodegenError {
     /// LLVM cannot generate code for this machine.
     #[error("no code can be generated for this machine: {0}")]
     Target(String),
-    /// LLVM refused to build or emit the code.
-    #[error("LLVM cannot compile it: {0}")]
-    Llvm(String),
+    /// A bug in Kal: it generates code that LLVM refuses, or relies on
+    /// something that the check does not ensure.
+    #[error("wrong code is generated: {0}")]
+    Internal(String),
     /// The function has more nodes than the compiler accepts.
     #[error("it is too large, with {0} operations of {1} at most; `--interpret` runs it")]
     TooLarge(usize, usize),
@@ -231,7 +232,7 @@ impl Compiler {
             let buffer = machine
                 .machine
                 .write_to_memory_buffer(module, FileType::Assembly)
-                .map_err(|error| CodegenError::Llvm(error.to_string()))?;
+                .map_err(|error| CodegenError::Internal(error.to_string()))?;
             Ok(String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0').to_owned())
         })
     }
@@ -310,7 +311,7 @@ impl Compiler {
         lower(&module)?;
         // Always, not only in tests: it takes less than a hundredth of the
         // compile time, and invalid IR would be undefined behaviour in LLVM.
-        module.verify().map_err(|error| CodegenError::Llvm(error.to_string()))?;
+        module.verify().map_err(|error| CodegenError::Internal(error.to_string()))?;
         machine.pipeline.optimize(&module);
         output(machine, &module)
     }

@@ -11,7 +11,7 @@ mod preview;
 mod reading;
 mod script;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trace;
 
 pub use describe::Description;
@@ -560,11 +560,11 @@ impl Context {
 
     #[cold]
     fn stopped(&self, stopped: &RunFailure) -> Error {
-        Error::Failed(Box::new(self.with_report(|report| report.diagnose_run(stopped))))
+        Error::of_run(self.with_report(|report| report.diagnose_run(stopped)))
     }
 
     fn failed(&self, failure: &Failure) -> Error {
-        Error::Failed(Box::new(self.with_report(|report| report.diagnose(failure))))
+        Error::of_run(self.with_report(|report| report.diagnose(failure)))
     }
 
     /// Runs a closure with a [`FailureReport`] for this context.

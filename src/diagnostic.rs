@@ -105,6 +105,8 @@ codes! {
     CompileFailure = 307;
     /// The fuel is used up.
     OutOfFuel = 308;
+    /// A bug in Kal. Please report it.
+    Internal = 309;
 
     /// An assignment where a condition is wanted, such as `if x = 0`.
     AssignedCondition = 401;

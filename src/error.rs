@@ -22,6 +22,9 @@ pub enum Error {
     /// A program did not run to its end.
     #[error("{}", .0.message)]
     Failed(Box<Diagnostic>),
+    /// A bug in Kal, not in the program. The diagnostic says what to report.
+    #[error("{}", .0.message)]
+    Internal(Box<Diagnostic>),
     /// No function of that name is defined.
     #[error("no function `{0}` is defined")]
     NoFunction(String),
@@ -58,12 +61,18 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns what is wrong with the program, with places and codes; empty if
-    /// the program is not to blame.
+    /// Returns the error for a run that ended with a diagnostic.
+    pub(crate) fn of_run(diagnostic: Diagnostic) -> Self {
+        let is_bug = diagnostic.code == ErrorCode::Internal;
+        if is_bug { Self::Internal(Box::new(diagnostic)) } else { Self::Failed(Box::new(diagnostic)) }
+    }
+
+    /// Returns what is wrong, with codes and places in the program; empty for
+    /// errors that have none.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Self::Invalid(diagnostics) => diagnostics,
-            Self::Failed(diagnostic) => std::slice::from_ref(diagnostic),
+            Self::Failed(diagnostic) | Self::Internal(diagnostic) => std::slice::from_ref(diagnostic),
             Self::NoFunction(_)
             | Self::Arity { .. }
             | Self::NoVariable(_)
@@ -184,6 +193,7 @@ impl FailureReport<'_> {
             Failure::System(message) => {
                 nowhere(ErrorCode::CompileFailure, format!("the system refused a resource: {message}"))
             }
+            Failure::Internal { message, function } => bug(message, function.as_ref()),
             Failure::Console(message) => {
                 nowhere(ErrorCode::HostFailure, format!("the debugger's console panicked: {message}"))
             }
@@ -311,6 +321,23 @@ impl FailureReport<'_> {
             name => format!("`{name}`"),
         }
     }
+}
+
+/// What a report of a bug should contain.
+pub(crate) const REPORT: &str =
+    "please report it, with the program, the options and what `kal --version --verbose` prints";
+
+/// Returns the diagnostic for a bug in Kal.
+fn bug(message: &str, function: Option<&Arc<CheckedFunction>>) -> Diagnostic {
+    let message = format!("this is a bug in Kal: {message}");
+    let diagnostic = match function {
+        None => nowhere(ErrorCode::Internal, message),
+        Some(function) => {
+            Diagnostic::error(ErrorCode::Internal, &function.source, function.name_span, message)
+                .with_note("while compiling this")
+        }
+    };
+    diagnostic.with_help(REPORT)
 }
 
 /// Returns the line after a call on which its source defines the function.

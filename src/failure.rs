@@ -262,6 +262,13 @@ pub enum Failure {
     TooMany(&'static str),
     /// The system refused memory or a thread.
     System(String),
+    /// A bug in Kal: something that should always hold does not.
+    Internal {
+        /// What does not hold.
+        message: String,
+        /// The definition that shows it, if it is one.
+        function: Option<Arc<CheckedFunction>>,
+    },
     /// The console of the debugger panicked, with that message.
     Console(String),
 }
@@ -285,6 +292,7 @@ impl Failure {
             | Self::Stale { caller, .. }
             | Self::HostArity { caller, .. } => caller.as_mut(),
             Self::Compile { function, .. } => Some(function),
+            Self::Internal { function, .. } => function.as_mut(),
             Self::StackOverflow
             | Self::OutOfFuel
             | Self::Interrupted
@@ -296,6 +304,11 @@ impl Failure {
         };
         named.filter(|named| Arc::ptr_eq(named, function)).into_iter().for_each(|named| *named = by.clone());
         self
+    }
+
+    /// Returns the failure for a bug in Kal that no definition shows.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::Internal { message: message.into(), function: None }
     }
 
     /// Fills in who made the call that failed.
@@ -314,6 +327,7 @@ impl Failure {
             | Self::Compile { .. }
             | Self::TooMany(_)
             | Self::System(_)
+            | Self::Internal { .. }
             | Self::Console(_) => {}
         }
         self

@@ -30,6 +30,7 @@ mod formula;
 mod make;
 mod context;
 mod queued;
+mod refusal;
 mod reporter;
 mod request;
 mod run;
@@ -292,15 +293,15 @@ impl Jit {
         let symbol = format!("{}$host", self.names.text(name));
         let thunk = Thunk { closure: name.index() as u64, arity };
         let object = worker::with_compiler(|compiler| compiler.thunk(thunk, &symbol))
-            .map_err(|error| Failure::System(error.to_string()))?;
+            .map_err(|error| refusal::ungenerated(&error, None))?;
         // Another worker may have compiled it in the meantime.
         let mut thunks = self.thunks.lock();
         if let Some(body) = thunks.get(&name) {
             return Ok(*body);
         }
         let linked = make::link(self, &object, Vec::new(), std::iter::once((&*symbol, None)));
-        let linked = linked.map_err(Failure::System)?.pop();
-        let body = linked.ok_or_else(|| Failure::System("a thunk without code".into()))?.keep();
+        let linked = linked.map_err(|error| refusal::unlinked(error, None))?.pop();
+        let body = linked.ok_or_else(|| Failure::internal("a thunk without code"))?.keep();
         thunks.insert(name, body);
         Ok(body)
     }
@@ -357,6 +358,7 @@ impl Jit {
         stopper: &StopHandle,
     ) -> Result<String, Failure> {
         let (names, options) = (self.names.clone(), self.options.code);
+        let first = functions.first().map(|listed| listed.function.clone());
         let text = self.wait_for(Some(stopper), move || {
             let bodies: Vec<Body<'_>> = functions.iter().map(ListedFunction::body).collect();
             worker::with_compiler(|compiler| match listing {
@@ -364,7 +366,7 @@ impl Jit {
                 Listing::Assembly => compiler.assembly(&bodies, &names, options),
             })
         })?;
-        text.map_err(|error| Failure::System(error.to_string()))
+        text.map_err(|error| refusal::ungenerated(&error, first.as_ref()))
     }
 
     /// Clears dead names from the session's string pool now and then, so that

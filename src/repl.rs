@@ -132,7 +132,7 @@ pub(crate) fn start(
     }
     let exit = (first.run)(session.context, session.reporter);
     match exit {
-        Exit::Fine | Exit::Failed | Exit::Interrupted => session.begin_with(first.file, exit),
+        Exit::Fine | Exit::Failed | Exit::Bug | Exit::Interrupted => session.begin_with(first.file, exit),
         Exit::Usage | Exit::Deadline | Exit::BrokenPipe => return exit,
     }
     session.begin_history();

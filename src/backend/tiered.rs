@@ -255,7 +255,7 @@ impl TieredBackend {
         run: impl FnOnce(&JitContext, &mut LentInterpreter<'_>) -> Result<f64, RunFailure>,
     ) -> Result<f64, RunFailure> {
         let Some(context) = self.jit.context() else {
-            return Err(Failure::System(format!("{what} of another engine")).into());
+            return Err(Failure::internal(format!("{what} came to another engine")).into());
         };
         self.interpreter.begin_outermost();
         run(context, &mut LentInterpreter { interpreter: &mut self.interpreter, jit: &self.jit })
@@ -505,7 +505,7 @@ impl CompiledCalls for &LazyJit {
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         let (Some(context), Some(code)) = (self.context(), self.osr_code(spot)) else {
-            return Err(Failure::System("the code is not there".into()).into());
+            return Err(Failure::internal("code that was ready is not there").into());
         };
         context.enter_osr(&code, arguments, output, &mut LentInterpreter { interpreter, jit: self })
     }

@@ -76,6 +76,10 @@ pub(super) fn emit(arguments: &EmitArguments, options: &CommonOptions, reporter:
             reporter.problem(&message);
             Exit::Failed
         }
+        Err(Problem::Bug(message)) => {
+            reporter.bug(&message);
+            Exit::Bug
+        }
         Err(Problem::BrokenPipe) => Exit::BrokenPipe,
     }
 }
@@ -85,6 +89,8 @@ enum Problem {
     /// The diagnostics have been drawn.
     Reported,
     Message(String),
+    /// In Kal.
+    Bug(String),
     BrokenPipe,
 }
 
@@ -96,7 +102,10 @@ impl From<String> for Problem {
 
 impl From<CodegenError> for Problem {
     fn from(error: CodegenError) -> Self {
-        Self::Message(error.to_string())
+        match error {
+            CodegenError::Internal(_) => Self::Bug(error.to_string()),
+            CodegenError::Target(_) | CodegenError::TooLarge(..) => Self::Message(error.to_string()),
+        }
     }
 }
 
@@ -338,7 +347,7 @@ fn compile(
     });
     match bytes {
         Ok(Ok(bytes)) => Ok(bytes?),
-        Ok(Err(_)) => Err("the compiler ended early".to_owned().into()),
+        Ok(Err(_)) => Err(Problem::Bug("the compiler panicked".to_owned())),
         Err(error) => Err(format!("cannot start a thread for the compiler: {error}").into()),
     }
 }

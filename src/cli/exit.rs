@@ -10,6 +10,8 @@ pub(crate) enum Exit {
     Failed,
     /// The command line is wrong.
     Usage,
+    /// There is a bug in Kal.
+    Bug,
     /// The time limit was reached.
     Deadline,
     /// The program was interrupted.
@@ -24,6 +26,8 @@ impl Exit {
             Self::Fine => 0,
             Self::Failed => 1,
             Self::Usage => 2,
+            // `EX_SOFTWARE` of `sysexits.h`.
+            Self::Bug => 70,
             // The exit codes of `timeout` and of shells for these cases.
             Self::Deadline => 124,
             Self::Interrupted => 130,

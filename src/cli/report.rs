@@ -4,7 +4,7 @@ use super::Exit;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::draw::{self, Style};
 use crate::diagnostic::visible::visible_text;
-use crate::error::Error;
+use crate::error::{Error, REPORT};
 use std::io::{self, ErrorKind, Write};
 use terminal_size::{Width, terminal_size_of};
 
@@ -21,6 +21,8 @@ pub(crate) struct Reporter {
     elsewhere: Option<Sink>,
     /// Why a report could not be written.
     failure: Option<ErrorKind>,
+    /// Whether a bug in Kal was reported.
+    has_met_bug: bool,
 }
 
 /// At most this many mistakes of one source are drawn.
@@ -31,7 +33,7 @@ pub(crate) type Sink = Box<dyn FnMut(&str) + Send>;
 
 impl Reporter {
     pub(crate) fn new(colors: Colors) -> Self {
-        Self { colors, elsewhere: None, failure: None }
+        Self { colors, elsewhere: None, failure: None, has_met_bug: false }
     }
 
     /// Returns which streams are written to with colour.
@@ -68,10 +70,17 @@ impl Reporter {
 
     /// Reports an error: its diagnostics, or its one line.
     pub(crate) fn error(&mut self, error: &Error) {
+        self.has_met_bug |= matches!(error, Error::Internal(_));
         self.diagnostics(error.diagnostics());
         if error.diagnostics().is_empty() {
             self.problem(&error.to_string());
         }
+    }
+
+    /// Reports a bug in Kal that shows outside of a run.
+    pub(crate) fn bug(&mut self, message: &str) {
+        self.has_met_bug = true;
+        self.problem(&format!("this is a bug in Kal: {message}; {REPORT}"));
     }
 
     /// Reports a problem without a place in a source, on one line.
@@ -104,10 +113,11 @@ impl Reporter {
         }
     }
 
-    /// Returns how a command ends: with `exit`, if all reports could be
-    /// written.
+    /// Returns how a command ends: with `exit`, if it met no bug and all reports
+    /// could be written.
     pub(super) fn ended(&self, exit: Exit) -> Exit {
         match self.failure {
+            _ if self.has_met_bug => Exit::Bug,
             Some(ErrorKind::BrokenPipe) => Exit::BrokenPipe,
             Some(_) if exit == Exit::Fine => Exit::Failed,
             Some(_) | None => exit,

@@ -139,7 +139,7 @@ fn standard_input(context: &mut Context, reporter: &mut Reporter, idle: &Idle) -
         while let Some(source) = items.ready(context) {
             match evaluate(context, &source, AfterError::Continue, reporter) {
                 Exit::Fine => {}
-                Exit::Failed => exit = Exit::Failed,
+                failed @ (Exit::Failed | Exit::Bug) => exit = failed,
                 ended => return ended,
             }
         }
@@ -201,7 +201,7 @@ fn each_item(
         }
         let go_on = match next {
             Exit::Fine => true,
-            Exit::Failed => after_error == AfterError::Continue,
+            Exit::Failed | Exit::Bug => after_error == AfterError::Continue,
             Exit::Usage | Exit::Deadline | Exit::Interrupted | Exit::BrokenPipe => false,
         };
         if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -255,6 +255,7 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
             match error.diagnostics().first().map(|diagnostic| diagnostic.code) {
                 Some(ErrorCode::Interrupted) => Exit::Interrupted,
                 Some(ErrorCode::DeadlineExceeded) => Exit::Deadline,
+                Some(ErrorCode::Internal) => Exit::Bug,
                 _ => Exit::Failed,
             }
         }
@@ -273,4 +274,35 @@ fn make_way(context: &mut Context, error: Option<&Error>) -> io::Result<()> {
         }
     }
     context.output().flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::report::Colors;
+    use crate::context::tests::define_refused;
+    use crate::{Config, Engine};
+    use std::sync::{Arc, Mutex};
+
+    /// A bug met on the way decides how the command ends, whatever comes after.
+    #[test]
+    fn a_bug_in_kal_ends_a_command_with_70() {
+        let engine = Engine::with_config(Config::new()).expect("an engine starts");
+        for (after_error, expected) in [(AfterError::Continue, Some(7.0)), (AfterError::Stop, Some(0.0))] {
+            let mut context = engine.context().expect("a context starts");
+            context.eval("var a = 0").expect("it is declared");
+            define_refused(&mut context);
+            let (written, mut reporter) =
+                (Arc::new(Mutex::new(String::new())), Reporter::new(Colors::default()));
+            let sink = written.clone();
+            reporter.redirect(Some(Box::new(move |line| sink.lock().expect("it is free").push_str(line))));
+            let source = Source::new("test", "refused(1); var a = 7; nowhere()");
+            let exit = evaluate(&mut context, &source, after_error, &mut reporter);
+            assert_eq!(context.variable("a").ok(), expected);
+            assert_eq!(reporter.ended(exit).code(), 70);
+            let written = written.lock().expect("it is free");
+            assert!(written.contains("error[E0309]: this is a bug in Kal: "), "{written}");
+            assert!(written.contains("please report it, with "), "{written}");
+        }
+    }
 }

@@ -75,7 +75,7 @@ impl Pipeline {
             NonNull::new(pipeline).map(Self).ok_or_else(|| {
                 let text = CStr::from_ptr(message).to_string_lossy().into_owned();
                 LLVMDisposeMessage(message);
-                CodegenError::Llvm(text)
+                CodegenError::Target(text)
             })
         }
     }

@@ -16,9 +16,10 @@ use inkwell::module::{Linkage, Module};
 use inkwell::types::{AnyType, BasicMetadataTypeEnum, FloatType, FunctionType, PointerType};
 use inkwell::values::{BasicValueEnum, CallSiteValue, FloatValue, FunctionValue, PointerValue};
 
-/// Creates the error for something that the order of the nodes guarantees.
+/// Creates the error for something that the check guarantees, by the order of
+/// the nodes, and that is not so.
 pub(super) fn missing() -> CodegenError {
-    CodegenError::Llvm("a value is missing".into())
+    CodegenError::Internal("a value is missing".into())
 }
 
 /// Returns a parameter that is a double.

@@ -123,6 +123,6 @@ impl CompiledCalls for NoCompiledCode {
         _: &[f64],
         _: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
-        Err(Failure::System("no compiled code".into()).into())
+        Err(Failure::internal("tapes enter compiled code that is not there").into())
     }
 }

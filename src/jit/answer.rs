@@ -53,7 +53,7 @@ impl<T: Send + 'static> Answer<T> {
         loop {
             match value.take() {
                 Some(Some(value)) => return Ok(value),
-                Some(None) => return Err(Failure::System("a compile worker ended".into())),
+                Some(None) => return Err(Failure::internal("a compile worker panicked")),
                 None => {
                     let waited = self.given.wait_timeout(value, PATIENCE);
                     value = waited.unwrap_or_else(PoisonError::into_inner).0;

@@ -83,7 +83,7 @@ impl InterpretedCalls for NoInterpreter {
     }
 
     fn call(&mut self, _: Name, _: &[f64], _: Left, _: &mut dyn Output) -> Result<f64, RunFailure> {
-        Err(Failure::System("no tapes".into()).into())
+        Err(Failure::internal("compiled code calls an interpreter that is not there").into())
     }
 }
 
@@ -485,7 +485,7 @@ impl JitContext {
         interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
         let Some(body) = code.body() else {
-            return Err(Failure::System("the code is not ready".into()).into());
+            return Err(Failure::internal("code is entered before it is ready").into());
         };
         self.enter(|_| body, CallArguments::new(arguments, &mut [0.0; 8]), output, interpreted)
     }

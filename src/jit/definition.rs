@@ -195,7 +195,7 @@ impl Definition {
     /// worker.
     pub(super) fn link(&self, jit: &Arc<Jit>, plan: CompilePlan) -> Result<Arc<CompiledCode>, Failure> {
         let mut code = link(jit, vec![(self, plan)])?;
-        code.pop().ok_or_else(|| Failure::System("the compiler made nothing".into()))
+        code.pop().ok_or_else(|| Failure::internal("the compiler made nothing"))
     }
 
     /// Waits until the body is linked; returns its address.
@@ -254,14 +254,14 @@ impl Drop for ImprovementClaim {
 }
 
 fn gave_up() -> Failure {
-    Failure::System("the compiler gave up".into())
+    Failure::internal("a compile ended without a result")
 }
 
 /// Compiles and links definitions in one object, without installing the code;
 /// on a worker. All plans must have the same options.
 ///
 /// # Errors
-/// The compiler's message, attributed to the first definition.
+/// Why there is no code, attributed to the first definition.
 pub(super) fn link(
     jit: &Arc<Jit>,
     parts: Vec<(&Definition, CompilePlan)>,
@@ -277,7 +277,7 @@ pub(super) fn link(
         .iter()
         .map(|(definition, plan)| BodyRequest { function: &definition.function, plan, osr: None })
         .collect();
-    let made = make(jit, &requests).map_err(fail)?;
+    let made = make(jit, &requests)?;
     let code = |((definition, plan), (linked, bytes)): ((&Definition, CompilePlan), MadeBody)| {
         definition.code_bytes.store(bytes, Ordering::Relaxed);
         Arc::new(CompiledCode::new(jit, linked, plan.tier, plan.assumptions))

@@ -1,12 +1,13 @@
 //! The way from checked functions to linked code: all code of definitions,
 //! expressions, formulas and loops is made here, on a worker.
 
-use super::Jit;
 use super::code::{LinkedBody, Object};
 use super::symbols::BodySymbol;
 use super::tier::CompilePlan;
 use super::worker::with_compiler;
+use super::{Jit, refusal};
 use crate::codegen::{self, Body, LoopEntry};
+use crate::failure::Failure;
 use crate::orc::OrcError;
 use crate::sema::checked::CheckedFunction;
 use std::sync::Arc;
@@ -27,21 +28,22 @@ pub(super) type MadeBody = (LinkedBody, u64);
 /// options.
 ///
 /// # Errors
-/// The message of the compiler or the linker.
-pub(super) fn make(jit: &Jit, requests: &[BodyRequest<'_>]) -> Result<Vec<MadeBody>, String> {
+/// Why there is no code, attributed to the first function.
+pub(super) fn make(jit: &Jit, requests: &[BodyRequest<'_>]) -> Result<Vec<MadeBody>, Failure> {
     let Some(first) = requests.first() else { return Ok(Vec::new()) };
     let options = first.plan.options;
     let symbols: Vec<BodySymbol> = requests.iter().map(|request| request.symbol(jit)).collect();
     let all = || requests.iter().zip(&symbols);
     let bodies: Vec<Body<'_>> = all().map(|(request, symbol)| request.body(symbol.text())).collect();
     let object = with_compiler(|compiler| compiler.object(&bodies, &jit.names, options));
-    let object = object.map_err(|error| error.to_string())?;
+    let object = object.map_err(|error| refusal::ungenerated(&error, Some(first.function)))?;
     let sizes = codegen::symbol_sizes(&object);
     let sizes: Vec<u64> =
         symbols.iter().map(|symbol| sizes.get(symbol.text()).copied().unwrap_or(0)).collect();
     let names: Vec<String> = symbols.iter().map(|symbol| symbol.text().to_owned()).collect();
     let owners: Vec<_> = requests.iter().map(|request| Some(request.function)).collect();
-    let linked = link(jit, &object, symbols, names.iter().map(String::as_str).zip(owners))?;
+    let linked = link(jit, &object, symbols, names.iter().map(String::as_str).zip(owners));
+    let linked = linked.map_err(|error| refusal::unlinked(error, Some(first.function)))?;
     Ok(linked.into_iter().zip(sizes).collect())
 }
 
@@ -49,31 +51,23 @@ pub(super) fn make(jit: &Jit, requests: &[BodyRequest<'_>]) -> Result<Vec<MadeBo
 /// belongs to. The object keeps the symbols in use.
 ///
 /// # Errors
-/// The linker's message.
+/// If the linker refuses.
 pub(super) fn link<'a>(
     jit: &Jit,
     object: &[u8],
     symbols: Vec<BodySymbol>,
     bodies: impl Iterator<Item = (&'a str, Option<&'a Arc<CheckedFunction>>)>,
-) -> Result<Vec<LinkedBody>, String> {
+) -> Result<Vec<LinkedBody>, OrcError> {
     let tracker = jit.tracker();
     let added = tracker.add_object(object);
     let linked = Object::new(tracker, symbols);
-    added.map_err(|error| error.to_string())?;
+    added?;
     jit.counters.objects_linked.add(1);
     let body = |(symbol, owner)| {
-        let address = jit.session.lookup(&jit.dylib, symbol).map_err(cause)?;
+        let address = jit.session.lookup(&jit.dylib, symbol)?;
         Ok(LinkedBody::new(&jit.code, &linked, address.get() as usize, owner))
     };
     bodies.map(body).collect()
-}
-
-/// Returns the root cause of a failed lookup.
-fn cause(error: OrcError) -> String {
-    match error {
-        OrcError::Materialize { reports, .. } if !reports.is_empty() => reports.join("; "),
-        error => error.to_string(),
-    }
 }
 
 impl BodyRequest<'_> {

@@ -42,7 +42,7 @@ impl JitRun<'_> {
 
     fn destination(&mut self, trampoline: usize) -> Result<Destination, Failure> {
         let Some((_, target)) = self.jit.slots.target(trampoline) else {
-            return Err(Failure::System("a trampoline without a slot".into()));
+            return Err(Failure::internal("a trampoline has no slot"));
         };
         let bound = self.bindings.get(target.name);
         if let Some((state, _)) =

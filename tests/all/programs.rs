@@ -59,6 +59,7 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
     (ErrorCode::Interrupted, "needs someone who interrupts"),
     (ErrorCode::HostFailure, "the host functions of the command line do not fail; tested by embedding"),
     (ErrorCode::CompileFailure, "needs a failing system"),
+    (ErrorCode::Internal, "needs a bug; tested in the crate, with functions that no check would make"),
 ];
 
 struct Program {

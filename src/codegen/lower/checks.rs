@@ -43,7 +43,7 @@ impl<'c> IrLowering<'_, 'c> {
         let place = self.types.word(&self.builder, self.context, abi::FUEL)?;
         let volatile = |instruction: Option<InstructionValue<'c>>| match instruction {
             Some(instruction) => {
-                instruction.set_volatile(true).map_err(|error| CodegenError::Llvm(error.to_string()))
+                instruction.set_volatile(true).map_err(|error| CodegenError::Internal(error.to_string()))
             }
             None => Err(missing()),
         };
@@ -73,7 +73,7 @@ impl<'c> IrLowering<'_, 'c> {
         let stack = stack.try_as_basic_value().basic().ok_or_else(missing)?.into_pointer_value();
         let limit = self.builder.build_load(pointer, self.context, "")?.into_pointer_value();
         if let Some(load) = limit.as_instruction() {
-            load.set_volatile(true).map_err(|error| CodegenError::Llvm(error.to_string()))?;
+            load.set_volatile(true).map_err(|error| CodegenError::Internal(error.to_string()))?;
         }
         let mut below = self.builder.build_int_compare(IntPredicate::ULT, stack, limit, "")?;
         if self.options.counts_fuel {
