@@ -93,7 +93,7 @@ impl Backend {
         let limits = engine.config().limits;
         match engine.mode() {
             Mode::Lazy | Mode::Eager => {
-                let memory = ExecutionMemory::new().map_err(|error| Error::Setup(error.to_string()))?;
+                let memory = ExecutionMemory::new().map_err(|error| Error::NoMemory(error.to_string()))?;
                 Ok(Self::Jit(JitContext::new(engine.jit()?, Arc::new(memory), limits.stack)))
             }
             Mode::Interpret | Mode::Tiered => TieredBackend::new(engine).map(Box::new).map(Self::Tiered),

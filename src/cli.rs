@@ -14,13 +14,14 @@ pub(crate) mod interrupt;
 mod manual;
 mod options;
 mod quantity;
+pub(crate) mod read;
 pub(crate) mod report;
 pub(crate) mod run;
 mod stdin;
 mod version;
 
 use crate::diagnostic::visible::visible_lines;
-use crate::error::REPORT;
+use crate::failure::report::REPORT;
 use crate::repl::{self, First, ReplArguments};
 use arguments::{CliCommand, CommandLine, Given, RunArguments};
 pub(crate) use exit::Exit;

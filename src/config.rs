@@ -219,24 +219,22 @@ impl Config {
         let mut table = HostFunctions::standard(names);
         for (name, arity, closure) in &self.hosts {
             if !crate::syntax::is_identifier(name) {
-                return Err(Error::Setup(format!("a host function cannot be called `{name}`")));
+                return Err(Error::BadName(name.clone()));
             }
             if *arity > MOST_ARGUMENTS {
-                let message = format!("the host function `{name}` takes more than 50,000 arguments");
-                return Err(Error::Setup(message));
+                return Err(Error::TooManyArguments(name.clone()));
             }
             table.insert(names.intern(name), *arity, Callable::Closure(closure.clone()));
         }
         for (name, library) in &self.foreign {
             if !crate::syntax::is_identifier(name) {
-                return Err(Error::Setup(format!("no program can call a function `{name}`")));
+                return Err(Error::BadName(name.clone()));
             }
             let is_standard = library.is_none() && table.get(names.intern(name)).is_some();
             if !is_standard {
                 // SAFETY: the caller of `allow_extern` has promised it.
                 let found = unsafe { ForeignFunction::find(name, library.as_deref()) };
-                let function = found.map_err(|error| Error::Setup(error.to_string()))?;
-                table.insert_foreign(names.intern(name), function);
+                table.insert_foreign(names.intern(name), found?);
             }
         }
         Ok(table)

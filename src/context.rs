@@ -29,7 +29,8 @@ use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode, Severity};
 use crate::draft::Draft;
 use crate::engine::Engine;
-use crate::error::{Error, FailureReport};
+use crate::error::Error;
+use crate::failure::report::FailureReport;
 use crate::failure::{Failure, RunFailure};
 use crate::fingerprint::Fingerprint;
 use crate::function::{Function, Signature};
@@ -506,11 +507,11 @@ impl Context {
     /// Declares a variable, as a top-level `var` does, and gives it a value.
     ///
     /// # Errors
-    /// [`Error::Setup`] if the name is not an identifier, [`Error::Failed`] if
+    /// [`Error::BadName`] if the name is not an identifier, [`Error::Failed`] if
     /// there are too many variables.
     pub fn declare(&mut self, name: &str, value: f64) -> Result<(), Error> {
         if !crate::syntax::is_identifier(name) {
-            return Err(Error::Setup(format!("a variable cannot be called `{name}`")));
+            return Err(Error::BadName(name.to_owned()));
         }
         let name = self.engine.names().intern(name);
         self.backend.set_variable(&self.engine, name, value).map_err(|failure| self.failed(&failure))?;

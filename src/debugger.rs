@@ -19,7 +19,7 @@ mod view;
 mod waiting;
 
 use crate::diagnostic::suggest::Budget;
-use crate::error::FailureReport;
+use crate::failure::report::FailureReport;
 use crate::failure::{CallGroup, Failure, RunFailure};
 use crate::host::HostFunctions;
 use crate::interp::inspect::{self, CallFrame, Go, Inspector, PausedRun, Reason};
@@ -29,9 +29,11 @@ use crate::sema::Externs;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::syntax::operator::Operators;
 use crate::tape::Tape;
+pub use breakpoint::BreakpointError;
 use breakpoint::Breakpoints;
 pub(crate) use command::words;
 pub(crate) use definition::{Changes, NewDefinition};
+use evaluate::EvaluationError;
 use parking_lot::Mutex;
 use place::Places;
 use plan::{StepPlan, StepPosition};
@@ -266,7 +268,7 @@ impl Debugger {
         &self,
         text: &str,
         functions: Vec<Arc<CheckedFunction>>,
-    ) -> Result<String, String> {
+    ) -> Result<String, BreakpointError> {
         self.0.lock().change_breakpoints(text, functions, None)
     }
 }
@@ -471,8 +473,8 @@ impl Inner {
         for (number, condition) in here {
             let is_true = condition.is_none_or(|condition| match self.evaluate(stop, frame, &condition) {
                 Ok(value) => value != 0.0 && !value.is_nan(),
-                Err(message) => {
-                    self.console.say(message.trim_end());
+                Err(error) => {
+                    self.console.say(&error.to_string());
                     true
                 }
             });
@@ -491,9 +493,9 @@ impl Inner {
         work(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
     }
 
-    /// Returns the message for an expression that failed.
-    fn why(&self, stop: &PausedRun<'_>, stopped: &RunFailure) -> String {
-        self.with_report(stop, |report| format!("error: {}", report.diagnose_run(stopped).message))
+    /// Returns the error for an expression that failed.
+    fn why(&self, stop: &PausedRun<'_>, stopped: &RunFailure) -> EvaluationError {
+        EvaluationError::Failed(Box::new(self.with_report(stop, |report| report.diagnose_run(stopped))))
     }
 }
 

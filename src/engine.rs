@@ -218,7 +218,7 @@ impl Engine {
         };
         let EngineInner { names, hosts, variables, budget, .. } = shared;
         Jit::new(names.clone(), hosts.clone(), variables.clone(), budget.clone(), options)
-            .map_err(|error| Error::Setup(format!("{error}; `--interpret` (`Mode::Interpret`) needs none")))
+            .map_err(|error| Error::NoCompiler(error.to_string()))
     }
 }
 

@@ -1,16 +1,10 @@
 //! The errors of the embedding API.
 
 use crate::bytes::Damage;
-use crate::diagnostic::suggest::Budget;
-use crate::diagnostic::{Diagnostic, ErrorCode, Label};
-use crate::failure::{CallGroup, Failure, RunFailure};
-use crate::host::HostFunctions;
-use crate::name::{Name, Names};
-use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use crate::sema::{Extern, Externs, SourcePlace, arguments, declaration};
-use crate::source::{Source, Span};
-use crate::syntax::foreign;
-use std::sync::Arc;
+use crate::debugger::BreakpointError;
+use crate::diagnostic::{Diagnostic, ErrorCode};
+use crate::host::ForeignError;
+use crate::sema::arguments;
 
 /// An error of an engine or a context. The context can still be used.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -55,9 +49,30 @@ pub enum Error {
     /// The bytes are no stored program, or a damaged one.
     #[error("not a valid stored program: {0}")]
     Damaged(#[from] Damage),
-    /// The engine could not be set up, or the system refused a resource.
-    #[error("{0}")]
-    Setup(String),
+    /// A host function or a variable has a name that no program can use.
+    #[error("`{0}` is not a name that a program can use")]
+    BadName(String),
+    /// A host function takes more arguments than any function may have.
+    #[error("the host function `{0}` takes more than 50,000 arguments")]
+    TooManyArguments(String),
+    /// A function that programs are to call cannot be found.
+    #[error(transparent)]
+    Foreign(#[from] ForeignError),
+    /// The compiler cannot be started: the system refuses memory or a thread.
+    #[error("{0}; `--interpret` (`Mode::Interpret`) needs none")]
+    NoCompiler(String),
+    /// The system refuses the memory that a context needs.
+    #[error("no memory for a context: {0}")]
+    NoMemory(String),
+    /// A program exceeds a limit of stored programs; this names it.
+    #[error("too many {0}")]
+    TooMany(&'static str),
+    /// The context has no debugger; see [`Context::debug`](crate::Context::debug).
+    #[error("no debugger is attached")]
+    NoDebugger,
+    /// A breakpoint cannot be set or changed.
+    #[error(transparent)]
+    Breakpoint(#[from] BreakpointError),
 }
 
 impl Error {
@@ -79,7 +94,14 @@ impl Error {
             | Self::VariableInUse { .. }
             | Self::OtherEngine
             | Self::Damaged(_)
-            | Self::Setup(_) => &[],
+            | Self::BadName(_)
+            | Self::TooManyArguments(_)
+            | Self::Foreign(_)
+            | Self::NoCompiler(_)
+            | Self::NoMemory(_)
+            | Self::TooMany(_)
+            | Self::NoDebugger
+            | Self::Breakpoint(_) => &[],
         }
     }
 
@@ -91,289 +113,4 @@ impl Error {
 
 fn first(diagnostics: &[Diagnostic]) -> &str {
     diagnostics.first().map_or("the source was refused", |diagnostic| &diagnostic.message)
-}
-
-/// Turns failures into diagnostics: the names in them, and what else is
-/// defined.
-pub(crate) struct FailureReport<'a> {
-    pub(crate) names: &'a Names,
-    pub(crate) hosts: &'a HostFunctions,
-    /// The names of all functions that could be called.
-    pub(crate) functions: &'a dyn Fn() -> Vec<Name>,
-    /// What suggestions may cost.
-    pub(crate) suggestions: &'a Budget,
-    /// The functions that are declared ahead of their definitions.
-    pub(crate) externs: &'a Externs,
-}
-
-impl FailureReport<'_> {
-    /// Returns the diagnostic for a failed run, with its call trace.
-    pub(crate) fn diagnose_run(&self, stopped: &RunFailure) -> Diagnostic {
-        let mut diagnostic = self.diagnose(&stopped.failure);
-        let (inner, omitted, outer) = stopped.trace.shown();
-        let innermost = inner.first().and_then(|calls| calls.functions().first());
-        if let (true, Some(function)) = (diagnostic.labels.is_empty(), innermost) {
-            diagnostic = diagnostic.with_label(&function.source, function.name_span, self.running(function));
-        }
-        // A single call is the place that is shown anyway.
-        if inner.len() + outer.len() > 1 || inner.first().is_some_and(|calls| calls.count > 1) {
-            let omitted = (omitted > 0).then(|| format!("… {} more", grouped(omitted)));
-            let inner = inner.iter().map(|calls| self.describe_calls(calls));
-            diagnostic.trace =
-                inner.chain(omitted).chain(outer.iter().map(|calls| self.describe_calls(calls))).collect();
-        }
-        diagnostic
-    }
-
-    fn running(&self, function: &CheckedFunction) -> &'static str {
-        match self.names.text(function.name) {
-            EXPRESSION => "while evaluating this",
-            _ => "while running this function",
-        }
-    }
-
-    /// Describes a group of calls: `fib(n) × 48,211`, `even(n) ↔ odd(n) ×
-    /// 24,105`.
-    fn describe_calls(&self, calls: &CallGroup) -> String {
-        let signatures: Vec<String> =
-            calls.functions().iter().map(|function| self.describe_call(function)).collect();
-        let signatures = signatures.join(" ↔ ");
-        if calls.count == 1 { signatures } else { format!("{signatures} × {}", grouped(calls.count)) }
-    }
-
-    fn describe_call(&self, function: &CheckedFunction) -> String {
-        match self.names.text(function.name) {
-            EXPRESSION => "this expression".into(),
-            name => {
-                let parameters: Vec<&str> = function
-                    .parameters
-                    .iter()
-                    .take(SHOWN_PARAMETERS)
-                    .map(|name| self.names.text(*name))
-                    .collect();
-                let more = if function.parameters.len() > SHOWN_PARAMETERS { " …" } else { "" };
-                format!("{name}({}{more})", parameters.join(" "))
-            }
-        }
-    }
-
-    /// Returns the diagnostic for a failure.
-    pub(crate) fn diagnose(&self, failure: &Failure) -> Diagnostic {
-        match failure {
-            Failure::Undefined { callee, passed, caller } => {
-                self.undefined(*callee, *passed, caller.as_ref())
-            }
-            Failure::Undeclared { callee, passed, caller } => {
-                self.undeclared(*callee, *passed, caller.as_ref())
-            }
-            Failure::Stale { callee, passed, caller } => self.stale(callee, *passed, caller.as_ref()),
-            Failure::HostArity { callee, wanted, passed, caller } => {
-                let text = self.names.text(*callee);
-                let problem =
-                    format!("the host function `{text}`, which takes {}", arguments(*wanted as usize));
-                self.call(ErrorCode::WrongArity, *callee, *passed, caller.as_ref(), &problem)
-            }
-            Failure::StackOverflow => nowhere(ErrorCode::StackOverflow, "stack overflow".into())
-                .with_help("is there an endless recursion?"),
-            Failure::OutOfFuel => nowhere(ErrorCode::OutOfFuel, "out of fuel".into()),
-            Failure::Interrupted => nowhere(ErrorCode::Interrupted, "interrupted".into()),
-            Failure::DeadlineExceeded => {
-                nowhere(ErrorCode::DeadlineExceeded, "the run took longer than allowed".into())
-            }
-            Failure::Host { callee, message } => {
-                nowhere(ErrorCode::HostFailure, format!("`{}` failed: {message}", self.names.text(*callee)))
-            }
-            Failure::Compile { function, message } => {
-                let what = self.describe(function);
-                let message = format!("{what} cannot be compiled: {message}");
-                Diagnostic::error(ErrorCode::CompileFailure, &function.source, function.name_span, message)
-                    .with_note("this function")
-            }
-            Failure::TooMany(what) => nowhere(ErrorCode::TooMany, format!("there are too many {what}")),
-            Failure::System(message) => {
-                nowhere(ErrorCode::CompileFailure, format!("the system refused a resource: {message}"))
-            }
-            Failure::Internal { message, function } => bug(message, function.as_ref()),
-            Failure::Console(message) => {
-                nowhere(ErrorCode::HostFailure, format!("the debugger's console panicked: {message}"))
-            }
-        }
-    }
-
-    /// Returns the warning for a definition that calls `callee` with a number
-    /// of arguments it no longer takes.
-    pub(crate) fn stale_caller(
-        &self,
-        caller: &Arc<CheckedFunction>,
-        callee: &Arc<CheckedFunction>,
-    ) -> Option<Diagnostic> {
-        let mut calls = caller.callees.iter();
-        let call = calls.find(|call| call.name == callee.name && call.arity != callee.arity())?;
-        Some(self.stale(callee, call.arity, Some(caller)).as_warning())
-    }
-
-    /// Returns the warning that counts the callers that are not named.
-    pub(crate) fn more_stale_callers(&self, more: usize, callee: &Arc<CheckedFunction>) -> Diagnostic {
-        let text = self.names.text(callee.name);
-        let callers =
-            if more == 1 { "1 more definition calls" } else { &format!("{more} more definitions call") };
-        let takes = arguments(callee.arity() as usize);
-        let message = format!("{callers} `{text}` with another number of arguments");
-        Diagnostic::error(ErrorCode::StaleCall, &callee.source, callee.name_span, message)
-            .with_note(format!("takes {takes}"))
-            .as_warning()
-    }
-
-    fn undefined(&self, callee: Name, passed: u32, caller: Option<&Arc<CheckedFunction>>) -> Diagnostic {
-        let text = self.names.text(callee);
-        if let Some(declared) = self.externs.get(&callee) {
-            return self.unfulfilled(declared, passed, caller);
-        }
-        let diagnostic = self.call(
-            ErrorCode::UndefinedFunction,
-            callee,
-            passed,
-            caller,
-            &format!("`{text}`, which is not defined"),
-        );
-        let call = diagnostic.labels.first().filter(|_| caller.is_some());
-        if let Some(line) = call.and_then(|call| defined_after(text, call)) {
-            return diagnostic.with_help(format!("`{text}` is defined only later, on line {line}"));
-        }
-        let across = call.and_then(|call| foreign::called_across_lines(&call.source, call.span));
-        if let Some(help) = across.or_else(|| foreign::function(text).map(str::to_owned)) {
-            return diagnostic.with_help(help);
-        }
-        if self.suggestions.is_empty() {
-            return diagnostic;
-        }
-        let functions = (self.functions)();
-        // A function that misspells a callee hardly means itself.
-        let is_caller = |name: &Name| caller.is_some_and(|caller| caller.name == *name);
-        let others = functions.iter().filter(|name| !is_caller(name));
-        match self.suggestions.nearest(text, others.map(|name| self.names.text(*name))) {
-            Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
-            None => diagnostic,
-        }
-    }
-
-    /// Returns the diagnostic for a call of a function that has only been
-    /// declared.
-    fn unfulfilled(
-        &self,
-        declared: &Extern,
-        passed: u32,
-        caller: Option<&Arc<CheckedFunction>>,
-    ) -> Diagnostic {
-        let problem = format!("`{}`, which is declared but not defined", self.names.text(declared.name));
-        let SourcePlace { source, span } = &declared.place;
-        self.call(ErrorCode::UndefinedFunction, declared.name, passed, caller, &problem)
-            .with_label(source, *span, "the declaration")
-            .with_help(declaration::advice(declared, self.names, self.hosts, self.suggestions))
-    }
-
-    fn undeclared(&self, callee: Name, passed: u32, caller: Option<&Arc<CheckedFunction>>) -> Diagnostic {
-        let text = self.names.text(callee);
-        let problem = format!("`{text}`, which is not declared");
-        let parameters: Vec<_> = ["x", "y", "z", "u", "v", "w"].into_iter().take(passed as usize).collect();
-        self.call(ErrorCode::UndefinedFunction, callee, passed, caller, &problem)
-            .with_help(format!("say how many arguments it takes: `extern {text}({})`", parameters.join(" ")))
-    }
-
-    fn stale(
-        &self,
-        callee: &Arc<CheckedFunction>,
-        passed: u32,
-        caller: Option<&Arc<CheckedFunction>>,
-    ) -> Diagnostic {
-        let text = self.names.text(callee.name);
-        let takes = arguments(callee.arity() as usize);
-        let problem =
-            format!("`{text}` with {}, but `{text}` takes {}", arguments(passed as usize), callee.arity());
-        self.call(ErrorCode::StaleCall, callee.name, passed, caller, &problem).with_label(
-            &callee.source,
-            callee.name_span,
-            format!("takes {takes}"),
-        )
-    }
-
-    /// Returns the diagnostic `caller calls problem`, at the place of the call
-    /// if that is known.
-    fn call(
-        &self,
-        code: ErrorCode,
-        callee: Name,
-        passed: u32,
-        caller: Option<&Arc<CheckedFunction>>,
-        problem: &str,
-    ) -> Diagnostic {
-        let Some(caller) = caller else { return nowhere(code, format!("a call of {problem}")) };
-        let mut calls = caller.callees.iter();
-        let call = calls.find(|call| call.name == callee && call.arity == passed);
-        let span = call.map_or(caller.name_span, |call| call.span);
-        let message = format!("{} calls {problem}", self.describe(caller));
-        Diagnostic::error(code, &caller.source, span, message).with_note("this call")
-    }
-
-    fn describe(&self, function: &CheckedFunction) -> String {
-        match self.names.text(function.name) {
-            EXPRESSION => "this expression".into(),
-            name => format!("`{name}`"),
-        }
-    }
-}
-
-/// What a report of a bug should contain.
-pub(crate) const REPORT: &str =
-    "please report it, with the program, the options and what `kal --version --verbose` prints";
-
-/// Returns the diagnostic for a bug in Kal.
-fn bug(message: &str, function: Option<&Arc<CheckedFunction>>) -> Diagnostic {
-    let message = format!("this is a bug in Kal: {message}");
-    let diagnostic = match function {
-        None => nowhere(ErrorCode::Internal, message),
-        Some(function) => {
-            Diagnostic::error(ErrorCode::Internal, &function.source, function.name_span, message)
-                .with_note("while compiling this")
-        }
-    };
-    diagnostic.with_help(REPORT)
-}
-
-/// Returns the line after a call on which its source defines the function.
-fn defined_after(name: &str, call: &Label) -> Option<usize> {
-    let text = call.source.text();
-    let rest = text.get(call.span.end as usize..)?;
-    let defines = |at: &usize| {
-        let line = rest[..*at].rsplit('\n').next().unwrap_or("");
-        let head = rest[at + "def".len()..].trim_start().strip_prefix(name);
-        let is_apart = !line.ends_with(unicode_ident::is_xid_continue) && !line.contains('#');
-        is_apart && head.is_some_and(|after| after.trim_start().starts_with('('))
-    };
-    let at = rest.match_indices("def ").map(|(at, _)| at).find(defines)?;
-    Some(call.source.position(call.span.end + at as u32).0)
-}
-
-/// How many parameters a trace names.
-const SHOWN_PARAMETERS: usize = 8;
-
-/// Returns a number with its thousands grouped: `48,211`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Returns a diagnostic without a place.
-fn nowhere(code: ErrorCode, message: String) -> Diagnostic {
-    let source = Source::new("", "");
-    let mut diagnostic = Diagnostic::error(code, &source, Span::default(), message);
-    diagnostic.labels.clear();
-    diagnostic
 }

@@ -1,5 +1,7 @@
 //! The results of defining and running, as data that all back ends share.
 
+pub(crate) mod report;
+
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopRequest;

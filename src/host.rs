@@ -13,7 +13,7 @@ pub(crate) mod nesting;
 
 use crate::name::{Name, Names};
 use crate::stop::StopHandle;
-pub use foreign::ForeignFunction;
+pub use foreign::{ForeignError, ForeignFunction};
 use rustc_hash::FxHashMap;
 use std::any::Any;
 use std::fmt;

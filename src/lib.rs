@@ -115,7 +115,7 @@
 //! | 3 | [`orc`] | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `limits`, `deadline`, `config`, `error`, `output`, `stats`, `text_cache`, `engine`, `debugger`, `backend`, `context`, `function`, `interrupt`, `draft`, `program` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `context`, `function`, `interrupt`, `draft`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `repl`, [`cli`] | the prompt and the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
 //!
 //! # Words
@@ -169,13 +169,13 @@ mod runtime;
 mod jit;
 mod limits;
 mod deadline;
-mod config;
-mod error;
 mod output;
+mod debugger;
+mod error;
+mod config;
 mod stats;
 mod text_cache;
 mod engine;
-mod debugger;
 mod backend;
 mod context;
 mod function;
@@ -189,7 +189,7 @@ pub use bytes::Damage;
 pub use codegen::Level;
 pub use config::{Config, Mode};
 pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, Trace, Transition};
-pub use debugger::Console;
+pub use debugger::{BreakpointError, Console};
 pub use engine::Engine;
 pub use error::Error;
 pub use fingerprint::Fingerprint;

@@ -85,7 +85,7 @@ impl Program {
         let mut known =
             KnownDefinitions { names: engine.names(), hosts: engine.hosts(), defined: FxHashSet::default() };
         let parts = items.into_iter().map(|item| known.part(item)).collect::<Result<_, _>>();
-        let parts = parts.map_err(|error| Error::Setup(error.to_string()))?;
+        let parts = parts.map_err(|TooMany(what)| Error::TooMany(what))?;
         Ok(Self { engine: engine.clone(), parts })
     }
 

@@ -58,7 +58,7 @@ struct LentInterpreter<'a> {
 
 impl TieredBackend {
     pub(super) fn new(engine: &Engine) -> Result<Self, Error> {
-        let memory = ExecutionMemory::new().map_err(|error| Error::Setup(error.to_string()))?;
+        let memory = ExecutionMemory::new().map_err(|error| Error::NoMemory(error.to_string()))?;
         let memory = Arc::new(memory);
         let interpreter = interpreter(engine, &memory);
         let jit = LazyJit {

@@ -1,14 +1,15 @@
 //! `kal check`: everything wrong with programs, without running them.
 
+use super::read::{ReadError, read, standard_input};
 use super::report::Reporter;
-use super::run::read;
 use super::stdin;
 use super::{CommonOptions, Exit, Given};
 use crate::diagnostic::{Diagnostic, Severity, draw};
 use crate::draft::Draft;
+use crate::error::Error;
 use crate::source::Source;
 use clap::{Args, ValueHint};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
@@ -24,6 +25,14 @@ pub(super) struct CheckArguments {
     pub(super) files: Vec<PathBuf>,
 }
 
+/// Why a program cannot be checked.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+enum CheckError {
+    Read(#[from] ReadError),
+    Engine(#[from] Error),
+}
+
 /// Executes `kal check`.
 pub(super) fn check(arguments: &CheckArguments, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
     let CheckArguments { given, json, files } = arguments;
@@ -37,8 +46,8 @@ pub(super) fn check(arguments: &CheckArguments, options: &CommonOptions, reporte
             Ok(Exit::Fine) => {}
             Ok(Exit::BrokenPipe) => return Exit::BrokenPipe,
             Ok(_) => exit = Exit::Failed,
-            Err(message) => {
-                reporter.problem(&message);
+            Err(error) => {
+                reporter.problem(&error.to_string());
                 exit = Exit::Failed;
             }
         }
@@ -53,9 +62,9 @@ fn program(
     options: &CommonOptions,
     reporter: &mut Reporter,
     json: bool,
-) -> Result<Exit, String> {
+) -> Result<Exit, CheckError> {
     let sources = sources(given, file)?;
-    let engine = options.engine(&given.allow_extern).map_err(|error| error.to_string())?;
+    let engine = options.engine(&given.allow_extern)?;
     let draft = Draft::new(&sources, &engine);
     let findings = draft.findings();
     let failed = findings.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
@@ -75,7 +84,7 @@ fn print(diagnostics: &[Diagnostic]) -> io::Result<()> {
 }
 
 /// Returns the sources of `-e`, then that of the file.
-pub(super) fn sources(given: &Given, file: Option<&Path>) -> Result<Vec<Source>, String> {
+pub(super) fn sources(given: &Given, file: Option<&Path>) -> Result<Vec<Source>, ReadError> {
     let mut sources = given.sources();
     if let Some(file) = file {
         sources.push(open(file)?);
@@ -84,13 +93,10 @@ pub(super) fn sources(given: &Given, file: Option<&Path>) -> Result<Vec<Source>,
 }
 
 /// Reads a file, or standard input for `-`.
-fn open(path: &Path) -> Result<Source, String> {
+fn open(path: &Path) -> Result<Source, ReadError> {
     if path.as_os_str() != "-" {
         return read(path);
     }
     stdin::announce_terminal();
-    let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes).map_err(|error| format!("standard input: {error}"))?;
-    let text = String::from_utf8(bytes).map_err(|_| "standard input is not UTF-8 text".to_owned())?;
-    Ok(Source::read("<stdin>", text))
+    standard_input()
 }

@@ -3,6 +3,7 @@
 use super::Exit;
 use super::arguments::{Given, MISSING};
 use super::interrupt::Idle;
+use super::read::{self, ReadError};
 use super::report::Reporter;
 use super::run::{self, AfterError};
 use crate::context::Context;
@@ -37,6 +38,17 @@ enum Loaded {
     Stored(Program),
 }
 
+/// Why there is no program to debug.
+#[derive(Debug, thiserror::Error)]
+enum LoadError {
+    #[error("{MISSING}")]
+    Missing,
+    #[error("standard input is where the debugger reads its commands; name a FILE")]
+    StandardInput,
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
 /// Runs a program under the debugger.
 pub(super) fn debug(
     arguments: &DebugArguments,
@@ -49,12 +61,12 @@ pub(super) fn debug(
     let mut before = arguments.given.sources();
     let program = match &arguments.file {
         Some(file) => idle.during(|| load(file, context)),
-        None => before.pop().map(Loaded::Text).ok_or_else(|| MISSING.to_owned()),
+        None => before.pop().map(Loaded::Text).ok_or(LoadError::Missing),
     };
     let program = match program {
         Ok(program) => program,
-        Err(message) => {
-            reporter.problem(&message);
+        Err(error) => {
+            reporter.problem(&error.to_string());
             return Exit::Failed;
         }
     };
@@ -87,16 +99,17 @@ pub(super) fn debug(
     }
 }
 
-fn load(path: &Path, context: &Context) -> Result<Loaded, String> {
+fn load(path: &Path, context: &Context) -> Result<Loaded, LoadError> {
     if path.as_os_str() == "-" {
-        return Err("standard input is where the debugger reads its commands; name a FILE".into());
+        return Err(LoadError::StandardInput);
     }
-    let bytes = run::load(path)?;
+    let bytes = read::load(path)?;
     if Program::is_stored(&bytes) {
         let program = Program::from_bytes(context.engine(), &bytes);
-        return program.map(Loaded::Stored).map_err(|error| format!("{}: {error}", path.display()));
+        let program = program.map_err(|error| ReadError::Stored(path.display().to_string(), error))?;
+        return Ok(Loaded::Stored(program));
     }
-    run::text(path, bytes).map(Loaded::Text)
+    Ok(Loaded::Text(read::text(path, bytes)?))
 }
 
 /// Attaches the debugger, and sets the breakpoints of the arguments.

@@ -1,13 +1,14 @@
 //! `kal emit`: a stage of the compiler, as text or as an object file.
 
 use super::check::sources;
+use super::read::{ReadError, load, text};
 use super::report::Reporter;
-use super::run::{load, text};
 use super::{CommonOptions, Exit, Given};
 use crate::codegen::{self, Body, CodegenError, Compiler};
 use crate::diagnostic::Severity;
 use crate::draft::{self, Draft};
 use crate::engine::Engine;
+use crate::error::Error;
 use crate::name::Names;
 use crate::program::Program;
 use crate::repl::file::write_atomically;
@@ -100,6 +101,18 @@ impl From<String> for Problem {
     }
 }
 
+impl From<ReadError> for Problem {
+    fn from(error: ReadError) -> Self {
+        Self::Message(error.to_string())
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::Message(error.to_string())
+    }
+}
+
 impl From<CodegenError> for Problem {
     fn from(error: CodegenError) -> Self {
         match error {
@@ -120,7 +133,7 @@ fn bytes(
     if arguments.stage == EmitStage::Tape && arguments.output.is_some() && arguments.function.is_some() {
         return Err("-o stores a whole program; omit --fn".to_owned().into());
     }
-    let engine = options.engine(&arguments.given.allow_extern).map_err(|error| error.to_string())?;
+    let engine = options.engine(&arguments.given.allow_extern)?;
     let sources = match input(arguments, &engine)? {
         EmitInput::Texts(sources) => sources,
         EmitInput::Stored(program) if arguments.output.is_some() => return Ok(program.to_bytes()),
@@ -156,11 +169,11 @@ enum EmitInput {
     Stored(Program),
 }
 
-fn input(arguments: &EmitArguments, engine: &Engine) -> Result<EmitInput, String> {
+fn input(arguments: &EmitArguments, engine: &Engine) -> Result<EmitInput, Problem> {
     let file = arguments.file.as_deref();
     let stored = file.filter(|file| arguments.stage == EmitStage::Tape && file.as_os_str() != "-");
     let Some(path) = stored else {
-        return sources(&arguments.given, file).map(EmitInput::Texts);
+        return Ok(EmitInput::Texts(sources(&arguments.given, file)?));
     };
     let bytes = load(path)?;
     if !Program::is_stored(&bytes) {
@@ -169,10 +182,11 @@ fn input(arguments: &EmitArguments, engine: &Engine) -> Result<EmitInput, String
         return Ok(EmitInput::Texts(sources));
     }
     if !arguments.given.eval.is_empty() {
-        return Err(format!("{} is a stored program; omit -e", path.display()));
+        return Err(format!("{} is a stored program; omit -e", path.display()).into());
     }
     let program = Program::from_bytes(engine, &bytes);
-    program.map(EmitInput::Stored).map_err(|error| format!("{}: {error}", path.display()))
+    let program = program.map_err(|error| ReadError::Stored(path.display().to_string(), error))?;
+    Ok(EmitInput::Stored(program))
 }
 
 fn missing(name: &str, program: impl Display) -> Problem {

@@ -22,12 +22,36 @@ const MIB: f64 = 1024.0 * 1024.0;
 const TIMES: &[(&str, f64)] =
     &[("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0), ("d", 86400.0)];
 
+/// Why a text is not the quantity that an option takes.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(super) enum QuantityError {
+    /// How it is written.
+    #[error("{0}")]
+    Form(&'static str),
+    #[error("a count is a whole number; {0}")]
+    Fraction(&'static str),
+    #[error("it must not be negative; {0}")]
+    Negative(&'static str),
+    #[error("unknown unit `{unit}`; the units are {}", .known.join(", "))]
+    Unit { unit: String, known: Vec<&'static str> },
+    #[error("the count is too large")]
+    TooLarge,
+    #[error("the count is larger than {}", u32::MAX)]
+    NotSmall,
+    #[error("no program fits in a depth of 0; the least is 1")]
+    NoDepth,
+    #[error("a stack has between 1MiB and 1024GiB")]
+    Stack,
+    #[error("the time is too long")]
+    TooLong,
+}
+
 /// Parses a count: `1000`, `1_000`, `1e3`, `1k`.
-pub(super) fn count(text: &str) -> Result<u64, String> {
+pub(super) fn count(text: &str) -> Result<u64, QuantityError> {
     const EXAMPLES: &str = "a count is written 5000, 1e6, 1_000 or 100k";
     let value = quantity(text, COUNTS, 1.0, EXAMPLES)?;
     if value.fract() != 0.0 {
-        return Err(format!("a count is a whole number; {EXAMPLES}"));
+        return Err(QuantityError::Fraction(EXAMPLES));
     }
     // A float would round the last digits of a large count.
     if let Ok(exact) = text.replace('_', "").parse() {
@@ -35,59 +59,64 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
     }
     // 2^64, the first that does not fit.
     if value >= 18_446_744_073_709_551_616.0 {
-        return Err("the count is too large".into());
+        return Err(QuantityError::TooLarge);
     }
     Ok(value as u64)
 }
 
 /// Parses a count of at most 4 294 967 295.
-pub(super) fn small_count(text: &str) -> Result<u32, String> {
-    u32::try_from(count(text)?).map_err(|_| format!("the count is larger than {}", u32::MAX))
+pub(super) fn small_count(text: &str) -> Result<u32, QuantityError> {
+    u32::try_from(count(text)?).map_err(|_| QuantityError::NotSmall)
 }
 
 /// Parses a depth of nesting, which is at least one.
-pub(super) fn depth(text: &str) -> Result<u32, String> {
+pub(super) fn depth(text: &str) -> Result<u32, QuantityError> {
     match small_count(text)? {
-        0 => Err("no program fits in a depth of 0; the least is 1".into()),
+        0 => Err(QuantityError::NoDepth),
         depth => Ok(depth),
     }
 }
 
 /// Parses the size of a stack, in bytes: `512MiB`, `1GB`; MiB without a unit.
-pub(super) fn stack_size(text: &str) -> Result<usize, String> {
+pub(super) fn stack_size(text: &str) -> Result<usize, QuantityError> {
     let size = quantity(text, SIZES, MIB, "a size is written 512MiB or 1GB; without a unit it is in MiB")?;
     if !(MIB..=1024.0 * 1024.0 * MIB).contains(&size) {
-        return Err("a stack has between 1MiB and 1024GiB".into());
+        return Err(QuantityError::Stack);
     }
     Ok(size as usize)
 }
 
 /// Parses a time: `2s`, `500ms`, `1.5m`; seconds without a unit.
-pub(super) fn time(text: &str) -> Result<Duration, String> {
+pub(super) fn time(text: &str) -> Result<Duration, QuantityError> {
     let seconds = quantity(text, TIMES, 1.0, "a time is written 2s, 500ms, 1.5m or 1h")?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| "the time is too long".into())
+    Duration::try_from_secs_f64(seconds).map_err(|_| QuantityError::TooLong)
 }
 
 /// Parses a number and its unit, which is a factor.
-fn quantity(text: &str, units: &[(&str, f64)], without: f64, examples: &str) -> Result<f64, String> {
+fn quantity(
+    text: &str,
+    units: &[(&'static str, f64)],
+    without: f64,
+    examples: &'static str,
+) -> Result<f64, QuantityError> {
     let number = text.trim_end_matches(char::is_alphabetic);
     let unit = &text[number.len()..];
     let factor = match units.iter().find(|(name, _)| *name == unit) {
         Some((_, factor)) => *factor,
         None if unit.is_empty() => without,
-        None if number.is_empty() => return Err(examples.to_owned()),
+        None if number.is_empty() => return Err(QuantityError::Form(examples)),
         None => {
-            let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-            return Err(format!("unknown unit `{unit}`; the units are {}", names.join(", ")));
+            let known = units.iter().map(|(name, _)| *name).collect();
+            return Err(QuantityError::Unit { unit: unit.to_owned(), known });
         }
     };
     let between_digits = !number.starts_with('_') && !number.ends_with('_') && !number.contains("__");
     let value: f64 = match number.replace('_', "").parse() {
         Ok(value) if between_digits => value,
-        Ok(_) | Err(_) => return Err(examples.to_owned()),
+        Ok(_) | Err(_) => return Err(QuantityError::Form(examples)),
     };
     if value < 0.0 {
-        return Err(format!("it must not be negative; {examples}"));
+        return Err(QuantityError::Negative(examples));
     }
     Ok(value * factor)
 }
@@ -95,6 +124,10 @@ fn quantity(text: &str, units: &[(&str, f64)], without: f64, examples: &str) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn said<T: std::fmt::Debug>(parsed: Result<T, QuantityError>) -> String {
+        parsed.expect_err("it is wrong").to_string()
+    }
 
     #[test]
     fn counts() {
@@ -112,9 +145,9 @@ mod tests {
             assert_eq!(count(text), Ok(value), "{text}");
         }
         assert_eq!(small_count("4294967295"), Ok(u32::MAX));
-        assert_eq!(depth("0"), Err("no program fits in a depth of 0; the least is 1".into()));
+        assert_eq!(said(depth("0")), "no program fits in a depth of 0; the least is 1");
         assert_eq!(depth("1"), Ok(1));
-        assert_eq!(small_count("4294967296"), Err("the count is larger than 4294967295".into()));
+        assert_eq!(said(small_count("4294967296")), "the count is larger than 4294967295");
     }
 
     #[test]
@@ -145,11 +178,11 @@ mod tests {
             ("10x", "unknown unit `x`; the units are k, M, G".to_owned()),
             ("1e30", "the count is too large".to_owned()),
         ] {
-            assert_eq!(count(text), Err(message), "{text}");
+            assert_eq!(said(count(text)), message, "{text}");
         }
-        assert_eq!(time("-1s"), Err(format!("it must not be negative; {times}")));
-        assert_eq!(time("2y"), Err("unknown unit `y`; the units are us, ms, s, m, min, h, d".to_owned()));
-        assert_eq!(time("1e30"), Err("the time is too long".into()));
-        assert_eq!(stack_size("0"), Err("a stack has between 1MiB and 1024GiB".into()));
+        assert_eq!(said(time("-1s")), format!("it must not be negative; {times}"));
+        assert_eq!(said(time("2y")), "unknown unit `y`; the units are us, ms, s, m, min, h, d");
+        assert_eq!(said(time("1e30")), "the time is too long");
+        assert_eq!(said(stack_size("0")), "a stack has between 1MiB and 1024GiB");
     }
 }

@@ -4,7 +4,8 @@ use super::Exit;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::draw::{self, Style};
 use crate::diagnostic::visible::visible_text;
-use crate::error::{Error, REPORT};
+use crate::error::Error;
+use crate::failure::report::REPORT;
 use std::io::{self, ErrorKind, Write};
 use terminal_size::{Width, terminal_size_of};
 

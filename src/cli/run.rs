@@ -1,6 +1,7 @@
 //! `kal FILE`, `kal -e TEXT`, and programs from standard input.
 
 use super::interrupt::Idle;
+use super::read::{ReadError, load, text};
 use super::report::Reporter;
 use super::stdin::{self, Items, StdinError};
 use super::{Exit, RunArguments};
@@ -9,9 +10,7 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::error::Error;
 use crate::program::Program;
 use crate::source::Source;
-use crate::syntax::lexer::LONGEST_SOURCE;
-use std::fs::File;
-use std::io::{self, ErrorKind, IsTerminal, Read};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -90,45 +89,15 @@ fn file(path: &Path, context: &mut Context, reporter: &mut Reporter, idle: &Idle
     let result = idle.during(|| load(path)).and_then(|bytes| {
         if Program::is_stored(&bytes) {
             let program = Program::from_bytes(context.engine(), &bytes);
-            let program = program.map_err(|error| format!("{}: {error}", path.display()))?;
+            let program = program.map_err(|error| ReadError::Stored(path.display().to_string(), error))?;
             return Ok(evaluate_stored(context, &program, reporter));
         }
         Ok(evaluate(context, &text(path, bytes)?, AfterError::Stop, reporter))
     });
-    result.unwrap_or_else(|message| {
-        reporter.problem(&message);
+    result.unwrap_or_else(|error| {
+        reporter.problem(&error.to_string());
         Exit::Failed
     })
-}
-
-pub(super) fn load(path: &Path) -> Result<Vec<u8>, String> {
-    let described = |error: io::Error| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(described)?;
-    let mut bytes = Vec::new();
-    // A device may have no end.
-    let limit = u64::from(LONGEST_SOURCE) + 1;
-    file.take(limit).read_to_end(&mut bytes).map_err(described)?;
-    Ok(bytes)
-}
-
-/// Reads a file into a source; the error is a message for people.
-pub(crate) fn read(path: &Path) -> Result<Source, String> {
-    text(path, load(path)?)
-}
-
-pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, String> {
-    if Program::is_stored(&bytes) {
-        let path = path.display();
-        return Err(format!(
-            "{path} is a stored program, not a text; run it with `kal FILE`, read it with `kal emit tape FILE`"
-        ));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count() + 1;
-        format!("{}: line {line} is not UTF-8 text", path.display())
-    })?;
-    Ok(Source::read(path.display().to_string(), text))
 }
 
 fn standard_input(context: &mut Context, reporter: &mut Reporter, idle: &Idle) -> Exit {

@@ -16,7 +16,7 @@ impl Context {
     /// else changes.
     ///
     /// # Errors
-    /// [`Error::Setup`] when the system refuses memory.
+    /// [`Error::NoMemory`] when the system refuses memory.
     pub fn debug(&mut self, console: Box<dyn Console>) -> Result<(), Error> {
         let debugger = Debugger::new(self.engine.names(), self.engine.hosts(), self.scope(), console);
         self.backend.attach(&self.engine, Box::new(debugger.clone()))?;
@@ -38,14 +38,13 @@ impl Context {
     /// was taken.
     ///
     /// # Errors
-    /// [`Error::Setup`] for a command that is not understood, a line that
-    /// nothing can stop on, an invalid condition, and without
-    /// [`debug`](Self::debug).
+    /// [`Error::Breakpoint`] for a command that is not understood, a line that
+    /// nothing can stop on, or an invalid condition; [`Error::NoDebugger`]
+    /// without [`debug`](Self::debug).
     pub fn breakpoints(&mut self, text: &str) -> Result<String, Error> {
-        let nobody = || Error::Setup("no debugger is attached".into());
-        let debugger = self.debugger.clone().ok_or_else(nobody)?;
+        let debugger = self.debugger.clone().ok_or(Error::NoDebugger)?;
         let functions: Vec<_> = self.backend.all().into_iter().map(|(_, function)| function).collect();
-        let said = debugger.breakpoints(text.trim(), functions).map_err(Error::Setup)?;
+        let said = debugger.breakpoints(text.trim(), functions)?;
         self.backend.deoptimize();
         Ok(said)
     }
@@ -56,11 +55,11 @@ impl Context {
     /// ending the run.
     ///
     /// # Errors
-    /// As [`eval`](Self::eval), and [`Error::Setup`] without
+    /// As [`eval`](Self::eval), and [`Error::NoDebugger`] without
     /// [`debug`](Self::debug).
     pub fn eval_stopping(&mut self, source: &Source) -> Result<Option<f64>, Error> {
         if !self.is_debugged() {
-            return Err(Error::Setup("no debugger is attached".into()));
+            return Err(Error::NoDebugger);
         }
         self.stop_runs(true);
         let result = self.last_value(source);

@@ -36,17 +36,46 @@ pub(super) struct Breakpoints {
     held: FxHashSet<Name>,
 }
 
-/// Why the input is not a valid breakpoint.
+/// Why a breakpoint cannot be set or changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub(super) enum Mistake {
+#[non_exhaustive]
+pub enum BreakpointError {
+    /// The command has other arguments; this is its usage.
+    #[error("usage: {0}")]
+    Usage(String),
+    /// What should be a place is none.
     #[error("a place is FUNCTION, LINE, LINE:COLUMN, FILE:LINE or FUNCTION:LINE")]
     Place,
+    /// There is no condition after `if`.
     #[error("expected an expression after `if`")]
-    Condition,
+    NoCondition,
+    /// The condition is not an expression that has a meaning there.
+    #[error("in the condition `{condition}`, column {column}: {message}")]
+    Condition {
+        /// The condition.
+        condition: String,
+        /// Where in it the mistake is, counted from 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// No breakpoint has this number.
     #[error("there is no breakpoint {0}")]
     Number(String),
+    /// A line without a source, and nothing is defined.
+    #[error("line {0} of what? Nothing is defined")]
+    NothingDefined(usize),
+    /// A line without a source, and several sources have one.
+    #[error("line {line} of what? Write {}FUNCTION:LINE", .file.as_ref().map_or(String::new(), |file| format!("{file}:{line} or ")))]
+    Ambiguous {
+        /// The line.
+        line: usize,
+        /// A file that has it.
+        file: Option<String>,
+    },
+    /// No run can stop there; this says why.
     #[error("{0}")]
-    Other(String),
+    Nowhere(String),
 }
 
 /// What was typed: `PLACE [if EXPR]`.
@@ -61,15 +90,15 @@ impl BreakpointRequest {
         text: &str,
         names: &Names,
         is_function: impl Fn(Name) -> bool,
-    ) -> Result<Self, Mistake> {
+    ) -> Result<Self, BreakpointError> {
         let (place, condition) = match text.split_once(" if") {
             Some((_, condition)) if condition.trim().is_empty() || !condition.starts_with(' ') => {
-                return Err(Mistake::Condition);
+                return Err(BreakpointError::NoCondition);
             }
             Some((place, condition)) => (place, Some(condition.trim().to_owned())),
             None => (text, None),
         };
-        let spot = Spot::read(place.trim(), names, is_function).ok_or(Mistake::Place)?;
+        let spot = Spot::read(place.trim(), names, is_function).ok_or(BreakpointError::Place)?;
         Ok(Self { spot, condition, text: text.trim().to_owned() })
     }
 }
@@ -114,7 +143,7 @@ impl Breakpoints {
     }
 
     /// Sets how many times a breakpoint is passed without stopping.
-    pub(super) fn ignore(&mut self, number: &str, count: u64) -> Result<(), Mistake> {
+    pub(super) fn ignore(&mut self, number: &str, count: u64) -> Result<(), BreakpointError> {
         self.find(number)?.ignored = count;
         Ok(())
     }
@@ -133,20 +162,20 @@ impl Breakpoints {
         true
     }
 
-    pub(super) fn remove(&mut self, number: &str) -> Result<(), Mistake> {
+    pub(super) fn remove(&mut self, number: &str) -> Result<(), BreakpointError> {
         let found = self.find(number)?.number;
         self.all.retain(|breakpoint| breakpoint.number != found);
         Ok(())
     }
 
-    pub(super) fn enable(&mut self, number: &str, is_enabled: bool) -> Result<(), Mistake> {
+    pub(super) fn enable(&mut self, number: &str, is_enabled: bool) -> Result<(), BreakpointError> {
         self.find(number)?.is_enabled = is_enabled;
         Ok(())
     }
 
-    fn find(&mut self, number: &str) -> Result<&mut Breakpoint, Mistake> {
+    fn find(&mut self, number: &str) -> Result<&mut Breakpoint, BreakpointError> {
         let found = self.all.iter_mut().find(|breakpoint| breakpoint.number.to_string() == number);
-        found.ok_or_else(|| Mistake::Number(number.to_owned()))
+        found.ok_or_else(|| BreakpointError::Number(number.to_owned()))
     }
 
     pub(super) fn all(&self) -> &[Breakpoint] {
@@ -249,9 +278,9 @@ mod tests {
         let conditional = read("f if n == 3").unwrap();
         assert_eq!((conditional.spot, conditional.condition.as_deref()), (Spot::Function(f), Some("n == 3")));
         for wrong in ["", "a b", "a.kal:", "1:x", "a.kal:f"] {
-            assert_eq!(read(wrong).err(), Some(Mistake::Place), "{wrong}");
+            assert_eq!(read(wrong).err(), Some(BreakpointError::Place), "{wrong}");
         }
-        assert_eq!(read("f if").err(), Some(Mistake::Condition));
+        assert_eq!(read("f if").err(), Some(BreakpointError::NoCondition));
     }
 
     #[test]
@@ -264,7 +293,7 @@ mod tests {
             table.add(request, None, is_once).number
         };
         assert_eq!((add(&mut table, false), add(&mut table, true)), (1, 2));
-        assert_eq!(table.remove("9").unwrap_err(), Mistake::Number("9".into()));
+        assert_eq!(table.remove("9").unwrap_err(), BreakpointError::Number("9".into()));
         table.enable("1", false).unwrap();
         assert_eq!(table.all()[0].to_string(), "1: f, off");
         table.enable("1", true).unwrap();

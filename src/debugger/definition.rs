@@ -96,7 +96,7 @@ impl Inner {
             }
             Err(stopped) => {
                 let why = self.why(stop, &stopped);
-                self.console.say(&why);
+                self.console.say(&why.to_string());
             }
         }
     }

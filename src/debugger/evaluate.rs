@@ -16,6 +16,17 @@ use crate::syntax::lexer::lex;
 use crate::syntax::parser::{ParseLimits, Parser};
 use std::sync::Arc;
 
+/// Why an expression at a stop has no value.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EvaluationError {
+    /// It is not an expression, or has no meaning there.
+    #[error("{}", drawn(.0))]
+    Invalid(Vec<Diagnostic>),
+    /// It did not run to its end.
+    #[error("error: {}", .0.message)]
+    Failed(Box<Diagnostic>),
+}
+
 impl Inner {
     /// Evaluates an expression in a frame; assignments change the frame's
     /// variables.
@@ -24,12 +35,12 @@ impl Inner {
         stop: &mut PausedRun<'_>,
         frame: &CallFrame,
         text: &str,
-    ) -> Result<f64, String> {
+    ) -> Result<f64, EvaluationError> {
         let locals = self.visible(stop, frame);
         let extras = self.extras(&locals, text);
         let parameters: Vec<Name> = locals.iter().map(|(name, _)| *name).collect();
         let parameters = [parameters, extras.iter().map(|(name, _)| *name).collect()].concat();
-        let function = self.known(stop, text, parameters).map_err(|diagnostics| drawn(&diagnostics))?;
+        let function = self.known(stop, text, parameters).map_err(EvaluationError::Invalid)?;
         let before = locals.iter().map(|(_, local)| stop.local(frame, *local));
         let before: Vec<f64> = before.chain(extras.iter().map(|(_, value)| *value)).collect();
         // Its callees are linked without breakpoints.

@@ -1,7 +1,7 @@
 //! Setting breakpoints: the input is checked at once, and the answer says where
 //! the breakpoint really is.
 
-use super::breakpoint::{BreakpointRequest, Mistake};
+use super::breakpoint::{BreakpointError, BreakpointRequest};
 use super::evaluate::{DebuggerEnvironment, parse};
 use super::place;
 use super::spot::{FoundSpot, Missing, Spot, Within};
@@ -21,11 +21,11 @@ impl Inner {
         text: &str,
         functions: Vec<Arc<CheckedFunction>>,
         here: Option<&str>,
-    ) -> Result<String, String> {
+    ) -> Result<String, BreakpointError> {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let rest = rest.trim();
         let functions = [self.expected.clone(), functions].concat();
-        let usage = |usage: &str| Err(Mistake::Other(format!("usage: bp {usage}")));
+        let usage = |usage: &str| Err(BreakpointError::Usage(format!("bp {usage}")));
         let changed = match (word, rest) {
             ("", _) => return Ok(self.list_breakpoints(&functions)),
             ("error", "" | "on" | "off") => Ok(self.stop_at_errors(rest != "off")),
@@ -42,7 +42,7 @@ impl Inner {
         };
         self.breakpoints.settle(functions.iter());
         self.has_changed = true;
-        changed.map_err(|mistake| mistake.to_string())
+        changed
     }
 
     fn stop_at_errors(&mut self, stops: bool) -> String {
@@ -64,11 +64,11 @@ impl Inner {
         self.reach = if is_everything { Reach::Everything } else { Reach::Looked };
     }
 
-    fn ignore(&mut self, text: &str) -> Result<String, Mistake> {
+    fn ignore(&mut self, text: &str) -> Result<String, BreakpointError> {
         let parsed = text
             .split_once(char::is_whitespace)
             .and_then(|(number, count)| Some((number, count.trim().parse::<u64>().ok()?)));
-        let (number, count) = parsed.ok_or(Mistake::Other("usage: ignore N COUNT".into()))?;
+        let (number, count) = parsed.ok_or(BreakpointError::Usage("ignore N COUNT".into()))?;
         self.breakpoints.ignore(number, count)?;
         Ok(match count {
             0 => format!("{number} stops again"),
@@ -95,7 +95,7 @@ impl Inner {
         functions: &[Arc<CheckedFunction>],
         here: Option<&str>,
         is_once: bool,
-    ) -> Result<String, Mistake> {
+    ) -> Result<String, BreakpointError> {
         let is_function = |name: Name| functions.iter().any(|function| function.name == name);
         let mut request = BreakpointRequest::read(text, &self.names, is_function)?;
         if let (Spot::Line { within: within @ Within::Any, .. }, Some(here)) = (&mut request.spot, here) {
@@ -136,17 +136,14 @@ impl Inner {
         missing: Missing,
         line: Option<usize>,
         functions: &[Arc<CheckedFunction>],
-    ) -> Result<String, Mistake> {
+    ) -> Result<String, BreakpointError> {
         let line = line.unwrap_or(0);
         match missing {
-            Missing::Nothing(message) => Err(Mistake::Other(message)),
-            Missing::Unknown(name) if name.is_empty() => {
-                Err(Mistake::Other(format!("line {line} of what? Nothing is defined")))
-            }
+            Missing::Nothing(message) => Err(BreakpointError::Nowhere(message)),
+            Missing::Unknown(name) if name.is_empty() => Err(BreakpointError::NothingDefined(line)),
             Missing::Ambiguous(sources) => {
                 let file = sources.iter().find(|source| !source.starts_with('<'));
-                let file = file.map(|file| format!("{file}:{line} or ")).unwrap_or_default();
-                Err(Mistake::Other(format!("line {line} of what? Write {file}FUNCTION:LINE")))
+                Err(BreakpointError::Ambiguous { line, file: file.cloned() })
             }
             Missing::Unknown(name) if name.contains(['.', '/']) => {
                 Ok(format!("nothing has been read from `{name}` yet; kept until it is"))
@@ -171,14 +168,14 @@ impl Inner {
         request: &BreakpointRequest,
         found: Option<&FoundSpot>,
         functions: &[Arc<CheckedFunction>],
-    ) -> Result<(), Mistake> {
+    ) -> Result<(), BreakpointError> {
         let Some(condition) = &request.condition else { return Ok(()) };
         let wrong = |diagnostics: Vec<Diagnostic>| {
             let first = diagnostics.first();
             let label = first.and_then(|first| first.labels.first());
             let column = label.map_or(1, |label| label.source.position(label.span.start).1);
-            let message = first.map(|first| first.message.as_str()).unwrap_or_default();
-            Mistake::Other(format!("in the condition `{condition}`, column {column}: {message}"))
+            let message = first.map(|first| first.message.clone()).unwrap_or_default();
+            BreakpointError::Condition { condition: condition.clone(), column, message }
         };
         let item = parse(condition, &self.names, &self.scope).map_err(wrong)?;
         let Some(FoundSpot { function, place, .. }) = found else { return Ok(()) };

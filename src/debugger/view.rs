@@ -172,8 +172,8 @@ impl Inner {
                 self.answer = Some(value);
                 format_number(value)
             }
-            Err(message) if frame.offset.is_none() => format!("{message}\n{}", self.unknown(&frame)),
-            Err(message) => message.trim_end().to_owned(),
+            Err(error) if frame.offset.is_none() => format!("{error}\n{}", self.unknown(&frame)),
+            Err(error) => error.to_string(),
         };
         self.console.say(&said);
     }

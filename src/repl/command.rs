@@ -2,6 +2,7 @@
 
 use super::session::{ReplSession, SessionFlow};
 use super::{bench, debug, edit, help, inspect, plot, saved, session, trace, watch};
+use crate::cli::read::ReadError;
 use crate::error::Error;
 use std::io;
 use std::path::PathBuf;
@@ -94,6 +95,8 @@ const SHORT: &[(&str, &str)] = &[
 pub(super) enum CommandError {
     #[error("{0}")]
     Program(#[from] Error),
+    #[error(transparent)]
+    Read(#[from] ReadError),
     #[error("{}: {error}", .path.display())]
     File { path: PathBuf, error: io::Error },
     #[error("{0}")]

@@ -10,8 +10,9 @@ use super::places;
 use super::screen::Screen;
 use super::watch::Watches;
 use crate::cli::Exit;
+use crate::cli::read::read;
 use crate::cli::report::Reporter;
-use crate::cli::run::{other_mistakes, read, syntax_errors};
+use crate::cli::run::{other_mistakes, syntax_errors};
 use crate::context::{Change, Context, Outcome};
 use crate::debugger::Ending;
 use crate::diagnostic::ErrorCode;
@@ -154,8 +155,8 @@ impl<'c> ReplSession<'c> {
         let path = places::init().filter(|path| self.runs_init && path.exists())?;
         match read(&path) {
             Ok(source) => Some(self.run(&source, Feedback::Count)),
-            Err(message) => {
-                self.problem(&message);
+            Err(error) => {
+                self.problem(&error.to_string());
                 None
             }
         }

@@ -247,7 +247,9 @@ fn errors_are_types() {
     assert!(matches!(context.set_variable("x", 1.0), Err(Error::NoVariable(_))));
     assert!(matches!(context.prepare("nobody"), Err(Error::NoFunction(_))));
     let setup = Engine::with_config(Config::new().host_function("not a name", 0, |_| Ok(0.0)));
-    assert!(matches!(setup, Err(Error::Setup(message)) if message.contains("not a name")));
+    assert!(matches!(setup, Err(Error::BadName(name)) if name == "not a name"));
+    assert!(matches!(context.declare("not a name", 1.0), Err(Error::BadName(_))));
+    assert!(matches!(context.breakpoints("f"), Err(Error::NoDebugger)));
     assert_eq!(context.eval("f(3)").unwrap(), Some(3.0), "it can be used as before");
 }
 
