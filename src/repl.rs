@@ -7,89 +7,50 @@
 //! makes sessions scriptable and testable. All use the embedding API and
 //! nothing below it.
 
+mod arguments;
 mod bench;
 mod command;
 mod completer;
-pub(crate) mod console;
 mod curve;
 mod debug;
 mod denotation;
+mod dispatch;
 mod edit;
 mod editor;
-pub(crate) mod file;
 mod help;
-mod highlighter;
 mod hinter;
 mod history_file;
 mod indent;
 mod input;
 mod inspect;
 mod keys;
-mod margin;
 mod manual;
-mod palette;
 mod pipe;
 mod places;
 mod plain;
 mod plot;
 mod recall;
 mod saved;
-pub(crate) mod screen;
 mod session;
 mod svg;
 mod trace;
 mod watch;
+mod watches;
 
-use crate::cli::Exit;
-use crate::cli::interrupt::Idle;
-use crate::cli::report::Reporter;
 use crate::config::Mode;
 use crate::context::Context;
 use crate::engine::Engine;
+use crate::terminal::exit::Exit;
+use crate::terminal::interrupt::Idle;
+use crate::terminal::report::Reporter;
+use crate::terminal::screen::Screen;
+pub(crate) use arguments::ReplArguments;
 use parking_lot::Mutex;
-use rustyline::EditMode;
-use screen::Screen;
 use session::ReplSession;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
-
-const PROMPT: &str = "kal> ";
-const CONTINUATION: &str = "...> ";
-
-/// How the prompt behaves.
-#[derive(clap::Args, Debug, Clone, Default)]
-pub(crate) struct ReplArguments {
-    /// No banner at the prompt
-    #[arg(long, short, global = true, help_heading = "Prompt")]
-    quiet: bool,
-    /// Do not run init.kal before the prompt
-    #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]
-    no_init: bool,
-    /// With input from a pipe: print prompts, the input and the answers, as a
-    /// terminal would show them
-    #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]
-    transcript: bool,
-    /// Do not show values of expressions while they are typed
-    #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]
-    no_preview: bool,
-    /// Edit with the keys of vi; also with `KAL_EDIT_MODE=vi`
-    #[arg(long, global = true, help_heading = "Prompt", hide_short_help = true)]
-    vi: bool,
-}
-
-impl ReplArguments {
-    /// Returns the keys for editing, here and at the debugger's prompt.
-    pub(crate) fn edit_mode(&self) -> EditMode {
-        let is_vi = |mode: String| mode.eq_ignore_ascii_case("vi");
-        if self.vi || std::env::var("KAL_EDIT_MODE").is_ok_and(is_vi) {
-            EditMode::Vi
-        } else {
-            EditMode::Emacs
-        }
-    }
-}
 
 /// What runs before the first prompt.
 pub(crate) struct First<'f> {

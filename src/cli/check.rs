@@ -1,13 +1,14 @@
 //! `kal check`: everything wrong with programs, without running them.
 
-use super::read::{ReadError, read, standard_input};
-use super::report::Reporter;
 use super::stdin;
-use super::{CommonOptions, Exit, Given};
+use super::{CommonOptions, Given};
 use crate::diagnostic::{Diagnostic, Severity, draw};
 use crate::draft::Draft;
 use crate::error::Error;
 use crate::source::Source;
+use crate::terminal::exit::Exit;
+use crate::terminal::read::{ReadError, read, standard_input};
+use crate::terminal::report::Reporter;
 use clap::{Args, ValueHint};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

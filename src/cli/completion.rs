@@ -4,7 +4,7 @@
 //! candidates: so they are those of the binary that is installed.
 
 use super::arguments::trimmed;
-use super::report;
+use crate::terminal::report;
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
 use clap_complete::env::{CompleteEnv, Shells};

@@ -1,18 +1,18 @@
 //! `kal debug`: a program that stops at breakpoints.
 
-use super::Exit;
 use super::arguments::{Given, MISSING};
-use super::interrupt::Idle;
-use super::read::{self, ReadError};
-use super::report::Reporter;
 use super::run::{self, AfterError};
 use crate::context::Context;
 use crate::debugger::Ending;
 use crate::error::Error;
 use crate::program::Program;
-use crate::repl::console::LineConsole;
-use crate::repl::screen::Screen;
 use crate::source::Source;
+use crate::terminal::console::LineConsole;
+use crate::terminal::exit::Exit;
+use crate::terminal::interrupt::Idle;
+use crate::terminal::read::{self, ReadError};
+use crate::terminal::report::Reporter;
+use crate::terminal::screen::Screen;
 use clap::{Args, ValueHint};
 use rustyline::EditMode;
 use std::path::{Path, PathBuf};

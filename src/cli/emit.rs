@@ -1,9 +1,7 @@
 //! `kal emit`: a stage of the compiler, as text or as an object file.
 
 use super::check::sources;
-use super::read::{ReadError, load, text};
-use super::report::Reporter;
-use super::{CommonOptions, Exit, Given};
+use super::{CommonOptions, Given};
 use crate::codegen::{self, Body, CodegenError, Compiler};
 use crate::diagnostic::Severity;
 use crate::draft::{self, Draft};
@@ -11,13 +9,16 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::name::Names;
 use crate::program::Program;
-use crate::repl::file::write_atomically;
 use crate::sema::checked::CheckedFunction;
 use crate::source::{Source, Span};
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::parse_all;
 use crate::syntax::{ast, lexer, printer};
 use crate::tape::{self, Counts, Linkage, Tape, TapeCallee};
+use crate::terminal::exit::Exit;
+use crate::terminal::file::write_atomically;
+use crate::terminal::read::{ReadError, load, text};
+use crate::terminal::report::Reporter;
 use clap::{Args, ValueEnum, ValueHint};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};

@@ -1,7 +1,7 @@
 //! The manual page, generated from the description of the command line.
 
 use super::arguments::trimmed;
-use super::report;
+use crate::terminal::report;
 use clap_mangen::Man;
 use std::io::{self, Write};
 

@@ -1,9 +1,9 @@
 //! Options of every command, before or after its name.
 
 use super::quantity;
-use super::report::Colors;
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
+use crate::terminal::report::Colors;
 use crate::{Level, Limits, TierUp};
 use clap::{Args, ValueEnum};
 use std::io::IsTerminal;

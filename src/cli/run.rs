@@ -1,15 +1,16 @@
 //! `kal FILE`, `kal -e TEXT`, and programs from standard input.
 
-use super::interrupt::Idle;
-use super::read::{ReadError, load, text};
-use super::report::Reporter;
+use super::RunArguments;
 use super::stdin::{self, Items, StdinError};
-use super::{Exit, RunArguments};
 use crate::context::{Context, Each, Outcome};
-use crate::diagnostic::{Diagnostic, ErrorCode};
+use crate::diagnostic::ErrorCode;
 use crate::error::Error;
 use crate::program::Program;
 use crate::source::Source;
+use crate::terminal::exit::Exit;
+use crate::terminal::interrupt::Idle;
+use crate::terminal::read::{ReadError, load, text};
+use crate::terminal::report::{Reporter, other_mistakes, syntax_errors};
 use std::io::{self, ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -181,23 +182,6 @@ fn each_item(
     exit
 }
 
-/// Returns the syntax errors of a source besides those with which it ended;
-/// nothing if it did not end with any.
-pub(crate) fn other_mistakes(context: &Context, source: &Source, misread: &[Diagnostic]) -> Vec<Diagnostic> {
-    if misread.is_empty() {
-        return Vec::new();
-    }
-    let mut others = context.syntax_errors(source);
-    others.retain(|diagnostic| !misread.contains(diagnostic));
-    others
-}
-
-/// Returns those of an error's diagnostics that are syntax errors.
-pub(crate) fn syntax_errors(error: &Error) -> Vec<Diagnostic> {
-    let diagnostics = error.diagnostics().iter();
-    diagnostics.filter(|diagnostic| diagnostic.code.is_syntax()).cloned().collect()
-}
-
 /// Prints the outcome of one item.
 fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Reporter) -> Exit {
     match outcome {
@@ -248,8 +232,8 @@ fn make_way(context: &mut Context, error: Option<&Error>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::report::Colors;
     use crate::context::tests::define_refused;
+    use crate::terminal::report::Colors;
     use crate::{Config, Engine};
     use std::sync::{Arc, Mutex};
 

@@ -1,8 +1,8 @@
 //! The version, and how this binary was built.
 
-use super::report;
 use crate::engine::Engine;
 use crate::fingerprint::Fingerprint;
+use crate::terminal::report;
 use std::io;
 
 /// Prints the version; with `is_verbose`, also how this binary was built.

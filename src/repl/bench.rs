@@ -129,9 +129,9 @@ fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::report::{Colors, Reporter};
     use crate::engine::Engine;
-    use crate::repl::screen::Screen;
+    use crate::terminal::report::{Colors, Reporter};
+    use crate::terminal::screen::Screen;
 
     #[test]
     fn an_interrupt_between_batches_is_heard() {

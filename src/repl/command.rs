@@ -1,9 +1,8 @@
-//! The commands: one table for dispatch, help and completion.
+//! The commands: one table for reading, help and completion.
 
-use super::session::{ReplSession, SessionFlow};
-use super::{bench, debug, edit, help, inspect, plot, saved, session, trace, watch};
-use crate::cli::read::ReadError;
 use crate::error::Error;
+use crate::terminal::palette::{COMMAND, UNKNOWN, paint};
+use crate::terminal::read::ReadError;
 use std::io;
 use std::path::PathBuf;
 
@@ -33,50 +32,54 @@ pub(super) struct PromptCommand {
     /// The arguments as help shows them.
     pub(super) usage: &'static str,
     pub(super) help: &'static str,
-    run: fn(&mut ReplSession<'_>, &str) -> Result<SessionFlow, CommandError>,
+    pub(super) action: PromptAction,
 }
 
 macro_rules! commands {
-    ($($name:literal $arguments:ident $usage:literal $help:literal $run:path;)+) => {
-        &[$(PromptCommand {
+    ($($action:ident $name:literal $arguments:ident $usage:literal $help:literal;)+) => {
+        /// What a command does.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(super) enum PromptAction { $($action),+ }
+
+        /// Every command, in the order of the help.
+        pub(super) const COMMANDS: &[PromptCommand] = &[$(PromptCommand {
             name: $name,
             arguments: ArgumentKind::$arguments,
             usage: $usage,
             help: $help,
-            run: |session, text| $run(session, text).map(Into::into),
-        }),+]
+            action: PromptAction::$action,
+        }),+];
     };
 }
 
-/// Every command, in the order of the help.
-pub(super) const COMMANDS: &[PromptCommand] = commands! {
-    "help" Topic "[NAME]" "this list, or what NAME is: a command, function, operator, keyword; also ?NAME" help::help;
-    "quit" Nothing "" "leave; also Ctrl-D" session::quit;
-    "load" File "FILE" "run a file" session::load;
-    "reload" Nothing "" "run the last file again; only what changed is redefined, variables are set again" session::reload;
-    "watch" File "FILE" "load a file now and whenever it is saved" watch::watch;
-    "save" File "FILE" "write all definitions and variables as a script" saved::save;
-    "save!" File "FILE" "the same, even if FILE contains something else" saved::save_over;
-    "edit" AnyName "[NAME]" "change a definition, or the last input, in $EDITOR" edit::edit;
-    "undo" Nothing "" "undo the last change of what names are bound to" session::undo;
-    "redo" Nothing "" "redo what was undone last" session::redo;
-    "drop" Name "NAME" "remove a definition, an operator or a variable" session::drop;
-    "list" Nothing "" "all definitions with their state, all variables with their values" inspect::list;
-    "state" Name "NAME" "whether a definition is compiled, and how large its code is" inspect::state;
-    "tokens" Code "TEXT" "the tokens of a definition or a text" inspect::tokens;
-    "ast" Code "TEXT" "the syntax tree of a definition or a text" inspect::ast;
-    "tape" Code "TEXT" "the interpreter's instructions for a definition or a text" inspect::tape;
-    "ir" Code "TEXT" "the LLVM IR of a definition or a text" inspect::ir;
-    "asm" Code "TEXT" "the machine code of a definition or a text" inspect::asm;
-    "debug" Code "[EXPR]" "run step by step; h lists the commands there. Alone: inspect what failed last" debug::debug;
-    "bp" Place "[PLACE [if EXPR] | rm N | off N | on N | error | nan]" "list, set or change breakpoints" debug::breakpoints;
-    "time" Code "EXPR" "run once, and show the time to parse, compile and run" bench::time;
-    "bench" Code "EXPR" "run many times, and show the median time of a run" bench::bench;
-    "plot" Code "EXPR, … [, VAR = A..B] [--svg FILE]" "draw curves; A..B defaults to -10..10" plot::plot;
-    "trace" Switch "on|off" "show what happens to definitions, as it happens" trace::trace;
-    "stats" Nothing "" "statistics about this session" inspect::stats;
-    "reset" Nothing "" "remove everything but what init.kal defines" session::reset;
-};
+commands! {
+    Help "help" Topic "[NAME]" "this list, or what NAME is: a command, function, operator, keyword; also ?NAME";
+    Quit "quit" Nothing "" "leave; also Ctrl-D";
+    Load "load" File "FILE" "run a file";
+    Reload "reload" Nothing "" "run the last file again; only what changed is redefined, variables are set again";
+    Watch "watch" File "FILE" "load a file now and whenever it is saved";
+    Save "save" File "FILE" "write all definitions and variables as a script";
+    SaveOver "save!" File "FILE" "the same, even if FILE contains something else";
+    Edit "edit" AnyName "[NAME]" "change a definition, or the last input, in $EDITOR";
+    Undo "undo" Nothing "" "undo the last change of what names are bound to";
+    Redo "redo" Nothing "" "redo what was undone last";
+    Drop "drop" Name "NAME" "remove a definition, an operator or a variable";
+    List "list" Nothing "" "all definitions with their state, all variables with their values";
+    State "state" Name "NAME" "whether a definition is compiled, and how large its code is";
+    Tokens "tokens" Code "TEXT" "the tokens of a definition or a text";
+    Ast "ast" Code "TEXT" "the syntax tree of a definition or a text";
+    Tape "tape" Code "TEXT" "the interpreter's instructions for a definition or a text";
+    Ir "ir" Code "TEXT" "the LLVM IR of a definition or a text";
+    Asm "asm" Code "TEXT" "the machine code of a definition or a text";
+    Debug "debug" Code "[EXPR]" "run step by step; h lists the commands there. Alone: inspect what failed last";
+    Breakpoints "bp" Place "[PLACE [if EXPR] | rm N | off N | on N | error | nan]" "list, set or change breakpoints";
+    Time "time" Code "EXPR" "run once, and show the time to parse, compile and run";
+    Bench "bench" Code "EXPR" "run many times, and show the median time of a run";
+    Plot "plot" Code "EXPR, … [, VAR = A..B] [--svg FILE]" "draw curves; A..B defaults to -10..10";
+    Trace "trace" Switch "on|off" "show what happens to definitions, as it happens";
+    Stats "stats" Nothing "" "statistics about this session";
+    Reset "reset" Nothing "" "remove everything but what init.kal defines";
+}
 
 /// The one-letter commands; these never change, whatever commands are added.
 const SHORT: &[(&str, &str)] = &[
@@ -132,7 +135,8 @@ impl PromptCommand {
         SHORT.iter().filter(|(_, name)| *name == self.name).map(|(short, _)| *short)
     }
 
-    fn needs_arguments(&self) -> bool {
+    /// Returns whether it means nothing without arguments.
+    pub(super) fn needs_arguments(&self) -> bool {
         match self.arguments {
             ArgumentKind::Nothing | ArgumentKind::Topic | ArgumentKind::AnyName | ArgumentKind::Place => {
                 false
@@ -201,24 +205,20 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Executes the command of this name.
-pub(super) fn run(
-    session: &mut ReplSession<'_>,
-    name: &str,
-    arguments: &str,
-) -> Result<SessionFlow, CommandError> {
-    if name.is_empty() {
-        help::names(session);
-        return Ok(SessionFlow::Continue);
+/// Returns the coloured beginning of a command, and the offset of the source
+/// after it.
+pub(super) fn head(line: &str) -> (String, usize) {
+    let trimmed = line.trim_start();
+    let Some((name, _)) = split(line).filter(|_| trimmed.starts_with(':')) else {
+        return (String::new(), 0);
+    };
+    let end = line.len() - trimmed.len() + 1 + name.len();
+    let known = find(name).ok();
+    let head = paint(if known.is_some() { COMMAND } else { UNKNOWN }, &line[..end]);
+    match known {
+        Some(known) if known.takes_code() => (head, end),
+        Some(_) | None => (head + &line[end..], line.len()),
     }
-    let command = find(name)?;
-    if command.needs_arguments() && arguments.is_empty() && command.name != "debug" {
-        return Err(CommandError::usage(command.name));
-    }
-    if command.arguments == ArgumentKind::Nothing && !arguments.is_empty() {
-        return Err(CommandError::Text(format!(":{} takes no arguments", command.name)));
-    }
-    (command.run)(session, arguments)
 }
 
 #[cfg(test)]
@@ -254,5 +254,15 @@ mod tests {
         assert_eq!(split(":!ls"), None);
         assert_eq!(split(": x"), None);
         assert_eq!(split("1 : 2"), None);
+    }
+
+    #[test]
+    fn only_known_commands_have_their_colour() {
+        assert_eq!(head(":time 1+1"), (paint(COMMAND, ":time"), 5));
+        assert_eq!(head(":nope x"), (paint(UNKNOWN, ":nope") + " x", 7));
+        assert_eq!(head(":load x"), (paint(COMMAND, ":load") + " x", 7));
+        for source in ["", "1 + x", ":", "?sin", "((1)"] {
+            assert_eq!(head(source).1, 0, "{source}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Curves: samples of functions, the part of the plane that shows them, and
 //! their picture in characters.
 
-use super::palette::{self, paint};
+use crate::terminal::palette::{self, paint};
 
 /// A function sampled at evenly spaced places.
 #[derive(Clone, Debug)]

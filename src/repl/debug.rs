@@ -2,12 +2,12 @@
 //! inspecting a failure.
 
 use super::command::CommandError;
-use super::console::LineConsole;
 use super::session::{ANS, ReplSession};
 use crate::debugger::Ending;
 use crate::error::Error;
 use crate::host::Output;
 use crate::source::Source;
+use crate::terminal::console::LineConsole;
 
 /// Runs an expression step by step; without one, inspects the last failure.
 pub(super) fn debug(session: &mut ReplSession<'_>, text: &str) -> Result<(), CommandError> {

@@ -5,21 +5,12 @@
 use super::command::CommandError;
 use super::denotation::Denotation;
 use super::manual::{ManualEntry, ManualKind};
-use super::session::ReplSession;
+use super::session::{FailedEdit, ReplSession};
 use crate::context::{Context, literal};
 use crate::source::Source;
 use crate::syntax::{is_identifier, is_operator_in};
 use std::path::Path;
 use std::process::Command;
-
-/// A text that came from the editor and failed.
-pub(super) struct FailedEdit {
-    /// What was edited; empty for the last input.
-    name: String,
-    /// The text that was offered for editing.
-    before: String,
-    text: String,
-}
 
 pub(super) fn edit(session: &mut ReplSession<'_>, name: &str) -> Result<(), CommandError> {
     let before = offered(session, name)?;

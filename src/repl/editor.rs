@@ -1,17 +1,19 @@
 //! Sessions at a terminal, with rustyline.
 
+use super::arguments::ReplArguments;
 use super::completer::Completion;
 use super::edit::in_editor;
-use super::highlighter::Highlight;
 use super::history_file::{self, HistoryFile};
 use super::input::Grammar;
 use super::keys::{self, Intent, Keys};
-use super::palette::{FAINT, PROMPT as PROMPT_COLOR, paint};
 use super::recall::Recall;
 use super::session::{ReplSession, SessionFlow};
-use super::{PROMPT, ReplArguments, hinter, input, margin, places, watch};
+use super::{command, hinter, input, places, watch};
 use crate::InterruptHandle;
-use crate::cli::Exit;
+use crate::terminal::exit::Exit;
+use crate::terminal::highlighter::Highlight;
+use crate::terminal::margin::{self, PROMPT};
+use crate::terminal::palette::{FAINT, PROMPT as PROMPT_COLOR, paint};
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use rustyline::completion::{Completer, Pair};
@@ -100,7 +102,7 @@ impl<'s, 'c> Prompt<'s, 'c> {
         let has_color = session.lock().reporter.colors().stdout;
         editor.set_helper(Some(Helper {
             session,
-            highlight: Highlight::new(has_color),
+            highlight: Highlight::new(has_color, command::head),
             completion: Completion::new(),
             // Without colours, a hint would look like a part of the line.
             has_preview: has_color && !arguments.no_preview,

@@ -1,8 +1,9 @@
 //! Hints: what could follow at the end of the line, in a quiet colour.
 
-use super::{command, input, margin};
+use super::{command, input};
 use crate::context::Context;
 use crate::output::format_number;
+use crate::terminal::margin;
 use rustc_hash::FxHashSet;
 use rustyline::history::SearchDirection;
 

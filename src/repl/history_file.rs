@@ -5,7 +5,7 @@
 //! so several can run at once; the first to find it too long cuts off its
 //! beginning.
 
-use super::file::write_atomically;
+use crate::terminal::file::write_atomically;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

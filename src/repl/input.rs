@@ -1,10 +1,11 @@
 //! Typed or pasted input, and whether it is complete.
 
-use super::{CONTINUATION, PROMPT, command, denotation};
+use super::{command, denotation};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::source::Source;
 use crate::syntax::operator::Operators;
+use crate::terminal::margin::{CONTINUATION, PROMPT};
 
 /// Returns the source or command in the input: prompts and answers of pasted
 /// transcripts are removed.

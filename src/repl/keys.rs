@@ -5,8 +5,8 @@
 
 use super::indent;
 use super::input::{self, Grammar};
-use super::margin::{self, EDGE, MARGIN};
 use super::recall::HistoryWalk;
+use crate::terminal::margin::{self, EDGE, MARGIN};
 use parking_lot::Mutex;
 use rustyline::{
     At, CharSearch, Cmd, ConditionalEventHandler, EditMode, Event, EventContext, EventHandler, InputMode,

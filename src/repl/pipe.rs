@@ -5,9 +5,10 @@
 //! can be replayed.
 
 use super::session::{ReplSession, SessionFlow};
-use super::{CONTINUATION, PROMPT, watch};
-use crate::cli::Exit;
-use crate::cli::interrupt::Idle;
+use super::watch;
+use crate::terminal::exit::Exit;
+use crate::terminal::interrupt::Idle;
+use crate::terminal::margin::{CONTINUATION, PROMPT};
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;

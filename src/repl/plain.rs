@@ -3,8 +3,9 @@
 
 use super::history_file::HistoryFile;
 use super::session::{ReplSession, SessionFlow};
-use super::{CONTINUATION, PROMPT, input, places, watch};
-use crate::cli::Exit;
+use super::{input, places, watch};
+use crate::terminal::exit::Exit;
+use crate::terminal::margin::{CONTINUATION, PROMPT};
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;

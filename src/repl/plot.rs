@@ -2,13 +2,13 @@
 
 use super::command::CommandError;
 use super::curve::{self, Curve};
-use super::file::{self, write_atomically};
 use super::session::ReplSession;
 use super::svg;
 use crate::context::Context;
 use crate::diagnostic::ErrorCode;
 use crate::error::Error;
 use crate::source::Source;
+use crate::terminal::file::{self, write_atomically};
 use std::path::Path;
 
 /// The variable and its limits if none are given.

@@ -5,10 +5,10 @@
 //! is overwritten only by `:save!`.
 
 use super::command::CommandError;
-use super::file::{self, write_atomically};
 use super::inspect::counted;
 use super::session::{ANS, ReplSession};
 use crate::bytes::checksum;
+use crate::terminal::file::{self, write_atomically};
 use std::path::Path;
 
 /// How the first line begins.

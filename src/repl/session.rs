@@ -2,23 +2,21 @@
 
 use super::command::{self, CommandError};
 use super::denotation::Denotation;
-use super::edit::FailedEdit;
-use super::file;
 use super::input;
-use super::palette::{FAINT, paint};
 use super::places;
-use super::screen::Screen;
-use super::watch::Watches;
-use crate::cli::Exit;
-use crate::cli::read::read;
-use crate::cli::report::Reporter;
-use crate::cli::run::{other_mistakes, syntax_errors};
+use super::watches::Watches;
 use crate::context::{Change, Context, Outcome};
 use crate::debugger::Ending;
 use crate::diagnostic::ErrorCode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::source::Source;
+use crate::terminal::exit::Exit;
+use crate::terminal::file;
+use crate::terminal::palette::{FAINT, paint};
+use crate::terminal::read::read;
+use crate::terminal::report::{Reporter, other_mistakes, syntax_errors};
+use crate::terminal::screen::Screen;
 use rustc_hash::FxHashSet;
 use rustyline::EditMode;
 use std::io::ErrorKind;
@@ -77,6 +75,15 @@ pub(super) struct ReplSession<'c> {
     pub(super) is_transcript: bool,
     /// The keys of the debugger's prompt.
     pub(super) edit_mode: EditMode,
+}
+
+/// A text that came from the editor and failed.
+pub(super) struct FailedEdit {
+    /// What was edited; empty for the last input.
+    pub(super) name: String,
+    /// The text that was offered for editing.
+    pub(super) before: String,
+    pub(super) text: String,
 }
 
 /// What running a source has defined, and how often it failed.
@@ -246,20 +253,6 @@ impl<'c> ReplSession<'c> {
         self.failures > 0
     }
 
-    fn command(&mut self, name: &str, arguments: &str) -> SessionFlow {
-        match command::run(self, name, arguments) {
-            Ok(flow) => flow,
-            Err(CommandError::Program(error)) => {
-                self.error(&error);
-                SessionFlow::Continue
-            }
-            Err(other) => {
-                self.problem(&other.to_string());
-                SessionFlow::Continue
-            }
-        }
-    }
-
     /// Runs a source if all of it is correct: a mistake changes nothing.
     /// Returns whether it succeeded.
     pub(super) fn run_checked(&mut self, source: &Source) -> bool {
@@ -395,7 +388,7 @@ impl<'c> ReplSession<'c> {
         self.reporter.problem(message);
     }
 
-    fn error(&mut self, error: &Error) {
+    pub(super) fn error(&mut self, error: &Error) {
         self.failures += 1;
         self.is_out_of_time |= is(error, ErrorCode::DeadlineExceeded);
         self.is_interrupted |= is(error, ErrorCode::Interrupted);

@@ -1,9 +1,9 @@
 //! `:trace`: what happens to definitions, as it happens.
 
 use super::command::CommandError;
-use super::screen::Screen;
 use super::session::ReplSession;
 use crate::context::{Trace, Transition};
+use crate::terminal::screen::Screen;
 use crate::{Event, State};
 use std::time::Instant;
 

@@ -45,8 +45,14 @@ const LAYERS: &[&[&str]] = &[
         "draft",
         "program",
     ],
-    &["repl", "cli"],
+    &["terminal"],
+    &["repl"],
+    &["cli"],
 ];
+
+/// The layer of the embedding API, which the crate exports: only higher ones
+/// use what is exported.
+const EMBEDDING_API: usize = 5;
 
 /// What a module must not use although its layer would allow it, and why.
 const NEVER: &[(&str, &[&str], &str)] = &[
@@ -61,6 +67,7 @@ const NEVER: &[(&str, &[&str], &str)] = &[
     ("runtime", &["codegen", "orc", "syntax", "sema"], "it runs code, however made"),
     ("debugger", &["codegen", "orc", "runtime", "jit"], "it stops tapes, not code"),
     ("syntax", &["host", "abi"], "text means the same everywhere"),
+    ("terminal", &["codegen", "orc", "jit", "runtime", "sema"], "it uses the embedding API"),
     ("repl", &["codegen", "orc", "jit", "runtime", "sema"], "it uses the embedding API"),
     ("cli", &["orc", "jit", "runtime"], "it uses the embedding API; `emit` looks into the compiler"),
     ("cli/run", &["codegen", "sema"], "only `emit` looks into the compiler"),
@@ -100,7 +107,7 @@ const UNSAFE: &[&str] = &[
     "src/codegen/",
     "src/jit/context.rs",
     "src/cli/allocation.rs",
-    "src/cli/exit.rs",
+    "src/terminal/exit.rs",
     "src/llvm.rs",
     "src/process.rs",
     "examples/orc.rs",
@@ -249,7 +256,7 @@ fn modules_use_no_layer_above_them() {
             }
             // What is re-exported at the root belongs to the embedding API.
             let root = |module: &&str| module.starts_with(char::is_uppercase);
-            if own + 2 < LAYERS.len() && used(line).iter().any(root) {
+            if own < EMBEDDING_API && used(line).iter().any(root) {
                 found.push(format!("{}:{number} uses what the crate exports", file.path));
             }
         }

@@ -1,4 +1,5 @@
-//! The margin of continuation rows.
+//! What rows of an input begin with: the prompts, and the margin of
+//! continuation rows.
 //!
 //! An input of several lines is one buffer of the line editor, which draws a
 //! prompt before the first row only. So every other row begins with a margin of
@@ -6,25 +7,28 @@
 //! prompt in their place. The margin ends with a blank that programs do not
 //! contain, so that the keys can find it. Nothing outside the editor sees it.
 
+pub(crate) const PROMPT: &str = "kal> ";
+pub(crate) const CONTINUATION: &str = "...> ";
+
 /// The last character of a margin: an em space, one column wide.
-pub(super) const EDGE: char = '\u{2003}';
+pub(crate) const EDGE: char = '\u{2003}';
 
 /// The margin of a continuation row.
-pub(super) const MARGIN: &str = "    \u{2003}";
+pub(crate) const MARGIN: &str = "    \u{2003}";
 
 /// Returns a text as the editor's buffer: with margins.
-pub(super) fn added(text: &str) -> String {
+pub(crate) fn added(text: &str) -> String {
     text.replace('\n', &format!("\n{MARGIN}"))
 }
 
 /// Returns the text of a buffer without its margins, wherever editing has moved
 /// them.
-pub(super) fn removed(buffer: &str) -> String {
+pub(crate) fn removed(buffer: &str) -> String {
     buffer.replace(&format!("\n{MARGIN}"), "\n").replace(MARGIN, " ")
 }
 
 /// Returns the part of the cursor's row before the cursor.
-pub(super) fn before_cursor(buffer: &str, pos: usize) -> &str {
+pub(crate) fn before_cursor(buffer: &str, pos: usize) -> &str {
     let start = buffer[..pos].rfind('\n').map_or(0, |at| at + 1);
     &buffer[start..pos]
 }
@@ -32,7 +36,6 @@ pub(super) fn before_cursor(buffer: &str, pos: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repl::CONTINUATION;
     use unicode_width::UnicodeWidthStr;
 
     #[test]

@@ -47,7 +47,10 @@ impl LineConsole {
                 .edit_mode(self.edit_mode)
                 .build();
             let mut editor = Editor::with_history(config.clone(), MemHistory::with_config(&config)).ok()?;
-            editor.set_helper(Some(Words { all: Vec::new(), highlight: Highlight::new(self.has_color) }));
+            editor.set_helper(Some(Words {
+                all: Vec::new(),
+                highlight: Highlight::new(self.has_color, command_head),
+            }));
             self.editor = Some(editor);
         }
         self.editor.as_mut()
@@ -107,6 +110,14 @@ impl Console for LineConsole {
     }
 }
 
+/// Returns the word that a command of the debugger is, in its colour, and its
+/// length.
+fn command_head(line: &str) -> (String, usize) {
+    let end = line.find(char::is_whitespace).unwrap_or(line.len());
+    let is_command = debugger::words().any(|word| word == &line[..end]);
+    if is_command { (paint(COMMAND, &line[..end]), end) } else { (String::new(), 0) }
+}
+
 impl Helper for Words {}
 
 impl Validator for Words {}
@@ -134,14 +145,7 @@ impl Completer for Words {
 
 impl Highlighter for Words {
     fn highlight<'l>(&self, line: &'l str, pos: usize) -> Cow<'l, str> {
-        let end = line.find(char::is_whitespace).unwrap_or(line.len());
-        let head = if debugger::words().any(|word| word == &line[..end]) { end } else { 0 };
-        let is_known = |name: &str| self.all.iter().any(|known| known == name);
-        let code = self.highlight.line(&line[head..], pos.saturating_sub(head), is_known);
-        let word = &line[..head];
-        let word =
-            if self.highlight.has_color() && head > 0 { paint(COMMAND, word) } else { word.to_owned() };
-        Cow::Owned(word + &code)
+        self.highlight.line(line, pos, |name| self.all.iter().any(|known| known == name))
     }
 
     fn highlight_char(&self, line: &str, _: usize, kind: CmdKind) -> bool {

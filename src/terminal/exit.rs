@@ -21,7 +21,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    pub(super) fn code(self) -> u8 {
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::Fine => 0,
             Self::Failed => 1,
@@ -41,7 +41,7 @@ impl Exit {
 ///
 /// Nothing is freed first: that takes time, and a compile worker may still be
 /// busy with a job whose result is no longer needed.
-pub(super) fn leave(exit: Exit) -> ! {
+pub(crate) fn leave(exit: Exit) -> ! {
     // SAFETY: `_exit` has no preconditions; it runs no handlers that could
     // destroy what a worker is using.
     unsafe { libc::_exit(i32::from(exit.code())) }

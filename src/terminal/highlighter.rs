@@ -1,10 +1,7 @@
 //! Colours for the input, from the program's own lexer.
 
-use super::margin::MARGIN;
-use super::palette::{
-    COMMAND, FAINT, KEYWORD, KNOWN, MATCH, MISMATCH, NEW, NUMBER, OPERATOR, PROMPT, UNKNOWN, paint,
-};
-use super::{CONTINUATION, command};
+use super::margin::{CONTINUATION, MARGIN};
+use super::palette::{FAINT, KEYWORD, KNOWN, MATCH, MISMATCH, NEW, NUMBER, OPERATOR, PROMPT, UNKNOWN, paint};
 use crate::syntax::token::Terminal;
 use logos::Logos;
 use rustyline::highlight::CmdKind;
@@ -13,10 +10,15 @@ use std::cell::Cell;
 use std::ops::Range;
 
 /// Colours lines; records whether the line is still being edited.
-pub(super) struct Highlight {
+pub(crate) struct Highlight {
     has_color: bool,
     is_final: Cell<bool>,
+    head: CommandHead,
 }
+
+/// Returns the beginning of a line that is a command, with its colour, and the
+/// offset of the source after it.
+pub(crate) type CommandHead = fn(&str) -> (String, usize);
 
 /// A piece of a line and its colour.
 type Piece = (Range<usize>, Option<&'static str>);
@@ -29,29 +31,29 @@ impl Highlight {
     /// A row that is longer on average has no colours.
     const LONGEST_ROW: usize = 4000;
 
-    pub(super) fn new(has_color: bool) -> Self {
-        Self { has_color, is_final: Cell::new(false) }
+    pub(crate) fn new(has_color: bool, head: CommandHead) -> Self {
+        Self { has_color, is_final: Cell::new(false), head }
     }
 
-    pub(super) fn has_color(&self) -> bool {
+    pub(crate) fn has_color(&self) -> bool {
         self.has_color
     }
 
     /// Returns whether a line is redrawn at every key.
-    pub(super) fn is_drawn_while_typing(&self, line: &str) -> bool {
+    pub(crate) fn is_drawn_while_typing(&self, line: &str) -> bool {
         let longest =
             if line.contains('\n') { Self::LONGEST_ROWS_WHILE_TYPING } else { Self::LONGEST_WHILE_TYPING };
         line.len() <= longest
     }
 
     /// Records the editor's reason for the next redraw.
-    pub(super) fn note(&self, kind: CmdKind) {
+    pub(crate) fn note(&self, kind: CmdKind) {
         self.is_final.set(kind == CmdKind::ForcedRefresh);
     }
 
     /// Returns the line with colours, and with prompts in place of margins;
     /// `is_function` tells which names can be called.
-    pub(super) fn line<'l>(
+    pub(crate) fn line<'l>(
         &self,
         line: &'l str,
         pos: usize,
@@ -64,12 +66,19 @@ impl Highlight {
             return Cow::Owned(line.replace(MARGIN, CONTINUATION));
         }
         let cursor = (!self.is_final.get()).then_some(pos);
-        Cow::Owned(painted(line, cursor, is_function).replace(MARGIN, &paint(PROMPT, CONTINUATION)))
+        Cow::Owned(
+            painted(line, self.head, cursor, is_function).replace(MARGIN, &paint(PROMPT, CONTINUATION)),
+        )
     }
 }
 
-fn painted(line: &str, cursor: Option<usize>, is_function: impl Fn(&str) -> bool) -> String {
-    let (mut painted, code) = command_head(line);
+fn painted(
+    line: &str,
+    head: CommandHead,
+    cursor: Option<usize>,
+    is_function: impl Fn(&str) -> bool,
+) -> String {
+    let (mut painted, code) = head(line);
     let tokens = tokens(&line[code..]);
     let brackets = brackets(&tokens, cursor.and_then(|pos| pos.checked_sub(code)));
     let own: Vec<&str> = defined(&line[code..], &tokens).collect();
@@ -91,22 +100,6 @@ fn in_row(color: &str, row: &str) -> String {
     match row.strip_prefix(MARGIN) {
         Some(rest) => MARGIN.to_owned() + &paint(color, rest),
         None => paint(color, row),
-    }
-}
-
-/// Returns the coloured beginning of a command, and the offset of the source
-/// after it.
-fn command_head(line: &str) -> (String, usize) {
-    let trimmed = line.trim_start();
-    let Some((name, _)) = command::split(line).filter(|_| trimmed.starts_with(':')) else {
-        return (String::new(), 0);
-    };
-    let end = line.len() - trimmed.len() + 1 + name.len();
-    let known = command::find(name).ok();
-    let head = paint(if known.is_some() { COMMAND } else { UNKNOWN }, &line[..end]);
-    match known {
-        Some(known) if known.takes_code() => (head, end),
-        Some(_) | None => (head + &line[end..], line.len()),
     }
 }
 
@@ -199,8 +192,12 @@ fn brackets(tokens: &[(Range<usize>, Option<Terminal>)], cursor: Option<usize>) 
 mod tests {
     use super::*;
 
+    fn no_head(_: &str) -> (String, usize) {
+        (String::new(), 0)
+    }
+
     fn painted(line: &str, pos: usize) -> String {
-        Highlight::new(true).line(line, pos, |name| name == "known").into_owned()
+        Highlight::new(true, no_head).line(line, pos, |name| name == "known").into_owned()
     }
 
     fn plain(text: &str) -> String {
@@ -229,7 +226,7 @@ mod tests {
         let line = format!("f(1, # (\n{MARGIN}2)\n{MARGIN}# )\n{MARGIN}# )");
         let drawn = "f(1, # (\n...> 2)\n...> # )\n...> # )";
         assert_eq!(plain(&painted(&line, 0)), drawn);
-        assert_eq!(Highlight::new(false).line(&line, 0, |_| true), drawn);
+        assert_eq!(Highlight::new(false, no_head).line(&line, 0, |_| true), drawn);
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Screen {
 
     /// Flushes what was printed before an error, and makes the error begin a
     /// line.
-    pub(super) fn make_way(&self, error: &Error) {
+    pub(crate) fn make_way(&self, error: &Error) {
         let mut lines = self.lines.lock();
         let is_shown = self.is_watched && matches!(lines.stream_mut(), OutputTarget::Stdout(_));
         if is_shown && error.is_interrupt() {
@@ -61,18 +61,18 @@ impl Screen {
     }
 
     /// Captures what is written from now on, until [`release`](Self::release).
-    pub(super) fn capture(&self) {
+    pub(crate) fn capture(&self) {
         self.replace(OutputTarget::Captured(Captured::default()));
     }
 
     /// Discards what is written from now on, until [`release`](Self::release).
-    pub(super) fn discard(&self) {
+    pub(crate) fn discard(&self) {
         self.replace(OutputTarget::Discarded);
     }
 
     /// Writes to standard output again; returns what was captured, without the
     /// middle of very much.
-    pub(super) fn release(&self) -> String {
+    pub(crate) fn release(&self) -> String {
         match self.replace(OutputTarget::Stdout(io::stdout())) {
             OutputTarget::Captured(captured) => captured.text(),
             OutputTarget::Stdout(_) | OutputTarget::Discarded => String::new(),

@@ -1,11 +1,13 @@
 //! Reporting to people on standard error what is wrong.
 
-use super::Exit;
+use super::exit::Exit;
+use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::draw::{self, Style};
 use crate::diagnostic::visible::visible_text;
 use crate::error::Error;
 use crate::failure::report::REPORT;
+use crate::source::Source;
 use std::io::{self, ErrorKind, Write};
 use terminal_size::{Width, terminal_size_of};
 
@@ -116,7 +118,7 @@ impl Reporter {
 
     /// Returns how a command ends: with `exit`, if it met no bug and all reports
     /// could be written.
-    pub(super) fn ended(&self, exit: Exit) -> Exit {
+    pub(crate) fn ended(&self, exit: Exit) -> Exit {
         match self.failure {
             _ if self.has_met_bug => Exit::Bug,
             Some(ErrorKind::BrokenPipe) => Exit::BrokenPipe,
@@ -126,8 +128,25 @@ impl Reporter {
     }
 }
 
+/// Returns the syntax errors of a source besides those with which it ended;
+/// nothing if it did not end with any.
+pub(crate) fn other_mistakes(context: &Context, source: &Source, misread: &[Diagnostic]) -> Vec<Diagnostic> {
+    if misread.is_empty() {
+        return Vec::new();
+    }
+    let mut others = context.syntax_errors(source);
+    others.retain(|diagnostic| !misread.contains(diagnostic));
+    others
+}
+
+/// Returns those of an error's diagnostics that are syntax errors.
+pub(crate) fn syntax_errors(error: &Error) -> Vec<Diagnostic> {
+    let diagnostics = error.diagnostics().iter();
+    diagnostics.filter(|diagnostic| diagnostic.code.is_syntax()).cloned().collect()
+}
+
 /// Prints what a command is for, to its last byte.
-pub(super) fn print(bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes)?;
     stdout.flush()

@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path) -> Result<Source, ReadError> {
 }
 
 /// Reads the bytes of a file, up to the first that no source may have.
-pub(super) fn load(path: &Path) -> Result<Vec<u8>, ReadError> {
+pub(crate) fn load(path: &Path) -> Result<Vec<u8>, ReadError> {
     let failed = |error| ReadError::Io(path.display().to_string(), error);
     let file = File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn load(path: &Path) -> Result<Vec<u8>, ReadError> {
 }
 
 /// Makes a source of the bytes of a file.
-pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, ReadError> {
+pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, ReadError> {
     let name = path.display().to_string();
     if Program::is_stored(&bytes) {
         return Err(ReadError::IsStored(name));
@@ -51,7 +51,7 @@ pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, ReadError> {
 }
 
 /// Reads all of standard input into a source.
-pub(super) fn standard_input() -> Result<Source, ReadError> {
+pub(crate) fn standard_input() -> Result<Source, ReadError> {
     let name = || "standard input".to_owned();
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes).map_err(|error| ReadError::Io(name(), error))?;

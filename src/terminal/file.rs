@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns the path that an argument denotes: `~/` is the home directory;
 /// quotation marks and backslashes added by completion are removed.
-pub(super) fn path(argument: &str) -> PathBuf {
+pub(crate) fn path(argument: &str) -> PathBuf {
     let argument = argument.trim();
     let quoted = argument.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let text = match quoted {
@@ -21,7 +21,7 @@ pub(super) fn path(argument: &str) -> PathBuf {
 }
 
 /// Returns a path for display.
-pub(super) fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     visible_text(&path.display().to_string())
 }
 

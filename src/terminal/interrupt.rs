@@ -2,8 +2,8 @@
 //! while waiting for input, it ends the process. `--timeout` also counts the
 //! time spent waiting for input.
 
+use super::exit::{self, Exit};
 use super::report::{Colors, Reporter};
-use super::{Exit, exit};
 use crate::InterruptHandle;
 use parking_lot::Mutex;
 use std::io;
@@ -41,7 +41,7 @@ impl Idle {
 /// Makes Ctrl-C interrupt what `handle` is for, and the deadline end waiting
 /// for input. If the system refuses this, Ctrl-C ends the process as it does by
 /// default, and the deadline is noticed when input arrives.
-pub(super) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idle {
+pub(crate) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idle {
     let last: Mutex<Option<Instant>> = Mutex::default();
     let idle = Idle { now: Arc::default(), handle: handle.clone(), deadline };
     let is_idle = idle.now.clone();
@@ -73,7 +73,7 @@ pub(super) fn install(handle: InterruptHandle, deadline: Option<Instant>) -> Idl
 ///
 /// # Errors
 /// When no thread can be started.
-pub(super) fn end_at(deadline: Instant) -> io::Result<()> {
+pub(crate) fn end_at(deadline: Instant) -> io::Result<()> {
     at(deadline, || out_of_time("timed out"))
 }
 
