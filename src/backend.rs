@@ -114,7 +114,7 @@ impl Backend {
     /// Prepares for a function: one that is too large to be compiled needs the
     /// interpreter.
     pub(crate) fn admit(&mut self, engine: &Engine, function: &CheckedFunction) -> Result<(), Error> {
-        if is_too_large(engine, function) { self.add_interpreter(engine) } else { Ok(()) }
+        if engine.is_too_large(function) { self.add_interpreter(engine) } else { Ok(()) }
     }
 
     /// Prepares for a formula, which may come from another context.
@@ -313,7 +313,7 @@ impl Backend {
     }
 
     /// Returns the memory that all code and tapes of the context work on.
-    fn memory(&self) -> &Arc<ExecutionMemory> {
+    pub(crate) fn memory(&self) -> &Arc<ExecutionMemory> {
         match self {
             Self::Jit(jit) => jit.memory(),
             Self::Tiered(tiered) => tiered.memory(),
@@ -474,11 +474,6 @@ impl Backend {
 /// Returns the number of a variable.
 fn variable(engine: &Engine, name: Name) -> Result<Variable, Failure> {
     engine.variables().number(name).map(Variable).ok_or(Failure::TooMany("variables"))
-}
-
-/// Returns whether a function has too many nodes to be compiled.
-fn is_too_large(engine: &Engine, function: &CheckedFunction) -> bool {
-    function.nodes.len() > engine.config().limits.max_compiled_operations
 }
 
 fn milliseconds(nanoseconds: u64) -> f64 {

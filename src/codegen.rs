@@ -5,119 +5,32 @@
 //! Its output is position-independent and contains nothing of the process (see
 //! [`crate::abi`]). Linking and running are not done here.
 
+mod body;
 mod cost;
+mod error;
 mod lower;
+mod options;
 mod pipeline;
+mod polls;
 mod recursion;
 mod size;
 mod thunk;
 mod types;
 
-use crate::host::Intrinsic;
 use crate::llvm;
-use crate::name::{Name, Names};
+use crate::name::Names;
 use crate::process::{self, Activity};
-use crate::sema::checked::CheckedFunction;
+pub use body::{Body, LoopEntry, Thunk};
 pub use cost::{cost, is_large};
-use inkwell::OptimizationLevel;
+pub use error::CodegenError;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
+pub use options::{CompileOptions, Level};
 use pipeline::Pipeline;
 pub use size::symbol_sizes;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Once};
-
-/// The optimisation level of compiled code.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum Level {
-    /// Compile as quickly as possible.
-    O0,
-    /// The cheap passes.
-    O1,
-    /// What `clang -O2` does.
-    #[default]
-    O2,
-    /// What `clang -O3` does.
-    O3,
-}
-
-impl Level {
-    /// Every level.
-    pub const ALL: [Self; 4] = [Self::O0, Self::O1, Self::O2, Self::O3];
-
-    fn machine(self) -> OptimizationLevel {
-        match self {
-            Self::O0 => OptimizationLevel::None,
-            Self::O1 => OptimizationLevel::Less,
-            Self::O2 => OptimizationLevel::Default,
-            Self::O3 => OptimizationLevel::Aggressive,
-        }
-    }
-}
-
-/// How code is generated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CompileOptions {
-    pub level: Level,
-    /// Whether the code counts function entries and loop iterations as fuel.
-    pub counts_fuel: bool,
-}
-
-/// A function to compile into an object.
-#[derive(Clone, Copy, Debug)]
-pub struct Body<'a> {
-    pub function: &'a CheckedFunction,
-    /// The symbol of its body.
-    pub symbol: &'a str,
-    /// Functions to inline, each after those it calls itself.
-    pub inline: &'a [Arc<CheckedFunction>],
-    /// The host functions whose calls become instructions. All other calls go
-    /// through slots.
-    pub instructions: &'a [(Name, Intrinsic)],
-    /// The call after which the code reports that it is hot, through
-    /// [`crate::abi::Header::hot`]; never if `None`.
-    pub hot_after: Option<u32>,
-    /// The loop header where the code is entered; `None` for the function's own
-    /// entry.
-    pub osr: Option<LoopEntry>,
-}
-
-impl<'a> Body<'a> {
-    /// Creates the body of a function into which no other is inlined.
-    pub fn alone(
-        function: &'a CheckedFunction,
-        symbol: &'a str,
-        instructions: &'a [(Name, Intrinsic)],
-    ) -> Self {
-        Self { function, symbol, inline: &[], instructions, hot_after: None, osr: None }
-    }
-}
-
-/// An OSR entry: the loop header, and how many operand-stack values are live
-/// across it. The code is called with the function's locals, then these values.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct LoopEntry {
-    /// The node that first sets the loop variable.
-    pub node: u32,
-    /// The number of live operand-stack values.
-    pub values: u32,
-}
-
-/// Why code could not be generated.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CodegenError {
-    /// LLVM cannot generate code for this machine.
-    #[error("no code can be generated for this machine: {0}")]
-    Target(String),
-    /// A bug in Kal: it generates code that LLVM refuses, or relies on
-    /// something that the check does not ensure.
-    #[error("wrong code is generated: {0}")]
-    Internal(String),
-    /// The function has more nodes than the compiler accepts.
-    #[error("it is too large, with {0} operations of {1} at most; `--interpret` runs it")]
-    TooLarge(usize, usize),
-}
 
 /// The largest function that is compiled, in nodes: takes a few seconds and
 /// some hundred megabytes.
@@ -129,17 +42,6 @@ const STACK_PER_NODE: usize = 1 << 10;
 
 /// The stack of a thread that can compile the largest functions, in bytes.
 pub const STACK: usize = LARGEST * STACK_PER_NODE;
-
-/// The code through which compiled code calls a closure of the host: a function
-/// of doubles that stores them to memory and calls
-/// [`crate::abi::Header::host`].
-#[derive(Clone, Copy, Debug)]
-pub struct Thunk {
-    /// The runtime's number of the closure.
-    pub closure: u64,
-    /// The number of doubles it takes.
-    pub arity: u32,
-}
 
 /// A compiler: used by one thread, for any number of functions.
 pub struct Compiler {

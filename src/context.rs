@@ -13,6 +13,7 @@ mod script;
 #[cfg(test)]
 pub(crate) mod tests;
 mod trace;
+mod undo;
 
 pub use describe::Description;
 pub use formula::Formula;
@@ -33,7 +34,6 @@ use crate::error::Error;
 use crate::failure::report::FailureReport;
 use crate::failure::{Failure, RunFailure};
 use crate::fingerprint::Fingerprint;
-use crate::function::{Function, Signature};
 use crate::host::{HostFunctions, Output};
 use crate::interrupt::InterruptHandle;
 use crate::jit::state::State;
@@ -48,7 +48,6 @@ use crate::stop::Poll;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser;
 use history::{History, Reading};
-use limit::SourcesInProgress;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -396,16 +395,6 @@ impl Context {
         })
     }
 
-    /// Creates a handle of a function, to call it from Rust.
-    ///
-    /// # Errors
-    /// [`Error::NoFunction`] if the name is neither bound nor a host
-    /// function's, [`Error::Arity`] if it takes another number of arguments.
-    pub fn function<F: Signature>(&self, name: &str) -> Result<Function<F>, Error> {
-        let (name, handle) = self.handle(name, F::ARITY)?;
-        Ok(Function::new(self.engine.clone(), name, handle))
-    }
-
     /// Calls a function by name.
     ///
     /// # Errors
@@ -433,7 +422,7 @@ impl Context {
         })
     }
 
-    fn handle(&self, text: &str, asked: u32) -> Result<(Name, CallHandle), Error> {
+    pub(crate) fn handle(&self, text: &str, asked: u32) -> Result<(Name, CallHandle), Error> {
         let missing = || Error::NoFunction(text.to_owned());
         let name = self.engine.names().get(text).ok_or_else(missing)?;
         let bound = self.backend.binding(name).map(|(_, function)| function.arity());
@@ -574,6 +563,28 @@ impl Context {
         let (names, hosts) = (self.engine.names(), self.engine.hosts());
         let (suggestions, externs) = (&self.suggestions, &*self.externs);
         work(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
+    }
+}
+
+impl Engine {
+    /// Creates a context: nothing defined, nothing declared.
+    ///
+    /// # Errors
+    /// If the system has no memory for it.
+    pub fn context(&self) -> Result<Context, Error> {
+        Context::new(self)
+    }
+}
+
+/// The sources that a context is running: callbacks may run others. Each has a
+/// clone.
+#[derive(Clone, Default)]
+struct SourcesInProgress(Arc<()>);
+
+impl SourcesInProgress {
+    #[inline]
+    fn count(&self) -> usize {
+        Arc::strong_count(&self.0) - 1
     }
 }
 

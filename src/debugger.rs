@@ -27,13 +27,11 @@ use crate::name::{Name, Names};
 use crate::output::format_number;
 use crate::sema::Externs;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use crate::syntax::operator::Operators;
+use crate::syntax::operator::{Fixity, Operators};
 use crate::tape::Tape;
 pub use breakpoint::BreakpointError;
 use breakpoint::Breakpoints;
 pub(crate) use command::words;
-pub(crate) use definition::{Changes, NewDefinition};
-use evaluate::EvaluationError;
 use parking_lot::Mutex;
 use place::Places;
 use plan::{StepPlan, StepPosition};
@@ -95,6 +93,21 @@ enum Reach {
     Looked,
     /// All, so that every frame can be inspected.
     Everything,
+}
+
+/// What was defined while a run was stopped.
+#[derive(Default)]
+pub(crate) struct Changes {
+    pub(crate) functions: Vec<NewDefinition>,
+    pub(crate) variables: Vec<Name>,
+}
+
+/// A definition made at the prompt.
+pub(crate) struct NewDefinition {
+    /// What the name was bound to before.
+    pub(crate) before: Option<Arc<CheckedFunction>>,
+    pub(crate) function: Arc<CheckedFunction>,
+    pub(crate) fixity: Option<Fixity>,
 }
 
 struct Inner {
@@ -491,11 +504,6 @@ impl Inner {
         let (names, hosts, externs) = (&self.names, stop.hosts(), &self.scope.externs);
         let suggestions = &Budget::default();
         work(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
-    }
-
-    /// Returns the error for an expression that failed.
-    fn why(&self, stop: &PausedRun<'_>, stopped: &RunFailure) -> EvaluationError {
-        EvaluationError::Failed(Box::new(self.with_report(stop, |report| report.diagnose_run(stopped))))
     }
 }
 

@@ -4,7 +4,6 @@ use crate::abi::Variables;
 use crate::budget::MemoryBudget;
 use crate::codegen::{self, Level};
 use crate::config::{Config, Mode};
-use crate::context::Context;
 use crate::deadline::Deadlines;
 use crate::error::Error;
 use crate::host::HostFunctions;
@@ -12,6 +11,7 @@ use crate::jit::{self, Jit, TierUp};
 use crate::name::Names;
 use crate::process;
 use crate::runtime::Fence;
+use crate::sema::checked::CheckedFunction;
 use crate::stop::Poll;
 use crate::text_cache::TextCache;
 use std::fmt;
@@ -98,12 +98,9 @@ impl Engine {
         })))
     }
 
-    /// Creates a context: nothing defined, nothing declared.
-    ///
-    /// # Errors
-    /// If the system has no memory for it.
-    pub fn context(&self) -> Result<Context, Error> {
-        Context::new(self)
+    /// Returns whether a function has too many nodes to be compiled.
+    pub(crate) fn is_too_large(&self, function: &CheckedFunction) -> bool {
+        function.nodes.len() > self.config().limits.max_compiled_operations
     }
 
     /// Returns whether both are the same engine.

@@ -57,6 +57,18 @@ impl<F: Signature> Function<F> {
     }
 }
 
+impl Context {
+    /// Creates a handle of a function, to call it from Rust.
+    ///
+    /// # Errors
+    /// [`Error::NoFunction`] if the name is neither bound nor a host
+    /// function's, [`Error::Arity`] if it takes another number of arguments.
+    pub fn function<F: Signature>(&self, name: &str) -> Result<Function<F>, Error> {
+        let (name, handle) = self.handle(name, F::ARITY)?;
+        Ok(Function::new(self.engine().clone(), name, handle))
+    }
+}
+
 impl<F> Clone for Function<F> {
     fn clone(&self) -> Self {
         Self { engine: self.engine.clone(), name: self.name, handle: self.handle, signature: PhantomData }

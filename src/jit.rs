@@ -29,6 +29,7 @@ mod epoch;
 mod formula;
 mod make;
 mod context;
+mod interpreted;
 mod queued;
 mod refusal;
 mod reporter;
@@ -41,8 +42,9 @@ mod tier;
 mod waiters;
 mod worker;
 
-pub use context::{DefinitionHandle, InterpretedCalls, JitContext, NoInterpreter};
+pub use context::{DefinitionHandle, JitContext};
 pub use formula::CompiledFormula;
+pub use interpreted::{InterpretedCalls, NoInterpreter};
 pub use osr::OsrCode;
 pub use reporter::{Observer, StateChange};
 pub use tier::{Tier, TierUp};

@@ -102,7 +102,8 @@
 //!                                                  └tape┘ └── interp ─┘
 //! ```
 //!
-//! A module uses only modules above it here; `tests/all/tidy.rs` enforces it.
+//! A module uses only modules above it here, and imports run in no circles, also
+//! between the files of a module; `tests/all/tidy.rs` enforces both.
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|

@@ -9,67 +9,28 @@
 pub mod asked;
 mod calls;
 pub mod checked;
+mod checker;
 pub mod declaration;
+mod environment;
 mod identity;
 mod mistakes;
 mod resolve;
 pub mod spans;
 pub mod stored;
 
-use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::host::HostFunctions;
 use crate::name::{Name, Names};
-use crate::source::{Source, Span};
-use crate::stop::Poll;
 use crate::syntax::ast::{self, ItemKind, Prototype, Spanned};
 use crate::syntax::operator::Fixity;
 pub use calls::Calls;
 use checked::CheckedFunction;
-pub use declaration::{Declaration, Extern, Externs};
+use checker::Checker;
+pub use declaration::Declaration;
+pub(crate) use environment::arguments;
+pub use environment::{Environment, Extern, Externs, SourcePlace};
 use resolve::Resolver;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-
-/// A place that can be shown: a source and a span of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourcePlace {
-    /// The source.
-    pub source: Source,
-    /// The span of bytes in it.
-    pub span: Span,
-}
-
-/// What the check needs to know about the program around an item.
-pub trait Environment {
-    /// Returns the table of names.
-    fn names(&self) -> &Names;
-
-    /// Returns the host functions that a program may call.
-    fn hosts(&self) -> &HostFunctions;
-
-    /// Returns the definition that a name is bound to.
-    fn function(&self, name: Name) -> Option<Arc<CheckedFunction>>;
-
-    /// Returns the `extern` that declares a function of unknown arity: a
-    /// foreign one, or one that the program is to define.
-    fn declared(&self, name: Name) -> Option<&Extern>;
-
-    /// Returns whether a variable of that name is declared.
-    fn has_variable(&self, name: Name) -> bool;
-
-    /// Returns the names of all functions, for suggestions.
-    fn functions(&self) -> Vec<Name>;
-
-    /// Returns the names of all variables, for suggestions.
-    fn variables(&self) -> Vec<Name>;
-
-    /// Returns the budget for suggestions.
-    fn suggestions(&self) -> &Budget;
-
-    /// Returns the poll that tells when the check has to stop.
-    fn poll(&self) -> Poll;
-}
 
 /// An item that passed the check.
 #[derive(Clone, Debug)]
@@ -136,19 +97,7 @@ pub fn uncalled(function: &CheckedFunction, fixity: Option<Fixity>, names: &Name
     })
 }
 
-/// The check of one item: its environment and what has been found so far.
-struct Checker<'a> {
-    environment: &'a dyn Environment,
-    source: &'a Source,
-    diagnostics: Vec<Diagnostic>,
-    poll: Poll,
-}
-
-impl<'a> Checker<'a> {
-    fn new(environment: &'a dyn Environment, source: &'a Source) -> Self {
-        Self { environment, source, diagnostics: Vec::new(), poll: environment.poll() }
-    }
-
+impl Checker<'_> {
     fn item(&mut self, item: &ast::Item) -> CheckedItem {
         let expression = self.environment.names().intern(checked::EXPRESSION);
         let nameless = Spanned { name: expression, span: item.span };
@@ -175,16 +124,6 @@ impl<'a> Checker<'a> {
                 CheckedItem::Expression(Arc::new(function))
             }
         }
-    }
-
-    fn text(&self, name: Name) -> &str {
-        self.environment.names().text(name)
-    }
-
-    fn error(&mut self, code: ErrorCode, span: Span, message: String) -> &mut Diagnostic {
-        let at = self.diagnostics.len();
-        self.diagnostics.push(Diagnostic::error(code, self.source, span, message));
-        &mut self.diagnostics[at]
     }
 
     fn parameters(&mut self, parameters: &[Spanned]) {
@@ -233,11 +172,6 @@ impl<'a> Checker<'a> {
         }
         declared
     }
-}
-
-/// Returns a count with its noun: `1 argument`, `2 arguments`.
-pub(crate) fn arguments(count: usize) -> String {
-    if count == 1 { "1 argument".into() } else { format!("{count} arguments") }
 }
 
 fn operands(count: usize) -> String {

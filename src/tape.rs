@@ -27,7 +27,6 @@ mod validate;
 
 use crate::host::{HostFunction, HostFunctions, Intrinsic};
 use crate::name::Name;
-use crate::sema::checked::CheckedFunction;
 
 /// A function called from a tape: a name and an arity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -128,14 +127,3 @@ pub struct LoweringContext<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("too many {0}")]
 pub struct TooMany(pub &'static str);
-
-impl Tape {
-    /// Lowers a function to a tape.
-    ///
-    /// # Errors
-    /// [`TooMany`] for a function whose frame, tables or instructions do not
-    /// fit the encoding.
-    pub fn lower(function: &CheckedFunction, environment: LoweringContext<'_>) -> Result<Self, TooMany> {
-        lower::lower(function, environment)
-    }
-}

@@ -6,15 +6,13 @@
 //! know every definition, work on the same memory and call each other: what is
 //! compiled is called as code, everything else is interpreted.
 
-use super::is_too_large;
 use crate::codegen::LoopEntry;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Defined, Failure, RunFailure};
 use crate::host::Output;
-use crate::interp::inspect::CallSite;
-use crate::interp::{self, CodeStatus, CompiledCalls, HotSpot, Interpreter};
+use crate::interp::{self, CallSite, CodeStatus, CompiledCalls, HotSpot, Interpreter};
 use crate::jit::state::State;
 use crate::jit::{self, JitContext, OsrCode, TierUp};
 use crate::name::Name;
@@ -93,7 +91,7 @@ impl TieredBackend {
 
     /// Returns whether a function has too many nodes to be compiled.
     pub(super) fn is_too_large(&self, function: &CheckedFunction) -> bool {
-        is_too_large(&self.jit.engine, function)
+        self.jit.engine.is_too_large(function)
     }
 
     /// Returns whether a function must stay in the interpreter.
@@ -515,7 +513,7 @@ impl jit::InterpretedCalls for LentInterpreter<'_> {
     fn is_interpreted(&mut self, name: Name, is_compiled: bool) -> bool {
         let is_too_large = || {
             let bound = self.interpreter.binding(name);
-            bound.is_some_and(|(_, function)| is_too_large(&self.jit.engine, function))
+            bound.is_some_and(|(_, function)| self.jit.engine.is_too_large(function))
         };
         self.interpreter.holds(name) || !(is_compiled || self.jit.is_compiled_first()) || is_too_large()
     }

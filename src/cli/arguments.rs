@@ -4,12 +4,13 @@
 use super::check::CheckArguments;
 use super::debug::DebugArguments;
 use super::emit::EmitArguments;
+use super::given::{Given, MISSING, RunArguments};
 use super::options::CommonOptions;
 use crate::diagnostic::suggest::nearest;
 use crate::repl::ReplArguments;
 use crate::source::Source;
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -68,35 +69,6 @@ pub(super) struct Plain {
     /// With --version, say how this `kal` was built
     #[arg(long, requires = "version")]
     pub(super) verbose: bool,
-}
-
-/// Options that may be repeated, before and after the command's name.
-#[derive(Args, Debug, Clone, Default)]
-pub(super) struct Given {
-    /// Evaluate TEXT before FILE; may be given several times
-    #[arg(short, long = "eval", value_name = "TEXT", allow_hyphen_values = true)]
-    pub(super) eval: Vec<String>,
-    /// Allow the program to declare and call this C function, which must take
-    /// doubles and return a double: one of the process, or of the shared
-    /// library at PATH. It can do anything, and may crash. May be given several
-    /// times
-    #[arg(long, value_name = "NAME[=PATH]", help_heading = "Host")]
-    pub(super) allow_extern: Vec<String>,
-}
-
-#[derive(Args, Debug, Default)]
-pub(super) struct RunArguments {
-    #[command(flatten)]
-    pub(super) given: Given,
-    /// Continue at the prompt after the program
-    #[arg(short, long)]
-    pub(super) interactive: bool,
-    /// The program; `-` is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(super) file: Option<PathBuf>,
-    /// Excess arguments after FILE.
-    #[arg(hide = true)]
-    pub(super) extra: Vec<OsString>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -248,8 +220,6 @@ impl Plain {
         Self::from_arg_matches(&matches).ok()
     }
 }
-
-pub(super) const MISSING: &str = "the program is missing: name a FILE, or give it with -e TEXT";
 
 impl RunArguments {
     /// Returns the message if FILE is probably a misspelt command.

@@ -1,7 +1,8 @@
 //! `kal check`: everything wrong with programs, without running them.
 
+use super::given::Given;
+use super::options::CommonOptions;
 use super::stdin;
-use super::{CommonOptions, Given};
 use crate::diagnostic::{Diagnostic, Severity, draw};
 use crate::draft::Draft;
 use crate::error::Error;

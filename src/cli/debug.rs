@@ -1,6 +1,6 @@
 //! `kal debug`: a program that stops at breakpoints.
 
-use super::arguments::{Given, MISSING};
+use super::given::{Given, MISSING};
 use super::run::{self, AfterError};
 use crate::context::Context;
 use crate::debugger::Ending;

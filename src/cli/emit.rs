@@ -1,7 +1,8 @@
 //! `kal emit`: a stage of the compiler, as text or as an object file.
 
 use super::check::sources;
-use super::{CommonOptions, Given};
+use super::given::Given;
+use super::options::CommonOptions;
 use crate::codegen::{self, Body, CodegenError, Compiler};
 use crate::diagnostic::Severity;
 use crate::draft::{self, Draft};

@@ -1,6 +1,6 @@
 //! `kal FILE`, `kal -e TEXT`, and programs from standard input.
 
-use super::RunArguments;
+use super::given::RunArguments;
 use super::stdin::{self, Items, StdinError};
 use crate::context::{Context, Each, Outcome};
 use crate::diagnostic::ErrorCode;

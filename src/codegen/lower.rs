@@ -8,17 +8,20 @@
 
 mod checks;
 
-use super::types::{PassedArgument, REGISTERS, Types, WideSignature, missing, result};
-use super::{Body, CodegenError, CompileOptions, Level, LoopEntry, recursion};
+use super::body::{Body, LoopEntry};
+use super::error::{CodegenError, Result, missing};
+use super::options::{CompileOptions, Level};
+use super::polls::late_checks;
+use super::recursion;
+use super::types::{PassedArgument, REGISTERS, Types, WideSignature, result};
 use crate::abi::{self, Symbol};
 use crate::host::Intrinsic;
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
-use checks::late_checks;
 use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
-use inkwell::builder::{Builder, BuilderError};
+use inkwell::builder::Builder;
 use inkwell::intrinsics::Intrinsic as LlvmIntrinsic;
 use inkwell::module::{Linkage, Module};
 use inkwell::types::BasicTypeEnum;
@@ -28,14 +31,6 @@ use inkwell::values::{
 };
 use inkwell::{FloatPredicate, IntPredicate};
 use rustc_hash::FxHashMap;
-
-impl From<BuilderError> for CodegenError {
-    fn from(error: BuilderError) -> Self {
-        Self::Internal(error.to_string())
-    }
-}
-
-pub(super) type Result<T> = std::result::Result<T, CodegenError>;
 
 /// Adds a body to the module, and private copies of the functions inlined into
 /// it.

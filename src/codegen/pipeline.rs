@@ -5,7 +5,8 @@
 //! copied before its next use.
 #![allow(unsafe_code)]
 
-use super::{CodegenError, Level};
+use super::error::CodegenError;
+use super::options::Level;
 use inkwell::module::Module;
 use inkwell::targets::{TargetMachine, TargetTriple};
 use llvm_sys::core::LLVMDisposeMessage;

@@ -1,9 +1,9 @@
 //! Thunks: the code through which compiled code calls closures of the host.
 #![allow(unsafe_code)]
 
-use super::Thunk;
-use super::lower::Result;
-use super::types::{PassedArgument, Types, missing, result};
+use super::body::Thunk;
+use super::error::{Result, missing};
+use super::types::{PassedArgument, Types, result};
 use crate::abi;
 use inkwell::module::Module;
 use inkwell::values::BasicMetadataValueEnum;

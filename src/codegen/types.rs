@@ -5,8 +5,7 @@
 //! written in LLVM IR, which must make no difference in the machine code.
 #![allow(unsafe_code)]
 
-use super::CodegenError;
-use super::lower::Result;
+use super::error::{Result, missing};
 use crate::abi;
 use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -15,12 +14,6 @@ use inkwell::context::ContextRef;
 use inkwell::module::{Linkage, Module};
 use inkwell::types::{AnyType, BasicMetadataTypeEnum, FloatType, FunctionType, PointerType};
 use inkwell::values::{BasicValueEnum, CallSiteValue, FloatValue, FunctionValue, PointerValue};
-
-/// Creates the error for something that the check guarantees, by the order of
-/// the nodes, and that is not so.
-pub(super) fn missing() -> CodegenError {
-    CodegenError::Internal("a value is missing".into())
-}
 
 /// Returns a parameter that is a double.
 pub(super) fn parameter(function: FunctionValue<'_>, index: u32) -> Result<FloatValue<'_>> {

@@ -1,6 +1,6 @@
 //! The limits of one evaluation or call.
 
-use super::Context;
+use super::{Context, SourcesInProgress};
 use crate::deadline::Deadline;
 use crate::debugger::Debugger;
 use crate::error::Error;
@@ -8,7 +8,6 @@ use crate::failure::Failure;
 use crate::host::nesting;
 use crate::process;
 use crate::stop::{RunLink, StopRequest};
-use std::sync::Arc;
 
 /// A limit that stops an evaluation in progress from outside; dropping it lifts
 /// the limit.
@@ -23,18 +22,6 @@ pub(super) enum Limit {
 pub(super) struct Inside {
     deadline: Option<Deadline>,
     link: RunLink,
-}
-
-/// The sources that a context is running: callbacks may run others. Each has a
-/// clone.
-#[derive(Clone, Default)]
-pub(super) struct SourcesInProgress(Arc<()>);
-
-impl SourcesInProgress {
-    #[inline]
-    fn count(&self) -> usize {
-        Arc::strong_count(&self.0) - 1
-    }
 }
 
 impl Limit {

@@ -82,6 +82,7 @@ fn a_check_that_stops_nothing_changes_nothing() {
         let mut context = engine.context().expect("a context starts");
         context.eval(&work).expect("it is defined");
         let (stopper, is_over) = (context.backend.stopper(), AtomicBool::new(false));
+        context.backend.memory().clobber_in_polls();
         thread::scope(|scope| {
             scope.spawn(|| {
                 while is_woken && !is_over.load(Ordering::Relaxed) {

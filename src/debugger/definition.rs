@@ -1,8 +1,8 @@
 //! Definitions at the debugger's prompt: they take effect at once, for calls
 //! that begin later. Calls in progress keep running the code they began with.
 
-use super::Inner;
 use super::evaluate::{drawn, parse};
+use super::{Inner, NewDefinition};
 use crate::interp::inspect::PausedRun;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
@@ -12,21 +12,6 @@ use crate::syntax::ast::ItemKind;
 use crate::syntax::operator::Fixity;
 use crate::syntax::parser::is_incomplete;
 use std::sync::Arc;
-
-/// What was defined while a run was stopped.
-#[derive(Default)]
-pub(crate) struct Changes {
-    pub(crate) functions: Vec<NewDefinition>,
-    pub(crate) variables: Vec<Name>,
-}
-
-/// A definition made at the prompt.
-pub(crate) struct NewDefinition {
-    /// What the name was bound to before.
-    pub(crate) before: Option<Arc<CheckedFunction>>,
-    pub(crate) function: Arc<CheckedFunction>,
-    pub(crate) fixity: Option<Fixity>,
-}
 
 impl Inner {
     /// Executes a definition, which may continue on further lines. Returns

@@ -4,6 +4,7 @@
 use super::{DebuggerScope, Inner};
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode, draw};
+use crate::failure::RunFailure;
 use crate::host::HostFunctions;
 use crate::interp::inspect::{CallFrame, PausedRun};
 use crate::name::{Name, Names};
@@ -53,6 +54,11 @@ impl Inner {
             }
         }
         Ok(value)
+    }
+
+    /// Returns the error for an expression that failed.
+    pub(super) fn why(&self, stop: &PausedRun<'_>, stopped: &RunFailure) -> EvaluationError {
+        EvaluationError::Failed(Box::new(self.with_report(stop, |report| report.diagnose_run(stopped))))
     }
 
     /// Returns the prompt's own values that a text names, unless the program

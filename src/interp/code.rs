@@ -1,7 +1,6 @@
 //! The linked instructions of a program in one contiguous array, so that a
 //! position is an index.
 
-use super::compiled::HotSpot;
 use super::gaps::Gaps;
 use crate::budget::MemoryBudget;
 use crate::sema::checked::CheckedFunction;
@@ -9,6 +8,14 @@ use crate::tape::op::{Op, encode};
 use crate::tape::{CountedLoop, Tape};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// A hot function, or a hot loop of one.
+#[derive(Clone, Debug)]
+pub struct HotSpot {
+    pub function: Arc<CheckedFunction>,
+    /// The loop; `None` for the function.
+    pub counted: Option<CountedLoop>,
+}
 
 /// The instruction that the outermost frame returns to.
 pub(super) const LEAVE: u32 = 0;

@@ -1,20 +1,21 @@
 //! The interpreter's interface to compiled code: requesting it and calling it.
 
 use super::Interpreter;
-use super::inspect::CallSite;
+use super::code::HotSpot;
 use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
-use crate::tape::{CountedLoop, TapeCallee};
+use crate::tape::TapeCallee;
 use std::sync::Arc;
 
-/// A hot function, or a hot loop of one.
-#[derive(Clone, Debug)]
-pub struct HotSpot {
-    pub function: Arc<CheckedFunction>,
-    /// The loop; `None` for the function.
-    pub counted: Option<CountedLoop>,
+/// Where compiled code has called an interpreted function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallSite {
+    /// An address in the code.
+    pub address: usize,
+    /// Its frame pointer.
+    pub frame: usize,
 }
 
 /// The compilation status of a hot spot.

@@ -7,7 +7,7 @@
 //! change their values and run expressions.
 
 use super::execute::{InterpState, Pause};
-use super::{CompiledCalls, Interpreter};
+use super::{CallSite, CompiledCalls, Interpreter};
 use crate::failure::{CallGroup, Defined, Failure, RunFailure};
 use crate::host::{self, HostFunctions, Output};
 use crate::name::Name;
@@ -117,15 +117,6 @@ impl CallFrame {
     fn of_code(function: Arc<CheckedFunction>) -> Self {
         Self { function, offset: None, base: 0, start: 0 }
     }
-}
-
-/// Where compiled code has called an interpreted function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CallSite {
-    /// An address in the code.
-    pub address: usize,
-    /// Its frame pointer.
-    pub frame: usize,
 }
 
 /// A run that waits for a nested one.

@@ -4,7 +4,7 @@
 //! [`Bindings::apply`] carries out the [`BindingAction`]s. Workers that finish ahead of
 //! a first call use the same path as the context's own thread.
 
-use super::certain;
+use super::certain::{self, Resolution};
 use super::code::CompiledCode;
 use super::definition::Definition;
 use super::queued::Queued;
@@ -149,18 +149,6 @@ struct Applied {
     took: Option<Duration>,
     /// What a call does next.
     answer: Option<CallAction>,
-}
-
-/// What a call resolves to.
-pub(super) enum Resolution {
-    /// A definition of the same arity.
-    Definition(State, Arc<Definition>),
-    /// A host function.
-    Host,
-    /// A foreign function, callable if the program has declared it.
-    Foreign,
-    /// Nothing of this arity.
-    Nothing,
 }
 
 /// What a call has to do next.

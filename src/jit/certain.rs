@@ -7,7 +7,6 @@
 //! compiled in the same batch, which is quicker than one at a time. A callee
 //! that may never be called is left out.
 
-use super::bindings::Resolution;
 use super::definition::Definition;
 use super::state::State;
 use super::tier::SMALL;
@@ -15,6 +14,18 @@ use crate::name::Name;
 use crate::sema::checked::{Callee, CheckedFunction};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
+
+/// What a call resolves to.
+pub(super) enum Resolution {
+    /// A definition of the same arity.
+    Definition(State, Arc<Definition>),
+    /// A host function.
+    Host,
+    /// A foreign function, callable if the program has declared it.
+    Foreign,
+    /// Nothing of this arity.
+    Nothing,
+}
 
 /// The largest number of definitions to find.
 const MOST: usize = 1024;

@@ -6,10 +6,10 @@ use super::code_map::Finder;
 use super::definition::Definition;
 use super::epoch::RunEpoch;
 use super::formula::{CompiledFormula, Intrinsics};
+use super::interpreted::InterpretedCalls;
 use super::osr::{OsrCode, OsrRequest};
-use super::queued::Request;
 use super::reporter::Observer;
-use super::request::{claim_pending, make_as, make_later, materialize};
+use super::request::{Request, claim_pending, make_as, make_later, materialize};
 use super::run::JitRun;
 use super::shapes;
 use super::slots::CallTarget;
@@ -44,47 +44,6 @@ pub struct JitContext {
     waited: Cell<u64>,
     /// Definitions to be submitted to a worker as one batch.
     queued: RefCell<Vec<Arc<Definition>>>,
-}
-
-/// Functions that the interpreter runs, as compiled code sees them.
-pub trait InterpretedCalls {
-    /// Returns whether calls of a function go to the interpreter.
-    fn is_interpreted(&mut self, name: Name, is_compiled: bool) -> bool;
-
-    /// Returns whether any function may run in the interpreter.
-    fn may_interpret(&self) -> bool {
-        true
-    }
-
-    /// Calls a function in the interpreter; `from` is the call site in compiled
-    /// code.
-    ///
-    /// # Errors
-    /// If the run fails or is stopped.
-    fn call(
-        &mut self,
-        name: Name,
-        arguments: &[f64],
-        from: Left,
-        output: &mut dyn Output,
-    ) -> Result<f64, RunFailure>;
-}
-
-/// A context in which everything is compiled.
-pub struct NoInterpreter;
-
-impl InterpretedCalls for NoInterpreter {
-    fn is_interpreted(&mut self, _: Name, _: bool) -> bool {
-        false
-    }
-
-    fn may_interpret(&self) -> bool {
-        false
-    }
-
-    fn call(&mut self, _: Name, _: &[f64], _: Left, _: &mut dyn Output) -> Result<f64, RunFailure> {
-        Err(Failure::internal("compiled code calls an interpreter that is not there").into())
-    }
 }
 
 /// A definition that a name is, or was, bound to, with its code if it is

@@ -5,14 +5,46 @@
 use super::Jit;
 use super::batch;
 use super::bindings::{Bindings, CallAction};
-use super::context::InterpretedCalls;
 use super::definition::Definition;
-use super::queued::Request;
+use super::interpreted::InterpretedCalls;
 use super::slots::CallTarget;
 use super::tier::{CompilePlan, Tier};
 use crate::failure::Failure;
+use crate::process::Generation;
 use crate::stop::StopHandle;
 use std::sync::Arc;
+
+/// A request for code, which a job fulfils; dropping it ends it, done or not.
+pub(super) struct Request {
+    bindings: Arc<Bindings>,
+    definitions: Vec<Arc<Definition>>,
+    generation: Generation,
+}
+
+impl Request {
+    pub(super) fn new(bindings: &Arc<Bindings>, definitions: Vec<Arc<Definition>>) -> Self {
+        let generation = bindings.queued().add(&definitions);
+        Self { bindings: bindings.clone(), definitions, generation }
+    }
+
+    pub(super) fn bindings(&self) -> &Arc<Bindings> {
+        &self.bindings
+    }
+
+    pub(super) fn definitions(&self) -> &[Arc<Definition>] {
+        &self.definitions
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if self.generation.is_current() {
+            self.bindings.queued().remove(&self.definitions);
+            // The interpreter may wait for what was not compiled.
+            self.bindings.memory().signal_code_ready();
+        }
+    }
+}
 
 /// Returns those of the definitions that are bound and have no code, after
 /// marking them as requested. Code that another context has made is installed.

@@ -5,7 +5,7 @@
 //! [`JitContext`](super::JitContext).
 
 use super::bindings::{Bindings, CallAction};
-use super::context::InterpretedCalls;
+use super::interpreted::InterpretedCalls;
 use super::request::materialize;
 use super::slots::CallTarget;
 use super::state::State;

@@ -7,28 +7,12 @@
 //! access to anything.
 
 use super::checked::CheckedFunction;
-use super::{Environment, SourcePlace, arguments};
+use super::environment::{Environment, Extern, SourcePlace, arguments};
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::host::HostFunctions;
-use crate::name::{Name, Names};
+use crate::name::Names;
 use crate::syntax::foreign;
-use rustc_hash::FxHashMap;
-
-/// A declaration by `extern`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Extern {
-    /// The function.
-    pub name: Name,
-    /// The names of its parameters.
-    pub parameters: Box<[Name]>,
-    /// The place of the name.
-    pub place: SourcePlace,
-}
-
-/// The declarations that add information: of foreign functions, and of
-/// functions that the program will define.
-pub type Externs = FxHashMap<Name, Extern>;
 
 /// What an `extern` declares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,13 +23,6 @@ pub enum Declaration {
     Defined,
     /// A function that the program will define.
     Forward,
-}
-
-impl Extern {
-    /// Returns the number of parameters.
-    pub fn arity(&self) -> u32 {
-        self.parameters.len() as u32
-    }
 }
 
 /// Returns what an `extern` declares.

@@ -4,9 +4,10 @@
 //! no recursion and each name costs one look-up, however deep the nesting.
 
 use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION};
+use super::checker::Checker;
+use super::environment::arguments;
 use super::mistakes::Mistakes;
 use super::spans::Spans;
-use super::{Checker, arguments};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Name;
 use crate::source::Span;

@@ -6,7 +6,7 @@
 //! parser refuses or, for a malformed number, takes as a number.
 
 use super::number;
-use super::token::{FaultKind, Terminal, TokenFault, Tokens};
+use super::token::{FaultKind, LONGEST_ITEM, Terminal, TokenFault, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Names;
 use crate::source::{Source, Span};
@@ -66,9 +66,6 @@ pub(crate) fn fitting(source: &Source, longest: u32) -> Result<(), Diagnostic> {
     let too_long = Diagnostic::error(ErrorCode::SourceTooLong, source, Span::default(), message);
     Err(too_long.with_note("its beginning"))
 }
-
-/// The most tokens of an item, up to a few more.
-pub const LONGEST_ITEM: usize = 1 << 22;
 
 /// The fewest tokens of a piece, except for the last.
 const PIECE: usize = 1 << 15;

@@ -4,9 +4,6 @@
 //! number and identifier characters after it, so that `1.2.3` and `12ab` are
 //! one mistake each and not two numbers or a number and a name.
 
-use super::token::Terminal;
-use logos::Lexer;
-
 /// Why a text is not a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Malformed {
@@ -64,12 +61,11 @@ impl Malformed {
     }
 }
 
-/// Extends a match that begins like a number over all that belongs to it.
-pub(super) fn extend(lexer: &mut Lexer<'_, Terminal>) {
-    let rest = lexer.remainder();
-    let hexadecimal = lexer.slice() == "0" && rest.starts_with(['x', 'X']);
-    let extent = if hexadecimal { word_length(rest) } else { decimal_length(rest) };
-    lexer.bump(extent);
+/// Returns how much of the rest of a text belongs to the number that begins with
+/// `start`.
+pub(super) fn extent(start: &str, rest: &str) -> usize {
+    let hexadecimal = start == "0" && rest.starts_with(['x', 'X']);
+    if hexadecimal { word_length(rest) } else { decimal_length(rest) }
 }
 
 /// Returns the length of the number and identifier characters `text` begins
@@ -187,6 +183,18 @@ fn check_underscores(text: &str, is_digit: fn(&u8) -> bool) -> Result<(), Malfor
     };
     let mut underscores = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'_');
     if underscores.all(|(at, _)| between_digits(at)) { Ok(()) } else { Err(Malformed::StrayUnderscore) }
+}
+
+/// Returns a number as the lexer reads it back.
+pub(super) fn text(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude.is_infinite() {
+        "1e999".to_owned()
+    } else if magnitude == 0.0 || (1e-4..1e16).contains(&magnitude) {
+        format!("{value}")
+    } else {
+        format!("{value:e}")
+    }
 }
 
 #[cfg(test)]

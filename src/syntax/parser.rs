@@ -20,22 +20,10 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
 use crate::source::Source;
 use crate::stop::Poll;
+pub use builder::ParseLimits;
 use builder::{Builder, ParserState};
 use chumsky::Parser as _;
 use failure::SyntaxFailure;
-
-/// Limits of what the parser accepts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ParseLimits {
-    /// How deep parentheses, arguments, `if`, `for` and `var` may nest.
-    pub max_nesting: u32,
-}
-
-impl Default for ParseLimits {
-    fn default() -> Self {
-        Self { max_nesting: 10_000 }
-    }
-}
 
 /// What is wrong with one item.
 #[derive(Clone, PartialEq, Eq, Debug)]

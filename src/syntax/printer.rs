@@ -37,18 +37,6 @@ pub fn token_list(tokens: &Tokens, is_wanted: impl Fn(Span) -> bool) -> String {
     list
 }
 
-/// Returns a number as the lexer reads it back.
-fn number(value: f64) -> String {
-    let magnitude = value.abs();
-    if magnitude.is_infinite() {
-        "1e999".to_owned()
-    } else if magnitude == 0.0 || (1e-4..1e16).contains(&magnitude) {
-        format!("{value}")
-    } else {
-        format!("{value:e}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

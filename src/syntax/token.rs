@@ -5,13 +5,16 @@
 //! enum, the lexer's patterns, and the lists that the grammar files are tested
 //! against all come from it.
 
-use super::lexer::LONGEST_ITEM;
+use super::number;
 use crate::diagnostic::visible::is_invisible;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Name;
 use crate::source::{Source, Span};
 use crate::stop::StopRequest;
 use logos::Logos;
+
+/// The most tokens of an item, up to a few more.
+pub const LONGEST_ITEM: usize = 1 << 22;
 
 /// Declares [`Terminal`] with the pattern of each, and the lists of fixed texts.
 macro_rules! terminals {
@@ -32,7 +35,7 @@ macro_rules! terminals {
             #[regex(r"[_\p{XID_Start}]\p{XID_Continue}*")]
             Identifier,
             /// A number, well formed or not: the lexer checks that.
-            #[regex(r"\.?[0-9]", super::number::extend)]
+            #[regex(r"\.?[0-9]", extend)]
             Number,
             /// An operator other than `=`.
             $(#[token($compound)])+
@@ -114,6 +117,11 @@ impl Terminal {
             | Self::Binary => "keyword",
         }
     }
+}
+
+/// Extends a match that begins like a number over all that belongs to it.
+fn extend(lexer: &mut logos::Lexer<'_, Terminal>) {
+    lexer.bump(number::extent(lexer.slice(), lexer.remainder()));
 }
 
 /// What is wrong with a token; the diagnostic is created on request.

@@ -19,23 +19,28 @@ use crate::host::Intrinsic;
 use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
-use loops::TapeLoop;
 
-/// Lowers a function; see [`Tape::lower`].
-pub(super) fn lower(function: &CheckedFunction, environment: LoweringContext<'_>) -> Result<Tape, TooMany> {
-    let mut lowering = TapeLowering::new(function, environment);
-    // What continues in compiled code takes its fuel there.
-    if environment.counts == Counts::IterationsAndCalls {
-        lowering.emit(Op::Count, &[0, 0]);
+impl Tape {
+    /// Lowers a function to a tape.
+    ///
+    /// # Errors
+    /// [`TooMany`] for a function whose frame, tables or instructions do not
+    /// fit the encoding.
+    pub fn lower(function: &CheckedFunction, environment: LoweringContext<'_>) -> Result<Self, TooMany> {
+        let mut lowering = TapeLowering::new(function, environment);
+        // What continues in compiled code takes its fuel there.
+        if environment.counts == Counts::IterationsAndCalls {
+            lowering.emit(Op::Count, &[0, 0]);
+        }
+        lowering.burn();
+        for (at, node) in function.nodes.iter().enumerate() {
+            lowering.node = at;
+            lowering.lower(*node);
+        }
+        let value = lowering.pop();
+        lowering.return_value(value);
+        lowering.finish()
     }
-    lowering.burn();
-    for (at, node) in function.nodes.iter().enumerate() {
-        lowering.node = at;
-        lowering.lower(*node);
-    }
-    let value = lowering.pop();
-    lowering.return_value(value);
-    lowering.finish()
 }
 
 /// An expression whose instructions have been emitted as far as needed.
@@ -72,6 +77,38 @@ enum TapeConstruct {
     /// `if`, after its `else`: the jump to the end.
     Else(Option<usize>),
     Loop(TapeLoop),
+}
+
+/// The parts of a `for`.
+struct TapeLoop {
+    /// The node of the loop variable.
+    node: usize,
+    variable: u32,
+    /// The height of the step's slot on the stack.
+    height: usize,
+    part: LoopPart,
+    /// Where the current part begins, in words and origins.
+    start: (usize, usize),
+    condition: Assembler,
+    exit: LoopExit,
+    step: Assembler,
+    increment: Operand,
+}
+
+/// The part of a `for` that is being emitted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LoopPart {
+    Condition,
+    Step,
+    Body,
+}
+
+/// How a loop ends.
+enum LoopExit {
+    /// With the jumps at these places of the condition.
+    Jumps(Vec<usize>),
+    /// With a condition that needs no instructions of its own.
+    Condition(Condition),
 }
 
 struct TapeLowering<'a> {

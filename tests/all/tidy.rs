@@ -4,7 +4,10 @@
 //! what every file looks like. They are applied to the text of the files; there
 //! is no other place where these rules are kept.
 
+mod imports;
+
 use crate::{binary, programs};
+use imports::{Imports, Use, circles};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -73,6 +76,16 @@ const NEVER: &[(&str, &[&str], &str)] = &[
     ("cli/run", &["codegen", "sema"], "only `emit` looks into the compiler"),
     ("cli/check", &["codegen", "sema"], "only `emit` looks into the compiler"),
     ("cli/stdin", &["codegen", "sema"], "only `emit` looks into the compiler"),
+];
+
+/// Files that know each other, since one owns the others and is lent to them:
+/// the parts, the owner, and why. All other imports are free of circles.
+const OWNERS: &[(&str, &str, &str)] = &[
+    ("interp/", "interp.rs", "compiled code and the inspector are lent the interpreter"),
+    ("jit/code.rs", "jit.rs", "code retires in the JIT that owns it"),
+    ("jit/make.rs", "jit.rs", "code is linked in the session of the JIT that owns it"),
+    ("jit/definition.rs", "jit.rs", "a definition is compiled by the JIT that owns it"),
+    ("orc/", "orc/", "a session owns its parts, and each keeps it alive"),
 ];
 
 /// Words that a module's files must not contain outside comments, and why.
@@ -262,6 +275,24 @@ fn modules_use_no_layer_above_them() {
         }
     }
     assert_none("uses of a layer above", &found);
+}
+
+#[test]
+fn imports_run_in_no_circles() {
+    let files = rust_files();
+    let sources = files.iter().filter_map(|file| Some((file.path.strip_prefix("src/")?, &*file.text)));
+    let mut uses = Imports::of(sources).uses();
+    assert!(uses.len() > 1000, "{} uses", uses.len());
+    let is_owner = |found: &Use| {
+        let knows = |(part, owner, _): &&(&str, &str, &str)| {
+            found.user.starts_with(part) && found.used.starts_with(owner)
+        };
+        OWNERS.iter().any(|row| knows(&row))
+    };
+    uses.retain(|found| !is_owner(found));
+    let found: Vec<String> =
+        circles(uses).iter().map(|found| format!("{} uses {}", found.user, found.used)).collect();
+    assert_none("imports that lead back, or are between circles", &found);
 }
 
 #[test]

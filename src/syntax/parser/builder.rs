@@ -4,7 +4,6 @@
 //! operator waits until one that binds looser, or the end of its expression.
 //! Nothing recurses, so a chain of operators may be as long as memory allows.
 
-use super::ParseLimits;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
 use crate::source::Span;
@@ -17,6 +16,19 @@ use crate::syntax::operator::{
 use crate::syntax::token::{Terminal, Tokens};
 use chumsky::input::{Checkpoint, Cursor};
 use chumsky::inspector::Inspector;
+
+/// Limits of what the parser accepts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ParseLimits {
+    /// How deep parentheses, arguments, `if`, `for` and `var` may nest.
+    pub max_nesting: u32,
+}
+
+impl Default for ParseLimits {
+    fn default() -> Self {
+        Self { max_nesting: 10_000 }
+    }
+}
 
 /// An operator whose last operand is still being read.
 #[derive(Clone, Copy, Debug)]

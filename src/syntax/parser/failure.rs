@@ -4,8 +4,7 @@
 //! not fit, so it is two words and allocates nothing; only the last one is
 //! turned into words.
 
-use super::ParseLimits;
-use super::builder::Builder;
+use super::builder::{Builder, ParseLimits};
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::stop::StopRequest;

@@ -4,9 +4,9 @@
 //! them, by the same rule that the parser folds operators with, and around
 //! `if`, `for` and `var` as operands.
 
-use super::number;
 use crate::name::{Name, Names};
 use crate::syntax::ast::{Ast, Item, ItemKind, Node, Prototype};
+use crate::syntax::number;
 use crate::syntax::operator::{DEFAULT_PRECEDENCE, Fixity, Infix, OpenOperator, Operators};
 use crate::syntax::tree::Tree;
 use std::fmt::Write;
@@ -234,7 +234,7 @@ impl Printer<'_> {
     fn parts(&mut self, tree: &Tree, plan: &ParenthesisPlan, entry: usize, tasks: &mut Vec<SourceTask>) {
         let children = tree.children(entry);
         match (tree.entries[entry].node, children) {
-            (Node::Number(value), _) => tasks.push(SourceTask::Operator(number(value))),
+            (Node::Number(value), _) => tasks.push(SourceTask::Operator(number::text(value))),
             (Node::Variable(name), _) => tasks.push(SourceTask::Name(name)),
             (Node::Assign(name), &[value]) => {
                 tasks.extend([SourceTask::Name(name), SourceTask::Text(" = "), SourceTask::Entry(value)]);

@@ -4,9 +4,9 @@
 //! indented; beyond a depth the indentation stays the same, so that a deep
 //! tree is not quadratically long.
 
-use super::number;
 use crate::name::{Name, Names};
 use crate::syntax::ast::{Ast, Item, ItemKind, Node, Prototype};
+use crate::syntax::number;
 use crate::syntax::operator::Fixity;
 use crate::syntax::tree::Tree;
 
@@ -134,7 +134,7 @@ impl SymbolicWriter<'_> {
     fn entry(&mut self, tree: &Tree, entry: usize, tasks: &mut Vec<SymbolicTask>) {
         let names = self.names;
         match tree.entries[entry].node {
-            Node::Number(value) => return self.atom(&number(value)),
+            Node::Number(value) => return self.atom(&number::text(value)),
             Node::Variable(name) => return self.atom(names.text(name)),
             Node::Assign(name) => {
                 self.begin("=");

@@ -3,43 +3,11 @@
 //! A `for` is written as condition, step, body and runs as body, step,
 //! condition; so the first two are cut out and put back after the body.
 
-use super::{Assembler, FORM_SS, TapeConstruct, TapeLowering, Value, member};
+use super::{Assembler, FORM_SS, LoopExit, LoopPart, TapeConstruct, TapeLoop, TapeLowering, Value, member};
 use crate::tape;
 use crate::tape::condition::{Condition, Operand, Test};
 use crate::tape::op::{Op, Raw};
 use crate::tape::{Counts, LiveValue};
-
-/// The parts of a `for`.
-pub(super) struct TapeLoop {
-    /// The node of the loop variable.
-    node: usize,
-    variable: u32,
-    /// The height of the step's slot on the stack.
-    height: usize,
-    part: LoopPart,
-    /// Where the current part begins, in words and origins.
-    start: (usize, usize),
-    condition: Assembler,
-    exit: LoopExit,
-    step: Assembler,
-    increment: Operand,
-}
-
-/// The part of a `for` that is being emitted.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LoopPart {
-    Condition,
-    Step,
-    Body,
-}
-
-/// How a loop ends.
-enum LoopExit {
-    /// With the jumps at these places of the condition.
-    Jumps(Vec<usize>),
-    /// With a condition that needs no instructions of its own.
-    Condition(Condition),
-}
 
 impl TapeLowering<'_> {
     fn here(&mut self) -> (usize, usize) {

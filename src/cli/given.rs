@@ -1,0 +1,36 @@
+//! The program that a command is given.
+
+use clap::{Args, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+pub(super) const MISSING: &str = "the program is missing: name a FILE, or give it with -e TEXT";
+
+/// Options that may be repeated, before and after the command's name.
+#[derive(Args, Debug, Clone, Default)]
+pub(super) struct Given {
+    /// Evaluate TEXT before FILE; may be given several times
+    #[arg(short, long = "eval", value_name = "TEXT", allow_hyphen_values = true)]
+    pub(super) eval: Vec<String>,
+    /// Allow the program to declare and call this C function, which must take
+    /// doubles and return a double: one of the process, or of the shared
+    /// library at PATH. It can do anything, and may crash. May be given several
+    /// times
+    #[arg(long, value_name = "NAME[=PATH]", help_heading = "Host")]
+    pub(super) allow_extern: Vec<String>,
+}
+
+#[derive(Args, Debug, Default)]
+pub(super) struct RunArguments {
+    #[command(flatten)]
+    pub(super) given: Given,
+    /// Continue at the prompt after the program
+    #[arg(short, long)]
+    pub(super) interactive: bool,
+    /// The program; `-` is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(super) file: Option<PathBuf>,
+    /// Excess arguments after FILE.
+    #[arg(hide = true)]
+    pub(super) extra: Vec<OsString>,
+}

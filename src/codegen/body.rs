@@ -1,0 +1,57 @@
+//! What there is to compile: bodies of functions, and thunks.
+
+use crate::host::Intrinsic;
+use crate::name::Name;
+use crate::sema::checked::CheckedFunction;
+use std::sync::Arc;
+
+/// A function to compile into an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Body<'a> {
+    pub function: &'a CheckedFunction,
+    /// The symbol of its body.
+    pub symbol: &'a str,
+    /// Functions to inline, each after those it calls itself.
+    pub inline: &'a [Arc<CheckedFunction>],
+    /// The host functions whose calls become instructions. All other calls go
+    /// through slots.
+    pub instructions: &'a [(Name, Intrinsic)],
+    /// The call after which the code reports that it is hot, through
+    /// [`crate::abi::Header::hot`]; never if `None`.
+    pub hot_after: Option<u32>,
+    /// The loop header where the code is entered; `None` for the function's own
+    /// entry.
+    pub osr: Option<LoopEntry>,
+}
+
+impl<'a> Body<'a> {
+    /// Creates the body of a function into which no other is inlined.
+    pub fn alone(
+        function: &'a CheckedFunction,
+        symbol: &'a str,
+        instructions: &'a [(Name, Intrinsic)],
+    ) -> Self {
+        Self { function, symbol, inline: &[], instructions, hot_after: None, osr: None }
+    }
+}
+
+/// An OSR entry: the loop header, and how many operand-stack values are live
+/// across it. The code is called with the function's locals, then these values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LoopEntry {
+    /// The node that first sets the loop variable.
+    pub node: u32,
+    /// The number of live operand-stack values.
+    pub values: u32,
+}
+
+/// The code through which compiled code calls a closure of the host: a function
+/// of doubles that stores them to memory and calls
+/// [`crate::abi::Header::host`].
+#[derive(Clone, Copy, Debug)]
+pub struct Thunk {
+    /// The runtime's number of the closure.
+    pub closure: u64,
+    /// The number of doubles it takes.
+    pub arity: u32,
+}

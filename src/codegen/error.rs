@@ -1,0 +1,32 @@
+//! Why code could not be generated.
+
+use inkwell::builder::BuilderError;
+
+/// Why code could not be generated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CodegenError {
+    /// LLVM cannot generate code for this machine.
+    #[error("no code can be generated for this machine: {0}")]
+    Target(String),
+    /// A bug in Kal: it generates code that LLVM refuses, or relies on
+    /// something that the check does not ensure.
+    #[error("wrong code is generated: {0}")]
+    Internal(String),
+    /// The function has more nodes than the compiler accepts.
+    #[error("it is too large, with {0} operations of {1} at most; `--interpret` runs it")]
+    TooLarge(usize, usize),
+}
+
+pub(super) type Result<T> = std::result::Result<T, CodegenError>;
+
+impl From<BuilderError> for CodegenError {
+    fn from(error: BuilderError) -> Self {
+        Self::Internal(error.to_string())
+    }
+}
+
+/// Creates the error for something that the check guarantees, by the order of
+/// the nodes, and that is not so.
+pub(super) fn missing() -> CodegenError {
+    CodegenError::Internal("a value is missing".into())
+}

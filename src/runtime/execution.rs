@@ -1,0 +1,232 @@
+//! What compiled code runs on: memory that the hidden context pointer points to,
+//! and a stack.
+
+use super::memory::AddressRange;
+use super::slot::{Slot, Variable};
+use super::x86_64;
+use crate::abi::{self, Header};
+use crate::stop::{InnerRun, Stoppable};
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+
+/// Where a run was left before its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Left {
+    /// An address in the function where the run failed; 0 if unknown.
+    pub fault: usize,
+    /// Its frame pointer.
+    pub frame: usize,
+}
+
+/// The default stack of compiled code, in bytes: reserved, and committed only
+/// as it is used.
+pub const DEFAULT_STACK: usize = 256 << 20;
+
+/// The smallest stack, in bytes.
+const SMALLEST_STACK: usize = 1 << 20;
+
+/// The stack that a host function may use wherever it is called, in bytes: as
+/// much as a thread of Rust has.
+const HOST_STACK: usize = 2 << 20;
+
+/// The stack for the routines between the program and a host function, and for
+/// unchecked frames and arguments, in bytes.
+const ROUTINES_STACK: usize = 256 << 10;
+
+/// The part of the stack below the limit, which the program may not use, in
+/// bytes.
+const RESERVE: usize = HOST_STACK + ROUTINES_STACK;
+
+/// The memory that compiled code works on, shared with the threads that
+/// redirect slots.
+pub struct ExecutionMemory(AddressRange, InnerRun);
+
+impl ExecutionMemory {
+    /// Creates memory whose slots and variables are 0.
+    ///
+    /// # Errors
+    /// If the system has no address space left.
+    pub fn new() -> std::io::Result<Self> {
+        let memory = Self(AddressRange::new(abi::SIZE)?, InnerRun::default());
+        x86_64::provide_routines(memory.header());
+        Ok(memory)
+    }
+
+    /// Makes polls overwrite the vector registers, as any code that they call
+    /// may.
+    #[cfg(test)]
+    pub fn clobber_in_polls(&self) {
+        x86_64::testing::provide(self.header());
+    }
+
+    #[inline]
+    pub(super) fn header(&self) -> &Header {
+        self.0.at(0)
+    }
+
+    /// Returns the address in a slot.
+    #[inline]
+    pub fn slot(&self, slot: Slot) -> usize {
+        self.0.at::<AtomicUsize>(slot.offset()).load(Ordering::Acquire)
+    }
+
+    /// Stores an address in a slot, for the next calls.
+    #[inline]
+    pub fn redirect(&self, slot: Slot, address: usize) {
+        self.0.at::<AtomicUsize>(slot.offset()).store(address, Ordering::Release);
+    }
+
+    /// Returns the value of a variable.
+    pub fn variable(&self, variable: Variable) -> f64 {
+        f64::from_bits(self.0.at::<AtomicU64>(variable.offset()).load(Ordering::Relaxed))
+    }
+
+    /// Returns the call site where code has called out last.
+    pub fn called_from(&self) -> Left {
+        let header = self.header();
+        let (fault, frame) = (header.fault.load(Ordering::Relaxed), header.frame.load(Ordering::Relaxed));
+        Left { fault, frame }
+    }
+
+    /// Makes the interpreter poll for code that has become ready.
+    pub fn signal_code_ready(&self) {
+        self.header().code_ready.swap(1, Ordering::SeqCst);
+        self.header().interp_limit.swap(0, Ordering::SeqCst);
+    }
+
+    /// Sets the value of a variable.
+    pub fn set_variable(&self, variable: Variable, value: f64) {
+        self.0.at::<AtomicU64>(variable.offset()).store(value.to_bits(), Ordering::Relaxed);
+    }
+}
+
+impl Stoppable for ExecutionMemory {
+    #[inline]
+    fn requests(&self) -> &AtomicU64 {
+        &self.header().requests
+    }
+
+    fn wake(&self) {
+        // Every address is below this limit.
+        self.header().limit.swap(usize::MAX, Ordering::SeqCst);
+        self.header().interp_limit.swap(0, Ordering::SeqCst);
+    }
+
+    fn inner(&self) -> Option<&InnerRun> {
+        Some(&self.1)
+    }
+}
+
+impl abi::Memory for ExecutionMemory {
+    fn variables(&self) -> &[AtomicU64] {
+        self.0.many(abi::VARIABLES, abi::VARIABLE_COUNT)
+    }
+
+    fn fuel(&self) -> &AtomicI64 {
+        &self.header().fuel
+    }
+
+    fn interp_limit(&self) -> &AtomicUsize {
+        &self.header().interp_limit
+    }
+
+    fn code_ready(&self) -> &AtomicUsize {
+        &self.header().code_ready
+    }
+}
+
+/// What compiled code runs on, used by one thread at a time.
+pub struct Execution {
+    pub(super) memory: std::sync::Arc<ExecutionMemory>,
+    stack: OnceCell<AddressRange>,
+    /// The part of it that the program may use, in bytes.
+    stack_size: usize,
+}
+
+/// The part of a stack that stays committed between runs, in bytes.
+const KEPT: usize = 256 << 10;
+
+impl Execution {
+    /// Creates an execution over `memory`, with a stack of `stack_size` bytes
+    /// for the program that is reserved at the first run.
+    pub fn new(memory: std::sync::Arc<ExecutionMemory>, stack_size: usize) -> Self {
+        Self { memory, stack: OnceCell::new(), stack_size: stack_size.max(SMALLEST_STACK) }
+    }
+
+    /// Returns the top of the stack to switch to; `None` for a nested run,
+    /// which is already on that stack.
+    #[inline]
+    pub(super) fn prepare(&self) -> std::io::Result<Option<usize>> {
+        let header = self.memory.header();
+        if header.way_out.load(Ordering::Relaxed) != 0 {
+            return Ok(None);
+        }
+        // The limit is in force: a thread that requests a stop changes it, and
+        // the run that takes the request restores it.
+        let stack = match self.stack.get() {
+            Some(stack) => stack,
+            None => self.set_up_stack()?,
+        };
+        Ok(Some(stack.address() + stack.size()))
+    }
+
+    #[cold]
+    fn set_up_stack(&self) -> std::io::Result<&AddressRange> {
+        let header = self.memory.header();
+        let made = AddressRange::with_guard(self.stack_size.saturating_add(RESERVE))?;
+        let stack = self.stack.get_or_init(|| made);
+        let limit = stack.address() + RESERVE;
+        header.stack_limit.store(limit, Ordering::Relaxed);
+        header.limit.swap(limit, Ordering::SeqCst);
+        if header.requests.load(Ordering::SeqCst) != 0 {
+            header.limit.swap(usize::MAX, Ordering::SeqCst);
+        }
+        Ok(stack)
+    }
+
+    /// Returns how many bytes of arguments a call may pass on the stack. A
+    /// nested call begins somewhere on it, so its arguments must fit the
+    /// reserve.
+    #[inline]
+    pub(super) fn argument_space(&self) -> usize {
+        let is_inner = self.memory.header().way_out.load(Ordering::Relaxed) != 0;
+        if is_inner { ROUTINES_STACK / 4 } else { self.stack_size - ROUTINES_STACK }
+    }
+
+    /// Returns most of the stack's memory to the system, after deep use.
+    pub fn release_stack(&self) {
+        if let Some(stack) = self.stack.get() {
+            stack.release(stack.size().saturating_sub(KEPT));
+        }
+    }
+
+    /// Returns the return addresses of the run that was left at `frame`,
+    /// innermost first: the frames stay on the stack until the next run.
+    pub fn return_addresses(&self, frame: usize) -> ReturnAddresses<'_> {
+        ReturnAddresses { stack: self.stack.get(), frame }
+    }
+}
+
+/// An iterator along the frame pointers of a run that was left.
+pub struct ReturnAddresses<'a> {
+    stack: Option<&'a AddressRange>,
+    frame: usize,
+}
+
+impl Iterator for ReturnAddresses<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let stack = self.stack?;
+        let offset = self.frame.checked_sub(stack.address())?;
+        if !offset.is_multiple_of(8) || offset + 16 > stack.size() {
+            return None;
+        }
+        let outer = stack.at::<AtomicUsize>(offset).load(Ordering::Relaxed);
+        let address = stack.at::<AtomicUsize>(offset + 8).load(Ordering::Relaxed);
+        // Frames of callers are at higher addresses; anything else ends the
+        // walk.
+        self.frame = if outer > self.frame { outer } else { 0 };
+        (!x86_64::is_entry(address)).then_some(address)
+    }
+}

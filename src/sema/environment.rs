@@ -1,0 +1,77 @@
+//! What the check is told about the program around an item.
+
+use super::checked::CheckedFunction;
+use crate::diagnostic::suggest::Budget;
+use crate::host::HostFunctions;
+use crate::name::{Name, Names};
+use crate::source::{Source, Span};
+use crate::stop::Poll;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// What the check needs to know about the program around an item.
+pub trait Environment {
+    /// Returns the table of names.
+    fn names(&self) -> &Names;
+
+    /// Returns the host functions that a program may call.
+    fn hosts(&self) -> &HostFunctions;
+
+    /// Returns the definition that a name is bound to.
+    fn function(&self, name: Name) -> Option<Arc<CheckedFunction>>;
+
+    /// Returns the `extern` that declares a function of unknown arity: a
+    /// foreign one, or one that the program is to define.
+    fn declared(&self, name: Name) -> Option<&Extern>;
+
+    /// Returns whether a variable of that name is declared.
+    fn has_variable(&self, name: Name) -> bool;
+
+    /// Returns the names of all functions, for suggestions.
+    fn functions(&self) -> Vec<Name>;
+
+    /// Returns the names of all variables, for suggestions.
+    fn variables(&self) -> Vec<Name>;
+
+    /// Returns the budget for suggestions.
+    fn suggestions(&self) -> &Budget;
+
+    /// Returns the poll that tells when the check has to stop.
+    fn poll(&self) -> Poll;
+}
+
+/// A declaration by `extern`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Extern {
+    /// The function.
+    pub name: Name,
+    /// The names of its parameters.
+    pub parameters: Box<[Name]>,
+    /// The place of the name.
+    pub place: SourcePlace,
+}
+
+/// The declarations that add information: of foreign functions, and of
+/// functions that the program will define.
+pub type Externs = FxHashMap<Name, Extern>;
+
+impl Extern {
+    /// Returns the number of parameters.
+    pub fn arity(&self) -> u32 {
+        self.parameters.len() as u32
+    }
+}
+
+/// A place that can be shown: a source and a span of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourcePlace {
+    /// The source.
+    pub source: Source,
+    /// The span of bytes in it.
+    pub span: Span,
+}
+
+/// Returns a count with its noun: `1 argument`, `2 arguments`.
+pub(crate) fn arguments(count: usize) -> String {
+    if count == 1 { "1 argument".into() } else { format!("{count} arguments") }
+}
