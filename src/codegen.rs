@@ -20,13 +20,13 @@ mod types;
 use crate::llvm;
 use crate::name::Names;
 use crate::process::{self, Activity};
-pub use body::{Body, LoopEntry, Thunk};
+pub use body::{Body, ListedFunction, LoopEntry, Thunk};
 pub use cost::{cost, is_large};
 pub use error::CodegenError;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
-pub use options::{CompileOptions, Level};
+pub use options::{CompileOptions, Level, Listing};
 use pipeline::Pipeline;
 pub use size::symbol_sizes;
 use std::sync::Once;
@@ -106,51 +106,26 @@ impl Compiler {
         self.emit(Level::O0, |module| thunk::define(module, thunk, symbol))
     }
 
-    /// Returns the optimised LLVM IR of functions as text, each under its
-    /// symbol.
+    /// Returns what functions are compiled to, each under its symbol, without
+    /// inlining them into each other.
     ///
     /// # Errors
     /// If LLVM refuses; the compiler stays usable.
-    pub fn ir(
+    pub fn listing(
         &mut self,
-        bodies: &[Body<'_>],
-        names: &Names,
-        options: CompileOptions,
-    ) -> Result<String, CodegenError> {
-        self.optimized(bodies, names, options, |_, module| Ok(module.print_to_string().to_string()))
-    }
-
-    /// Returns the assembly of functions as text.
-    ///
-    /// # Errors
-    /// If LLVM refuses; the compiler stays usable.
-    pub fn assembly(
-        &mut self,
-        bodies: &[Body<'_>],
-        names: &Names,
-        options: CompileOptions,
-    ) -> Result<String, CodegenError> {
-        self.optimized(bodies, names, options, |machine, module| {
-            let buffer = machine
-                .machine
-                .write_to_memory_buffer(module, FileType::Assembly)
-                .map_err(|error| CodegenError::Internal(error.to_string()))?;
-            Ok(String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0').to_owned())
-        })
-    }
-
-    /// Compiles functions into one object file, without inlining them into each
-    /// other.
-    ///
-    /// # Errors
-    /// If LLVM refuses; the compiler stays usable.
-    pub fn objects(
-        &mut self,
-        bodies: &[Body<'_>],
+        listing: Listing,
+        functions: &[ListedFunction],
         names: &Names,
         options: CompileOptions,
     ) -> Result<Vec<u8>, CodegenError> {
-        self.optimized(bodies, names, options, |machine, module| Ok(machine.pipeline.emit(module)))
+        let lower = |module: &Module<'_>| {
+            functions.iter().try_for_each(|listed| lower::body(module, listed.body(), names, options))
+        };
+        self.compile(options.level, lower, |machine, module| match listing {
+            Listing::Ir => Ok(module.print_to_string().to_bytes().to_vec()),
+            Listing::Assembly => machine.assembly(module),
+            Listing::Object => Ok(machine.pipeline.emit(module)),
+        })
     }
 
     fn emit(
@@ -159,19 +134,6 @@ impl Compiler {
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
     ) -> Result<Vec<u8>, CodegenError> {
         self.compile(level, lower, |machine, module| Ok(machine.pipeline.emit(module)))
-    }
-
-    fn optimized<T>(
-        &mut self,
-        bodies: &[Body<'_>],
-        names: &Names,
-        options: CompileOptions,
-        output: impl for<'c> FnOnce(&mut TargetPipeline, &Module<'c>) -> Result<T, CodegenError>,
-    ) -> Result<T, CodegenError> {
-        let lower = |module: &Module<'_>| {
-            bodies.iter().try_for_each(|body| lower::body(module, *body, names, options))
-        };
-        self.compile(options.level, lower, output)
     }
 
     /// Creates a module, fills it with `lower`, optimises it, and passes it to
@@ -248,6 +210,14 @@ impl TargetPipeline {
             .ok_or_else(|| CodegenError::Target(triple.to_string()))?;
         let pipeline = Pipeline::new(&machine, level)?;
         Ok(Self { pipeline, machine })
+    }
+
+    fn assembly(&self, module: &Module<'_>) -> Result<Vec<u8>, CodegenError> {
+        let buffer = self
+            .machine
+            .write_to_memory_buffer(module, FileType::Assembly)
+            .map_err(|error| CodegenError::Internal(error.to_string()))?;
+        Ok(String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0').into())
     }
 }
 

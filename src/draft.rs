@@ -133,9 +133,9 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns what would be compiled, with the symbols it has in emitted code.
-    pub(crate) fn symbols(&self) -> Vec<(&CheckedFunction, String)> {
-        let functions = || self.compiled.iter().map(|function| &**function);
-        functions().zip(symbols(functions(), self.names)).collect()
+    pub(crate) fn symbols(&self) -> Vec<(&Arc<CheckedFunction>, String)> {
+        let symbols = symbols(self.compiled.iter().map(|function| &**function), self.names);
+        self.compiled.iter().zip(symbols).collect()
     }
 
     /// Returns all diagnostics in source order: mistakes, failures that are
@@ -168,23 +168,16 @@ impl<'a> Draft<'a> {
     }
 
     fn items(&mut self, mut parser: Parser<'_>, operators: &mut Operators) {
-        let mut refused = false;
         while let Some(item) = parser.next_item(operators) {
-            // The rest of the line after a mistake belongs to the mistake.
-            if refused && parser.runs_on() {
-                parser.skip_refused();
-                continue;
-            }
             let checked = item.map_err(|errors| errors.diagnostics).and_then(|item| {
                 let checked = sema::check(&item, self);
                 let checked = checked.map_err(|mistakes| self.explained(parser.runs_on(), mistakes))?;
                 self.lint(&item, parser.runs_on());
                 Ok(checked)
             });
-            refused = checked.is_err();
-            if refused {
+            if checked.is_err() {
                 self.refused.extend(parser.defines());
-                parser.skip_refused();
+                parser.refuse();
             }
             self.items.extend(checked.as_ref().ok().cloned());
             match checked {

@@ -51,9 +51,9 @@ pub use tier::{Tier, TierUp};
 
 use crate::abi::{self, Variables};
 use crate::budget::MemoryBudget;
-use crate::codegen::{self, Body, Thunk};
+use crate::codegen::{self, ListedFunction, Listing, Thunk};
 use crate::failure::Failure;
-use crate::host::{self, Callable, HostFunctions, Intrinsic};
+use crate::host::{self, Callable, HostFunctions};
 use crate::name::{Name, Names};
 use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
 use crate::process::{self, Activity};
@@ -122,30 +122,6 @@ pub struct JitOptions {
     /// The largest number of nodes in a function, and in all functions of an
     /// object that holds more than one.
     pub most_operations: usize,
-}
-
-/// A form in which compiled functions can be listed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Listing {
-    /// Optimised LLVM IR.
-    Ir,
-    /// Assembly.
-    Assembly,
-}
-
-/// A function to list.
-pub struct ListedFunction {
-    pub function: Arc<CheckedFunction>,
-    /// The symbol to list it under.
-    pub symbol: String,
-    /// The host functions whose calls become instructions.
-    pub instructions: Vec<(Name, Intrinsic)>,
-}
-
-impl ListedFunction {
-    fn body(&self) -> Body<'_> {
-        Body::alone(&self.function, &self.symbol, &self.instructions)
-    }
 }
 
 /// The JIT of one engine.
@@ -348,25 +324,20 @@ impl Jit {
         Answer::ask(&self.workers, move || timed(&counters, work))
     }
 
-    /// Returns the optimised IR or the assembly of functions, each under its
-    /// symbol.
+    /// Returns what functions are compiled to, each under its symbol.
     ///
     /// # Errors
-    /// The compiler's message.
+    /// Why there is no code, or the request to stop that came first.
     pub fn listing(
         self: &Arc<Self>,
         listing: Listing,
         functions: Vec<ListedFunction>,
         stopper: &StopHandle,
-    ) -> Result<String, Failure> {
+    ) -> Result<Vec<u8>, Failure> {
         let (names, options) = (self.names.clone(), self.options.code);
         let first = functions.first().map(|listed| listed.function.clone());
         let text = self.wait_for(Some(stopper), move || {
-            let bodies: Vec<Body<'_>> = functions.iter().map(ListedFunction::body).collect();
-            worker::with_compiler(|compiler| match listing {
-                Listing::Ir => compiler.ir(&bodies, &names, options),
-                Listing::Assembly => compiler.assembly(&bodies, &names, options),
-            })
+            worker::with_compiler(|compiler| compiler.listing(listing, &functions, &names, options))
         })?;
         text.map_err(|error| refusal::ungenerated(&error, first.as_ref()))
     }

@@ -116,7 +116,7 @@
 //! | 3 | [`orc`] | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `context`, `function`, `interrupt`, `draft`, `program` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `context`, `function`, `interrupt`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `terminal` | how commands end, report, read files, wait and write | knows a command |
 //! | 7 | `repl` | the prompt | uses codegen's, ORC's or the JIT's insides |
 //! | 8 | [`cli`] | the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
@@ -184,6 +184,7 @@ mod context;
 mod function;
 mod interrupt;
 mod draft;
+mod listing;
 mod program;
 mod terminal;
 mod repl;

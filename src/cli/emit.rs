@@ -3,11 +3,12 @@
 use super::check::sources;
 use super::given::Given;
 use super::options::CommonOptions;
-use crate::codegen::{self, Body, CodegenError, Compiler};
+use crate::codegen::{self, CodegenError, Compiler, ListedFunction, Listing};
 use crate::diagnostic::Severity;
 use crate::draft::{self, Draft};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::listing;
 use crate::name::Names;
 use crate::program::Program;
 use crate::sema::checked::CheckedFunction;
@@ -15,7 +16,6 @@ use crate::source::{Source, Span};
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::parse_all;
 use crate::syntax::{ast, lexer, printer};
-use crate::tape::{self, Counts, Linkage, Tape, TapeCallee};
 use crate::terminal::exit::Exit;
 use crate::terminal::file::write_atomically;
 use crate::terminal::read::{ReadError, load, text};
@@ -25,6 +25,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Args, Debug)]
 pub(super) struct EmitArguments {
@@ -277,11 +278,27 @@ fn code(
     let mut functions = draft.symbols();
     if let Some(name) = &arguments.function {
         let wanted = draft.definition(name).ok_or_else(|| missing(name, arguments.program()))?;
-        functions.retain(|(function, _)| std::ptr::eq(*function, &raw const **wanted));
+        functions.retain(|(function, _)| Arc::ptr_eq(function, wanted));
     }
+    let is_defined = |name| draft.definition(engine.names().text(name)).is_some();
+    let listed = || {
+        let listed = |(function, symbol): &(&Arc<CheckedFunction>, String)| ListedFunction {
+            function: Arc::clone(function),
+            symbol: symbol.clone(),
+            instructions: function.instructions(engine.hosts(), is_defined).collect(),
+        };
+        functions.iter().map(listed).collect()
+    };
     match arguments.stage {
-        EmitStage::Tape => tapes(&functions, &draft, engine, options),
-        stage => compile(stage, &functions, &draft, engine, options),
+        // As they are at the end of the program.
+        EmitStage::Tape => {
+            let functions = functions.iter().map(|(function, symbol)| (*function, symbol.as_str()));
+            let text = listing::tapes(functions, engine, is_defined);
+            Ok(text.map_err(|error| error.to_string())?.into_bytes())
+        }
+        EmitStage::Asm => compile(Listing::Assembly, listed(), engine, options),
+        EmitStage::Obj => compile(Listing::Object, listed(), engine, options),
+        EmitStage::Ir | EmitStage::Tokens | EmitStage::Ast => compile(Listing::Ir, listed(), engine, options),
     }
 }
 
@@ -307,55 +324,16 @@ fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> 
     Ok(tape.disassemble(&symbol, function, names).into_bytes())
 }
 
-/// Disassembles the tapes of the functions, as they are at the end of the
-/// program.
-fn tapes(
-    functions: &[(&CheckedFunction, String)],
-    draft: &Draft<'_>,
-    engine: &Engine,
-    options: &CommonOptions,
-) -> Result<Vec<u8>, Problem> {
-    let names = engine.names();
-    let linkage = |callee: TapeCallee| {
-        Linkage::of(callee, engine.hosts(), draft.definition(names.text(callee.name)).is_some())
-    };
-    let counts_fuel = options.fuel.is_some();
-    let environment = tape::LoweringContext { linkage: &linkage, counts_fuel, counts: Counts::Nothing };
-    let mut text = String::new();
-    for (function, symbol) in functions {
-        let tape = Tape::lower(function, environment).map_err(|error| error.to_string())?;
-        text += &tape.disassemble(symbol, function, names);
-    }
-    Ok(text.into_bytes())
-}
-
 fn compile(
-    stage: EmitStage,
-    functions: &[(&CheckedFunction, String)],
-    draft: &Draft<'_>,
+    listing: Listing,
+    functions: Vec<ListedFunction>,
     engine: &Engine,
     options: &CommonOptions,
 ) -> Result<Vec<u8>, Problem> {
-    let is_defined = |name| draft.definition(engine.names().text(name)).is_some();
-    let instructions = |(function, _): &(&CheckedFunction, String)| {
-        function.instructions(engine.hosts(), is_defined).collect::<Vec<_>>()
-    };
-    let instructions: Vec<_> = functions.iter().map(instructions).collect();
-    let all = functions.iter().zip(&instructions);
-    let bodies: Vec<_> =
-        all.map(|((function, symbol), instructions)| Body::alone(function, symbol, instructions)).collect();
     // LLVM recurses as deeply as the program is nested.
     let work = || {
-        let mut compiler = Compiler::new();
-        let names = engine.names();
         let options = codegen::CompileOptions { level: options.level(), counts_fuel: options.fuel.is_some() };
-        match stage {
-            EmitStage::Asm => compiler.assembly(&bodies, names, options).map(String::into_bytes),
-            EmitStage::Obj => compiler.objects(&bodies, names, options),
-            EmitStage::Ir | EmitStage::Tokens | EmitStage::Ast | EmitStage::Tape => {
-                compiler.ir(&bodies, names, options).map(String::into_bytes)
-            }
-        }
+        Compiler::new().listing(listing, &functions, engine.names(), options)
     };
     let bytes = std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().stack_size(1 << 30).spawn_scoped(scope, work);

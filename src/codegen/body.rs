@@ -24,14 +24,20 @@ pub struct Body<'a> {
     pub osr: Option<LoopEntry>,
 }
 
-impl<'a> Body<'a> {
-    /// Creates the body of a function into which no other is inlined.
-    pub fn alone(
-        function: &'a CheckedFunction,
-        symbol: &'a str,
-        instructions: &'a [(Name, Intrinsic)],
-    ) -> Self {
-        Self { function, symbol, inline: &[], instructions, hot_after: None, osr: None }
+/// A function to list.
+pub struct ListedFunction {
+    pub function: Arc<CheckedFunction>,
+    /// The symbol to list it under.
+    pub symbol: String,
+    /// The host functions whose calls become instructions.
+    pub instructions: Vec<(Name, Intrinsic)>,
+}
+
+impl ListedFunction {
+    /// Returns its body, into which no other is inlined.
+    pub(super) fn body(&self) -> Body<'_> {
+        let Self { function, symbol, instructions } = self;
+        Body { function, symbol, inline: &[], instructions, hot_after: None, osr: None }
     }
 }
 

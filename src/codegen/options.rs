@@ -37,3 +37,14 @@ pub struct CompileOptions {
     /// Whether the code counts function entries and loop iterations as fuel.
     pub counts_fuel: bool,
 }
+
+/// A form in which compiled functions can be listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listing {
+    /// Optimised LLVM IR.
+    Ir,
+    /// Assembly.
+    Assembly,
+    /// An object file.
+    Object,
+}

@@ -1,14 +1,15 @@
 //! Listings: a text or a definition as one stage of the compiler sees it.
 
 use super::Context;
+use crate::codegen::{ListedFunction, Listing};
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::jit::{ListedFunction, Listing};
+use crate::listing;
 use crate::sema::{self, checked};
 use crate::source::Source;
 use crate::syntax::lexer::lex;
 use crate::syntax::printer;
-use crate::tape::{self, Counts, Linkage, Tape, TapeCallee};
+use crate::tape::TooMany;
 use std::sync::Arc;
 
 /// A stage of the compiler.
@@ -98,18 +99,10 @@ impl Context {
     }
 
     fn tapes(&self, functions: &[Arc<checked::CheckedFunction>]) -> Result<String, Error> {
-        let names = self.engine.names();
         let is_bound = |name| self.backend.binding(name).is_some();
-        let linkage = |callee: TapeCallee| Linkage::of(callee, self.engine.hosts(), is_bound(callee.name));
-        let counts_fuel = self.engine.config().limits.fuel.is_some();
-        let environment = tape::LoweringContext { linkage: &linkage, counts_fuel, counts: Counts::Nothing };
-        let mut text = String::new();
-        for function in functions {
-            let tape = Tape::lower(function, environment);
-            let tape = tape.map_err(|tape::TooMany(what)| self.failed(&Failure::TooMany(what)))?;
-            text += &tape.disassemble(self.title(function), function, names);
-        }
-        Ok(text)
+        let titled = functions.iter().map(|function| (function, self.title(function)));
+        let text = listing::tapes(titled, &self.engine, is_bound);
+        text.map_err(|TooMany(what)| self.failed(&Failure::TooMany(what)))
     }
 
     fn title(&self, function: &checked::CheckedFunction) -> &str {
@@ -132,6 +125,7 @@ impl Context {
         };
         let functions = functions.into_iter().enumerate().map(listed).collect();
         let listed = self.engine.jit()?.listing(listing, functions, &self.backend.stopper());
-        listed.map_err(|failure| self.failed(&failure))
+        let listed = listed.map_err(|failure| self.failed(&failure))?;
+        Ok(String::from_utf8_lossy(&listed).into_owned())
     }
 }

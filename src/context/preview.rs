@@ -71,12 +71,8 @@ impl Context {
         }
         let tokens = lex(&Source::new("<preview>", text), self.engine.names()).ok()?;
         let limits = ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
-        let mut parser = Parser::new(&tokens, self.engine.names(), limits);
-        let item = parser.next_item(&self.operators)?.ok()?;
-        let is_expression = matches!(item.kind, ItemKind::Expression(_));
-        if !is_expression || parser.next_item(&self.operators).is_some() {
-            return None;
-        }
+        let item = Parser::new(&tokens, self.engine.names(), limits).only_item(&self.operators).ok()?;
+        let ItemKind::Expression(_) = &item.kind else { return None };
         match sema::check(&item, &Quiet { context: self, suggestions: Budget::default() }) {
             Ok(sema::CheckedItem::Expression(function)) => Some(function),
             Ok(_) | Err(_) => None,

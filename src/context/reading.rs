@@ -82,24 +82,16 @@ impl Context {
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
             let limits = ParseLimits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits).polled(&poll);
-            let mut refused = false;
             loop {
                 while let Some(item) = progress.known(self) {
                     run(self, Ok(item), true)?;
-                    refused = false;
                 }
                 parser.skip_to(progress.end);
                 let Some(item) = self.parsing(|context| context.next_item(&mut parser, &mut progress)) else {
                     break;
                 };
-                // The rest of the line after a mistake belongs to the mistake.
-                if refused && parser.runs_on() {
-                    parser.skip_refused();
-                    continue;
-                }
-                refused = item.is_err();
-                if refused {
-                    parser.skip_refused();
+                if item.is_err() {
+                    parser.refuse();
                 }
                 run(self, item, false)?;
             }

@@ -65,7 +65,7 @@ impl Context {
         let names = self.engine.names();
         let tokens = lex(source, names).ok()?;
         let limits = ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
-        Parser::new(&tokens, names, limits).next_item(operators)?.ok()
+        Parser::new(&tokens, names, limits).only_item(operators).ok()
     }
 
     /// Returns all definitions, in the order in which their names were first

@@ -14,7 +14,7 @@ use crate::source::{Source, Span};
 use crate::stop::Poll;
 use crate::syntax::ast;
 use crate::syntax::lexer::lex;
-use crate::syntax::parser::{ParseLimits, Parser};
+use crate::syntax::parser::{NotOneItem, ParseLimits, Parser};
 use std::sync::Arc;
 
 /// Why an expression at a stop has no value.
@@ -127,24 +127,18 @@ impl Inner {
 pub(super) fn parse(text: &str, names: &Names, scope: &DebuggerScope) -> Result<ast::Item, Vec<Diagnostic>> {
     let source = Source::new("<debug>", text);
     let tokens = lex(&source, names).map_err(|diagnostic| vec![diagnostic])?;
-    let mut parser = Parser::new(&tokens, names, ParseLimits { max_nesting: scope.max_nesting });
-    let missing = || {
-        let end = Span::new(text.len(), text.len());
-        let message = "expected an expression, found nothing";
-        let missing = Diagnostic::error(ErrorCode::UnexpectedToken, &source, end, message);
-        vec![missing.with_note("expected an expression")]
-    };
-    let item = parser.next_item(&scope.operators).ok_or_else(missing)?;
-    let item = item.map_err(|errors| errors.diagnostics)?;
-    match parser.next_item(&scope.operators) {
-        None => Ok(item),
-        Some(Err(errors)) => Err(errors.diagnostics),
-        Some(Ok(next)) => {
-            let message = "one expression at a time";
-            let second = Diagnostic::error(ErrorCode::UnexpectedToken, &source, next.span, message);
-            Err(vec![second.with_note("a second item")])
-        }
-    }
+    let parser = Parser::new(&tokens, names, ParseLimits { max_nesting: scope.max_nesting });
+    parser.only_item(&scope.operators).map_err(|reason| {
+        let (place, message, note) = match reason {
+            NotOneItem::Invalid(diagnostics) => return diagnostics,
+            NotOneItem::Nothing => {
+                let end = Span::new(text.len(), text.len());
+                (end, "expected an expression, found nothing", "expected an expression")
+            }
+            NotOneItem::Another(next) => (next, "one expression at a time", "a second item"),
+        };
+        vec![Diagnostic::error(ErrorCode::UnexpectedToken, &source, place, message).with_note(note)]
+    })
 }
 
 /// Draws diagnostics as text.

@@ -18,7 +18,7 @@ use super::operator::Operators;
 use super::token::{Terminal, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
-use crate::source::Source;
+use crate::source::{Source, Span};
 use crate::stop::Poll;
 pub use builder::ParseLimits;
 use builder::{Builder, ParserState};
@@ -46,10 +46,23 @@ pub struct Parser<'t> {
     /// The first token of the item read last.
     begun: usize,
     runs_on: bool,
+    /// Whether that item was refused.
+    is_refused: bool,
     /// Braces that open before this token are known not to be closed.
     unclosed: usize,
     builder: Builder,
     poll: Poll,
+}
+
+/// Why a source is not one item.
+#[derive(Debug)]
+pub enum NotOneItem {
+    /// It has none.
+    Nothing,
+    /// It has mistakes.
+    Invalid(Vec<Diagnostic>),
+    /// It has a second one, at that place.
+    Another(Span),
 }
 
 impl<'t> Parser<'t> {
@@ -57,7 +70,18 @@ impl<'t> Parser<'t> {
     /// from `names`.
     pub fn new(tokens: &'t Tokens, names: &'t Names, limits: ParseLimits) -> Self {
         let (builder, poll) = (Builder::default(), Poll::default());
-        Self { tokens, names, limits, position: 0, begun: 0, runs_on: false, unclosed: 0, builder, poll }
+        Self {
+            tokens,
+            names,
+            limits,
+            position: 0,
+            begun: 0,
+            runs_on: false,
+            is_refused: false,
+            unclosed: 0,
+            builder,
+            poll,
+        }
     }
 
     /// Makes the parser refuse items once `poll` says to stop.
@@ -70,8 +94,46 @@ impl<'t> Parser<'t> {
     /// of the source.
     ///
     /// An accepted definition of an operator must be entered into the table
-    /// before the next call, if the source after it is to use it.
+    /// before the next call, if the source after it is to use it. What is on the
+    /// line of an item that was [refused](Self::refuse) belongs to that.
     pub fn next_item(&mut self, operators: &Operators) -> Option<Result<Item, SyntaxErrors>> {
+        loop {
+            let item = self.read_item(operators)?;
+            if !(self.is_refused && self.runs_on) {
+                self.is_refused = false;
+                return Some(item);
+            }
+            self.refuse();
+        }
+    }
+
+    /// Parses all remaining items, entering the operators that they define into
+    /// the table.
+    fn each_item(
+        &mut self,
+        operators: &mut Operators,
+        mut each: impl FnMut(&Self, Result<Item, SyntaxErrors>),
+    ) {
+        while let Some(item) = self.next_item(operators) {
+            item.iter().for_each(|item| install(item, operators));
+            each(self, item);
+        }
+    }
+
+    /// Parses the only item of a source.
+    ///
+    /// # Errors
+    /// If it has none, more than one, or mistakes.
+    pub fn only_item(mut self, operators: &Operators) -> Result<Item, NotOneItem> {
+        let mistakes = |errors: SyntaxErrors| NotOneItem::Invalid(errors.diagnostics);
+        let item = self.next_item(operators).ok_or(NotOneItem::Nothing)?.map_err(mistakes)?;
+        match self.next_item(operators).transpose().map_err(mistakes)? {
+            None => Ok(item),
+            Some(next) => Err(NotOneItem::Another(next.span)),
+        }
+    }
+
+    fn read_item(&mut self, operators: &Operators) -> Option<Result<Item, SyntaxErrors>> {
         let start = self.item_start()?;
         self.begun = start;
         self.runs_on = self.continues_line(start);
@@ -91,10 +153,11 @@ impl<'t> Parser<'t> {
         Some(Ok(Item { kind, source: self.tokens.source().clone(), span }))
     }
 
-    /// Skips what else belongs to the item read last, which the check has
-    /// refused: a comment or braces of another language. What was read as an
-    /// operand of `}` and is on a later line does not belong to it.
-    pub fn skip_refused(&mut self) {
+    /// Skips what else belongs to the item read last, which is refused, by the
+    /// parser or the check: a comment or braces of another language. What was
+    /// read as an operand of `}` and is on a later line does not belong to it.
+    pub fn refuse(&mut self) {
+        self.is_refused = true;
         let stop = self.position.max(self.foreign_end().unwrap_or(0));
         self.position = match self.closing_brace(self.begun, stop) {
             Some(closing) => {
@@ -110,6 +173,7 @@ impl<'t> Parser<'t> {
     pub fn skip_to(&mut self, offset: u32) {
         let rest = self.position..self.tokens.len();
         let before = rest.take_while(|token| self.tokens.span(*token).start < offset).count();
+        self.is_refused &= before == 0;
         self.position += before;
     }
 
@@ -329,15 +393,10 @@ pub fn parse_all(source: &Source, names: &Names, operators: &mut Operators) -> (
     };
     for tokens in pieces {
         let mut parser = Parser::new(&tokens, names, ParseLimits::default());
-        while let Some(result) = parser.next_item(operators) {
-            match result {
-                Ok(item) => {
-                    install(&item, operators);
-                    items.push(item);
-                }
-                Err(errors) => diagnostics.extend(errors.diagnostics),
-            }
-        }
+        parser.each_item(operators, |_, item| match item {
+            Ok(item) => items.push(item),
+            Err(errors) => diagnostics.extend(errors.diagnostics),
+        });
     }
     (items, diagnostics)
 }
@@ -347,13 +406,13 @@ pub fn parse_all(source: &Source, names: &Names, operators: &mut Operators) -> (
 pub fn lints(source: &Source, names: &Names, mut operators: Operators) -> Vec<Diagnostic> {
     let Ok(tokens) = lexer::lex(source, names) else { return Vec::new() };
     let mut parser = Parser::new(&tokens, names, ParseLimits::default());
-    let mut found = Vec::new();
-    while let Some(item) = parser.next_item(&operators) {
-        let Ok(item) = item else { return Vec::new() };
-        install(&item, &mut operators);
-        found.extend(lint::lints(&item, parser.runs_on(), names));
-    }
-    found
+    let mut found = Some(Vec::new());
+    parser.each_item(&mut operators, |parser, item| match (item, &mut found) {
+        (Ok(item), Some(found)) => found.extend(lint::lints(&item, parser.runs_on(), names)),
+        (Ok(_), None) => {}
+        (Err(_), _) => found = None,
+    });
+    found.unwrap_or_default()
 }
 
 /// Adds the operator that `item` defines, if it defines one.
@@ -374,14 +433,11 @@ pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> b
     let mut operators = operators.clone();
     let mut parser = Parser::new(&tokens, names, ParseLimits::default());
     let mut incomplete = false;
-    while let Some(start) = parser.item_start()
-        && let Some(result) = parser.next_item(&operators)
-    {
-        match result {
-            Ok(item) => install(&item, &mut operators),
-            Err(errors) => incomplete = errors.at_end && !is_afterthought(&tokens, start),
+    parser.each_item(&mut operators, |parser, item| {
+        if let Err(errors) = item {
+            incomplete = errors.at_end && !is_afterthought(&tokens, parser.begun);
         }
-    }
+    });
     incomplete
 }
 
@@ -393,12 +449,11 @@ pub fn complete_items(source: &Source, names: &Names, operators: &Operators, lim
     let mut operators = operators.clone();
     let mut parser = Parser::new(&tokens, names, limits);
     let mut complete = 0;
-    while let Some(result) = parser.next_item(&operators) {
+    parser.each_item(&mut operators, |parser, _| {
         if parser.position < tokens.len() {
             complete = tokens.span(parser.position - 1).end as usize;
         }
-        result.iter().for_each(|item| install(item, &mut operators));
-    }
+    });
     complete
 }
 

@@ -46,6 +46,7 @@ const LAYERS: &[&[&str]] = &[
         "function",
         "interrupt",
         "draft",
+        "listing",
         "program",
     ],
     &["terminal"],
