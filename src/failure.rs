@@ -350,6 +350,7 @@ mod tests {
             locals: 0,
             nodes: Box::default(),
             spans: crate::sema::spans::Spans::default(),
+            scope_ends: Box::default(),
             numbers: Box::default(),
             callees: Box::default(),
             source: Source::new("", ""),

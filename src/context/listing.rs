@@ -85,7 +85,7 @@ impl Context {
 
     /// Checks a source and returns its functions, including top-level
     /// expressions.
-    fn checked(&self, source: &Source) -> Result<Vec<Arc<checked::CheckedFunction>>, Error> {
+    pub(crate) fn checked(&self, source: &Source) -> Result<Vec<Arc<checked::CheckedFunction>>, Error> {
         let mut functions = Vec::new();
         for item in self.parse(source)? {
             match sema::check(&item, self).map_err(Error::Invalid)? {

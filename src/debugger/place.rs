@@ -4,8 +4,6 @@
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::source::Span;
-use crate::syntax::operator::BinaryOp;
-use crate::syntax::scope;
 use crate::tape::op::Op;
 use crate::tape::{Counts, Linkage, LoweringContext, Tape};
 
@@ -95,53 +93,60 @@ fn is_mark(node: &CheckedNode) -> bool {
 }
 
 /// Returns the variables visible at a node, with their locals, outer ones
-/// first. A variable of a `var` is visible from its initialisation to the end
-/// of the `var`, which only the source shows. Hidden ones are left out.
+/// first. A variable is visible from its initialisation to the end of its scope.
+/// Hidden ones are left out.
 pub(super) fn visible(function: &CheckedFunction, node: usize, names: &Names) -> Vec<(Name, u32)> {
-    let parameters = function.parameters.iter().enumerate();
-    let mut scope: Vec<(Name, u32)> = parameters.map(|(local, name)| (*name, local as u32)).collect();
-    // How many variables were visible where each open construct began.
-    let mut open: Vec<usize> = Vec::new();
-    let here = function.spans.iter().nth(node).map(|span| span.start);
-    let source = &function.source;
-    let is_seen = |name: Span| {
-        let rest = Span { start: name.end, end: function.span.end.max(name.end) };
-        let end = || name.end + scope::end(source.slice(rest)) as u32;
-        here.is_some_and(|here| name.end <= here && here < end())
-    };
-    for (at, (known, span)) in function.nodes.iter().zip(function.spans.iter()).enumerate() {
-        if at >= node {
-            break;
-        }
-        match known {
-            CheckedNode::Bind(local) | CheckedNode::ForVariable(local) => {
-                scope.retain(|(_, other)| other < local);
-                let is_loop = matches!(known, CheckedNode::ForVariable(_));
-                if is_loop || is_seen(span) {
-                    scope.push((names.intern(source.slice(span)), *local));
-                }
-                if is_loop {
-                    open.push(scope.len() - 1);
-                }
-            }
-            CheckedNode::Then | CheckedNode::ShortCircuit(_) => open.push(scope.len()),
-            CheckedNode::Else => scope.truncate(open.last().copied().unwrap_or(scope.len())),
-            CheckedNode::If | CheckedNode::For | CheckedNode::Binary(BinaryOp::And | BinaryOp::Or) => {
-                let before = open.pop().unwrap_or(scope.len());
-                scope.truncate(before);
-            }
-            CheckedNode::Number(_)
-            | CheckedNode::Local(_)
-            | CheckedNode::Variable(_)
-            | CheckedNode::SetLocal(_)
-            | CheckedNode::SetVariable(_)
-            | CheckedNode::Unary(_)
-            | CheckedNode::Binary(_)
-            | CheckedNode::Call(_)
-            | CheckedNode::ForCondition
-            | CheckedNode::ForStep => {}
-        }
-    }
+    let parameters = function.parameters.iter().zip(0..).map(|(name, local)| (*name, local));
+    let spans: Vec<Span> = function.spans.iter().take(node).collect();
+    let is_open = |(at, _, end): &(usize, u32, usize)| *at < node && node < *end;
+    let named = |(at, local, _): (usize, u32, usize)| (names.intern(function.source.slice(spans[at])), local);
+    let scope: Vec<(Name, u32)> = parameters.chain(function.scopes().filter(is_open).map(named)).collect();
     let is_hidden = |at: usize| scope[at + 1..].iter().any(|(name, _)| *name == scope[at].0);
     (0..scope.len()).filter(|at| !is_hidden(*at)).map(|at| scope[at]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::source::Source;
+
+    #[test]
+    fn variables_are_visible_up_to_the_end_of_their_scope() {
+        let context = Engine::new().and_then(|engine| engine.context()).expect("a context starts");
+        let names = context.engine().names();
+        // The scope of `v` ends at `|`.
+        for text in [
+            "var v = 1 in v + 2|",
+            "(var v = 1 in v|) + 2",
+            "f(var v = 1 in v + g(1, 2)|, 3)",
+            "var v = (1 + 2), w = f(v, 1) in (v) + w|",
+            "if var v = 1 in v| then 2 else 3",
+            "if 1 then var v = 1 in if v then 2 else 3| else 4",
+            "if 1 then 2 else var v = 1 in v < 2|",
+            "for i = var v = 1 in v|, i < 2, 3 in i",
+            "for i = 1, i < 2, var v = 3 in v| in i",
+            "for i = 1, i < 2 in var v = 3 in for j = v, j < 2, 1 in v|",
+            "var v = var w = 1 in w, x = 2 in v + x|",
+            "f((var v = 1 in var w = 2 in v + w|), 3)",
+            "(for v = 1, v < 3 in v * 2|) + 4",
+        ] {
+            let end = text.find('|').expect("it ends");
+            let source = Source::new("test", text.replacen('|', "", 1));
+            let function = &context.checked(&source).expect("it is valid")[0];
+            let spans: Vec<Span> = function.spans.iter().collect();
+            let is_named = |(at, ..): &(usize, u32, usize)| source.slice(spans[*at]) == "v";
+            let (declared, ..) = function.scopes().find(is_named).expect("it is declared");
+            let mut seen = 0;
+            for node in declared + 1..spans.len() {
+                let all = visible(function, node, names);
+                let is_seen = all.iter().any(|(name, _)| names.text(*name) == "v");
+                if let CheckedNode::Number(_) | CheckedNode::Local(_) = function.nodes[node] {
+                    assert_eq!(is_seen, (spans[node].start as usize) < end, "{text}, {:?}", spans[node]);
+                    seen += usize::from(is_seen);
+                }
+            }
+            assert!(seen > 0, "{text}");
+        }
+    }
 }

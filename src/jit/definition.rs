@@ -303,6 +303,7 @@ mod tests {
             numbers: Box::default(),
             callees: Box::default(),
             spans: crate::sema::spans::Spans::default(),
+            scope_ends: Box::default(),
             source: Source::new("", ""),
             span: Span::default(),
         });

@@ -135,6 +135,7 @@ pub(super) fn generalised(expression: &CheckedFunction, names: &Names) -> Option
         parameters: vec![names.intern("number"); expression.numbers.len()].into(),
         locals: count + expression.locals,
         nodes: expression.nodes.iter().map(node).collect(),
+        scope_ends: expression.scope_ends.clone(),
         numbers: Box::default(),
         callees: expression
             .callees

@@ -198,6 +198,7 @@ mod tests {
             numbers: Box::default(),
             callees: callees.iter().map(callee).collect(),
             spans: crate::sema::spans::Spans::default(),
+            scope_ends: Box::default(),
             source: Source::new("", ""),
             span: Span::default(),
         })

@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(head(":time 1+1"), (paint(COMMAND, ":time"), 5));
         assert_eq!(head(":nope x"), (paint(UNKNOWN, ":nope") + " x", 7));
         assert_eq!(head(":load x"), (paint(COMMAND, ":load") + " x", 7));
-        for source in ["", "1 + x", ":", "?sin", "((1)"] {
+        for source in ["", "1 + x", "?sin", "((1)"] {
             assert_eq!(head(source).1, 0, "{source}");
         }
     }

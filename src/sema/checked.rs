@@ -67,6 +67,13 @@ pub struct Callee {
     pub span: Span,
 }
 
+impl CheckedNode {
+    /// Returns the local that it declares, if it declares one.
+    pub fn declared(&self) -> Option<u32> {
+        if let Self::Bind(local) | Self::ForVariable(local) = self { Some(*local) } else { None }
+    }
+}
+
 /// The checked form of one `def` or top-level expression.
 #[derive(Clone, Debug)]
 pub struct CheckedFunction {
@@ -82,6 +89,10 @@ pub struct CheckedFunction {
     pub nodes: Box<[CheckedNode]>,
     /// The place of each node: an operator's token, a callee's name.
     pub spans: Spans,
+    /// For each node that declares a local, [`CheckedNode::Bind`] and
+    /// [`CheckedNode::ForVariable`], in their order: the first node after it that
+    /// is outside of the local's scope.
+    pub scope_ends: Box<[u32]>,
     /// The constants of the body.
     pub numbers: Box<[f64]>,
     /// The functions that the body calls, each with each arity once.
@@ -93,6 +104,14 @@ pub struct CheckedFunction {
 }
 
 impl CheckedFunction {
+    /// Returns the indices of the nodes that declare locals, each with the local
+    /// and where its scope ends.
+    pub fn scopes(&self) -> impl Iterator<Item = (usize, u32, usize)> {
+        let nodes = self.nodes.iter().enumerate();
+        let declaring = nodes.filter_map(|(at, node)| Some((at, node.declared()?)));
+        declaring.zip(&self.scope_ends).map(|((at, local), end)| (at, local, *end as usize))
+    }
+
     /// Returns the number of parameters.
     pub fn arity(&self) -> u32 {
         self.parameters.len() as u32

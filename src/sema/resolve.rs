@@ -23,6 +23,10 @@ pub(super) struct Resolver<'c, 'a> {
     scope: LocalScope,
     nodes: Vec<CheckedNode>,
     spans: Spans,
+    /// Where the scopes of locals end, as far as that is known.
+    scope_ends: Vec<u32>,
+    /// Which of these belong to open scopes, innermost last.
+    open_scopes: Vec<usize>,
     numbers: Vec<f64>,
     callees: Vec<Callee>,
     callee_index: FxHashMap<(Name, u32), u32>,
@@ -47,6 +51,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
             scope,
             nodes: Vec::new(),
             spans: Spans::default(),
+            scope_ends: Vec::new(),
+            open_scopes: Vec::new(),
             numbers: Vec::new(),
             callees: Vec::new(),
             callee_index: FxHashMap::default(),
@@ -67,11 +73,16 @@ impl<'c, 'a> Resolver<'c, 'a> {
     /// have a value. Its result is the last value.
     pub(super) fn declarations(mut self, initialisers: &Ast, span: Span) -> (CheckedFunction, Vec<Name>) {
         self.walk(initialisers);
+        while !self.open_scopes.is_empty() {
+            self.end_scope(0);
+        }
         let variables: Vec<Name> = self.scope.names().collect();
         for (index, name) in variables.iter().enumerate() {
             self.push(CheckedNode::Local(index as u32), span);
             self.push(CheckedNode::SetVariable(*name), span);
             if index + 1 < variables.len() {
+                // Only to take the value: nothing can see this local.
+                self.scope_ends.push(self.nodes.len() as u32);
                 self.push(CheckedNode::Bind(index as u32), span);
             }
         }
@@ -86,10 +97,25 @@ impl<'c, 'a> Resolver<'c, 'a> {
             locals: self.scope.most,
             nodes: self.nodes.into(),
             spans: self.spans,
+            scope_ends: self.scope_ends.into(),
             numbers: self.numbers.into(),
             callees: self.callees.into(),
             source: self.checker.source.clone(),
             span,
+        }
+    }
+
+    /// Begins the scope of a variable; returns its local.
+    fn begin_scope(&mut self, name: Name) -> u32 {
+        self.open_scopes.push(self.scope_ends.len());
+        self.scope_ends.push(0);
+        self.scope.open(name)
+    }
+
+    /// Ends the innermost scope, after that many more nodes.
+    fn end_scope(&mut self, more: usize) {
+        if let Some(scope) = self.open_scopes.pop() {
+            self.scope_ends[scope] = (self.nodes.len() + more) as u32;
         }
     }
 
@@ -140,16 +166,20 @@ impl<'c, 'a> Resolver<'c, 'a> {
             ast::Node::Then => CheckedNode::Then,
             ast::Node::Else => CheckedNode::Else,
             ast::Node::If => CheckedNode::If,
-            ast::Node::ForVariable(name) => CheckedNode::ForVariable(self.scope.open(name)),
+            ast::Node::ForVariable(name) => CheckedNode::ForVariable(self.begin_scope(name)),
             ast::Node::ForCondition => CheckedNode::ForCondition,
             ast::Node::ForStep => CheckedNode::ForStep,
             ast::Node::For => {
                 self.scope.close();
+                self.end_scope(1);
                 CheckedNode::For
             }
-            ast::Node::Bind(name) => CheckedNode::Bind(self.scope.open(name)),
+            ast::Node::Bind(name) => CheckedNode::Bind(self.begin_scope(name)),
             ast::Node::Var(count) => {
-                (0..count).for_each(|_| self.scope.close());
+                for _ in 0..count {
+                    self.scope.close();
+                    self.end_scope(0);
+                }
                 return None;
             }
         })

@@ -88,6 +88,8 @@ impl CheckedFunction {
             write_node(writer, *node, places);
             write_span(writer, span);
         }
+        writer.count(self.scope_ends.len());
+        self.scope_ends.iter().for_each(|end| writer.number(*end));
     }
 
     /// Reads a function.
@@ -111,8 +113,20 @@ impl CheckedFunction {
             spans.push(read_span(reader, &source)?);
             Ok(node)
         })?;
-        let function =
-            Self { name, name_span, parameters, locals, nodes, spans, numbers, callees, source, span };
+        let scope_ends = reader.many(Reader::number)?;
+        let function = Self {
+            name,
+            name_span,
+            parameters,
+            locals,
+            nodes,
+            spans,
+            scope_ends,
+            numbers,
+            callees,
+            source,
+            span,
+        };
         match function.fault() {
             None => Ok(function),
             Some(what) => Err(reader.damage(what)),
@@ -122,12 +136,15 @@ impl CheckedFunction {
     /// Returns what makes it a function that the check cannot have made; `None`
     /// if it is valid.
     fn fault(&self) -> Option<&'static str> {
-        let declares =
-            |node: &&CheckedNode| matches!(node, CheckedNode::Bind(_) | CheckedNode::ForVariable(_));
-        let declared = self.parameters.len() + self.nodes.iter().filter(declares).count();
+        let declaring = self.nodes.iter().filter_map(CheckedNode::declared).count();
+        let declared = self.parameters.len() + declaring;
         let locals = self.locals as usize;
         if locals < self.parameters.len() || locals > declared {
             return Some("another number of locals than are declared");
+        }
+        let is_scope = |(at, _, end): (usize, u32, usize)| (at..=self.nodes.len()).contains(&end);
+        if self.scope_ends.len() != declaring || !self.scopes().all(is_scope) {
+            return Some("a scope that does not end");
         }
         if self.callees.iter().any(|callee| callee.arity as usize > self.nodes.len()) {
             return Some("a call with more arguments than there are values");
