@@ -366,7 +366,7 @@ impl Inner {
 
     fn stopped(&mut self, stop: &mut PausedRun<'_>) -> Go {
         let Some(frame) = stop.frames.first().cloned() else { return Go::On };
-        let Some(tape) = stop.tape(&frame.function) else { return Go::On };
+        let Some(tape) = frame.tape.clone() else { return Go::On };
         let Some(now) = moment(&frame, &tape) else { return Go::On };
         let is_nameless = self.names.text(frame.function.name) == EXPRESSION;
         self.note_value(now, stop.accumulator());

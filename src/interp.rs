@@ -342,7 +342,7 @@ impl Interpreter {
         if let Some(tape) = tape.filter(|tape| self.is_present(tape)) {
             return self.link_tape(&tape, function);
         }
-        let tape = self.tape(function)?;
+        let tape = Arc::new(self.tape(function)?);
         self.link_tape(&tape, function)
     }
 
@@ -374,7 +374,11 @@ impl Interpreter {
     }
 
     /// Validates and links a tape.
-    fn link_tape(&mut self, tape: &Tape, function: &Arc<CheckedFunction>) -> Result<EntryPoint, Failure> {
+    fn link_tape(
+        &mut self,
+        tape: &Arc<Tape>,
+        function: &Arc<CheckedFunction>,
+    ) -> Result<EntryPoint, Failure> {
         tape.validate()
             .map_err(|fault| Failure::Compile { function: function.clone(), message: fault.to_string() })?;
         let host_tables = (&*self.hosts, &*self.variables);
@@ -740,9 +744,9 @@ impl Interpreter {
 
     /// Appends the calls in progress to a trace, innermost first.
     fn trace(&self, mut state: InterpState, mut trace: CallTrace) -> CallTrace {
-        while let Some((function, link)) = self.code.frame(state.at as u32) {
+        while let Some((function, tape)) = self.code.frame(state.at as u32) {
             trace.push(function);
-            let Some((at, base)) = self.caller(state.base, link) else { break };
+            let Some((at, base)) = self.caller(state.base, tape.locals) else { break };
             state = InterpState { at: at.saturating_sub(1), base, ..state };
         }
         trace

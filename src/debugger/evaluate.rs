@@ -37,7 +37,7 @@ impl Inner {
         frame: &CallFrame,
         text: &str,
     ) -> Result<f64, EvaluationError> {
-        let locals = self.visible(stop, frame);
+        let locals = self.visible(frame);
         let extras = self.extras(&locals, text);
         let parameters: Vec<Name> = locals.iter().map(|(name, _)| *name).collect();
         let parameters = [parameters, extras.iter().map(|(name, _)| *name).collect()].concat();

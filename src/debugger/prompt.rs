@@ -37,7 +37,7 @@ impl Inner {
 
     /// Returns every word that can be completed: commands and names in scope.
     fn words(&self, stop: &PausedRun<'_>, selected: usize) -> Vec<String> {
-        let locals = stop.frames.get(selected).map(|frame| self.visible(stop, frame));
+        let locals = stop.frames.get(selected).map(|frame| self.visible(frame));
         let locals = locals.unwrap_or_default().into_iter().map(|(name, _)| name);
         let bound = stop.bound().chain(&self.expected).map(|function| function.name);
         let functions = bound.filter(|name| self.names.text(*name) != EXPRESSION).chain(stop.hosts().names());
@@ -144,7 +144,7 @@ impl Inner {
             return;
         }
         let Some(frame) = stop.frames.get(selected).cloned() else { return };
-        let is_known = self.visible(stop, &frame).iter().any(|(name, _)| self.names.text(*name) == word)
+        let is_known = self.visible(&frame).iter().any(|(name, _)| self.names.text(*name) == word)
             || self
                 .names
                 .get(word)

@@ -19,7 +19,7 @@ impl Inner {
     /// Shows the place of a frame, and the watched expressions.
     pub(super) fn show(&mut self, stop: &mut PausedRun<'_>, selected: usize) {
         let Some(frame) = stop.frames.get(selected).cloned() else { return };
-        let place = place_of(stop, &frame);
+        let place = place_of(&frame);
         let mut text = self.head(stop, selected, place.as_ref());
         if let Some(place) = place {
             let source = &frame.function.source;
@@ -74,7 +74,7 @@ impl Inner {
     /// Shows the source around the place of a frame, or around a line.
     pub(super) fn list(&mut self, stop: &PausedRun<'_>, selected: usize, line: &str) {
         let Some(frame) = stop.frames.get(selected) else { return };
-        let place = place_of(stop, frame);
+        let place = place_of(frame);
         let here = place.as_ref().map(|place| place.line);
         let own = frame.function.source.position(frame.function.span.start).0;
         let wanted = if line.is_empty() { Some(here.unwrap_or(own)) } else { line.parse().ok() };
@@ -90,7 +90,7 @@ impl Inner {
     /// Shows the source of a whole function.
     pub(super) fn list_function(&mut self, stop: &PausedRun<'_>, selected: usize) {
         let Some(frame) = stop.frames.get(selected) else { return };
-        let (function, place) = (&frame.function, place_of(stop, frame));
+        let (function, place) = (&frame.function, place_of(frame));
         let line = |at| function.source.position(at).0;
         let lines = line(function.span.start)..=line(function.span.end);
         let text = excerpt(&function.source, lines, place.as_ref());
@@ -124,7 +124,7 @@ impl Inner {
         let mut lines = Vec::new();
         for (number, frame) in stop.frames.iter().enumerate() {
             let mark = if number == selected { '>' } else { ' ' };
-            let head = self.head(stop, number, place_of(stop, frame).as_ref());
+            let head = self.head(stop, number, place_of(frame).as_ref());
             lines.push(format!("{mark}{:>3} {head}", number + 1));
             let parameters = frame.function.parameters.iter().zip(0u32..).filter(|_| frame.offset.is_some());
             let values: Vec<String> =
@@ -141,7 +141,7 @@ impl Inner {
         if frame.offset.is_none() {
             return self.console.say(&self.unknown(frame));
         }
-        let locals = self.visible(stop, frame);
+        let locals = self.visible(frame);
         let lines: Vec<String> =
             locals.iter().map(|(name, local)| self.value(*name, stop.local(frame, *local))).collect();
         self.console.say(&if lines.is_empty() { "no variables".to_owned() } else { lines.join("\n") });
@@ -152,14 +152,14 @@ impl Inner {
     }
 
     /// Returns the variables visible at the place of a frame.
-    pub(super) fn visible(&self, stop: &PausedRun<'_>, frame: &CallFrame) -> Vec<(Name, u32)> {
+    pub(super) fn visible(&self, frame: &CallFrame) -> Vec<(Name, u32)> {
         match frame.offset {
             // Compiled code does not record where its values are.
             None => Vec::new(),
             // At the very beginning there are only the parameters.
             Some(0) => place::visible(&frame.function, 0, &self.names),
             Some(_) => {
-                let node = place_of(stop, frame).map_or(0, |place| place.node);
+                let node = place_of(frame).map_or(0, |place| place.node);
                 place::visible(&frame.function, node, &self.names)
             }
         }
@@ -192,9 +192,9 @@ impl Inner {
     }
 }
 
-fn place_of(stop: &PausedRun<'_>, frame: &CallFrame) -> Option<InstructionPlace> {
-    let (offset, tape) = (frame.offset?, stop.tape(&frame.function)?);
-    Places::of(&frame.function, &tape).at(offset).copied()
+fn place_of(frame: &CallFrame) -> Option<InstructionPlace> {
+    let (offset, tape) = (frame.offset?, frame.tape.as_ref()?);
+    Places::of(&frame.function, tape).at(offset).copied()
 }
 
 /// Shows lines of a source with their numbers, the place marked.

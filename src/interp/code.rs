@@ -48,12 +48,9 @@ pub(super) struct CodeMemory {
 
 struct Region {
     length: u32,
-    /// The slot of its frames that holds the link.
-    link: u32,
-    /// The number of slots of its frames.
-    frame: u32,
     function: Arc<CheckedFunction>,
-    loops: Box<[CountedLoop]>,
+    /// The tape that was linked.
+    tape: Arc<Tape>,
 }
 
 impl CodeMemory {
@@ -94,19 +91,18 @@ impl CodeMemory {
 
     /// Adds the instructions of a function; `None` if they exceed the memory
     /// budget.
-    pub(super) fn add(&mut self, words: &[u32], function: &Arc<CheckedFunction>, tape: &Tape) -> Option<u32> {
+    pub(super) fn add(
+        &mut self,
+        words: &[u32],
+        function: &Arc<CheckedFunction>,
+        tape: &Arc<Tape>,
+    ) -> Option<u32> {
         let length = words.len() as u32;
         if !self.gaps.fits(length) && !self.budget.fits(bytes(words.len())) {
             return None;
         }
         let code = self.place(words);
-        let region = Region {
-            length,
-            link: tape.locals,
-            frame: tape.frame,
-            function: function.clone(),
-            loops: tape.loops.clone(),
-        };
+        let region = Region { length, function: function.clone(), tape: tape.clone() };
         self.regions.insert(code, region);
         Some(code)
     }
@@ -174,12 +170,14 @@ impl CodeMemory {
 
     /// Returns the entry point of the function that begins at `code`.
     pub(super) fn entry(&self, code: u32) -> Option<EntryPoint> {
-        self.regions.get(&code).map(|region| EntryPoint { code, link: region.link, frame: region.frame })
+        let entry = |tape: &Tape| EntryPoint { code, link: tape.locals, frame: tape.frame };
+        self.regions.get(&code).map(|region| entry(&region.tape))
     }
 
-    /// Returns each function with the index of its first instruction.
-    pub(super) fn functions(&self) -> impl Iterator<Item = (u32, &Arc<CheckedFunction>)> {
-        self.regions.iter().map(|(start, region)| (*start, &region.function))
+    /// Returns each function with its tape and the index of its first
+    /// instruction.
+    pub(super) fn functions(&self) -> impl Iterator<Item = (u32, &Arc<CheckedFunction>, &Arc<Tape>)> {
+        self.regions.iter().map(|(start, region)| (*start, &region.function, &region.tape))
     }
 
     /// Returns the index of the first instruction of the function that contains
@@ -193,7 +191,7 @@ impl CodeMemory {
     pub(super) fn spot(&self, at: u32) -> Option<HotSpot> {
         let (_, region) = self.regions.range(..=at).next_back()?;
         let site = self.words[at as usize] >> 8;
-        let counted = site.checked_sub(1).and_then(|index| region.loops.get(index as usize));
+        let counted = site.checked_sub(1).and_then(|index| region.tape.loops.get(index as usize));
         Some(HotSpot { function: region.function.clone(), counted: counted.cloned() })
     }
 
@@ -229,11 +227,10 @@ impl CodeMemory {
         self.frame(at).map(|(function, _)| function)
     }
 
-    /// Returns the function that an instruction belongs to, and the slot of its
-    /// frames that holds the link.
-    pub(super) fn frame(&self, at: u32) -> Option<(&Arc<CheckedFunction>, u32)> {
+    /// Returns the function that an instruction belongs to, and its tape.
+    pub(super) fn frame(&self, at: u32) -> Option<(&Arc<CheckedFunction>, &Arc<Tape>)> {
         let (start, region) = self.regions.range(..=at).next_back()?;
-        (at - start < region.length).then_some((&region.function, region.link))
+        (at - start < region.length).then_some((&region.function, &region.tape))
     }
 
     /// Puts words into a gap, or at the end.

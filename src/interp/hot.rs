@@ -19,7 +19,7 @@ impl Interpreter {
         output: &mut dyn Output,
     ) -> Result<(), RunFailure> {
         let at = state.at as u32;
-        let (spot, link) = (self.code.spot(at), self.code.frame(at).map(|(_, link)| link));
+        let (spot, link) = (self.code.spot(at), self.code.frame(at).map(|(_, tape)| tape.locals));
         let (Some(spot), Some(link)) = (spot, link) else {
             state.at += Op::Count.length();
             return Ok(());

@@ -103,6 +103,8 @@ pub enum Reason {
 #[derive(Clone, Debug)]
 pub struct CallFrame {
     pub function: Arc<CheckedFunction>,
+    /// The tape that is running; `None` for compiled code.
+    pub tape: Option<Arc<Tape>>,
     /// The offset of the next instruction in its tape; in a frame that waits
     /// for a call, of the call; `None` for compiled code.
     pub offset: Option<u32>,
@@ -115,7 +117,7 @@ pub struct CallFrame {
 impl CallFrame {
     /// Creates the frame of compiled code, of which only the function is known.
     fn of_code(function: Arc<CheckedFunction>) -> Self {
-        Self { function, offset: None, base: 0, start: 0 }
+        Self { function, tape: None, offset: None, base: 0, start: 0 }
     }
 }
 
@@ -156,11 +158,6 @@ impl PausedRun<'_> {
     /// Returns all bound functions.
     pub fn bound(&self) -> impl Iterator<Item = &Arc<CheckedFunction>> {
         self.interpreter.all().map(|(_, function)| function)
-    }
-
-    /// Returns the tape of a function as it runs.
-    pub fn tape(&self, function: &Arc<CheckedFunction>) -> Option<Tape> {
-        self.interpreter.tape(function).ok()
     }
 
     /// Returns the value of a local; NaN if the frame has none of that number.
@@ -269,12 +266,9 @@ impl Interpreter {
         self.code.remove_breaks();
         let Some(inspector) = &self.inspector else { return };
         let mut places = Vec::new();
-        for (start, function) in self.code.functions() {
-            if (inspector.holds(function.name) || inspector.wants(function))
-                && !self.is_retired(start)
-                && let Ok(tape) = self.tape(function)
-            {
-                places.extend(inspector.breaks(function, &tape).iter().map(|offset| start + offset));
+        for (start, function, tape) in self.code.functions() {
+            if (inspector.holds(function.name) || inspector.wants(function)) && !self.is_retired(start) {
+                places.extend(inspector.breaks(function, tape).iter().map(|offset| start + offset));
             }
         }
         places.into_iter().for_each(|at| self.code.add_break(at));
@@ -588,13 +582,20 @@ impl Interpreter {
         let mut is_first = is_innermost;
         loop {
             let at = state.at as u32;
-            let (Some((function, link)), Some(start)) = (self.code.frame(at), self.code.start(at)) else {
+            let (Some((function, tape)), Some(start)) = (self.code.frame(at), self.code.start(at)) else {
                 return;
             };
             let offset = if is_first { at - start } else { self.code.instruction_before(start, at) - start };
-            let function = function.clone();
-            frames.push(CallFrame { function, offset: Some(offset), base: state.base, start });
-            let Some((at, base)) = self.caller(state.base, link) else { return };
+            let (function, tape) = (function.clone(), tape.clone());
+            let caller = self.caller(state.base, tape.locals);
+            frames.push(CallFrame {
+                function,
+                tape: Some(tape),
+                offset: Some(offset),
+                base: state.base,
+                start,
+            });
+            let Some((at, base)) = caller else { return };
             state = InterpState { at, base, accumulator: 0.0 };
             is_first = false;
         }
@@ -602,8 +603,8 @@ impl Interpreter {
 
     /// Returns the first slot after the innermost frame.
     fn end_of(&self, state: InterpState) -> usize {
-        let frame = self.code.frame(state.at as u32).and_then(|(function, _)| self.tape(function).ok());
-        state.base + frame.map_or(0, |tape| tape.frame as usize)
+        let frame = self.code.frame(state.at as u32);
+        state.base + frame.map_or(0, |(_, tape)| tape.frame as usize)
     }
 }
 

@@ -215,7 +215,7 @@ impl Workshop {
     /// ran. What ran before and after is not changed by it.
     pub(super) fn run_damaged(&mut self, below: Choices<'_>) -> bool {
         let which = below(2);
-        let tape = damaged(&self.tapes[which], &self.tapes[1 - which], below);
+        let tape = Arc::new(damaged(&self.tapes[which], &self.tapes[1 - which], below));
         let interpreter = &mut self.session.interpreter;
         let Ok(entry) = interpreter.link_tape(&tape, &self.functions[which]) else { return false };
         let arguments = vec![1.0; (tape.locals as usize).min(2)];

@@ -115,8 +115,11 @@ fn supplied_tapes_go_with_their_functions() {
         session.interpreter.define(function);
     }
     assert_eq!(owners(), [2, 2]);
-    // What was called, redefined or dropped, and what never came, is released.
+    // What is linked keeps its tape; what was redefined or dropped, and what
+    // never came, is released.
     assert_eq!(session.value("f(1)"), 2.0);
+    assert_eq!(owners(), [2, 2]);
+    session.run("def f(x) x - 1");
     assert_eq!(owners(), [1, 2]);
     session.run("def g(x) x");
     assert_eq!(owners(), [1, 1]);
