@@ -379,8 +379,11 @@ impl Interpreter {
         tape: &Arc<Tape>,
         function: &Arc<CheckedFunction>,
     ) -> Result<EntryPoint, Failure> {
-        tape.validate()
-            .map_err(|fault| Failure::Compile { function: function.clone(), message: fault.to_string() })?;
+        // Those of stored programs are validated when they are read.
+        tape.validate().map_err(|fault| Failure::Internal {
+            message: format!("an invalid tape is made: {fault}"),
+            function: Some(function.clone()),
+        })?;
         let host_tables = (&*self.hosts, &*self.variables);
         let counter = self.hot_after.unwrap_or(0).max(1);
         let words = self.links.relocate(tape, &mut self.code, host_tables, counter)?;

@@ -138,11 +138,11 @@ mod tests {
             let is_named = |(at, ..): &(usize, u32, usize)| source.slice(spans[*at]) == "v";
             let (declared, ..) = function.scopes().find(is_named).expect("it is declared");
             let mut seen = 0;
-            for node in declared + 1..spans.len() {
+            for (node, span) in spans.iter().enumerate().skip(declared + 1) {
                 let all = visible(function, node, names);
                 let is_seen = all.iter().any(|(name, _)| names.text(*name) == "v");
                 if let CheckedNode::Number(_) | CheckedNode::Local(_) = function.nodes[node] {
-                    assert_eq!(is_seen, (spans[node].start as usize) < end, "{text}, {:?}", spans[node]);
+                    assert_eq!(is_seen, (span.start as usize) < end, "{text}, {span:?}");
                     seen += usize::from(is_seen);
                 }
             }

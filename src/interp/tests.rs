@@ -133,6 +133,22 @@ fn supplied_tapes_go_with_their_functions() {
 }
 
 #[test]
+fn an_invalid_tape_is_a_bug() {
+    let mut session = session();
+    session.run("def f(x) x + 1");
+    let name = session.names.intern("f");
+    let function = session.interpreter.binding(name).expect("it is defined").1.clone();
+    let mut tape = session.interpreter.tape(&function).expect("it fits");
+    tape.words = Box::default();
+    let linked = session.interpreter.link_tape(&Arc::new(tape), &function);
+    let blamed = linked.err().and_then(|failure| match failure {
+        Failure::Internal { function, .. } => function,
+        _ => None,
+    });
+    assert!(blamed.is_some_and(|blamed| Arc::ptr_eq(&blamed, &function)));
+}
+
+#[test]
 fn a_recursion_without_end_uses_up_the_stack_and_nothing_else() {
     let mut session = session();
     let results =

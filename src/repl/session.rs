@@ -42,12 +42,6 @@ pub(super) enum SessionFlow {
     OutOfTime,
 }
 
-impl From<()> for SessionFlow {
-    fn from((): ()) -> Self {
-        Self::Continue
-    }
-}
-
 /// One context and where its answers go.
 pub(super) struct ReplSession<'c> {
     pub(super) context: &'c mut Context,
