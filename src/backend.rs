@@ -5,6 +5,8 @@
 //! called through a handle, and variables, each with its own tables. The
 //! interpreter alone never starts the compiler.
 
+#[cfg(feature = "cli")]
+mod failed;
 mod tiered;
 mod trial;
 
@@ -140,24 +142,6 @@ impl Backend {
         match self {
             Self::Jit(_) => {}
             Self::Tiered(tiered) => tiered.deoptimize(),
-        }
-    }
-
-    /// Keeps the frames of failed runs for [`examine`](Self::examine), in
-    /// contexts that interpret first.
-    pub(crate) fn keep_failures(&mut self) {
-        match self {
-            Self::Jit(_) => {}
-            Self::Tiered(tiered) => tiered.interpreter.keep_failures(),
-        }
-    }
-
-    /// Shows the last failed run to the inspector; returns whether its frames
-    /// are still there.
-    pub(crate) fn examine(&mut self, output: &mut dyn Output) -> bool {
-        match self {
-            Self::Jit(_) => false,
-            Self::Tiered(tiered) => tiered.examine(output),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The command line: arguments, exit codes, and what each command does.
 //!
-//! Everything here uses the embedding API, except that `emit` uses the stages
+//! It needs the feature `cli`. Everything here uses the embedding API, except that `emit` uses the stages
 //! of the compiler.
 
 mod allocation;
@@ -14,6 +14,7 @@ mod manual;
 mod options;
 mod quantity;
 mod run;
+mod seams;
 mod stdin;
 mod version;
 

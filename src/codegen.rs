@@ -124,6 +124,7 @@ impl Compiler {
         self.compile(options.level, lower, |machine, module| match listing {
             Listing::Ir => Ok(module.print_to_string().to_bytes().to_vec()),
             Listing::Assembly => machine.assembly(module),
+            #[cfg(feature = "cli")]
             Listing::Object => Ok(machine.pipeline.emit(module)),
         })
     }

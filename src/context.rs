@@ -1,5 +1,7 @@
 //! Contexts: what a program has defined so far, and running more of it.
 
+#[cfg(feature = "cli")]
+mod command;
 mod debugging;
 mod declaring;
 mod describe;
@@ -19,7 +21,6 @@ pub use describe::Description;
 pub use formula::Formula;
 pub use history::Change;
 pub use listing::Stage;
-pub(crate) use script::literal;
 pub use trace::{Trace, Transition};
 
 use crate::backend::{Backend, CallHandle};
@@ -27,8 +28,7 @@ use crate::config::Mode;
 use crate::deadline::Alarm;
 use crate::debugger::Debugger;
 use crate::diagnostic::suggest::Budget;
-use crate::diagnostic::{Diagnostic, ErrorCode, Severity};
-use crate::draft::Draft;
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::report::FailureReport;
@@ -46,7 +46,6 @@ use crate::source::Source;
 use crate::stats::Stats;
 use crate::stop::Poll;
 use crate::syntax::operator::{Fixity, Operators};
-use crate::syntax::parser;
 use history::{History, Reading};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -295,25 +294,6 @@ impl Context {
         self.engine.config().limits.fuel.map(|_| self.backend.fuel())
     }
 
-    /// Returns the syntax errors of a source, in source order. Nothing is run.
-    pub(crate) fn syntax_errors(&self, source: &Source) -> Vec<Diagnostic> {
-        let mut mistakes = self.mistakes(source);
-        mistakes.retain(|mistake| mistake.code.is_syntax());
-        mistakes
-    }
-
-    /// Returns every mistake in a source that can be found without running it.
-    /// Each item is checked as if those before it had been run.
-    pub(crate) fn mistakes(&self, source: &Source) -> Vec<Diagnostic> {
-        let draft = Draft::within(source, &self.engine, self, Operators::clone(&self.operators));
-        draft.diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect()
-    }
-
-    /// Returns the lints of a source without syntax errors.
-    pub(crate) fn lints(&self, source: &Source) -> Vec<Diagnostic> {
-        parser::lints(source, self.engine.names(), Operators::clone(&self.operators))
-    }
-
     fn item(&mut self, item: sema::CheckedItem, if_unchanged: IfUnchanged) -> Result<Outcome, Error> {
         match item {
             sema::CheckedItem::Definition(function, fixity) => match if_unchanged {
@@ -523,13 +503,6 @@ impl Context {
     /// complete: a prompt then asks for another line.
     pub fn is_incomplete(&self, source: &Source) -> bool {
         crate::syntax::parser::is_incomplete(source, self.engine.names(), &self.operators)
-    }
-
-    /// Returns the length in bytes of all items of a source but the last:
-    /// whatever is appended to it, they do not change.
-    pub(crate) fn complete_items(&self, source: &Source) -> usize {
-        let limits = parser::ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
-        parser::complete_items(source, self.engine.names(), &self.operators, limits)
     }
 
     /// Returns the operators in force.

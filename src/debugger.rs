@@ -13,6 +13,8 @@ mod evaluate;
 mod place;
 mod plan;
 mod prompt;
+#[cfg(feature = "cli")]
+mod session;
 mod setting;
 mod spot;
 mod view;
@@ -31,6 +33,7 @@ use crate::syntax::operator::{Fixity, Operators};
 use crate::tape::Tape;
 pub use breakpoint::BreakpointError;
 use breakpoint::Breakpoints;
+#[cfg(feature = "cli")]
 pub(crate) use command::words;
 use parking_lot::Mutex;
 use place::Places;
@@ -201,20 +204,9 @@ impl Debugger {
         }
     }
 
-    /// Makes a step from the end of a run continue at the beginning of the next
-    /// one.
-    pub(crate) fn follow(&self) {
-        self.0.lock().follows = true;
-    }
-
     /// Sets whether the next run stops at its beginning.
     pub(crate) fn stop_at_first(&self, stops: bool) {
         self.0.lock().stops_at_first = stops;
-    }
-
-    /// Sets whether runs stop where they fail.
-    pub(crate) fn break_on_error(&self, breaks: bool) {
-        self.0.lock().breaks_on_error = breaks;
     }
 
     /// Records that a function has been defined.
@@ -233,46 +225,14 @@ impl Debugger {
         self.0.lock().breaks_in
     }
 
-    /// Announces the functions of a program that is about to run, so that
-    /// breakpoints and conditions can name them.
-    pub(crate) fn expect(&self, functions: Vec<Arc<CheckedFunction>>, scope: DebuggerScope) {
-        let mut inner = self.0.lock();
-        inner.expected = functions;
-        inner.scope = scope;
-    }
-
-    /// Interprets everything, so that every frame can be inspected; returns a
-    /// function that restores what was in force before.
-    pub(crate) fn look_at_everything(&self) -> impl FnOnce(&Self) + use<> {
-        let mut inner = self.0.lock();
-        let (reach, breaks_on_error) = (inner.reach, inner.breaks_on_error);
-        inner.reach = Reach::Everything;
-        inner.breaks_on_error = true;
-        move |debugger| {
-            let mut inner = debugger.0.lock();
-            inner.reach = reach;
-            inner.breaks_on_error = breaks_on_error;
-        }
-    }
-
     /// Forgets how the last run was ended.
     pub(crate) fn forget_ending(&self) {
         self.0.lock().ending = None;
     }
 
-    /// Returns how the last run was ended at the prompt, if it was.
-    pub(crate) fn ending(&self) -> Option<Ending> {
-        self.0.lock().ending
-    }
-
     /// Returns what was defined at the prompt during the last run.
     pub(crate) fn take_changes(&self) -> Changes {
         std::mem::take(&mut self.0.lock().changes)
-    }
-
-    /// Returns the names of all functions that were defined at the prompt.
-    pub(crate) fn take_defined(&self) -> BTreeSet<Name> {
-        std::mem::take(&mut self.0.lock().defined)
     }
 
     /// Executes the command `bp` with these arguments; returns the answer, or

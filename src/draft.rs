@@ -5,18 +5,22 @@
 //! variables and operators into force, but evaluates nothing. Failures that a
 //! run is certain to meet are reported (`draft::certain`).
 
+#[cfg(feature = "cli")]
 mod certain;
+#[cfg(feature = "cli")]
+mod symbols;
 
-use crate::diagnostic::suggest::Budget;
-use crate::diagnostic::{Diagnostic, ErrorCode, Severity};
+use crate::diagnostic::suggest::{Budget, nearest};
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
-use crate::sema::checked::{Callee, CheckedFunction, EXPRESSION};
+use crate::sema::checked::{Callee, CheckedFunction};
 use crate::sema::{self, Environment, Extern, arguments, declaration};
 use crate::source::Source;
 use crate::stop::Poll;
 use crate::syntax::ast;
+use crate::syntax::foreign;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::operator::Operators;
@@ -24,6 +28,8 @@ use crate::syntax::parser::{ParseLimits, Parser};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+#[cfg(feature = "cli")]
+pub(crate) use symbols::symbols;
 
 /// What a program defines and evaluates, and everything wrong with it.
 pub(crate) struct Draft<'a> {
@@ -52,28 +58,6 @@ pub(crate) struct Draft<'a> {
     pub(crate) lints: Vec<Diagnostic>,
 }
 
-/// Returns the functions of a program with their symbols in emitted code:
-/// `f$impl` for what `f` means at its end, `f$impl$1` and so on for earlier
-/// definitions, `$expression$1` and so on for top-level expressions.
-pub(crate) fn symbols<'f>(
-    functions: impl Iterator<Item = &'f CheckedFunction> + Clone,
-    names: &Names,
-) -> Vec<String> {
-    let mut all: FxHashMap<Name, u32> = FxHashMap::default();
-    functions.clone().for_each(|function| *all.entry(function.name).or_insert(0) += 1);
-    let mut seen: FxHashMap<Name, u32> = FxHashMap::default();
-    let symbol = |function: &CheckedFunction| {
-        let count = seen.entry(function.name).or_insert(0);
-        *count += 1;
-        match names.text(function.name) {
-            EXPRESSION => format!("$expression${count}"),
-            name if all.get(&function.name) == Some(count) => format!("{name}$impl"),
-            name => format!("{name}$impl${count}"),
-        }
-    };
-    functions.map(symbol).collect()
-}
-
 impl<'a> Draft<'a> {
     /// Checks a program that consists of `sources`, within the limits of the
     /// engine.
@@ -83,6 +67,7 @@ impl<'a> Draft<'a> {
 
     /// Checks `source` as the continuation of a program with the definitions
     /// and variables of `outer` and these `operators`.
+    #[cfg(feature = "cli")]
     pub(crate) fn within(
         source: &Source,
         engine: &'a Engine,
@@ -125,36 +110,6 @@ impl<'a> Draft<'a> {
         }
         self.calls();
         self
-    }
-
-    /// Returns the definition that a name has at the end of the program.
-    pub(crate) fn definition(&self, name: &str) -> Option<&Arc<CheckedFunction>> {
-        self.functions.get(&self.names.get(name)?)
-    }
-
-    /// Returns what would be compiled, with the symbols it has in emitted code.
-    pub(crate) fn symbols(&self) -> Vec<(&Arc<CheckedFunction>, String)> {
-        let symbols = symbols(self.compiled.iter().map(|function| &**function), self.names);
-        self.compiled.iter().zip(symbols).collect()
-    }
-
-    /// Returns all diagnostics in source order: mistakes, failures that are
-    /// certain, and warnings.
-    pub(crate) fn findings(&self) -> Vec<Diagnostic> {
-        let place = |diagnostic: &Diagnostic| {
-            let label = diagnostic.labels.first()?;
-            let source = self.sources.iter().position(|source| *source == label.source);
-            Some((source, label.span.start))
-        };
-        let mut findings = self.certain_failures();
-        let certain: FxHashSet<_> = findings.iter().map(place).collect();
-        let others = self
-            .diagnostics
-            .iter()
-            .filter(|other| other.severity == Severity::Error || !certain.contains(&place(other)));
-        findings.extend(others.chain(&self.lints).cloned());
-        findings.sort_by_key(place);
-        findings
     }
 
     fn pieces(&mut self, pieces: Pieces<'_>, limits: ParseLimits, operators: &mut Operators) {
@@ -263,6 +218,24 @@ impl<'a> Draft<'a> {
         let warning = |declared| declaration::undefined(declared, self.names, self.hosts, &self.suggestions);
         let warnings: Vec<_> = undefined.into_iter().map(warning).collect();
         self.diagnostics.extend(warnings);
+    }
+
+    /// Returns the error for a call of a function that is never defined.
+    fn never_defined(&self, caller: &CheckedFunction, callee: &Callee) -> Diagnostic {
+        let text = self.names.text(callee.name);
+        let message = format!("`{text}` is called but never defined");
+        let diagnostic =
+            Diagnostic::error(ErrorCode::UndefinedFunction, &caller.source, callee.span, message)
+                .with_note("this call");
+        let known = self.functions();
+        let habit = || foreign::function(text).map(str::to_owned);
+        if let Some(help) = foreign::called_across_lines(&caller.source, callee.span).or_else(habit) {
+            return diagnostic.with_help(help);
+        }
+        match nearest(text, known.iter().map(|name| self.names.text(*name))) {
+            Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+            None => diagnostic,
+        }
     }
 
     fn call(&self, caller: &CheckedFunction, callee: &Callee) -> Option<Diagnostic> {

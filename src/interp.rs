@@ -18,6 +18,8 @@
 
 mod code;
 mod execute;
+#[cfg(feature = "cli")]
+mod failed;
 mod gaps;
 mod hot;
 pub mod inspect;

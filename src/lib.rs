@@ -121,6 +121,9 @@
 //! | 7 | `repl` | the prompt | uses codegen's, ORC's or the JIT's insides |
 //! | 8 | [`cli`] | the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
 //!
+//! The modules of layer 6, and what only they use, belong to the feature `cli`,
+//! which is on by default: without it, no crate for terminals is compiled.
+//!
 //! # Words
 //!
 //! - *name*: what a program calls something; a *symbol* is what a linker does.
@@ -186,8 +189,11 @@ mod interrupt;
 mod draft;
 mod listing;
 mod program;
+#[cfg(feature = "cli")]
 mod terminal;
+#[cfg(feature = "cli")]
 mod repl;
+#[cfg(feature = "cli")]
 pub mod cli;
 
 pub use bytes::Damage;

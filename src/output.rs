@@ -23,6 +23,17 @@ pub fn format_number(value: f64) -> String {
     }
 }
 
+/// Returns the source of an expression with exactly this value.
+pub(crate) fn literal(value: f64) -> String {
+    if value.is_nan() {
+        "0/0".into()
+    } else if value.is_infinite() {
+        if value > 0.0 { "1e999".into() } else { "-1e999".into() }
+    } else {
+        format_number(value)
+    }
+}
+
 /// Buffered output to a stream: flush it before anything else writes there.
 pub struct LineOutput<W: Write> {
     stream: io::BufWriter<W>,
@@ -56,7 +67,11 @@ impl<W: Write + Send> LineOutput<W> {
     fn line_ended(&mut self) -> io::Result<()> {
         if self.flushes_lines { self.stream.flush() } else { Ok(()) }
     }
+}
 
+/// For the screen of the prompt.
+#[cfg(feature = "cli")]
+impl<W: Write + Send> LineOutput<W> {
     /// Writes a text on a line of its own, which it need not end.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         self.end_line()?;
@@ -128,9 +143,9 @@ mod tests {
             let mut output = LineOutput::new(Vec::new()).flush_lines(flushes);
             output.value(1.0).unwrap();
             b"a\nb".iter().for_each(|&byte| output.byte(byte).unwrap());
-            assert_eq!(output.stream_mut(), shown.as_bytes());
+            assert_eq!(output.stream.get_mut(), shown.as_bytes());
             output.end_line().unwrap();
-            assert_eq!(output.stream_mut().len(), if flushes { 6 } else { 0 });
+            assert_eq!(output.stream.get_mut().len(), if flushes { 6 } else { 0 });
         }
     }
 

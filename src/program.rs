@@ -89,11 +89,6 @@ impl Program {
         Ok(Self { engine: engine.clone(), parts })
     }
 
-    /// Returns its functions with their tapes, in source order.
-    pub(crate) fn tapes(&self) -> impl Iterator<Item = (&Arc<CheckedFunction>, &Tape)> + Clone {
-        self.parts.iter().filter_map(|part| Some((part.function()?, part.tape.as_deref()?)))
-    }
-
     /// Returns whether bytes begin like a stored program; they may still be
     /// damaged.
     pub fn is_stored(bytes: &[u8]) -> bool {

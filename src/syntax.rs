@@ -10,7 +10,6 @@ mod number;
 pub mod operator;
 pub mod parser;
 pub mod printer;
-pub(crate) mod seams;
 pub mod token;
 mod tree;
 

@@ -26,11 +26,11 @@ use std::sync::Arc;
 /// The interpreter of one context, and its JIT once that is needed.
 pub(crate) struct TieredBackend {
     pub(super) interpreter: Interpreter,
-    jit: LazyJit,
+    pub(super) jit: LazyJit,
 }
 
 /// The JIT of one context, set up on first use.
-struct LazyJit {
+pub(super) struct LazyJit {
     engine: Engine,
     memory: Arc<ExecutionMemory>,
     /// Unset before it is needed; `None` if it cannot be set up.
@@ -257,13 +257,6 @@ impl TieredBackend {
         };
         self.interpreter.begin_outermost();
         run(context, &mut LentInterpreter { interpreter: &mut self.interpreter, jit: &self.jit })
-    }
-
-    /// Shows the last failed run to the inspector; returns whether its frames
-    /// are still there.
-    pub(super) fn examine(&mut self, output: &mut dyn Output) -> bool {
-        let mut compiled = &self.jit;
-        self.interpreter.examine(&mut compiled, output)
     }
 
     pub(super) fn call(

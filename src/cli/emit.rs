@@ -16,6 +16,7 @@ use crate::source::{Source, Span};
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::parse_all;
 use crate::syntax::{ast, lexer, printer};
+use crate::tape::Tape;
 use crate::terminal::exit::Exit;
 use crate::terminal::file::write_atomically;
 use crate::terminal::read::{ReadError, load, text};
@@ -310,10 +311,15 @@ fn stored(sources: &[Source], engine: &Engine, reporter: &mut Reporter) -> Resul
     })
 }
 
+/// Returns the functions of a stored program with their tapes, in source order.
+fn stored_tapes(program: &Program) -> impl Iterator<Item = (&Arc<CheckedFunction>, &Tape)> + Clone {
+    program.parts.iter().filter_map(|part| Some((part.function()?, part.tape.as_deref()?)))
+}
+
 /// Disassembles the tapes of a stored program.
 fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> Result<Vec<u8>, Problem> {
-    let symbols = draft::symbols(program.tapes().map(|(function, _)| &**function), names);
-    let all = program.tapes().zip(symbols);
+    let symbols = draft::symbols(stored_tapes(program).map(|(function, _)| &**function), names);
+    let all = stored_tapes(program).zip(symbols);
     let Some(name) = &arguments.function else {
         let text = all.map(|((function, tape), symbol)| tape.disassemble(&symbol, function, names));
         return Ok(text.collect::<String>().into_bytes());

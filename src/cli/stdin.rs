@@ -4,10 +4,10 @@
 //! `;`, or when a later line begins another item. The parser decides that. At a
 //! terminal, a complete line is handed out at once, as at the prompt.
 
+use super::seams::Seams;
 use crate::context::Context;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::source::{Source, Span};
-use crate::syntax::seams::Seams;
 use std::io::{self, IsTerminal, Read, Write};
 
 /// An item may take this many bytes, comments before and inside it included.

@@ -46,5 +46,6 @@ pub enum Listing {
     /// Assembly.
     Assembly,
     /// An object file.
+    #[cfg(feature = "cli")]
     Object,
 }

@@ -78,19 +78,6 @@ pub struct Change {
     pub warnings: Vec<Diagnostic>,
 }
 
-impl Change {
-    /// Creates the change that unbinds a function's name.
-    pub(crate) fn dropped(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            is_variable: false,
-            is_declaration: false,
-            is_defined: false,
-            warnings: Vec::new(),
-        }
-    }
-}
-
 impl History {
     /// Begins a step, or joins that of the source that is being run. All
     /// changes belong to it until the returned token is dropped.

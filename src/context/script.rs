@@ -11,7 +11,7 @@
 use super::Context;
 use super::describe::trailing_comment;
 use crate::name::{Name, Names};
-use crate::output::format_number;
+use crate::output::literal;
 use crate::sema::checked::CheckedFunction;
 use crate::source::Source;
 use crate::syntax::ast::{Item, ItemKind, Node};
@@ -307,16 +307,5 @@ impl ScriptWriter<'_> {
         if !self.script.is_empty() {
             self.script.push('\n');
         }
-    }
-}
-
-/// Returns the source of an expression with exactly this value.
-pub(crate) fn literal(value: f64) -> String {
-    if value.is_nan() {
-        "0/0".into()
-    } else if value.is_infinite() {
-        if value > 0.0 { "1e999".into() } else { "-1e999".into() }
-    } else {
-        format_number(value)
     }
 }

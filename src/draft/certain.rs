@@ -7,12 +7,10 @@
 //! number of arguments, ends the program.
 
 use super::Draft;
-use crate::diagnostic::suggest::nearest;
-use crate::diagnostic::{Diagnostic, ErrorCode};
+use crate::diagnostic::{Diagnostic, ErrorCode, Severity};
 use crate::name::Name;
 use crate::sema::checked::{Callee, CheckedFunction, EXPRESSION};
-use crate::sema::{CheckedItem, Environment, arguments};
-use crate::syntax::foreign;
+use crate::sema::{CheckedItem, arguments};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -31,6 +29,25 @@ struct Fatal<'d> {
 }
 
 impl Draft<'_> {
+    /// Returns all diagnostics in source order: mistakes, failures that are
+    /// certain, and warnings.
+    pub(crate) fn findings(&self) -> Vec<Diagnostic> {
+        let place = |diagnostic: &Diagnostic| {
+            let label = diagnostic.labels.first()?;
+            let source = self.sources.iter().position(|source| *source == label.source);
+            Some((source, label.span.start))
+        };
+        let mut findings = self.certain_failures();
+        let certain: FxHashSet<_> = findings.iter().map(place).collect();
+        let others = self
+            .diagnostics
+            .iter()
+            .filter(|other| other.severity == Severity::Error || !certain.contains(&place(other)));
+        findings.extend(others.chain(&self.lints).cloned());
+        findings.sort_by_key(place);
+        findings
+    }
+
     /// Returns the failures that are certain, as errors, one for each call.
     pub(crate) fn certain_failures(&self) -> Vec<Diagnostic> {
         let (mut defined, mut reported) = (DefinedHere::default(), FxHashSet::default());
@@ -113,23 +130,5 @@ impl Draft<'_> {
             return diagnostic;
         }
         diagnostic.with_label(&outermost.source, outermost.name_span, "the call happens in this run")
-    }
-
-    /// Returns the error for a call of a function that is never defined.
-    pub(super) fn never_defined(&self, caller: &CheckedFunction, callee: &Callee) -> Diagnostic {
-        let text = self.names.text(callee.name);
-        let message = format!("`{text}` is called but never defined");
-        let diagnostic =
-            Diagnostic::error(ErrorCode::UndefinedFunction, &caller.source, callee.span, message)
-                .with_note("this call");
-        let known = self.functions();
-        let habit = || foreign::function(text).map(str::to_owned);
-        if let Some(help) = foreign::called_across_lines(&caller.source, callee.span).or_else(habit) {
-            return diagnostic.with_help(help);
-        }
-        match nearest(text, known.iter().map(|name| self.names.text(*name))) {
-            Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
-            None => diagnostic,
-        }
     }
 }

@@ -3,9 +3,8 @@
 
 use super::execute::InterpState;
 use super::inspect::Outer;
-use super::{CompiledCalls, Interpreter, KEPT_STACK};
+use super::{Interpreter, KEPT_STACK};
 use crate::failure::RunFailure;
-use crate::host::Output;
 
 /// What is left of ended runs.
 #[derive(Default)]
@@ -13,31 +12,12 @@ pub(super) struct Remains {
     /// Functions to be removed when no run is in progress any more.
     retired: Vec<u32>,
     /// Whether the frames of a run that fails are kept until the next run.
-    is_keeping: bool,
+    pub(super) is_keeping: bool,
     /// The state in which the last run failed, and why.
-    failed: Option<(InterpState, RunFailure)>,
+    pub(super) failed: Option<(InterpState, RunFailure)>,
 }
 
 impl Interpreter {
-    /// Keeps the frames of failed runs for [`examine`](Self::examine): until
-    /// the next run, or the next change of a binding.
-    pub fn keep_failures(&mut self) {
-        self.remains.is_keeping = true;
-    }
-
-    /// Shows the last failed run to the inspector; returns whether its frames
-    /// are still there.
-    pub fn examine(&mut self, compiled: &mut dyn CompiledCalls, output: &mut dyn Output) -> bool {
-        let Some((mut state, stopped)) = self.remains.failed.take() else { return false };
-        // What is evaluated meanwhile is a nested run.
-        self.depth += 1;
-        self.begin_outermost();
-        self.show_failure(&mut state, &stopped, compiled, output);
-        self.depth -= 1;
-        self.remains.failed = Some((state, stopped));
-        true
-    }
-
     /// Removes a function as soon as no frame of it can be left.
     pub(super) fn retire(&mut self, code: Option<u32>) {
         if self.depth > 0 || self.remains.failed.is_some() {

@@ -568,7 +568,13 @@ pub(super) fn drop(session: &mut ReplSession<'_>, name: &str) -> Result<(), Comm
     let left: Vec<String> = callers.into_iter().filter(|caller| *caller != name).collect();
     match left.as_slice() {
         [] => {
-            let change = Change::dropped(&name);
+            let change = Change {
+                name,
+                is_variable: false,
+                is_declaration: false,
+                is_defined: false,
+                warnings: Vec::new(),
+            };
             session.screen.line(&changed(session.context, &change));
         }
         _ if session.context.is_function(&name) => {

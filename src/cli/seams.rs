@@ -6,14 +6,14 @@
 //! decides whether it has. Mistakes aside, items end nowhere else. This takes
 //! one pass over a growing text.
 
-use super::operator::Operators;
-use super::token::Terminal;
 use crate::name::Names;
+use crate::syntax::operator::Operators;
+use crate::syntax::token::Terminal;
 use logos::Logos;
 
 /// The state of the search.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seams {
+pub(super) struct Seams {
     /// How many bytes of the text have been examined.
     seen: usize,
     before: Before,
@@ -34,7 +34,7 @@ enum Before {
 impl Seams {
     /// Returns whether an item may have ended in the new part of `text`; the
     /// earlier part, whole lines, must not have changed.
-    pub fn any(&mut self, text: &str, operators: &Operators, names: &Names) -> bool {
+    pub(super) fn any(&mut self, text: &str, operators: &Operators, names: &Names) -> bool {
         let mut found = false;
         let mut tokens = Terminal::lexer(&text[self.seen..]);
         self.seen = text.len();

@@ -1,0 +1,34 @@
+//! Looking at a run that has failed: its frames are kept for the debugger.
+
+use super::Backend;
+use super::tiered::TieredBackend;
+use crate::host::Output;
+
+impl Backend {
+    /// Keeps the frames of failed runs for [`examine`](Self::examine), in
+    /// contexts that interpret first.
+    pub(crate) fn keep_failures(&mut self) {
+        match self {
+            Self::Jit(_) => {}
+            Self::Tiered(tiered) => tiered.interpreter.keep_failures(),
+        }
+    }
+
+    /// Shows the last failed run to the inspector; returns whether its frames
+    /// are still there.
+    pub(crate) fn examine(&mut self, output: &mut dyn Output) -> bool {
+        match self {
+            Self::Jit(_) => false,
+            Self::Tiered(tiered) => tiered.examine(output),
+        }
+    }
+}
+
+impl TieredBackend {
+    /// Shows the last failed run to the inspector; returns whether its frames
+    /// are still there.
+    fn examine(&mut self, output: &mut dyn Output) -> bool {
+        let mut compiled = &self.jit;
+        self.interpreter.examine(&mut compiled, output)
+    }
+}
