@@ -1,11 +1,13 @@
 //! The prompt: what people type, and the answers.
 //!
 //! A [`ReplSession`] takes complete inputs, program text or commands, and
-//! answers on a [`Screen`](crate::terminal::screen::Screen); it does not depend on a terminal. Three loops feed
+//! answers on a [`Screen`]; it does not depend on a terminal. Three loops feed
 //! it: [`editor`] reads from a terminal with rustyline, [`plain`] from one
 //! without cursor movement, [`pipe`] reads lines from anything else, which
 //! makes sessions scriptable and testable. All use the embedding API and
 //! nothing below it.
+//!
+//! [`Screen`]: crate::terminal::screen::Screen
 
 mod arguments;
 mod bench;
