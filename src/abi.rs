@@ -1,11 +1,8 @@
-//! The contract between compiled code and the process that runs it.
-//!
-//! Every compiled function takes a pointer to an *execution context* as a
-//! hidden first parameter, in an integer register that no double competes for,
-//! and then its doubles by the C calling convention. Code contains no address
-//! of the process: it reaches everything relative to that pointer, at offsets
-//! that are fixed ([`Header`]) or that enter as symbols when the object is
-//! linked ([`Symbol`]). So one piece of code serves every context of an engine.
+//! The memory that programs work on: the interface of the interpreter and of
+//! compiled code to it. How compiled code finds its parts is in `abi::layout`.
+
+#[cfg(feature = "compiler")]
+mod layout;
 
 use crate::name::Name;
 use crate::stop::Stoppable;
@@ -13,47 +10,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 
-/// The start of an execution context, as compiled code and the entry routines
-/// see it.
-#[repr(C)]
-#[derive(Debug, Default)]
-pub struct Header {
-    /// The lowest stack address that code may use. The largest address makes
-    /// the next safepoint poll fail.
-    pub limit: AtomicUsize,
-    /// The stack pointer that leaving a run restores; 0 outside of runs.
-    pub way_out: AtomicUsize,
-    /// The remaining function entries and loop iterations, in code that was
-    /// compiled to count them. Below 0, the next safepoint poll fails.
-    pub fuel: AtomicI64,
-    /// Not 0 once the current run has failed and must leave.
-    pub failed: AtomicU64,
-    /// Where the run failed: an address in the innermost function.
-    pub fault: AtomicUsize,
-    /// The frame pointer of the innermost function where the run failed.
-    pub frame: AtomicUsize,
-    /// The value of `limit` without a request to stop.
-    pub stack_limit: AtomicUsize,
-    /// The pending requests to stop: bits that the runtime defines.
-    pub requests: AtomicU64,
-    /// The runtime's own pointer, opaque to code.
-    pub owner: AtomicUsize,
-    /// The number of arguments of a call that is on its way to the interpreter.
-    pub argument_count: AtomicUsize,
-    /// Interpreter stack limit in slots. Zero forces the next safepoint poll to
-    /// take its slow path.
-    pub interp_limit: AtomicUsize,
-    /// Not 0 once code has become ready that the interpreter may wait for.
-    pub code_ready: AtomicUsize,
-    /// The routine that a failing safepoint poll calls: `void stop(context)`.
-    /// Preserves all registers, as LLVM's convention `preserve_all` requires.
-    pub stop: AtomicUsize,
-    /// The routine that hot baseline code calls: `void hot(context)`.
-    pub hot: AtomicUsize,
-    /// The routine that a closure's thunk calls:
-    /// `double host(context, name, arguments, count)`.
-    pub host: AtomicUsize,
-}
+#[cfg(feature = "compiler")]
+pub use layout::*;
 
 /// The memory that the program of a context works on, shared by compiled code
 /// and the interpreter.
@@ -61,13 +19,16 @@ pub trait Memory: Stoppable {
     /// Returns the variables, by their numbers.
     fn variables(&self) -> &[AtomicU64];
 
-    /// See [`Header::fuel`].
+    /// Returns the remaining function entries and loop iterations, where they
+    /// are counted.
     fn fuel(&self) -> &AtomicI64;
 
-    /// See [`Header::interp_limit`].
+    /// Returns the stack limit of the interpreter, in slots. Zero forces the
+    /// next safepoint poll to take its slow path.
     fn interp_limit(&self) -> &AtomicUsize;
 
-    /// See [`Header::code_ready`].
+    /// Returns a word that is not 0 once code has become ready that the
+    /// interpreter may wait for.
     fn code_ready(&self) -> &AtomicUsize;
 }
 
@@ -87,98 +48,5 @@ impl Variables {
     }
 }
 
-/// Offset of the fuel counter, in bytes.
-pub const FUEL: usize = std::mem::offset_of!(Header, fuel);
-
-/// Offset of the address of [`Header::stop`], in bytes.
-pub const STOP: usize = std::mem::offset_of!(Header, stop);
-
-/// Offset of the address of [`Header::hot`], in bytes.
-pub const HOT: usize = std::mem::offset_of!(Header, hot);
-
-/// Offset of the address of [`Header::host`], in bytes.
-pub const HOST: usize = std::mem::offset_of!(Header, host);
-
-/// Offset of the first dispatch slot in an execution context, in bytes: on the
-/// page of the header, so that a small program touches no page for its slots.
-pub const SLOTS: usize = 256;
-
-const _: () = assert!(size_of::<Header>() <= SLOTS);
-
-/// The number of dispatch slots.
-pub const SLOT_COUNT: usize = 1 << 24;
-
-/// Offset of the first variable, in bytes.
-pub const VARIABLES: usize = SLOTS + SLOT_COUNT * 8;
-
 /// The number of variables.
 pub const VARIABLE_COUNT: usize = 1 << 20;
-
-/// Offset of the first call counter, in bytes: one of four bytes for each
-/// dispatch slot, in which baseline code counts its calls.
-pub const COUNTERS: usize = VARIABLES + VARIABLE_COUNT * 8;
-
-/// Size of an execution context in bytes; almost all of it is never touched.
-pub const SIZE: usize = COUNTERS + SLOT_COUNT * 4;
-
-/// The routine that code calls before it makes a frame of [`SMALL_FRAME`] bytes
-/// or more, by LLVM's convention for stack probes: the size is in `rax`, and
-/// all registers are as at the function's entry.
-pub const PROBE: &str = "kal$probe";
-
-/// Frames below this size, in bytes, are made without a probe. Several fit the
-/// reserve below the stack limit.
-pub const SMALL_FRAME: &str = "32768";
-
-/// The library function for `^`.
-pub const POW: &str = "kal$pow";
-
-/// An offset in an object, a symbol until the object is linked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Symbol<'a> {
-    /// Offset of the dispatch slot for calls of a name with that number of
-    /// arguments.
-    Slot(&'a str, u32),
-    /// Offset of the call counter of a name with that number of arguments.
-    Counter(&'a str, u32),
-    /// Offset of a variable.
-    Variable(&'a str),
-}
-
-impl<'a> Symbol<'a> {
-    /// Returns the linker symbol. `$` cannot occur in a name, so none collide.
-    pub fn mangle(self) -> String {
-        match self {
-            Self::Slot(function, arity) => format!("{function}$slot${arity}"),
-            Self::Counter(function, arity) => format!("{function}$counter${arity}"),
-            Self::Variable(variable) => format!("{variable}$variable"),
-        }
-    }
-
-    /// Parses a linker symbol; `None` if it is not an offset.
-    pub fn parse(symbol: &'a str) -> Option<Self> {
-        if let Some(variable) = symbol.strip_suffix("$variable") {
-            return Some(Self::Variable(variable));
-        }
-        if let Some((function, arity)) = symbol.rsplit_once("$counter$") {
-            return Some(Self::Counter(function, arity.parse().ok()?));
-        }
-        let (function, arity) = symbol.rsplit_once("$slot$")?;
-        Some(Self::Slot(function, arity.parse().ok()?))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn symbols_survive_mangling() {
-        let slots = [Symbol::Slot("f", 0), Symbol::Slot("binary$", 2), Symbol::Counter("binary$", 2)];
-        for symbol in slots.into_iter().chain([Symbol::Variable("größe")]) {
-            assert_eq!(Symbol::parse(&symbol.mangle()), Some(symbol));
-        }
-        assert_eq!(Symbol::parse("f$impl"), None);
-        assert_eq!(Symbol::parse("fmod"), None);
-    }
-}

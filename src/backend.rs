@@ -17,14 +17,15 @@ use crate::error::Error;
 use crate::failure::{Defined, Failure, RunFailure};
 use crate::host::Output;
 use crate::interp::inspect::Inspector;
-use crate::jit::state::State;
-use crate::jit::{self, JitContext, NoInterpreter, Observer, Tier};
+use crate::jit::{self, JitContext, NoInterpreter};
 use crate::name::Name;
 use crate::runtime::{CallArguments, ExecutionMemory, Slot, Variable};
 use crate::sema::checked::CheckedFunction;
 use crate::stats::Stats;
+use crate::status::{Observer, State};
 use crate::stop::{StopHandle, Stoppable};
 use crate::tape::Tape;
+use crate::tier::Tier;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tiered::TieredBackend;
@@ -464,7 +465,14 @@ fn milliseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e6
 }
 
+/// Adds the statistics of compiled code to others; there are none.
+#[cfg(not(feature = "compiler"))]
+fn compiled(stats: Stats, _: &JitContext) -> Stats {
+    stats
+}
+
 /// Adds the statistics of compiled code to others.
+#[cfg(feature = "compiler")]
 fn compiled(stats: Stats, context: &JitContext) -> Stats {
     let counters = context.jit().counters();
     Stats {

@@ -26,12 +26,6 @@ impl MemoryBudget {
         self.limit
     }
 
-    /// Sets the function that returns the size of linked code, in bytes.
-    pub fn set_code_counter(&self, bytes: impl Fn() -> u64 + Send + Sync + 'static) {
-        // An engine has one compiler; the first one registered stays.
-        let _ = self.code.set(Box::new(bytes));
-    }
-
     /// Returns whether tapes may take `more` bytes.
     pub fn fits(&self, more: u64) -> bool {
         let code = self.code.get().map_or(0, |bytes| bytes());
@@ -46,6 +40,16 @@ impl MemoryBudget {
     /// Releases `bytes` bytes of tapes.
     pub fn release(&self, bytes: u64) {
         self.tapes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// For the linker of compiled code.
+#[cfg(any(test, feature = "compiler"))]
+impl MemoryBudget {
+    /// Sets the function that returns the size of linked code, in bytes.
+    pub fn set_code_counter(&self, bytes: impl Fn() -> u64 + Send + Sync + 'static) {
+        // An engine has one compiler; the first one registered stays.
+        let _ = self.code.set(Box::new(bytes));
     }
 
     /// Returns the bytes that tapes leave to code.

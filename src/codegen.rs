@@ -20,13 +20,14 @@ mod types;
 use crate::llvm;
 use crate::name::Names;
 use crate::process::{self, Activity};
+pub use crate::tier::Level;
 pub use body::{Body, ListedFunction, LoopEntry, Thunk};
 pub use cost::{cost, is_large};
 pub use error::CodegenError;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
-pub use options::{CompileOptions, Level, Listing};
+pub use options::{CompileOptions, Listing};
 use pipeline::Pipeline;
 pub use size::symbol_sizes;
 use std::sync::Once;
@@ -203,7 +204,7 @@ impl TargetPipeline {
         let options = TargetMachineOptions::new()
             .set_cpu(cpu.to_str().unwrap_or("generic"))
             .set_features(&pipeline::features(&triple, &cpu))
-            .set_level(level.machine())
+            .set_level(machine_level(level))
             .set_reloc_mode(RelocMode::PIC)
             .set_code_model(CodeModel::Small);
         let machine = target

@@ -1,23 +1,25 @@
 //! How an engine is set up.
 
-use crate::codegen::{self, Level};
 use crate::error::Error;
 use crate::host::{Call, Callable, Closure, ForeignFunction, HostError, HostFunctions};
-use crate::jit::TierUp;
 use crate::limits::Limits;
 use crate::name::Names;
+use crate::tier::{Level, TierUp};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// When functions are compiled. Answers never depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Mode {
-    /// On their first call.
-    #[default]
+    /// On their first call. The default, and an error without the feature
+    /// `compiler`, as the other modes that compile.
+    #[cfg_attr(feature = "compiler", default)]
     Lazy,
     /// When they are defined, on all cores.
     Eager,
-    /// Never: programs are interpreted, and the compiler is not started.
+    /// Never: programs are interpreted, and the compiler is not started. The
+    /// default without the feature `compiler`.
+    #[cfg_attr(not(feature = "compiler"), default)]
     Interpret,
     /// In the background, once they are hot in the interpreter. Long loops
     /// continue in compiled code, too (on-stack replacement).
@@ -27,6 +29,10 @@ pub enum Mode {
 /// How many arguments a host function may take: the time to compile a call of it
 /// grows with their square.
 const MOST_ARGUMENTS: u32 = 50_000;
+
+/// The default stack of a compile worker, in bytes: enough for the largest
+/// function that is compiled.
+pub(crate) const WORKER_STACK: usize = 1 << 30;
 
 /// How an engine is set up: mode, optimisation, limits, host functions.
 ///
@@ -55,8 +61,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Creates the default configuration: lazy, level 2, a worker for each
-    /// core.
+    /// Creates the default configuration: the default mode, level 2, a worker
+    /// for each core.
     pub fn new() -> Self {
         Self {
             mode: Mode::default(),
@@ -64,7 +70,7 @@ impl Config {
             tier_up: TierUp::default(),
             waits_for_code: false,
             workers: None,
-            worker_stack: codegen::STACK,
+            worker_stack: WORKER_STACK,
             limits: Limits::default(),
             perf_map: false,
             debug_objects: false,

@@ -1,19 +1,22 @@
 //! Engines: what contexts share.
 
+#[cfg_attr(not(feature = "compiler"), path = "engine/absent.rs")]
+mod compiler;
+
 use crate::abi::Variables;
 use crate::budget::MemoryBudget;
-use crate::codegen::{self, Level};
 use crate::config::{Config, Mode};
 use crate::deadline::Deadlines;
 use crate::error::Error;
 use crate::host::HostFunctions;
-use crate::jit::{self, Jit, TierUp};
+use crate::jit::Jit;
 use crate::name::Names;
 use crate::process;
 use crate::runtime::Fence;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::Poll;
 use crate::text_cache::TextCache;
+use crate::tier::Level;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -78,8 +81,10 @@ impl Engine {
     /// Creates an engine.
     ///
     /// # Errors
-    /// If a host function has an invalid name.
+    /// [`Error::Setup`] if a host function has an invalid name, or the mode
+    /// needs the compiler and the feature `compiler` is off.
     pub fn with_config(config: Config) -> Result<Self, Error> {
+        Self::check_mode(config.mode)?;
         process::watch();
         let names = Arc::new(Names::new());
         let hosts = Arc::new(config.hosts(&names)?);
@@ -127,17 +132,6 @@ impl Engine {
     pub fn perf_map_failure(&self) -> Result<Option<&str>, Error> {
         let is_asked = self.config().perf_map && self.mode() != Mode::Interpret;
         if is_asked { Ok(self.jit()?.perf_map_failure()) } else { Ok(None) }
-    }
-
-    /// Starts the compiler on another thread, so that it is ready when it is
-    /// first needed.
-    pub fn warm_up() {
-        jit::warm_up();
-    }
-
-    /// Returns the version of LLVM, as `22.1.0`.
-    pub fn llvm_version() -> String {
-        codegen::llvm_version()
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -195,28 +189,6 @@ impl Engine {
             made
         }))
     }
-
-    fn new_jit(&self) -> Result<Arc<Jit>, Error> {
-        let shared = &*self.0;
-        let options = jit::JitOptions {
-            code: codegen::CompileOptions {
-                level: shared.config.level,
-                counts_fuel: shared.config.limits.fuel.is_some(),
-            },
-            tier_up: match shared.config.mode {
-                Mode::Lazy | Mode::Tiered => shared.config.tier_up,
-                Mode::Eager | Mode::Interpret => TierUp::Never,
-            },
-            workers: shared.config.workers.unwrap_or_else(cores),
-            stack: shared.config.worker_stack,
-            perf_map: shared.config.perf_map,
-            debug_objects: shared.config.debug_objects,
-            most_operations: shared.config.limits.max_compiled_operations.min(codegen::LARGEST),
-        };
-        let EngineInner { names, hosts, variables, budget, .. } = shared;
-        Jit::new(names.clone(), hosts.clone(), variables.clone(), budget.clone(), options)
-            .map_err(|error| Error::NoCompiler(error.to_string()))
-    }
 }
 
 impl Drop for EngineInner {
@@ -226,10 +198,6 @@ impl Drop for EngineInner {
             jit.close();
         }
     }
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 impl fmt::Debug for Engine {

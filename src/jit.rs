@@ -46,12 +46,11 @@ pub use context::{DefinitionHandle, JitContext};
 pub use formula::CompiledFormula;
 pub use interpreted::{InterpretedCalls, NoInterpreter};
 pub use osr::OsrCode;
-pub use reporter::{Observer, StateChange};
-pub use tier::{Tier, TierUp};
 
 use crate::abi::{self, Variables};
 use crate::budget::MemoryBudget;
-use crate::codegen::{self, ListedFunction, Listing, Thunk};
+use crate::codegen::{self, Thunk};
+pub use crate::codegen::{ListedFunction, Listing};
 use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
 use crate::name::{Name, Names};
@@ -74,6 +73,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use symbols::Symbols;
+use tier::TierUp;
 use worker::{Announcement, Urgency, Workers};
 
 /// A counter that many threads add to.

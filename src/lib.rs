@@ -107,7 +107,7 @@
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `llvm`, `abi` | sources and spans, interned names, diagnostics as data, the host functions, requests to stop, the memory budget, forks and exits, starting LLVM, the layout that code relies on | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `llvm`, `abi`, `tier`, `status` | sources and spans, interned names, diagnostics as data, the host functions, requests to stop, the memory budget, forks and exits, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
 //! | 3 | `failure` | the results of defining and running, for all back ends | knows one of them |
@@ -121,8 +121,18 @@
 //! | 7 | `repl` | the prompt | uses codegen's, ORC's or the JIT's insides |
 //! | 8 | [`cli`] | the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
 //!
-//! The modules of layer 6, and what only they use, belong to the feature `cli`,
-//! which is on by default: without it, no crate for terminals is compiled.
+//! # The features
+//!
+//! Both are on by default.
+//!
+//! - `compiler`: native code, and everything of LLVM. Without it programs are
+//!   interpreted, [`Mode::Interpret`] is the default, the other modes are an
+//!   error, and neither LLVM nor a C++ compiler is needed to build. The modules
+//!   `codegen`, [`orc`] and `llvm` are left out. The parts of `jit`, `runtime`
+//!   and [`Engine`] that are about machine code are replaced by files called
+//!   `absent.rs`, with the same names, so that no other module need know.
+//! - `cli`: the command and its prompt, layer 6 and what only that uses. Without
+//!   it no crate for terminals is compiled.
 //!
 //! # Words
 //!
@@ -162,16 +172,23 @@ mod fingerprint;
 mod stop;
 mod budget;
 mod process;
+#[cfg(feature = "compiler")]
 mod llvm;
 mod abi;
+mod tier;
+mod status;
 pub mod syntax;
 mod sema;
 mod failure;
 mod tape;
 mod interp;
+#[cfg(feature = "compiler")]
 mod codegen;
+#[cfg(feature = "compiler")]
 pub mod orc;
+#[cfg_attr(not(feature = "compiler"), path = "runtime/absent.rs")]
 mod runtime;
+#[cfg_attr(not(feature = "compiler"), path = "jit/absent.rs")]
 mod jit;
 mod limits;
 mod deadline;
@@ -197,7 +214,6 @@ mod repl;
 pub mod cli;
 
 pub use bytes::Damage;
-pub use codegen::Level;
 pub use config::{Config, Mode};
 pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, Trace, Transition};
 pub use debugger::{BreakpointError, Console};
@@ -206,13 +222,13 @@ pub use error::Error;
 pub use fingerprint::Fingerprint;
 pub use function::{Function, Signature};
 pub use interrupt::InterruptHandle;
-pub use jit::state::{Event, State};
-pub use jit::{Tier, TierUp};
 pub use limits::Limits;
 pub use output::{LineOutput, format_number};
 pub use program::Program;
 pub use sema::Declaration;
 pub use stats::Stats;
+pub use status::{Event, State};
+pub use tier::{Level, Tier, TierUp};
 
 /// The example in the page about embedding is tested with the others.
 #[cfg(doctest)]

@@ -11,8 +11,14 @@
 //! is over, or for good.
 //!
 //! Threads that belong to a [`Generation`] of the process do not exist in the
-//! next, but for the one that forked: see [`ThreadNumber`].
+//! next, but for the one that forked: see `ThreadNumber`.
 #![allow(unsafe_code)]
+
+#[cfg(feature = "compiler")]
+mod worker;
+
+#[cfg(feature = "compiler")]
+pub use worker::{ThreadNumber, at_fork, most_addresses};
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -40,10 +46,6 @@ pub struct Generation(u64);
 /// A generation that is replaced when what belongs to it is made again.
 #[derive(Debug)]
 pub struct GenerationCell(AtomicU64);
-
-/// Identifies a thread of this process, or of one that it descends from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ThreadNumber(pub u64);
 
 /// Callbacks around a fork, on the thread that forks, while the other threads
 /// are held up. They may only do what a signal handler may.
@@ -104,13 +106,6 @@ impl Generation {
     pub fn next(self) -> Self {
         Self(self.0 + 1)
     }
-
-    /// Returns a suffix that distinguishes its symbols from those of its parent
-    /// processes: a symbol that was being compiled at a fork stays defined in
-    /// the child, but is never ready.
-    pub fn suffix(self) -> String {
-        if self.0 == 0 { String::new() } else { format!("$fork{}", self.0) }
-    }
 }
 
 impl GenerationCell {
@@ -133,23 +128,6 @@ impl GenerationCell {
     /// Replaces the generation by that of this process.
     pub fn renew(&self) {
         self.0.store(Generation::current().0, Ordering::Relaxed);
-    }
-}
-
-impl ThreadNumber {
-    /// Returns the number of this thread.
-    #[inline]
-    pub fn current() -> Self {
-        if NUMBER.get() == 0 {
-            NUMBER.set(NEXT_THREAD.fetch_add(1, Ordering::Relaxed));
-        }
-        Self(NUMBER.get())
-    }
-
-    /// Returns whether the thread belongs to this process, and was not left
-    /// behind in another one by a fork.
-    pub fn is_here(self) -> bool {
-        self.0 >= FIRST_THREAD.load(Ordering::Relaxed) || self.0 == FORKED_BY.load(Ordering::Relaxed)
     }
 }
 
@@ -244,13 +222,6 @@ fn others(activity: Activity) -> usize {
     count(activity).map_or(0, |count| count.load(Ordering::SeqCst).saturating_sub(own))
 }
 
-/// Sets the callbacks around forks and begins to watch forks; only the first
-/// call has an effect.
-pub fn at_fork(what: AtFork) {
-    let _ = AT_FORK.set(what);
-    watch();
-}
-
 /// Sets what a child does about evaluations in progress, as soon as it may do
 /// more than a signal handler; only the first call has an effect.
 pub fn when_forked(work: fn()) {
@@ -322,12 +293,4 @@ extern "C" fn before_exit() {
     while others(Activity::Compiling) + others(Activity::Steady) > 0 {
         thread::sleep(PAUSE);
     }
-}
-/// Returns the address space limit of this process in bytes; `u64::MAX` if
-/// there is none.
-pub fn most_addresses() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: writes the limit to the place it is given, which is valid.
-    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
-    limit.rlim_cur
 }

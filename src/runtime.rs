@@ -9,6 +9,7 @@
 //!
 //! How code is generated is unknown here.
 
+mod arguments;
 mod callbacks;
 mod entry;
 mod execution;
@@ -17,8 +18,9 @@ mod memory;
 mod slot;
 mod x86_64;
 
+pub use arguments::CallArguments;
 pub use callbacks::{Destination, RuntimeCallbacks, StopReason};
-pub use entry::{CallArguments, enter_trampoline};
+pub use entry::enter_trampoline;
 pub use execution::{DEFAULT_STACK, Execution, ExecutionMemory, Left};
 pub use fence::Fence;
 pub use slot::{Slot, Variable};

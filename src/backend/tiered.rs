@@ -6,19 +6,19 @@
 //! know every definition, work on the same memory and call each other: what is
 //! compiled is called as code, everything else is interpreted.
 
-use crate::codegen::LoopEntry;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Defined, Failure, RunFailure};
 use crate::host::Output;
 use crate::interp::{self, CallSite, CodeStatus, CompiledCalls, HotSpot, Interpreter};
-use crate::jit::state::State;
-use crate::jit::{self, JitContext, OsrCode, TierUp};
+use crate::jit::{self, JitContext, OsrCode};
 use crate::name::Name;
 use crate::runtime::{CallArguments, ExecutionMemory, Left, Slot};
 use crate::sema::checked::CheckedFunction;
+use crate::status::State;
 use crate::tape::TapeCallee;
+use crate::tier::TierUp;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
@@ -413,8 +413,7 @@ impl LazyJit {
         if self.osr_code(spot).is_some_and(|made| !made.is_lost()) {
             return Some(());
         }
-        let entry = LoopEntry { node: counted.node, values: counted.values.len() as u32 };
-        let made = context.compile_osr(&spot.function, entry, self.waits_for_code(), &ran).ok()?;
+        let made = context.compile_osr(&spot.function, counted, self.waits_for_code(), &ran).ok()?;
         let key = (Arc::as_ptr(&spot.function) as usize, counted.node);
         self.osr_codes.borrow_mut().insert(key, made);
         Some(())

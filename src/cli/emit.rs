@@ -1,9 +1,11 @@
 //! `kal emit`: a stage of the compiler, as text or as an object file.
 
+#[cfg_attr(not(feature = "compiler"), path = "emit/absent.rs")]
+mod code;
+
 use super::check::sources;
 use super::given::Given;
 use super::options::CommonOptions;
-use crate::codegen::{self, CodegenError, Compiler, ListedFunction, Listing};
 use crate::diagnostic::Severity;
 use crate::draft::{self, Draft};
 use crate::engine::Engine;
@@ -114,15 +116,6 @@ impl From<ReadError> for Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::Message(error.to_string())
-    }
-}
-
-impl From<CodegenError> for Problem {
-    fn from(error: CodegenError) -> Self {
-        match error {
-            CodegenError::Internal(_) => Self::Bug(error.to_string()),
-            CodegenError::Target(_) | CodegenError::TooLarge(..) => Self::Message(error.to_string()),
-        }
     }
 }
 
@@ -282,14 +275,6 @@ fn code(
         functions.retain(|(function, _)| Arc::ptr_eq(function, wanted));
     }
     let is_defined = |name| draft.definition(engine.names().text(name)).is_some();
-    let listed = || {
-        let listed = |(function, symbol): &(&Arc<CheckedFunction>, String)| ListedFunction {
-            function: Arc::clone(function),
-            symbol: symbol.clone(),
-            instructions: function.instructions(engine.hosts(), is_defined).collect(),
-        };
-        functions.iter().map(listed).collect()
-    };
     match arguments.stage {
         // As they are at the end of the program.
         EmitStage::Tape => {
@@ -297,9 +282,7 @@ fn code(
             let text = listing::tapes(functions, engine, is_defined);
             Ok(text.map_err(|error| error.to_string())?.into_bytes())
         }
-        EmitStage::Asm => compile(Listing::Assembly, listed(), engine, options),
-        EmitStage::Obj => compile(Listing::Object, listed(), engine, options),
-        EmitStage::Ir | EmitStage::Tokens | EmitStage::Ast => compile(Listing::Ir, listed(), engine, options),
+        stage => code::compile(stage, &functions, &is_defined, engine, options),
     }
 }
 
@@ -328,28 +311,6 @@ fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> 
     let wanted = all.filter(|((function, _), _)| names.text(function.name) == name).last();
     let ((function, tape), symbol) = wanted.ok_or_else(|| missing(name, arguments.program()))?;
     Ok(tape.disassemble(&symbol, function, names).into_bytes())
-}
-
-fn compile(
-    listing: Listing,
-    functions: Vec<ListedFunction>,
-    engine: &Engine,
-    options: &CommonOptions,
-) -> Result<Vec<u8>, Problem> {
-    // LLVM recurses as deeply as the program is nested.
-    let work = || {
-        let options = codegen::CompileOptions { level: options.level(), counts_fuel: options.fuel.is_some() };
-        Compiler::new().listing(listing, &functions, engine.names(), options)
-    };
-    let bytes = std::thread::scope(|scope| {
-        let worker = std::thread::Builder::new().stack_size(1 << 30).spawn_scoped(scope, work);
-        worker.map(std::thread::ScopedJoinHandle::join)
-    });
-    match bytes {
-        Ok(Ok(bytes)) => Ok(bytes?),
-        Ok(Err(_)) => Err(Problem::Bug("the compiler panicked".to_owned())),
-        Err(error) => Err(format!("cannot start a thread for the compiler: {error}").into()),
-    }
 }
 
 fn write(arguments: &EmitArguments, bytes: &[u8]) -> Result<(), Problem> {

@@ -180,8 +180,10 @@ impl CommonOptions {
             Mode::Interpret
         } else if self.tiered {
             Mode::Tiered
-        } else {
+        } else if self.lazy {
             Mode::Lazy
+        } else {
+            Mode::default()
         }
     }
 

@@ -10,7 +10,7 @@ pub(super) fn print(is_verbose: bool) -> io::Result<()> {
     let mut text = format!("kal {}\n", env!("CARGO_PKG_VERSION"));
     if is_verbose {
         let features = if cfg!(feature = "unchecked") { "unchecked" } else { "none" };
-        let llvm = Engine::llvm_version();
+        let llvm = Engine::llvm_version().unwrap_or_else(|| "none: programs are interpreted".into());
         text += &format!("build: {}\n", Fingerprint::BUILD);
         text += &format!("LLVM: {llvm}\ntarget: {}\nfeatures: {features}\n", env!("KAL_TARGET"));
     }

@@ -1,32 +1,15 @@
 //! How code is generated.
 
+use crate::tier::Level;
 use inkwell::OptimizationLevel;
 
-/// The optimisation level of compiled code.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum Level {
-    /// Compile as quickly as possible.
-    O0,
-    /// The cheap passes.
-    O1,
-    /// What `clang -O2` does.
-    #[default]
-    O2,
-    /// What `clang -O3` does.
-    O3,
-}
-
-impl Level {
-    /// Every level.
-    pub const ALL: [Self; 4] = [Self::O0, Self::O1, Self::O2, Self::O3];
-
-    pub(super) fn machine(self) -> OptimizationLevel {
-        match self {
-            Self::O0 => OptimizationLevel::None,
-            Self::O1 => OptimizationLevel::Less,
-            Self::O2 => OptimizationLevel::Default,
-            Self::O3 => OptimizationLevel::Aggressive,
-        }
+/// Returns what LLVM calls a level.
+pub(super) fn machine_level(level: Level) -> OptimizationLevel {
+    match level {
+        Level::O0 => OptimizationLevel::None,
+        Level::O1 => OptimizationLevel::Less,
+        Level::O2 => OptimizationLevel::Default,
+        Level::O3 => OptimizationLevel::Aggressive,
     }
 }
 

@@ -1,13 +1,13 @@
 //! Descriptions: what there is to know about a function, as plain data.
 
 use super::Context;
-use crate::jit::Tier;
-use crate::jit::state::State;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::declaration;
 use crate::source::{Source, Span};
+use crate::status::State;
 use crate::syntax::operator::Fixity;
+use crate::tier::Tier;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 

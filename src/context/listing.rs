@@ -1,9 +1,9 @@
 //! Listings: a text or a definition as one stage of the compiler sees it.
 
 use super::Context;
-use crate::codegen::{ListedFunction, Listing};
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::jit::{ListedFunction, Listing};
 use crate::listing;
 use crate::sema::{self, checked};
 use crate::source::Source;

@@ -1,8 +1,7 @@
 //! Tracing: being told what happens to names, as it happens.
 
 use super::Context;
-use crate::jit::StateChange;
-use crate::jit::state::{Event, State};
+use crate::status::{Event, Observer, State, StateChange};
 use std::time::Duration;
 
 /// Something that happened to a name.
@@ -34,7 +33,7 @@ impl Context {
         // Not the engine: the observer may be on a worker, which the engine's
         // end waits for.
         let names = self.engine.names().clone();
-        self.backend.observe(trace.map(|mut trace| -> crate::jit::Observer {
+        self.backend.observe(trace.map(|mut trace| -> Observer {
             Box::new(move |change: StateChange| {
                 let StateChange { name, event, before, after, took } = change;
                 trace(Transition { name: names.text(name), event, before, after, took });

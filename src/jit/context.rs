@@ -23,6 +23,7 @@ use crate::name::Name;
 use crate::runtime::{self, CallArguments, Execution, ExecutionMemory, Left, Slot};
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopHandle;
+use crate::tape::CountedLoop;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -415,11 +416,12 @@ impl JitContext {
     pub fn compile_osr(
         &self,
         function: &Arc<CheckedFunction>,
-        entry: LoopEntry,
+        counted: &CountedLoop,
         wait: bool,
         ran: &dyn Fn(Name) -> bool,
     ) -> Result<Arc<OsrCode>, Failure> {
         let plan = self.bindings.plan_among(&self.jit, function, Tier::Full, ran);
+        let entry = LoopEntry { node: counted.node, values: counted.values.len() as u32 };
         let code = Arc::new(OsrCode::new(function.clone(), entry));
         let (jit, request) = (self.jit.clone(), OsrRequest::new(&code, self.bindings.memory()));
         let work = move || request.code().make(&jit, &plan);

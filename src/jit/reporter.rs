@@ -10,31 +10,12 @@ use super::worker::{self, locked};
 use crate::host::discard;
 use crate::name::Name;
 use crate::process::{self, Activity, ThreadNumber};
+pub use crate::status::{Observer, StateChange};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-
-/// A callback for every change of a binding, in order. Runs on the thread that
-/// caused the change, or on one that is already running the callback. It may
-/// use other contexts, but must not call back into these bindings.
-pub type Observer = Box<dyn FnMut(StateChange) + Send>;
-
-/// A change of a binding.
-#[derive(Clone, Copy, Debug)]
-pub struct StateChange {
-    pub name: Name,
-    /// The event that caused it.
-    pub event: Event,
-    /// The state of the binding before.
-    pub before: State,
-    /// The state of the binding after.
-    pub after: State,
-    /// The time from the first request for the code until it was ready; `None`
-    /// for other events.
-    pub took: Option<Duration>,
-}
 
 /// Changes, and the observer that is told of them.
 #[derive(Default)]

@@ -14,14 +14,7 @@ use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// A tier of compiled code.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Tier {
-    /// The baseline tier: quick to compile; counts its calls.
-    Quick,
-    /// The optimising tier, at the configured optimisation level.
-    Full,
-}
+pub use crate::tier::{Tier, TierUp};
 
 /// How to compile a function.
 #[derive(Clone, Debug)]
@@ -55,21 +48,6 @@ pub(super) struct Callees<'a> {
     pub(super) fits: &'a dyn Fn(&Callee) -> bool,
     /// Returns the instruction that a call is.
     pub(super) instruction: &'a dyn Fn(&Callee) -> Option<Intrinsic>,
-}
-
-/// When functions move from the baseline to the optimising tier.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TierUp {
-    /// Never: all code starts at the optimising tier.
-    Never,
-    /// After this many calls.
-    After(u32),
-}
-
-impl Default for TierUp {
-    fn default() -> Self {
-        Self::After(1000)
-    }
 }
 
 impl TierUp {

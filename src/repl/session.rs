@@ -133,8 +133,9 @@ impl<'c> ReplSession<'c> {
 
     /// Prints the banner.
     pub(super) fn banner(&self) {
-        let (version, llvm) = (env!("CARGO_PKG_VERSION"), Engine::llvm_version());
-        let line = format!("Kal {version} on LLVM {llvm}. :help shows the commands, Ctrl-D leaves.");
+        let version = env!("CARGO_PKG_VERSION");
+        let llvm = Engine::llvm_version().map_or_else(String::new, |llvm| format!(" on LLVM {llvm}"));
+        let line = format!("Kal {version}{llvm}. :help shows the commands, Ctrl-D leaves.");
         self.screen.line(&self.faint(&line));
     }
 

@@ -2,12 +2,10 @@
 //! find the runner of the run in progress.
 #![allow(unsafe_code)]
 
+use super::arguments::REGISTERS;
 use crate::abi::Header;
 use crate::stop::StopRequest;
 use std::sync::atomic::Ordering;
-
-/// The number of arguments passed in registers.
-pub(super) const REGISTERS: usize = 8;
 
 /// The calls that running code makes into its runner. Each can fail the run;
 /// then the run is left, and the implementer knows why.

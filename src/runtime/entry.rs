@@ -1,9 +1,8 @@
 //! Entering compiled code, and what the code that is entered finds.
 #![allow(unsafe_code)]
 
-use super::callbacks::{
-    CurrentRun, Destination, REGISTERS, RuntimeCallbacks, StopReason, take_request, with_run,
-};
+use super::arguments::{CallArguments, REGISTERS};
+use super::callbacks::{CurrentRun, Destination, RuntimeCallbacks, StopReason, take_request, with_run};
 use super::execution::{Execution, Left};
 use super::x86_64;
 use crate::abi::Header;
@@ -14,40 +13,6 @@ use std::sync::atomic::Ordering;
 thread_local! {
     /// The innermost execution context that runs on this thread.
     static CURRENT: Cell<*const Header> = const { Cell::new(ptr::null()) };
-}
-
-/// The arguments of a call, in memory that is large enough for all argument
-/// registers.
-#[derive(Clone, Copy, Debug)]
-pub struct CallArguments<'a> {
-    doubles: &'a [f64],
-    count: usize,
-}
-
-impl<'a> CallArguments<'a> {
-    /// Wraps the first `count` of these arguments.
-    #[inline]
-    pub fn few(registers: &'a [f64; REGISTERS], count: u32) -> Self {
-        Self { doubles: registers, count: REGISTERS.min(count as usize) }
-    }
-
-    /// Wraps any number of arguments, copied to `buffer` if they are few.
-    pub fn new(arguments: &'a [f64], buffer: &'a mut [f64; REGISTERS]) -> Self {
-        let count = arguments.len();
-        match buffer.get_mut(..count) {
-            Some(start) => {
-                start.copy_from_slice(arguments);
-                Self { doubles: buffer, count }
-            }
-            None => Self { doubles: arguments, count },
-        }
-    }
-
-    /// Returns the arguments.
-    #[inline]
-    pub fn as_slice(&self) -> &'a [f64] {
-        &self.doubles[..self.count]
-    }
 }
 
 impl Execution {

@@ -1,0 +1,56 @@
+//! The compiler of an engine.
+
+use super::{Engine, EngineInner};
+use crate::codegen;
+use crate::config::{Mode, WORKER_STACK};
+use crate::error::Error;
+use crate::jit::{self, Jit};
+use crate::tier::TierUp;
+use std::sync::Arc;
+
+const _: () = assert!(codegen::STACK <= WORKER_STACK);
+
+impl Engine {
+    /// Starts the compiler on another thread, so that it is ready when it is
+    /// first needed.
+    pub fn warm_up() {
+        jit::warm_up();
+    }
+
+    /// Returns the version of LLVM, as `22.1.0`; `None` without the feature
+    /// `compiler`.
+    pub fn llvm_version() -> Option<String> {
+        Some(codegen::llvm_version())
+    }
+
+    /// Checks that the compiler is there, if programs are to be compiled.
+    pub(super) fn check_mode(_: Mode) -> Result<(), Error> {
+        Ok(())
+    }
+
+    pub(super) fn new_jit(&self) -> Result<Arc<Jit>, Error> {
+        let shared = &*self.0;
+        let options = jit::JitOptions {
+            code: codegen::CompileOptions {
+                level: shared.config.level,
+                counts_fuel: shared.config.limits.fuel.is_some(),
+            },
+            tier_up: match shared.config.mode {
+                Mode::Lazy | Mode::Tiered => shared.config.tier_up,
+                Mode::Eager | Mode::Interpret => TierUp::Never,
+            },
+            workers: shared.config.workers.unwrap_or_else(cores),
+            stack: shared.config.worker_stack,
+            perf_map: shared.config.perf_map,
+            debug_objects: shared.config.debug_objects,
+            most_operations: shared.config.limits.max_compiled_operations.min(codegen::LARGEST),
+        };
+        let EngineInner { names, hosts, variables, budget, .. } = shared;
+        Jit::new(names.clone(), hosts.clone(), variables.clone(), budget.clone(), options)
+            .map_err(|error| Error::NoCompiler(error.to_string()))
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}

@@ -1,0 +1,281 @@
+//! The JIT in a build without the compiler: there is none.
+//!
+//! Stands for the module `jit`, with the same names. Nothing here can be
+//! created, so no method has anything to do; the back ends above need not know
+//! which of the two they were built with.
+
+use crate::failure::{Defined, Failure, RunFailure};
+use crate::host::{Intrinsic, Output};
+use crate::name::Name;
+use crate::runtime::{CallArguments, ExecutionMemory, Left, Slot};
+use crate::sema::checked::CheckedFunction;
+use crate::status::{Observer, State};
+use crate::stop::StopHandle;
+use crate::tape::CountedLoop;
+use crate::tier::Tier;
+use std::sync::Arc;
+
+/// A type without values.
+#[derive(Clone, Copy)]
+enum Never {}
+
+/// The JIT of one engine.
+pub struct Jit(Never);
+
+/// The JIT's part of one context.
+pub struct JitContext(Never);
+
+/// A definition that the JIT knows.
+#[derive(Clone)]
+pub struct DefinitionHandle(Never);
+
+/// A compiled function without a name.
+pub struct CompiledFormula(Never);
+
+/// Compiled code for the rest of a function.
+pub struct OsrCode(Never);
+
+/// A form in which compiled functions can be listed.
+#[derive(Clone, Copy)]
+pub enum Listing {
+    Ir,
+    Assembly,
+}
+
+/// A function to list.
+pub struct ListedFunction {
+    pub function: Arc<CheckedFunction>,
+    pub symbol: String,
+    pub instructions: Vec<(Name, Intrinsic)>,
+}
+
+/// Functions that the interpreter runs, as compiled code would see them.
+pub trait InterpretedCalls {
+    fn is_interpreted(&mut self, name: Name, is_compiled: bool) -> bool;
+
+    fn call(
+        &mut self,
+        name: Name,
+        arguments: &[f64],
+        from: Left,
+        output: &mut dyn Output,
+    ) -> Result<f64, RunFailure>;
+}
+
+/// A context in which everything is compiled.
+pub struct NoInterpreter;
+
+impl InterpretedCalls for NoInterpreter {
+    fn is_interpreted(&mut self, _: Name, _: bool) -> bool {
+        false
+    }
+
+    fn call(&mut self, _: Name, _: &[f64], _: Left, _: &mut dyn Output) -> Result<f64, RunFailure> {
+        Err(Failure::internal("no tapes").into())
+    }
+}
+
+impl Jit {
+    pub fn register_code_size(self: &Arc<Self>) {
+        match self.0 {}
+    }
+
+    pub fn perf_map_failure(&self) -> Option<&str> {
+        match self.0 {}
+    }
+
+    pub fn close(&self) {
+        match self.0 {}
+    }
+
+    pub fn listing(
+        self: &Arc<Self>,
+        _: Listing,
+        _: Vec<ListedFunction>,
+        _: &StopHandle,
+    ) -> Result<Vec<u8>, Failure> {
+        match self.0 {}
+    }
+}
+
+impl DefinitionHandle {
+    pub fn function(&self) -> &Arc<CheckedFunction> {
+        match self.0 {}
+    }
+
+    pub fn tier(&self) -> Option<Tier> {
+        match self.0 {}
+    }
+
+    pub fn code_bytes(&self) -> u64 {
+        match self.0 {}
+    }
+}
+
+impl OsrCode {
+    pub fn is_ready(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn is_lost(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn has_failed(&self) -> bool {
+        match self.0 {}
+    }
+}
+
+impl JitContext {
+    pub fn new(jit: &Arc<Jit>, _: Arc<ExecutionMemory>, _: usize) -> Self {
+        match jit.0 {}
+    }
+
+    pub fn memory(&self) -> &Arc<ExecutionMemory> {
+        match self.0 {}
+    }
+
+    pub fn define(&self, _: Arc<CheckedFunction>) -> Defined {
+        match self.0 {}
+    }
+
+    pub fn rebind(&self, _: &DefinitionHandle) -> Defined {
+        match self.0 {}
+    }
+
+    pub fn drop_binding(&self, _: Name) -> Option<DefinitionHandle> {
+        match self.0 {}
+    }
+
+    pub fn bound(&self, _: Name) -> Option<DefinitionHandle> {
+        match self.0 {}
+    }
+
+    pub fn observe(&self, _: Option<Observer>) {
+        match self.0 {}
+    }
+
+    pub fn declare(&self, _: Name, _: Option<u32>) {
+        match self.0 {}
+    }
+
+    pub fn declared(&self, _: Name) -> Option<u32> {
+        match self.0 {}
+    }
+
+    pub fn binding(&self, _: Name) -> Option<(State, Arc<CheckedFunction>)> {
+        match self.0 {}
+    }
+
+    pub fn all(&self) -> Vec<(State, Arc<CheckedFunction>)> {
+        match self.0 {}
+    }
+
+    pub fn definitions(&self) -> usize {
+        match self.0 {}
+    }
+
+    pub fn prepare(&self, _: Name) -> Result<(), Failure> {
+        match self.0 {}
+    }
+
+    pub fn prepare_soon(&self, _: Name) -> Result<(), Failure> {
+        match self.0 {}
+    }
+
+    pub fn submit(&self) -> Result<(), Failure> {
+        match self.0 {}
+    }
+
+    pub fn prepare_all(&self) -> Result<(), Failure> {
+        match self.0 {}
+    }
+
+    pub fn run(
+        &self,
+        _: &Arc<CheckedFunction>,
+        _: &mut dyn Output,
+        _: &mut dyn InterpretedCalls,
+    ) -> Result<f64, RunFailure> {
+        match self.0 {}
+    }
+
+    pub fn formula(&self, _: &Arc<CheckedFunction>) -> Result<CompiledFormula, Failure> {
+        match self.0 {}
+    }
+
+    pub fn run_formula(
+        &self,
+        _: &CompiledFormula,
+        _: &[f64],
+        _: &mut dyn Output,
+        _: &mut dyn InterpretedCalls,
+    ) -> Result<f64, RunFailure> {
+        match self.0 {}
+    }
+
+    pub fn has_code(&self, _: Name, _: u32) -> bool {
+        match self.0 {}
+    }
+
+    pub fn is_bound(&self, _: Name, _: u32) -> bool {
+        match self.0 {}
+    }
+
+    pub fn deoptimize(&self, _: Name) {
+        match self.0 {}
+    }
+
+    pub fn promote(&self, _: Name, _: bool, _: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
+        match self.0 {}
+    }
+
+    pub fn is_queued(&self, _: Name) -> bool {
+        match self.0 {}
+    }
+
+    pub fn compile_osr(
+        &self,
+        _: &Arc<CheckedFunction>,
+        _: &CountedLoop,
+        _: bool,
+        _: &dyn Fn(Name) -> bool,
+    ) -> Result<Arc<OsrCode>, Failure> {
+        match self.0 {}
+    }
+
+    pub fn enter_osr(
+        &self,
+        _: &OsrCode,
+        _: &[f64],
+        _: &mut dyn Output,
+        _: &mut dyn InterpretedCalls,
+    ) -> Result<f64, RunFailure> {
+        match self.0 {}
+    }
+
+    /// Returns the place where calls of a function lead.
+    pub fn slot(&self, name: Name, _: u32) -> Result<Slot, Failure> {
+        Ok(Slot(name))
+    }
+
+    /// Calls a function. Nothing is compiled, so the interpreter runs it.
+    pub fn call(
+        &self,
+        Slot(name): Slot,
+        arguments: CallArguments<'_>,
+        output: &mut dyn Output,
+        interpreted: &mut dyn InterpretedCalls,
+    ) -> Result<f64, RunFailure> {
+        let arguments = arguments.as_slice();
+        if interpreted.is_interpreted(name, false) {
+            return interpreted.call(name, arguments, Left::default(), output);
+        }
+        let passed = arguments.len() as u32;
+        Err(Failure::Undefined { callee: name, passed, caller: None }.into())
+    }
+
+    pub fn callers(&self, _: usize, _: usize) -> Vec<Arc<CheckedFunction>> {
+        match self.0 {}
+    }
+}

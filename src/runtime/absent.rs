@@ -1,0 +1,107 @@
+//! What programs run on in a build without the compiler: memory for their
+//! variables and for requests to stop.
+//!
+//! Stands for the module `runtime`, which is about compiled code.
+
+mod arguments;
+mod fence;
+
+pub use arguments::CallArguments;
+pub use fence::Fence;
+
+use crate::abi::{Memory, VARIABLE_COUNT};
+use crate::name::Name;
+use crate::stop::{InnerRun, Stoppable};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+
+/// Where calls of a function lead: to its name, which the interpreter looks up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot(pub Name);
+
+/// A call site in compiled code; unknown, for there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Left {
+    pub fault: usize,
+    pub frame: usize,
+}
+
+/// The number of a variable, the same in every context of an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Variable(pub u32);
+
+/// The default stack of a program, in bytes.
+pub const DEFAULT_STACK: usize = 256 << 20;
+
+/// The memory of a context.
+pub struct ExecutionMemory {
+    /// Committed by the system as they are used.
+    variables: Vec<AtomicU64>,
+    requests: AtomicU64,
+    fuel: AtomicI64,
+    interp_limit: AtomicUsize,
+    code_ready: AtomicUsize,
+    inner: InnerRun,
+}
+
+impl ExecutionMemory {
+    /// Creates memory whose variables are 0.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn new() -> std::io::Result<Self> {
+        let mut variables = Vec::new();
+        variables.try_reserve_exact(VARIABLE_COUNT)?;
+        variables.resize_with(VARIABLE_COUNT, AtomicU64::default);
+        Ok(Self {
+            variables,
+            requests: AtomicU64::default(),
+            fuel: AtomicI64::default(),
+            interp_limit: AtomicUsize::default(),
+            code_ready: AtomicUsize::default(),
+            inner: InnerRun::default(),
+        })
+    }
+
+    /// Returns the value of a variable.
+    pub fn variable(&self, Variable(number): Variable) -> f64 {
+        f64::from_bits(self.variables[number as usize].load(Ordering::Relaxed))
+    }
+
+    /// Sets the value of a variable.
+    pub fn set_variable(&self, Variable(number): Variable, value: f64) {
+        self.variables[number as usize].store(value.to_bits(), Ordering::Relaxed);
+    }
+}
+
+impl Stoppable for ExecutionMemory {
+    #[inline]
+    fn requests(&self) -> &AtomicU64 {
+        &self.requests
+    }
+
+    fn wake(&self) {
+        self.interp_limit.swap(0, Ordering::SeqCst);
+    }
+
+    fn inner(&self) -> Option<&InnerRun> {
+        Some(&self.inner)
+    }
+}
+
+impl Memory for ExecutionMemory {
+    fn variables(&self) -> &[AtomicU64] {
+        &self.variables
+    }
+
+    fn fuel(&self) -> &AtomicI64 {
+        &self.fuel
+    }
+
+    fn interp_limit(&self) -> &AtomicUsize {
+        &self.interp_limit
+    }
+
+    fn code_ready(&self) -> &AtomicUsize {
+        &self.code_ready
+    }
+}
