@@ -5,6 +5,7 @@
 # make robustness     the tests of docs/robustness.md at full size
 # make soak TIME=60   half an hour (or that many seconds) of random use
 # make storm TIME=60  64 threads on one engine, ten minutes (or that many seconds) in each mode
+# make features       what the features promise, also where there is no LLVM
 # make hosts          a host that uses LLVM by itself, beside Kal
 # make loom           the lock-free parts, in every order of events
 # make fuzz TIME=60   each fuzz target for ten minutes (or that many seconds)
@@ -17,7 +18,7 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
-.PHONY: run test bench peers robustness soak storm hosts loom fuzz check-costs setup test-setup build format lint docs unit clean
+.PHONY: run test features bench peers robustness soak storm hosts loom fuzz check-costs setup test-setup build format lint docs unit clean
 
 run: build
 ifdef FILE
@@ -32,16 +33,20 @@ build: setup
 test: test-setup format lint docs unit
 
 format:
-	$(CARGO) fmt --check
+	$(CARGO) fmt --all --check
 
 lint:
-	$(CARGO) clippy --locked --all-targets -- --deny warnings
+	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 
 docs:
-	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --document-private-items
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 
 unit:
-	$(CARGO) test --locked
+	$(CARGO) test --locked --workspace
+
+# Which crates each feature needs, and the interpreter where there is no LLVM.
+features: test-setup
+	tests/features
 
 # Installs Debian packages.
 INSTALL := root=$$([ "$$(id -u)" = 0 ] || echo sudo); $$root apt-get update -qq && \

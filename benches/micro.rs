@@ -4,12 +4,12 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use kal::name::Names;
-use kal::orc::{Session, SessionOptions};
 use kal::source::Source;
 use kal::syntax::lexer::Pieces;
 use kal::syntax::operator::Operators;
 use kal::syntax::parser::{ParseLimits, Parser};
 use kal::{Config, Context, Engine, Level};
+use kal_orc::{Session, SessionOptions};
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The command line: arguments, exit codes, and what each command does.
 //!
-//! It needs the feature `cli`. Everything here uses the embedding API, except that `emit` uses the stages
-//! of the compiler.
+//! It needs the feature `cli`. Everything here uses the embedding API, except
+//! that `emit` uses the stages of the compiler.
 
 mod allocation;
 mod arguments;

@@ -34,7 +34,8 @@ const MOST_ARGUMENTS: u32 = 50_000;
 /// function that is compiled.
 pub(crate) const WORKER_STACK: usize = 1 << 30;
 
-/// How an engine is set up: mode, optimisation, limits, host functions.
+/// How an engine is set up: mode, optimisation, limits, host functions. Without
+/// the feature `compiler`, what concerns code has no effect.
 ///
 /// ```
 /// use kal::{Config, Engine, Level};

@@ -26,6 +26,7 @@ mod definition;
 mod shapes;
 mod shared;
 mod epoch;
+mod forks;
 mod formula;
 mod make;
 mod context;
@@ -53,8 +54,8 @@ use crate::codegen::{self, Thunk};
 pub use crate::codegen::{ListedFunction, Listing};
 use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
+use crate::llvm;
 use crate::name::{Name, Names};
-use crate::orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
 use crate::process::{self, Activity};
 use crate::runtime;
 use crate::sema::checked::CheckedFunction;
@@ -64,6 +65,8 @@ use code::LinkedBody;
 use code_map::CodeMap;
 use definition::Definition;
 use epoch::Epochs;
+use forks::WatchedProcess;
+use kal_orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use shapes::Shapes;
@@ -159,10 +162,14 @@ impl Jit {
         budget: Arc<MemoryBudget>,
         options: JitOptions,
     ) -> Result<Arc<Self>, OrcError> {
-        let session = Session::new(&SessionOptions {
-            code_limit: budget.limit(),
-            perf_map: options.perf_map,
-            debug_objects: options.debug_objects,
+        let session = process::within(Activity::Steady, || {
+            llvm::start();
+            Session::new(&SessionOptions {
+                code_limit: budget.limit(),
+                perf_map: options.perf_map,
+                debug_objects: options.debug_objects,
+                host: &WatchedProcess,
+            })
         })?;
         let dylib = session.create_dylib("program")?;
         let refuse = Address::new(runtime::refuse() as u64);

@@ -96,7 +96,7 @@
 //!
 //! ```text
 //!  source → tokens → syntax tree → checked function → LLVM IR → object → linked code → call
-//!           └─── syntax ───┘       └─── sema ───┘    └─── codegen ──┘   └─ orc ─┘    runtime
+//!           └─── syntax ───┘       └─── sema ───┘    └─── codegen ──┘   └kal-orc┘    runtime
 //!                                                    └────────────── jit ───────────────┘
 //!                                               └→ tape → interpreter ⇄ call
 //!                                                  └tape┘ └── interp ─┘
@@ -112,8 +112,8 @@
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
 //! | 3 | `failure` | the results of defining and running, for all back ends | knows one of them |
 //! | 3 | `tape`, `interp` | checked functions → bytecode, and the interpreter | knows LLVM, ORC or compiled code |
+//! | – | the crate `kal-orc` | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `codegen` | checked functions → LLVM IR → object bytes | knows ORC or a process |
-//! | 3 | [`orc`] | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
 //! | 5 | `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `context`, `function`, `interrupt`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
@@ -128,7 +128,7 @@
 //! - `compiler`: native code, and everything of LLVM. Without it programs are
 //!   interpreted, [`Mode::Interpret`] is the default, the other modes are an
 //!   error, and neither LLVM nor a C++ compiler is needed to build. The modules
-//!   `codegen`, [`orc`] and `llvm` are left out. The parts of `jit`, `runtime`
+//!   `codegen` and `llvm` and the crate `kal-orc` are left out. The parts of `jit`, `runtime`
 //!   and [`Engine`] that are about machine code are replaced by files called
 //!   `absent.rs`, with the same names, so that no other module need know.
 //! - `cli`: the command and its prompt, layer 6 and what only that uses. Without
@@ -184,8 +184,6 @@ mod tape;
 mod interp;
 #[cfg(feature = "compiler")]
 mod codegen;
-#[cfg(feature = "compiler")]
-pub mod orc;
 #[cfg_attr(not(feature = "compiler"), path = "runtime/absent.rs")]
 mod runtime;
 #[cfg_attr(not(feature = "compiler"), path = "jit/absent.rs")]

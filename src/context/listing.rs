@@ -22,9 +22,9 @@ pub enum Stage {
     Ast,
     /// Interpreted instructions, with the places they were made for.
     Tape,
-    /// LLVM IR, optimised.
+    /// LLVM IR, optimised. Needs the feature `compiler`.
     Ir,
-    /// Assembly.
+    /// Assembly. Needs the feature `compiler`.
     Assembly,
 }
 

@@ -4,9 +4,9 @@ use super::Jit;
 use super::code_map::CodeMap;
 use super::symbols::BodySymbol;
 use super::tier::{Assumptions, Tier};
-use crate::orc::Tracker;
 use crate::process::{self, Activity};
 use crate::sema::checked::CheckedFunction;
+use kal_orc::Tracker;
 use std::sync::{Arc, Weak};
 
 /// The linked code of a definition. Dropping it retires it: it is freed when no

@@ -8,7 +8,7 @@ use super::worker::with_compiler;
 use super::{Jit, refusal};
 use crate::codegen::{self, Body, LoopEntry};
 use crate::failure::Failure;
-use crate::orc::OrcError;
+use kal_orc::OrcError;
 use crate::sema::checked::CheckedFunction;
 use std::sync::Arc;
 

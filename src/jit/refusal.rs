@@ -3,7 +3,7 @@
 
 use crate::codegen::CodegenError;
 use crate::failure::Failure;
-use crate::orc::OrcError;
+use kal_orc::OrcError;
 use crate::sema::checked::CheckedFunction;
 use std::sync::Arc;
 

@@ -9,9 +9,9 @@
 use crate::abi::{self, Variables};
 use crate::failure::Failure;
 use crate::name::Name;
-use crate::orc::{Address, TrampolinePool};
 use crate::process::{self, Activity};
 use crate::runtime::{ExecutionMemory, Slot, Variable};
+use kal_orc::{Address, TrampolinePool};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Weak};

@@ -19,8 +19,8 @@ use super::address::Address;
 use super::dylib::Dylib;
 use super::error::{OrcError, check, take_message};
 use super::ffi;
+use super::host::{ForkCallbacks, Host, Unwatched, through};
 use super::report::{Reports, report_to};
-use crate::process::{self, Activity, AtFork};
 
 /// The options of a session.
 #[derive(Clone, Debug)]
@@ -38,11 +38,13 @@ pub struct SessionOptions {
     /// Whether linked code is registered with debuggers, through GDB's JIT
     /// interface.
     pub debug_objects: bool,
+    /// What the process does about forks and exits; [`Unwatched`] by default.
+    pub host: &'static dyn Host,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { code_limit: 1 << 30, perf_map: false, debug_objects: false }
+        Self { code_limit: 1 << 30, perf_map: false, debug_objects: false, host: &Unwatched }
     }
 }
 
@@ -63,13 +65,16 @@ impl Session {
     /// # Errors
     /// [`OrcError::Session`] if the host refuses what it needs.
     pub fn new(options: &SessionOptions) -> Result<Self, OrcError> {
-        process::within(Activity::Steady, || {
-            crate::llvm::start();
-            process::at_fork(AT_FORK);
-            let mut inner = SessionInner::new(options)?;
-            inner.tell_tools(options)?;
-            Ok(Self { inner: Arc::new(inner) })
-        })
+        let host = options.host;
+        host.at_fork(AT_FORK);
+        through(
+            |work| host.steady(work),
+            || {
+                let mut inner = SessionInner::new(options)?;
+                inner.tell_tools(options)?;
+                Ok(Self { inner: Arc::new(inner) })
+            },
+        )
     }
 
     /// Adds an empty dylib. It lives as long as the session.
@@ -113,7 +118,8 @@ impl Session {
             if !ffi::orc_shim_lookup_is_done(lookup) {
                 // A fork or an exit, which waits for this thread, may make the
                 // other thread wait for it.
-                process::within(Activity::Elsewhere, || ffi::orc_shim_lookup_wait(lookup));
+                let wait = || ffi::orc_shim_lookup_wait(lookup);
+                through(|work| self.inner.host.waiting(work), wait);
             }
             ffi::orc_shim_lookup_finish(lookup, &raw mut address, &raw mut not_found)
         };
@@ -167,6 +173,7 @@ impl Session {
 
 /// The part of a session that all handles share.
 pub(super) struct SessionInner {
+    host: &'static dyn Host,
     shim: NonNull<ffi::OrcShimSession>,
     execution_session: LLVMOrcExecutionSessionRef,
     /// Boxed, because LLVM holds its address.
@@ -202,6 +209,7 @@ impl SessionInner {
             session
         };
         Ok(Self {
+            host: options.host,
             shim,
             execution_session,
             reports,
@@ -249,7 +257,7 @@ impl SessionInner {
 }
 
 /// The callbacks that handle code memory at a fork.
-const AT_FORK: AtFork = AtFork {
+const AT_FORK: ForkCallbacks = ForkCallbacks {
     before: ffi::orc_slabs_before_fork,
     in_parent: ffi::orc_slabs_after_fork_in_parent,
     in_child: ffi::orc_slabs_after_fork_in_child,
@@ -257,7 +265,8 @@ const AT_FORK: AtFork = AtFork {
 
 impl Drop for SessionInner {
     fn drop(&mut self) {
-        process::within(Activity::Steady, || self.end());
+        let host = self.host;
+        through(|work| host.steady(work), || self.end());
     }
 }
 
@@ -390,7 +399,7 @@ mod tests {
 
     #[test]
     fn rounds_of_materializing_take_no_memory() {
-        alone("orc::session::tests::rounds_of_materializing_take_no_memory", || {
+        alone("session::tests::rounds_of_materializing_take_no_memory", || {
             let (session, dylib) = session();
             let code = constant("f", 7);
             let round = || {
@@ -406,7 +415,7 @@ mod tests {
 
     #[test]
     fn rounds_of_pending_units_take_no_memory() {
-        alone("orc::session::tests::rounds_of_pending_units_take_no_memory", || {
+        alone("session::tests::rounds_of_pending_units_take_no_memory", || {
             let (_session, dylib) = session();
             let round = || {
                 let tracker = dylib.create_tracker();
@@ -419,7 +428,7 @@ mod tests {
 
     #[test]
     fn pending_units_are_cheap() {
-        alone("orc::session::tests::pending_units_are_cheap", || {
+        alone("session::tests::pending_units_are_cheap", || {
             const COUNT: usize = 100_000;
             let (_session, dylib) = session();
             let names: Vec<_> = (0..COUNT).map(|index| format!("function{index}$impl")).collect();

@@ -28,6 +28,12 @@
 //! lock that its thread could hold during a lookup. Give lookups to threads with
 //! large stacks: LLVM may recurse deeply.
 //!
+//! # Forks and exits
+//!
+//! A child of fork(2) gets a copy of all code, if no other thread used a session
+//! at that moment. A program that cannot promise that knows what its threads do,
+//! and says so by a [`Host`].
+//!
 //! # Cycles
 //!
 //! A session is kept alive by its handles. A unit, generator or landing closure
@@ -46,10 +52,13 @@
 //! No symbol resolves that was not defined: there is no fallback to the host
 //! process. Nothing here calls native code.
 
+#![deny(unsafe_code)]
+
 mod address;
 mod dylib;
 mod error;
 mod ffi;
+mod host;
 mod report;
 mod responsibility;
 mod session;
@@ -65,9 +74,15 @@ mod unit;
 pub use address::Address;
 pub use dylib::Dylib;
 pub use error::{DefineError, OrcError};
+pub use host::{ForkCallbacks, Host, Unwatched};
 pub use responsibility::Responsibility;
 pub use session::{Session, SessionOptions};
 pub use symbol::SymbolFlags;
 pub use tracker::Tracker;
 pub use trampoline::TrampolinePool;
 pub use unit::MaterializationUnit;
+
+/// The example in the README is tested with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

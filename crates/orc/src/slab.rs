@@ -178,7 +178,7 @@ fn threads_link_and_remove_at_once() {
 
 #[test]
 fn many_functions_take_little_memory() {
-    alone("orc::slab::many_functions_take_little_memory", || {
+    alone("slab::many_functions_take_little_memory", || {
         const COUNT: usize = 100_000;
         let (session, dylib) = session();
         let constants = Constants::new();
