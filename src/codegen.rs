@@ -27,6 +27,7 @@ pub use error::CodegenError;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
+use options::machine_level;
 pub use options::{CompileOptions, Listing};
 use pipeline::Pipeline;
 pub use size::symbol_sizes;

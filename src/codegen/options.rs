@@ -1,6 +1,6 @@
 //! How code is generated.
 
-use crate::tier::Level;
+pub use crate::tier::Level;
 use inkwell::OptimizationLevel;
 
 /// Returns what LLVM calls a level.

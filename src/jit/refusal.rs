@@ -30,6 +30,8 @@ pub(super) fn unlinked(error: OrcError, function: Option<&Arc<CheckedFunction>>)
         | OrcError::Object(_)
         | OrcError::NotFound(_)
         | OrcError::Remove(_) => internal(error.to_string(), function),
+        // The crate may add others.
+        error => internal(error.to_string(), function),
     }
 }
 
