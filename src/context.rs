@@ -12,7 +12,7 @@ mod listing;
 mod preview;
 mod reading;
 mod script;
-#[cfg(test)]
+#[cfg(all(test, feature = "compiler"))]
 pub(crate) mod tests;
 mod trace;
 mod undo;

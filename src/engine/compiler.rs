@@ -54,3 +54,19 @@ impl Engine {
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_counts_whoever_else_made_a_compiler() {
+        let engine = Engine::new().expect("an engine starts");
+        drop(engine.new_jit().expect("a compiler that comes too late"));
+        let mut context = engine.context().expect("a context starts");
+        assert_eq!(context.eval("def f(x) x + 1; f(1)").expect("it runs"), Some(2.0));
+        let (code, most) = (context.stats().code_bytes, engine.budget().limit());
+        assert!(code > 0);
+        assert_eq!((engine.budget().fits(most - code), engine.budget().fits(most - code + 1)), (true, false));
+    }
+}
