@@ -1,6 +1,6 @@
 //! Requests to stop: a request sets a bit and then the limit word; the check
 //! that fails resets the limit word and then reads the bits (`on_stop` in
-//! `src/runtime/entry.rs`). No request may be missed.
+//! `src/runtime/callbacks.rs`). No request may be missed.
 
 use loom::sync::atomic::{AtomicU64, AtomicUsize};
 use loom::thread;
