@@ -8,7 +8,7 @@
 #[cfg(feature = "cli")]
 mod certain;
 #[cfg(feature = "cli")]
-mod symbols;
+pub(crate) mod symbols;
 
 use crate::diagnostic::suggest::{Budget, nearest};
 use crate::diagnostic::{Diagnostic, ErrorCode};
@@ -28,8 +28,6 @@ use crate::syntax::parser::{ParseLimits, Parser};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-#[cfg(feature = "cli")]
-pub(crate) use symbols::symbols;
 
 /// What a program defines and evaluates, and everything wrong with it.
 pub(crate) struct Draft<'a> {

@@ -32,6 +32,7 @@ impl From<Failure> for RunFailure {
     }
 }
 
+#[cfg(feature = "compiler")]
 impl RunFailure {
     /// Says of `by` what it says of `function`: of the expression that was to
     /// run, if its code is that of its shape.
@@ -113,6 +114,7 @@ impl CallTrace {
         (all.groups, all.omitted + omitted, outer)
     }
 
+    #[cfg(feature = "compiler")]
     fn functions_mut(&mut self) -> impl Iterator<Item = &mut Arc<CheckedFunction>> {
         self.groups.iter_mut().flat_map(|group| match &mut group.functions {
             Functions::One(function) => std::slice::from_mut(function),
@@ -286,6 +288,7 @@ impl From<StopRequest> for Failure {
 
 impl Failure {
     /// Says of `by` what it says of `function`.
+    #[cfg(feature = "compiler")]
     #[must_use]
     pub(crate) fn restate(mut self, function: &Arc<CheckedFunction>, by: &Arc<CheckedFunction>) -> Self {
         let named = match &mut self {

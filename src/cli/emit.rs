@@ -7,7 +7,8 @@ use super::check::sources;
 use super::given::Given;
 use super::options::CommonOptions;
 use crate::diagnostic::Severity;
-use crate::draft::{self, Draft};
+use crate::draft::Draft;
+use crate::draft::symbols::symbols;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::listing;
@@ -301,7 +302,7 @@ fn stored_tapes(program: &Program) -> impl Iterator<Item = (&Arc<CheckedFunction
 
 /// Disassembles the tapes of a stored program.
 fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> Result<Vec<u8>, Problem> {
-    let symbols = draft::symbols(stored_tapes(program).map(|(function, _)| &**function), names);
+    let symbols = symbols(stored_tapes(program).map(|(function, _)| &**function), names);
     let all = stored_tapes(program).zip(symbols);
     let Some(name) = &arguments.function else {
         let text = all.map(|((function, tape), symbol)| tape.disassemble(&symbol, function, names));

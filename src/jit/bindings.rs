@@ -254,7 +254,11 @@ impl Bindings {
         if let Some(code) = made.as_ref().filter(|_| bound != Some(false) && is_current) {
             self.note_inlined(&mut table, &jit.slots, code.assumptions());
         }
-        let is_bound = bound == Some(true);
+        // Code of expressions and formulas belongs to no name.
+        let Some(is_bound) = bound else {
+            drop(table);
+            return self.report();
+        };
         let (event, incoming) = match made {
             _ if !is_bound => (Event::Outdated, Incoming::default()),
             // It was compiled against another definition of a callee.
@@ -268,9 +272,7 @@ impl Bindings {
         drop(table);
         // Dropping code takes other locks.
         drop(done);
-        if bound.is_some() {
-            self.memory.signal_code_ready();
-        }
+        self.memory.signal_code_ready();
         self.report();
     }
 

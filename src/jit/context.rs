@@ -43,6 +43,9 @@ pub struct JitContext {
     run_nanoseconds: Cell<u64>,
     /// Nanoseconds that runs have spent waiting for compilers.
     waited: Cell<u64>,
+    /// The expressions in progress, outermost first, each after the function
+    /// that is run for it.
+    expressions: RefCell<Vec<(Arc<CheckedFunction>, Arc<CheckedFunction>)>>,
     /// Definitions to be submitted to a worker as one batch.
     queued: RefCell<Vec<Arc<Definition>>>,
 }
@@ -83,6 +86,7 @@ impl JitContext {
             defined: Cell::default(),
             run_nanoseconds: Cell::new(0),
             waited: Cell::new(0),
+            expressions: RefCell::default(),
             queued: RefCell::default(),
         }
     }
@@ -267,7 +271,9 @@ impl JitContext {
         let function = definition.function();
         let numbers = &expression.numbers[..function.arity() as usize];
         let mut buffer = [0.0; 8];
+        self.expressions.borrow_mut().push((function.clone(), expression.clone()));
         let result = self.enter(|_| body, CallArguments::new(numbers, &mut buffer), output, interpreted);
+        self.expressions.borrow_mut().pop();
         let result = result.map_err(|failure| failure.restate(function, expression));
         let waited = self.waited.get() - waited;
         let run = nanoseconds(start.elapsed()).saturating_sub(waited);
@@ -531,7 +537,12 @@ impl JitContext {
     pub fn callers(&self, address: usize, frame: usize) -> Vec<Arc<CheckedFunction>> {
         let mut finder = Finder::new(&self.jit.code);
         let addresses = std::iter::once(address).chain(self.execution.return_addresses(frame));
-        addresses.filter_map(|address| finder.find(address)).collect()
+        let expressions = self.expressions.borrow();
+        let restated = |function: Arc<CheckedFunction>| {
+            let meant = expressions.iter().rfind(|(shape, _)| Arc::ptr_eq(shape, &function));
+            meant.map_or(function, |(_, expression)| expression.clone())
+        };
+        addresses.filter_map(|address| finder.find(address)).map(restated).collect()
     }
 
     /// Returns the function in which a run failed, and appends the calls in

@@ -8,8 +8,8 @@ use super::worker::with_compiler;
 use super::{Jit, refusal};
 use crate::codegen::{self, Body, LoopEntry};
 use crate::failure::Failure;
-use kal_orc::OrcError;
 use crate::sema::checked::CheckedFunction;
+use kal_orc::OrcError;
 use std::sync::Arc;
 
 /// A body to make.

@@ -3,8 +3,8 @@
 
 use crate::codegen::CodegenError;
 use crate::failure::Failure;
-use kal_orc::OrcError;
 use crate::sema::checked::CheckedFunction;
+use kal_orc::OrcError;
 use std::sync::Arc;
 
 /// Returns the failure for code that could not be generated for a function; for

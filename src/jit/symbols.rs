@@ -39,9 +39,10 @@ impl Symbols {
     pub(super) fn body(&self, function: &CheckedFunction, names: &Names, kind: &str) -> BodySymbol {
         let mut identity = function.fingerprint(names).to_string();
         identity.truncate(DIGITS);
-        let base = match names.text(function.name) {
-            EXPRESSION => format!("$expression${kind}${identity}"),
-            name => format!("{name}${kind}${identity}"),
+        let base = match (names.text(function.name), kind) {
+            (EXPRESSION, "impl") => format!("$expression${identity}"),
+            (EXPRESSION, kind) => format!("$expression${kind}${identity}"),
+            (name, kind) => format!("{name}${kind}${identity}"),
         };
         let mut table = locked_steadily(&self.0);
         let uses = table.entry(base.as_str().into()).or_default();
