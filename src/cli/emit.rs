@@ -2,6 +2,7 @@
 
 #[cfg_attr(not(feature = "compiler"), path = "emit/absent.rs")]
 mod code;
+mod stage;
 
 use super::check::sources;
 use super::given::Given;
@@ -10,7 +11,6 @@ use crate::diagnostic::Severity;
 use crate::draft::Draft;
 use crate::draft::symbols::symbols;
 use crate::engine::Engine;
-use crate::error::Error;
 use crate::listing;
 use crate::name::Names;
 use crate::program::Program;
@@ -24,7 +24,8 @@ use crate::terminal::exit::Exit;
 use crate::terminal::file::write_atomically;
 use crate::terminal::read::{ReadError, load, text};
 use crate::terminal::report::Reporter;
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
+use stage::{EmitStage, Problem};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
@@ -58,23 +59,6 @@ impl EmitArguments {
     }
 }
 
-#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-enum EmitStage {
-    /// One token a line, with its place
-    Tokens,
-    /// The syntax trees
-    Ast,
-    /// Interpreted instructions, with the places they were made for; with -o,
-    /// a stored program that `kal` runs
-    Tape,
-    /// LLVM IR, optimised
-    Ir,
-    /// Assembly
-    Asm,
-    /// An object file
-    Obj,
-}
-
 /// Emits a stage of a program.
 pub(super) fn emit(arguments: &EmitArguments, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
     match bytes(arguments, options, reporter).and_then(|bytes| write(arguments, &bytes)) {
@@ -89,34 +73,6 @@ pub(super) fn emit(arguments: &EmitArguments, options: &CommonOptions, reporter:
             Exit::Bug
         }
         Err(Problem::BrokenPipe) => Exit::BrokenPipe,
-    }
-}
-
-/// Why nothing is emitted.
-enum Problem {
-    /// The diagnostics have been drawn.
-    Reported,
-    Message(String),
-    /// In Kal.
-    Bug(String),
-    BrokenPipe,
-}
-
-impl From<String> for Problem {
-    fn from(message: String) -> Self {
-        Self::Message(message)
-    }
-}
-
-impl From<ReadError> for Problem {
-    fn from(error: ReadError) -> Self {
-        Self::Message(error.to_string())
-    }
-}
-
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
-        Self::Message(error.to_string())
     }
 }
 

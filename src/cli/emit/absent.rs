@@ -1,6 +1,6 @@
 //! The stages of `kal emit` that LLVM makes, in a build without it.
 
-use super::{EmitStage, Problem};
+use super::stage::{EmitStage, Problem};
 use crate::cli::options::CommonOptions;
 use crate::engine::Engine;
 use crate::name::Name;

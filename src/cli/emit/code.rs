@@ -1,6 +1,6 @@
 //! The stages of `kal emit` that LLVM makes.
 
-use super::{EmitStage, Problem};
+use super::stage::{EmitStage, Problem};
 use crate::cli::options::CommonOptions;
 use crate::codegen::{self, CodegenError, Compiler, ListedFunction, Listing};
 use crate::engine::Engine;
