@@ -81,8 +81,9 @@ impl Engine {
     /// Creates an engine.
     ///
     /// # Errors
-    /// [`Error::Setup`] if a host function has an invalid name, or the mode
-    /// needs the compiler and the feature `compiler` is off.
+    /// [`Error::BadName`] or [`Error::TooManyArguments`] for a host function
+    /// that programs could not call; [`Error::NoCompiler`] if the mode needs the
+    /// compiler and the feature `compiler` is off.
     pub fn with_config(config: Config) -> Result<Self, Error> {
         Self::check_mode(config.mode)?;
         process::watch();

@@ -58,7 +58,8 @@ pub enum Error {
     /// A function that programs are to call cannot be found.
     #[error(transparent)]
     Foreign(#[from] ForeignError),
-    /// The compiler cannot be started: the system refuses memory or a thread.
+    /// The compiler cannot be started: the system refuses memory or a thread, or
+    /// Kal was built without the feature `compiler`.
     #[error("{0}; `--interpret` (`Mode::Interpret`) needs none")]
     NoCompiler(String),
     /// The system refuses the memory that a context needs.
