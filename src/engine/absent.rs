@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 /// Returns the error for work that needs the compiler.
 fn missing(what: &str) -> Error {
-    Error::NoCompiler(format!("{what} needs it, but this build of Kal has none (feature `compiler`)"))
+    Error::NoCompiler(format!(
+        "{what} needs the compiler, but this build of Kal has none (feature `compiler`)"
+    ))
 }
 
 impl Engine {
