@@ -102,7 +102,7 @@ impl Generation {
     }
 
     /// Returns that of a child of the processes of this generation.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "compiler"))]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
     }

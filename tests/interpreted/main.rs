@@ -149,7 +149,8 @@ fn a_mode_that_compiles_is_an_error() {
     for mode in [Mode::Lazy, Mode::Eager, Mode::Tiered] {
         let error = Engine::with_config(Config::new().mode(mode)).expect_err("there is no compiler");
         let expected = format!(
-            "the mode {mode:?} needs the compiler, but this build of Kal has none (feature `compiler`)"
+            "the mode {mode:?} needs the compiler, but this build of Kal has none (feature `compiler`); \
+             `--interpret` (`Mode::Interpret`) needs none"
         );
         assert_eq!(error.to_string(), expected);
     }
