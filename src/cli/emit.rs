@@ -68,6 +68,7 @@ pub(super) fn emit(arguments: &EmitArguments, options: &CommonOptions, reporter:
             reporter.problem(&message);
             Exit::Failed
         }
+        #[cfg(feature = "compiler")]
         Err(Problem::Bug(message)) => {
             reporter.bug(&message);
             Exit::Bug

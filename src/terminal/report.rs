@@ -81,6 +81,7 @@ impl Reporter {
     }
 
     /// Reports a bug in Kal that shows outside of a run.
+    #[cfg(feature = "compiler")]
     pub(crate) fn bug(&mut self, message: &str) {
         self.has_met_bug = true;
         self.problem(&format!("this is a bug in Kal: {message}; {REPORT}"));

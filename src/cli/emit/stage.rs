@@ -27,7 +27,8 @@ pub(super) enum Problem {
     /// The diagnostics have been drawn.
     Reported,
     Message(String),
-    /// In Kal.
+    /// In Kal's compiler.
+    #[cfg(feature = "compiler")]
     Bug(String),
     BrokenPipe,
 }
