@@ -4,6 +4,11 @@
 //! created, so no method has anything to do; the back ends above need not know
 //! which of the two they were built with.
 
+#[path = "interpreted.rs"]
+mod interpreted;
+
+pub use interpreted::{InterpretedCalls, NoInterpreter};
+
 use crate::failure::{Defined, Failure, RunFailure};
 use crate::host::{Intrinsic, Output};
 use crate::name::Name;
@@ -43,36 +48,11 @@ pub enum Listing {
 }
 
 /// A function to list.
+#[expect(dead_code, reason = "nothing is listed")]
 pub struct ListedFunction {
     pub function: Arc<CheckedFunction>,
     pub symbol: String,
     pub instructions: Vec<(Name, Intrinsic)>,
-}
-
-/// Functions that the interpreter runs, as compiled code would see them.
-pub trait InterpretedCalls {
-    fn is_interpreted(&mut self, name: Name, is_compiled: bool) -> bool;
-
-    fn call(
-        &mut self,
-        name: Name,
-        arguments: &[f64],
-        from: Left,
-        output: &mut dyn Output,
-    ) -> Result<f64, RunFailure>;
-}
-
-/// A context in which everything is compiled.
-pub struct NoInterpreter;
-
-impl InterpretedCalls for NoInterpreter {
-    fn is_interpreted(&mut self, _: Name, _: bool) -> bool {
-        false
-    }
-
-    fn call(&mut self, _: Name, _: &[f64], _: Left, _: &mut dyn Output) -> Result<f64, RunFailure> {
-        Err(Failure::internal("no tapes").into())
-    }
 }
 
 impl Jit {
@@ -91,12 +71,9 @@ impl Jit {
     pub fn listing(
         self: &Arc<Self>,
         _: Listing,
-        functions: Vec<ListedFunction>,
+        _: Vec<ListedFunction>,
         _: &StopHandle,
     ) -> Result<Vec<u8>, Failure> {
-        functions.into_iter().for_each(|ListedFunction { function, symbol, instructions }| {
-            drop((function, symbol, instructions));
-        });
         match self.0 {}
     }
 }

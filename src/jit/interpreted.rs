@@ -11,6 +11,7 @@ pub trait InterpretedCalls {
     fn is_interpreted(&mut self, name: Name, is_compiled: bool) -> bool;
 
     /// Returns whether any function may run in the interpreter.
+    #[cfg(feature = "compiler")]
     fn may_interpret(&self) -> bool {
         true
     }
@@ -37,6 +38,7 @@ impl InterpretedCalls for NoInterpreter {
         false
     }
 
+    #[cfg(feature = "compiler")]
     fn may_interpret(&self) -> bool {
         false
     }
