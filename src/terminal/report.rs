@@ -6,6 +6,7 @@ use crate::diagnostic::Diagnostic;
 use crate::diagnostic::draw::{self, Style};
 use crate::diagnostic::visible::visible_text;
 use crate::error::Error;
+#[cfg(feature = "compiler")]
 use crate::failure::report::REPORT;
 use crate::source::Source;
 use std::io::{self, ErrorKind, Write};
