@@ -14,7 +14,7 @@ use crate::abi::Memory;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::failure::{Defined, Failure, RunFailure};
+use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
 use crate::interp::inspect::Inspector;
 use crate::jit::{self, JitContext, NoInterpreter};
@@ -147,10 +147,10 @@ impl Backend {
     }
 
     /// Binds a function's name to it.
-    pub(crate) fn define(&mut self, function: Arc<CheckedFunction>) -> Defined {
+    pub(crate) fn define(&mut self, function: &Arc<CheckedFunction>) {
         match self {
-            Self::Jit(jit) => jit.define(function),
-            Self::Tiered(tiered) => tiered.define(&function),
+            Self::Jit(jit) => jit.define(function.clone()),
+            Self::Tiered(tiered) => tiered.define(function),
         }
     }
 
@@ -163,11 +163,11 @@ impl Backend {
     }
 
     /// Binds a name to an earlier definition of it.
-    pub(crate) fn rebind(&mut self, bound: &BoundDefinition) -> Defined {
+    pub(crate) fn rebind(&mut self, bound: &BoundDefinition) {
         match (self, bound) {
             (Self::Jit(jit), BoundDefinition::Compiled(bound)) => jit.rebind(bound),
             (Self::Tiered(tiered), BoundDefinition::Compiled(bound)) => tiered.rebind(bound),
-            (machine, bound) => machine.define(bound.function().clone()),
+            (backend, bound) => backend.define(bound.function()),
         }
     }
 
@@ -191,17 +191,6 @@ impl Backend {
         }
     }
 
-    /// Returns the declared arity of a foreign function.
-    pub(crate) fn declared(&self, name: Name) -> Option<u32> {
-        match self {
-            Self::Jit(jit) => jit.declared(name),
-            Self::Tiered(tiered) => match tiered.compiled() {
-                Some(jit) => jit.declared(name),
-                None => tiered.interpreter.declared(name),
-            },
-        }
-    }
-
     /// Returns the definition of a function that contexts share, if it is bound
     /// and there is a compiler.
     pub(crate) fn shared_definition(&self, function: &Arc<CheckedFunction>) -> Option<jit::DefinitionHandle> {
@@ -217,7 +206,7 @@ impl Backend {
             Self::Jit(jit) => jit.bound(name).map(BoundDefinition::Compiled),
             Self::Tiered(tiered) => match tiered.compiled() {
                 Some(jit) => jit.bound(name).map(BoundDefinition::Compiled),
-                None => tiered.binding(name).map(|(_, function)| BoundDefinition::Interpreted(function)),
+                None => tiered.interpreter.function(name).cloned().map(BoundDefinition::Interpreted),
             },
         }
     }
@@ -273,27 +262,20 @@ impl Backend {
         }
     }
 
-    /// Returns what a name is bound to, and its compilation status.
-    pub(crate) fn binding(&self, name: Name) -> Option<(State, Arc<CheckedFunction>)> {
+    /// Returns the compilation status of what a name is bound to; `None` if it
+    /// is not bound.
+    pub(crate) fn state(&self, name: Name) -> Option<State> {
         match self {
-            Self::Jit(jit) => jit.binding(name),
-            Self::Tiered(tiered) => tiered.binding(name),
+            Self::Jit(jit) => jit.state(name),
+            Self::Tiered(tiered) => tiered.state(name),
         }
     }
 
-    /// Returns all bindings, in no particular order.
-    pub(crate) fn all(&self) -> Vec<(State, Arc<CheckedFunction>)> {
+    /// Returns the compilation status of all bindings, in no particular order.
+    fn states(&self) -> Vec<State> {
         match self {
-            Self::Jit(jit) => jit.all(),
-            Self::Tiered(tiered) => tiered.all(),
-        }
-    }
-
-    /// Returns the number of bound names.
-    pub(crate) fn definitions(&self) -> usize {
-        match self {
-            Self::Jit(jit) => jit.definitions(),
-            Self::Tiered(tiered) => tiered.interpreter.definitions(),
+            Self::Jit(jit) => jit.states(),
+            Self::Tiered(tiered) => tiered.states(),
         }
     }
 
@@ -427,11 +409,10 @@ impl Backend {
 
     /// Returns the statistics that the back end knows.
     pub(crate) fn stats(&self) -> Stats {
-        let bindings = self.all();
-        let count =
-            |wanted: &[State]| bindings.iter().filter(|(state, _)| wanted.contains(state)).count() as u64;
+        let states = self.states();
+        let count = |wanted: &[State]| states.iter().filter(|state| wanted.contains(state)).count() as u64;
         let stats = Stats {
-            defined: bindings.len() as u64,
+            defined: states.len() as u64,
             pending: count(&[State::Pending, State::Materializing]),
             inlined: count(&[State::Inlined]),
             materialized: count(&[State::Materialized]),

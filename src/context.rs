@@ -40,13 +40,14 @@ use crate::name::{Name, Names};
 use crate::output::LineOutput;
 use crate::program::Program;
 use crate::runtime::CallArguments;
-use crate::sema::{self, Declaration, Environment, Externs, checked};
+use crate::sema::{self, Declaration, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
 use crate::status::State;
 use crate::stop::Poll;
 use crate::syntax::operator::{Fixity, Operators};
-use history::{History, Reading};
+use crate::world::World;
+use history::{Changed, History};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -70,10 +71,9 @@ use std::time::{Duration, Instant};
 pub struct Context {
     engine: Engine,
     backend: Backend,
-    operators: Arc<Operators>,
+    /// What every name means.
+    world: World,
     history: History,
-    variables: BTreeSet<Name>,
-    externs: Arc<Externs>,
     output: Box<dyn Output>,
     deadline: Option<Instant>,
     alarm: OnceCell<Arc<Alarm>>,
@@ -148,10 +148,8 @@ impl Context {
         Ok(Self {
             engine: engine.clone(),
             backend,
-            operators: Arc::new(Operators::new(engine.names())),
+            world: World::new(engine.operators().clone()),
             history: History::default(),
-            variables: BTreeSet::new(),
-            externs: Arc::default(),
             output: Box::new(LineOutput::stdout()),
             deadline: None,
             alarm: OnceCell::new(),
@@ -297,7 +295,7 @@ impl Context {
     fn item(&mut self, item: sema::CheckedItem, if_unchanged: IfUnchanged) -> Result<Outcome, Error> {
         match item {
             sema::CheckedItem::Definition(function, fixity) => match if_unchanged {
-                IfUnchanged::Keep if self.is_bound_to(&function, fixity) => {
+                IfUnchanged::Keep if self.world.is_bound_to(&function, fixity, self.engine.names()) => {
                     Ok(Outcome::Unchanged { name: self.engine.names().text(function.name).to_owned() })
                 }
                 IfUnchanged::Keep | IfUnchanged::Replace => self.define(&function, fixity),
@@ -305,7 +303,7 @@ impl Context {
             sema::CheckedItem::Extern(extern_) => self.declare_extern(&extern_),
             sema::CheckedItem::Variables(function, names) => {
                 self.evaluate(&function)?;
-                self.variables.extend(&names);
+                names.iter().for_each(|name| self.world.declare_variable(*name));
                 let text = |name: &Name| self.engine.names().text(*name).to_owned();
                 Ok(Outcome::Declared { names: names.iter().map(text).collect() })
             }
@@ -319,31 +317,33 @@ impl Context {
         fixity: Option<Fixity>,
     ) -> Result<Outcome, Error> {
         let most = self.engine.config().limits.max_definitions;
-        if self.backend.binding(function.name).is_none() && self.backend.definitions() >= most {
+        if !self.world.defines(function.name) && self.world.len() >= most {
             let message = format!("no more than {most} definitions are allowed");
             let diagnostic =
                 Diagnostic::error(ErrorCode::TooMany, &function.source, function.name_span, message);
             return Err(Error::Invalid(vec![diagnostic.with_note("one definition too many")]));
         }
         self.backend.admit(&self.engine, function)?;
-        let before = self.binding_of(function.name);
-        let reading = Reading { operators: self.operators.clone(), fixity };
+        let name = function.name;
+        let moment = self.history.moment(&self.world);
+        let before = moment.as_ref().and_then(|_| self.backend.bound(name));
         if let Some(debugger) = &self.debugger {
             debugger.note(function);
         }
-        let defined = self.backend.define(function.clone());
-        if let Some(fixity) = fixity {
-            Arc::make_mut(&mut self.operators).define(fixity, function.name);
+        let changed = self.world.define(function, fixity);
+        self.backend.define(function);
+        if moment.is_some() {
+            let after = self.backend.bound(name);
+            self.history.push(moment, &self.world, Changed::Function { name, before, after });
         }
-        self.note_change(function.name, before, Some(reading));
-        let redefined = defined.before.is_some();
+        let redefined = changed.before.is_some();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {
-            self.backend.prepare_soon(function.name).map_err(|failure| self.failed(&failure))?;
+            self.backend.prepare_soon(name).map_err(|failure| self.failed(&failure))?;
         }
-        let mut warnings = self.warnings(&defined.stale, function);
+        let mut warnings = self.warnings(&changed.stale, function);
         warnings.extend(sema::uncalled(function, fixity, self.engine.names()));
-        let name = self.engine.names().text(function.name).to_owned();
+        let name = self.engine.names().text(name).to_owned();
         Ok(Outcome::Defined { name, redefined, warnings })
     }
 
@@ -392,6 +392,9 @@ impl Context {
         arguments: CallArguments<'_>,
     ) -> Result<f64, Error> {
         let _limit = self.limit()?;
+        if let Some(debugger) = &self.debugger {
+            debugger.enter(self.scope());
+        }
         let result = self.backend.call(handle, arguments, &mut *self.output);
         if self.debugger.is_some() {
             self.adopt();
@@ -405,9 +408,10 @@ impl Context {
     pub(crate) fn handle(&self, text: &str, asked: u32) -> Result<(Name, CallHandle), Error> {
         let missing = || Error::NoFunction(text.to_owned());
         let name = self.engine.names().get(text).ok_or_else(missing)?;
-        let bound = self.backend.binding(name).map(|(_, function)| function.arity());
+        let bound = self.world.function(name).map(|function| function.arity());
         let host = || self.engine.hosts().get(name).map(|host| host.arity);
-        let declared = || self.backend.declared(name);
+        let foreign = || self.engine.hosts().foreign(name);
+        let declared = || foreign().and(self.world.declaration(name)).map(sema::Extern::arity);
         let takes = bound.or_else(host).or_else(declared).ok_or_else(missing)?;
         if takes != asked {
             return Err(Error::Arity { name: text.to_owned(), takes, asked });
@@ -424,7 +428,7 @@ impl Context {
     pub fn prepare(&self, name: &str) -> Result<(), Error> {
         let missing = || Error::NoFunction(name.to_owned());
         let name = self.engine.names().get(name).ok_or_else(missing)?;
-        self.backend.binding(name).ok_or_else(missing)?;
+        self.world.function(name).ok_or_else(missing)?;
         self.backend.prepare(name).map_err(|failure| self.failed(&failure))
     }
 
@@ -444,15 +448,14 @@ impl Context {
     /// counts by name only: its definition has an identity of its own.
     pub fn fingerprint(&self, name: &str) -> Option<Fingerprint> {
         let name = self.engine.names().get(name)?;
-        let (_, function) = self.backend.binding(name)?;
-        Some(function.fingerprint(self.engine.names()))
+        Some(self.world.function(name)?.fingerprint(self.engine.names()))
     }
 
     /// Returns the compilation status of a function; `None` if it is not
     /// defined.
     pub fn state(&self, name: &str) -> Option<State> {
         let name = self.engine.names().get(name)?;
-        self.backend.binding(name).map(|(state, _)| state)
+        self.backend.state(name)
     }
 
     /// Returns the value of a variable.
@@ -484,30 +487,30 @@ impl Context {
         }
         let name = self.engine.names().intern(name);
         self.backend.set_variable(&self.engine, name, value).map_err(|failure| self.failed(&failure))?;
-        self.variables.insert(name);
+        self.world.declare_variable(name);
         Ok(())
     }
 
     /// Returns the names of the variables, in alphabetical order.
     pub fn variable_names(&self) -> Vec<String> {
-        let texts = self.variables.iter().map(|name| self.engine.names().text(*name).to_owned());
+        let texts = self.world.variables().map(|name| self.engine.names().text(name).to_owned());
         texts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn declared(&self, text: &str) -> Result<Name, Error> {
-        let name = self.engine.names().get(text).filter(|name| self.variables.contains(name));
+        let name = self.engine.names().get(text).filter(|name| self.world.has_variable(*name));
         name.ok_or_else(|| Error::NoVariable(text.to_owned()))
     }
 
     /// Returns whether a source ends inside an item that more input could
     /// complete: a prompt then asks for another line.
     pub fn is_incomplete(&self, source: &Source) -> bool {
-        crate::syntax::parser::is_incomplete(source, self.engine.names(), &self.operators)
+        crate::syntax::parser::is_incomplete(source, self.engine.names(), self.world.operators())
     }
 
     /// Returns the operators in force.
     pub fn operators(&self) -> &Operators {
-        &self.operators
+        self.world.operators()
     }
 
     /// Returns statistics about this context and its engine.
@@ -532,10 +535,9 @@ impl Context {
 
     /// Runs a closure with a [`FailureReport`] for this context.
     fn with_report<T>(&self, work: impl FnOnce(&FailureReport<'_>) -> T) -> T {
-        let functions = || self.functions();
         let (names, hosts) = (self.engine.names(), self.engine.hosts());
-        let (suggestions, externs) = (&self.suggestions, &*self.externs);
-        work(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
+        let (world, suggestions) = (&self.world, &self.suggestions);
+        work(&FailureReport { names, hosts, world, suggestions })
     }
 }
 
@@ -571,24 +573,24 @@ impl Environment for Context {
     }
 
     fn function(&self, name: Name) -> Option<Arc<checked::CheckedFunction>> {
-        self.backend.binding(name).map(|(_, function)| function)
+        self.world.function(name).cloned()
     }
 
     fn declared(&self, name: Name) -> Option<&sema::Extern> {
-        self.externs.get(&name)
+        self.world.declaration(name)
     }
 
     fn has_variable(&self, name: Name) -> bool {
-        self.variables.contains(&name)
+        self.world.has_variable(name)
     }
 
     fn functions(&self) -> Vec<Name> {
-        let bound = self.backend.all().into_iter().map(|(_, function)| function.name);
+        let bound = self.world.functions().map(|function| function.name);
         bound.chain(self.engine.hosts().names()).collect()
     }
 
     fn variables(&self) -> Vec<Name> {
-        self.variables.iter().copied().collect()
+        self.world.variables().collect()
     }
 
     fn suggestions(&self) -> &Budget {

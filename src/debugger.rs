@@ -27,9 +27,9 @@ use crate::host::HostFunctions;
 use crate::interp::inspect::{self, CallFrame, Go, Inspector, PausedRun, Reason};
 use crate::name::{Name, Names};
 use crate::output::format_number;
-use crate::sema::Externs;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use crate::syntax::operator::{Fixity, Operators};
+use crate::syntax::operator::Fixity;
+use crate::world::World;
 use crate::tape::Tape;
 pub use breakpoint::BreakpointError;
 use breakpoint::Breakpoints;
@@ -67,12 +67,10 @@ pub trait Console: Send {
     fn offer(&mut self, _words: Vec<String>) {}
 }
 
-/// The operators, variables and declarations with which expressions are read.
+/// What expressions are read with.
 #[derive(Clone)]
 pub(crate) struct DebuggerScope {
-    pub(crate) operators: Arc<Operators>,
-    pub(crate) variables: BTreeSet<Name>,
-    pub(crate) externs: Arc<Externs>,
+    pub(crate) world: World,
     pub(crate) max_nesting: u32,
 }
 
@@ -107,8 +105,6 @@ pub(crate) struct Changes {
 
 /// A definition made at the prompt.
 pub(crate) struct NewDefinition {
-    /// What the name was bound to before.
-    pub(crate) before: Option<Arc<CheckedFunction>>,
     pub(crate) function: Arc<CheckedFunction>,
     pub(crate) fixity: Option<Fixity>,
 }
@@ -202,6 +198,12 @@ impl Debugger {
             inner.plan = StepPlan::Continue;
             inner.start = None;
         }
+    }
+
+    /// Prepares for the call of a function; input at a stop is read in this
+    /// scope.
+    pub(crate) fn enter(&self, scope: DebuggerScope) {
+        self.0.lock().scope = scope;
     }
 
     /// Sets whether the next run stops at its beginning.
@@ -419,7 +421,7 @@ impl Inner {
         if is_interrupt {
             self.console.say(INTERRUPTED);
         } else {
-            let message = self.with_report(stop, |report| report.diagnose(failure).message);
+            let message = self.with_report(|report| report.diagnose(failure).message);
             self.console.say(&format!("stopped: {message}"));
         }
         if !trace.is_empty() && stop.frames.iter().any(|frame| frame.offset.is_some()) {
@@ -457,13 +459,9 @@ impl Inner {
     }
 
     /// Runs a closure with a [`FailureReport`] for this stop.
-    fn with_report<T>(&self, stop: &PausedRun<'_>, work: impl FnOnce(&FailureReport<'_>) -> T) -> T {
-        let functions = || -> Vec<Name> {
-            stop.bound().map(|function| function.name).chain(stop.hosts().names()).collect()
-        };
-        let (names, hosts, externs) = (&self.names, stop.hosts(), &self.scope.externs);
-        let suggestions = &Budget::default();
-        work(&FailureReport { names, hosts, functions: &functions, suggestions, externs })
+    fn with_report<T>(&self, work: impl FnOnce(&FailureReport<'_>) -> T) -> T {
+        let (names, hosts, world) = (&self.names, &self.hosts, &self.scope.world);
+        work(&FailureReport { names, hosts, world, suggestions: &Budget::default() })
     }
 }
 

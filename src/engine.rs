@@ -15,6 +15,7 @@ use crate::process;
 use crate::runtime::Fence;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::Poll;
+use crate::syntax::operator::Operators;
 use crate::text_cache::TextCache;
 use crate::tier::Level;
 use std::fmt;
@@ -63,6 +64,8 @@ struct EngineInner {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
     variables: Arc<Variables>,
+    /// The built-in operators.
+    operators: Arc<Operators>,
     budget: Arc<MemoryBudget>,
     jit: OnceLock<Arc<Jit>>,
     deadlines: Deadlines,
@@ -96,6 +99,7 @@ impl Engine {
             deadlines: Deadlines::new(config.limits.deadline),
             budget: Arc::new(MemoryBudget::new(config.limits.max_code_bytes)),
             config,
+            operators: Arc::new(Operators::new(&names)),
             names,
             hosts,
             variables: Arc::default(),
@@ -141,6 +145,11 @@ impl Engine {
 
     pub(crate) fn names(&self) -> &Arc<Names> {
         &self.0.names
+    }
+
+    /// Returns the built-in operators.
+    pub(crate) fn operators(&self) -> &Arc<Operators> {
+        &self.0.operators
     }
 
     pub(crate) fn hosts(&self) -> &Arc<HostFunctions> {

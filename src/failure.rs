@@ -7,16 +7,6 @@ use crate::sema::checked::CheckedFunction;
 use crate::stop::StopRequest;
 use std::sync::Arc;
 
-/// The result of a definition.
-#[derive(Clone, Debug)]
-pub struct Defined {
-    /// What the name was bound to before.
-    pub before: Option<Arc<CheckedFunction>>,
-    /// The definitions that call the name with another number of arguments
-    /// than it takes now.
-    pub stale: Vec<Arc<CheckedFunction>>,
-}
-
 /// A failed run: why, and where.
 #[derive(Clone, Debug)]
 pub struct RunFailure {

@@ -36,11 +36,10 @@ mod tests;
 
 use crate::abi::{Memory, Variables};
 use crate::budget::MemoryBudget;
-use crate::failure::{CallTrace, Defined, Failure, RunFailure};
+use crate::failure::{CallTrace, Failure, RunFailure};
 use crate::host::{ForeignFunction, HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
 use crate::process::GenerationCell;
-use crate::sema::Calls;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::stop::StopHandle;
 use crate::tape::op::Op;
@@ -81,8 +80,6 @@ pub struct Interpreter {
     bindings: FxHashMap<Name, InterpBinding>,
     /// The declared arities of foreign functions.
     declared: FxHashMap<Name, u32>,
-    /// Counts how the bound definitions call each other.
-    calls: Calls,
     code: CodeMemory,
     links: Links,
     /// Functions without a name that stay linked.
@@ -158,7 +155,6 @@ impl Interpreter {
             memory,
             bindings: FxHashMap::default(),
             declared: FxHashMap::default(),
-            calls: Calls::default(),
             code: CodeMemory::new(budget),
             links: Links::default(),
             kept: Kept::default(),
@@ -183,11 +179,6 @@ impl Interpreter {
         }
     }
 
-    /// Returns the number of bound names.
-    pub fn definitions(&self) -> usize {
-        self.bindings.len()
-    }
-
     /// Returns the number of top-level expressions that have been lowered.
     pub fn expressions(&self) -> u64 {
         self.expressions
@@ -199,26 +190,17 @@ impl Interpreter {
     }
 
     /// Binds a function's name to it. Lowers nothing.
-    pub fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
+    pub fn define(&mut self, function: &Arc<CheckedFunction>) {
         self.forget_remains();
         let name = function.name;
         let binding = InterpBinding { function: function.clone(), tape: self.supplied(function), code: None };
-        let before = self.bindings.insert(name, binding);
-        self.calls.add(function);
-        match &before {
-            Some(InterpBinding { code, function: replaced, .. }) => {
-                self.calls.remove(replaced);
-                self.retire(*code);
+        match self.bindings.insert(name, binding) {
+            Some(InterpBinding { code, .. }) => {
+                self.retire(code);
                 self.links.reset(name);
             }
             None => self.meaning_changed(name),
         }
-        let before = before.map(|binding| binding.function);
-        // Callers that did not fit the old definition have been reported
-        // before.
-        let is_same = before.as_ref().is_some_and(|before| before.arity() == function.arity());
-        let stale = if is_same { Vec::new() } else { self.stale_callers(function) };
-        Defined { before, stale }
     }
 
     /// Sets the declared arity of a foreign function; `None` removes the
@@ -234,31 +216,29 @@ impl Interpreter {
         }
     }
 
-    /// Returns the declared arity of a foreign function.
-    pub fn declared(&self, name: Name) -> Option<u32> {
-        self.declared.get(&name).copied()
-    }
-
-    /// Unbinds a name. Returns the function it was bound to.
-    pub fn drop_binding(&mut self, name: Name) -> Option<Arc<CheckedFunction>> {
+    /// Unbinds a name.
+    pub fn drop_binding(&mut self, name: Name) {
         self.forget_remains();
-        let InterpBinding { function, code, .. } = self.bindings.remove(&name)?;
-        self.calls.remove(&function);
+        let Some(InterpBinding { code, .. }) = self.bindings.remove(&name) else { return };
         self.code.remove_if(code);
         self.links.reset(name);
         self.meaning_changed(name);
-        Some(function)
     }
 
-    /// Returns whether the function that a name is bound to has been lowered,
-    /// and the function.
-    pub fn binding(&self, name: Name) -> Option<(bool, &Arc<CheckedFunction>)> {
-        self.bindings.get(&name).map(|binding| (binding.code.is_some(), &binding.function))
+    /// Returns the function that a name is bound to.
+    pub fn function(&self, name: Name) -> Option<&Arc<CheckedFunction>> {
+        self.bindings.get(&name).map(|binding| &binding.function)
     }
 
-    /// Returns all bindings, in no particular order.
-    pub fn all(&self) -> impl Iterator<Item = (bool, &Arc<CheckedFunction>)> {
-        self.bindings.values().map(|binding| (binding.code.is_some(), &binding.function))
+    /// Returns all bound functions, in no particular order.
+    pub fn functions(&self) -> impl Iterator<Item = &Arc<CheckedFunction>> {
+        self.bindings.values().map(|binding| &binding.function)
+    }
+
+    /// Returns all bound names, each with whether its function has been lowered,
+    /// in no particular order.
+    pub fn bound(&self) -> impl Iterator<Item = (Name, bool)> {
+        self.bindings.iter().map(|(name, binding)| (*name, binding.code.is_some()))
     }
 
     /// Returns whether the bound function has ever been called.
@@ -439,7 +419,7 @@ impl Interpreter {
     /// Returns why a name without a definition cannot be called.
     fn without_definition(&self, name: Name, passed: u32) -> Failure {
         let is_foreign = self.hosts.foreign(name).is_some();
-        match self.hosts.get(name).map(|host| host.arity).or(self.declared(name)) {
+        match self.hosts.get(name).map(|host| host.arity).or(self.declared.get(&name).copied()) {
             Some(wanted) if wanted != passed => {
                 Failure::HostArity { callee: name, wanted, passed, caller: None }
             }
@@ -450,8 +430,8 @@ impl Interpreter {
 
     /// Returns the foreign function that a callee refers to.
     fn foreign(&self, callee: TapeCallee) -> Option<ForeignFunction> {
-        let is_meant =
-            !self.bindings.contains_key(&callee.name) && self.declared(callee.name) == Some(callee.arity);
+        let is_meant = !self.bindings.contains_key(&callee.name)
+            && self.declared.get(&callee.name) == Some(&callee.arity);
         self.hosts.foreign(callee.name).filter(|_| is_meant).cloned()
     }
 
@@ -469,21 +449,6 @@ impl Interpreter {
             }
         }
         self.kept.retain(&mut self.code, |function| function.is_some_and(|function| !uses(function)));
-    }
-
-    /// Returns the definitions that call `function` with another arity.
-    fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
-        let (name, arity) = (function.name, function.arity());
-        if !self.calls.misfit(name, arity) {
-            return Vec::new();
-        }
-        let calls_it_wrongly = |caller: &&Arc<CheckedFunction>| {
-            caller.callees.iter().any(|callee| callee.name == name && callee.arity != arity)
-        };
-        let mut stale: Vec<_> =
-            self.all().map(|(_, caller)| caller).filter(calls_it_wrongly).cloned().collect();
-        stale.sort_by_key(|caller| caller.name.index());
-        stale
     }
 
     // --- running ------------------------------------------------------------

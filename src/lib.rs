@@ -179,6 +179,7 @@ mod tier;
 mod status;
 pub mod syntax;
 mod sema;
+mod world;
 mod failure;
 mod tape;
 mod interp;

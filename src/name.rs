@@ -4,6 +4,10 @@
 //! exactly when their texts are. The table they come from, [`Names`], belongs
 //! to an engine and only grows; there is no global table.
 
+mod map;
+
+pub(crate) use map::NameMap;
+
 use crate::process;
 use lasso::{Key, Spur, ThreadedRodeo};
 use rustc_hash::FxBuildHasher;

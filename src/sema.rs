@@ -7,7 +7,6 @@
 //! state.
 
 pub mod asked;
-mod calls;
 pub mod checked;
 mod checker;
 pub mod declaration;
@@ -22,12 +21,11 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
 use crate::syntax::ast::{self, ItemKind, Prototype, Spanned};
 use crate::syntax::operator::Fixity;
-pub use calls::Calls;
 use checked::CheckedFunction;
 use checker::Checker;
 pub use declaration::Declaration;
 pub(crate) use environment::arguments;
-pub use environment::{Environment, Extern, Externs, SourcePlace};
+pub use environment::{Environment, Extern, SourcePlace};
 use resolve::Resolver;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

@@ -9,7 +9,7 @@
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::failure::{Defined, Failure, RunFailure};
+use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
 use crate::interp::{self, CallSite, CodeStatus, CompiledCalls, HotSpot, Interpreter};
 use crate::jit::{self, JitContext, OsrCode};
@@ -78,7 +78,7 @@ impl TieredBackend {
             osr_codes: RefCell::default(),
         };
         let mut interpreter = interpreter(engine, &jit.memory);
-        for (_, function) in jit.context().into_iter().flat_map(JitContext::all) {
+        for function in jit.context().into_iter().flat_map(JitContext::functions) {
             interpreter.define(&function);
         }
         Self { interpreter, jit }
@@ -96,8 +96,8 @@ impl TieredBackend {
 
     /// Returns whether a function must stay in the interpreter.
     fn stays(&self, name: Name) -> bool {
-        let is_too_large = |(_, function): (bool, &Arc<CheckedFunction>)| self.is_too_large(function);
-        self.interpreter.holds(name) || self.interpreter.binding(name).is_some_and(is_too_large)
+        let is_too_large = |function: &Arc<CheckedFunction>| self.is_too_large(function);
+        self.interpreter.holds(name) || self.interpreter.function(name).is_some_and(is_too_large)
     }
 
     /// Switches functions that contain breakpoints back to the interpreter.
@@ -152,22 +152,20 @@ impl TieredBackend {
         self.jit.attach(&self.interpreter)
     }
 
-    pub(super) fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
-        let defined = self.interpreter.define(function);
+    pub(super) fn define(&mut self, function: &Arc<CheckedFunction>) {
+        self.interpreter.define(function);
         if let Some(context) = self.jit.context() {
             context.define(function.clone());
         }
-        defined
     }
 
     /// Binds a name to an earlier definition of it, with its code.
-    pub(super) fn rebind(&mut self, bound: &jit::DefinitionHandle) -> Defined {
-        let defined = self.interpreter.define(bound.function());
+    pub(super) fn rebind(&mut self, bound: &jit::DefinitionHandle) {
+        self.interpreter.define(bound.function());
         if let Some(context) = self.jit.context() {
             context.rebind(bound);
         }
         self.jit.deoptimize_held(&self.interpreter);
-        defined
     }
 
     pub(super) fn drop_binding(&mut self, name: Name) {
@@ -177,21 +175,20 @@ impl TieredBackend {
         }
     }
 
-    /// Returns what a name is bound to, and its compilation status: that of its
+    /// Returns the compilation status of what a name is bound to: that of its
     /// machine code where functions are compiled, else that of its tape.
-    pub(super) fn binding(&self, name: Name) -> Option<(State, Arc<CheckedFunction>)> {
-        let (has_tape, function) = self.interpreter.binding(name)?;
-        Some((self.state(name, has_tape), function.clone()))
+    pub(super) fn state(&self, name: Name) -> Option<State> {
+        self.interpreter.function(name).map(|_| self.bound_state(name, self.interpreter.has_called(name)))
     }
 
-    pub(super) fn all(&self) -> Vec<(State, Arc<CheckedFunction>)> {
-        let all = self.interpreter.all();
-        all.map(|(has_tape, function)| (self.state(function.name, has_tape), function.clone())).collect()
+    /// Returns the compilation status of all bindings, in no particular order.
+    pub(super) fn states(&self) -> Vec<State> {
+        self.interpreter.bound().map(|(name, has_tape)| self.bound_state(name, has_tape)).collect()
     }
 
-    fn state(&self, name: Name, has_tape: bool) -> State {
+    fn bound_state(&self, name: Name, has_tape: bool) -> State {
         match self.jit.context() {
-            Some(context) => context.binding(name).map_or(State::Pending, |(state, _)| state),
+            Some(context) => context.state(name).unwrap_or(State::Pending),
             None if has_tape && !self.jit.is_tiered() => State::Materialized,
             None => State::Pending,
         }
@@ -380,7 +377,7 @@ impl LazyJit {
             let jit = self.is_tiered().then(|| self.engine.jit().ok())??;
             let stack = self.engine.config().limits.stack;
             let context = JitContext::new(jit, self.memory.clone(), stack);
-            for (_, function) in interpreter.all() {
+            for function in interpreter.functions() {
                 context.define(function.clone());
             }
             Some(context)
@@ -479,11 +476,11 @@ impl CompiledCalls for &LazyJit {
         let name = spot.function.name;
         // In this order: what is done meanwhile is not lost.
         let is_queued = self.context().is_some_and(|context| context.is_queued(name));
-        match self.context().and_then(|context| context.binding(name)) {
-            Some((State::Materialized, _)) => CodeStatus::Ready,
-            Some((State::Materializing, _)) if !is_queued => CodeStatus::Lost,
-            Some((State::Materializing, _)) => CodeStatus::Busy,
-            Some((State::NotDefined | State::Pending | State::Inlined, _)) | None => CodeStatus::Never,
+        match self.context().and_then(|context| context.state(name)) {
+            Some(State::Materialized) => CodeStatus::Ready,
+            Some(State::Materializing) if !is_queued => CodeStatus::Lost,
+            Some(State::Materializing) => CodeStatus::Busy,
+            Some(State::NotDefined | State::Pending | State::Inlined) | None => CodeStatus::Never,
         }
     }
 
@@ -504,8 +501,8 @@ impl CompiledCalls for &LazyJit {
 impl jit::InterpretedCalls for LentInterpreter<'_> {
     fn is_interpreted(&mut self, name: Name, is_compiled: bool) -> bool {
         let is_too_large = || {
-            let bound = self.interpreter.binding(name);
-            bound.is_some_and(|(_, function)| self.jit.engine.is_too_large(function))
+            let bound = self.interpreter.function(name);
+            bound.is_some_and(|function| self.jit.engine.is_too_large(function))
         };
         self.interpreter.holds(name) || !(is_compiled || self.jit.is_compiled_first()) || is_too_large()
     }

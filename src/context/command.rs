@@ -10,7 +10,6 @@ use crate::sema::CheckedItem;
 use crate::source::Source;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser;
-use std::sync::Arc;
 
 impl Context {
     /// Returns the syntax errors of a source, in source order. Nothing is run.
@@ -23,20 +22,20 @@ impl Context {
     /// Returns every mistake in a source that can be found without running it.
     /// Each item is checked as if those before it had been run.
     pub(crate) fn mistakes(&self, source: &Source) -> Vec<Diagnostic> {
-        let draft = Draft::within(source, &self.engine, self, Operators::clone(&self.operators));
+        let draft = Draft::within(source, &self.engine, self, Operators::clone(self.world.operators()));
         draft.diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect()
     }
 
     /// Returns the lints of a source without syntax errors.
     pub(crate) fn lints(&self, source: &Source) -> Vec<Diagnostic> {
-        parser::lints(source, self.engine.names(), Operators::clone(&self.operators))
+        parser::lints(source, self.engine.names(), Operators::clone(self.world.operators()))
     }
 
     /// Returns the length in bytes of all items of a source but the last:
     /// whatever is appended to it, they do not change.
     pub(crate) fn complete_items(&self, source: &Source) -> usize {
         let limits = parser::ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
-        parser::complete_items(source, self.engine.names(), &self.operators, limits)
+        parser::complete_items(source, self.engine.names(), self.world.operators(), limits)
     }
 
     /// Makes a step from the end of an expression continue in the next one;
@@ -53,7 +52,7 @@ impl Context {
     /// Announces the definitions of a source that is about to run; see
     /// [`expect`](Self::expect).
     pub(crate) fn expect_source(&self, source: &Source) {
-        let draft = Draft::within(source, &self.engine, self, Operators::clone(&self.operators));
+        let draft = Draft::within(source, &self.engine, self, Operators::clone(self.world.operators()));
         self.expect(&draft.items);
     }
 
@@ -65,13 +64,11 @@ impl Context {
         for item in items {
             match item {
                 CheckedItem::Definition(function, fixity) => {
-                    if let Some(fixity) = fixity {
-                        Arc::make_mut(&mut scope.operators).define(*fixity, function.name);
-                    }
+                    scope.world.define(function, *fixity);
                     functions.push(function.clone());
                 }
                 CheckedItem::Variables(function, names) => {
-                    scope.variables.extend(names);
+                    names.iter().for_each(|name| scope.world.declare_variable(*name));
                     functions.push(function.clone());
                 }
                 CheckedItem::Expression(function) => functions.push(function.clone()),

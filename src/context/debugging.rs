@@ -39,7 +39,7 @@ impl Context {
     /// without [`debug`](Self::debug).
     pub fn breakpoints(&mut self, text: &str) -> Result<String, Error> {
         let debugger = self.debugger.clone().ok_or(Error::NoDebugger)?;
-        let functions: Vec<_> = self.backend.all().into_iter().map(|(_, function)| function).collect();
+        let functions: Vec<_> = self.world.functions().cloned().collect();
         let said = debugger.breakpoints(text.trim(), functions)?;
         self.backend.deoptimize();
         Ok(said)
@@ -75,22 +75,16 @@ impl Context {
     pub(super) fn adopt(&mut self) {
         let Some(debugger) = &self.debugger else { return };
         let Changes { functions, variables } = debugger.take_changes();
-        self.variables.extend(variables);
-        for NewDefinition { before, function, fixity } in functions {
-            // The back end knows it already; the history is to see the change.
-            match before {
-                Some(before) => drop(self.backend.define(before)),
-                None => self.backend.drop_binding(function.name),
-            }
+        variables.into_iter().for_each(|name| self.world.declare_variable(name));
+        for NewDefinition { function, fixity } in functions {
+            // The back end knows it already, the book does not.
             let _ = self.define(&function, fixity);
         }
     }
 
     pub(super) fn scope(&self) -> DebuggerScope {
         DebuggerScope {
-            operators: self.operators.clone(),
-            variables: self.variables.clone(),
-            externs: self.externs.clone(),
+            world: self.world.clone(),
             max_nesting: self.engine.config().limits.max_nesting,
         }
     }

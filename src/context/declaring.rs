@@ -1,13 +1,12 @@
 //! Declaring: what an `extern` does in a context.
 
-use super::history::Move;
+use super::history::Changed;
 use super::{Context, Outcome};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::error::Error;
 use crate::host::ForeignFunction;
 use crate::name::Name;
 use crate::sema::{self, Declaration, Extern, declaration};
-use std::sync::Arc;
 
 impl Context {
     /// Accepts an `extern`, and records it if it adds something new.
@@ -16,10 +15,11 @@ impl Context {
         let name = declared.name;
         let is_foreign = self.engine.hosts().foreign(name).is_some();
         let says_something = is_foreign || declares == Declaration::Forward;
-        if says_something && declares != Declaration::Defined && !self.externs.contains_key(&name) {
+        if says_something && declares != Declaration::Defined && self.world.declaration(name).is_none() {
             self.check_declaration(declared)?;
-            let before = self.set_extern(name, Some(declared.clone()));
-            self.history.push(Move::Declared { name, before, after: Some(declared.clone()) });
+            let moment = self.history.moment(&self.world);
+            self.set_extern(name, Some(declared.clone()));
+            self.history.push(moment, &self.world, Changed::Declaration(name));
         }
         Ok(Outcome::Extern { name: self.engine.names().text(name).to_owned(), declares })
     }
@@ -28,7 +28,7 @@ impl Context {
     fn check_declaration(&self, declared: &Extern) -> Result<(), Error> {
         let Extern { name, ref place, .. } = *declared;
         let most = self.engine.config().limits.max_definitions;
-        if self.externs.len() >= most {
+        if self.world.declaration_count() >= most {
             let message = format!("no more than {most} declarations are allowed");
             return Err(refused(Diagnostic::error(ErrorCode::TooMany, &place.source, place.span, message)));
         }
@@ -42,16 +42,16 @@ impl Context {
         Ok(())
     }
 
-    /// Sets what a name is declared as; returns what it was before.
-    pub(super) fn set_extern(&mut self, name: Name, declared: Option<Extern>) -> Option<Extern> {
-        let arity = declared.as_ref().map(Extern::arity);
+    /// Sets what a name is declared as.
+    pub(super) fn set_extern(&mut self, name: Name, declared: Option<Extern>) {
+        self.tell_declared(name, declared.as_ref().map(Extern::arity));
+        self.world.declare(name, declared);
+    }
+
+    /// Tells the back end what a foreign function is declared as.
+    pub(super) fn tell_declared(&mut self, name: Name, arity: Option<u32>) {
         if self.engine.hosts().foreign(name).is_some() {
             self.backend.declare(name, arity);
-        }
-        let externs = Arc::make_mut(&mut self.externs);
-        match declared {
-            Some(declared) => externs.insert(name, declared),
-            None => externs.remove(&name),
         }
     }
 
@@ -74,7 +74,7 @@ impl Context {
     pub fn undefined_declarations(&self) -> Vec<String> {
         let is_undefined = |declared: &&Extern| {
             let name = declared.name;
-            self.backend.binding(name).is_none() && self.engine.hosts().foreign(name).is_none()
+            !self.world.defines(name) && self.engine.hosts().foreign(name).is_none()
         };
         self.heads(is_undefined)
     }
@@ -82,11 +82,11 @@ impl Context {
     /// Returns the signatures of the declared functions that a script must
     /// declare again.
     pub(super) fn unbound_declarations(&self) -> Vec<String> {
-        self.heads(|declared| self.backend.binding(declared.name).is_none())
+        self.heads(|declared| !self.world.defines(declared.name))
     }
 
     fn heads(&self, is_wanted: impl Fn(&&Extern) -> bool) -> Vec<String> {
-        let wanted = self.externs.values().filter(is_wanted);
+        let wanted = self.world.declarations().filter(is_wanted);
         let mut heads: Vec<String> =
             wanted.map(|declared| declaration::head(declared, self.engine.names())).collect();
         heads.sort();

@@ -8,8 +8,8 @@ use crate::source::{Source, Span};
 use crate::status::State;
 use crate::syntax::operator::Fixity;
 use crate::tier::Tier;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What there is to know about a function.
 #[derive(Clone, Debug)]
@@ -46,26 +46,20 @@ impl Context {
     pub fn describe(&self, name: &str) -> Option<Description> {
         let name = self.engine.names().get(name)?;
         let mut description = self.description(name)?;
-        description.callers = self.texts(self.callers_of(name));
+        description.callers = self.texts(self.world.callers(name));
         Some(description)
     }
 
     /// Returns the descriptions of all definitions, in alphabetical order.
     pub fn definitions(&self) -> Vec<Description> {
-        let all = self.backend.all();
-        let mut callers: FxHashMap<Name, Vec<Name>> = FxHashMap::default();
-        for (_, caller) in &all {
-            for callee in caller.callees.iter().map(|callee| callee.name) {
-                callers.entry(callee).or_default().push(caller.name);
-            }
-        }
-        let mut describe = |name: Name| {
-            let mut description = self.description(name)?;
-            description.callers = self.texts(callers.remove(&name).unwrap_or_default());
+        let callers = self.world.all_callers();
+        let describe = |function: &Arc<CheckedFunction>| {
+            let mut description = self.description(function.name)?;
+            let callers = callers.get(function.name).into_iter().flatten();
+            description.callers = self.texts(callers.copied());
             Some(description)
         };
-        let mut all: Vec<_> =
-            all.iter().map(|(_, function)| function.name).filter_map(&mut describe).collect();
+        let mut all: Vec<_> = self.world.functions().filter_map(describe).collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
@@ -73,16 +67,14 @@ impl Context {
     /// Returns the names of the functions that a program can call now: its own,
     /// and the host's.
     pub fn function_names(&self) -> Vec<String> {
-        let bound = self.backend.all().into_iter().map(|(_, function)| function.name);
+        let bound = self.world.functions().map(|function| function.name);
         self.texts(bound.chain(self.engine.hosts().names()))
     }
 
     /// Returns whether a call of that name would reach a function now.
     pub fn is_function(&self, name: &str) -> bool {
         let name = self.engine.names().get(name);
-        name.is_some_and(|name| {
-            self.backend.binding(name).is_some() || self.engine.hosts().get(name).is_some()
-        })
+        name.is_some_and(|name| self.world.defines(name) || self.engine.hosts().get(name).is_some())
     }
 
     /// Returns the signature of a function, such as `fib(n)` or `atan2(x y)`;
@@ -90,10 +82,10 @@ impl Context {
     /// that you add get generic names.
     pub fn signature(&self, name: &str) -> Option<String> {
         let name = self.engine.names().get(name)?;
-        if let Some((_, function)) = self.backend.binding(name) {
-            return Some(self.head(&function));
+        if let Some(function) = self.world.function(name) {
+            return Some(self.head(function));
         }
-        if let Some(declared) = self.externs.get(&name) {
+        if let Some(declared) = self.world.declaration(name) {
             return Some(declaration::head(declared, self.engine.names()));
         }
         let host = self.engine.hosts().get(name)?;
@@ -110,25 +102,24 @@ impl Context {
 
     /// Returns the functions that call `name`, in alphabetical order.
     pub fn callers(&self, name: &str) -> Vec<String> {
-        self.engine.names().get(name).map_or_else(Vec::new, |name| self.texts(self.callers_of(name)))
+        self.engine.names().get(name).map_or_else(Vec::new, |name| self.texts(self.world.callers(name)))
     }
 
     /// Returns the functions that read or assign a variable, in alphabetical
     /// order.
     pub fn users(&self, variable: &str) -> Vec<String> {
         let Some(variable) = self.engine.names().get(variable) else { return Vec::new() };
-        let all = self.backend.all().into_iter().map(|(_, function)| function);
-        self.texts(all.filter(|function| function.uses_variable(variable)).map(|function| function.name))
+        self.texts(self.world.users(variable))
     }
 
     fn description(&self, name: Name) -> Option<Description> {
-        let (state, function) = self.backend.binding(name)?;
+        let (state, function) = (self.backend.state(name)?, self.world.function(name)?);
         let bound = self.backend.bound(name)?;
         let text = |name: &Name| self.engine.names().text(*name).to_owned();
         Some(Description {
             name: text(&name),
             parameters: function.parameters.iter().map(text).collect(),
-            signature: self.head(&function),
+            signature: self.head(function),
             text: function.text().to_owned() + trailing_comment(&function.source, function.span),
             documentation: documentation(&function.source, function.span),
             place: (function.source.name().to_owned(), function.source.position(function.span.start).0),
@@ -144,21 +135,13 @@ impl Context {
         let names = self.engine.names();
         let parameters: Vec<&str> = function.parameters.iter().map(|name| names.text(*name)).collect();
         let parameters = parameters.join(" ");
-        match self.reading(function.name).and_then(|reading| reading.fixity) {
+        match self.world.definition(function.name).and_then(|definition| definition.fixity) {
             None => format!("{}({parameters})", names.text(function.name)),
             Some(Fixity::Unary { operator }) => format!("unary {} ({parameters})", names.text(operator)),
             Some(Fixity::Binary { operator, precedence }) => {
                 format!("binary {} {precedence} ({parameters})", names.text(operator))
             }
         }
-    }
-
-    fn callers_of(&self, name: Name) -> impl Iterator<Item = Name> {
-        let all = self.backend.all().into_iter().map(|(_, caller)| caller);
-        let calls = move |caller: &std::sync::Arc<CheckedFunction>| {
-            caller.callees.iter().any(|callee| callee.name == name)
-        };
-        all.filter(calls).map(|caller| caller.name)
     }
 
     fn texts(&self, names: impl IntoIterator<Item = Name>) -> Vec<String> {

@@ -133,7 +133,7 @@ impl Context {
         let limits = ParseLimits { max_nesting: limits.max_nesting };
         let mut parser = Parser::new(&tokens, names, limits).polled(&poll);
         let mut items = Vec::new();
-        while let Some(item) = parser.next_item(&self.operators) {
+        while let Some(item) = parser.next_item(self.world.operators()) {
             items.push(item.map_err(|errors| Error::Invalid(errors.diagnostics))?);
         }
         Ok(items)

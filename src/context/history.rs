@@ -1,39 +1,21 @@
-//! The history of a context: what names were bound to before.
+//! The history of a context: what names meant before.
 //!
 //! A definition never changes, so undoing one means binding its name to the
-//! earlier definition again, whose code still exists. The history holds those
-//! definitions for the number of steps it was asked to keep: none by default,
-//! so that a program that keeps redefining does not grow.
+//! earlier definition again, whose code still exists. The history holds older
+//! values of the book of names, and the definitions with their code, for the
+//! number of steps it was asked to keep: none by default, so that a program that
+//! keeps redefining does not grow.
 
 use crate::backend::BoundDefinition;
 use crate::diagnostic::Diagnostic;
 use crate::name::Name;
-use crate::sema::Extern;
-use crate::syntax::operator::{Fixity, Operators};
-use rustc_hash::FxHashMap;
+use crate::world::World;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// How a definition's source was read.
-#[derive(Clone)]
-pub(super) struct Reading {
-    /// The operators in force before it.
-    pub(super) operators: Arc<Operators>,
-    /// The operator it defines.
-    pub(super) fixity: Option<Fixity>,
-}
-
-/// What a name is bound to, and how that was read.
-#[derive(Clone)]
-pub(super) struct BindingRecord {
-    pub(super) bound: BoundDefinition,
-    pub(super) reading: Reading,
-}
 
 /// The steps that can be undone and redone.
 #[derive(Default)]
 pub(super) struct History {
-    pub(super) readings: FxHashMap<Name, Reading>,
     pub(super) depth: usize,
     pub(super) done: VecDeque<UndoStep>,
     pub(super) undone: Vec<UndoStep>,
@@ -43,22 +25,21 @@ pub(super) struct History {
     pub(super) step: Arc<()>,
 }
 
-type UndoStep = Vec<Move>;
-
-/// One change, with what is needed to undo and redo it.
-pub(super) enum Move {
-    /// A name was bound to something else.
-    Bound { name: Name, before: Moment, after: Moment },
-    /// A variable was dropped.
-    Dropped(Name),
-    /// A declaration was added, changed or removed.
-    Declared { name: Name, before: Option<Extern>, after: Option<Extern> },
+/// What one operation has changed.
+pub(super) struct UndoStep {
+    pub(super) before: World,
+    pub(super) after: World,
+    pub(super) changed: Vec<Changed>,
 }
 
-/// A binding and the operators in force at one time.
-pub(super) struct Moment {
-    pub(super) binding: Option<BindingRecord>,
-    pub(super) operators: Arc<Operators>,
+/// A name whose meaning has changed.
+pub(super) enum Changed {
+    /// It was bound to another definition, or to one or none.
+    Function { name: Name, before: Option<BoundDefinition>, after: Option<BoundDefinition> },
+    /// A variable was removed.
+    Variable(Name),
+    /// A declaration was added, changed or removed.
+    Declaration(Name),
 }
 
 /// What an undo or a redo did to one name.
@@ -78,6 +59,18 @@ pub struct Change {
     pub warnings: Vec<Diagnostic>,
 }
 
+impl Changed {
+    pub(super) fn name(&self) -> Name {
+        let (Self::Function { name, .. } | Self::Variable(name) | Self::Declaration(name)) = self;
+        *name
+    }
+
+    /// Returns whether both are about the same meaning of the same name.
+    pub(super) fn is_about(&self) -> (Name, bool) {
+        (self.name(), matches!(self, Self::Variable(_)))
+    }
+}
+
 impl History {
     /// Begins a step, or joins that of the source that is being run. All
     /// changes belong to it until the returned token is dropped.
@@ -93,14 +86,23 @@ impl History {
         self.at_beginning = true;
     }
 
-    pub(super) fn push(&mut self, change: Move) {
+    /// Returns the book as it is before a change; `None` if no history is kept.
+    pub(super) fn moment(&self, world: &World) -> Option<World> {
+        (self.depth > 0).then(|| world.clone())
+    }
+
+    /// Records a change of the book, which was `before` and is `after` now.
+    pub(super) fn push(&mut self, before: Option<World>, after: &World, changed: Changed) {
         self.undone.clear();
-        if self.depth == 0 {
-            return;
-        }
+        let Some(before) = before else { return };
         match self.done.back_mut() {
-            Some(step) if !self.at_beginning => step.push(change),
-            Some(_) | None => self.done.push_back(vec![change]),
+            Some(step) if !self.at_beginning => {
+                step.after = after.clone();
+                step.changed.push(changed);
+            }
+            Some(_) | None => {
+                self.done.push_back(UndoStep { before, after: after.clone(), changed: vec![changed] });
+            }
         }
         self.at_beginning = false;
         self.trim();

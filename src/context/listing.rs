@@ -44,9 +44,9 @@ impl Context {
     /// cannot be compiled, or an interrupt or the deadline comes first.
     pub fn listing(&self, stage: Stage, text: &str) -> Result<String, Error> {
         let _limit = self.limit_of_compile()?;
-        let bound = self.engine.names().get(text.trim()).and_then(|name| self.backend.bound(name));
+        let bound = self.engine.names().get(text.trim()).and_then(|name| self.world.function(name));
         match bound {
-            Some(bound) => self.list_definition(stage, bound.function()),
+            Some(function) => self.list_definition(stage, function),
             None => self.list_text(stage, &Source::new("<input>", text)),
         }
     }
@@ -99,7 +99,7 @@ impl Context {
     }
 
     fn tapes(&self, functions: &[Arc<checked::CheckedFunction>]) -> Result<String, Error> {
-        let is_bound = |name| self.backend.binding(name).is_some();
+        let is_bound = |name| self.world.defines(name);
         let titled = functions.iter().map(|function| (function, self.title(function)));
         let text = listing::tapes(titled, &self.engine, is_bound);
         text.map_err(|TooMany(what)| self.failed(&Failure::TooMany(what)))
@@ -119,7 +119,7 @@ impl Context {
                 checked::EXPRESSION => format!("$expression${number}"),
                 name => format!("{name}$impl"),
             };
-            let is_bound = |name| self.backend.binding(name).is_some();
+            let is_bound = |name| self.world.defines(name);
             let instructions = function.instructions(self.engine.hosts(), is_bound).collect();
             ListedFunction { function, symbol, instructions }
         };

@@ -55,9 +55,9 @@ impl Context {
         let mut needed = Needed::new(self);
         needed.take(&expression)?;
         while let Some(name) = needed.waiting.pop() {
-            let (_, function) = self.backend.binding(name)?;
-            needed.take(&function)?;
-            needed.functions.push(function);
+            let function = self.world.function(name)?;
+            needed.take(function)?;
+            needed.functions.push(function.clone());
         }
         let fuel = MOST_FUEL.min(MOST_WORK / needed.heaviest);
         self.backend.try_out(&self.engine, &expression, &needed.functions, fuel)
@@ -71,7 +71,7 @@ impl Context {
         }
         let tokens = lex(&Source::new("<preview>", text), self.engine.names()).ok()?;
         let limits = ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
-        let item = Parser::new(&tokens, self.engine.names(), limits).only_item(&self.operators).ok()?;
+        let item = Parser::new(&tokens, self.engine.names(), limits).only_item(self.world.operators()).ok()?;
         let ItemKind::Expression(_) = &item.kind else { return None };
         match sema::check(&item, &Quiet { context: self, suggestions: Budget::default() }) {
             Ok(sema::CheckedItem::Expression(function)) => Some(function),
@@ -119,7 +119,7 @@ impl<'c> Needed<'c> {
     }
 
     fn call(&mut self, callee: &Callee) -> Option<()> {
-        if let Some((_, function)) = self.context.backend.binding(callee.name) {
+        if let Some(function) = self.context.world.function(callee.name) {
             if function.arity() != callee.arity {
                 return None;
             }

@@ -114,7 +114,7 @@ impl Context {
         parser: &mut Parser<'_>,
         progress: &mut Progress,
     ) -> Option<Result<Arc<CachedItem>, Error>> {
-        let parsed = parser.next_item(&self.operators)?;
+        let parsed = parser.next_item(self.world.operators())?;
         self.items_read += 1;
         let read = match parsed {
             Ok(item) => {
@@ -141,7 +141,7 @@ impl Context {
         parser: &Parser<'_>,
         is_kept: bool,
     ) -> Result<(CheckedItem, ReadingRecord), Error> {
-        let recorder = is_kept.then(|| Recorder::new(self, &self.operators, parser.operators()));
+        let recorder = is_kept.then(|| Recorder::new(self, self.world.operators(), parser.operators()));
         let environment: &dyn Environment = match &recorder {
             Some(recorder) => recorder,
             None => self,
@@ -167,7 +167,7 @@ impl Progress {
     /// Returns the next item, if it is known and means the same in a context.
     fn known(&mut self, context: &mut Context) -> Option<Arc<CachedItem>> {
         let item = self.cached.as_ref()?.item(self.items)?;
-        if !item.record().holds(context, &context.operators) {
+        if !item.record().holds(context, context.world.operators()) {
             return None;
         }
         self.items += 1;

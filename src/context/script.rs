@@ -19,6 +19,7 @@ use crate::syntax::lexer::lex;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser::{ParseLimits, Parser};
 use crate::syntax::printer;
+use crate::world::World;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ impl Context {
             }
         }
         let mut writer = ScriptWriter { names, operators: Operators::new(names), script };
-        for step in Order::new(&parts).steps() {
+        for step in Order::new(&parts).steps(&self.world) {
             match step {
                 ScriptStep::Define(part) => writer.define(self, &parts[part]),
                 ScriptStep::Introduce(part) => writer.introduce(&parts[part]),
@@ -56,9 +57,9 @@ impl Context {
     /// Parses the source of a definition again, with the operators it was first
     /// read with.
     pub(super) fn reread(&self, function: &CheckedFunction) -> Option<Item> {
-        let reading = self.reading(function.name)?;
+        let definition = self.world.definition(function.name)?;
         let source = Source::new(function.source.name(), function.text());
-        self.only_definition(&source, &reading.operators)
+        self.only_definition(&source, &definition.operators)
     }
 
     fn only_definition(&self, source: &Source, operators: &Operators) -> Option<Item> {
@@ -71,10 +72,7 @@ impl Context {
     /// Returns all definitions, in the order in which their names were first
     /// read.
     fn parts(&self) -> Vec<ScriptItem> {
-        let mut all: Vec<Arc<CheckedFunction>> =
-            self.backend.all().into_iter().map(|(_, bound)| bound).collect();
-        all.sort_by_key(|function| function.name);
-        all.into_iter().filter_map(|function| self.part(function)).collect()
+        self.world.functions().filter_map(|function| self.part(function.clone())).collect()
     }
 
     fn part(&self, function: Arc<CheckedFunction>) -> Option<ScriptItem> {
@@ -91,7 +89,7 @@ impl Context {
             }
         }
         let documentation = self.describe(names.text(function.name))?.documentation;
-        let fixity = self.reading(function.name)?.fixity;
+        let fixity = self.world.definition(function.name)?.fixity;
         let token = fixity.and_then(|fixity| self.token(fixity));
         Some(ScriptItem { function, item, fixity, token, documentation, operators, built_in })
     }
@@ -103,7 +101,7 @@ impl Context {
     fn token(&self, fixity: Fixity) -> Option<(u8, Name)> {
         match fixity {
             Fixity::Unary { operator } => Some((1, operator)),
-            Fixity::Binary { operator, .. } => (!self.operators.assigns(operator)).then_some((2, operator)),
+            Fixity::Binary { operator, .. } => (!self.world.operators().assigns(operator)).then_some((2, operator)),
         }
     }
 }
@@ -178,8 +176,8 @@ impl<'a> Order<'a> {
         Self { parts, index, users, misfits, written: none.clone(), introduced: none }
     }
 
-    fn steps(mut self) -> Vec<ScriptStep> {
-        let mut waiting = self.callees_first();
+    fn steps(mut self, world: &World) -> Vec<ScriptStep> {
+        let mut waiting = self.callees_first(world);
         let mut steps = Vec::new();
         while let Some(&first) = waiting.first() {
             if let Some(place) = waiting.iter().position(|part| self.can_be_written(*part)) {
@@ -221,32 +219,10 @@ impl<'a> Order<'a> {
     }
 
     /// Returns all definitions, callees before callers except in a cycle.
-    fn callees_first(&self) -> Vec<usize> {
-        let mut order = Vec::with_capacity(self.parts.len());
-        let mut seen = vec![false; self.parts.len()];
-        for root in 0..self.parts.len() {
-            let mut open = vec![(root, 0)];
-            if std::mem::replace(&mut seen[root], true) {
-                continue;
-            }
-            while let Some((part, next)) = open.last_mut() {
-                match self.parts[*part].function.callees.get(*next) {
-                    Some(callee) => {
-                        *next += 1;
-                        if let Some(&callee) = self.index.get(&callee.name)
-                            && !std::mem::replace(&mut seen[callee], true)
-                        {
-                            open.push((callee, 0));
-                        }
-                    }
-                    None => {
-                        order.push(*part);
-                        open.pop();
-                    }
-                }
-            }
-        }
-        order
+    fn callees_first(&self, world: &World) -> Vec<usize> {
+        let roots = self.parts.iter().map(|part| part.function.name);
+        let order = world.callees_first(roots);
+        order.iter().filter_map(|name| self.index.get(name).copied()).collect()
     }
 }
 

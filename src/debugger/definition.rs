@@ -23,7 +23,7 @@ impl Inner {
         };
         let item = match parse(&text, &self.names, &self.scope) {
             Ok(item) if matches!(item.kind, ItemKind::Expression(_)) => return false,
-            Ok(item) => self.checking(stop, |surroundings| sema::check(&item, surroundings)),
+            Ok(item) => self.checking(|surroundings| sema::check(&item, surroundings)),
             Err(diagnostics) => Err(diagnostics),
         };
         match item {
@@ -39,7 +39,7 @@ impl Inner {
     /// Reads further lines until the definition is complete, or given up.
     fn complete(&mut self, line: &str) -> Option<String> {
         let mut text = line.to_owned();
-        while is_incomplete(&Source::new("<debug>", &*text), &self.names, &self.scope.operators) {
+        while is_incomplete(&Source::new("<debug>", &*text), &self.names, self.scope.world.operators()) {
             let more = self.console.read_more("...> ")?;
             if more.trim().is_empty() {
                 break;
@@ -50,8 +50,8 @@ impl Inner {
     }
 
     fn bind(&mut self, stop: &mut PausedRun<'_>, function: &Arc<CheckedFunction>, fixity: Option<Fixity>) {
-        let before = stop.binding(function.name).cloned();
-        if before.is_none() && self.hosts.get(function.name).is_some() {
+        let is_redefined = self.scope.world.defines(function.name);
+        if !is_redefined && self.hosts.get(function.name).is_some() {
             let name = self.names.text(function.name);
             return self.error(&format!(
                 "`{name}` is built in, and the running code uses it: define it before the run"
@@ -59,28 +59,26 @@ impl Inner {
         }
         stop.define(function);
         self.breakpoints.note(function);
-        if let Some(fixity) = fixity {
-            Arc::make_mut(&mut self.scope.operators).define(fixity, function.name);
-        }
+        self.scope.world.define(function, fixity);
         self.read.clear();
         self.has_changed = true;
-        let how = if before.is_some() { "redefined" } else { "defined" };
+        let how = if is_redefined { "redefined" } else { "defined" };
         let signature = self.signature(function);
         self.console.say(&format!("{signature} {how}"));
         self.defined.insert(function.name);
-        self.changes.functions.push(NewDefinition { before, function: function.clone(), fixity });
+        self.changes.functions.push(NewDefinition { function: function.clone(), fixity });
     }
 
     fn declare(&mut self, stop: &mut PausedRun<'_>, function: &Arc<CheckedFunction>, names: &[Name]) {
         match stop.evaluate(function, &[]) {
             Ok(_) => {
-                self.scope.variables.extend(names);
+                names.iter().for_each(|name| self.scope.world.declare_variable(*name));
                 self.changes.variables.extend(names);
                 let names: Vec<&str> = names.iter().map(|name| self.names.text(*name)).collect();
                 self.console.say(&format!("{} declared", names.join(", ")));
             }
             Err(stopped) => {
-                let why = self.why(stop, &stopped);
+                let why = self.why(&stopped);
                 self.console.say(&why.to_string());
             }
         }

@@ -41,13 +41,13 @@ impl Inner {
         let extras = self.extras(&locals, text);
         let parameters: Vec<Name> = locals.iter().map(|(name, _)| *name).collect();
         let parameters = [parameters, extras.iter().map(|(name, _)| *name).collect()].concat();
-        let function = self.known(stop, text, parameters).map_err(EvaluationError::Invalid)?;
+        let function = self.known(text, parameters).map_err(EvaluationError::Invalid)?;
         let before = locals.iter().map(|(_, local)| stop.local(frame, *local));
         let before: Vec<f64> = before.chain(extras.iter().map(|(_, value)| *value)).collect();
         // Its callees are linked without breakpoints.
         self.has_changed |= !function.callees.is_empty();
         let result = stop.evaluate(&function, &before);
-        let (value, after) = result.map_err(|stopped| self.why(stop, &stopped))?;
+        let (value, after) = result.map_err(|stopped| self.why(&stopped))?;
         for ((_, local), (before, after)) in locals.iter().zip(before.iter().zip(&after)) {
             if before.to_bits() != after.to_bits() {
                 stop.set_local(frame, *local, *after);
@@ -57,8 +57,8 @@ impl Inner {
     }
 
     /// Returns the error for an expression that failed.
-    pub(super) fn why(&self, stop: &PausedRun<'_>, stopped: &RunFailure) -> EvaluationError {
-        EvaluationError::Failed(Box::new(self.with_report(stop, |report| report.diagnose_run(stopped))))
+    pub(super) fn why(&self, stopped: &RunFailure) -> EvaluationError {
+        EvaluationError::Failed(Box::new(self.with_report(|report| report.diagnose_run(stopped))))
     }
 
     /// Returns the prompt's own values that a text names, unless the program
@@ -70,7 +70,7 @@ impl Inner {
         let is_hidden = |name: Name| locals.iter().any(|(local, _)| *local == name);
         let known = values.filter_map(|(name, value)| match value {
             Some(value) => Some((name, value)),
-            None if self.names.text(name) == "ans" && !self.scope.variables.contains(&name) => {
+            None if self.names.text(name) == "ans" && !self.scope.world.has_variable(name) => {
                 Some((name, 0.0))
             }
             None => None,
@@ -82,7 +82,6 @@ impl Inner {
     /// is evaluated often.
     fn known(
         &mut self,
-        stop: &PausedRun<'_>,
         text: &str,
         parameters: Vec<Name>,
     ) -> Result<Arc<CheckedFunction>, Vec<Diagnostic>> {
@@ -90,7 +89,7 @@ impl Inner {
         if let Some(function) = self.read.get(&key) {
             return Ok(function.clone());
         }
-        let function = self.read(stop, text, &key.1)?;
+        let function = self.read(text, &key.1)?;
         self.read.insert(key, function.clone());
         Ok(function)
     }
@@ -98,23 +97,19 @@ impl Inner {
     /// Checks an expression that has parameters.
     fn read(
         &self,
-        stop: &PausedRun<'_>,
         text: &str,
         parameters: &[Name],
     ) -> Result<Arc<CheckedFunction>, Vec<Diagnostic>> {
         let item = parse(text, &self.names, &self.scope)?;
-        self.checking(stop, |surroundings| sema::check_formula(&item, parameters, surroundings))
+        self.checking(|surroundings| sema::check_formula(&item, parameters, surroundings))
     }
 
     /// Runs a check with the environment of a stop.
     pub(super) fn checking<T>(
         &self,
-        stop: &PausedRun<'_>,
         check: impl FnOnce(&DebuggerEnvironment<'_>) -> T,
     ) -> T {
         check(&DebuggerEnvironment {
-            function: &|name| stop.binding(name).cloned(),
-            functions: &|| stop.bound().map(|function| function.name).chain(self.hosts.names()).collect(),
             hosts: &self.hosts,
             scope: &self.scope,
             names: &self.names,
@@ -128,7 +123,7 @@ pub(super) fn parse(text: &str, names: &Names, scope: &DebuggerScope) -> Result<
     let source = Source::new("<debug>", text);
     let tokens = lex(&source, names).map_err(|diagnostic| vec![diagnostic])?;
     let parser = Parser::new(&tokens, names, ParseLimits { max_nesting: scope.max_nesting });
-    parser.only_item(&scope.operators).map_err(|reason| {
+    parser.only_item(scope.world.operators()).map_err(|reason| {
         let (place, message, note) = match reason {
             NotOneItem::Invalid(diagnostics) => return diagnostics,
             NotOneItem::Nothing => {
@@ -149,8 +144,6 @@ pub(super) fn drawn(diagnostics: &[Diagnostic]) -> String {
 
 /// The environment for checking input while a program is being debugged.
 pub(super) struct DebuggerEnvironment<'a> {
-    pub(super) function: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
-    pub(super) functions: &'a dyn Fn() -> Vec<Name>,
     pub(super) hosts: &'a HostFunctions,
     pub(super) scope: &'a DebuggerScope,
     pub(super) names: &'a Names,
@@ -168,23 +161,24 @@ impl Environment for DebuggerEnvironment<'_> {
     }
 
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
-        (self.function)(name)
+        self.scope.world.function(name).cloned()
     }
 
     fn declared(&self, name: Name) -> Option<&Extern> {
-        self.scope.externs.get(&name)
+        self.scope.world.declaration(name)
     }
 
     fn has_variable(&self, name: Name) -> bool {
-        self.scope.variables.contains(&name)
+        self.scope.world.has_variable(name)
     }
 
     fn functions(&self) -> Vec<Name> {
-        (self.functions)()
+        let bound = self.scope.world.functions().map(|function| function.name);
+        bound.chain(self.hosts.names()).collect()
     }
 
     fn variables(&self) -> Vec<Name> {
-        self.scope.variables.iter().copied().collect()
+        self.scope.world.variables().collect()
     }
 
     fn suggestions(&self) -> &Budget {

@@ -39,9 +39,9 @@ impl Inner {
     fn words(&self, stop: &PausedRun<'_>, selected: usize) -> Vec<String> {
         let locals = stop.frames.get(selected).map(|frame| self.visible(frame));
         let locals = locals.unwrap_or_default().into_iter().map(|(name, _)| name);
-        let bound = stop.bound().chain(&self.expected).map(|function| function.name);
+        let bound = self.scope.world.functions().chain(&self.expected).map(|function| function.name);
         let functions = bound.filter(|name| self.names.text(*name) != EXPRESSION).chain(stop.hosts().names());
-        let known = locals.chain(self.scope.variables.iter().copied()).chain(functions);
+        let known = locals.chain(self.scope.world.variables()).chain(functions);
         let known = known.map(|name| self.names.text(name).to_owned());
         command::words().map(str::to_owned).chain(known).collect()
     }
@@ -107,7 +107,7 @@ impl Inner {
             DebuggerAction::Whole => self.list_function(stop, *selected),
             DebuggerAction::Locals => self.locals(stop, *selected),
             DebuggerAction::Info => self.info(stop, *selected, rest),
-            DebuggerAction::Functions => self.list_functions(stop),
+            DebuggerAction::Functions => self.list_functions(),
             DebuggerAction::Print => self.print(stop, *selected, rest),
             DebuggerAction::Watch => self.watch(stop, *selected, rest),
             DebuggerAction::Unwatch => self.watch(stop, *selected, &format!("rm {rest}")),
@@ -148,7 +148,7 @@ impl Inner {
             || self
                 .names
                 .get(word)
-                .is_some_and(|name| self.scope.variables.contains(&name) || stop.binding(name).is_some());
+                .is_some_and(|name| self.scope.world.has_variable(name) || self.scope.world.defines(name));
         let rest = line[word.len()..].trim_start();
         let is_call = rest.starts_with(|sign: char| "(+-*/%^<>=!&|.:".contains(sign));
         let is_misspelt = !is_known && !is_call;
@@ -200,13 +200,13 @@ impl Inner {
             "frame" => self.show(stop, selected),
             "breakpoints" | "break" | "b" => self.breakpoint(stop, selected, ""),
             "display" => self.show_watches(stop, selected),
-            "functions" => self.list_functions(stop),
+            "functions" => self.list_functions(),
             _ => self.error("usage: info locals | args | frame | breakpoints | display | functions"),
         }
     }
 
     fn breakpoint(&mut self, stop: &PausedRun<'_>, selected: usize, rest: &str) {
-        let bound = stop.bound().cloned();
+        let bound = self.scope.world.functions().cloned();
         let frames = stop.frames.iter().map(|frame| frame.function.clone());
         let functions: Vec<Arc<CheckedFunction>> = frames.chain(bound).collect();
         let here = stop.frames.get(selected).map(|frame| frame.function.source.name().to_owned());

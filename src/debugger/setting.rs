@@ -182,12 +182,11 @@ impl Inner {
         let node = if request.spot.is_entry() { 0 } else { place.node };
         let visible = place::visible(function, node, &self.names);
         let parameters: Vec<Name> = visible.into_iter().map(|(name, _)| name).collect();
-        let known = |name| functions.iter().rev().find(|function| function.name == name).cloned();
+        let mut scope = self.scope.clone();
+        functions.iter().for_each(|function| _ = scope.world.define(function, None));
         let surroundings = DebuggerEnvironment {
-            function: &known,
-            functions: &|| functions.iter().map(|function| function.name).chain(self.hosts.names()).collect(),
             hosts: &self.hosts,
-            scope: &self.scope,
+            scope: &scope,
             names: &self.names,
             suggestions: Budget::default(),
         };

@@ -52,7 +52,7 @@ impl Inner {
     fn head(&self, stop: &PausedRun<'_>, number: usize, place: Option<&InstructionPlace>) -> String {
         let function = &stop.frames[number].function;
         let (signature, file) = (self.signature(function), function.source.name());
-        match (place, waiting::line(stop, number)) {
+        match (place, waiting::line(&self.scope.world, stop, number)) {
             (Some(place), _) => format!("{signature} at {file}:{}:{}", place.line, place.column),
             (None, Some(line)) => format!("{signature} at {file}:{line}, compiled"),
             (None, None) => format!("{signature}, compiled"),
@@ -98,16 +98,18 @@ impl Inner {
     }
 
     /// Shows what is defined.
-    pub(super) fn list_functions(&mut self, stop: &PausedRun<'_>) {
+    pub(super) fn list_functions(&mut self) {
         let line = |function: &CheckedFunction| function.source.position(function.span.start).0;
-        let mut lines: Vec<String> = stop
-            .bound()
+        let mut lines: Vec<String> = self
+            .scope
+            .world
+            .functions()
             .map(|function| {
                 format!("{}  {}:{}", self.signature(function), function.source.name(), line(function))
             })
             .collect();
         lines.sort();
-        lines.extend(self.scope.variables.iter().map(|name| format!("var {}", self.names.text(*name))));
+        lines.extend(self.scope.world.variables().map(|name| format!("var {}", self.names.text(name))));
         self.console.say(&if lines.is_empty() { "nothing is defined".to_owned() } else { lines.join("\n") });
     }
 

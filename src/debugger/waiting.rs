@@ -4,16 +4,17 @@
 use crate::interp::inspect::PausedRun;
 use crate::name::Name;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
+use crate::world::World;
 use rustc_hash::FxHashSet;
 
 /// Returns the line of the call that a compiled frame is waiting for, if only
 /// one line is possible.
-pub(super) fn line(stop: &PausedRun<'_>, number: usize) -> Option<usize> {
+pub(super) fn line(world: &World, stop: &PausedRun<'_>, number: usize) -> Option<usize> {
     let frame = stop.frames.get(number).filter(|frame| frame.offset.is_none())?;
     let callee = &stop.frames.get(number.checked_sub(1)?)?.function;
     let mut lines = lines(&frame.function, callee);
     let line = lines.next()?;
-    let is_only = lines.all(|other| other == line) && !is_called_through(stop, &frame.function, callee.name);
+    let is_only = lines.all(|other| other == line) && !is_called_through(world, &frame.function, callee.name);
     is_only.then_some(line)
 }
 
@@ -32,11 +33,11 @@ fn lines<'a>(function: &'a CheckedFunction, callee: &'a CheckedFunction) -> impl
 
 /// Returns whether another callee of a function may call `callee` in turn: if
 /// it was inlined, its calls are made by the function's own code.
-fn is_called_through(stop: &PausedRun<'_>, function: &CheckedFunction, callee: Name) -> bool {
+fn is_called_through(world: &World, function: &CheckedFunction, callee: Name) -> bool {
     let mut seen = FxHashSet::from_iter([function.name, callee]);
     let mut waiting: Vec<Name> = function.callees.iter().map(|called| called.name).collect();
     while let Some(name) = waiting.pop() {
-        let Some(inner) = seen.insert(name).then(|| stop.binding(name)).flatten() else { continue };
+        let Some(inner) = seen.insert(name).then(|| world.function(name)).flatten() else { continue };
         if inner.callees.iter().any(|called| called.name == callee) {
             return true;
         }

@@ -6,9 +6,10 @@ use crate::diagnostic::{Diagnostic, ErrorCode, Label};
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use crate::sema::{Extern, Externs, SourcePlace, arguments, declaration};
+use crate::sema::{Extern, SourcePlace, arguments, declaration};
 use crate::source::{Source, Span};
 use crate::syntax::foreign;
+use crate::world::World;
 use std::sync::Arc;
 
 /// Turns failures into diagnostics: the names in them, and what else is
@@ -16,12 +17,10 @@ use std::sync::Arc;
 pub(crate) struct FailureReport<'a> {
     pub(crate) names: &'a Names,
     pub(crate) hosts: &'a HostFunctions,
-    /// The names of all functions that could be called.
-    pub(crate) functions: &'a dyn Fn() -> Vec<Name>,
+    /// What is defined and declared.
+    pub(crate) world: &'a World,
     /// What suggestions may cost.
     pub(crate) suggestions: &'a Budget,
-    /// The functions that are declared ahead of their definitions.
-    pub(crate) externs: &'a Externs,
 }
 
 impl FailureReport<'_> {
@@ -144,7 +143,7 @@ impl FailureReport<'_> {
 
     fn undefined(&self, callee: Name, passed: u32, caller: Option<&Arc<CheckedFunction>>) -> Diagnostic {
         let text = self.names.text(callee);
-        if let Some(declared) = self.externs.get(&callee) {
+        if let Some(declared) = self.world.declaration(callee) {
             return self.unfulfilled(declared, passed, caller);
         }
         let diagnostic = self.call(
@@ -165,7 +164,8 @@ impl FailureReport<'_> {
         if self.suggestions.is_empty() {
             return diagnostic;
         }
-        let functions = (self.functions)();
+        let bound = self.world.functions().map(|function| function.name);
+        let functions: Vec<Name> = bound.chain(self.hosts.names()).collect();
         // A function that misspells a callee hardly means itself.
         let is_caller = |name: &Name| caller.is_some_and(|caller| caller.name == *name);
         let others = functions.iter().filter(|name| !is_caller(name));

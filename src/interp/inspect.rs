@@ -8,7 +8,7 @@
 
 use super::execute::{InterpState, Pause};
 use super::{CallSite, CompiledCalls, Interpreter};
-use crate::failure::{CallGroup, Defined, Failure, RunFailure};
+use crate::failure::{CallGroup, Failure, RunFailure};
 use crate::host::{self, HostFunctions, Output};
 use crate::name::Name;
 use crate::process;
@@ -150,16 +150,6 @@ impl PausedRun<'_> {
         &self.interpreter.hosts
     }
 
-    /// Returns the function that a name is bound to.
-    pub fn binding(&self, name: Name) -> Option<&Arc<CheckedFunction>> {
-        self.interpreter.binding(name).map(|(_, function)| function)
-    }
-
-    /// Returns all bound functions.
-    pub fn bound(&self) -> impl Iterator<Item = &Arc<CheckedFunction>> {
-        self.interpreter.all().map(|(_, function)| function)
-    }
-
     /// Returns the value of a local; NaN if the frame has none of that number.
     pub fn local(&self, frame: &CallFrame, local: u32) -> f64 {
         let slot = self.interpreter.stack.get(frame.base + local as usize);
@@ -182,10 +172,9 @@ impl PausedRun<'_> {
 
     /// Binds a function's name to it. Calls in progress continue with the old
     /// definition.
-    pub fn define(&mut self, function: &Arc<CheckedFunction>) -> Defined {
-        let defined = self.interpreter.define(function);
+    pub fn define(&mut self, function: &Arc<CheckedFunction>) {
+        self.interpreter.define(function);
         self.compiled.define(function);
-        defined
     }
 
     /// Returns the value computed last: after a call, its result.

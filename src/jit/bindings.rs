@@ -16,7 +16,6 @@ use super::{Jit, JitOptions, TierUp};
 use crate::codegen::Level;
 use crate::name::Name;
 use crate::runtime::ExecutionMemory;
-use crate::sema::Calls;
 use crate::sema::checked::{Callee, CheckedFunction};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,27 +37,13 @@ struct BindingTable {
     /// For each name, the functions whose code depends on its meaning: it was
     /// inlined there, is called by an inlined function, or is an instruction.
     dependents: FxHashMap<Name, FxHashSet<Name>>,
-    /// Counts how the bound definitions call each other.
-    calls: Calls,
 }
 
 impl BindingTable {
     /// Binds a name. Returns its earlier binding.
     fn bind(&mut self, name: Name, definition: Arc<Definition>) -> Option<JitBinding> {
-        self.calls.add(definition.function());
         let binding = JitBinding { state: State::Pending, definition, installed: None, requested_at: None };
-        let old = self.bindings.insert(name, binding);
-        self.released(old)
-    }
-
-    /// Unbinds a name. Returns its binding.
-    fn unbind(&mut self, name: Name) -> Option<JitBinding> {
-        let old = self.bindings.remove(&name);
-        self.released(old)
-    }
-
-    fn released(&mut self, binding: Option<JitBinding>) -> Option<JitBinding> {
-        binding.inspect(|binding| self.calls.remove(binding.definition.function()))
+        self.bindings.insert(name, binding)
     }
 
     /// Resolves a call.
@@ -192,23 +177,17 @@ impl Bindings {
         self.reporter.report();
     }
 
-    /// Binds a name to a definition without code. Returns the definition it was
-    /// bound to.
-    pub(super) fn bind(
-        &self,
-        slots: &Slots,
-        event: Event,
-        definition: Arc<Definition>,
-    ) -> Option<Arc<Definition>> {
+    /// Binds a name to a definition without code.
+    pub(super) fn bind(&self, slots: &Slots, event: Event, definition: Arc<Definition>) {
         let name = definition.function().name;
         let done = self.apply(&mut self.table.lock(), slots, name, event, Incoming::definition(definition));
+        drop(done);
         self.report();
-        done.old.map(|binding| binding.definition)
     }
 
     /// Binds a name to an earlier definition, and to its code if that is still
-    /// there and fits. Returns the definition it was bound to.
-    pub(super) fn restore(&self, jit: &Jit, definition: Arc<Definition>) -> Option<Arc<Definition>> {
+    /// there and fits.
+    pub(super) fn restore(&self, jit: &Jit, definition: Arc<Definition>) {
         let name = definition.function().name;
         let mut table = self.table.lock();
         let code = definition.present().filter(|code| table.holds(jit, code.assumptions()));
@@ -216,15 +195,15 @@ impl Bindings {
         let incoming = Incoming { code, ..Incoming::definition(definition) };
         let done = self.apply(&mut table, &jit.slots, name, event, incoming);
         drop(table);
+        drop(done);
         self.report();
-        done.old.map(|binding| binding.definition)
     }
 
-    /// Unbinds a name. Returns the definition it was bound to.
-    pub(super) fn unbind(&self, slots: &Slots, name: Name) -> Option<Arc<Definition>> {
+    /// Unbinds a name.
+    pub(super) fn unbind(&self, slots: &Slots, name: Name) {
         let done = self.apply(&mut self.table.lock(), slots, name, Event::Drop, Incoming::default());
+        drop(done);
         self.report();
-        done.old.map(|binding| binding.definition)
     }
 
     /// Handles a call through a trampoline, or a request for code ahead of the
@@ -323,7 +302,7 @@ impl Bindings {
                 BindingAction::Bind => {
                     done.old = incoming.definition.take().and_then(|definition| table.bind(name, definition));
                 }
-                BindingAction::Unbind => done.old = table.unbind(name),
+                BindingAction::Unbind => done.old = table.bindings.remove(&name),
                 BindingAction::Reset => slots.reset(&self.memory, name),
                 BindingAction::Install => {
                     let Some((binding, code)) = binding.zip(incoming.code.take()) else { continue };
@@ -410,12 +389,6 @@ impl Bindings {
         certain::callees(function, &|callee| table.found(jit, callee))
     }
 
-    /// Returns whether a bound definition calls `name` with an arity other than
-    /// `arity`.
-    pub(super) fn is_called_without(&self, name: Name, arity: u32) -> bool {
-        self.table.lock().calls.misfit(name, arity)
-    }
-
     /// Returns what a name is bound to, and the state of the binding.
     pub(super) fn get(&self, name: Name) -> Option<(State, Arc<Definition>)> {
         self.table.lock().bindings.get(&name).map(|binding| (binding.state, binding.definition.clone()))
@@ -425,10 +398,5 @@ impl Bindings {
     pub(super) fn all(&self) -> Vec<(State, Arc<Definition>)> {
         let table = self.table.lock();
         table.bindings.values().map(|binding| (binding.state, binding.definition.clone())).collect()
-    }
-
-    /// Returns the number of bound names.
-    pub(super) fn len(&self) -> usize {
-        self.table.lock().bindings.len()
     }
 }

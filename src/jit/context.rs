@@ -17,7 +17,7 @@ use super::state::{Event, State};
 use super::tier::{Assumptions, CompilePlan, Tier};
 use super::{Jit, nanoseconds};
 use crate::codegen::LoopEntry;
-use crate::failure::{CallTrace, Defined, Failure, RunFailure};
+use crate::failure::{CallTrace, Failure, RunFailure};
 use crate::host::Output;
 use crate::name::Name;
 use crate::runtime::{self, CallArguments, Execution, ExecutionMemory, Left, Slot};
@@ -120,37 +120,30 @@ impl JitContext {
     }
 
     /// Binds a function's name to it. Compiles nothing.
-    pub fn define(&self, function: Arc<CheckedFunction>) -> Defined {
-        let definition = self.jit.define(function.clone());
-        let before = self.bindings.bind(&self.jit.slots, Event::Define, definition);
-        self.bound_anew(function, before)
+    pub fn define(&self, function: Arc<CheckedFunction>) {
+        let name = function.name;
+        self.bindings.bind(&self.jit.slots, Event::Define, self.jit.define(function));
+        self.bound_anew(name);
     }
 
     /// Binds a name to an earlier definition of it. Its code is reused if it
     /// was ever compiled.
-    pub fn rebind(&self, bound: &DefinitionHandle) -> Defined {
-        let before = self.bindings.restore(&self.jit, bound.0.clone());
-        self.bound_anew(bound.function().clone(), before)
+    pub fn rebind(&self, bound: &DefinitionHandle) {
+        self.bindings.restore(&self.jit, bound.0.clone());
+        self.bound_anew(bound.function().name);
     }
 
-    /// Handles a new binding of a name that was bound to `before`.
-    fn bound_anew(&self, function: Arc<CheckedFunction>, before: Option<Arc<Definition>>) -> Defined {
-        self.invalidate_dependents(function.name);
-        self.note_intrinsic(function.name, true);
-        let before = before.map(|definition| definition.function().clone());
-        // Callers that did not fit the old definition have been reported
-        // before.
-        let is_same = before.as_ref().is_some_and(|before| before.arity() == function.arity());
-        let stale = if is_same { Vec::new() } else { self.stale_callers(&function) };
-        Defined { before, stale }
+    /// Handles a new binding of a name.
+    fn bound_anew(&self, name: Name) {
+        self.invalidate_dependents(name);
+        self.note_intrinsic(name, true);
     }
 
-    /// Unbinds a name. Returns the definition it was bound to.
-    pub fn drop_binding(&self, name: Name) -> Option<DefinitionHandle> {
-        let definition = self.bindings.unbind(&self.jit.slots, name)?;
+    /// Unbinds a name.
+    pub fn drop_binding(&self, name: Name) {
+        self.bindings.unbind(&self.jit.slots, name);
         self.note_intrinsic(name, false);
         self.invalidate_dependents(name);
-        Some(DefinitionHandle(definition))
     }
 
     /// Returns the definition that a name is bound to.
@@ -180,25 +173,19 @@ impl JitContext {
         }
     }
 
-    /// Returns the declared arity of a foreign function.
-    pub fn declared(&self, name: Name) -> Option<u32> {
-        self.declared.borrow().get(&name).copied()
+    /// Returns the compilation status of what a name is bound to.
+    pub fn state(&self, name: Name) -> Option<State> {
+        self.bindings.get(name).map(|(state, _)| state)
     }
 
-    /// Returns what a name is bound to, and its compilation status.
-    pub fn binding(&self, name: Name) -> Option<(State, Arc<CheckedFunction>)> {
-        self.bindings.get(name).map(|(state, definition)| (state, definition.function().clone()))
+    /// Returns the compilation status of all bindings, in no particular order.
+    pub fn states(&self) -> Vec<State> {
+        self.bindings.all().into_iter().map(|(state, _)| state).collect()
     }
 
-    /// Returns all bindings, in no particular order.
-    pub fn all(&self) -> Vec<(State, Arc<CheckedFunction>)> {
-        let all = self.bindings.all();
-        all.into_iter().map(|(state, definition)| (state, definition.function().clone())).collect()
-    }
-
-    /// Returns the number of bound names.
-    pub fn definitions(&self) -> usize {
-        self.bindings.len()
+    /// Returns all bound functions, in no particular order.
+    pub fn functions(&self) -> Vec<Arc<CheckedFunction>> {
+        self.bindings.all().into_iter().map(|(_, definition)| definition.function().clone()).collect()
     }
 
     /// Compiles a function in the background, ahead of its first call. Does
@@ -555,22 +542,6 @@ impl JitContext {
             addresses.for_each(|address| finder.find(address).iter().for_each(|owner| trace.push(owner)));
         }
         (innermost.and_then(|fault| finder.find(fault)), trace)
-    }
-
-    /// Returns the definitions that call `function` with another arity.
-    /// Searches all definitions, but only if one of them makes such a call.
-    fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
-        let fits = |arity: &u32| *arity == function.arity();
-        if !self.bindings.is_called_without(function.name, function.arity()) {
-            return Vec::new();
-        }
-        let calls_it_wrongly = |caller: &Arc<CheckedFunction>| {
-            caller.callees.iter().any(|callee| callee.name == function.name && !fits(&callee.arity))
-        };
-        let callers = self.all().into_iter().map(|(_, caller)| caller);
-        let mut stale: Vec<_> = callers.filter(calls_it_wrongly).collect();
-        stale.sort_by_key(|caller| caller.name.index());
-        stale
     }
 
     /// Records that the program defines the name of an intrinsic, or no longer

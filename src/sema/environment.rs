@@ -6,7 +6,6 @@ use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// What the check needs to know about the program around an item.
@@ -50,10 +49,6 @@ pub struct Extern {
     /// The place of the name.
     pub place: SourcePlace,
 }
-
-/// The declarations that add information: of foreign functions, and of
-/// functions that the program will define.
-pub type Externs = FxHashMap<Name, Extern>;
 
 impl Extern {
     /// Returns the number of parameters.

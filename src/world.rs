@@ -1,0 +1,211 @@
+//! The book of names: what every name of a program means.
+//!
+//! A [`World`] is a value. Cloning it takes constant time, and a clone stays as
+//! it is: what undo goes back to, and what a second context begins with, are
+//! older or other values of the book. It knows no back end. A back end keeps
+//! what it makes of a definition, a tape or code, in tables of its own.
+
+mod calls;
+mod graph;
+
+use crate::name::{Name, NameMap, Names};
+use crate::sema::Extern;
+use crate::sema::checked::CheckedFunction;
+use crate::syntax::operator::{BinaryAction, Fixity, Infix, Operators, UnaryMeaning};
+use calls::Calls;
+use std::sync::Arc;
+
+/// What the names of a program mean.
+#[derive(Clone)]
+pub struct World {
+    definitions: NameMap<BoundFunction>,
+    operators: Arc<Operators>,
+    /// The declared variables.
+    variables: NameMap<()>,
+    /// The declarations that add information: of foreign functions, and of
+    /// functions that the program will define.
+    externs: NameMap<Extern>,
+    /// Counts how the definitions call each other.
+    calls: Calls,
+}
+
+/// A function, and how its source was read.
+#[derive(Clone)]
+pub struct BoundFunction {
+    /// The checked function.
+    pub function: Arc<CheckedFunction>,
+    /// The operators in force before it.
+    pub operators: Arc<Operators>,
+    /// The operator that it defines.
+    pub fixity: Option<Fixity>,
+}
+
+/// What a definition or a removal has changed for others.
+pub struct Redefinition {
+    /// What the name was bound to before.
+    pub before: Option<Arc<CheckedFunction>>,
+    /// The definitions that call the name with another number of arguments
+    /// than it takes now, and had no reason to before.
+    pub stale: Vec<Arc<CheckedFunction>>,
+}
+
+impl World {
+    /// Creates a book in which only operators mean something.
+    pub fn new(operators: Arc<Operators>) -> Self {
+        Self {
+            definitions: NameMap::default(),
+            operators,
+            variables: NameMap::default(),
+            externs: NameMap::default(),
+            calls: Calls::default(),
+        }
+    }
+
+    /// Returns whether nothing is defined or declared here.
+    pub fn is_empty(&self) -> bool {
+        self.definitions.is_empty() && self.variables.is_empty() && self.externs.is_empty()
+    }
+
+    /// Returns the definition that a name is bound to.
+    pub fn definition(&self, name: Name) -> Option<&BoundFunction> {
+        self.definitions.get(name)
+    }
+
+    /// Returns the function that a name is bound to.
+    pub fn function(&self, name: Name) -> Option<&Arc<CheckedFunction>> {
+        self.definition(name).map(|definition| &definition.function)
+    }
+
+    /// Returns whether a name is bound to a function.
+    pub fn defines(&self, name: Name) -> bool {
+        self.definitions.contains(name)
+    }
+
+    /// Returns the functions, in the order in which their names were first met.
+    pub fn functions(&self) -> impl Iterator<Item = &Arc<CheckedFunction>> {
+        self.definitions.values().map(|definition| &definition.function)
+    }
+
+    /// Returns the number of functions.
+    pub fn len(&self) -> usize {
+        self.definitions.len()
+    }
+
+    /// Binds a function's name to it. The operator of that fixity, if there is
+    /// one, means the function from now on.
+    pub fn define(&mut self, function: &Arc<CheckedFunction>, fixity: Option<Fixity>) -> Redefinition {
+        let operators = self.operators.clone();
+        if let Some(fixity) = fixity {
+            Arc::make_mut(&mut self.operators).define(fixity, function.name);
+        }
+        self.bind(BoundFunction { function: function.clone(), operators, fixity })
+    }
+
+    fn bind(&mut self, definition: BoundFunction) -> Redefinition {
+        let function = definition.function.clone();
+        self.calls.add(&function);
+        let before = self.definitions.insert(function.name, definition).map(|before| before.function);
+        before.iter().for_each(|before| self.calls.remove(before));
+        // Callers that did not fit the old definition have been reported before.
+        let is_same = before.as_ref().is_some_and(|before| before.arity() == function.arity());
+        let stale = if is_same { Vec::new() } else { self.stale_callers(&function) };
+        Redefinition { before, stale }
+    }
+
+    /// Unbinds a name. Returns the function it was bound to. An operator that it
+    /// defined gets its built-in meaning back.
+    pub fn remove(&mut self, name: Name, names: &Names) -> Option<Arc<CheckedFunction>> {
+        let fixity = self.definition(name)?.fixity;
+        if let Some(fixity) = fixity {
+            Arc::make_mut(&mut self.operators).forget(fixity, names);
+        }
+        self.unbind(name)
+    }
+
+    fn unbind(&mut self, name: Name) -> Option<Arc<CheckedFunction>> {
+        let BoundFunction { function, .. } = self.definitions.remove(name)?;
+        self.calls.remove(&function);
+        Some(function)
+    }
+
+    /// Binds a name to what it is bound to in another value of the book, and
+    /// reads operators as there.
+    pub fn rebind(&mut self, name: Name, other: &Self) -> Redefinition {
+        self.operators = other.operators.clone();
+        match other.definition(name) {
+            Some(definition) => self.bind(definition.clone()),
+            None => Redefinition { before: self.unbind(name), stale: Vec::new() },
+        }
+    }
+
+    /// Returns whether a name is bound to an equal definition already.
+    pub fn is_bound_to(&self, function: &CheckedFunction, fixity: Option<Fixity>, names: &Names) -> bool {
+        self.function(function.name).is_some_and(|bound| bound.means_the_same_as(function, names))
+            && fixity.is_none_or(|fixity| self.reads_as(fixity, function.name))
+    }
+
+    fn reads_as(&self, fixity: Fixity, function: Name) -> bool {
+        match fixity {
+            Fixity::Unary { operator } => {
+                self.operators.unary(operator) == Some(UnaryMeaning::Function(function))
+            }
+            Fixity::Binary { operator, .. } if self.operators.assigns(operator) => true,
+            Fixity::Binary { operator, precedence } => {
+                self.operators.binary(operator).is_some_and(|meaning| {
+                    meaning.infix == Infix::defined(precedence)
+                        && meaning.action == BinaryAction::Function(function)
+                })
+            }
+        }
+    }
+
+    /// Returns the operators in force.
+    pub fn operators(&self) -> &Arc<Operators> {
+        &self.operators
+    }
+
+    /// Returns whether a variable is declared.
+    pub fn has_variable(&self, name: Name) -> bool {
+        self.variables.contains(name)
+    }
+
+    /// Returns the declared variables, in the order in which their names were
+    /// first met.
+    pub fn variables(&self) -> impl Iterator<Item = Name> {
+        self.variables.names()
+    }
+
+    /// Declares a variable.
+    pub fn declare_variable(&mut self, name: Name) {
+        self.variables.insert(name, ());
+    }
+
+    /// Removes a variable.
+    pub fn remove_variable(&mut self, name: Name) {
+        self.variables.remove(name);
+    }
+
+    /// Returns the `extern` that declares a function.
+    pub fn declaration(&self, name: Name) -> Option<&Extern> {
+        self.externs.get(name)
+    }
+
+    /// Returns the declarations by `extern`, in the order in which their names
+    /// were first met.
+    pub fn declarations(&self) -> impl Iterator<Item = &Extern> {
+        self.externs.values()
+    }
+
+    /// Returns the number of declarations by `extern`.
+    pub fn declaration_count(&self) -> usize {
+        self.externs.len()
+    }
+
+    /// Sets what a name is declared as. Returns what it was before.
+    pub fn declare(&mut self, name: Name, declared: Option<Extern>) -> Option<Extern> {
+        match declared {
+            Some(declared) => self.externs.insert(name, declared),
+            None => self.externs.remove(name),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Who calls whom: the questions that are about several definitions.
+
+use super::World;
+use crate::name::{Name, NameMap};
+use crate::sema::checked::CheckedFunction;
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+impl World {
+    /// Returns the functions that call `name`, in the order in which their names
+    /// were first met.
+    pub fn callers(&self, name: Name) -> impl Iterator<Item = Name> {
+        let calls = move |caller: &&Arc<CheckedFunction>| {
+            caller.callees.iter().any(|callee| callee.name == name)
+        };
+        self.functions().filter(calls).map(|caller| caller.name)
+    }
+
+    /// Returns the callers of every name that is called, each once.
+    pub fn all_callers(&self) -> NameMap<Vec<Name>> {
+        let mut callers: NameMap<Vec<Name>> = NameMap::default();
+        for caller in self.functions() {
+            for callee in &caller.callees {
+                let known = callers.entry(callee.name);
+                // All calls of one caller come together.
+                if known.last() != Some(&caller.name) {
+                    known.push(caller.name);
+                }
+            }
+        }
+        callers
+    }
+
+    /// Returns the functions that read or assign a variable, in the order in
+    /// which their names were first met.
+    pub fn users(&self, variable: Name) -> impl Iterator<Item = Name> {
+        self.functions().filter(move |function| function.uses_variable(variable)).map(|user| user.name)
+    }
+
+    /// Returns the definitions that call `function` with another number of
+    /// arguments than it takes. Searches all definitions, but only if one of
+    /// them makes such a call.
+    pub(super) fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
+        if !self.calls.misfit(function.name, function.arity()) {
+            return Vec::new();
+        }
+        let is_stale = |caller: &&Arc<CheckedFunction>| {
+            let mut callees = caller.callees.iter();
+            callees.any(|callee| callee.name == function.name && callee.arity != function.arity())
+        };
+        self.functions().filter(is_stale).cloned().collect()
+    }
+
+    /// Returns the functions whose names are given, callees before callers
+    /// except in a cycle; of each level, in the given order.
+    pub fn callees_first(&self, roots: impl IntoIterator<Item = Name>) -> Vec<Name> {
+        let mut order = Vec::new();
+        let mut seen = FxHashSet::default();
+        for root in roots {
+            let mut open: Vec<(&CheckedFunction, usize)> = Vec::new();
+            let mut visit = |name: Name, open: &mut Vec<_>| {
+                let function = self.function(name).filter(|_| seen.insert(name));
+                open.extend(function.map(|function| (&**function, 0)));
+            };
+            visit(root, &mut open);
+            while let Some((function, next)) = open.last_mut() {
+                match function.callees.get(*next) {
+                    Some(callee) => {
+                        *next += 1;
+                        visit(callee.name, &mut open);
+                    }
+                    None => {
+                        order.push(function.name);
+                        open.pop();
+                    }
+                }
+            }
+        }
+        order
+    }
+}
