@@ -154,6 +154,28 @@ impl Backend {
         }
     }
 
+    /// Returns the bindings of compiled code, to be [adopted](Self::adopt) by
+    /// other contexts; `None` if there are none that can be shared.
+    pub(crate) fn share(&self) -> Option<jit::SharedBindings> {
+        match self {
+            Self::Jit(jit) => jit.share(),
+            Self::Tiered(_) => None,
+        }
+    }
+
+    /// Binds the names of functions to them, by adopting the bindings of another
+    /// context if possible. Nothing may be bound yet.
+    pub(crate) fn adopt<'f>(
+        &mut self,
+        functions: impl Iterator<Item = &'f Arc<CheckedFunction>>,
+        shared: Option<&jit::SharedBindings>,
+    ) {
+        match (&*self, shared) {
+            (Self::Jit(jit), Some(shared)) if jit.adopt(shared) => {}
+            _ => functions.for_each(|function| self.define(function)),
+        }
+    }
+
     /// Supplies a tape that was lowered before, for the interpreter to use.
     pub(crate) fn supply(&mut self, function: &Arc<CheckedFunction>, tape: &Arc<Tape>) {
         match self {

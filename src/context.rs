@@ -48,6 +48,7 @@ use crate::stop::Poll;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::world::World;
 use history::{Changed, History};
+use reading::Interest;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -193,7 +194,7 @@ impl Context {
 
     fn last_value(&mut self, source: &Source) -> Result<Option<f64>, Error> {
         let mut result = Ok(None);
-        let _ = self.run(source, &mut |_, outcome| {
+        let _ = self.items(source, IfUnchanged::Replace, Interest::Values, &mut |_, outcome| {
             match outcome {
                 Ok(Outcome::Value(value)) => result = Ok(Some(value)),
                 Ok(
@@ -206,6 +207,7 @@ impl Context {
             }
             if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
+        self.submit();
         result
     }
 
@@ -216,7 +218,7 @@ impl Context {
     /// All changes of one call are one step of [`undo`](Self::undo), including
     /// those that `each` makes.
     pub fn run(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        let flow = self.items(source, IfUnchanged::Replace, each);
+        let flow = self.items(source, IfUnchanged::Replace, Interest::Everything, each);
         self.submit();
         flow
     }
@@ -225,7 +227,7 @@ impl Context {
     /// equal to the present ones: their code is kept, and so is that of their
     /// callers. Layout and comments do not matter.
     pub fn update(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
-        let flow = self.items(source, IfUnchanged::Keep, each);
+        let flow = self.items(source, IfUnchanged::Keep, Interest::Everything, each);
         self.submit();
         flow
     }

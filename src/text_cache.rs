@@ -11,11 +11,12 @@
 //! has been asked for in the meantime. Short texts have a cache of their own:
 //! a program that makes one after another forgets no library.
 
-use crate::jit::DefinitionHandle;
+use crate::jit::{DefinitionHandle, SharedBindings};
 use crate::process::{self, Activity};
 use crate::sema::CheckedItem;
 use crate::sema::asked::ReadingRecord;
 use crate::source::Source;
+use crate::world::World;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
@@ -159,6 +160,21 @@ pub(crate) struct CachedText {
     source: Source,
     items: RwLock<Vec<Arc<CachedItem>>>,
     is_complete: AtomicBool,
+    opening: OnceLock<Opening>,
+}
+
+/// What the first items of a text, which only define and declare, make of a
+/// context in which nothing is defined.
+pub(crate) struct Opening {
+    /// The number of items.
+    pub(crate) items: usize,
+    /// The offset in the text where the last one ends.
+    pub(crate) end: u32,
+    pub(crate) world: World,
+    /// Bindings with the code that contexts have made.
+    pub(crate) bindings: Option<SharedBindings>,
+    /// The number of items that bind a name again.
+    pub(crate) redefined: u64,
 }
 
 /// An item of a text.
@@ -185,7 +201,7 @@ impl CachedItem {
 
 impl CachedText {
     fn new(source: &Source) -> Self {
-        Self { source: source.clone(), items: RwLock::default(), is_complete: AtomicBool::new(false) }
+        Self { source: source.clone(), items: RwLock::default(), is_complete: AtomicBool::new(false), opening: OnceLock::new() }
     }
 
     /// Returns the source that the items are from.
@@ -208,6 +224,22 @@ impl CachedText {
             }
             items.get(number).unwrap_or(&item).clone()
         })
+    }
+
+    /// Returns what the text begins with, once that is known.
+    pub(crate) fn opening(&self) -> Option<&Opening> {
+        self.opening.get()
+    }
+
+    /// Sets what the text begins with.
+    pub(crate) fn set_opening(&self, opening: Opening) {
+        let _ = self.opening.set(opening);
+    }
+
+    /// Returns whether it is worth keeping what the text begins with for other
+    /// contexts, before one has asked for it.
+    pub(crate) fn is_long(&self) -> bool {
+        self.source.text().len() >= LONG
     }
 
     /// Returns whether there are no more than `count` items.

@@ -61,9 +61,13 @@ impl World {
         }
     }
 
-    /// Returns whether nothing is defined or declared here.
-    pub fn is_empty(&self) -> bool {
-        self.definitions.is_empty() && self.variables.is_empty() && self.externs.is_empty()
+    /// Returns whether nothing is defined or declared here, and these operators
+    /// are in force.
+    pub fn is_new(&self, operators: &Arc<Operators>) -> bool {
+        self.definitions.is_empty()
+            && self.variables.is_empty()
+            && self.externs.is_empty()
+            && Arc::ptr_eq(&self.operators, operators)
     }
 
     /// Returns the definition that a name is bound to.

@@ -4,6 +4,7 @@
 //! here, are taken from the engine's cache of texts.
 
 use super::{Context, Each, Error, IfUnchanged};
+use crate::config::Mode;
 use crate::debugger::Debugger;
 use crate::sema::asked::{ReadingRecord, Recorder};
 use crate::sema::{self, CheckedItem, Environment};
@@ -12,7 +13,7 @@ use crate::syntax::ast::Item;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::parser::{ParseLimits, Parser, SyntaxErrors};
-use crate::text_cache::{CachedItem, CachedText};
+use crate::text_cache::{CachedItem, CachedText, Opening};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,13 +28,33 @@ struct Progress {
     end: u32,
 }
 
+/// Which outcomes the callback of a source is interested in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Interest {
+    /// All; it may do anything with the context.
+    Everything,
+    /// Values and errors.
+    Values,
+}
+
+/// The search for what a text begins with.
+struct OpeningItems {
+    /// `None` once it is over.
+    text: Option<Arc<CachedText>>,
+    items: usize,
+    end: u32,
+    redefined: u64,
+}
+
 impl Context {
     /// Runs a source item by item, and passes the outcome of each to `each`
-    /// until that breaks.
+    /// until that breaks. The outcomes in which that is not interested may be
+    /// left out.
     pub(super) fn items(
         &mut self,
         source: &Source,
         if_unchanged: IfUnchanged,
+        interest: Interest,
         each: &mut Each<'_>,
     ) -> ControlFlow<()> {
         let _source = self.begin_source();
@@ -55,15 +76,31 @@ impl Context {
             Err(error) => return each(self, Err(error)),
         };
         let mut progress = Progress { cached, items: 0, end: 0 };
+        let is_plain = interest == Interest::Values && if_unchanged == IfUnchanged::Replace;
+        let begins = is_plain && self.history.depth == 0 && self.world.is_new(engine.operators());
+        let text = progress.cached.clone().filter(|_| begins);
+        let mut opening = OpeningItems { text, items: 0, end: 0, redefined: self.redefined };
+        if let Some(known) = opening.known()
+            && self.begin_item(limit.as_ref()).is_ok()
+        {
+            self.open(known);
+            (progress.items, progress.end) = (known.items, known.end);
+            opening.text = None;
+        }
         let mut run = |context: &mut Self, item: Result<Arc<CachedItem>, Error>, is_known: bool| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {
-                let outcome = context.item(item.item.clone(), if_unchanged);
+                opening.before(context, &item, is_known);
+                let outcome = context.item(item.item.clone(), if_unchanged)?;
+                opening.after(&item);
                 if is_known {
                     context.keep_definition(&item);
                 }
-                outcome
+                Ok(outcome)
             });
+            if outcome.is_err() {
+                opening.text = None;
+            }
             each(context, outcome)?;
             // The names that have been read are of the engine of this source.
             // Nothing goes on in another one.
@@ -77,6 +114,7 @@ impl Context {
             run(self, Ok(item), true)?;
         }
         if progress.is_at_end() {
+            opening.finish(self, true);
             return ControlFlow::Continue(());
         }
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
@@ -97,7 +135,25 @@ impl Context {
             }
         }
         progress.complete();
+        opening.finish(self, false);
         ControlFlow::Continue(())
+    }
+
+    /// Defines and declares what a text begins with.
+    fn open(&mut self, opening: &Opening) {
+        self.world = opening.world.clone();
+        self.backend.adopt(self.world.functions(), opening.bindings.as_ref());
+        for declared in opening.world.declarations() {
+            self.tell_declared(declared.name, Some(declared.arity()));
+        }
+        if self.engine.mode() == Mode::Eager {
+            for function in opening.world.functions() {
+                // What cannot be compiled ahead is compiled when it is called.
+                let _ = self.backend.prepare_soon(function.name);
+            }
+        }
+        self.redefined += opening.redefined;
+        self.items_known += opening.items as u64;
     }
 
     /// Runs `work`, and counts its time as parsing.
@@ -160,6 +216,43 @@ impl Context {
         {
             let _ = item.definition.set(definition);
         }
+    }
+}
+
+impl OpeningItems {
+    /// Returns what the text begins with, if that is known.
+    fn known(&self) -> Option<&Opening> {
+        self.text.as_ref()?.opening()
+    }
+
+    /// Ends the search before an item that does more than define or declare.
+    fn before(&mut self, context: &Context, item: &CachedItem, is_known: bool) {
+        match &item.item {
+            CheckedItem::Definition(..) | CheckedItem::Extern(_) => {}
+            CheckedItem::Variables(..) | CheckedItem::Expression(_) => self.finish(context, is_known),
+        }
+    }
+
+    fn after(&mut self, item: &CachedItem) {
+        self.items += 1;
+        self.end = item.end;
+    }
+
+    /// Keeps what the text begins with for other contexts, if they gain by it:
+    /// if the text is long, or its items were known already.
+    fn finish(&mut self, context: &Context, is_known: bool) {
+        let Some(text) = self.text.take() else { return };
+        let last = self.items.checked_sub(1).and_then(|last| text.item(last));
+        if last.is_none_or(|last| last.end != self.end) || !(is_known || text.is_long()) {
+            return;
+        }
+        text.set_opening(Opening {
+            items: self.items,
+            end: self.end,
+            world: context.world.clone(),
+            bindings: context.backend.share(),
+            redefined: context.redefined - self.redefined,
+        });
     }
 }
 

@@ -15,10 +15,10 @@ use std::thread;
 pub(crate) fn define_refused(context: &mut Context) {
     context.eval("def refused(x) x + 1").expect("it is defined");
     let name = context.engine.names().intern("refused");
-    let (_, checked) = context.backend.binding(name).expect("it is bound");
+    let checked = context.world.function(name).expect("it is bound");
     let local = checked.nodes[0];
     let nodes = [local, CheckedNode::Then, local].into();
-    context.backend.define(Arc::new(CheckedFunction { nodes, ..(*checked).clone() }));
+    context.backend.define(&Arc::new(CheckedFunction { nodes, ..(**checked).clone() }));
 }
 
 fn is_bug(error: &Error) -> bool {

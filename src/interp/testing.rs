@@ -56,7 +56,7 @@ impl Environment for TestSession {
     }
 
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
-        self.interpreter.binding(name).map(|(_, function)| function.clone())
+        self.interpreter.function(name).cloned()
     }
 
     fn declared(&self, _: Name) -> Option<&sema::Extern> {

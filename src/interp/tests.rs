@@ -45,11 +45,11 @@ fn calls_see_the_latest_definition() {
     let stale = session.run("def f() 7; g(1)").pop();
     assert!(matches!(stale, Some(Err(Failure::Stale { passed: 1, caller: Some(_), .. }))), "{stale:?}");
     let name = session.names.intern("f");
-    assert!(session.interpreter.drop_binding(name).is_some());
+    session.interpreter.drop_binding(name);
     let undefined = session.run("g(1)").pop();
     assert!(matches!(undefined, Some(Err(Failure::Undefined { passed: 1, .. }))), "{undefined:?}");
     let name = session.names.intern("sqrt");
-    assert!(session.interpreter.drop_binding(name).is_some());
+    session.interpreter.drop_binding(name);
     assert_eq!(session.value("def f(x) x; h(16)"), 1014.0);
 }
 
@@ -96,7 +96,7 @@ fn the_row_gets_shorter_again() {
         assert!(session.interpreter.code.words().len() > length + 9000);
         for index in order {
             let name = session.names.intern(functions[index].0);
-            assert!(session.interpreter.drop_binding(name).is_some());
+            session.interpreter.drop_binding(name);
         }
         assert_eq!(session.interpreter.code.words().len(), length, "{order:?}");
     }
@@ -107,7 +107,7 @@ fn supplied_tapes_go_with_their_functions() {
     let mut session = session();
     session.run("def f(x) x + 1; def g(x) f(x) * 2");
     let names = ["f", "g"].map(|name| session.names.intern(name));
-    let [f, g] = names.map(|name| session.interpreter.binding(name).expect("it is defined").1.clone());
+    let [f, g] = names.map(|name| session.interpreter.function(name).expect("it is defined").clone());
     let tapes = [&f, &g].map(|function| Arc::new(session.interpreter.tape(function).expect("it fits")));
     let owners = || tapes.each_ref().map(Arc::strong_count);
     for (function, tape) in [(&f, &tapes[0]), (&g, &tapes[1])] {
@@ -137,7 +137,7 @@ fn an_invalid_tape_is_a_bug() {
     let mut session = session();
     session.run("def f(x) x + 1");
     let name = session.names.intern("f");
-    let function = session.interpreter.binding(name).expect("it is defined").1.clone();
+    let function = session.interpreter.function(name).expect("it is defined").clone();
     let mut tape = session.interpreter.tape(&function).expect("it fits");
     tape.words = Box::default();
     let linked = session.interpreter.link_tape(&Arc::new(tape), &function);

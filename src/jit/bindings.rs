@@ -3,6 +3,11 @@
 //! Everything that happens to a name arrives as an [`Event`], under one lock;
 //! [`Bindings::apply`] carries out the [`BindingAction`]s. Workers that finish ahead of
 //! a first call use the same path as the context's own thread.
+//!
+//! Contexts in which all names mean the same can share one table: what one of
+//! them has compiled, the others find in place. A context in which a name gets
+//! another meaning continues with a copy of its own, which is a clone of two
+//! persistent maps.
 
 use super::certain::{self, Resolution};
 use super::code::CompiledCode;
@@ -12,13 +17,15 @@ use super::reporter::{ChangeReporter, Observer};
 use super::slots::{CallTarget, Slots};
 use super::state::{BindingAction, Event, State, transition};
 use super::tier::{Assumptions, Callees, CompilePlan, Tier};
+use super::worker::locked_steadily;
 use super::{Jit, JitOptions, TierUp};
 use crate::codegen::Level;
-use crate::name::Name;
-use crate::runtime::ExecutionMemory;
+use crate::name::{Name, NameMap};
+use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::{Callee, CheckedFunction};
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,29 +33,78 @@ use std::time::{Duration, Instant};
 /// date.
 pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
-    table: Mutex<BindingTable>,
+    table: Mutex<TableOwner>,
     reporter: ChangeReporter,
     queued: Queued,
 }
 
-#[derive(Default)]
+/// Where the table of a context is.
+enum TableOwner {
+    Context(BindingTable),
+    Shared(SharedBindings),
+}
+
+/// Bindings that several contexts use.
+#[derive(Clone)]
+pub struct SharedBindings(Arc<std::sync::Mutex<BindingTable>>);
+
+#[derive(Clone, Default)]
 struct BindingTable {
-    bindings: FxHashMap<Name, JitBinding>,
+    bindings: NameMap<JitBinding>,
     /// For each name, the functions whose code depends on its meaning: it was
     /// inlined there, is called by an inlined function, or is an instruction.
-    dependents: FxHashMap<Name, FxHashSet<Name>>,
+    dependents: NameMap<Arc<FxHashSet<Name>>>,
+    /// Whether several contexts use it.
+    is_shared: bool,
+    /// If the table is shared, code that other code has replaced: slots of a
+    /// context may still lead to it.
+    replaced: Vec<Arc<CompiledCode>>,
+}
+
+impl TableOwner {
+    /// Calls `work` with the table.
+    fn with<T>(&mut self, work: impl FnOnce(&mut BindingTable) -> T) -> T {
+        match self {
+            Self::Context(table) => work(table),
+            Self::Shared(shared) => work(&mut locked_steadily(&shared.0)),
+        }
+    }
 }
 
 impl BindingTable {
     /// Binds a name. Returns its earlier binding.
     fn bind(&mut self, name: Name, definition: Arc<Definition>) -> Option<JitBinding> {
-        let binding = JitBinding { state: State::Pending, definition, installed: None, requested_at: None };
+        let binding = JitBinding { state: State::Pending, definition, installed: None, slot: None, requested_at: None };
         self.bindings.insert(name, binding)
+    }
+
+    /// Keeps code that other code replaces, if other contexts may still call it.
+    fn keep_replaced(&mut self, code: Option<Arc<CompiledCode>>) -> Option<Arc<CompiledCode>> {
+        if self.is_shared {
+            self.replaced.extend(code);
+            return None;
+        }
+        code
+    }
+
+    /// Makes the slots of all compiled functions lead to their code.
+    fn lead_to_code(&self, memory: &ExecutionMemory) {
+        for binding in self.bindings.values() {
+            if let Some((code, slot)) = binding.installed.as_ref().zip(binding.slot) {
+                memory.redirect(slot, code.body());
+            }
+        }
+    }
+
+    /// Makes the slots of all names lead to what they are bound to now.
+    fn lead_all(&self, slots: &Slots, memory: &ExecutionMemory) {
+        self.bindings.names().for_each(|name| slots.reset(memory, name));
+        self.lead_to_code(memory);
     }
 
     /// Resolves a call.
     fn found(&self, jit: &Jit, callee: &Callee) -> Resolution {
-        match self.bindings.get(&callee.name) {
+        match self.bindings.get(callee.name) {
             Some(JitBinding { state, definition, .. }) if definition.function().arity() == callee.arity => {
                 Resolution::Definition(*state, definition.clone())
             }
@@ -64,9 +120,9 @@ impl BindingTable {
     /// arity, and what became an instruction is the host's.
     fn holds(&self, jit: &Jit, assumptions: &Assumptions) -> bool {
         let Assumptions { inlined, instructions } = assumptions;
-        instructions.iter().all(|(name, _)| !self.bindings.contains_key(name))
+        instructions.iter().all(|(name, _)| !self.bindings.contains(*name))
             && inlined.iter().all(|function| {
-                let binding = self.bindings.get(&function.name);
+                let binding = self.bindings.get(function.name);
                 binding.is_some_and(|binding| Arc::ptr_eq(binding.definition.function(), function))
                     && function.callees.iter().all(|callee| self.fits(jit, callee))
             })
@@ -84,18 +140,24 @@ impl BindingTable {
         let names = inlined.iter().map(|function| function.name).chain(called);
         for name in names.chain(instructions.iter().map(|(name, _)| *name)) {
             if name != dependent {
-                self.dependents.entry(name).or_default().insert(dependent);
+                let known = self.dependents.entry(name);
+                if !known.contains(&dependent) {
+                    Arc::make_mut(known).insert(dependent);
+                }
             }
         }
     }
 }
 
 /// What a name is bound to.
+#[derive(Clone)]
 struct JitBinding {
     state: State,
     definition: Arc<Definition>,
     /// The code that the slots of the name lead to.
     installed: Option<Arc<CompiledCode>>,
+    /// The slot that was redirected to it.
+    slot: Option<Slot>,
     /// When its code was first requested.
     requested_at: Option<Instant>,
 }
@@ -150,7 +212,7 @@ pub(super) enum CallAction {
 
 impl Bindings {
     pub(super) fn new(memory: Arc<ExecutionMemory>) -> Self {
-        Self { memory, table: Mutex::default(), reporter: ChangeReporter::default(), queued: Queued::new() }
+        Self { memory, table: Mutex::new(TableOwner::Context(BindingTable::default())), reporter: ChangeReporter::default(), queued: Queued::new() }
     }
 
     /// Returns what is going to be compiled for these bindings.
@@ -163,8 +225,15 @@ impl Bindings {
     }
 
     /// Sets the observer of later changes; `None` removes it.
-    pub(super) fn observe(&self, observer: Option<Observer>) {
+    pub(super) fn observe(&self, slots: &Slots, observer: Option<Observer>) {
+        // What other contexts compile is not to be reported.
+        self.own_table(slots, |_| ());
         self.reporter.set(observer);
+    }
+
+    /// Returns whether there is an observer.
+    pub(super) fn is_observed(&self) -> bool {
+        self.reporter.is_observed()
     }
 
     /// Queues a change for the observer. Called under the lock of the table.
@@ -177,10 +246,60 @@ impl Bindings {
         self.reporter.report();
     }
 
+    /// Calls `work` with the table, to look at it, or to record what is
+    /// compiled: that is the same in all contexts that share the table.
+    fn table<T>(&self, work: impl FnOnce(&mut BindingTable) -> T) -> T {
+        self.table.lock().with(work)
+    }
+
+    /// Calls `work` with the table, to change what a name means: in this
+    /// context only.
+    fn own_table<T>(&self, slots: &Slots, work: impl FnOnce(&mut BindingTable) -> T) -> T {
+        let mut owner = self.table.lock();
+        let mut before = None;
+        if let TableOwner::Shared(shared) = &*owner {
+            let mut table = locked_steadily(&shared.0).clone();
+            table.is_shared = false;
+            if !mem::take(&mut table.replaced).is_empty() {
+                table.lead_all(slots, &self.memory);
+            }
+            before = Some(mem::replace(&mut *owner, TableOwner::Context(table)));
+        }
+        let result = owner.with(work);
+        drop(owner);
+        // Dropping code takes other locks.
+        drop(before);
+        result
+    }
+
+    /// Shares the table, as it is now and becomes as long as no name gets
+    /// another meaning, with other contexts.
+    pub(super) fn share(&self) -> SharedBindings {
+        let mut owner = self.table.lock();
+        let shared = match &mut *owner {
+            TableOwner::Context(table) => {
+                let table = BindingTable { is_shared: true, ..mem::take(table) };
+                SharedBindings(Arc::new(std::sync::Mutex::new(table)))
+            }
+            TableOwner::Shared(shared) => return shared.clone(),
+        };
+        *owner = TableOwner::Shared(shared.clone());
+        shared
+    }
+
+    /// Uses a shared table from now on, in which the names mean what they are to
+    /// mean here. Nothing may be bound yet.
+    pub(super) fn adopt(&self, shared: &SharedBindings) {
+        let mut owner = self.table.lock();
+        locked_steadily(&shared.0).lead_to_code(&self.memory);
+        *owner = TableOwner::Shared(shared.clone());
+    }
+
     /// Binds a name to a definition without code.
     pub(super) fn bind(&self, slots: &Slots, event: Event, definition: Arc<Definition>) {
         let name = definition.function().name;
-        let done = self.apply(&mut self.table.lock(), slots, name, event, Incoming::definition(definition));
+        let incoming = Incoming::definition(definition);
+        let done = self.own_table(slots, |table| self.apply(table, slots, name, event, incoming));
         drop(done);
         self.report();
     }
@@ -189,19 +308,20 @@ impl Bindings {
     /// there and fits.
     pub(super) fn restore(&self, jit: &Jit, definition: Arc<Definition>) {
         let name = definition.function().name;
-        let mut table = self.table.lock();
-        let code = definition.present().filter(|code| table.holds(jit, code.assumptions()));
-        let event = if code.is_some() { Event::Restore } else { Event::Define };
-        let incoming = Incoming { code, ..Incoming::definition(definition) };
-        let done = self.apply(&mut table, &jit.slots, name, event, incoming);
-        drop(table);
+        let done = self.own_table(&jit.slots, |table| {
+            let code = definition.present().filter(|code| table.holds(jit, code.assumptions()));
+            let event = if code.is_some() { Event::Restore } else { Event::Define };
+            let incoming = Incoming { code, ..Incoming::definition(definition) };
+            self.apply(table, &jit.slots, name, event, incoming)
+        });
         drop(done);
         self.report();
     }
 
     /// Unbinds a name.
     pub(super) fn unbind(&self, slots: &Slots, name: Name) {
-        let done = self.apply(&mut self.table.lock(), slots, name, Event::Drop, Incoming::default());
+        let incoming = Incoming::default();
+        let done = self.own_table(slots, |table| self.apply(table, slots, name, Event::Drop, incoming));
         drop(done);
         self.report();
     }
@@ -209,15 +329,20 @@ impl Bindings {
     /// Handles a call through a trampoline, or a request for code ahead of the
     /// first call.
     pub(super) fn call(&self, slots: &Slots, target: CallTarget) -> CallAction {
-        let mut table = self.table.lock();
-        let bound = table.bindings.get(&target.name).map(|binding| &binding.definition);
-        if let Some(stale) = bound.filter(|definition| definition.function().arity() != target.arity) {
-            return CallAction::Stale(stale.clone());
+        let called = self.table(|table| {
+            let bound = table.bindings.get(target.name).map(|binding| &binding.definition);
+            if let Some(stale) = bound.filter(|definition| definition.function().arity() != target.arity) {
+                return Err(CallAction::Stale(stale.clone()));
+            }
+            Ok(self.apply(table, slots, target.name, Event::Call, Incoming::default()))
+        });
+        match called {
+            Ok(done) => {
+                self.report();
+                done.answer.unwrap_or(CallAction::Undefined)
+            }
+            Err(stale) => stale,
         }
-        let done = self.apply(&mut table, slots, target.name, Event::Call, Incoming::default());
-        drop(table);
-        self.report();
-        done.answer.unwrap_or(CallAction::Undefined)
     }
 
     /// Handles the end of a compile, in this context or another: installs the
@@ -226,32 +351,31 @@ impl Bindings {
     /// the same function.
     pub(super) fn finished(&self, jit: &Jit, definition: &Arc<Definition>, made: Option<Arc<CompiledCode>>) {
         let function = definition.function();
-        let mut table = self.table.lock();
-        let is_current = made.as_ref().is_none_or(|code| table.holds(jit, code.assumptions()));
-        let bound =
-            table.bindings.get(&function.name).map(|bound| Arc::ptr_eq(&bound.definition, definition));
-        if let Some(code) = made.as_ref().filter(|_| bound != Some(false) && is_current) {
-            self.note_inlined(&mut table, &jit.slots, code.assumptions());
-        }
-        // Code of expressions and formulas belongs to no name.
-        let Some(is_bound) = bound else {
-            drop(table);
-            return self.report();
-        };
-        let (event, incoming) = match made {
-            _ if !is_bound => (Event::Outdated, Incoming::default()),
-            // It was compiled against another definition of a callee.
-            Some(_) if !is_current => {
-                (Event::CalleeChanged, Incoming::definition(jit.define_anew(function.clone())))
+        let done = self.table(|table| {
+            let is_current = made.as_ref().is_none_or(|code| table.holds(jit, code.assumptions()));
+            let bound = table.bindings.get(function.name);
+            let bound = bound.map(|bound| Arc::ptr_eq(&bound.definition, definition));
+            if let Some(code) = made.as_ref().filter(|_| bound != Some(false) && is_current) {
+                self.note_inlined(table, &jit.slots, code.assumptions());
             }
-            Some(code) => (Event::Materialized, Incoming { code: Some(code), definition: None }),
-            None => (Event::Failed, Incoming::default()),
-        };
-        let done = self.apply(&mut table, &jit.slots, function.name, event, incoming);
-        drop(table);
-        // Dropping code takes other locks.
-        drop(done);
-        self.memory.signal_code_ready();
+            // Code of expressions and formulas belongs to no name.
+            let is_bound = bound?;
+            let (event, incoming) = match made {
+                _ if !is_bound => (Event::Outdated, Incoming::default()),
+                // It was compiled against another definition of a callee.
+                Some(_) if !is_current => {
+                    (Event::CalleeChanged, Incoming::definition(jit.define_anew(function.clone())))
+                }
+                Some(code) => (Event::Materialized, Incoming { code: Some(code), definition: None }),
+                None => (Event::Failed, Incoming::default()),
+            };
+            Some(self.apply(table, &jit.slots, function.name, event, incoming))
+        });
+        if done.is_some() {
+            // Dropping code takes other locks.
+            drop(done);
+            self.memory.signal_code_ready();
+        }
         self.report();
     }
 
@@ -266,17 +390,18 @@ impl Bindings {
     /// and the assumptions of the code hold. Returns whether it did.
     pub(super) fn improved(&self, jit: &Jit, definition: &Arc<Definition>, code: Arc<CompiledCode>) -> bool {
         let name = definition.function().name;
-        let mut table = self.table.lock();
-        let binding = table.bindings.get(&name).filter(|binding| {
-            binding.state == State::Materialized && Arc::ptr_eq(&binding.definition, definition)
+        let done = self.table(|table| {
+            let binding = table.bindings.get(name).filter(|binding| {
+                binding.state == State::Materialized && Arc::ptr_eq(&binding.definition, definition)
+            });
+            if binding.is_none() || !table.holds(jit, code.assumptions()) {
+                return None;
+            }
+            self.note_inlined(table, &jit.slots, code.assumptions());
+            let incoming = Incoming { code: Some(code.clone()), definition: None };
+            Some(self.apply(table, &jit.slots, name, Event::Improved, incoming))
         });
-        if binding.is_none() || !table.holds(jit, code.assumptions()) {
-            return false;
-        }
-        self.note_inlined(&mut table, &jit.slots, code.assumptions());
-        let incoming = Incoming { code: Some(code.clone()), definition: None };
-        let done = self.apply(&mut table, &jit.slots, name, Event::Improved, incoming);
-        drop(table);
+        let Some(done) = done else { return false };
         // Dropping code takes other locks.
         drop((done, definition.replace(code)));
         self.report();
@@ -293,39 +418,47 @@ impl Bindings {
         event: Event,
         mut incoming: Incoming,
     ) -> Applied {
-        let state = table.bindings.get(&name).map_or(State::NotDefined, |binding| binding.state);
+        let state = table.bindings.get(name).map_or(State::NotDefined, |binding| binding.state);
         let (next, actions) = transition(state, event);
         let mut done = Applied::default();
         for action in actions {
-            let binding = table.bindings.get_mut(&name);
             match action {
                 BindingAction::Bind => {
                     done.old = incoming.definition.take().and_then(|definition| table.bind(name, definition));
+                    let code = done.old.as_mut().and_then(|old| old.installed.take());
+                    done.replaced = table.keep_replaced(code);
                 }
-                BindingAction::Unbind => done.old = table.bindings.remove(&name),
+                BindingAction::Unbind => done.old = table.bindings.remove(name),
                 BindingAction::Reset => slots.reset(&self.memory, name),
                 BindingAction::Install => {
+                    let binding = table.bindings.get_mut(name);
                     let Some((binding, code)) = binding.zip(incoming.code.take()) else { continue };
                     let requested_at = binding.requested_at.take();
                     done.took = requested_at.map(|requested_at| requested_at.elapsed());
-                    done.replaced = binding.installed.replace(code.clone());
+                    let before = binding.installed.replace(code.clone());
+                    let before = before.filter(|before| !Arc::ptr_eq(before, &code));
                     table.depends(name, code.assumptions());
+                    done.replaced = table.keep_replaced(before);
                 }
                 BindingAction::Redirect => {
-                    let Some((target, body)) = binding.and_then(|binding| binding.entry()) else { continue };
-                    slots.redirect(&self.memory, target, body);
+                    let entry = table.bindings.get(name).and_then(JitBinding::entry);
+                    let Some((target, body)) = entry else { continue };
+                    let slot = slots.redirect(&self.memory, target, body);
+                    table.bindings.get_mut(name).into_iter().for_each(|binding| binding.slot = slot);
                     done.answer = Some(CallAction::Ready(body));
                 }
                 BindingAction::Request => {
+                    let binding = table.bindings.get_mut(name);
                     binding.into_iter().for_each(|binding| binding.requested_at = Some(Instant::now()));
                 }
                 BindingAction::Wait => {
+                    let binding = table.bindings.get(name);
                     done.answer = binding.map(|binding| CallAction::Wait(binding.definition.clone()));
                 }
                 BindingAction::Refuse => done.answer = Some(CallAction::Undefined),
             }
         }
-        if let Some(binding) = table.bindings.get_mut(&name) {
+        if let Some(binding) = table.bindings.get_mut(name).filter(|_| next != state) {
             binding.state = next;
         }
         self.note(name, event, (state, next), done.took);
@@ -333,16 +466,20 @@ impl Bindings {
     }
 
     /// Removes and returns the functions whose code depends on `name`.
-    pub(super) fn take_dependents(&self, name: Name) -> Vec<Arc<CheckedFunction>> {
-        let mut table = self.table.lock();
-        let dependents = table.dependents.remove(&name).unwrap_or_default();
-        let function = |name: &Name| Some(table.bindings.get(name)?.definition.function().clone());
-        dependents.iter().filter_map(function).collect()
+    pub(super) fn take_dependents(&self, slots: &Slots, name: Name) -> Vec<Arc<CheckedFunction>> {
+        if self.table(|table| !table.dependents.contains(name)) {
+            return Vec::new();
+        }
+        self.own_table(slots, |table| {
+            let dependents = table.dependents.remove(name).unwrap_or_default();
+            let function = |name: &Name| Some(table.bindings.get(*name)?.definition.function().clone());
+            dependents.iter().filter_map(function).collect()
+        })
     }
 
     /// Returns whether code may run here.
     pub(super) fn holds(&self, jit: &Jit, code: &CompiledCode) -> bool {
-        self.table.lock().holds(jit, code.assumptions())
+        self.table(|table| table.holds(jit, code.assumptions()))
     }
 
     /// Plans the code of a function at a `tier`; at the tier of its first code
@@ -362,19 +499,20 @@ impl Bindings {
         ran: &dyn Fn(Name) -> bool,
     ) -> CompilePlan {
         let JitOptions { code, tier_up, .. } = jit.options;
-        let table = self.table.lock();
-        let called = |name: Name| {
-            let binding = table.bindings.get(&name)?;
-            let is_called = binding.state == State::Materialized || ran(name);
-            is_called.then(|| binding.definition.function().clone())
-        };
-        let fits = |callee: &Callee| table.fits(jit, callee);
-        let instruction = |callee: &Callee| {
-            let is_bound = table.bindings.contains_key(&callee.name);
-            jit.hosts.instruction(callee.name, callee.arity).filter(|_| !is_bound)
-        };
-        let known = Callees { called: &called, fits: &fits, instruction: &instruction };
-        tier_up.plan(tier, function, code, &known)
+        self.table(|table| {
+            let called = |name: Name| {
+                let binding = table.bindings.get(name)?;
+                let is_called = binding.state == State::Materialized || ran(name);
+                is_called.then(|| binding.definition.function().clone())
+            };
+            let fits = |callee: &Callee| table.fits(jit, callee);
+            let instruction = |callee: &Callee| {
+                let is_bound = table.bindings.contains(callee.name);
+                jit.hosts.instruction(callee.name, callee.arity).filter(|_| !is_bound)
+            };
+            let known = Callees { called: &called, fits: &fits, instruction: &instruction };
+            tier_up.plan(tier, function, code, &known)
+        })
     }
 
     /// Returns the pending definitions that a function is certain to call and
@@ -385,18 +523,22 @@ impl Bindings {
         if function.callees.is_empty() || (function.has_loop() && !inlines) {
             return Vec::new();
         }
-        let table = self.table.lock();
-        certain::callees(function, &|callee| table.found(jit, callee))
+        self.table(|table| certain::callees(function, &|callee| table.found(jit, callee)))
     }
 
     /// Returns what a name is bound to, and the state of the binding.
     pub(super) fn get(&self, name: Name) -> Option<(State, Arc<Definition>)> {
-        self.table.lock().bindings.get(&name).map(|binding| (binding.state, binding.definition.clone()))
+        self.table(|table| {
+            let binding = table.bindings.get(name);
+            binding.map(|binding| (binding.state, binding.definition.clone()))
+        })
     }
 
     /// Returns all bindings, in no particular order.
     pub(super) fn all(&self) -> Vec<(State, Arc<Definition>)> {
-        let table = self.table.lock();
-        table.bindings.values().map(|binding| (binding.state, binding.definition.clone())).collect()
+        self.table(|table| {
+            let bindings = table.bindings.values();
+            bindings.map(|binding| (binding.state, binding.definition.clone())).collect()
+        })
     }
 }

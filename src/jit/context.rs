@@ -1,7 +1,7 @@
 //! The JIT's part of one context: its bindings, and running code in it.
 
 use super::batch;
-use super::bindings::{Bindings, CallAction};
+use super::bindings::{Bindings, CallAction, SharedBindings};
 use super::code_map::Finder;
 use super::definition::Definition;
 use super::epoch::RunEpoch;
@@ -133,6 +133,27 @@ impl JitContext {
         self.bound_anew(bound.function().name);
     }
 
+    /// Returns the bindings, for contexts in which all names mean the same;
+    /// `None` if there is an observer, which is not to see what others compile.
+    pub fn share(&self) -> Option<SharedBindings> {
+        (!self.bindings.is_observed()).then(|| self.bindings.share())
+    }
+
+    /// Adopts the bindings of another context, with all code that is made for
+    /// them. Nothing may be bound yet. Returns `false`, without effect, if there
+    /// is an observer, which wants to know of each binding.
+    pub fn adopt(&self, shared: &SharedBindings) -> bool {
+        if self.bindings.is_observed() {
+            return false;
+        }
+        // Slots may lead to functions of the host that the program defines itself.
+        self.jit.hosts.names().for_each(|name| self.jit.slots.reset(self.memory(), name));
+        self.bindings.adopt(shared);
+        let intrinsics = self.jit.hosts.intrinsics();
+        intrinsics.for_each(|name| self.note_intrinsic(name, self.bindings.get(name).is_some()));
+        true
+    }
+
     /// Handles a new binding of a name.
     fn bound_anew(&self, name: Name) {
         self.invalidate_dependents(name);
@@ -154,7 +175,7 @@ impl JitContext {
     /// Sets the observer of later changes of bindings, called on the thread of
     /// each change.
     pub fn observe(&self, observer: Option<Observer>) {
-        self.bindings.observe(observer);
+        self.bindings.observe(&self.jit.slots, observer);
     }
 
     /// Sets the declared arity of a foreign function; `None` removes the
@@ -554,7 +575,7 @@ impl JitContext {
 
     /// Invalidates the code that depends on the meaning of a redefined name.
     fn invalidate_dependents(&self, name: Name) {
-        for dependent in self.bindings.take_dependents(name) {
+        for dependent in self.bindings.take_dependents(&self.jit.slots, name) {
             let definition = self.jit.define_anew(dependent);
             self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
         }

@@ -56,6 +56,11 @@ impl ChangeReporter {
         self.report();
     }
 
+    /// Returns whether there is an observer.
+    pub(super) fn is_observed(&self) -> bool {
+        self.is_observed.load(Ordering::Relaxed)
+    }
+
     /// Queues a change for the observer, leaving out events without effect.
     /// Called under the lock of the table, which orders the changes.
     pub(super) fn note(&self, name: Name, event: Event, states: (State, State), took: Option<Duration>) {
@@ -65,7 +70,7 @@ impl ChangeReporter {
             Event::Define | Event::Restore | Event::Improved | Event::Failed | Event::Outdated
         );
         let is_news = before != after || always;
-        if is_news && self.is_observed.load(Ordering::Relaxed) {
+        if is_news && self.is_observed() {
             locked(&self.unreported).push_back(StateChange { name, event, before, after, took });
         }
     }
@@ -73,7 +78,7 @@ impl ChangeReporter {
     /// Reports queued changes to the observer. Called without the lock of the
     /// table, which the observer may have to wait for.
     pub(super) fn report(&self) {
-        while self.is_observed.load(Ordering::Relaxed) && !locked(&self.unreported).is_empty() {
+        while self.is_observed() && !locked(&self.unreported).is_empty() {
             let Some(observer) = self.waiters.wait(|| self.take()) else { return };
             let kept = process::within(Activity::Elsewhere, || self.tell(observer));
             process::within(Activity::Steady, || {

@@ -125,14 +125,19 @@ impl Slots {
         });
     }
 
-    /// Redirects the slot for calls of `target`, if there is one, to `address`.
-    pub(super) fn redirect(&self, memory: &ExecutionMemory, target: CallTarget, address: usize) {
+    /// Redirects the slot for calls of `target`, if there is one, to `address`;
+    /// returns it.
+    pub(super) fn redirect(
+        &self,
+        memory: &ExecutionMemory,
+        target: CallTarget,
+        address: usize,
+    ) -> Option<Slot> {
         self.tables(|tables| {
-            let slots = tables.by_name.get(&target.name);
-            if let Some(slot) = slots.and_then(|slots| find(slots, target.arity)) {
-                memory.redirect(slot, address);
-            }
-        });
+            let slot = find(tables.by_name.get(&target.name)?, target.arity)?;
+            memory.redirect(slot, address);
+            Some(slot)
+        })
     }
 }
 
