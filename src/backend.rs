@@ -163,16 +163,12 @@ impl Backend {
         }
     }
 
-    /// Binds the names of functions to them, by adopting the bindings of another
-    /// context if possible. Nothing may be bound yet.
-    pub(crate) fn adopt<'f>(
-        &mut self,
-        functions: impl Iterator<Item = &'f Arc<CheckedFunction>>,
-        shared: Option<&jit::SharedBindings>,
-    ) {
-        match (&*self, shared) {
-            (Self::Jit(jit), Some(shared)) if jit.adopt(shared) => {}
-            _ => functions.for_each(|function| self.define(function)),
+    /// Adopts the bindings of another context, if possible; nothing may be bound
+    /// yet. Returns whether it has.
+    pub(crate) fn adopt(&self, shared: &jit::SharedBindings) -> bool {
+        match self {
+            Self::Jit(jit) => jit.adopt(shared),
+            Self::Tiered(_) => false,
         }
     }
 

@@ -24,6 +24,7 @@ use crate::diagnostic::suggest::Budget;
 use crate::failure::report::FailureReport;
 use crate::failure::{CallGroup, Failure, RunFailure};
 use crate::host::HostFunctions;
+use crate::interp::KeptFunction;
 use crate::interp::inspect::{self, CallFrame, Go, Inspector, PausedRun, Reason};
 use crate::name::{Name, Names};
 use crate::output::format_number;
@@ -147,7 +148,7 @@ struct Inner {
     has_changed: bool,
     /// The expressions that were read in the present run, by their source and
     /// the variables visible to them.
-    read: FxHashMap<(String, Vec<Name>), Arc<CheckedFunction>>,
+    read: FxHashMap<(String, Vec<Name>), Arc<KeptFunction>>,
 }
 
 impl Debugger {

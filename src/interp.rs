@@ -50,6 +50,7 @@ pub use compiled::{CallSite, CodeStatus, CompiledCalls, NoCompiledCode};
 use execute::{ExecutionTables, InterpState, Pause, execute, link, unlink};
 use inspect::{Inspector, Outer, Reason, StepMode};
 use kept::Kept;
+pub use kept::KeptFunction;
 use links::Links;
 pub use memory::InterpMemory;
 use remains::Remains;
@@ -448,7 +449,7 @@ impl Interpreter {
                 self.links.reset(*user);
             }
         }
-        self.kept.retain(&mut self.code, |function| function.is_some_and(|function| !uses(function)));
+        self.kept.retain(&mut self.code, |function| !uses(function));
     }
 
     // --- running ------------------------------------------------------------

@@ -43,7 +43,7 @@ mod tier;
 mod waiters;
 mod worker;
 
-pub use bindings::SharedBindings;
+pub use bindings::{SharedBindings, WeakBindings};
 pub use context::{DefinitionHandle, JitContext};
 pub use formula::CompiledFormula;
 pub use interpreted::{InterpretedCalls, NoInterpreter};

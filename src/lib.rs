@@ -26,6 +26,12 @@
 //! another. Code that is being compiled for the old one simply finishes and
 //! finds the name bound elsewhere, so nothing has to be stopped or undone.
 //!
+//! **What all names of a program mean is one value**, the book of names
+//! (`world`): definitions, operators, variables, declarations, and who calls
+//! whom. A context has one. Cloning it takes constant time, so undo goes back to
+//! older values of it. It knows no back end; the back ends keep what they make
+//! of a definition in tables of their own.
+//!
 //! **One state machine per binding**, a pure function that returns actions
 //! (`jit::state`): not defined, pending, inlined, materializing, materialized.
 //!
@@ -55,8 +61,12 @@
 //! context in which the answers are the same takes the checked item instead of
 //! reading the text, and with it the definition, whose code is made once. Code
 //! assumes what its inlined functions mean; a context in which a name means
-//! something else makes code of its own. A redefinition rebinds a name in one
-//! context, and no other.
+//! something else makes code of its own. What a text defines first, in a context
+//! that has nothing yet, is kept as a whole: a book of names, and a table of
+//! bindings that all these contexts share. So a second context that is given a
+//! library takes no step for each of its functions, and finds the slots of those
+//! that are compiled filled. A redefinition rebinds a name in one context, which
+//! goes on with a copy of the table, and in no other.
 //!
 //! **Code may stop at any safepoint, and nothing is left to clean up.** Function
 //! entries and back-edges poll: they compare the stack pointer with a limit
@@ -110,6 +120,7 @@
 //! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `llvm`, `abi`, `tier`, `status` | sources and spans, interned names, diagnostics as data, the host functions, requests to stop, the memory budget, forks and exits, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
+//! | 3 | `world` | the book of names: what every name means, who calls whom | knows a back end or a thread |
 //! | 3 | `failure` | the results of defining and running, for all back ends | knows one of them |
 //! | 3 | `tape`, `interp` | checked functions → bytecode, and the interpreter | knows LLVM, ORC or compiled code |
 //! | – | the crate `kal-orc` | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |

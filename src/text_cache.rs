@@ -11,7 +11,7 @@
 //! has been asked for in the meantime. Short texts have a cache of their own:
 //! a program that makes one after another forgets no library.
 
-use crate::jit::{DefinitionHandle, SharedBindings};
+use crate::jit::{DefinitionHandle, SharedBindings, WeakBindings};
 use crate::process::{self, Activity};
 use crate::sema::CheckedItem;
 use crate::sema::asked::ReadingRecord;
@@ -171,10 +171,39 @@ pub(crate) struct Opening {
     /// The offset in the text where the last one ends.
     pub(crate) end: u32,
     pub(crate) world: World,
-    /// Bindings with the code that contexts have made.
-    pub(crate) bindings: Option<SharedBindings>,
     /// The number of items that bind a name again.
     pub(crate) redefined: u64,
+    /// The bindings of the first context, with the code that is made for it, as
+    /// long as it has them.
+    first: Option<WeakBindings>,
+    /// Bindings that are kept, since a second context has asked for them.
+    kept: OnceLock<SharedBindings>,
+}
+
+impl Opening {
+    /// Creates it from a context that has run the items.
+    pub(crate) fn new(
+        (items, end): (usize, u32),
+        world: World,
+        redefined: u64,
+        bindings: Option<SharedBindings>,
+    ) -> Self {
+        let first = bindings.map(|bindings| bindings.downgrade());
+        Self { items, end, world, redefined, first, kept: OnceLock::new() }
+    }
+
+    /// Returns the bindings of another context, if there are some.
+    pub(crate) fn bindings(&self) -> Option<&SharedBindings> {
+        self.kept.get().or_else(|| {
+            let first = self.first.as_ref()?.upgrade()?;
+            Some(self.kept.get_or_init(|| first))
+        })
+    }
+
+    /// Keeps the bindings of a context for others.
+    pub(crate) fn keep(&self, bindings: SharedBindings) {
+        let _ = self.kept.set(bindings);
+    }
 }
 
 /// An item of a text.
@@ -234,12 +263,6 @@ impl CachedText {
     /// Sets what the text begins with.
     pub(crate) fn set_opening(&self, opening: Opening) {
         let _ = self.opening.set(opening);
-    }
-
-    /// Returns whether it is worth keeping what the text begins with for other
-    /// contexts, before one has asked for it.
-    pub(crate) fn is_long(&self) -> bool {
-        self.source.text().len() >= LONG
     }
 
     /// Returns whether there are no more than `count` items.

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
-use crate::interp::{self, CallSite, CodeStatus, CompiledCalls, HotSpot, Interpreter};
+use crate::interp::{self, CallSite, CodeStatus, CompiledCalls, HotSpot, Interpreter, KeptFunction};
 use crate::jit::{self, JitContext, OsrCode};
 use crate::name::Name;
 use crate::runtime::{CallArguments, ExecutionMemory, Left, Slot};
@@ -20,8 +20,9 @@ use crate::status::State;
 use crate::tape::TapeCallee;
 use crate::tier::TierUp;
 use rustc_hash::FxHashMap;
-use std::cell::{Cell, OnceCell, RefCell};
-use std::sync::Arc;
+use std::cell::{OnceCell, RefCell};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The interpreter of one context, and its JIT once that is needed.
 pub(crate) struct TieredBackend {
@@ -42,9 +43,9 @@ pub(super) struct LazyJit {
 
 /// A function without a name, interpreted until it is hot.
 pub(crate) struct InterpretedFormula {
-    function: Arc<CheckedFunction>,
-    runs: Cell<u32>,
-    code: OnceCell<Option<jit::CompiledFormula>>,
+    kept: Arc<KeptFunction>,
+    runs: AtomicU32,
+    code: OnceLock<Option<jit::CompiledFormula>>,
 }
 
 /// The interpreter, lent to compiled code so that it can call interpreted
@@ -278,7 +279,7 @@ impl TieredBackend {
             Some(code) if self.jit.context().is_some() => self.run_compiled(code, arguments, output),
             Some(_) | None => {
                 let mut compiled = &self.jit;
-                self.interpreter.run_formula(&formula.function, arguments, &mut compiled, output)
+                self.interpreter.run_kept(&formula.kept, arguments, &mut compiled, output)
             }
         };
         self.jit.forget_osr_codes();
@@ -308,7 +309,7 @@ fn hot_after(engine: &Engine) -> Option<u32> {
 
 impl InterpretedFormula {
     pub(super) fn new(function: Arc<CheckedFunction>) -> Self {
-        Self { function, runs: Cell::new(0), code: OnceCell::new() }
+        Self { kept: Arc::new(KeptFunction { function }), runs: AtomicU32::new(0), code: OnceLock::new() }
     }
 
     /// Returns its compiled code, once it is hot.
@@ -320,14 +321,17 @@ impl InterpretedFormula {
         jit: &LazyJit,
         interpreter: &Interpreter,
     ) -> Result<Option<&jit::CompiledFormula>, Failure> {
-        self.runs.set(self.runs.get().saturating_add(1));
-        if hot_after(&jit.engine).is_none_or(|runs| self.runs.get() <= runs) {
+        let Some(hot_after) = hot_after(&jit.engine) else { return Ok(None) };
+        let runs = self.runs.load(Ordering::Relaxed);
+        if runs < hot_after {
+            // Runs in several threads at once may count as one.
+            self.runs.store(runs + 1, Ordering::Relaxed);
             return Ok(None);
         }
         if let Some(known) = self.code.get() {
             return Ok(known.as_ref());
         }
-        let compiled = jit.attach(interpreter).map(|context| context.formula(&self.function));
+        let compiled = jit.attach(interpreter).map(|context| context.formula(&self.kept.function));
         let code = match compiled.transpose() {
             Err(stop @ (Failure::Interrupted | Failure::DeadlineExceeded)) => return Err(stop),
             // What cannot be compiled stays in the interpreter.

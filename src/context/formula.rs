@@ -25,9 +25,13 @@ use std::sync::Arc;
 /// assert_eq!(area.call(&mut context, &[3.0, 4.0])?, 6.0);
 /// # Ok::<(), kal::Error>(())
 /// ```
+///
+/// Every context of the engine can run it, also several threads at once, each
+/// in a context of its own. A clone is the same formula, with the same code.
+#[derive(Clone)]
 pub struct Formula {
     engine: Engine,
-    code: FormulaCode,
+    code: Arc<FormulaCode>,
     arity: u32,
 }
 
@@ -82,7 +86,7 @@ impl Context {
         let function = self.begin_item(limit.as_ref()).and(function)?;
         self.backend.admit(&self.engine, &function)?;
         let code = self.backend.formula(&function).map_err(|failure| self.failed(&failure))?;
-        Ok(Formula { engine: self.engine.clone(), code, arity: function.arity() })
+        Ok(Formula { engine: self.engine.clone(), code: Arc::new(code), arity: function.arity() })
     }
 
     fn read_formula(&self, source: &Source, parameters: &[&str]) -> Result<Arc<CheckedFunction>, Error> {

@@ -90,7 +90,7 @@ impl Context {
         let mut run = |context: &mut Self, item: Result<Arc<CachedItem>, Error>, is_known: bool| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {
-                opening.before(context, &item, is_known);
+                opening.before(context, &item);
                 let outcome = context.item(item.item.clone(), if_unchanged)?;
                 opening.after(&item);
                 if is_known {
@@ -114,7 +114,7 @@ impl Context {
             run(self, Ok(item), true)?;
         }
         if progress.is_at_end() {
-            opening.finish(self, true);
+            opening.finish(self);
             return ControlFlow::Continue(());
         }
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
@@ -135,14 +135,17 @@ impl Context {
             }
         }
         progress.complete();
-        opening.finish(self, false);
+        opening.finish(self);
         ControlFlow::Continue(())
     }
 
     /// Defines and declares what a text begins with.
     fn open(&mut self, opening: &Opening) {
         self.world = opening.world.clone();
-        self.backend.adopt(self.world.functions(), opening.bindings.as_ref());
+        if !opening.bindings().is_some_and(|bindings| self.backend.adopt(bindings)) {
+            self.world.functions().for_each(|function| self.backend.define(function));
+            self.backend.share().into_iter().for_each(|bindings| opening.keep(bindings));
+        }
         for declared in opening.world.declarations() {
             self.tell_declared(declared.name, Some(declared.arity()));
         }
@@ -226,10 +229,10 @@ impl OpeningItems {
     }
 
     /// Ends the search before an item that does more than define or declare.
-    fn before(&mut self, context: &Context, item: &CachedItem, is_known: bool) {
+    fn before(&mut self, context: &Context, item: &CachedItem) {
         match &item.item {
             CheckedItem::Definition(..) | CheckedItem::Extern(_) => {}
-            CheckedItem::Variables(..) | CheckedItem::Expression(_) => self.finish(context, is_known),
+            CheckedItem::Variables(..) | CheckedItem::Expression(_) => self.finish(context),
         }
     }
 
@@ -238,21 +241,15 @@ impl OpeningItems {
         self.end = item.end;
     }
 
-    /// Keeps what the text begins with for other contexts, if they gain by it:
-    /// if the text is long, or its items were known already.
-    fn finish(&mut self, context: &Context, is_known: bool) {
+    /// Notes what the text begins with, for other contexts.
+    fn finish(&mut self, context: &Context) {
         let Some(text) = self.text.take() else { return };
         let last = self.items.checked_sub(1).and_then(|last| text.item(last));
-        if last.is_none_or(|last| last.end != self.end) || !(is_known || text.is_long()) {
-            return;
+        if last.is_some_and(|last| last.end == self.end) {
+            let (world, redefined) = (context.world.clone(), context.redefined - self.redefined);
+            let bindings = context.backend.share();
+            text.set_opening(Opening::new((self.items, self.end), world, redefined, bindings));
         }
-        text.set_opening(Opening {
-            items: self.items,
-            end: self.end,
-            world: context.world.clone(),
-            bindings: context.backend.share(),
-            redefined: context.redefined - self.redefined,
-        });
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::evaluate::{drawn, parse};
 use super::{Inner, NewDefinition};
+use crate::interp::KeptFunction;
 use crate::interp::inspect::PausedRun;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
@@ -70,7 +71,7 @@ impl Inner {
     }
 
     fn declare(&mut self, stop: &mut PausedRun<'_>, function: &Arc<CheckedFunction>, names: &[Name]) {
-        match stop.evaluate(function, &[]) {
+        match stop.evaluate(&Arc::new(KeptFunction { function: function.clone() }), &[]) {
             Ok(_) => {
                 names.iter().for_each(|name| self.scope.world.declare_variable(*name));
                 self.changes.variables.extend(names);

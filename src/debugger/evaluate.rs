@@ -6,6 +6,7 @@ use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode, draw};
 use crate::failure::RunFailure;
 use crate::host::HostFunctions;
+use crate::interp::KeptFunction;
 use crate::interp::inspect::{CallFrame, PausedRun};
 use crate::name::{Name, Names};
 use crate::sema::checked::CheckedFunction;
@@ -45,7 +46,7 @@ impl Inner {
         let before = locals.iter().map(|(_, local)| stop.local(frame, *local));
         let before: Vec<f64> = before.chain(extras.iter().map(|(_, value)| *value)).collect();
         // Its callees are linked without breakpoints.
-        self.has_changed |= !function.callees.is_empty();
+        self.has_changed |= !function.function.callees.is_empty();
         let result = stop.evaluate(&function, &before);
         let (value, after) = result.map_err(|stopped| self.why(&stopped))?;
         for ((_, local), (before, after)) in locals.iter().zip(before.iter().zip(&after)) {
@@ -84,12 +85,12 @@ impl Inner {
         &mut self,
         text: &str,
         parameters: Vec<Name>,
-    ) -> Result<Arc<CheckedFunction>, Vec<Diagnostic>> {
+    ) -> Result<Arc<KeptFunction>, Vec<Diagnostic>> {
         let key = (text.to_owned(), parameters);
         if let Some(function) = self.read.get(&key) {
             return Ok(function.clone());
         }
-        let function = self.read(text, &key.1)?;
+        let function = Arc::new(KeptFunction { function: self.read(text, &key.1)? });
         self.read.insert(key, function.clone());
         Ok(function)
     }

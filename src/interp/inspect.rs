@@ -6,6 +6,7 @@
 //! [`Inspector`] is asked how to go on; meanwhile it can read the frames,
 //! change their values and run expressions.
 
+use super::kept::KeptFunction;
 use super::execute::{InterpState, Pause};
 use super::{CallSite, CompiledCalls, Interpreter};
 use crate::failure::{CallGroup, Failure, RunFailure};
@@ -189,13 +190,13 @@ impl PausedRun<'_> {
     /// If the run fails or is stopped.
     pub fn evaluate(
         &mut self,
-        function: &Arc<CheckedFunction>,
+        function: &Arc<KeptFunction>,
         arguments: &[f64],
     ) -> Result<(f64, Vec<f64>), RunFailure> {
         let Self { interpreter, state, compiled, output, .. } = self;
         let end = interpreter.end_of(*state);
         let top = std::mem::replace(&mut interpreter.top, end);
-        let result = interpreter.run_formula(function, arguments, *compiled, *output);
+        let result = interpreter.run_kept(function, arguments, *compiled, *output);
         interpreter.top = top;
         interpreter.set_limit();
         let value = result?;

@@ -9,7 +9,7 @@ mod interpreted;
 
 pub use interpreted::{InterpretedCalls, NoInterpreter};
 
-use crate::failure::{Defined, Failure, RunFailure};
+use crate::failure::{Failure, RunFailure};
 use crate::host::{Intrinsic, Output};
 use crate::name::Name;
 use crate::runtime::{CallArguments, ExecutionMemory, Left, Slot};
@@ -33,6 +33,25 @@ pub struct JitContext(Never);
 /// A definition that the JIT knows.
 #[derive(Clone)]
 pub struct DefinitionHandle(Never);
+
+/// Bindings that several contexts use.
+#[derive(Clone)]
+pub struct SharedBindings(Never);
+
+/// Shared bindings that belong to their contexts.
+pub struct WeakBindings(Never);
+
+impl SharedBindings {
+    pub fn downgrade(&self) -> WeakBindings {
+        match self.0 {}
+    }
+}
+
+impl WeakBindings {
+    pub fn upgrade(&self) -> Option<SharedBindings> {
+        match self.0 {}
+    }
+}
 
 /// A compiled function without a name.
 pub struct CompiledFormula(Never);
@@ -115,15 +134,23 @@ impl JitContext {
         match self.0 {}
     }
 
-    pub fn define(&self, _: Arc<CheckedFunction>) -> Defined {
+    pub fn define(&self, _: Arc<CheckedFunction>) {
         match self.0 {}
     }
 
-    pub fn rebind(&self, _: &DefinitionHandle) -> Defined {
+    pub fn rebind(&self, _: &DefinitionHandle) {
         match self.0 {}
     }
 
-    pub fn drop_binding(&self, _: Name) -> Option<DefinitionHandle> {
+    pub fn share(&self) -> Option<SharedBindings> {
+        match self.0 {}
+    }
+
+    pub fn adopt(&self, _: &SharedBindings) -> bool {
+        match self.0 {}
+    }
+
+    pub fn drop_binding(&self, _: Name) {
         match self.0 {}
     }
 
@@ -139,19 +166,15 @@ impl JitContext {
         match self.0 {}
     }
 
-    pub fn declared(&self, _: Name) -> Option<u32> {
+    pub fn state(&self, _: Name) -> Option<State> {
         match self.0 {}
     }
 
-    pub fn binding(&self, _: Name) -> Option<(State, Arc<CheckedFunction>)> {
+    pub fn states(&self) -> Vec<State> {
         match self.0 {}
     }
 
-    pub fn all(&self) -> Vec<(State, Arc<CheckedFunction>)> {
-        match self.0 {}
-    }
-
-    pub fn definitions(&self) -> usize {
+    pub fn functions(&self) -> Vec<Arc<CheckedFunction>> {
         match self.0 {}
     }
 

@@ -26,7 +26,7 @@ use crate::sema::checked::{Callee, CheckedFunction};
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// Names, what they are bound to, and the memory whose slots are kept up to
@@ -48,13 +48,30 @@ enum TableOwner {
 #[derive(Clone)]
 pub struct SharedBindings(Arc<std::sync::Mutex<BindingTable>>);
 
+/// [`SharedBindings`] that belong to their contexts.
+pub struct WeakBindings(Weak<std::sync::Mutex<BindingTable>>);
+
+impl SharedBindings {
+    /// Returns a reference that does not keep the bindings.
+    pub fn downgrade(&self) -> WeakBindings {
+        WeakBindings(Arc::downgrade(&self.0))
+    }
+}
+
+impl WeakBindings {
+    /// Returns the bindings, if a context or another owner still has them.
+    pub fn upgrade(&self) -> Option<SharedBindings> {
+        self.0.upgrade().map(SharedBindings)
+    }
+}
+
 #[derive(Clone, Default)]
 struct BindingTable {
     bindings: NameMap<JitBinding>,
     /// For each name, the functions whose code depends on its meaning: it was
     /// inlined there, is called by an inlined function, or is an instruction.
     dependents: NameMap<Arc<FxHashSet<Name>>>,
-    /// Whether several contexts use it.
+    /// Whether other contexts use it, too, or are going to.
     is_shared: bool,
     /// If the table is shared, code that other code has replaced: slots of a
     /// context may still lead to it.
@@ -66,7 +83,11 @@ impl TableOwner {
     fn with<T>(&mut self, work: impl FnOnce(&mut BindingTable) -> T) -> T {
         match self {
             Self::Context(table) => work(table),
-            Self::Shared(shared) => work(&mut locked_steadily(&shared.0)),
+            Self::Shared(shared) => {
+                let mut table = locked_steadily(&shared.0);
+                table.is_shared = Arc::strong_count(&shared.0) > 1;
+                work(&mut table)
+            }
         }
     }
 }
@@ -278,8 +299,7 @@ impl Bindings {
         let mut owner = self.table.lock();
         let shared = match &mut *owner {
             TableOwner::Context(table) => {
-                let table = BindingTable { is_shared: true, ..mem::take(table) };
-                SharedBindings(Arc::new(std::sync::Mutex::new(table)))
+                SharedBindings(Arc::new(std::sync::Mutex::new(mem::take(table))))
             }
             TableOwner::Shared(shared) => return shared.clone(),
         };

@@ -336,8 +336,7 @@ impl JitContext {
         let plan = CompilePlan { tier: Tier::Full, options, assumptions, hot_after: None };
         let definition = self.jit.define_anew(formula.function().clone());
         let body = make_as(&self.jit, &self.bindings, &definition, plan, Some(&self.stopper()))?;
-        formula.add(defined, definition, body);
-        Ok(body)
+        Ok(formula.add(defined, definition, body))
     }
 
     /// Runs a formula; `arguments` must match the function's arity.

@@ -8,8 +8,7 @@ use super::definition::Definition;
 use crate::host::{HostFunctions, Intrinsic};
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A function that no name is bound to, with its code.
 pub struct CompiledFormula {
@@ -17,7 +16,7 @@ pub struct CompiledFormula {
     /// The calls that are instructions unless the program defines their names.
     instructions: Vec<(Name, Intrinsic)>,
     uses: Intrinsics,
-    variants: RefCell<Vec<FormulaVariant>>,
+    variants: Variants,
 }
 
 /// Code of a formula; kept as long as the formula.
@@ -26,7 +25,12 @@ struct FormulaVariant {
     calls: Intrinsics,
     body: usize,
     _definition: Arc<Definition>,
+    next: Variants,
 }
+
+/// A list that only grows: the first variant, which has the next.
+#[derive(Default)]
+struct Variants(OnceLock<Box<FormulaVariant>>);
 
 /// A set of intrinsics.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -37,14 +41,14 @@ impl CompiledFormula {
     pub(super) fn new(function: Arc<CheckedFunction>, hosts: &HostFunctions) -> Self {
         let instructions: Vec<_> = function.instructions(hosts, |_| false).collect();
         let uses = instructions.iter().fold(Intrinsics::default(), |set, (_, one)| set.with(*one, true));
-        Self { function, instructions, uses, variants: RefCell::default() }
+        Self { function, instructions, uses, variants: Variants::default() }
     }
 
     /// Returns the body of the variant for a program that defines those
     /// intrinsics itself; `None` before it is compiled.
     pub(super) fn body(&self, defined: Intrinsics) -> Option<usize> {
         let calls = self.uses.among(defined);
-        self.variants.borrow().iter().find(|code| code.calls == calls).map(|code| code.body)
+        self.variants.iter().find(|code| code.calls == calls).map(|code| code.body)
     }
 
     /// Returns the function.
@@ -59,9 +63,28 @@ impl CompiledFormula {
     }
 
     /// Adds the variant for a program that defines those intrinsics itself.
-    pub(super) fn add(&self, defined: Intrinsics, definition: Arc<Definition>, body: usize) {
+    /// Returns its body, or that of the one that another thread has added.
+    pub(super) fn add(&self, defined: Intrinsics, definition: Arc<Definition>, body: usize) -> usize {
         let calls = self.uses.among(defined);
-        self.variants.borrow_mut().push(FormulaVariant { calls, body, _definition: definition });
+        let mut new = Box::new(FormulaVariant { calls, body, _definition: definition, next: Variants::default() });
+        let mut list = &self.variants;
+        loop {
+            match list.0.set(new) {
+                Ok(()) => return body,
+                Err(refused) => new = refused,
+            }
+            match list.0.get() {
+                Some(known) if known.calls == calls => return known.body,
+                Some(known) => list = &known.next,
+                None => {}
+            }
+        }
+    }
+}
+
+impl Variants {
+    fn iter(&self) -> impl Iterator<Item = &FormulaVariant> {
+        std::iter::successors(self.0.get(), |variant| variant.next.0.get()).map(|variant| &**variant)
     }
 }
 

@@ -48,3 +48,45 @@ fn formulas_that_nobody_has_any_more_give_their_room_back() {
     assert!(most < 10_000, "{most}");
     first_calls(&mut context, &held);
 }
+
+#[test]
+fn clones_run_in_several_threads_at_once_each_with_its_own_meanings() {
+    for mode in [Mode::Lazy, Mode::Interpret, Mode::Tiered] {
+        let engine = Engine::with_config(Config::new().mode(mode)).expect("it starts");
+        let mut first = engine.context().expect("it starts");
+        let formula = first.formula("sqrt(x) + floor(y) + own(1)", &["x", "y"]).expect("it is right");
+        let run = |number: usize| {
+            let (engine, formula) = (&engine, formula.clone());
+            move || {
+                let mut context = engine.context().expect("it starts");
+                let own = if number.is_multiple_of(2) { "def sqrt(x) 100" } else { "" };
+                let floor = if number.is_multiple_of(3) { "def floor(x) 1000" } else { "" };
+                context.eval(&format!("{own} def own(x) x * {number} {floor}")).expect("it is right");
+                let expected = if own.is_empty() { 3.0 } else { 100.0 }
+                    + if floor.is_empty() { 2.0 } else { 1000.0 }
+                    + number as f64;
+                for _ in 0..2_000 {
+                    assert_eq!(formula.call(&mut context, &[9.0, 2.5]).expect("it runs"), expected, "{mode:?}");
+                }
+            }
+        };
+        std::thread::scope(|scope| (0..12).for_each(|number| _ = scope.spawn(run(number))));
+        // The context that it was made in does not define `own`.
+        let error = formula.call(&mut first, &[9.0, 2.5]).expect_err("it calls nothing");
+        assert!(error.to_string().contains("`own`"), "{error}");
+    }
+}
+
+#[test]
+fn a_formula_that_contexts_have_run_gives_its_room_back_in_each() {
+    let engine = Engine::with_config(Config::new().mode(Mode::Interpret)).expect("it starts");
+    let mut contexts = [engine.context().expect("it starts"), engine.context().expect("it starts")];
+    let mut most = 0;
+    for _ in 0..1_000 {
+        for formula in make(&mut contexts[0], 10) {
+            contexts.iter_mut().for_each(|context| _ = formula.call(context, &[1.0]).expect("it runs"));
+        }
+        most = contexts.iter().map(|context| context.stats().code_bytes).fold(most, u64::max);
+    }
+    assert!(most < 10_000, "{most}");
+}
