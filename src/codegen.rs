@@ -13,7 +13,7 @@ mod options;
 mod pipeline;
 mod polls;
 mod recursion;
-mod size;
+mod symbols;
 mod thunk;
 mod types;
 
@@ -30,9 +30,9 @@ use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, Ta
 use options::machine_level;
 pub use options::{CompileOptions, Listing};
 use pipeline::Pipeline;
-pub use size::symbol_sizes;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+pub use symbols::ObjectSymbols;
 
 /// The largest function that is compiled, in nodes: takes a few seconds and
 /// some hundred megabytes.

@@ -48,7 +48,6 @@ use crate::stop::Poll;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::world::World;
 use history::{Changed, History};
-use reading::Interest;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -103,6 +102,15 @@ pub type Each<'a> = dyn FnMut(&mut Context, Result<Outcome, Error>) -> ControlFl
 enum IfUnchanged {
     Keep,
     Replace,
+}
+
+/// Which outcomes the callback of a source is interested in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Interest {
+    /// All; it may do anything with the context.
+    Everything,
+    /// Values and errors.
+    Values,
 }
 
 /// At most this many callers that no longer fit a function get a warning each.

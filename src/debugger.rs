@@ -30,8 +30,8 @@ use crate::name::{Name, Names};
 use crate::output::format_number;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::syntax::operator::Fixity;
-use crate::world::World;
 use crate::tape::Tape;
+use crate::world::World;
 pub use breakpoint::BreakpointError;
 use breakpoint::Breakpoints;
 #[cfg(feature = "cli")]

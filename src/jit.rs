@@ -276,16 +276,16 @@ impl Jit {
     }
 
     fn thunk(&self, name: Name, arity: u32) -> Result<usize, Failure> {
-        let symbol = format!("{}$host", self.names.text(name));
+        let symbol = self.symbols.thunk(name, &self.names);
         let thunk = Thunk { closure: name.index() as u64, arity };
-        let object = worker::with_compiler(|compiler| compiler.thunk(thunk, &symbol))
+        let object = worker::with_compiler(|compiler| compiler.thunk(thunk, symbol.text()))
             .map_err(|error| refusal::ungenerated(&error, None))?;
         // Another worker may have compiled it in the meantime.
         let mut thunks = self.thunks.lock();
         if let Some(body) = thunks.get(&name) {
             return Ok(*body);
         }
-        let linked = make::link(self, &object, Vec::new(), std::iter::once((&*symbol, None)));
+        let linked = make::link(self, &object, std::iter::once((symbol, None)));
         let linked = linked.map_err(|error| refusal::unlinked(error, None))?.pop();
         let body = linked.ok_or_else(|| Failure::internal("a thunk without code"))?.keep();
         thunks.insert(name, body);

@@ -230,7 +230,12 @@ impl CachedItem {
 
 impl CachedText {
     fn new(source: &Source) -> Self {
-        Self { source: source.clone(), items: RwLock::default(), is_complete: AtomicBool::new(false), opening: OnceLock::new() }
+        Self {
+            source: source.clone(),
+            items: RwLock::default(),
+            is_complete: AtomicBool::new(false),
+            opening: OnceLock::new(),
+        }
     }
 
     /// Returns the source that the items are from.

@@ -77,15 +77,16 @@ impl Context {
         let Changes { functions, variables } = debugger.take_changes();
         variables.into_iter().for_each(|name| self.world.declare_variable(name));
         for NewDefinition { function, fixity } in functions {
-            // The back end knows it already, the book does not.
+            // The back end knows it already; the history is to see the change.
+            match self.world.function(function.name) {
+                Some(before) => self.backend.define(before),
+                None => self.backend.drop_binding(function.name),
+            }
             let _ = self.define(&function, fixity);
         }
     }
 
     pub(super) fn scope(&self) -> DebuggerScope {
-        DebuggerScope {
-            world: self.world.clone(),
-            max_nesting: self.engine.config().limits.max_nesting,
-        }
+        DebuggerScope { world: self.world.clone(), max_nesting: self.engine.config().limits.max_nesting }
     }
 }

@@ -48,7 +48,7 @@ impl Context {
         self.world.declare(name, declared);
     }
 
-    /// Tells the back end what a foreign function is declared as.
+    /// Sets what a foreign function is declared as in the back end.
     pub(super) fn tell_declared(&mut self, name: Name, arity: Option<u32>) {
         if self.engine.hosts().foreign(name).is_some() {
             self.backend.declare(name, arity);

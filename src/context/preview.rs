@@ -71,7 +71,8 @@ impl Context {
         }
         let tokens = lex(&Source::new("<preview>", text), self.engine.names()).ok()?;
         let limits = ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
-        let item = Parser::new(&tokens, self.engine.names(), limits).only_item(self.world.operators()).ok()?;
+        let item =
+            Parser::new(&tokens, self.engine.names(), limits).only_item(self.world.operators()).ok()?;
         let ItemKind::Expression(_) = &item.kind else { return None };
         match sema::check(&item, &Quiet { context: self, suggestions: Budget::default() }) {
             Ok(sema::CheckedItem::Expression(function)) => Some(function),

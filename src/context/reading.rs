@@ -3,7 +3,7 @@
 //! Items that another context of the engine has read, and that mean the same
 //! here, are taken from the engine's cache of texts.
 
-use super::{Context, Each, Error, IfUnchanged};
+use super::{Context, Each, Error, IfUnchanged, Interest};
 use crate::config::Mode;
 use crate::debugger::Debugger;
 use crate::sema::asked::{ReadingRecord, Recorder};
@@ -26,15 +26,6 @@ struct Progress {
     items: usize,
     /// The offset where the last item ended.
     end: u32,
-}
-
-/// Which outcomes the callback of a source is interested in.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Interest {
-    /// All; it may do anything with the context.
-    Everything,
-    /// Values and errors.
-    Values,
 }
 
 /// The search for what a text begins with.

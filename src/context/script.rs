@@ -101,7 +101,9 @@ impl Context {
     fn token(&self, fixity: Fixity) -> Option<(u8, Name)> {
         match fixity {
             Fixity::Unary { operator } => Some((1, operator)),
-            Fixity::Binary { operator, .. } => (!self.world.operators().assigns(operator)).then_some((2, operator)),
+            Fixity::Binary { operator, .. } => {
+                (!self.world.operators().assigns(operator)).then_some((2, operator))
+            }
         }
     }
 }

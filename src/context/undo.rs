@@ -48,8 +48,7 @@ impl Context {
         changes
     }
 
-    /// Gives the names of a step the meanings that they had before it, or have
-    /// after it.
+    /// Rebinds the names of a step to what they meant before it, or after it.
     fn go(&mut self, step: &UndoStep, direction: Direction) -> Vec<Change> {
         let mut seen = FxHashSet::default();
         let is_new = |changed: &&Changed| seen.insert(changed.is_about());
@@ -66,7 +65,7 @@ impl Context {
         }
     }
 
-    /// Gives a name the meaning that it has in another value of the book.
+    /// Rebinds a name to what it means in another value of the book.
     fn go_to(&mut self, changed: &Changed, world: &World, direction: Direction) -> Change {
         let mut change = Change {
             name: self.engine.names().text(changed.name()).to_owned(),

@@ -81,11 +81,7 @@ impl Inner {
 
     /// Returns the checked expression, cached for the present run: a condition
     /// is evaluated often.
-    fn known(
-        &mut self,
-        text: &str,
-        parameters: Vec<Name>,
-    ) -> Result<Arc<KeptFunction>, Vec<Diagnostic>> {
+    fn known(&mut self, text: &str, parameters: Vec<Name>) -> Result<Arc<KeptFunction>, Vec<Diagnostic>> {
         let key = (text.to_owned(), parameters);
         if let Some(function) = self.read.get(&key) {
             return Ok(function.clone());
@@ -96,20 +92,13 @@ impl Inner {
     }
 
     /// Checks an expression that has parameters.
-    fn read(
-        &self,
-        text: &str,
-        parameters: &[Name],
-    ) -> Result<Arc<CheckedFunction>, Vec<Diagnostic>> {
+    fn read(&self, text: &str, parameters: &[Name]) -> Result<Arc<CheckedFunction>, Vec<Diagnostic>> {
         let item = parse(text, &self.names, &self.scope)?;
         self.checking(|surroundings| sema::check_formula(&item, parameters, surroundings))
     }
 
     /// Runs a check with the environment of a stop.
-    pub(super) fn checking<T>(
-        &self,
-        check: impl FnOnce(&DebuggerEnvironment<'_>) -> T,
-    ) -> T {
+    pub(super) fn checking<T>(&self, check: impl FnOnce(&DebuggerEnvironment<'_>) -> T) -> T {
         check(&DebuggerEnvironment {
             hosts: &self.hosts,
             scope: &self.scope,

@@ -6,8 +6,8 @@
 //! [`Inspector`] is asked how to go on; meanwhile it can read the frames,
 //! change their values and run expressions.
 
-use super::kept::KeptFunction;
 use super::execute::{InterpState, Pause};
+use super::kept::KeptFunction;
 use super::{CallSite, CompiledCalls, Interpreter};
 use crate::failure::{CallGroup, Failure, RunFailure};
 use crate::host::{self, HostFunctions, Output};

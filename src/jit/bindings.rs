@@ -10,11 +10,12 @@
 //! persistent maps.
 
 use super::certain::{self, Resolution};
-use super::code::CompiledCode;
+use super::code::{CompiledCode, LinkedBody};
 use super::definition::Definition;
+use super::epoch::RunEpoch;
 use super::queued::Queued;
 use super::reporter::{ChangeReporter, Observer};
-use super::slots::{CallTarget, Slots};
+use super::slots::CallTarget;
 use super::state::{BindingAction, Event, State, transition};
 use super::tier::{Assumptions, Callees, CompilePlan, Tier};
 use super::worker::locked_steadily;
@@ -33,6 +34,7 @@ use std::time::{Duration, Instant};
 /// date.
 pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
+    run_epoch: Arc<RunEpoch<LinkedBody>>,
     table: Mutex<TableOwner>,
     reporter: ChangeReporter,
     queued: Queued,
@@ -95,7 +97,8 @@ impl TableOwner {
 impl BindingTable {
     /// Binds a name. Returns its earlier binding.
     fn bind(&mut self, name: Name, definition: Arc<Definition>) -> Option<JitBinding> {
-        let binding = JitBinding { state: State::Pending, definition, installed: None, slot: None, requested_at: None };
+        let binding =
+            JitBinding { state: State::Pending, definition, installed: None, slot: None, requested_at: None };
         self.bindings.insert(name, binding)
     }
 
@@ -106,21 +109,6 @@ impl BindingTable {
             return None;
         }
         code
-    }
-
-    /// Makes the slots of all compiled functions lead to their code.
-    fn lead_to_code(&self, memory: &ExecutionMemory) {
-        for binding in self.bindings.values() {
-            if let Some((code, slot)) = binding.installed.as_ref().zip(binding.slot) {
-                memory.redirect(slot, code.body());
-            }
-        }
-    }
-
-    /// Makes the slots of all names lead to what they are bound to now.
-    fn lead_all(&self, slots: &Slots, memory: &ExecutionMemory) {
-        self.bindings.names().for_each(|name| slots.reset(memory, name));
-        self.lead_to_code(memory);
     }
 
     /// Resolves a call.
@@ -184,11 +172,11 @@ struct JitBinding {
 }
 
 impl JitBinding {
-    /// Returns the calls that lead to the code, and its body.
-    fn entry(&self) -> Option<(CallTarget, usize)> {
+    /// Returns the calls that lead to the code, and the code.
+    fn entry(&self) -> Option<(CallTarget, &Arc<CompiledCode>)> {
         let function = self.definition.function();
         let target = CallTarget { name: function.name, arity: function.arity() };
-        self.installed.as_ref().map(|code| (target, code.body()))
+        self.installed.as_ref().map(|code| (target, code))
     }
 }
 
@@ -232,8 +220,14 @@ pub(super) enum CallAction {
 }
 
 impl Bindings {
-    pub(super) fn new(memory: Arc<ExecutionMemory>) -> Self {
-        Self { memory, table: Mutex::new(TableOwner::Context(BindingTable::default())), reporter: ChangeReporter::default(), queued: Queued::new() }
+    pub(super) fn new(memory: Arc<ExecutionMemory>, run_epoch: Arc<RunEpoch<LinkedBody>>) -> Self {
+        Self {
+            memory,
+            run_epoch,
+            table: Mutex::new(TableOwner::Context(BindingTable::default())),
+            reporter: ChangeReporter::default(),
+            queued: Queued::new(),
+        }
     }
 
     /// Returns what is going to be compiled for these bindings.
@@ -241,14 +235,19 @@ impl Bindings {
         &self.queued
     }
 
+    /// Returns the epoch of the context's run.
+    pub(super) fn run_epoch(&self) -> &Arc<RunEpoch<LinkedBody>> {
+        &self.run_epoch
+    }
+
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {
         &self.memory
     }
 
     /// Sets the observer of later changes; `None` removes it.
-    pub(super) fn observe(&self, slots: &Slots, observer: Option<Observer>) {
+    pub(super) fn observe(&self, jit: &Jit, observer: Option<Observer>) {
         // What other contexts compile is not to be reported.
-        self.own_table(slots, |_| ());
+        self.own_table(jit, |_| ());
         self.reporter.set(observer);
     }
 
@@ -275,14 +274,14 @@ impl Bindings {
 
     /// Calls `work` with the table, to change what a name means: in this
     /// context only.
-    fn own_table<T>(&self, slots: &Slots, work: impl FnOnce(&mut BindingTable) -> T) -> T {
+    fn own_table<T>(&self, jit: &Jit, work: impl FnOnce(&mut BindingTable) -> T) -> T {
         let mut owner = self.table.lock();
         let mut before = None;
         if let TableOwner::Shared(shared) = &*owner {
             let mut table = locked_steadily(&shared.0).clone();
             table.is_shared = false;
             if !mem::take(&mut table.replaced).is_empty() {
-                table.lead_all(slots, &self.memory);
+                self.lead_all(jit, &table);
             }
             before = Some(mem::replace(&mut *owner, TableOwner::Context(table)));
         }
@@ -293,14 +292,28 @@ impl Bindings {
         result
     }
 
+    /// Makes the slots of all compiled functions lead to their code.
+    fn lead_to_code(&self, jit: &Jit, table: &BindingTable) {
+        for binding in table.bindings.values() {
+            if let Some((code, slot)) = binding.installed.as_ref().zip(binding.slot) {
+                code.admit(jit, &self.memory, &self.run_epoch);
+                self.memory.redirect(slot, code.body());
+            }
+        }
+    }
+
+    /// Makes the slots of all names lead to what they are bound to now.
+    fn lead_all(&self, jit: &Jit, table: &BindingTable) {
+        table.bindings.names().for_each(|name| jit.slots.reset(&self.memory, name));
+        self.lead_to_code(jit, table);
+    }
+
     /// Shares the table, as it is now and becomes as long as no name gets
     /// another meaning, with other contexts.
     pub(super) fn share(&self) -> SharedBindings {
         let mut owner = self.table.lock();
         let shared = match &mut *owner {
-            TableOwner::Context(table) => {
-                SharedBindings(Arc::new(std::sync::Mutex::new(mem::take(table))))
-            }
+            TableOwner::Context(table) => SharedBindings(Arc::new(std::sync::Mutex::new(mem::take(table)))),
             TableOwner::Shared(shared) => return shared.clone(),
         };
         *owner = TableOwner::Shared(shared.clone());
@@ -309,17 +322,17 @@ impl Bindings {
 
     /// Uses a shared table from now on, in which the names mean what they are to
     /// mean here. Nothing may be bound yet.
-    pub(super) fn adopt(&self, shared: &SharedBindings) {
+    pub(super) fn adopt(&self, jit: &Jit, shared: &SharedBindings) {
         let mut owner = self.table.lock();
-        locked_steadily(&shared.0).lead_to_code(&self.memory);
+        self.lead_to_code(jit, &locked_steadily(&shared.0));
         *owner = TableOwner::Shared(shared.clone());
     }
 
     /// Binds a name to a definition without code.
-    pub(super) fn bind(&self, slots: &Slots, event: Event, definition: Arc<Definition>) {
+    pub(super) fn bind(&self, jit: &Jit, event: Event, definition: Arc<Definition>) {
         let name = definition.function().name;
         let incoming = Incoming::definition(definition);
-        let done = self.own_table(slots, |table| self.apply(table, slots, name, event, incoming));
+        let done = self.own_table(jit, |table| self.apply(table, jit, name, event, incoming));
         drop(done);
         self.report();
     }
@@ -328,33 +341,33 @@ impl Bindings {
     /// there and fits.
     pub(super) fn restore(&self, jit: &Jit, definition: Arc<Definition>) {
         let name = definition.function().name;
-        let done = self.own_table(&jit.slots, |table| {
+        let done = self.own_table(jit, |table| {
             let code = definition.present().filter(|code| table.holds(jit, code.assumptions()));
             let event = if code.is_some() { Event::Restore } else { Event::Define };
             let incoming = Incoming { code, ..Incoming::definition(definition) };
-            self.apply(table, &jit.slots, name, event, incoming)
+            self.apply(table, jit, name, event, incoming)
         });
         drop(done);
         self.report();
     }
 
     /// Unbinds a name.
-    pub(super) fn unbind(&self, slots: &Slots, name: Name) {
+    pub(super) fn unbind(&self, jit: &Jit, name: Name) {
         let incoming = Incoming::default();
-        let done = self.own_table(slots, |table| self.apply(table, slots, name, Event::Drop, incoming));
+        let done = self.own_table(jit, |table| self.apply(table, jit, name, Event::Drop, incoming));
         drop(done);
         self.report();
     }
 
     /// Handles a call through a trampoline, or a request for code ahead of the
     /// first call.
-    pub(super) fn call(&self, slots: &Slots, target: CallTarget) -> CallAction {
+    pub(super) fn call(&self, jit: &Jit, target: CallTarget) -> CallAction {
         let called = self.table(|table| {
             let bound = table.bindings.get(target.name).map(|binding| &binding.definition);
             if let Some(stale) = bound.filter(|definition| definition.function().arity() != target.arity) {
                 return Err(CallAction::Stale(stale.clone()));
             }
-            Ok(self.apply(table, slots, target.name, Event::Call, Incoming::default()))
+            Ok(self.apply(table, jit, target.name, Event::Call, Incoming::default()))
         });
         match called {
             Ok(done) => {
@@ -376,7 +389,7 @@ impl Bindings {
             let bound = table.bindings.get(function.name);
             let bound = bound.map(|bound| Arc::ptr_eq(&bound.definition, definition));
             if let Some(code) = made.as_ref().filter(|_| bound != Some(false) && is_current) {
-                self.note_inlined(table, &jit.slots, code.assumptions());
+                self.note_inlined(table, jit, code.assumptions());
             }
             // Code of expressions and formulas belongs to no name.
             let is_bound = bound?;
@@ -389,7 +402,7 @@ impl Bindings {
                 Some(code) => (Event::Materialized, Incoming { code: Some(code), definition: None }),
                 None => (Event::Failed, Incoming::default()),
             };
-            Some(self.apply(table, &jit.slots, function.name, event, incoming))
+            Some(self.apply(table, jit, function.name, event, incoming))
         });
         if done.is_some() {
             // Dropping code takes other locks.
@@ -400,9 +413,9 @@ impl Bindings {
     }
 
     /// Marks bound definitions as inlined into code that is in use.
-    fn note_inlined(&self, table: &mut BindingTable, slots: &Slots, assumptions: &Assumptions) {
+    fn note_inlined(&self, table: &mut BindingTable, jit: &Jit, assumptions: &Assumptions) {
         for function in &assumptions.inlined {
-            self.apply(table, slots, function.name, Event::Inlined, Incoming::default());
+            self.apply(table, jit, function.name, Event::Inlined, Incoming::default());
         }
     }
 
@@ -417,9 +430,9 @@ impl Bindings {
             if binding.is_none() || !table.holds(jit, code.assumptions()) {
                 return None;
             }
-            self.note_inlined(table, &jit.slots, code.assumptions());
+            self.note_inlined(table, jit, code.assumptions());
             let incoming = Incoming { code: Some(code.clone()), definition: None };
-            Some(self.apply(table, &jit.slots, name, Event::Improved, incoming))
+            Some(self.apply(table, jit, name, Event::Improved, incoming))
         });
         let Some(done) = done else { return false };
         // Dropping code takes other locks.
@@ -433,7 +446,7 @@ impl Bindings {
     fn apply(
         &self,
         table: &mut BindingTable,
-        slots: &Slots,
+        jit: &Jit,
         name: Name,
         event: Event,
         mut incoming: Incoming,
@@ -449,7 +462,7 @@ impl Bindings {
                     done.replaced = table.keep_replaced(code);
                 }
                 BindingAction::Unbind => done.old = table.bindings.remove(name),
-                BindingAction::Reset => slots.reset(&self.memory, name),
+                BindingAction::Reset => jit.slots.reset(&self.memory, name),
                 BindingAction::Install => {
                     let binding = table.bindings.get_mut(name);
                     let Some((binding, code)) = binding.zip(incoming.code.take()) else { continue };
@@ -461,10 +474,11 @@ impl Bindings {
                     done.replaced = table.keep_replaced(before);
                 }
                 BindingAction::Redirect => {
-                    let entry = table.bindings.get(name).and_then(JitBinding::entry);
-                    let Some((target, body)) = entry else { continue };
-                    let slot = slots.redirect(&self.memory, target, body);
-                    table.bindings.get_mut(name).into_iter().for_each(|binding| binding.slot = slot);
+                    let Some(binding) = table.bindings.get_mut(name) else { continue };
+                    let Some((target, code)) = binding.entry() else { continue };
+                    code.admit(jit, &self.memory, &self.run_epoch);
+                    let body = code.body();
+                    binding.slot = jit.slots.redirect(&self.memory, target, body);
                     done.answer = Some(CallAction::Ready(body));
                 }
                 BindingAction::Request => {
@@ -478,19 +492,19 @@ impl Bindings {
                 BindingAction::Refuse => done.answer = Some(CallAction::Undefined),
             }
         }
-        if let Some(binding) = table.bindings.get_mut(name).filter(|_| next != state) {
-            binding.state = next;
+        if table.bindings.get(name).is_some_and(|binding| binding.state != next) {
+            table.bindings.get_mut(name).into_iter().for_each(|binding| binding.state = next);
         }
         self.note(name, event, (state, next), done.took);
         done
     }
 
     /// Removes and returns the functions whose code depends on `name`.
-    pub(super) fn take_dependents(&self, slots: &Slots, name: Name) -> Vec<Arc<CheckedFunction>> {
+    pub(super) fn take_dependents(&self, jit: &Jit, name: Name) -> Vec<Arc<CheckedFunction>> {
         if self.table(|table| !table.dependents.contains(name)) {
             return Vec::new();
         }
-        self.own_table(slots, |table| {
+        self.own_table(jit, |table| {
             let dependents = table.dependents.remove(name).unwrap_or_default();
             let function = |name: &Name| Some(table.bindings.get(*name)?.definition.function().clone());
             dependents.iter().filter_map(function).collect()

@@ -2,12 +2,15 @@
 
 use super::Jit;
 use super::code_map::CodeMap;
+use super::epoch::RunEpoch;
 use super::symbols::BodySymbol;
 use super::tier::{Assumptions, Tier};
 use crate::process::{self, Activity};
+use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::CheckedFunction;
 use kal_orc::Tracker;
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The linked code of a definition. Dropping it retires it: it is freed when no
 /// run that may be inside is left.
@@ -17,11 +20,42 @@ pub(super) struct CompiledCode {
     body: usize,
     tier: Tier,
     assumptions: Assumptions,
+    users: Users,
+}
+
+/// The contexts that may run code: none, one or several.
+#[derive(Default)]
+struct Users {
+    first: OnceLock<Weak<RunEpoch<LinkedBody>>>,
+    are_several: AtomicBool,
+}
+
+impl Users {
+    /// Adds a context.
+    fn add(&self, context: &Arc<RunEpoch<LinkedBody>>) {
+        if !self.are_several.load(Ordering::Relaxed) {
+            let first = self.first.get_or_init(|| Arc::downgrade(context));
+            if !std::ptr::eq(first.as_ptr(), Arc::as_ptr(context)) {
+                self.are_several.store(true, Ordering::Relaxed);
+            }
+        }
+    }
 }
 
 impl CompiledCode {
     pub(super) fn new(jit: &Arc<Jit>, linked: LinkedBody, tier: Tier, assumptions: Assumptions) -> Self {
-        Self { jit: Arc::downgrade(jit), body: linked.body, pieces: Some(linked), tier, assumptions }
+        let (body, users) = (linked.body, Users::default());
+        Self { jit: Arc::downgrade(jit), body, pieces: Some(linked), tier, assumptions, users }
+    }
+
+    /// Makes a context ready to run the code: the slots that it calls through
+    /// lead somewhere. The code is freed only when no run of the context can be
+    /// in it.
+    pub(super) fn admit(&self, jit: &Jit, memory: &ExecutionMemory, context: &Arc<RunEpoch<LinkedBody>>) {
+        self.users.add(context);
+        if let Some(linked) = &self.pieces {
+            jit.slots.fill(memory, linked.slots());
+        }
     }
 
     /// Returns the tier it was compiled at.
@@ -43,7 +77,14 @@ impl CompiledCode {
 impl Drop for CompiledCode {
     fn drop(&mut self) {
         if let (Some(jit), Some(linked)) = (self.jit.upgrade(), self.pieces.take()) {
-            jit.epochs.retire(linked);
+            match (self.users.are_several.load(Ordering::Relaxed), self.users.first.get()) {
+                (true, _) => jit.epochs.retire(linked),
+                (false, Some(context)) => match context.upgrade() {
+                    Some(context) => jit.epochs.retire_of(&context, linked),
+                    None => drop(linked),
+                },
+                (false, None) => drop(linked),
+            }
             jit.note_removed_symbol();
         }
     }
@@ -75,6 +116,11 @@ impl LinkedBody {
         self.body
     }
 
+    /// Returns the slots that its object calls through.
+    pub(super) fn slots(&self) -> &[Slot] {
+        self.object.as_ref().map_or(&[], |object| &object.slots)
+    }
+
     /// Keeps the body in memory until the session ends. Returns its address.
     pub(super) fn keep(mut self) -> usize {
         if let Some(mut object) = self.object.take().and_then(Arc::into_inner) {
@@ -98,12 +144,20 @@ pub(super) struct Object {
     tracker: Option<Tracker>,
     /// The symbols that it defines.
     symbols: Vec<BodySymbol>,
+    /// The slots that its code calls through.
+    slots: Box<[Slot]>,
 }
 
 impl Object {
-    /// Wraps the tracker of an object that defines these symbols.
-    pub(super) fn new(tracker: Tracker, symbols: Vec<BodySymbol>) -> Arc<Self> {
-        Arc::new(Self { tracker: Some(tracker), symbols })
+    /// Wraps the tracker of an object that defines these symbols and calls
+    /// through these slots.
+    pub(super) fn new(tracker: Tracker, symbols: Vec<BodySymbol>, slots: Box<[Slot]>) -> Arc<Self> {
+        Arc::new(Self { tracker: Some(tracker), symbols, slots })
+    }
+
+    /// Returns the symbols that it defines.
+    pub(super) fn symbols(&self) -> &[BodySymbol] {
+        &self.symbols
     }
 }
 

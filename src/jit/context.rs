@@ -2,9 +2,9 @@
 
 use super::batch;
 use super::bindings::{Bindings, CallAction, SharedBindings};
+use super::code::CompiledCode;
 use super::code_map::Finder;
 use super::definition::Definition;
-use super::epoch::RunEpoch;
 use super::formula::{CompiledFormula, Intrinsics};
 use super::interpreted::InterpretedCalls;
 use super::osr::{OsrCode, OsrRequest};
@@ -34,7 +34,6 @@ use std::time::Instant;
 pub struct JitContext {
     jit: Arc<Jit>,
     bindings: Arc<Bindings>,
-    run_epoch: Arc<RunEpoch>,
     execution: Execution,
     /// The arity that the program has declared for each foreign function.
     declared: RefCell<FxHashMap<Name, u32>>,
@@ -76,11 +75,10 @@ impl JitContext {
     /// Creates a context without bindings. Its code works on `memory` and runs
     /// on a stack of `stack` bytes.
     pub fn new(jit: &Arc<Jit>, memory: Arc<ExecutionMemory>, stack: usize) -> Self {
-        jit.slots.join(&memory);
+        let bindings = Bindings::new(memory.clone(), jit.epochs.join());
         Self {
             jit: jit.clone(),
-            bindings: Arc::new(Bindings::new(memory.clone())),
-            run_epoch: jit.epochs.join(),
+            bindings: Arc::new(bindings),
             execution: Execution::new(memory, stack),
             declared: RefCell::default(),
             defined: Cell::default(),
@@ -122,7 +120,7 @@ impl JitContext {
     /// Binds a function's name to it. Compiles nothing.
     pub fn define(&self, function: Arc<CheckedFunction>) {
         let name = function.name;
-        self.bindings.bind(&self.jit.slots, Event::Define, self.jit.define(function));
+        self.bindings.bind(&self.jit, Event::Define, self.jit.define(function));
         self.bound_anew(name);
     }
 
@@ -148,7 +146,7 @@ impl JitContext {
         }
         // Slots may lead to functions of the host that the program defines itself.
         self.jit.hosts.names().for_each(|name| self.jit.slots.reset(self.memory(), name));
-        self.bindings.adopt(shared);
+        self.bindings.adopt(&self.jit, shared);
         let intrinsics = self.jit.hosts.intrinsics();
         intrinsics.for_each(|name| self.note_intrinsic(name, self.bindings.get(name).is_some()));
         true
@@ -162,7 +160,7 @@ impl JitContext {
 
     /// Unbinds a name.
     pub fn drop_binding(&self, name: Name) {
-        self.bindings.unbind(&self.jit.slots, name);
+        self.bindings.unbind(&self.jit, name);
         self.note_intrinsic(name, false);
         self.invalidate_dependents(name);
     }
@@ -175,7 +173,7 @@ impl JitContext {
     /// Sets the observer of later changes of bindings, called on the thread of
     /// each change.
     pub fn observe(&self, observer: Option<Observer>) {
-        self.bindings.observe(&self.jit.slots, observer);
+        self.bindings.observe(&self.jit, observer);
     }
 
     /// Sets the declared arity of a foreign function; `None` removes the
@@ -274,43 +272,50 @@ impl JitContext {
         let start = Instant::now();
         let code = self.expression_code(expression, interpreted);
         self.waited.set(self.waited.get() + nanoseconds(start.elapsed()));
-        let (definition, body) = code?;
+        let (function, code) = code?;
         let (start, waited) = (Instant::now(), self.waited.get());
-        let function = definition.function();
         let numbers = &expression.numbers[..function.arity() as usize];
         let mut buffer = [0.0; 8];
         self.expressions.borrow_mut().push((function.clone(), expression.clone()));
-        let result = self.enter(|_| body, CallArguments::new(numbers, &mut buffer), output, interpreted);
+        let body = |_: &ExecutionMemory| self.admit(&code);
+        let result = self.enter(body, CallArguments::new(numbers, &mut buffer), output, interpreted);
         self.expressions.borrow_mut().pop();
-        let result = result.map_err(|failure| failure.restate(function, expression));
+        let result = result.map_err(|failure| failure.restate(&function, expression));
         let waited = self.waited.get() - waited;
         let run = nanoseconds(start.elapsed()).saturating_sub(waited);
         self.run_nanoseconds.set(self.run_nanoseconds.get() + run);
         result
     }
 
-    /// Returns the definition that runs an expression, given as many of its
-    /// numbers as it has parameters, and its body: that of its shape, or its
+    /// Makes the context ready to run code. Returns its body.
+    fn admit(&self, code: &CompiledCode) -> usize {
+        code.admit(&self.jit, self.memory(), self.bindings.run_epoch());
+        code.body()
+    }
+
+    /// Returns the function that runs an expression, given as many of its
+    /// numbers as it has parameters, and its code: that of its shape, or its
     /// own. Compiled if needed.
     fn expression_code(
         &self,
         expression: &Arc<CheckedFunction>,
         interpreted: &dyn InterpretedCalls,
-    ) -> Result<(Arc<Definition>, usize), Failure> {
+    ) -> Result<(Arc<CheckedFunction>, Arc<CompiledCode>), Failure> {
         let shape = self.jit.shapes.find(expression);
         let ready = shape.and_then(|shape| shape.present().map(|code| (shape, code)));
         if let Some((shape, code)) = ready.filter(|(_, code)| self.bindings.holds(&self.jit, code)) {
-            return Ok((shape, code.body()));
+            return Ok((shape.function().clone(), code));
         }
         let shape = shapes::generalised(expression, &self.jit.names).map(Arc::new);
         let function = shape.as_ref().unwrap_or(expression);
         let definition = self.jit.define_anew(function.clone());
-        let body = materialize(&self.jit, &self.bindings, &definition, interpreted);
-        let body = body.map_err(|failure| failure.restate(function, expression))?;
+        let made = materialize(&self.jit, &self.bindings, &definition, interpreted);
+        made.map_err(|failure| failure.restate(function, expression))?;
+        let code = definition.present().ok_or_else(|| Failure::internal("code is gone at once"))?;
         if shape.is_some() {
-            self.jit.shapes.keep(expression, definition.clone());
+            self.jit.shapes.keep(expression, definition);
         }
-        Ok((definition, body))
+        Ok((function.clone(), code))
     }
 
     /// Compiles a function that no name is bound to.
@@ -319,15 +324,15 @@ impl JitContext {
     /// If it cannot be compiled.
     pub fn formula(&self, function: &Arc<CheckedFunction>) -> Result<CompiledFormula, Failure> {
         let formula = CompiledFormula::new(function.clone(), &self.jit.hosts);
-        self.formula_body(&formula)?;
+        self.formula_code(&formula)?;
         Ok(formula)
     }
 
-    /// Returns the body of a formula for this context, compiled if needed.
-    fn formula_body(&self, formula: &CompiledFormula) -> Result<usize, Failure> {
+    /// Returns the code of a formula for this context, compiled if needed.
+    fn formula_code<'f>(&self, formula: &'f CompiledFormula) -> Result<&'f CompiledCode, Failure> {
         let defined = self.defined.get();
-        if let Some(body) = formula.body(defined) {
-            return Ok(body);
+        if let Some(code) = formula.code(defined) {
+            return Ok(code);
         }
         // Nothing is inlined, so that later redefinitions of its callees are
         // seen.
@@ -335,8 +340,9 @@ impl JitContext {
         let assumptions = Assumptions { inlined: Vec::new(), instructions: formula.instructions(defined) };
         let plan = CompilePlan { tier: Tier::Full, options, assumptions, hot_after: None };
         let definition = self.jit.define_anew(formula.function().clone());
-        let body = make_as(&self.jit, &self.bindings, &definition, plan, Some(&self.stopper()))?;
-        Ok(formula.add(defined, definition, body))
+        make_as(&self.jit, &self.bindings, &definition, plan, Some(&self.stopper()))?;
+        let code = definition.present().ok_or_else(|| Failure::internal("code is gone at once"))?;
+        Ok(formula.add(defined, code))
     }
 
     /// Runs a formula; `arguments` must match the function's arity.
@@ -350,9 +356,9 @@ impl JitContext {
         output: &mut dyn Output,
         interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
-        let body = self.formula_body(formula)?;
+        let code = self.formula_code(formula)?;
         let mut buffer = [0.0; 8];
-        self.enter(|_| body, CallArguments::new(arguments, &mut buffer), output, interpreted)
+        self.enter(|_| self.admit(code), CallArguments::new(arguments, &mut buffer), output, interpreted)
     }
 
     /// Returns whether a call of this name and arity runs machine code: the
@@ -380,7 +386,7 @@ impl JitContext {
     pub fn deoptimize(&self, name: Name) {
         if let Some((State::Materializing | State::Materialized, definition)) = self.bindings.get(name) {
             let again = self.jit.define_anew(definition.function().clone());
-            self.bindings.bind(&self.jit.slots, Event::CalleeChanged, again);
+            self.bindings.bind(&self.jit, Event::CalleeChanged, again);
         }
         self.invalidate_dependents(name);
     }
@@ -403,7 +409,7 @@ impl JitContext {
         }
         let target = CallTarget { name, arity: definition.function().arity() };
         let plan = self.bindings.plan_among(&self.jit, definition.function(), Tier::Full, ran);
-        let CallAction::Wait(definition) = self.bindings.call(&self.jit.slots, target) else { return Ok(()) };
+        let CallAction::Wait(definition) = self.bindings.call(&self.jit, target) else { return Ok(()) };
         if wait {
             // A request to stop that arrives meanwhile stops the run when it
             // goes on.
@@ -458,7 +464,7 @@ impl JitContext {
         output: &mut dyn Output,
         interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
-        let Some(body) = code.body() else {
+        let Some(body) = code.body_for(&self.jit, self.memory()) else {
             return Err(Failure::internal("code is entered before it is ready").into());
         };
         self.enter(|_| body, CallArguments::new(arguments, &mut [0.0; 8]), output, interpreted)
@@ -485,7 +491,18 @@ impl JitContext {
         output: &mut dyn Output,
         interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
-        self.enter(|memory| memory.slot(slot), arguments, output, interpreted)
+        let body = |memory: &ExecutionMemory| match memory.slot(slot) {
+            0 => self.first_body(slot),
+            body => body,
+        };
+        self.enter(body, arguments, output, interpreted)
+    }
+
+    /// Returns what a slot leads to that the context has not used yet.
+    #[cold]
+    fn first_body(&self, slot: Slot) -> usize {
+        self.jit.slots.fill(self.memory(), &[slot]);
+        self.memory().slot(slot)
     }
 
     #[inline]
@@ -497,21 +514,22 @@ impl JitContext {
         output: &mut dyn Output,
         interpreted: &mut dyn InterpretedCalls,
     ) -> Result<f64, RunFailure> {
-        let Self { jit, bindings, run_epoch, execution, declared, .. } = self;
+        let Self { jit, bindings, execution, declared, .. } = self;
+        let run_epoch = bindings.run_epoch();
         let outermost = jit.epochs.begin(run_epoch);
         let body = body(bindings.memory());
         let mut run =
             JitRun { jit, bindings, declared, output, interpreted, tape: None, failure: None, waited: 0 };
         // SAFETY: the body is that of an expression, formula or OSR code with
         // that number of parameters, which its caller keeps, or what a slot for
-        // this number of arguments holds. Slots hold trampolines of the JIT's
-        // pool, host functions of that arity, which stay, or bodies of that
-        // arity, which the epoch begun above keeps.
+        // this number of arguments holds once it is filled. Slots hold trampolines
+        // of the JIT's pool, host functions of that arity, which stay, or bodies
+        // of that arity, which the epoch begun above keeps.
         let result = unsafe { execution.call(body, arguments, &mut run) };
         self.waited.set(self.waited.get() + run.waited);
         if let Ok(Ok(value)) = result {
             if outermost {
-                self.jit.epochs.end(&self.run_epoch);
+                jit.epochs.end(run_epoch);
             }
             return Ok(value);
         }
@@ -522,7 +540,7 @@ impl JitContext {
             Err(error) => Err(Failure::System(error.to_string()).into()),
         };
         if outermost {
-            self.jit.epochs.end(&self.run_epoch);
+            jit.epochs.end(run_epoch);
         }
         stopped
     }
@@ -574,9 +592,9 @@ impl JitContext {
 
     /// Invalidates the code that depends on the meaning of a redefined name.
     fn invalidate_dependents(&self, name: Name) {
-        for dependent in self.bindings.take_dependents(&self.jit.slots, name) {
+        for dependent in self.bindings.take_dependents(&self.jit, name) {
             let definition = self.jit.define_anew(dependent);
-            self.bindings.bind(&self.jit.slots, Event::CalleeChanged, definition);
+            self.bindings.bind(&self.jit, Event::CalleeChanged, definition);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! function that the code has as an intrinsic, it runs a variant that calls
 //! this function; the variant is compiled on first use.
 
-use super::definition::Definition;
+use super::code::CompiledCode;
 use crate::host::{HostFunctions, Intrinsic};
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
@@ -23,8 +23,7 @@ pub struct CompiledFormula {
 struct FormulaVariant {
     /// The intrinsics that it calls instead of using an instruction.
     calls: Intrinsics,
-    body: usize,
-    _definition: Arc<Definition>,
+    code: Arc<CompiledCode>,
     next: Variants,
 }
 
@@ -44,11 +43,11 @@ impl CompiledFormula {
         Self { function, instructions, uses, variants: Variants::default() }
     }
 
-    /// Returns the body of the variant for a program that defines those
+    /// Returns the code of the variant for a program that defines those
     /// intrinsics itself; `None` before it is compiled.
-    pub(super) fn body(&self, defined: Intrinsics) -> Option<usize> {
+    pub(super) fn code(&self, defined: Intrinsics) -> Option<&CompiledCode> {
         let calls = self.uses.among(defined);
-        self.variants.iter().find(|code| code.calls == calls).map(|code| code.body)
+        self.variants.iter().find(|variant| variant.calls == calls).map(|variant| &*variant.code)
     }
 
     /// Returns the function.
@@ -63,21 +62,21 @@ impl CompiledFormula {
     }
 
     /// Adds the variant for a program that defines those intrinsics itself.
-    /// Returns its body, or that of the one that another thread has added.
-    pub(super) fn add(&self, defined: Intrinsics, definition: Arc<Definition>, body: usize) -> usize {
+    /// Returns its code, or that of the one that another thread has added.
+    pub(super) fn add(&self, defined: Intrinsics, code: Arc<CompiledCode>) -> &CompiledCode {
         let calls = self.uses.among(defined);
-        let mut new = Box::new(FormulaVariant { calls, body, _definition: definition, next: Variants::default() });
+        let mut new = Some(Box::new(FormulaVariant { calls, code, next: Variants::default() }));
         let mut list = &self.variants;
         loop {
-            match list.0.set(new) {
-                Ok(()) => return body,
-                Err(refused) => new = refused,
+            if let Some(mine) = new.take() {
+                new = list.0.set(mine).err();
             }
-            match list.0.get() {
-                Some(known) if known.calls == calls => return known.body,
-                Some(known) => list = &known.next,
-                None => {}
+            // It is set now.
+            let Some(variant) = list.0.get() else { continue };
+            if variant.calls == calls {
+                return &variant.code;
             }
+            list = &variant.next;
         }
     }
 }

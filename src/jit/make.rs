@@ -2,12 +2,15 @@
 //! expressions, formulas and loops is made here, on a worker.
 
 use super::code::{LinkedBody, Object};
+use super::slots::CallTarget;
 use super::symbols::BodySymbol;
 use super::tier::CompilePlan;
 use super::worker::with_compiler;
 use super::{Jit, refusal};
-use crate::codegen::{self, Body, LoopEntry};
+use crate::abi;
+use crate::codegen::{Body, LoopEntry, ObjectSymbols};
 use crate::failure::Failure;
+use crate::runtime::Slot;
 use crate::sema::checked::CheckedFunction;
 use kal_orc::OrcError;
 use std::sync::Arc;
@@ -37,37 +40,48 @@ pub(super) fn make(jit: &Jit, requests: &[BodyRequest<'_>]) -> Result<Vec<MadeBo
     let bodies: Vec<Body<'_>> = all().map(|(request, symbol)| request.body(symbol.text())).collect();
     let object = with_compiler(|compiler| compiler.object(&bodies, &jit.names, options));
     let object = object.map_err(|error| refusal::ungenerated(&error, Some(first.function)))?;
-    let sizes = codegen::symbol_sizes(&object);
+    let defined = ObjectSymbols::of(&object).defined;
     let sizes: Vec<u64> =
-        symbols.iter().map(|symbol| sizes.get(symbol.text()).copied().unwrap_or(0)).collect();
-    let names: Vec<String> = symbols.iter().map(|symbol| symbol.text().to_owned()).collect();
+        symbols.iter().map(|symbol| defined.get(symbol.text()).copied().unwrap_or(0)).collect();
     let owners: Vec<_> = requests.iter().map(|request| Some(request.function)).collect();
-    let linked = link(jit, &object, symbols, names.iter().map(String::as_str).zip(owners));
+    let linked = link(jit, &object, symbols.into_iter().zip(owners));
     let linked = linked.map_err(|error| refusal::unlinked(error, Some(first.function)))?;
     Ok(linked.into_iter().zip(sizes).collect())
 }
 
-/// Links an object and looks bodies up in it, each with the function that it
-/// belongs to. The object keeps the symbols in use.
+/// Links an object and looks its bodies up, each with the function that it
+/// belongs to. The object keeps their symbols in use.
 ///
 /// # Errors
 /// If the linker refuses.
 pub(super) fn link<'a>(
     jit: &Jit,
     object: &[u8],
-    symbols: Vec<BodySymbol>,
-    bodies: impl Iterator<Item = (&'a str, Option<&'a Arc<CheckedFunction>>)>,
+    bodies: impl Iterator<Item = (BodySymbol, Option<&'a Arc<CheckedFunction>>)>,
 ) -> Result<Vec<LinkedBody>, OrcError> {
+    let (symbols, owners): (Vec<_>, Vec<_>) = bodies.unzip();
     let tracker = jit.tracker();
     let added = tracker.add_object(object);
-    let linked = Object::new(tracker, symbols);
+    let linked = Object::new(tracker, symbols, slots(jit, object));
     added?;
     jit.counters.objects_linked.add(1);
-    let body = |(symbol, owner)| {
-        let address = jit.session.lookup(&jit.dylib, symbol)?;
+    let body = |(symbol, owner): (&BodySymbol, _)| {
+        let address = jit.session.lookup(&jit.dylib, symbol.text())?;
         Ok(LinkedBody::new(&jit.code, &linked, address.get() as usize, owner))
     };
-    bodies.map(body).collect()
+    linked.symbols().iter().zip(owners).map(body).collect()
+}
+
+/// Returns the slots that the code of an object calls through.
+fn slots(jit: &Jit, object: &[u8]) -> Box<[Slot]> {
+    let slot = |symbol: &str| match abi::Symbol::parse(symbol)? {
+        abi::Symbol::Slot(name, arity) => {
+            // If there is no slot left, linking the object fails.
+            jit.slots.slot(CallTarget { name: jit.names.intern(name), arity }).ok()
+        }
+        abi::Symbol::Counter(..) | abi::Symbol::Variable(_) => None,
+    };
+    ObjectSymbols::of(object).undefined.into_iter().filter_map(slot).collect()
 }
 
 impl BodyRequest<'_> {

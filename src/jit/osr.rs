@@ -69,17 +69,21 @@ impl OsrCode {
         Self { generation: Generation::current(), function, entry, status: Mutex::new(OsrStatus::Idle) }
     }
 
-    /// Returns the address of the code; `None` before it is linked.
-    pub(super) fn body(&self) -> Option<usize> {
+    /// Returns the address of the code, ready to be run on a memory; `None` before
+    /// it is linked.
+    pub(super) fn body_for(&self, jit: &Jit, memory: &ExecutionMemory) -> Option<usize> {
         match &*self.status.lock() {
-            OsrStatus::Linked(linked) => Some(linked.body()),
+            OsrStatus::Linked(linked) => {
+                jit.slots.fill(memory, linked.slots());
+                Some(linked.body())
+            }
             OsrStatus::Idle | OsrStatus::Lost | OsrStatus::Failed => None,
         }
     }
 
     /// Returns whether the code can be entered.
     pub fn is_ready(&self) -> bool {
-        self.body().is_some()
+        matches!(*self.status.lock(), OsrStatus::Linked(_))
     }
 
     /// Returns whether no job is going to compile it any more.

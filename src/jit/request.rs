@@ -56,7 +56,7 @@ pub(super) fn claim_pending(
     definitions.retain(|definition| {
         let function = definition.function();
         let target = CallTarget { name: function.name, arity: function.arity() };
-        match bindings.call(&jit.slots, target) {
+        match bindings.call(jit, target) {
             CallAction::Wait(bound) => {
                 Arc::ptr_eq(&bound, definition) && install_present(jit, bindings, definition).is_none()
             }
@@ -115,7 +115,7 @@ pub(super) fn materialize(
         // in this one; the name is then bound to a definition of its own.
         let function = definition.function();
         let target = CallTarget { name: function.name, arity: function.arity() };
-        match bindings.call(&jit.slots, target) {
+        match bindings.call(jit, target) {
             CallAction::Ready(body) => return Ok(body),
             CallAction::Wait(again) if !Arc::ptr_eq(&again, &definition) => definition = again,
             CallAction::Wait(_) | CallAction::Undefined | CallAction::Stale(_) => return Ok(body),

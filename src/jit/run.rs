@@ -56,7 +56,7 @@ impl JitRun<'_> {
     }
 
     fn body_of(&mut self, target: CallTarget) -> Result<usize, Failure> {
-        match self.bindings.call(&self.jit.slots, target) {
+        match self.bindings.call(self.jit, target) {
             CallAction::Ready(body) => Ok(body),
             CallAction::Wait(definition) => {
                 materialize(self.jit, self.bindings, &definition, self.interpreted)

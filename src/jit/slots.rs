@@ -4,7 +4,8 @@
 //! took one argument can never reach a body that takes two: its slot holds a
 //! trampoline instead, which detects the mismatch. Slots are allocated when
 //! code that calls through them is linked, are the same in all contexts of an
-//! engine, and are never freed.
+//! engine, and are never freed. In the memory of a context a slot is 0 until the
+//! context gets code that calls through it: a context pays for what it runs.
 
 use crate::abi::{self, Variables};
 use crate::failure::Failure;
@@ -14,7 +15,7 @@ use crate::runtime::{ExecutionMemory, Slot, Variable};
 use kal_orc::{Address, TrampolinePool};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// What a slot is for: a name and a number of arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -35,7 +36,6 @@ struct SlotTables {
     by_name: FxHashMap<Name, Vec<(u32, Slot)>>,
     by_trampoline: FxHashMap<usize, Slot>,
     slots: Vec<(CallTarget, usize)>,
-    memories: Vec<Weak<ExecutionMemory>>,
 }
 
 impl Slots {
@@ -66,9 +66,6 @@ impl Slots {
             tables.slots.push((target, trampoline));
             tables.by_trampoline.insert(trampoline, slot);
             tables.by_name.entry(target.name).or_default().push((target.arity, slot));
-            for memory in tables.memories.iter().filter_map(Weak::upgrade) {
-                memory.redirect(slot, trampoline);
-            }
             Ok(slot)
         })
     }
@@ -100,27 +97,30 @@ impl Slots {
         Some(Address::new(offset as u64))
     }
 
-    /// Registers the memory of a new context: points each of its slots to the
-    /// slot's trampoline, now and when slots are added.
-    pub(super) fn join(&self, memory: &Arc<ExecutionMemory>) {
+    /// Makes slots that lead nowhere yet lead to their trampolines, in one
+    /// context.
+    #[inline]
+    pub(super) fn fill(&self, memory: &ExecutionMemory, slots: &[Slot]) {
+        if slots.iter().any(|slot| memory.slot(*slot) == 0) {
+            self.fill_empty(memory, slots);
+        }
+    }
+
+    #[cold]
+    fn fill_empty(&self, memory: &ExecutionMemory, slots: &[Slot]) {
         self.tables(|tables| {
-            for (index, (_, trampoline)) in tables.slots.iter().enumerate() {
-                memory.redirect(Slot(index as u32), *trampoline);
-            }
-            if tables.memories.len() == tables.memories.capacity() {
-                tables.memories.retain(|other| other.strong_count() > 0);
-                let present = tables.memories.len();
-                tables.memories.reserve(present + 1);
-            }
-            tables.memories.push(Arc::downgrade(memory));
+            slots.iter().for_each(|slot| memory.fill(*slot, tables.slots[slot.0 as usize].1));
         });
     }
 
-    /// Resets every dispatch slot of a name to its trampoline, in one context.
+    /// Resets every dispatch slot of a name that leads somewhere to its trampoline,
+    /// in one context.
     pub(super) fn reset(&self, memory: &ExecutionMemory, name: Name) {
         self.tables(|tables| {
             for (_, slot) in tables.by_name.get(&name).into_iter().flatten() {
-                memory.redirect(*slot, tables.slots[slot.0 as usize].1);
+                if memory.slot(*slot) != 0 {
+                    memory.redirect(*slot, tables.slots[slot.0 as usize].1);
+                }
             }
         });
     }

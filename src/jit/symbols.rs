@@ -6,7 +6,7 @@
 //! another tier, have a number as well.
 
 use super::worker::locked_steadily;
-use crate::name::Names;
+use crate::name::{Name, Names};
 use crate::process::Generation;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use rustc_hash::FxHashMap;
@@ -44,6 +44,15 @@ impl Symbols {
             (EXPRESSION, kind) => format!("$expression${kind}${identity}"),
             (name, kind) => format!("{name}${kind}${identity}"),
         };
+        self.unique(base)
+    }
+
+    /// Returns the symbol of the thunk for a closure of the host.
+    pub(super) fn thunk(&self, name: Name, names: &Names) -> BodySymbol {
+        self.unique(format!("{}$host", names.text(name)))
+    }
+
+    fn unique(&self, base: String) -> BodySymbol {
         let mut table = locked_steadily(&self.0);
         let uses = table.entry(base.as_str().into()).or_default();
         let number = uses.next;

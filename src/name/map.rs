@@ -17,15 +17,15 @@ const WIDTH: usize = 1 << BITS;
 /// change of one of the two copies the path to the changed value.
 #[derive(Clone, Debug)]
 pub struct NameMap<V> {
-    root: Option<Arc<Node<V>>>,
+    root: Option<Arc<RadixNode<V>>>,
     /// The number of levels of branches above the leaves.
     height: u32,
     len: usize,
 }
 
 #[derive(Clone, Debug)]
-enum Node<V> {
-    Branch([Option<Arc<Node<V>>>; WIDTH]),
+enum RadixNode<V> {
+    Branch([Option<Arc<RadixNode<V>>>; WIDTH]),
     Leaf([Option<V>; WIDTH]),
 }
 
@@ -35,13 +35,9 @@ impl<V> Default for NameMap<V> {
     }
 }
 
-impl<V> Node<V> {
+impl<V> RadixNode<V> {
     fn new(height: u32) -> Self {
-        if height == 0 {
-            Self::Leaf([const { None }; WIDTH])
-        } else {
-            Self::Branch([const { None }; WIDTH])
-        }
+        if height == 0 { Self::Leaf([const { None }; WIDTH]) } else { Self::Branch([const { None }; WIDTH]) }
     }
 
     fn is_empty(&self) -> bool {
@@ -73,10 +69,10 @@ impl<V> NameMap<V> {
         let index = name.index();
         let mut node = self.root.as_ref().filter(|_| self.reaches(index))?;
         for height in (1..=self.height).rev() {
-            let Node::Branch(children) = &**node else { return None };
+            let RadixNode::Branch(children) = &**node else { return None };
             node = children[position(index, height)].as_ref()?;
         }
-        let Node::Leaf(values) = &**node else { return None };
+        let RadixNode::Leaf(values) = &**node else { return None };
         values[position(index, 0)].as_ref()
     }
 
@@ -88,7 +84,7 @@ impl<V> NameMap<V> {
     /// Returns the names with their values, in the order in which the names were
     /// first met.
     pub fn iter(&self) -> impl Iterator<Item = (Name, &V)> {
-        let mut waiting: Vec<(&Node<V>, u32, usize)> = Vec::new();
+        let mut waiting: Vec<(&RadixNode<V>, u32, usize)> = Vec::new();
         waiting.extend(self.root.as_deref().map(|root| (root, self.height, 0)));
         let mut leaf: Option<(&[Option<V>; WIDTH], usize, usize)> = None;
         std::iter::from_fn(move || {
@@ -106,8 +102,8 @@ impl<V> NameMap<V> {
                 }
                 let (node, height, base) = waiting.pop()?;
                 match node {
-                    Node::Leaf(values) => leaf = Some((values, base, 0)),
-                    Node::Branch(children) => {
+                    RadixNode::Leaf(values) => leaf = Some((values, base, 0)),
+                    RadixNode::Branch(children) => {
                         let below = children.iter().enumerate().rev().filter_map(|(at, child)| {
                             Some((child.as_deref()?, height - 1, base + (at << (height * BITS))))
                         });
@@ -144,18 +140,18 @@ impl<V: Clone> NameMap<V> {
             if below.is_some() {
                 let mut children = [const { None }; WIDTH];
                 children[0] = below;
-                self.root = Some(Arc::new(Node::Branch(children)));
+                self.root = Some(Arc::new(RadixNode::Branch(children)));
             }
         }
         let mut height = self.height;
-        let mut node = self.root.get_or_insert_with(|| Arc::new(Node::new(height)));
+        let mut node = self.root.get_or_insert_with(|| Arc::new(RadixNode::new(height)));
         loop {
             match Arc::make_mut(node) {
-                Node::Leaf(values) => return &mut values[position(index, 0)],
-                Node::Branch(children) => {
+                RadixNode::Leaf(values) => return &mut values[position(index, 0)],
+                RadixNode::Branch(children) => {
                     let child = &mut children[position(index, height)];
                     height -= 1;
-                    node = child.get_or_insert_with(|| Arc::new(Node::new(height)));
+                    node = child.get_or_insert_with(|| Arc::new(RadixNode::new(height)));
                 }
             }
         }
@@ -198,10 +194,10 @@ impl<V: Clone> NameMap<V> {
 }
 
 /// Removes a value, and the nodes that only it needed.
-fn remove<V: Clone>(node: &mut Arc<Node<V>>, index: usize, height: u32) -> Option<V> {
+fn remove<V: Clone>(node: &mut Arc<RadixNode<V>>, index: usize, height: u32) -> Option<V> {
     match Arc::make_mut(node) {
-        Node::Leaf(values) => values[position(index, 0)].take(),
-        Node::Branch(children) => {
+        RadixNode::Leaf(values) => values[position(index, 0)].take(),
+        RadixNode::Branch(children) => {
             let place = &mut children[position(index, height)];
             let child = place.as_mut()?;
             let removed = remove(child, index, height - 1);

@@ -64,7 +64,7 @@ impl ExecutionMemory {
         self.0.at(0)
     }
 
-    /// Returns the address in a slot.
+    /// Returns the address in a slot; 0 if none has been stored.
     #[inline]
     pub fn slot(&self, slot: Slot) -> usize {
         self.0.at::<AtomicUsize>(slot.offset()).load(Ordering::Acquire)
@@ -74,6 +74,13 @@ impl ExecutionMemory {
     #[inline]
     pub fn redirect(&self, slot: Slot, address: usize) {
         self.0.at::<AtomicUsize>(slot.offset()).store(address, Ordering::Release);
+    }
+
+    /// Stores an address in a slot that holds none yet.
+    pub fn fill(&self, slot: Slot, address: usize) {
+        // Another thread may have redirected it meanwhile.
+        let word = self.0.at::<AtomicUsize>(slot.offset());
+        let _ = word.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed);
     }
 
     /// Returns the value of a variable.

@@ -10,9 +10,8 @@ impl World {
     /// Returns the functions that call `name`, in the order in which their names
     /// were first met.
     pub fn callers(&self, name: Name) -> impl Iterator<Item = Name> {
-        let calls = move |caller: &&Arc<CheckedFunction>| {
-            caller.callees.iter().any(|callee| callee.name == name)
-        };
+        let calls =
+            move |caller: &&Arc<CheckedFunction>| caller.callees.iter().any(|callee| callee.name == name);
         self.functions().filter(calls).map(|caller| caller.name)
     }
 

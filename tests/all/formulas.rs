@@ -66,7 +66,11 @@ fn clones_run_in_several_threads_at_once_each_with_its_own_meanings() {
                     + if floor.is_empty() { 2.0 } else { 1000.0 }
                     + number as f64;
                 for _ in 0..2_000 {
-                    assert_eq!(formula.call(&mut context, &[9.0, 2.5]).expect("it runs"), expected, "{mode:?}");
+                    assert_eq!(
+                        formula.call(&mut context, &[9.0, 2.5]).expect("it runs"),
+                        expected,
+                        "{mode:?}"
+                    );
                 }
             }
         };

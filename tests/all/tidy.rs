@@ -94,7 +94,11 @@ const NEVER_SAYS: &[(&str, &[&str], &str)] = &[
     ("host", &["std::fs"], "reads files"),
     ("syntax", &["std::fs", "std::io", "inkwell", "llvm_sys", "kal_orc", "unsafe"], "knows LLVM or files"),
     ("sema", &["std::fs", "std::io", "inkwell", "llvm_sys", "kal_orc", "unsafe"], "knows LLVM or files"),
-    ("world", &["std::fs", "std::io", "std::thread", "Mutex", "kal_orc", "unsafe"], "knows a back end or a thread"),
+    (
+        "world",
+        &["std::fs", "std::io", "std::thread", "Mutex", "kal_orc", "unsafe"],
+        "knows a back end or a thread",
+    ),
     ("codegen", &["std::fs", "llvm_sys::orc2", "kal_orc"], "knows ORC or files"),
     ("runtime", &["inkwell", "llvm_sys", "kal_orc", "std::fs"], "knows LLVM"),
     ("tape", &["inkwell", "llvm_sys", "kal_orc", "std::fs", "unsafe"], "knows LLVM or files"),
