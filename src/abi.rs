@@ -46,6 +46,11 @@ impl Variables {
         }
         (next < VARIABLE_COUNT).then(|| *numbers.entry(name).or_insert(next as u32))
     }
+
+    /// Returns how many variables have a number.
+    pub fn count(&self) -> usize {
+        self.0.lock().len()
+    }
 }
 
 /// The number of variables.

@@ -154,6 +154,18 @@ impl Backend {
         }
     }
 
+    /// Unbinds all names, and sets all variables to 0. Returns `false`, without
+    /// effect, if that has to be done name by name: under a debugger.
+    pub(crate) fn reset(&mut self) -> bool {
+        match self {
+            Self::Jit(jit) => {
+                jit.reset();
+                true
+            }
+            Self::Tiered(tiered) => tiered.reset(),
+        }
+    }
+
     /// Returns the bindings of compiled code, to be [adopted](Self::adopt) by
     /// other contexts; `None` if there are none that can be shared.
     pub(crate) fn share(&self) -> Option<jit::SharedBindings> {

@@ -26,10 +26,15 @@ impl MemoryBudget {
         self.limit
     }
 
+    /// Returns the bytes that code and tapes take together.
+    pub fn used(&self) -> u64 {
+        let code = self.code.get().map_or(0, |bytes| bytes());
+        self.tapes.load(Ordering::Relaxed).saturating_add(code)
+    }
+
     /// Returns whether tapes may take `more` bytes.
     pub fn fits(&self, more: u64) -> bool {
-        let code = self.code.get().map_or(0, |bytes| bytes());
-        self.tapes.load(Ordering::Relaxed).saturating_add(code).saturating_add(more) <= self.limit
+        self.used().saturating_add(more) <= self.limit
     }
 
     /// Charges `more` bytes to tapes.

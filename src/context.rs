@@ -9,6 +9,7 @@ mod formula;
 mod history;
 mod limit;
 mod listing;
+mod opening;
 mod preview;
 mod reading;
 mod script;
@@ -312,6 +313,7 @@ impl Context {
             },
             sema::CheckedItem::Extern(extern_) => self.declare_extern(&extern_),
             sema::CheckedItem::Variables(function, names) => {
+                self.check_variables(&function, &names)?;
                 self.evaluate(&function)?;
                 names.iter().for_each(|name| self.world.declare_variable(*name));
                 let text = |name: &Name| self.engine.names().text(*name).to_owned();
@@ -355,6 +357,19 @@ impl Context {
         warnings.extend(sema::uncalled(function, fixity, self.engine.names()));
         let name = self.engine.names().text(name).to_owned();
         Ok(Outcome::Defined { name, redefined, warnings })
+    }
+
+    /// Checks that the variables of a declaration fit into the book.
+    fn check_variables(&self, declaration: &checked::CheckedFunction, names: &[Name]) -> Result<(), Error> {
+        let most = self.engine.config().limits.max_variables;
+        let new = names.iter().filter(|name| !self.world.has_variable(**name)).count();
+        if self.world.variable_count() + new <= most {
+            return Ok(());
+        }
+        let message = format!("no more than {most} variables are allowed");
+        let (source, span) = (&declaration.source, declaration.span);
+        let diagnostic = Diagnostic::error(ErrorCode::TooMany, source, span, message);
+        Err(Error::Invalid(vec![diagnostic.with_note("one variable too many")]))
     }
 
     /// Returns the warnings about callers that no longer fit a function.
@@ -496,6 +511,10 @@ impl Context {
             return Err(Error::BadName(name.to_owned()));
         }
         let name = self.engine.names().intern(name);
+        let most = self.engine.config().limits.max_variables;
+        if !self.world.has_variable(name) && self.world.variable_count() >= most {
+            return Err(self.failed(&Failure::TooMany("variables")));
+        }
         self.backend.set_variable(&self.engine, name, value).map_err(|failure| self.failed(&failure))?;
         self.world.declare_variable(name);
         Ok(())

@@ -14,6 +14,7 @@ use crate::name::Names;
 use crate::process;
 use crate::runtime::Fence;
 use crate::sema::checked::CheckedFunction;
+use crate::stats::Usage;
 use crate::stop::Poll;
 use crate::syntax::operator::Operators;
 use crate::text_cache::TextCache;
@@ -137,6 +138,20 @@ impl Engine {
     pub fn perf_map_failure(&self) -> Result<Option<&str>, Error> {
         let is_asked = self.config().perf_map && self.mode() != Mode::Interpret;
         if is_asked { Ok(self.jit()?.perf_map_failure()) } else { Ok(None) }
+    }
+
+    /// Returns how full the engine is, and how much waits in it.
+    pub fn usage(&self) -> Usage {
+        let EngineInner { names, variables, budget, jit, .. } = &*self.0;
+        let (slots, garbage, queued) = jit.get().map_or((0, 0, 0), |jit| jit.usage());
+        Usage {
+            names: names.len(),
+            variables: variables.count(),
+            slots,
+            code_bytes: budget.used(),
+            garbage,
+            queued,
+        }
     }
 
     pub(crate) fn config(&self) -> &Config {

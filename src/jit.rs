@@ -206,6 +206,12 @@ impl Jit {
         self.budget.set_code_counter(move || weak.upgrade().map_or(0, |jit| jit.code_bytes()));
     }
 
+    /// Returns the number of slots, of pieces of code that wait to be freed, and of
+    /// compiles that wait for a worker.
+    pub fn usage(&self) -> (usize, usize, usize) {
+        (self.slots.count(), self.epochs.waiting(), self.workers.queued())
+    }
+
     /// Returns the totals since the engine started.
     pub fn counters(&self) -> &Counters {
         &self.counters

@@ -236,7 +236,7 @@ pub use limits::Limits;
 pub use output::{LineOutput, format_number};
 pub use program::Program;
 pub use sema::Declaration;
-pub use stats::Stats;
+pub use stats::{Stats, Usage};
 pub use status::{Event, State};
 pub use tier::{Level, Tier, TierUp};
 

@@ -48,6 +48,10 @@ pub struct Limits {
     pub max_compiled_operations: usize,
     /// The most names of a context that may be bound to definitions.
     pub max_definitions: usize,
+    /// The most variables of a context that are declared at a time. The variables
+    /// of an engine have numbers, 1,048,576 in all, one for each name that any of
+    /// its programs has ever declared.
+    pub max_variables: usize,
     /// The most bytes that linked code and tapes may take together, in all
     /// contexts of an engine; code 1 GiB at most.
     pub max_code_bytes: u64,
@@ -65,6 +69,7 @@ impl Default for Limits {
             stack: crate::runtime::DEFAULT_STACK,
             max_compiled_operations: 50_000,
             max_definitions: usize::MAX,
+            max_variables: 65_536,
             max_code_bytes: 1 << 30,
             max_source_bytes: crate::syntax::lexer::LONGEST_SOURCE,
             max_nesting: crate::syntax::parser::ParseLimits::default().max_nesting,

@@ -39,6 +39,16 @@ impl Names {
         Self(ThreadedRodeo::with_hasher(FxBuildHasher))
     }
 
+    /// Returns the number of names.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the name of `text`; adds it to the table if it is new.
     pub fn intern(&self, text: &str) -> Name {
         Name(self.0.get_or_intern(text))

@@ -1,4 +1,4 @@
-//! Statistics about a session.
+//! Statistics about a session, and how full an engine is.
 
 /// Counters of a context and its engine; times are in milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
@@ -35,4 +35,27 @@ pub struct Stats {
     /// Time spent in top-level expressions, without waiting for compilers.
     /// Calls from Rust are not timed.
     pub run_ms: f64,
+}
+
+/// How full an engine is, and what waits in it; see
+/// [`Engine::usage`](crate::Engine::usage). Names, variables and slots are not
+/// given back before the engine is dropped: a service whose programs bring ever
+/// new names replaces its engine now and then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[non_exhaustive]
+pub struct Usage {
+    /// The names that have been read, of 4,294,967,295 at most.
+    pub names: usize,
+    /// The variables that any program has declared, of 1,048,576 at most.
+    pub variables: usize,
+    /// The functions that compiled code calls, each with each number of
+    /// arguments, of 16,777,216 at most.
+    pub slots: usize,
+    /// Bytes that linked code and tapes occupy, of
+    /// [`max_code_bytes`](crate::Limits::max_code_bytes) at most.
+    pub code_bytes: u64,
+    /// Pieces of code that are freed when the runs in progress end.
+    pub garbage: usize,
+    /// Compiles that are waiting for a worker.
+    pub queued: usize,
 }

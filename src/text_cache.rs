@@ -160,16 +160,21 @@ pub(crate) struct CachedText {
     source: Source,
     items: RwLock<Vec<Arc<CachedItem>>>,
     is_complete: AtomicBool,
-    opening: OnceLock<Opening>,
+    opening: OnceLock<Arc<Opening>>,
 }
 
-/// What the first items of a text, which only define and declare, make of a
-/// context in which nothing is defined.
+/// The first items of a text that define and declare, with nothing else between
+/// them, and what they make of a context in which nothing is defined.
 pub(crate) struct Opening {
-    /// The number of items.
-    pub(crate) items: usize,
+    /// The number of the first item.
+    pub(crate) from: usize,
+    /// The number of the item after the last.
+    pub(crate) until: usize,
     /// The offset in the text where the last one ends.
     pub(crate) end: u32,
+    /// The book before them.
+    pub(crate) start: World,
+    /// The book after them.
     pub(crate) world: World,
     /// The number of items that bind a name again.
     pub(crate) redefined: u64,
@@ -183,13 +188,13 @@ pub(crate) struct Opening {
 impl Opening {
     /// Creates it from a context that has run the items.
     pub(crate) fn new(
-        (items, end): (usize, u32),
-        world: World,
+        (from, until, end): (usize, usize, u32),
+        (start, world): (World, World),
         redefined: u64,
         bindings: Option<SharedBindings>,
     ) -> Self {
         let first = bindings.map(|bindings| bindings.downgrade());
-        Self { items, end, world, redefined, first, kept: OnceLock::new() }
+        Self { from, until, end, start, world, redefined, first, kept: OnceLock::new() }
     }
 
     /// Returns the bindings of another context, if there are some.
@@ -260,14 +265,14 @@ impl CachedText {
         })
     }
 
-    /// Returns what the text begins with, once that is known.
-    pub(crate) fn opening(&self) -> Option<&Opening> {
-        self.opening.get()
+    /// Returns the opening of the text, once that is known.
+    pub(crate) fn opening(&self) -> Option<Arc<Opening>> {
+        self.opening.get().cloned()
     }
 
-    /// Sets what the text begins with.
+    /// Sets the opening of the text.
     pub(crate) fn set_opening(&self, opening: Opening) {
-        let _ = self.opening.set(opening);
+        let _ = self.opening.set(Arc::new(opening));
     }
 
     /// Returns whether there are no more than `count` items.

@@ -61,13 +61,18 @@ impl World {
         }
     }
 
-    /// Returns whether nothing is defined or declared here, and these operators
-    /// are in force.
-    pub fn is_new(&self, operators: &Arc<Operators>) -> bool {
+    /// Returns whether nothing is defined in either book, and the same is declared.
+    pub fn declares_the_same(&self, other: &Self) -> bool {
+        let is_alike = |declared: &Extern| {
+            other.declaration(declared.name).is_some_and(|other| other.arity() == declared.arity())
+        };
         self.definitions.is_empty()
-            && self.variables.is_empty()
-            && self.externs.is_empty()
-            && Arc::ptr_eq(&self.operators, operators)
+            && other.definitions.is_empty()
+            && Arc::ptr_eq(&self.operators, &other.operators)
+            && self.variables.len() == other.variables.len()
+            && self.variables().all(|name| other.has_variable(name))
+            && self.externs.len() == other.externs.len()
+            && self.declarations().all(is_alike)
     }
 
     /// Returns the definition that a name is bound to.
@@ -177,6 +182,11 @@ impl World {
     /// first met.
     pub fn variables(&self) -> impl Iterator<Item = Name> {
         self.variables.names()
+    }
+
+    /// Returns the number of declared variables.
+    pub fn variable_count(&self) -> usize {
+        self.variables.len()
     }
 
     /// Declares a variable.

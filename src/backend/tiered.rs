@@ -85,6 +85,20 @@ impl TieredBackend {
         Self { interpreter, jit }
     }
 
+    /// Unbinds all names, and sets all variables to 0. Returns `false`, without
+    /// effect, under a debugger, whose breakpoints stay.
+    pub(super) fn reset(&mut self) -> bool {
+        if self.interpreter.is_inspected() {
+            return false;
+        }
+        self.interpreter = interpreter(&self.jit.engine, &self.jit.memory);
+        match self.jit.context() {
+            Some(context) => context.reset(),
+            None => self.jit.memory.clear(),
+        }
+        true
+    }
+
     /// Returns the JIT if this context runs compiled code by default.
     pub(super) fn compiled_first(&self) -> Option<&JitContext> {
         self.jit.compiled_first()

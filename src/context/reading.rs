@@ -3,8 +3,9 @@
 //! Items that another context of the engine has read, and that mean the same
 //! here, are taken from the engine's cache of texts.
 
+use super::limit::Limit;
+use super::opening::OpeningSearch;
 use super::{Context, Each, Error, IfUnchanged, Interest};
-use crate::config::Mode;
 use crate::debugger::Debugger;
 use crate::sema::asked::{ReadingRecord, Recorder};
 use crate::sema::{self, CheckedItem, Environment};
@@ -13,7 +14,7 @@ use crate::syntax::ast::Item;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::parser::{ParseLimits, Parser, SyntaxErrors};
-use crate::text_cache::{CachedItem, CachedText, Opening};
+use crate::text_cache::{CachedItem, CachedText};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,15 +27,7 @@ struct Progress {
     items: usize,
     /// The offset where the last item ended.
     end: u32,
-}
-
-/// The search for what a text begins with.
-struct OpeningItems {
-    /// `None` once it is over.
-    text: Option<Arc<CachedText>>,
-    items: usize,
-    end: u32,
-    redefined: u64,
+    opening: OpeningSearch,
 }
 
 impl Context {
@@ -66,31 +59,20 @@ impl Context {
             Ok(limit) => limit,
             Err(error) => return each(self, Err(error)),
         };
-        let mut progress = Progress { cached, items: 0, end: 0 };
+        let mut progress = Progress { cached, items: 0, end: 0, opening: OpeningSearch::new(None) };
         let is_plain = interest == Interest::Values && if_unchanged == IfUnchanged::Replace;
-        let begins = is_plain && self.history.depth == 0 && self.world.is_new(engine.operators());
-        let text = progress.cached.clone().filter(|_| begins);
-        let mut opening = OpeningItems { text, items: 0, end: 0, redefined: self.redefined };
-        if let Some(known) = opening.known()
-            && self.begin_item(limit.as_ref()).is_ok()
-        {
-            self.open(known);
-            (progress.items, progress.end) = (known.items, known.end);
-            opening.text = None;
-        }
-        let mut run = |context: &mut Self, item: Result<Arc<CachedItem>, Error>, is_known: bool| {
+        let is_plain = is_plain && self.history.depth == 0;
+        progress.opening = OpeningSearch::new(progress.cached.clone().filter(|_| is_plain));
+        let mut run = |context: &mut Self, progress: &mut Progress, item: Result<Arc<CachedItem>, Error>| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {
-                opening.before(context, &item);
+                progress.opening.before(context, &item, progress.items.saturating_sub(1));
                 let outcome = context.item(item.item.clone(), if_unchanged)?;
-                opening.after(&item);
-                if is_known {
-                    context.keep_definition(&item);
-                }
+                progress.opening.after(&item);
                 Ok(outcome)
             });
             if outcome.is_err() {
-                opening.text = None;
+                progress.opening.end();
             }
             each(context, outcome)?;
             // The names that have been read are of the engine of this source.
@@ -101,19 +83,23 @@ impl Context {
             }
             ControlFlow::Continue(())
         };
-        while let Some(item) = progress.known(self) {
-            run(self, Ok(item), true)?;
+        while let Some(item) = progress.known(self, limit.as_ref()) {
+            let known = item.as_ref().ok().cloned();
+            run(self, &mut progress, item)?;
+            known.iter().for_each(|item| self.keep_definition(item));
         }
         if progress.is_at_end() {
-            opening.finish(self);
+            progress.opening.finish(self);
             return ControlFlow::Continue(());
         }
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
             let limits = ParseLimits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits).polled(&poll);
             loop {
-                while let Some(item) = progress.known(self) {
-                    run(self, Ok(item), true)?;
+                while let Some(item) = progress.known(self, limit.as_ref()) {
+                    let known = item.as_ref().ok().cloned();
+                    run(self, &mut progress, item)?;
+                    known.iter().for_each(|item| self.keep_definition(item));
                 }
                 parser.skip_to(progress.end);
                 let Some(item) = self.parsing(|context| context.next_item(&mut parser, &mut progress)) else {
@@ -122,32 +108,12 @@ impl Context {
                 if item.is_err() {
                     parser.refuse();
                 }
-                run(self, item, false)?;
+                run(self, &mut progress, item)?;
             }
         }
         progress.complete();
-        opening.finish(self);
+        progress.opening.finish(self);
         ControlFlow::Continue(())
-    }
-
-    /// Defines and declares what a text begins with.
-    fn open(&mut self, opening: &Opening) {
-        self.world = opening.world.clone();
-        if !opening.bindings().is_some_and(|bindings| self.backend.adopt(bindings)) {
-            self.world.functions().for_each(|function| self.backend.define(function));
-            self.backend.share().into_iter().for_each(|bindings| opening.keep(bindings));
-        }
-        for declared in opening.world.declarations() {
-            self.tell_declared(declared.name, Some(declared.arity()));
-        }
-        if self.engine.mode() == Mode::Eager {
-            for function in opening.world.functions() {
-                // What cannot be compiled ahead is compiled when it is called.
-                let _ = self.backend.prepare_soon(function.name);
-            }
-        }
-        self.redefined += opening.redefined;
-        self.items_known += opening.items as u64;
     }
 
     /// Runs `work`, and counts its time as parsing.
@@ -213,40 +179,23 @@ impl Context {
     }
 }
 
-impl OpeningItems {
-    /// Returns what the text begins with, if that is known.
-    fn known(&self) -> Option<&Opening> {
-        self.text.as_ref()?.opening()
-    }
-
-    /// Ends the search before an item that does more than define or declare.
-    fn before(&mut self, context: &Context, item: &CachedItem) {
-        match &item.item {
-            CheckedItem::Definition(..) | CheckedItem::Extern(_) => {}
-            CheckedItem::Variables(..) | CheckedItem::Expression(_) => self.finish(context),
-        }
-    }
-
-    fn after(&mut self, item: &CachedItem) {
-        self.items += 1;
-        self.end = item.end;
-    }
-
-    /// Notes what the text begins with, for other contexts.
-    fn finish(&mut self, context: &Context) {
-        let Some(text) = self.text.take() else { return };
-        let last = self.items.checked_sub(1).and_then(|last| text.item(last));
-        if last.is_some_and(|last| last.end == self.end) {
-            let (world, redefined) = (context.world.clone(), context.redefined - self.redefined);
-            let bindings = context.backend.share();
-            text.set_opening(Opening::new((self.items, self.end), world, redefined, bindings));
-        }
-    }
-}
-
 impl Progress {
     /// Returns the next item, if it is known and means the same in a context.
-    fn known(&mut self, context: &mut Context) -> Option<Arc<CachedItem>> {
+    /// Goes past the opening of the text first, if that begins here: an error says
+    /// that it must not begin.
+    fn known(
+        &mut self,
+        context: &mut Context,
+        limit: Option<&Limit>,
+    ) -> Option<Result<Arc<CachedItem>, Error>> {
+        if let Some(opening) = self.opening.next(context, self.items) {
+            self.opening.end();
+            if let Err(error) = context.begin_item(limit) {
+                return Some(Err(error));
+            }
+            context.open(&opening);
+            (self.items, self.end) = (opening.until, opening.end);
+        }
         let item = self.cached.as_ref()?.item(self.items)?;
         if !item.record().holds(context, context.world.operators()) {
             return None;
@@ -254,7 +203,7 @@ impl Progress {
         self.items += 1;
         self.end = item.end;
         context.items_known += 1;
-        Some(item)
+        Some(Ok(item))
     }
 
     /// Adds the item that was read next. Returns the one to run, which may be

@@ -161,18 +161,22 @@ impl Context {
         Ok(())
     }
 
-    /// Removes everything: definitions, variables, operators, history.
+    /// Removes everything: definitions, variables, operators, history. The context
+    /// is as good as a new one of its engine; its output, deadline and
+    /// interrupt handles stay.
     pub fn reset(&mut self) {
         let world = std::mem::replace(&mut self.world, World::new(self.engine.operators().clone()));
-        for function in world.functions() {
-            self.backend.drop_binding(function.name);
-        }
-        for name in world.variables() {
-            // Its place exists, since it was declared.
-            let _ = self.backend.set_variable(&self.engine, name, 0.0);
-        }
-        for declared in world.declarations() {
-            self.tell_declared(declared.name, None);
+        if !self.backend.reset() {
+            for function in world.functions() {
+                self.backend.drop_binding(function.name);
+            }
+            for name in world.variables() {
+                // Its place exists, since it was declared.
+                let _ = self.backend.set_variable(&self.engine, name, 0.0);
+            }
+            for declared in world.declarations() {
+                self.tell_declared(declared.name, None);
+            }
         }
         let History { depth, ref step, .. } = self.history;
         self.history = History { depth, step: step.clone(), ..History::default() };

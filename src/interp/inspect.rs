@@ -222,6 +222,11 @@ impl Interpreter {
         self.place_breaks();
     }
 
+    /// Returns whether an inspector is asked when a run stops.
+    pub fn is_inspected(&self) -> bool {
+        self.inspector.is_some()
+    }
+
     /// Returns whether calls of a function must be interpreted, although there
     /// is compiled code.
     pub fn holds(&self, name: Name) -> bool {

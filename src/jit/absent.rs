@@ -83,6 +83,10 @@ impl Jit {
         match self.0 {}
     }
 
+    pub fn usage(&self) -> (usize, usize, usize) {
+        match self.0 {}
+    }
+
     pub fn close(&self) {
         match self.0 {}
     }
@@ -139,6 +143,10 @@ impl JitContext {
     }
 
     pub fn rebind(&self, _: &DefinitionHandle) {
+        match self.0 {}
+    }
+
+    pub fn reset(&self) {
         match self.0 {}
     }
 

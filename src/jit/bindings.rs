@@ -328,6 +328,16 @@ impl Bindings {
         *owner = TableOwner::Shared(shared.clone());
     }
 
+    /// Unbinds all names, and clears the memory.
+    pub(super) fn reset(&self) {
+        let mut owner = self.table.lock();
+        let before = mem::replace(&mut *owner, TableOwner::Context(BindingTable::default()));
+        self.memory.clear();
+        drop(owner);
+        // Dropping code takes other locks.
+        drop(before);
+    }
+
     /// Binds a name to a definition without code.
     pub(super) fn bind(&self, jit: &Jit, event: Event, definition: Arc<Definition>) {
         let name = definition.function().name;

@@ -131,6 +131,15 @@ impl JitContext {
         self.bound_anew(bound.function().name);
     }
 
+    /// Unbinds all names and forgets all declarations. The memory is as that of a
+    /// new context.
+    pub fn reset(&self) {
+        self.queued.take();
+        self.declared.take();
+        self.defined.take();
+        self.bindings.reset();
+    }
+
     /// Returns the bindings, for contexts in which all names mean the same;
     /// `None` if there is an observer, which is not to see what others compile.
     pub fn share(&self) -> Option<SharedBindings> {
@@ -529,6 +538,7 @@ impl JitContext {
         self.waited.set(self.waited.get() + run.waited);
         if let Ok(Ok(value)) = result {
             if outermost {
+                execution.end_run();
                 jit.epochs.end(run_epoch);
             }
             return Ok(value);
@@ -540,6 +550,7 @@ impl JitContext {
             Err(error) => Err(Failure::System(error.to_string()).into()),
         };
         if outermost {
+            execution.end_run();
             jit.epochs.end(run_epoch);
         }
         stopped

@@ -165,9 +165,11 @@ impl<T> Epochs<T> {
     }
 
     /// Returns the number of items that wait to be freed.
-    #[cfg(test)]
-    fn waiting(&self) -> usize {
-        self.garbage.lock().len()
+    pub(super) fn waiting(&self) -> usize {
+        let runs = self.runs.lock();
+        let of_contexts =
+            runs.iter().filter_map(Weak::upgrade).map(|run| run.waiting.load(Ordering::Relaxed));
+        of_contexts.sum::<usize>() + self.waiting.load(Ordering::Relaxed)
     }
 
     /// Returns the epoch before which no run in progress began. A run that

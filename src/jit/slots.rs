@@ -49,6 +49,11 @@ impl Slots {
         Self { trampolines, variables, tables: Mutex::default() }
     }
 
+    /// Returns the number of slots.
+    pub(super) fn count(&self) -> usize {
+        self.tables(|tables| tables.slots.len())
+    }
+
     /// Returns the slot for calls of `target`, allocated on first use; the same
     /// in every context.
     pub(super) fn slot(&self, target: CallTarget) -> Result<Slot, Failure> {

@@ -153,6 +153,11 @@ impl<T> DerefMut for SteadyGuard<'_, T> {
 }
 
 impl Workers {
+    /// Returns the number of jobs that wait for a worker.
+    pub(super) fn queued(&self) -> usize {
+        locked_steadily(&self.team).queue.waiting.load(Ordering::Relaxed)
+    }
+
     /// Creates a pool of at most `most` threads with stacks of `stack` bytes.
     /// Starts none yet.
     pub(super) fn new(most: usize, stack: usize) -> Self {

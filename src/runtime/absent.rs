@@ -62,6 +62,11 @@ impl ExecutionMemory {
         })
     }
 
+    /// Sets all variables to 0.
+    pub fn clear(&self) {
+        self.variables.iter().for_each(|variable| variable.store(0, Ordering::Relaxed));
+    }
+
     /// Returns the value of a variable.
     pub fn variable(&self, Variable(number): Variable) -> f64 {
         f64::from_bits(self.variables[number as usize].load(Ordering::Relaxed))

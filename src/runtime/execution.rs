@@ -1,12 +1,13 @@
 //! What compiled code runs on: memory that the hidden context pointer points to,
 //! and a stack.
 
-use super::memory::AddressRange;
+use super::memory::{AddressRange, PAGE};
 use super::slot::{Slot, Variable};
 use super::x86_64;
 use crate::abi::{self, Header};
 use crate::stop::{InnerRun, Stoppable};
-use std::cell::OnceCell;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 /// Where a run was left before its end.
@@ -76,6 +77,13 @@ impl ExecutionMemory {
         self.0.at::<AtomicUsize>(slot.offset()).store(address, Ordering::Release);
     }
 
+    /// Sets all slots, variables and counters of calls to 0.
+    pub fn clear(&self) {
+        let first = self.0.many::<AtomicUsize>(abi::SLOTS, (PAGE - abi::SLOTS) / size_of::<usize>());
+        first.iter().for_each(|slot| slot.store(0, Ordering::Release));
+        self.0.release(self.0.size());
+    }
+
     /// Stores an address in a slot that holds none yet.
     pub fn fill(&self, slot: Slot, address: usize) {
         // Another thread may have redirected it meanwhile.
@@ -143,9 +151,17 @@ impl abi::Memory for ExecutionMemory {
 }
 
 /// What compiled code runs on, used by one thread at a time.
+///
+/// The system allows a process some 65,000 mappings, and a stack with its guard
+/// page takes two. So the first executions keep their stacks between runs, and
+/// the others take one for each run.
 pub struct Execution {
-    pub(super) memory: std::sync::Arc<ExecutionMemory>,
-    stack: OnceCell<AddressRange>,
+    pub(super) memory: Arc<ExecutionMemory>,
+    stack: RefCell<Option<Arc<AddressRange>>>,
+    /// The highest address of the stack; 0 without one.
+    top: Cell<usize>,
+    /// Whether it keeps the stack, if it has one, when a run ends.
+    keeps_stack: Cell<bool>,
     /// The part of it that the program may use, in bytes.
     stack_size: usize,
 }
@@ -153,11 +169,23 @@ pub struct Execution {
 /// The part of a stack that stays committed between runs, in bytes.
 const KEPT: usize = 256 << 10;
 
+/// The stacks that are kept between runs.
+static KEPT_STACKS: AtomicUsize = AtomicUsize::new(0);
+
+/// The most stacks that are kept between runs.
+const MOST_KEPT_STACKS: usize = 1024;
+
 impl Execution {
     /// Creates an execution over `memory`, with a stack of `stack_size` bytes
     /// for the program that is reserved at the first run.
-    pub fn new(memory: std::sync::Arc<ExecutionMemory>, stack_size: usize) -> Self {
-        Self { memory, stack: OnceCell::new(), stack_size: stack_size.max(SMALLEST_STACK) }
+    pub fn new(memory: Arc<ExecutionMemory>, stack_size: usize) -> Self {
+        Self {
+            memory,
+            stack: RefCell::default(),
+            top: Cell::new(0),
+            keeps_stack: Cell::new(true),
+            stack_size: stack_size.max(SMALLEST_STACK),
+        }
     }
 
     /// Returns the top of the stack to switch to; `None` for a nested run,
@@ -170,25 +198,41 @@ impl Execution {
         }
         // The limit is in force: a thread that requests a stop changes it, and
         // the run that takes the request restores it.
-        let stack = match self.stack.get() {
-            Some(stack) => stack,
-            None => self.set_up_stack()?,
-        };
-        Ok(Some(stack.address() + stack.size()))
+        Ok(Some(match self.top.get() {
+            0 => self.set_up_stack()?,
+            top => top,
+        }))
     }
 
+    /// Takes a stack. Returns its highest address.
     #[cold]
-    fn set_up_stack(&self) -> std::io::Result<&AddressRange> {
+    fn set_up_stack(&self) -> std::io::Result<usize> {
         let header = self.memory.header();
-        let made = AddressRange::with_guard(self.stack_size.saturating_add(RESERVE))?;
-        let stack = self.stack.get_or_init(|| made);
+        let stack = Arc::new(AddressRange::with_guard(self.stack_size.saturating_add(RESERVE))?);
+        let keeps = KEPT_STACKS.fetch_add(1, Ordering::Relaxed) < MOST_KEPT_STACKS;
+        if !keeps {
+            KEPT_STACKS.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.keeps_stack.set(keeps);
+        let top = stack.address() + stack.size();
+        self.top.set(top);
         let limit = stack.address() + RESERVE;
         header.stack_limit.store(limit, Ordering::Relaxed);
         header.limit.swap(limit, Ordering::SeqCst);
         if header.requests.load(Ordering::SeqCst) != 0 {
             header.limit.swap(usize::MAX, Ordering::SeqCst);
         }
-        Ok(stack)
+        *self.stack.borrow_mut() = Some(stack);
+        Ok(top)
+    }
+
+    /// Ends a run that is in no other, after its frames have been looked at.
+    #[inline]
+    pub fn end_run(&self) {
+        if !self.keeps_stack.get() {
+            self.top.set(0);
+            self.stack.take();
+        }
     }
 
     /// Returns how many bytes of arguments a call may pass on the stack. A
@@ -202,29 +246,37 @@ impl Execution {
 
     /// Returns most of the stack's memory to the system, after deep use.
     pub fn release_stack(&self) {
-        if let Some(stack) = self.stack.get() {
+        if let Some(stack) = &*self.stack.borrow() {
             stack.release(stack.size().saturating_sub(KEPT));
         }
     }
 
     /// Returns the return addresses of the run that was left at `frame`,
     /// innermost first: the frames stay on the stack until the next run.
-    pub fn return_addresses(&self, frame: usize) -> ReturnAddresses<'_> {
-        ReturnAddresses { stack: self.stack.get(), frame }
+    pub fn return_addresses(&self, frame: usize) -> ReturnAddresses {
+        ReturnAddresses { stack: self.stack.borrow().clone(), frame }
+    }
+}
+
+impl Drop for Execution {
+    fn drop(&mut self) {
+        if self.keeps_stack.get() && self.stack.take().is_some() {
+            KEPT_STACKS.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
 /// An iterator along the frame pointers of a run that was left.
-pub struct ReturnAddresses<'a> {
-    stack: Option<&'a AddressRange>,
+pub struct ReturnAddresses {
+    stack: Option<Arc<AddressRange>>,
     frame: usize,
 }
 
-impl Iterator for ReturnAddresses<'_> {
+impl Iterator for ReturnAddresses {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        let stack = self.stack?;
+        let stack = self.stack.as_ref()?;
         let offset = self.frame.checked_sub(stack.address())?;
         if !offset.is_multiple_of(8) || offset + 16 > stack.size() {
             return None;

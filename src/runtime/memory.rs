@@ -53,7 +53,7 @@ unsafe impl AtomicWord for std::sync::atomic::AtomicU64 {}
 unsafe impl AtomicWord for crate::abi::Header {}
 
 /// The unit of protection, in bytes.
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 
 impl AddressRange {
     /// Reserves `size` bytes.
@@ -94,7 +94,7 @@ impl AddressRange {
         self.0.size
     }
 
-    /// Returns the first `length` bytes, except a guard page, to the system;
+    /// Returns the first `length` bytes, except the first page, to the system;
     /// they read as 0 afterwards.
     pub(super) fn release(&self, length: usize) {
         let length = length.min(self.0.size) / PAGE * PAGE;

@@ -233,3 +233,155 @@ fn random_programs_agree_when_contexts_share() {
     });
     assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
 }
+
+/// Returns a text whose functions are all called by one of them.
+fn called_by_one(count: usize) -> String {
+    let mut text = String::new();
+    for index in 0..count {
+        let _ = writeln!(text, "def g{index}(x) if x < 0 then g{index}(x + 1) else x * {index}");
+    }
+    let calls: Vec<String> = (0..count).map(|index| format!("g{index}(x)")).collect();
+    let _ = writeln!(text, "def all(x) {}", calls.join(" + "));
+    text
+}
+
+#[test]
+fn what_a_text_defines_first_is_adopted_as_a_whole_and_changed_alone() {
+    const COUNT: usize = 60;
+    let sum = (COUNT * (COUNT - 1) / 2) as f64;
+    // What comes before must be the same, too.
+    for before in ["", "1 + 1\n", "var scale = 3\n", "extern other(x)\nvar scale = 3\n"] {
+        for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret, Mode::Tiered] {
+            let text = format!("{before}{}", called_by_one(COUNT));
+            let engine = engine_in(mode);
+            let mut contexts: Vec<Context> = (0..4).map(|_| context(&engine)).collect();
+            for context in &mut contexts[..3] {
+                context.eval(&text).expect("it is right");
+                assert_eq!(context.call("all", &[2.0]).expect("it runs"), 2.0 * sum, "{mode:?}");
+                assert_eq!(context.stats().defined, COUNT as u64 + 1);
+            }
+            let made = made(&contexts[0].stats());
+            let [one, two, three, different] = &mut contexts[..] else { panic!("there are four") };
+            assert_eq!((one.stats().items_known, two.stats().items_read), (0, 0), "{mode:?}");
+            // Each redefinition is of one context, and reaches all callers there.
+            two.eval("def g1(x) 1000").expect("it is right");
+            three.drop_function("g2").expect("it is defined");
+            assert_eq!(one.call("all", &[2.0]).expect("it runs"), 2.0 * sum, "{mode:?}");
+            assert_eq!(two.call("all", &[2.0]).expect("it runs"), 2.0 * sum + 998.0, "{mode:?}");
+            let error = three.call("all", &[2.0]).expect_err("one function is missing");
+            assert!(error.to_string().contains("`g2`"), "{mode:?}: {error}");
+            three.eval("def g2(x) 0").expect("it is right");
+            assert_eq!(three.call("all", &[2.0]).expect("it runs"), 2.0 * sum - 4.0, "{mode:?}");
+            // In a context where something is declared already, the text is run
+            // item by item, and means the same.
+            different.eval("var unrelated = 1").expect("it is right");
+            different.eval(&text).expect("it is right");
+            assert_eq!(different.call("all", &[2.0]).expect("it runs"), 2.0 * sum, "{mode:?}");
+            assert!(self::made(&different.stats()).0 <= made.0 + 4, "{mode:?}");
+            // What is left of the first context's bindings goes with it.
+            contexts.remove(0);
+            assert_eq!(contexts[0].call("all", &[2.0]).expect("it runs"), 2.0 * sum + 998.0, "{mode:?}");
+        }
+    }
+}
+
+#[test]
+fn a_function_of_the_host_that_was_called_before_gives_way_to_what_is_adopted() {
+    let text = "def sin(x) x * 100\ndef tan(x) sin(x) + 1\n";
+    for mode in [Mode::Lazy, Mode::Interpret] {
+        let engine = engine_in(mode);
+        for _ in 0..3 {
+            let mut context = context(&engine);
+            assert_eq!(value(&mut context, "sin(0) + tan(0)"), 0.0, "{mode:?}");
+            context.eval(text).expect("it is right");
+            assert_eq!(value(&mut context, "sin(1) + tan(1)"), 201.0, "{mode:?}");
+        }
+    }
+}
+
+#[test]
+fn a_deadline_that_is_over_stops_what_would_be_adopted() {
+    let engine = engine_in(Mode::Lazy);
+    let text = library(20);
+    for _ in 0..3 {
+        let mut context = context(&engine);
+        context.set_deadline(Some(std::time::Instant::now()));
+        assert!(context.eval(&text).is_err());
+        assert_eq!(context.stats().defined, 0);
+        context.set_deadline(None);
+        context.eval(&text).expect("it is right");
+        assert_eq!(context.call("f3", &[0.0]).expect("it runs"), 3.0);
+    }
+}
+
+#[test]
+fn hot_code_replaces_the_baseline_in_contexts_that_share_their_bindings() {
+    let engine = engine_in(Mode::Lazy);
+    let text = "def f(x) x + 1\ndef g(x) f(x) * 2\ndef h(x) x - 1\n";
+    let mut contexts: Vec<Context> = (0..3).map(|_| context(&engine)).collect();
+    contexts.iter_mut().for_each(|context| _ = context.eval(text).expect("it is right"));
+    for round in 0..300 {
+        for context in &mut contexts {
+            assert_eq!(context.call("g", &[f64::from(round)]).expect("it runs"), f64::from(round + 1) * 2.0);
+        }
+    }
+    // The baseline code that some slots lead to lives on until they do not.
+    contexts[1].eval("def h(x) 0").expect("it is right");
+    contexts.remove(0);
+    for context in &mut contexts {
+        assert_eq!(context.call("g", &[1.0]).expect("it runs"), 4.0);
+        context.eval("def f(x) x").expect("it is right");
+        assert_eq!(context.call("g", &[1.0]).expect("it runs"), 2.0);
+    }
+}
+
+#[test]
+fn a_context_that_was_reset_is_as_good_as_a_new_one() {
+    for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret, Mode::Tiered] {
+        let engine = engine_in(mode);
+        let mut context = context(&engine);
+        for round in 0..4 {
+            context.eval(&library(30)).expect("it is right");
+            assert_eq!(context.call("f0", &[1.0]).expect("it runs"), 3.0, "{mode:?}");
+            context.eval("scale = 7; def sin(x) 5; extern later(x); sin(1)").expect("it is right");
+            assert_eq!(context.call("f0", &[1.0]).expect("it runs"), 8.0, "{mode:?}");
+            context.reset();
+            let stats = context.stats();
+            assert_eq!((stats.defined, stats.redefined), (0, 0), "{mode:?}, {round}");
+            assert!(context.call("f0", &[1.0]).is_err() && context.variable("scale").is_err());
+            assert_eq!(value(&mut context, "sin(0)"), 0.0, "{mode:?}");
+            assert!(context.undefined_declarations().is_empty());
+            assert_eq!(value(&mut context, "var scale; scale"), 0.0, "{mode:?}");
+            context.reset();
+        }
+    }
+}
+
+#[test]
+fn figures_tell_how_full_an_engine_is() {
+    let engine = engine_in(Mode::Lazy);
+    let empty = engine.usage();
+    assert_eq!((empty.variables, empty.slots, empty.garbage, empty.queued), (0, 0, 0, 0));
+    let mut context = context(&engine);
+    context.eval("var one, two; def f(x) g(x) + one; def g(x) x; f(1)").expect("it is right");
+    let used = engine.usage();
+    assert!(used.names > empty.names && used.code_bytes > 0, "{used:?}");
+    assert_eq!((used.variables, used.slots, used.garbage, used.queued), (2, 2, 0, 0));
+}
+
+#[test]
+fn one_context_may_not_take_all_variables() {
+    let limits = Limits { max_variables: 3, ..Limits::default() };
+    for mode in [Mode::Lazy, Mode::Interpret] {
+        let engine = Engine::with_config(Config::new().mode(mode).limits(limits)).expect("it starts");
+        let mut context = context(&engine);
+        context.eval("var a, b").expect("there is room");
+        let error = context.eval("var c, d").expect_err("that is one too many").to_string();
+        assert_eq!(error, "no more than 3 variables are allowed");
+        context.eval("var a = 5, c = 6").expect("one is new");
+        assert!(context.declare("d", 1.0).is_err());
+        context.declare("c", 7.0).expect("it is not new");
+        context.drop_variable("b").expect("nothing uses it");
+        context.declare("d", 1.0).expect("there is room again");
+    }
+}

@@ -1,0 +1,118 @@
+//! What a text defines first in a context that defines nothing yet: a library,
+//! mostly. It is kept as a whole, so that another context in which as little is
+//! declared takes no step for each definition.
+
+use super::Context;
+use crate::config::Mode;
+use crate::sema::CheckedItem;
+use crate::text_cache::{CachedItem, CachedText, Opening};
+use crate::world::World;
+use std::sync::Arc;
+
+/// The search for the opening of a text that is being run.
+pub(super) struct OpeningSearch {
+    /// `None` once it is over.
+    text: Option<Arc<CachedText>>,
+    found: Option<OpeningItems>,
+}
+
+/// The items that define and declare, as many as have been run.
+struct OpeningItems {
+    /// What was declared before.
+    start: World,
+    from: usize,
+    until: usize,
+    /// The offset in the text where the last one ends.
+    end: u32,
+    /// The number of items before them that had bound a name again.
+    redefined: u64,
+}
+
+impl OpeningSearch {
+    /// Begins a search in a text; `None` if its outcomes are of interest one by
+    /// one.
+    pub(super) fn new(text: Option<Arc<CachedText>>) -> Self {
+        Self { text, found: None }
+    }
+
+    /// Returns the opening, if it is known, begins with item number `next`, and
+    /// does the same in a context.
+    pub(super) fn next(&self, context: &Context, next: usize) -> Option<Arc<Opening>> {
+        let opening = self.text.as_ref()?.opening().filter(|opening| opening.from == next)?;
+        opening.start.declares_the_same(&context.world).then_some(opening)
+    }
+
+    /// Prepares for an item: one that does more than define or declare ends the
+    /// opening.
+    pub(super) fn before(&mut self, context: &Context, item: &CachedItem, number: usize) {
+        let Some(text) = &self.text else { return };
+        let adds = match &item.item {
+            CheckedItem::Definition(..) | CheckedItem::Extern(_) => true,
+            CheckedItem::Variables(..) | CheckedItem::Expression(_) => false,
+        };
+        if !adds {
+            if self.found.is_some() {
+                self.finish(context);
+            }
+        } else if self.found.is_none() {
+            if context.world.len() > 0 || text.opening().is_some() {
+                self.text = None;
+                return;
+            }
+            self.found = Some(OpeningItems {
+                start: context.world.clone(),
+                from: number,
+                until: number,
+                end: 0,
+                redefined: context.redefined,
+            });
+        }
+    }
+
+    /// Notes that an item has been run.
+    pub(super) fn after(&mut self, item: &CachedItem) {
+        if let Some(found) = &mut self.found {
+            found.until += 1;
+            found.end = item.end;
+        }
+    }
+
+    /// Ends the search: an item was refused or has failed, or the opening is known.
+    pub(super) fn end(&mut self) {
+        self.text = None;
+    }
+
+    /// Keeps the opening for other contexts.
+    pub(super) fn finish(&mut self, context: &Context) {
+        let (Some(text), Some(found)) = (self.text.take(), self.found.take()) else { return };
+        let OpeningItems { start, from, until, end, redefined } = found;
+        let last = until.checked_sub(1).and_then(|last| text.item(last));
+        if last.is_some_and(|last| last.end == end) {
+            let (world, redefined) = (context.world.clone(), context.redefined - redefined);
+            let bindings = context.backend.share();
+            text.set_opening(Opening::new((from, until, end), (start, world), redefined, bindings));
+        }
+    }
+}
+
+impl Context {
+    /// Defines and declares what the opening of a text does.
+    pub(super) fn open(&mut self, opening: &Opening) {
+        self.world = opening.world.clone();
+        if !opening.bindings().is_some_and(|bindings| self.backend.adopt(bindings)) {
+            self.world.functions().for_each(|function| self.backend.define(function));
+            self.backend.share().into_iter().for_each(|bindings| opening.keep(bindings));
+        }
+        for declared in opening.world.declarations() {
+            self.tell_declared(declared.name, Some(declared.arity()));
+        }
+        if self.engine.mode() == Mode::Eager {
+            for function in opening.world.functions() {
+                // What cannot be compiled ahead is compiled when it is called.
+                let _ = self.backend.prepare_soon(function.name);
+            }
+        }
+        self.redefined += opening.redefined;
+        self.items_known += (opening.until - opening.from) as u64;
+    }
+}
