@@ -21,6 +21,7 @@ mod bindings;
 mod certain;
 mod code;
 mod code_map;
+mod code_table;
 mod osr;
 mod definition;
 mod shapes;
@@ -64,6 +65,7 @@ use crate::stop::StopHandle;
 use answer::Answer;
 use code::LinkedBody;
 use code_map::CodeMap;
+use code_table::CodeTable;
 use definition::Definition;
 use epoch::Epochs;
 use forks::WatchedProcess;
@@ -136,6 +138,7 @@ pub struct Jit {
     counters: Arc<Counters>,
     shared: Mutex<SharedDefinitions>,
     shapes: Shapes,
+    bodies: CodeTable,
     symbols: Symbols,
     removed_symbols: AtomicU64,
     thunks: Mutex<FxHashMap<Name, usize>>,
@@ -185,6 +188,7 @@ impl Jit {
             symbols: Symbols::default(),
             shared: Mutex::default(),
             shapes: Shapes::default(),
+            bodies: CodeTable::default(),
             removed_symbols: AtomicU64::new(0),
             thunks: Mutex::default(),
             code: Arc::default(),

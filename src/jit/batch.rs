@@ -6,7 +6,7 @@
 
 use super::Jit;
 use super::bindings::Bindings;
-use super::definition::{Claim, Definition, link};
+use super::definition::{Claim, Definition, find, link};
 use super::tier::CompilePlan;
 use crate::codegen::{cost, is_large};
 use crate::failure::Failure;
@@ -126,7 +126,17 @@ fn make_claimed(
     parts: impl Iterator<Item = BatchItem>,
 ) -> Result<(), Failure> {
     let mut result = Ok(());
-    for group in groups(parts, jit.options.most_operations) {
+    let mut missing = Vec::new();
+    for part in parts {
+        match find(jit, part.function(), &part.plan) {
+            Some(code) => {
+                bindings.finished(jit, &part.definition, Some(code.clone()));
+                result = result.and(part.claim.made(Ok(code)).map(|_| ()));
+            }
+            None => missing.push(part),
+        }
+    }
+    for group in groups(missing.into_iter(), jit.options.most_operations) {
         let is_expression = |part: &&BatchItem| jit.names.text(part.function().name) == EXPRESSION;
         let expressions = group.iter().filter(is_expression).count();
         jit.counters.expressions.add(expressions as u64);

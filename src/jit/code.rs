@@ -4,7 +4,7 @@ use super::Jit;
 use super::code_map::CodeMap;
 use super::epoch::RunEpoch;
 use super::symbols::BodySymbol;
-use super::tier::{Assumptions, Tier};
+use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::process::{self, Activity};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::CheckedFunction;
@@ -12,14 +12,21 @@ use kal_orc::Tracker;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// The linked code of a definition. Dropping it retires it: it is freed when no
-/// run that may be inside is left.
+/// The linked code of a definition.
 pub(super) struct CompiledCode {
-    jit: Weak<Jit>,
-    pieces: Option<LinkedBody>,
-    body: usize,
+    body: Arc<SharedBody>,
     tier: Tier,
     assumptions: Assumptions,
+}
+
+/// A body that several definitions may have, if they are the same function.
+/// Dropping it retires it: it is freed when no run that may be inside is left.
+pub(super) struct SharedBody {
+    jit: Weak<Jit>,
+    linked: Option<LinkedBody>,
+    address: usize,
+    /// Its size in bytes.
+    size: u64,
     users: Users,
 }
 
@@ -42,20 +49,33 @@ impl Users {
     }
 }
 
+impl SharedBody {
+    pub(super) fn new(jit: &Arc<Jit>, linked: LinkedBody, size: u64) -> Arc<Self> {
+        let address = linked.body;
+        let users = Users::default();
+        Arc::new(Self { jit: Arc::downgrade(jit), linked: Some(linked), address, size, users })
+    }
+}
+
 impl CompiledCode {
-    pub(super) fn new(jit: &Arc<Jit>, linked: LinkedBody, tier: Tier, assumptions: Assumptions) -> Self {
-        let (body, users) = (linked.body, Users::default());
-        Self { jit: Arc::downgrade(jit), body, pieces: Some(linked), tier, assumptions, users }
+    /// Creates the code of a definition that was planned so.
+    pub(super) fn new(body: Arc<SharedBody>, plan: CompilePlan) -> Arc<Self> {
+        Arc::new(Self { body, tier: plan.tier, assumptions: plan.assumptions })
     }
 
     /// Makes a context ready to run the code: the slots that it calls through
     /// lead somewhere. The code is freed only when no run of the context can be
     /// in it.
     pub(super) fn admit(&self, jit: &Jit, memory: &ExecutionMemory, context: &Arc<RunEpoch<LinkedBody>>) {
-        self.users.add(context);
-        if let Some(linked) = &self.pieces {
+        self.body.users.add(context);
+        if let Some(linked) = &self.body.linked {
             jit.slots.fill(memory, linked.slots());
         }
+    }
+
+    /// Returns the size of the body in bytes.
+    pub(super) fn size(&self) -> u64 {
+        self.body.size
     }
 
     /// Returns the tier it was compiled at.
@@ -65,7 +85,7 @@ impl CompiledCode {
 
     /// Returns the address that calls jump to.
     pub(super) fn body(&self) -> usize {
-        self.body
+        self.body.address
     }
 
     /// Returns what has to hold where it runs.
@@ -74,9 +94,9 @@ impl CompiledCode {
     }
 }
 
-impl Drop for CompiledCode {
+impl Drop for SharedBody {
     fn drop(&mut self) {
-        if let (Some(jit), Some(linked)) = (self.jit.upgrade(), self.pieces.take()) {
+        if let (Some(jit), Some(linked)) = (self.jit.upgrade(), self.linked.take()) {
             match (self.users.are_several.load(Ordering::Relaxed), self.users.first.get()) {
                 (true, _) => jit.epochs.retire(linked),
                 (false, Some(context)) => match context.upgrade() {

@@ -41,26 +41,28 @@ impl CodeMap {
 }
 
 /// Look-ups that mostly repeat: caches the most recent answers.
-pub(super) struct Finder<'a> {
+pub(super) struct Finder<'a, M> {
     map: &'a CodeMap,
+    /// Returns the function that is meant by the owner of code.
+    meant: M,
     recent: Vec<(Range<usize>, Owner)>,
 }
 
 /// The number of cached answers.
 const RECENT: usize = 8;
 
-impl<'a> Finder<'a> {
-    pub(super) fn new(map: &'a CodeMap) -> Self {
-        Self { map, recent: Vec::new() }
+impl<'a, M: Fn(Arc<CheckedFunction>) -> Arc<CheckedFunction>> Finder<'a, M> {
+    pub(super) fn new(map: &'a CodeMap, meant: M) -> Self {
+        Self { map, meant, recent: Vec::new() }
     }
 
     pub(super) fn find(&mut self, address: usize) -> Owner {
         if let Some((_, owner)) = self.recent.iter().find(|(range, _)| range.contains(&address)) {
             return owner.clone();
         }
-        let found = self.map.find(address)?;
-        let owner = found.1.clone();
-        self.recent.insert(0, found);
+        let (range, owner) = self.map.find(address)?;
+        let owner = owner.map(&self.meant);
+        self.recent.insert(0, (range, owner.clone()));
         self.recent.truncate(RECENT);
         owner
     }

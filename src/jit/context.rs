@@ -571,7 +571,7 @@ impl JitContext {
     /// Returns the functions of the compiled calls in progress, innermost
     /// first, from a call site outwards.
     pub fn callers(&self, address: usize, frame: usize) -> Vec<Arc<CheckedFunction>> {
-        let mut finder = Finder::new(&self.jit.code);
+        let mut finder = Finder::new(&self.jit.code, |owner| self.meant(owner));
         let addresses = std::iter::once(address).chain(self.execution.return_addresses(frame));
         let expressions = self.expressions.borrow();
         let restated = |function: Arc<CheckedFunction>| {
@@ -581,10 +581,21 @@ impl JitContext {
         addresses.filter_map(|address| finder.find(address)).map(restated).collect()
     }
 
+    /// Returns the function that code in this context is of: what its name is bound
+    /// to, if code was made for the same function in another text.
+    fn meant(&self, owner: Arc<CheckedFunction>) -> Arc<CheckedFunction> {
+        match self.bindings.get(owner.name) {
+            Some((_, bound)) if bound.function().means_the_same_as(&owner, &self.jit.names) => {
+                bound.function().clone()
+            }
+            Some(_) | None => owner,
+        }
+    }
+
     /// Returns the function in which a run failed, and appends the calls in
     /// progress to the trace, innermost first.
     fn trace(&self, left: Left, mut trace: CallTrace) -> (Option<Arc<CheckedFunction>>, CallTrace) {
-        let mut finder = Finder::new(&self.jit.code);
+        let mut finder = Finder::new(&self.jit.code, |owner| self.meant(owner));
         let innermost = (left.fault != 0 && !runtime::is_entry(left.fault)).then_some(left.fault);
         if let Some(fault) = innermost {
             let addresses = std::iter::once(fault).chain(self.execution.return_addresses(left.frame));

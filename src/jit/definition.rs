@@ -8,7 +8,7 @@
 //! the definition, its code is retired.
 
 use super::Jit;
-use super::code::CompiledCode;
+use super::code::{CompiledCode, SharedBody};
 use super::make::{BodyRequest, MadeBody, make};
 use super::tier::{CompilePlan, Tier};
 use super::waiters::Waiters;
@@ -17,7 +17,6 @@ use crate::failure::Failure;
 use crate::process::Generation;
 use crate::sema::checked::CheckedFunction;
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 /// A checked function and its code.
@@ -25,8 +24,6 @@ pub(super) struct Definition {
     function: Arc<CheckedFunction>,
     state: Mutex<CodeState>,
     waiters: Waiters,
-    /// The size of its machine code in bytes.
-    code_bytes: AtomicU64,
 }
 
 /// The state of a definition's code. Bindings hold the code that they lead to as
@@ -93,12 +90,7 @@ impl<C: Clone> CodeState<C> {
 impl Definition {
     /// Creates a definition without code.
     pub(super) fn new(function: Arc<CheckedFunction>) -> Arc<Self> {
-        Arc::new(Self {
-            function,
-            state: Mutex::new(CodeState::Absent),
-            waiters: Waiters::default(),
-            code_bytes: AtomicU64::new(0),
-        })
+        Arc::new(Self { function, state: Mutex::new(CodeState::Absent), waiters: Waiters::default() })
     }
 
     pub(super) fn function(&self) -> &Arc<CheckedFunction> {
@@ -107,7 +99,7 @@ impl Definition {
 
     /// Returns the size of the body in bytes; 0 before it is compiled.
     pub(super) fn code_bytes(&self) -> u64 {
-        self.code_bytes.load(Ordering::Relaxed)
+        self.present().map_or(0, |code| code.size())
     }
 
     /// Returns the tier of the code; `None` before it is linked.
@@ -161,7 +153,7 @@ impl Definition {
     /// [claimed](Self::claim_improvement) for that. Returns `None` if it cannot
     /// be; it is not tried again.
     pub(super) fn optimise(&self, jit: &Arc<Jit>, plan: CompilePlan) -> Option<Arc<CompiledCode>> {
-        let code = self.link(jit, plan).ok();
+        let code = find(jit, &self.function, &plan).or_else(|| self.link(jit, plan).ok());
         if code.is_none() {
             self.end_improvement(false);
         }
@@ -257,6 +249,13 @@ fn gave_up() -> Failure {
     Failure::internal("a compile ended without a result")
 }
 
+/// Returns the code of a function that is planned so, if the engine has it: it
+/// was made for another text, or in another context.
+pub(super) fn find(jit: &Jit, function: &CheckedFunction, plan: &CompilePlan) -> Option<Arc<CompiledCode>> {
+    let body = jit.bodies.find(plan.identity(function, &jit.names)?)?;
+    Some(CompiledCode::new(body, plan.clone()))
+}
+
 /// Compiles and links definitions in one object, without installing the code;
 /// on a worker. All plans must have the same options.
 ///
@@ -278,9 +277,12 @@ pub(super) fn link(
         .map(|(definition, plan)| BodyRequest { function: &definition.function, plan, osr: None })
         .collect();
     let made = make(jit, &requests)?;
-    let code = |((definition, plan), (linked, bytes)): ((&Definition, CompilePlan), MadeBody)| {
-        definition.code_bytes.store(bytes, Ordering::Relaxed);
-        Arc::new(CompiledCode::new(jit, linked, plan.tier, plan.assumptions))
+    let code = |((definition, plan), (linked, size)): ((&Definition, CompilePlan), MadeBody)| {
+        let body = SharedBody::new(jit, linked, size);
+        if let Some(identity) = plan.identity(&definition.function, &jit.names) {
+            jit.bodies.add(identity, &body);
+        }
+        CompiledCode::new(body, plan)
     };
     Ok(parts.into_iter().zip(made).map(code).collect())
 }

@@ -118,7 +118,12 @@ pub(super) fn materialize(
         match bindings.call(jit, target) {
             CallAction::Ready(body) => return Ok(body),
             CallAction::Wait(again) if !Arc::ptr_eq(&again, &definition) => definition = again,
-            CallAction::Wait(_) | CallAction::Undefined | CallAction::Stale(_) => return Ok(body),
+            // What is run is bound to no name.
+            CallAction::Wait(_) | CallAction::Undefined | CallAction::Stale(_) => {
+                let code = definition.present();
+                code.iter().for_each(|code| code.admit(jit, bindings.memory(), bindings.run_epoch()));
+                return Ok(body);
+            }
         }
     }
 }

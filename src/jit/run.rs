@@ -105,7 +105,7 @@ impl JitRun<'_> {
     /// definition weakly, so that queued work keeps no code alive.
     fn improve(&self, function: &Arc<CheckedFunction>) -> Option<()> {
         let (_, definition) = self.bindings.get(function.name)?;
-        if !Arc::ptr_eq(definition.function(), function) {
+        if !definition.function().means_the_same_as(function, &self.jit.names) {
             return None;
         }
         let full = definition.present().filter(|code| code.tier() == Tier::Full);

@@ -98,3 +98,20 @@ pub fn observe_texts(engine: &Engine, texts: &[&str]) -> Vec<String> {
     }
     seen
 }
+
+/// Evaluates texts in a new context, each up to its first error; returns what
+/// each gave.
+pub fn evaluate_texts(engine: &Engine, texts: &[&str]) -> Vec<String> {
+    let mut context = engine.context().expect("a context starts");
+    let written = Written::default();
+    context.set_output(Box::new(written.clone()));
+    let evaluate = |text: &&str| {
+        let outcome = match context.eval(text) {
+            Ok(value) => value.map_or_else(|| "done".to_owned(), bits),
+            Err(error) => error.to_string(),
+        };
+        let printed = std::mem::take(&mut *written.0.lock().expect("nobody panics"));
+        format!("{printed} {outcome}")
+    };
+    texts.iter().map(evaluate).collect()
+}

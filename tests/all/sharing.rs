@@ -2,7 +2,7 @@
 //! that one of them changes reaches another.
 
 use crate::choices::Random;
-use crate::modes::{MODES, engine, observe_texts};
+use crate::modes::{MODES, engine, evaluate_texts, observe_texts};
 use crate::program::program;
 use crate::{binary, scale};
 use kal::{Config, Context, Engine, Limits, Mode, Stats, TierUp};
@@ -219,8 +219,9 @@ fn random_programs_agree_when_contexts_share() {
             [&[&one], &[&one, &other], &[&other, &one], &[&one, &one], &[&one, &other, &one]];
         let shared = engine(mode, Limits::default());
         for texts in orders.iter().chain(&orders) {
-            let alone = observe_texts(&engine(mode, Limits::default()), texts);
-            let found = observe_texts(&shared, texts);
+            let alone = [observe_texts, evaluate_texts]
+                .map(|observe| observe(&engine(mode, Limits::default()), texts));
+            let found = [observe_texts, evaluate_texts].map(|observe| observe(&shared, texts));
             if found != alone {
                 let texts = texts.join("\n---\n");
                 return Err(format!(
@@ -383,5 +384,44 @@ fn one_context_may_not_take_all_variables() {
         context.declare("c", 7.0).expect("it is not new");
         context.drop_variable("b").expect("nothing uses it");
         context.declare("d", 1.0).expect("there is room again");
+    }
+}
+
+#[test]
+fn the_same_functions_in_other_texts_share_code_and_have_places_of_their_own() {
+    let texts = [
+        "def f(x) g(x) + 1\ndef g(x) if x < 10 then x * 2 else missing(x)\n",
+        "# Another layout.\n\ndef   f(input)\n  g(input) + 1   # one more\ndef g(y)\n  if y < 10 then y * 2\n  else missing(y)\n",
+    ];
+    for mode in [Mode::Lazy, Mode::Eager] {
+        let engine = engine_in(mode);
+        let [mut one, mut other] = [context(&engine), context(&engine)];
+        let both = [&mut one, &mut other];
+        let mut seen = Vec::new();
+        for (context, text) in both.into_iter().zip(texts) {
+            context.eval(text).expect("it is right");
+            // Hot, too.
+            for _ in 0..100 {
+                assert_eq!(context.call("f", &[4.0]).expect("it runs"), 9.0, "{mode:?}");
+            }
+            let error = context.call("f", &[20.0]).expect_err("a function is missing");
+            let [diagnostic] = error.diagnostics() else { panic!("{mode:?}: {error}") };
+            let label = &diagnostic.labels[0];
+            assert_eq!(label.source.text(), text, "{mode:?}");
+            assert_eq!(label.source.slice(label.span), "missing", "{mode:?}");
+            assert!(!diagnostic.trace.is_empty(), "{mode:?}: {diagnostic:?}");
+            seen.push((made(&context.stats()), diagnostic.trace.clone()));
+        }
+        assert_eq!(seen[0].0, seen[1].0, "{mode:?}: the second compiles nothing");
+        assert_eq!(seen[1].1, ["g(y)", "f(input)"], "{mode:?}");
+        // One of them changes what the other keeps.
+        other.eval("def g(x) 100").expect("it is right");
+        assert_eq!(other.call("f", &[4.0]).expect("it runs"), 101.0, "{mode:?}");
+        assert_eq!(one.call("f", &[4.0]).expect("it runs"), 9.0, "{mode:?}");
+        // And back: what was compiled is still there.
+        let before = made(&other.stats());
+        other.eval("def g(z) if z < 10 then z * 2 else missing(z)").expect("it is right");
+        assert_eq!(other.call("f", &[4.0]).expect("it runs"), 9.0, "{mode:?}");
+        assert_eq!(made(&other.stats()), before, "{mode:?}");
     }
 }

@@ -1,0 +1,81 @@
+//! The code that an engine has, by what it was made of.
+//!
+//! Code is a function of its inputs: the function, what is inlined, which calls
+//! are instructions, the tier and its options. Names in it are symbols. So code
+//! that was made of the same, for another text or in another context, is used
+//! again.
+
+use super::code::SharedBody;
+use super::tier::CompilePlan;
+use super::worker::locked_steadily;
+use crate::bytes::Writer;
+use crate::fingerprint::Fingerprint;
+use crate::name::Names;
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::tier::Tier;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Mutex, Weak};
+
+/// What separates these encodings from others. The number changes with the
+/// encoding.
+const KIND: &str = "kal 2026 compiled code 1";
+
+/// Smaller tables are not searched for dropped code.
+const SMALLEST: usize = 1024;
+
+/// Bodies by the identity of their inputs. It owns none of them.
+#[derive(Default)]
+pub(super) struct CodeTable(Mutex<Bodies>);
+
+#[derive(Default)]
+struct Bodies {
+    bodies: FxHashMap<Fingerprint, Weak<SharedBody>>,
+    /// The size of the table at which the entries of dropped code are removed.
+    full: usize,
+}
+
+impl CompilePlan {
+    /// Returns the identity of the code of a function; `None` for an expression,
+    /// whose errors are about the text that it was typed in.
+    pub(super) fn identity(&self, function: &CheckedFunction, names: &Names) -> Option<Fingerprint> {
+        if names.text(function.name) == EXPRESSION {
+            return None;
+        }
+        let mut writer = Writer::default();
+        writer.bytes(function.fingerprint(names).as_bytes());
+        writer.byte(match self.tier {
+            Tier::Quick => 0,
+            Tier::Full => 1,
+        });
+        writer.byte(self.options.level as u8);
+        writer.byte(self.options.counts_fuel.into());
+        writer.long(self.hot_after.map_or(0, |calls| u64::from(calls) + 1));
+        writer.count(self.assumptions.inlined.len());
+        for inlined in &self.assumptions.inlined {
+            writer.bytes(inlined.fingerprint(names).as_bytes());
+        }
+        writer.count(self.assumptions.instructions.len());
+        for (name, instruction) in &self.assumptions.instructions {
+            writer.text(names.text(*name));
+            writer.text(instruction.text());
+        }
+        Some(Fingerprint::of(KIND, writer))
+    }
+}
+
+impl CodeTable {
+    /// Returns the code of that identity.
+    pub(super) fn find(&self, identity: Fingerprint) -> Option<Arc<SharedBody>> {
+        locked_steadily(&self.0).bodies.get(&identity)?.upgrade()
+    }
+
+    /// Adds code that has been made.
+    pub(super) fn add(&self, identity: Fingerprint, body: &Arc<SharedBody>) {
+        let mut table = locked_steadily(&self.0);
+        if table.bodies.len() >= table.full {
+            table.bodies.retain(|_, body| body.strong_count() > 0);
+            table.full = (table.bodies.len() * 2).max(SMALLEST);
+        }
+        table.bodies.insert(identity, Arc::downgrade(body));
+    }
+}
