@@ -6,8 +6,9 @@
 
 use super::Jit;
 use super::bindings::Bindings;
+use super::code::CompiledCode;
 use super::definition::{Claim, Definition, find, link};
-use super::tier::CompilePlan;
+use super::tier::{CompilePlan, Tier};
 use crate::codegen::{cost, is_large};
 use crate::failure::Failure;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
@@ -128,7 +129,7 @@ fn make_claimed(
     let mut result = Ok(());
     let mut missing = Vec::new();
     for part in parts {
-        match find(jit, part.function(), &part.plan) {
+        match found(jit, bindings, &part) {
             Some(code) => {
                 bindings.finished(jit, &part.definition, Some(code.clone()));
                 result = result.and(part.claim.made(Ok(code)).map(|_| ()));
@@ -158,6 +159,15 @@ fn make_claimed(
         }
     }
     result
+}
+
+/// Returns code that the engine has for a definition: optimised, or else as
+/// planned.
+fn found(jit: &Jit, bindings: &Bindings, part: &BatchItem) -> Option<Arc<CompiledCode>> {
+    let function = part.definition.function();
+    let full = || find(jit, function, &bindings.plan(jit, function, Some(Tier::Full)));
+    let better = (part.plan.tier == Tier::Quick).then(full).flatten();
+    better.or_else(|| find(jit, function, &part.plan))
 }
 
 /// Groups what can share an object: definitions with the same options that
