@@ -51,6 +51,7 @@ pub struct Config {
     pub(crate) level: Level,
     pub(crate) tier_up: TierUp,
     pub(crate) waits_for_code: bool,
+    pub(crate) keeps_texts: bool,
     /// `None`: one for each core, counted when the first is needed.
     pub(crate) workers: Option<usize>,
     pub(crate) worker_stack: usize,
@@ -70,6 +71,7 @@ impl Config {
             level: Level::default(),
             tier_up: TierUp::default(),
             waits_for_code: false,
+            keeps_texts: true,
             workers: None,
             worker_stack: WORKER_STACK,
             limits: Limits::default(),
@@ -109,6 +111,15 @@ impl Config {
     #[must_use]
     pub fn wait_for_code(mut self, wait: bool) -> Self {
         self.waits_for_code = wait;
+        self
+    }
+
+    /// Sets whether the engine keeps the texts that its contexts read, with the
+    /// checked items and their code, for other contexts that are given them: true
+    /// by default. For an engine with one context it only costs memory.
+    #[must_use]
+    pub fn keep_texts(mut self, keep: bool) -> Self {
+        self.keeps_texts = keep;
         self
     }
 

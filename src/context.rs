@@ -416,6 +416,18 @@ impl Context {
         handle: CallHandle,
         arguments: CallArguments<'_>,
     ) -> Result<f64, Error> {
+        self.forget_earlier();
+        if self.is_limited() || self.debugger.is_some() {
+            return self.call_limited(handle, arguments);
+        }
+        let result = self.backend.call(handle, arguments, &mut *self.output);
+        result.map_err(|stopped| self.call_stopped(&stopped))
+    }
+
+    /// Calls a function where there is a limit or a debugger. Not inlined: without
+    /// either, a call takes a few nanoseconds.
+    #[inline(never)]
+    fn call_limited(&mut self, handle: CallHandle, arguments: CallArguments<'_>) -> Result<f64, Error> {
         let _limit = self.limit()?;
         if let Some(debugger) = &self.debugger {
             debugger.enter(self.scope());
@@ -424,10 +436,13 @@ impl Context {
         if self.debugger.is_some() {
             self.adopt();
         }
-        result.map_err(|stopped| {
-            self.suggestions.refill();
-            self.stopped(&stopped)
-        })
+        result.map_err(|stopped| self.call_stopped(&stopped))
+    }
+
+    #[cold]
+    fn call_stopped(&mut self, stopped: &RunFailure) -> Error {
+        self.suggestions.refill();
+        self.stopped(stopped)
     }
 
     pub(crate) fn handle(&self, text: &str, asked: u32) -> Result<(Name, CallHandle), Error> {

@@ -140,6 +140,7 @@ impl CommonOptions {
             .level(self.level())
             .tier_up(tier_up)
             .wait_for_code(self.tier_up_waits)
+            .keep_texts(false)
             .perf_map(self.perf)
             .debug_objects(self.gdb)
             .limits(Limits {

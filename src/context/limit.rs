@@ -46,13 +46,19 @@ impl Context {
     #[inline]
     pub(super) fn limit(&mut self) -> Result<Option<Limit>, Error> {
         self.forget_earlier();
-        let limits = &self.engine.config().limits;
-        let is_limited = limits.fuel.is_some() || limits.deadline.is_some() || self.deadline.is_some();
-        if !is_limited && !nesting::is_inside() {
+        if !self.is_limited() {
             return Ok(None);
         }
         self.refuel();
         self.limits()
+    }
+
+    /// Returns whether an evaluation that begins now has a limit.
+    #[inline]
+    pub(super) fn is_limited(&self) -> bool {
+        let limits = &self.engine.config().limits;
+        let is_limited = limits.fuel.is_some() || limits.deadline.is_some() || self.deadline.is_some();
+        is_limited || nesting::is_inside()
     }
 
     /// Puts the limits of compiling, where nothing is run, in force.
@@ -67,7 +73,7 @@ impl Context {
     /// Forgets an interrupt that was meant for an earlier evaluation, unless this
     /// is inside another one.
     #[inline]
-    fn forget_earlier(&self) {
+    pub(super) fn forget_earlier(&self) {
         if self.sources.count() == 0 {
             self.backend.begin();
         }

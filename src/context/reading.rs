@@ -49,7 +49,8 @@ impl Context {
         let limits = engine.config().limits;
         let poll = self.poll();
         // A debugger finds places by the source it has been given.
-        let cached = if self.debugger.is_none() { engine.texts().text(source) } else { None };
+        let keeps = engine.config().keeps_texts && self.debugger.is_none();
+        let cached = if keeps { engine.texts().text(source) } else { None };
         let source = cached.as_ref().map_or(source, |text| text.source()).clone();
         let mut pieces = match Pieces::new(&source, engine.names(), limits.max_source_bytes) {
             Ok(pieces) => pieces.polled(&poll),
