@@ -60,6 +60,39 @@ fn starts(mode: Mode) {
     }
 }
 
+/// The same with functions that one function calls, in groups of 100.
+fn starts_at_once(mode: Mode) {
+    let mut text: String = (0..10_000)
+        .map(|index| format!("def g{index}(x) if x < 0 then g{index}(x + 1) * 0.5 else x + {index}\n"))
+        .collect();
+    for group in 0..100 {
+        let calls: Vec<String> = (0..100).map(|index| format!("g{}(x)", 100 * group + index)).collect();
+        let _ = writeln!(text, "def group{group}(x) {}", calls.join(" + "));
+    }
+    let groups: Vec<String> = (0..100).map(|group| format!("group{group}(x)")).collect();
+    let _ = writeln!(text, "def all(x) {}", groups.join(" + "));
+    let engine = engine(mode);
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        let (start, memory) = (Instant::now(), resident());
+        let mut context = context(&engine);
+        context.eval(&text).expect("it is right");
+        let defined = start.elapsed();
+        context.call("all", &[1.0]).expect("it runs");
+        let stats = context.stats();
+        println!(
+            "{mode:?}, at once: defined in {:.2} ms, all called after {:.2} ms, {} KB; items read {}, IR of {}, objects {}",
+            defined.as_secs_f64() * 1e3,
+            start.elapsed().as_secs_f64() * 1e3,
+            (resident() - memory) / 1024,
+            stats.items_read,
+            stats.ir_generated,
+            stats.objects_linked
+        );
+        kept.push(context);
+    }
+}
+
 /// A request makes a context, defines five functions, calls one, and drops all.
 fn requests(mode: Mode) {
     let (engine, text) = (engine(mode), chain(5));
@@ -110,6 +143,7 @@ fn main() {
     for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret] {
         if is_wanted("starts") {
             starts(mode);
+            starts_at_once(mode);
         }
         if is_wanted("requests") {
             requests(mode);

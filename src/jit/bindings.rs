@@ -25,7 +25,7 @@ use crate::name::{Name, NameMap};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::{Callee, CheckedFunction};
 use parking_lot::Mutex;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -73,6 +73,11 @@ struct BindingTable {
     /// For each name, the functions whose code depends on its meaning: it was
     /// inlined there, is called by an inlined function, or is an instruction.
     dependents: NameMap<Arc<FxHashSet<Name>>>,
+    /// Whether other contexts may adopt it.
+    is_adoptable: bool,
+    /// The slots that installed code calls through, with their trampolines, if
+    /// the table is adoptable.
+    called: FxHashMap<Slot, usize>,
     /// Whether other contexts use it, too, or are going to.
     is_shared: bool,
     /// If the table is shared, code that other code has replaced: slots of a
@@ -97,9 +102,20 @@ impl TableOwner {
 impl BindingTable {
     /// Binds a name. Returns its earlier binding.
     fn bind(&mut self, name: Name, definition: Arc<Definition>) -> Option<JitBinding> {
-        let binding =
-            JitBinding { state: State::Pending, definition, installed: None, slot: None, requested_at: None };
+        let binding = JitBinding {
+            state: State::Pending,
+            definition,
+            installed: None,
+            entry: None,
+            requested_at: None,
+        };
         self.bindings.insert(name, binding)
+    }
+
+    /// Prepares installed code for the contexts that adopt the table.
+    fn note_called(&mut self, jit: &Jit, code: &CompiledCode) {
+        code.admit_several();
+        self.called.extend(jit.slots.trampolines(code.slots()));
     }
 
     /// Keeps code that other code replaces, if other contexts may still call it.
@@ -165,15 +181,15 @@ struct JitBinding {
     definition: Arc<Definition>,
     /// The code that the slots of the name lead to.
     installed: Option<Arc<CompiledCode>>,
-    /// The slot that was redirected to it.
-    slot: Option<Slot>,
+    /// The slot that was redirected to it, and its body.
+    entry: Option<(Slot, usize)>,
     /// When its code was first requested.
     requested_at: Option<Instant>,
 }
 
 impl JitBinding {
     /// Returns the calls that lead to the code, and the code.
-    fn entry(&self) -> Option<(CallTarget, &Arc<CompiledCode>)> {
+    fn target(&self) -> Option<(CallTarget, &Arc<CompiledCode>)> {
         let function = self.definition.function();
         let target = CallTarget { name: function.name, arity: function.arity() };
         self.installed.as_ref().map(|code| (target, code))
@@ -283,6 +299,7 @@ impl Bindings {
             if !mem::take(&mut table.replaced).is_empty() {
                 self.lead_all(jit, &table);
             }
+            (table.is_adoptable, table.called) = (false, FxHashMap::default());
             before = Some(mem::replace(&mut *owner, TableOwner::Context(table)));
         }
         let result = owner.with(work);
@@ -293,27 +310,34 @@ impl Bindings {
     }
 
     /// Makes the slots of all compiled functions lead to their code.
-    fn lead_to_code(&self, jit: &Jit, table: &BindingTable) {
+    fn lead_to_code(&self, table: &BindingTable) {
         for binding in table.bindings.values() {
-            if let Some((code, slot)) = binding.installed.as_ref().zip(binding.slot) {
-                code.admit(jit, &self.memory, &self.run_epoch);
-                self.memory.redirect(slot, code.body());
+            if let Some((slot, body)) = binding.entry {
+                self.memory.redirect(slot, body);
             }
         }
+        table.called.iter().for_each(|(slot, trampoline)| self.memory.fill(*slot, *trampoline));
     }
 
     /// Makes the slots of all names lead to what they are bound to now.
     fn lead_all(&self, jit: &Jit, table: &BindingTable) {
         table.bindings.names().for_each(|name| jit.slots.reset(&self.memory, name));
-        self.lead_to_code(jit, table);
+        self.lead_to_code(table);
     }
 
     /// Shares the table, as it is now and becomes as long as no name gets
     /// another meaning, with other contexts.
-    pub(super) fn share(&self) -> SharedBindings {
+    pub(super) fn share(&self, jit: &Jit) -> SharedBindings {
         let mut owner = self.table.lock();
         let shared = match &mut *owner {
-            TableOwner::Context(table) => SharedBindings(Arc::new(std::sync::Mutex::new(mem::take(table)))),
+            TableOwner::Context(table) => {
+                let mut table = mem::take(table);
+                table.is_adoptable = true;
+                let installed: Vec<_> =
+                    table.bindings.values().filter_map(|binding| binding.installed.clone()).collect();
+                installed.iter().for_each(|code| table.note_called(jit, code));
+                SharedBindings(Arc::new(std::sync::Mutex::new(table)))
+            }
             TableOwner::Shared(shared) => return shared.clone(),
         };
         *owner = TableOwner::Shared(shared.clone());
@@ -322,9 +346,9 @@ impl Bindings {
 
     /// Uses a shared table from now on, in which the names mean what they are to
     /// mean here. Nothing may be bound yet.
-    pub(super) fn adopt(&self, jit: &Jit, shared: &SharedBindings) {
+    pub(super) fn adopt(&self, shared: &SharedBindings) {
         let mut owner = self.table.lock();
-        self.lead_to_code(jit, &locked_steadily(&shared.0));
+        self.lead_to_code(&locked_steadily(&shared.0));
         *owner = TableOwner::Shared(shared.clone());
     }
 
@@ -485,10 +509,15 @@ impl Bindings {
                 }
                 BindingAction::Redirect => {
                     let Some(binding) = table.bindings.get_mut(name) else { continue };
-                    let Some((target, code)) = binding.entry() else { continue };
+                    let Some((target, code)) = binding.target() else { continue };
+                    let code = code.clone();
                     code.admit(jit, &self.memory, &self.run_epoch);
                     let body = code.body();
-                    binding.slot = jit.slots.redirect(&self.memory, target, body);
+                    let slot = jit.slots.redirect(&self.memory, target, body);
+                    binding.entry = slot.map(|slot| (slot, body));
+                    if table.is_adoptable {
+                        table.note_called(jit, &code);
+                    }
                     done.answer = Some(CallAction::Ready(body));
                 }
                 BindingAction::Request => {

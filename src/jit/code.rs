@@ -68,9 +68,17 @@ impl CompiledCode {
     /// in it.
     pub(super) fn admit(&self, jit: &Jit, memory: &ExecutionMemory, context: &Arc<RunEpoch<LinkedBody>>) {
         self.body.users.add(context);
-        if let Some(linked) = &self.body.linked {
-            jit.slots.fill(memory, linked.slots());
-        }
+        jit.slots.fill(memory, self.slots());
+    }
+
+    /// Makes the code wait for the runs of all contexts when it is given up.
+    pub(super) fn admit_several(&self) {
+        self.body.users.are_several.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the slots that it calls through.
+    pub(super) fn slots(&self) -> &[Slot] {
+        self.body.linked.as_ref().map_or(&[], LinkedBody::slots)
     }
 
     /// Returns the size of the body in bytes.

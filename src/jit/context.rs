@@ -143,7 +143,7 @@ impl JitContext {
     /// Returns the bindings, for contexts in which all names mean the same;
     /// `None` if there is an observer, which is not to see what others compile.
     pub fn share(&self) -> Option<SharedBindings> {
-        (!self.bindings.is_observed()).then(|| self.bindings.share())
+        (!self.bindings.is_observed()).then(|| self.bindings.share(&self.jit))
     }
 
     /// Adopts the bindings of another context, with all code that is made for
@@ -155,7 +155,7 @@ impl JitContext {
         }
         // Slots may lead to functions of the host that the program defines itself.
         self.jit.hosts.names().for_each(|name| self.jit.slots.reset(self.memory(), name));
-        self.bindings.adopt(&self.jit, shared);
+        self.bindings.adopt(shared);
         let intrinsics = self.jit.hosts.intrinsics();
         intrinsics.for_each(|name| self.note_intrinsic(name, self.bindings.get(name).is_some()));
         true

@@ -111,6 +111,11 @@ impl Slots {
         }
     }
 
+    /// Returns slots with their trampolines.
+    pub(super) fn trampolines(&self, slots: &[Slot]) -> Vec<(Slot, usize)> {
+        self.tables(|tables| slots.iter().map(|slot| (*slot, tables.slots[slot.0 as usize].1)).collect())
+    }
+
     #[cold]
     fn fill_empty(&self, memory: &ExecutionMemory, slots: &[Slot]) {
         self.tables(|tables| {
