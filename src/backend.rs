@@ -204,7 +204,7 @@ impl Backend {
     /// Unbinds a name.
     pub(crate) fn drop_binding(&mut self, name: Name) {
         match self {
-            Self::Jit(jit) => drop(jit.drop_binding(name)),
+            Self::Jit(jit) => jit.drop_binding(name),
             Self::Tiered(tiered) => tiered.drop_binding(name),
         }
     }

@@ -5,6 +5,7 @@
 use super::Context;
 use crate::config::Mode;
 use crate::sema::CheckedItem;
+use crate::status::State;
 use crate::text_cache::{CachedItem, CachedText, Opening};
 use crate::world::World;
 use std::sync::Arc;
@@ -107,7 +108,8 @@ impl Context {
             self.tell_declared(declared.name, Some(declared.arity()));
         }
         if self.engine.mode() == Mode::Eager {
-            for function in opening.world.functions() {
+            let is_pending = |name| self.backend.state(name) == Some(State::Pending);
+            for function in opening.world.functions().filter(|function| is_pending(function.name)) {
                 // What cannot be compiled ahead is compiled when it is called.
                 let _ = self.backend.prepare_soon(function.name);
             }
