@@ -14,7 +14,7 @@ mod epoch;
 mod model;
 mod requests;
 
-use epoch::Epochs;
+use epoch::{Epochs, RunEpoch};
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
 use std::sync::Arc;
@@ -50,7 +50,12 @@ impl Engine {
     /// Returns a thread that enters code through the slot; it must not be freed
     /// meanwhile.
     fn run(&self) -> thread::JoinHandle<()> {
-        let (engine, activity) = (self.clone(), self.epochs.join());
+        self.run_of(self.epochs.join())
+    }
+
+    /// Does the same in a given context.
+    fn run_of(&self, activity: Arc<RunEpoch<Code>>) -> thread::JoinHandle<()> {
+        let engine = self.clone();
         thread::spawn(move || {
             assert!(engine.epochs.begin(&activity));
             let code = engine.slot.load(Ordering::Acquire);
@@ -108,6 +113,54 @@ fn code_is_not_freed_under_a_run_that_begins_while_another_thread_frees() {
         };
         let runner = engine.run();
         engine.redirect();
+        runner.join().expect("the runner is well");
+        collector.join().expect("the collector is well");
+    });
+}
+
+/// The same for code that only the context of the run has used: it waits for no
+/// other, and is freed by whoever comes last.
+fn redirect_alone_while_running(fence: bool) {
+    loom::model(move || {
+        model::FENCED.store(fence, Ordering::Relaxed);
+        let engine = Engine::new();
+        let (activity, other) = (engine.epochs.join(), engine.epochs.join());
+        assert!(engine.epochs.begin(&other));
+        let runner = engine.run_of(activity.clone());
+        engine.slot.store(1, Ordering::Release);
+        engine.epochs.retire_of(&activity, Code(engine.freed[0].clone()));
+        runner.join().expect("the runner is well");
+        engine.epochs.retire_of(&activity, Code(Arc::default()));
+        assert!(engine.freed[0].load(Ordering::Relaxed), "never freed");
+    });
+}
+
+#[test]
+fn code_of_one_context_is_not_freed_under_its_run() {
+    redirect_alone_while_running(true);
+}
+
+#[test]
+#[should_panic(expected = "freed under a run")]
+fn without_the_fence_that_would_be_too() {
+    redirect_alone_while_running(false);
+}
+
+#[test]
+fn code_of_one_context_that_two_threads_retire_is_not_freed_under_its_run() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        model::FENCED.store(true, Ordering::Relaxed);
+        let engine = Engine::new();
+        let activity = engine.epochs.join();
+        let collector = {
+            let (epochs, activity) = (engine.epochs.clone(), activity.clone());
+            thread::spawn(move || epochs.retire_of(&activity, Code(Arc::default())))
+        };
+        let runner = engine.run_of(activity.clone());
+        engine.slot.store(1, Ordering::Release);
+        engine.epochs.retire_of(&activity, Code(engine.freed[0].clone()));
         runner.join().expect("the runner is well");
         collector.join().expect("the collector is well");
     });
