@@ -106,9 +106,9 @@ fn requests(mode: Mode) {
     println!("{mode:?}: {:.0} requests a second", f64::from(count) / start.elapsed().as_secs_f64());
 }
 
-/// Many contexts with 50 functions each, of which 10 are called.
-fn tenants(count: usize) {
-    let (engine, text) = (engine(Mode::Lazy), chain(50));
+/// Many contexts with as many functions each, of which some are called.
+fn tenants(count: usize, functions: usize, called: usize) {
+    let (engine, text) = (engine(Mode::Lazy), chain(functions));
     let (start, memory) = (Instant::now(), resident());
     let mut contexts: Vec<Context> = (0..count)
         .map(|_| {
@@ -119,7 +119,7 @@ fn tenants(count: usize) {
         .collect();
     let defined = start.elapsed();
     for context in &mut contexts {
-        for index in 0..10 {
+        for index in 0..called {
             context.call(&format!("f{index}"), &[1.0]).expect("it runs");
         }
     }
@@ -128,12 +128,44 @@ fn tenants(count: usize) {
     let start = Instant::now();
     drop(contexts);
     println!(
-        "{count} contexts: defined {:.0} ms, first calls {:.0} ms, {} MB, {} KB each, dropped in {:.0} ms",
+        "{count} contexts of {functions} functions: defined {:.0} ms, first calls {:.0} ms, {} MB, {} KB each, dropped in {:.0} ms",
         defined.as_secs_f64() * 1e3,
         called.as_secs_f64() * 1e3,
         memory >> 20,
         memory / 1024 / count as i64,
         start.elapsed().as_secs_f64() * 1e3
+    );
+}
+
+/// Returns the median of times in microseconds.
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// What a context does beside idle ones: an expression of a known shape, one of a
+/// new shape, a new function with its call.
+fn beside(idle: usize) {
+    let engine = engine(Mode::Lazy);
+    let contexts: Vec<Context> = (0..idle)
+        .map(|_| {
+            let mut context = context(&engine);
+            context.eval("def idle(x) x + 1; idle(1)").expect("it is right");
+            context
+        })
+        .collect();
+    let mut context = context(&engine);
+    let mut time = |text: String| {
+        let start = Instant::now();
+        context.eval(&text).expect("it is right");
+        start.elapsed().as_secs_f64() * 1e6
+    };
+    let known = median((0..2_000).map(|index| time(format!("{index} * 2 + 1"))).collect());
+    let new = median((1..500).map(|index| time(vec!["1"; index].join("+"))).collect());
+    let function = median((0..500).map(|index| time(format!("def f{index}(x) x; f{index}(1)"))).collect());
+    println!(
+        "beside {} idle contexts: an expression {known:.1} µs, of a new shape {new:.0} µs, a function {function:.0} µs",
+        contexts.len()
     );
 }
 
@@ -151,7 +183,16 @@ fn main() {
     }
     for count in [1, 100, 1_000, 10_000] {
         if is_wanted("tenants") {
-            tenants(count);
+            tenants(count, 50, 10);
+        }
+    }
+    if is_wanted("tenants") {
+        tenants(50_000, 50, 10);
+        tenants(1_000, 1_000, 1_000);
+    }
+    for idle in [0, 1_000, 10_000] {
+        if is_wanted("beside") {
+            beside(idle);
         }
     }
 }

@@ -30,8 +30,7 @@ struct OpeningItems {
 }
 
 impl OpeningSearch {
-    /// Begins a search in a text; `None` if its outcomes are of interest one by
-    /// one.
+    /// Begins a search in a text; there is none if it is `None`.
     pub(super) fn new(text: Option<Arc<CachedText>>) -> Self {
         Self { text, found: None }
     }
@@ -88,7 +87,10 @@ impl OpeningSearch {
         let (Some(text), Some(found)) = (self.text.take(), self.found.take()) else { return };
         let OpeningItems { start, from, until, end, redefined } = found;
         let last = until.checked_sub(1).and_then(|last| text.item(last));
-        if last.is_some_and(|last| last.end == end) {
+        // What is too large to be compiled is admitted when it is defined.
+        let mut functions = context.world.functions();
+        let is_simple = !functions.any(|function| context.engine.is_too_large(function));
+        if is_simple && last.is_some_and(|last| last.end == end) {
             let (world, redefined) = (context.world.clone(), context.redefined - redefined);
             let bindings = context.backend.share();
             text.set_opening(Opening::new((from, until, end), (start, world), redefined, bindings));

@@ -1,7 +1,8 @@
 //! Reading a source item by item, and running each before the next is read.
 //!
 //! Items that another context of the engine has read, and that mean the same
-//! here, are taken from the engine's cache of texts.
+//! here, are taken from the engine's cache of texts; the opening of a text, as a
+//! whole.
 
 use super::limit::Limit;
 use super::opening::OpeningSearch;
@@ -60,10 +61,12 @@ impl Context {
             Ok(limit) => limit,
             Err(error) => return each(self, Err(error)),
         };
-        let mut progress = Progress { cached, items: 0, end: 0, opening: OpeningSearch::new(None) };
+        // Where each definition is of interest, or a step of the history, none is
+        // left out.
         let is_plain = interest == Interest::Values && if_unchanged == IfUnchanged::Replace;
-        let is_plain = is_plain && self.history.depth == 0;
-        progress.opening = OpeningSearch::new(progress.cached.clone().filter(|_| is_plain));
+        let may_open = is_plain && self.history.depth == 0;
+        let opening = OpeningSearch::new(cached.clone().filter(|_| may_open));
+        let mut progress = Progress { cached, items: 0, end: 0, opening };
         let mut run = |context: &mut Self, progress: &mut Progress, item: Result<Arc<CachedItem>, Error>| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {

@@ -3,6 +3,7 @@
 use super::history::{Change, Changed, History, UndoStep};
 use super::{Context, Error};
 use crate::backend::BoundDefinition;
+use crate::diagnostic::Diagnostic;
 use crate::name::Name;
 use crate::world::World;
 use rustc_hash::FxHashSet;
@@ -103,7 +104,7 @@ impl Context {
         name: Name,
         bound: Option<&BoundDefinition>,
         world: &World,
-    ) -> Vec<crate::diagnostic::Diagnostic> {
+    ) -> Vec<Diagnostic> {
         let changed = self.world.rebind(name, world);
         match bound {
             Some(bound) => {

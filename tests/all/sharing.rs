@@ -426,3 +426,15 @@ fn the_same_functions_in_other_texts_share_code_and_have_places_of_their_own() {
         assert_eq!(other.call("f", &[4.0]).expect("it runs"), 9.0, "{mode:?}");
     }
 }
+
+#[test]
+fn what_is_too_large_to_be_compiled_is_interpreted_in_every_context() {
+    let limits = Limits { max_compiled_operations: 40, ..Limits::default() };
+    let engine = Engine::with_config(Config::new().mode(Mode::Lazy).limits(limits)).expect("it starts");
+    let large = format!("def small(x) x + 1\ndef large(x) small({}x)\n", "x * 0 + ".repeat(30));
+    for _ in 0..3 {
+        let mut context = context(&engine);
+        context.eval(&large).expect("it is right");
+        assert_eq!(context.call("large", &[4.0]).expect("it runs"), 5.0);
+    }
+}
