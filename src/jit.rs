@@ -141,7 +141,7 @@ pub struct Jit {
     bodies: CodeTable,
     symbols: Symbols,
     removed_symbols: AtomicU64,
-    thunks: Mutex<FxHashMap<Name, usize>>,
+    thunks: Mutex<FxHashMap<Name, LinkedBody>>,
     code: Arc<CodeMap>,
     workers: Workers,
     epochs: Epochs<LinkedBody>,
@@ -278,8 +278,8 @@ impl Jit {
             Callable::Native(function) => return Ok(function.address()),
             Callable::Closure(_) => {}
         }
-        if let Some(body) = self.thunks.lock().get(&name) {
-            return Ok(*body);
+        if let Some(thunk) = self.thunks.lock().get(&name) {
+            return Ok(thunk.body());
         }
         let jit = self.clone();
         self.wait_for(Some(stopper), move || jit.thunk(name, arity))?
@@ -292,14 +292,13 @@ impl Jit {
             .map_err(|error| refusal::ungenerated(&error, None))?;
         // Another worker may have compiled it in the meantime.
         let mut thunks = self.thunks.lock();
-        if let Some(body) = thunks.get(&name) {
-            return Ok(*body);
+        if let Some(thunk) = thunks.get(&name) {
+            return Ok(thunk.body());
         }
         let linked = make::link(self, &object, std::iter::once((symbol, None)));
         let linked = linked.map_err(|error| refusal::unlinked(error, None))?.pop();
-        let body = linked.ok_or_else(|| Failure::internal("a thunk without code"))?.keep();
-        thunks.insert(name, body);
-        Ok(body)
+        let thunk = linked.ok_or_else(|| Failure::internal("a thunk without code"))?;
+        Ok(thunks.entry(name).or_insert(thunk).body())
     }
 
     /// Creates a resource tracker, after lowering the code limit to what the

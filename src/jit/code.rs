@@ -121,7 +121,7 @@ impl Drop for SharedBody {
 /// A body in memory. Its object is freed when all of its bodies have been
 /// dropped: nothing may run in them then.
 pub(super) struct LinkedBody {
-    object: Option<Arc<Object>>,
+    object: Arc<Object>,
     body: usize,
     map: Arc<CodeMap>,
 }
@@ -136,7 +136,7 @@ impl LinkedBody {
         function: Option<&Arc<CheckedFunction>>,
     ) -> Self {
         map.insert(body, function);
-        Self { object: Some(object.clone()), body, map: map.clone() }
+        Self { object: object.clone(), body, map: map.clone() }
     }
 
     /// Returns the address where its code begins.
@@ -146,24 +146,14 @@ impl LinkedBody {
 
     /// Returns the slots that its object calls through.
     pub(super) fn slots(&self) -> &[Slot] {
-        self.object.as_ref().map_or(&[], |object| &object.slots)
-    }
-
-    /// Keeps the body in memory until the session ends. Returns its address.
-    pub(super) fn keep(mut self) -> usize {
-        if let Some(mut object) = self.object.take().and_then(Arc::into_inner) {
-            object.tracker = None;
-        }
-        self.body
+        &self.object.slots
     }
 }
 
 impl Drop for LinkedBody {
     fn drop(&mut self) {
-        if let Some(object) = self.object.take() {
-            self.map.remove(self.body);
-            drop(object);
-        }
+        // Before its object is freed.
+        self.map.remove(self.body);
     }
 }
 
