@@ -154,7 +154,7 @@ impl abi::Memory for ExecutionMemory {
 ///
 /// The system allows a process some 65,000 mappings, and a stack with its guard
 /// page takes two. So the first executions keep their stacks between runs, and
-/// the others take one for each run.
+/// the others take one for each run, mostly that of the thread's last run.
 pub struct Execution {
     pub(super) memory: Arc<ExecutionMemory>,
     stack: RefCell<Option<Arc<AddressRange>>>,
@@ -174,6 +174,11 @@ static KEPT_STACKS: AtomicUsize = AtomicUsize::new(0);
 
 /// The most stacks that are kept between runs.
 const MOST_KEPT_STACKS: usize = 1024;
+
+thread_local! {
+    /// The stack of the last run on this thread whose execution has not kept it.
+    static SPARE_STACK: Cell<Option<Arc<AddressRange>>> = const { Cell::new(None) };
+}
 
 impl Execution {
     /// Creates an execution over `memory`, with a stack of `stack_size` bytes
@@ -208,7 +213,13 @@ impl Execution {
     #[cold]
     fn set_up_stack(&self) -> std::io::Result<usize> {
         let header = self.memory.header();
-        let stack = Arc::new(AddressRange::with_guard(self.stack_size.saturating_add(RESERVE))?);
+        let size = self.stack_size.saturating_add(RESERVE).checked_next_multiple_of(PAGE);
+        let size = size.ok_or(std::io::ErrorKind::OutOfMemory)?;
+        let spare = SPARE_STACK.try_with(Cell::take).ok().flatten();
+        let stack = match spare.filter(|spare| spare.size() == size && Arc::strong_count(spare) == 1) {
+            Some(spare) => spare,
+            None => Arc::new(AddressRange::with_guard(size)?),
+        };
         let keeps = KEPT_STACKS.fetch_add(1, Ordering::Relaxed) < MOST_KEPT_STACKS;
         if !keeps {
             KEPT_STACKS.fetch_sub(1, Ordering::Relaxed);
@@ -231,7 +242,9 @@ impl Execution {
     pub fn end_run(&self) {
         if !self.keeps_stack.get() {
             self.top.set(0);
-            self.stack.take();
+            let stack = self.stack.take();
+            // A thread that is ending keeps nothing.
+            let _ = SPARE_STACK.try_with(|spare| spare.set(stack));
         }
     }
 

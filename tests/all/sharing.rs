@@ -438,3 +438,28 @@ fn what_is_too_large_to_be_compiled_is_interpreted_in_every_context() {
         assert_eq!(context.call("large", &[4.0]).expect("it runs"), 5.0);
     }
 }
+
+#[test]
+fn more_contexts_than_stacks_are_kept_for_run_fail_and_stop_as_one_does() {
+    let engine = engine_in(Mode::Lazy);
+    let text = "def f(x) x + 1\ndef deep(n) 1 + deep(n + 1)\ndef g(x) missing(x)\n";
+    let mut contexts: Vec<Context> = (0..1_300).map(|_| context(&engine)).collect();
+    for context in &mut contexts {
+        context.eval(text).expect("it is right");
+        assert_eq!(context.call("f", &[1.0]).expect("it runs"), 2.0);
+    }
+    for context in contexts.iter_mut().rev().take(6) {
+        let error = context.call("deep", &[0.0]).expect_err("the stack overflows");
+        assert_eq!(error.to_string(), "stack overflow");
+        let error = context.call("g", &[0.0]).expect_err("it calls nothing");
+        assert_eq!(error.diagnostics()[0].trace.len(), 0, "{error:?}");
+        context.interrupt_handle().interrupt();
+        assert_eq!(context.call("f", &[1.0]).expect_err("it is stopped").to_string(), "interrupted");
+        assert_eq!(context.call("f", &[2.0]).expect("it runs"), 3.0);
+        context.set_deadline(Some(std::time::Instant::now() + std::time::Duration::from_millis(20)));
+        let error = context.eval("for i = 0, 1 in f(i)").expect_err("it takes too long");
+        assert_eq!(error.to_string(), "the run took longer than allowed");
+        context.set_deadline(None);
+        assert_eq!(value(context, "f(5)"), 6.0);
+    }
+}
