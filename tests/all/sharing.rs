@@ -394,16 +394,15 @@ fn the_same_functions_in_other_texts_share_code_and_have_places_of_their_own() {
         "# Another layout.\n\ndef   f(input)\n  g(input) + 1   # one more\ndef g(y)\n  if y < 10 then y * 2\n  else missing(y)\n",
     ];
     for mode in [Mode::Lazy, Mode::Eager] {
-        let engine = engine_in(mode);
+        // Nothing is compiled while figures are compared.
+        let config = Config::new().mode(mode).tier_up(TierUp::Never);
+        let engine = Engine::with_config(config).expect("an engine starts");
         let [mut one, mut other] = [context(&engine), context(&engine)];
         let both = [&mut one, &mut other];
         let mut seen = Vec::new();
         for (context, text) in both.into_iter().zip(texts) {
             context.eval(text).expect("it is right");
-            // Hot, too.
-            for _ in 0..100 {
-                assert_eq!(context.call("f", &[4.0]).expect("it runs"), 9.0, "{mode:?}");
-            }
+            assert_eq!(context.call("f", &[4.0]).expect("it runs"), 9.0, "{mode:?}");
             let error = context.call("f", &[20.0]).expect_err("a function is missing");
             let [diagnostic] = error.diagnostics() else { panic!("{mode:?}: {error}") };
             let label = &diagnostic.labels[0];
@@ -461,5 +460,28 @@ fn more_contexts_than_stacks_are_kept_for_run_fail_and_stop_as_one_does() {
         assert_eq!(error.to_string(), "the run took longer than allowed");
         context.set_deadline(None);
         assert_eq!(value(context, "f(5)"), 6.0);
+    }
+}
+
+#[test]
+fn hot_code_of_another_text_is_that_of_this_context() {
+    let texts = ["def f(x) x + 1\ndef g(x) f(x) * 2\n", "def f(a) a + 1 # more\ndef g(b) f(b) * 2\n"];
+    let engine = engine_in(Mode::Lazy);
+    let mut contexts: Vec<Context> = texts.iter().map(|_| context(&engine)).collect();
+    for (context, text) in contexts.iter_mut().zip(texts) {
+        context.eval(text).expect("it is right");
+    }
+    for round in 0..400 {
+        for context in &mut contexts {
+            let expected = f64::from(round + 1) * 2.0;
+            assert_eq!(context.call("g", &[f64::from(round)]).expect("it runs"), expected);
+        }
+    }
+    for context in &mut contexts {
+        // In the background.
+        while context.describe("f").expect("it is defined").tier != Some(kal::Tier::Full) {
+            assert_eq!(context.call("f", &[1.0]).expect("it runs"), 2.0);
+        }
+        assert_eq!(context.call("g", &[1.0]).expect("it runs"), 4.0);
     }
 }
