@@ -11,6 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::name::Name;
 use crate::world::World;
 use std::collections::VecDeque;
+use std::mem::{self, Discriminant};
 use std::sync::Arc;
 
 /// The steps that can be undone and redone.
@@ -65,9 +66,10 @@ impl Changed {
         *name
     }
 
-    /// Returns whether both are about the same meaning of the same name.
-    pub(super) fn is_about(&self) -> (Name, bool) {
-        (self.name(), matches!(self, Self::Variable(_)))
+    /// Returns what it changes: a name has a function, a variable and a
+    /// declaration.
+    pub(super) fn subject(&self) -> (Name, Discriminant<Self>) {
+        (self.name(), mem::discriminant(self))
     }
 }
 

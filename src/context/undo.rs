@@ -52,8 +52,8 @@ impl Context {
     /// Rebinds the names of a step to what they meant before it, or after it.
     fn go(&mut self, step: &UndoStep, direction: Direction) -> Vec<Change> {
         let mut seen = FxHashSet::default();
-        let is_new = |changed: &&Changed| seen.insert(changed.is_about());
-        match direction {
+        let is_new = |changed: &&Changed| seen.insert(changed.subject());
+        let changes: Vec<Change> = match direction {
             Direction::Back => {
                 let first: Vec<&Changed> = step.changed.iter().filter(is_new).collect();
                 first.into_iter().map(|changed| self.go_to(changed, &step.before, direction)).collect()
@@ -63,7 +63,13 @@ impl Context {
                 last.reverse();
                 last.into_iter().map(|changed| self.go_to(changed, &step.after, direction)).collect()
             }
-        }
+        };
+        // Of a function that goes with its declaration, the function is told.
+        let is_function = |change: &Change| !change.is_variable && !change.is_declaration;
+        let functions: FxHashSet<String> =
+            changes.iter().filter(|change| is_function(change)).map(|change| change.name.clone()).collect();
+        let is_told = |change: &Change| !change.is_declaration || !functions.contains(&change.name);
+        changes.into_iter().filter(is_told).collect()
     }
 
     /// Rebinds a name to what it means in another value of the book.

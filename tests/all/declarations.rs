@@ -53,6 +53,35 @@ fn a_declaration_is_undone_dropped_and_forgotten() {
 }
 
 #[test]
+fn a_function_and_its_declaration_are_undone_together() {
+    for mode in MODES {
+        let mut context = context(mode);
+        context.eval("extern f(x)").unwrap();
+        context.eval("def f(x) x * 2").unwrap();
+        context.drop_function("f").unwrap();
+        assert_eq!(code(context.eval("f(4)")), ErrorCode::UndefinedFunction);
+        for _ in 0..2 {
+            let undone = context.undo();
+            assert_eq!(
+                (undone.len(), undone[0].name.as_str(), undone[0].is_declaration, undone[0].is_defined),
+                (1, "f", false, true)
+            );
+            assert_eq!(context.eval("f(4)").unwrap(), Some(8.0), "{mode:?}");
+            let redone = context.redo();
+            assert_eq!((redone.len(), redone[0].is_declaration, redone[0].is_defined), (1, false, false));
+            assert_eq!(code(context.eval("f(4)")), ErrorCode::UndefinedFunction);
+            assert_eq!(context.eval("def f(x y) x + y; f(1, 2)").unwrap(), Some(3.0), "nothing is declared");
+            context.undo();
+            context.undo();
+            context.redo();
+        }
+        context.undo();
+        context.undo();
+        assert_eq!(context.undefined_declarations(), ["f(x)"], "{mode:?}");
+    }
+}
+
+#[test]
 fn a_formula_may_call_what_is_declared() {
     for mode in MODES {
         let mut context = context(mode);
