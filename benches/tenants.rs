@@ -34,21 +34,19 @@ fn resident() -> i64 {
     status.split(' ').nth(1).and_then(|pages| pages.parse::<i64>().ok()).unwrap_or(0) * 4096
 }
 
-/// A first, a second and a third context define 10,000 functions and call all.
-fn starts(mode: Mode) {
-    let (engine, text) = (engine(mode), chain(10_000));
+/// A first, a second and a third context define a program and call all of it.
+fn starts(mode: Mode, how: &str, text: &str, call_all: fn(&mut Context)) {
+    let engine = engine(mode);
     let mut kept = Vec::new();
     for _ in 0..3 {
         let (start, memory) = (Instant::now(), resident());
         let mut context = context(&engine);
-        context.eval(&text).expect("it is right");
+        context.eval(text).expect("it is right");
         let defined = start.elapsed();
-        for index in 0..10_000 {
-            context.call(&format!("f{index}"), &[1.0]).expect("it runs");
-        }
+        call_all(&mut context);
         let stats = context.stats();
         println!(
-            "{mode:?}: defined in {:.1} ms, all called after {:.1} ms, {} KB; items read {}, IR of {}, objects {}",
+            "{mode:?}, {how}: defined in {:.2} ms, all called after {:.2} ms, {} KB; items read {}, IR of {}, objects {}",
             defined.as_secs_f64() * 1e3,
             start.elapsed().as_secs_f64() * 1e3,
             (resident() - memory) / 1024,
@@ -60,8 +58,16 @@ fn starts(mode: Mode) {
     }
 }
 
-/// The same with functions that one function calls, in groups of 100.
-fn starts_at_once(mode: Mode) {
+/// Calls each function of a [`chain`] of 10,000.
+fn call_each(context: &mut Context) {
+    for index in 0..10_000 {
+        context.call(&format!("f{index}"), &[1.0]).expect("it runs");
+    }
+}
+
+/// Returns a program of 10,000 functions that one function calls, in groups of
+/// 100.
+fn groups() -> String {
     let mut text: String = (0..10_000)
         .map(|index| format!("def g{index}(x) if x < 0 then g{index}(x + 1) * 0.5 else x + {index}\n"))
         .collect();
@@ -71,26 +77,11 @@ fn starts_at_once(mode: Mode) {
     }
     let groups: Vec<String> = (0..100).map(|group| format!("group{group}(x)")).collect();
     let _ = writeln!(text, "def all(x) {}", groups.join(" + "));
-    let engine = engine(mode);
-    let mut kept = Vec::new();
-    for _ in 0..3 {
-        let (start, memory) = (Instant::now(), resident());
-        let mut context = context(&engine);
-        context.eval(&text).expect("it is right");
-        let defined = start.elapsed();
-        context.call("all", &[1.0]).expect("it runs");
-        let stats = context.stats();
-        println!(
-            "{mode:?}, at once: defined in {:.2} ms, all called after {:.2} ms, {} KB; items read {}, IR of {}, objects {}",
-            defined.as_secs_f64() * 1e3,
-            start.elapsed().as_secs_f64() * 1e3,
-            (resident() - memory) / 1024,
-            stats.items_read,
-            stats.ir_generated,
-            stats.objects_linked
-        );
-        kept.push(context);
-    }
+    text
+}
+
+fn call_at_once(context: &mut Context) {
+    context.call("all", &[1.0]).expect("it runs");
 }
 
 /// A request makes a context, defines five functions, calls one, and drops all.
@@ -174,8 +165,8 @@ fn main() {
     let is_wanted = |what: &str| only.as_ref().is_none_or(|only| what.contains(only.as_str()));
     for mode in [Mode::Lazy, Mode::Eager, Mode::Interpret] {
         if is_wanted("starts") {
-            starts(mode);
-            starts_at_once(mode);
+            starts(mode, "one by one", &chain(10_000), call_each);
+            starts(mode, "at once", &groups(), call_at_once);
         }
         if is_wanted("requests") {
             requests(mode);

@@ -230,12 +230,6 @@ impl HostFunctions {
         self.foreign.insert(name, function);
     }
 
-    /// Returns the names of the exact functions that an instruction can replace.
-    #[cfg(feature = "compiler")]
-    pub fn intrinsics(&self) -> impl Iterator<Item = Name> {
-        self.functions.iter().filter(|(_, function)| function.intrinsic.is_some()).map(|(name, _)| *name)
-    }
-
     /// Returns the instruction that is equivalent to a call of the function of a
     /// name with this many arguments, if there is one.
     pub fn instruction(&self, name: Name, arity: u32) -> Option<Intrinsic> {

@@ -42,6 +42,7 @@ mod symbols;
 pub mod state;
 mod tier;
 mod waiters;
+mod weak_table;
 mod worker;
 
 pub use bindings::{SharedBindings, WeakBindings};
@@ -297,7 +298,7 @@ impl Jit {
         }
         let linked = make::link(self, &object, std::iter::once((symbol, None)));
         let linked = linked.map_err(|error| refusal::unlinked(error, None))?.pop();
-        let thunk = linked.ok_or_else(|| Failure::internal("a thunk without code"))?;
+        let (thunk, _) = linked.ok_or_else(|| Failure::internal("a thunk without code"))?;
         Ok(thunks.entry(name).or_insert(thunk).body())
     }
 

@@ -40,7 +40,7 @@ pub(super) fn run(
     needed: &[Arc<CheckedFunction>],
     fuel: u32,
 ) -> Option<f64> {
-    let memory = InterpMemory::new(ProgramVariables(program.clone()), fuel.into());
+    let memory = InterpMemory::over(ProgramVariables(program.clone()), fuel.into());
     let options = InterpOptions { stack: STACK, counts_fuel: true, hot_after: None };
     let (names, hosts, variables) = (engine.names(), engine.hosts(), engine.variables());
     let budget = Arc::new(MemoryBudget::new(TAPES));

@@ -20,6 +20,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// An item that can be run, or why not.
+type ItemRead = Result<Arc<CachedItem>, Error>;
+
 /// The place in a text up to which items have been run.
 struct Progress {
     /// The text in the cache; `None` once reading it has met a mistake.
@@ -67,12 +70,15 @@ impl Context {
         let may_open = is_plain && self.history.depth == 0;
         let opening = OpeningSearch::new(cached.clone().filter(|_| may_open));
         let mut progress = Progress { cached, items: 0, end: 0, opening };
-        let mut run = |context: &mut Self, progress: &mut Progress, item: Result<Arc<CachedItem>, Error>| {
+        let mut run = |context: &mut Self, progress: &mut Progress, item: ItemRead, is_known: bool| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {
                 progress.opening.before(context, &item, progress.items.saturating_sub(1));
                 let outcome = context.item(item.item.clone(), if_unchanged)?;
                 progress.opening.after(&item);
+                if is_known {
+                    context.keep_definition(&item);
+                }
                 Ok(outcome)
             });
             if outcome.is_err() {
@@ -88,9 +94,7 @@ impl Context {
             ControlFlow::Continue(())
         };
         while let Some(item) = progress.known(self, limit.as_ref()) {
-            let known = item.as_ref().ok().cloned();
-            run(self, &mut progress, item)?;
-            known.iter().for_each(|item| self.keep_definition(item));
+            run(self, &mut progress, item, true)?;
         }
         if progress.is_at_end() {
             progress.opening.finish(self);
@@ -101,9 +105,7 @@ impl Context {
             let mut parser = Parser::new(&tokens, engine.names(), limits).polled(&poll);
             loop {
                 while let Some(item) = progress.known(self, limit.as_ref()) {
-                    let known = item.as_ref().ok().cloned();
-                    run(self, &mut progress, item)?;
-                    known.iter().for_each(|item| self.keep_definition(item));
+                    run(self, &mut progress, item, true)?;
                 }
                 parser.skip_to(progress.end);
                 let Some(item) = self.parsing(|context| context.next_item(&mut parser, &mut progress)) else {
@@ -112,7 +114,7 @@ impl Context {
                 if item.is_err() {
                     parser.refuse();
                 }
-                run(self, &mut progress, item)?;
+                run(self, &mut progress, item, false)?;
             }
         }
         progress.complete();
@@ -129,11 +131,7 @@ impl Context {
     }
 
     /// Parses and checks the next item.
-    fn next_item(
-        &mut self,
-        parser: &mut Parser<'_>,
-        progress: &mut Progress,
-    ) -> Option<Result<Arc<CachedItem>, Error>> {
+    fn next_item(&mut self, parser: &mut Parser<'_>, progress: &mut Progress) -> Option<ItemRead> {
         let parsed = parser.next_item(self.world.operators())?;
         self.items_read += 1;
         let read = match parsed {
@@ -187,11 +185,7 @@ impl Progress {
     /// Returns the next item, if it is known and means the same in a context.
     /// Goes past the opening of the text first, if that begins here: an error says
     /// that it must not begin.
-    fn known(
-        &mut self,
-        context: &mut Context,
-        limit: Option<&Limit>,
-    ) -> Option<Result<Arc<CachedItem>, Error>> {
+    fn known(&mut self, context: &mut Context, limit: Option<&Limit>) -> Option<ItemRead> {
         if let Some(opening) = self.opening.next(context, self.items) {
             self.opening.end();
             if let Err(error) = context.begin_item(limit) {

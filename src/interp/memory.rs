@@ -1,7 +1,7 @@
 //! The memory of an interpreter that no compiled code shares.
 
 use crate::abi::Memory;
-use crate::stop::Stoppable;
+use crate::stop::{InnerRun, Stoppable};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 /// What an interpreter works on, over variables that may be of others.
@@ -11,18 +11,20 @@ pub struct InterpMemory<V> {
     fuel: AtomicI64,
     interp_limit: AtomicUsize,
     code_ready: AtomicUsize,
+    inner: InnerRun,
 }
 
 impl<V> InterpMemory<V> {
-    /// Creates memory with that many function entries and iterations left, if
-    /// they are counted.
-    pub fn new(variables: V, fuel: i64) -> Self {
+    /// Creates memory over these variables, with that many function entries and
+    /// iterations left, if they are counted.
+    pub fn over(variables: V, fuel: i64) -> Self {
         Self {
             variables,
             requests: AtomicU64::default(),
             fuel: AtomicI64::new(fuel),
             interp_limit: AtomicUsize::default(),
             code_ready: AtomicUsize::default(),
+            inner: InnerRun::default(),
         }
     }
 }
@@ -33,7 +35,11 @@ impl<V: Send + Sync> Stoppable for InterpMemory<V> {
     }
 
     fn wake(&self) {
-        self.interp_limit.store(0, Ordering::SeqCst);
+        self.interp_limit.swap(0, Ordering::SeqCst);
+    }
+
+    fn inner(&self) -> Option<&InnerRun> {
+        Some(&self.inner)
     }
 }
 

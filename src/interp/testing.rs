@@ -88,7 +88,8 @@ impl TestSession {
     pub(super) fn new(options: InterpOptions) -> Self {
         let names = Arc::new(Names::new());
         let hosts = Arc::new(HostFunctions::standard(&names));
-        let (numbers, memory) = (Arc::new(Variables::default()), Arc::new(Alone::new(Default::default(), 0)));
+        let (numbers, memory) =
+            (Arc::new(Variables::default()), Arc::new(Alone::over(Default::default(), 0)));
         let interpreter = Interpreter::new(
             &names,
             &hosts,

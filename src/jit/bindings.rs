@@ -67,22 +67,35 @@ impl WeakBindings {
     }
 }
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct BindingTable {
     bindings: NameMap<JitBinding>,
     /// For each name, the functions whose code depends on its meaning: it was
     /// inlined there, is called by an inlined function, or is an instruction.
     dependents: NameMap<Arc<FxHashSet<Name>>>,
-    /// Whether other contexts may adopt it.
-    is_adoptable: bool,
-    /// The slots that installed code calls through, with their trampolines, if
-    /// the table is adoptable.
+    /// What other contexts need that use the table or adopt it; `None` if it
+    /// belongs to one context.
+    sharing: Option<Sharing>,
+}
+
+/// What the contexts need that share a table.
+#[derive(Default)]
+struct Sharing {
+    /// Whether there is more than one, or going to be.
+    are_several: bool,
+    /// The slots that installed code calls through, with their trampolines.
     called: FxHashMap<Slot, usize>,
-    /// Whether other contexts use it, too, or are going to.
-    is_shared: bool,
-    /// If the table is shared, code that other code has replaced: slots of a
-    /// context may still lead to it.
+    /// Code that other code has replaced: slots of a context may still lead to
+    /// it.
     replaced: Vec<Arc<CompiledCode>>,
+}
+
+impl Sharing {
+    /// Prepares installed code for the contexts that adopt the table.
+    fn note_called(&mut self, jit: &Jit, code: &CompiledCode) {
+        code.admit_several();
+        self.called.extend(jit.slots.trampolines(code.slots()));
+    }
 }
 
 impl TableOwner {
@@ -92,7 +105,8 @@ impl TableOwner {
             Self::Context(table) => work(table),
             Self::Shared(shared) => {
                 let mut table = locked_steadily(&shared.0);
-                table.is_shared = Arc::strong_count(&shared.0) > 1;
+                let are_several = Arc::strong_count(&shared.0) > 1;
+                table.sharing.iter_mut().for_each(|sharing| sharing.are_several = are_several);
                 work(&mut table)
             }
         }
@@ -112,19 +126,20 @@ impl BindingTable {
         self.bindings.insert(name, binding)
     }
 
-    /// Prepares installed code for the contexts that adopt the table.
-    fn note_called(&mut self, jit: &Jit, code: &CompiledCode) {
-        code.admit_several();
-        self.called.extend(jit.slots.trampolines(code.slots()));
+    /// Returns a table of one context with the same bindings. Takes constant time.
+    fn separated(&self) -> Self {
+        Self { bindings: self.bindings.clone(), dependents: self.dependents.clone(), sharing: None }
     }
 
     /// Keeps code that other code replaces, if other contexts may still call it.
     fn keep_replaced(&mut self, code: Option<Arc<CompiledCode>>) -> Option<Arc<CompiledCode>> {
-        if self.is_shared {
-            self.replaced.extend(code);
-            return None;
+        match self.sharing.as_mut().filter(|sharing| sharing.are_several) {
+            Some(sharing) => {
+                sharing.replaced.extend(code);
+                None
+            }
+            None => code,
         }
-        code
     }
 
     /// Resolves a call.
@@ -294,13 +309,13 @@ impl Bindings {
         let mut owner = self.table.lock();
         let mut before = None;
         if let TableOwner::Shared(shared) = &*owner {
-            let mut table = locked_steadily(&shared.0).clone();
-            table.is_shared = false;
-            if !mem::take(&mut table.replaced).is_empty() {
-                self.lead_all(jit, &table);
+            let shared = locked_steadily(&shared.0);
+            if shared.sharing.as_ref().is_some_and(|sharing| !sharing.replaced.is_empty()) {
+                self.lead_all(jit, &shared);
             }
-            (table.is_adoptable, table.called) = (false, FxHashMap::default());
-            before = Some(mem::replace(&mut *owner, TableOwner::Context(table)));
+            let own = shared.separated();
+            drop(shared);
+            before = Some(mem::replace(&mut *owner, TableOwner::Context(own)));
         }
         let result = owner.with(work);
         drop(owner);
@@ -316,7 +331,9 @@ impl Bindings {
                 self.memory.redirect(slot, body);
             }
         }
-        table.called.iter().for_each(|(slot, trampoline)| self.memory.fill(*slot, *trampoline));
+        for (slot, trampoline) in table.sharing.iter().flat_map(|sharing| &sharing.called) {
+            self.memory.fill(*slot, *trampoline);
+        }
     }
 
     /// Makes the slots of all names lead to what they are bound to now.
@@ -331,11 +348,10 @@ impl Bindings {
         let mut owner = self.table.lock();
         let shared = match &mut *owner {
             TableOwner::Context(table) => {
-                let mut table = mem::take(table);
-                table.is_adoptable = true;
-                let installed: Vec<_> =
-                    table.bindings.values().filter_map(|binding| binding.installed.clone()).collect();
-                installed.iter().for_each(|code| table.note_called(jit, code));
+                let mut sharing = Sharing::default();
+                let installed = table.bindings.values().filter_map(|binding| binding.installed.as_ref());
+                installed.for_each(|code| sharing.note_called(jit, code));
+                let table = BindingTable { sharing: Some(sharing), ..mem::take(table) };
                 SharedBindings(Arc::new(std::sync::Mutex::new(table)))
             }
             TableOwner::Shared(shared) => return shared.clone(),
@@ -345,11 +361,18 @@ impl Bindings {
     }
 
     /// Uses a shared table from now on, in which the names mean what they are to
-    /// mean here. Nothing may be bound yet.
-    pub(super) fn adopt(&self, shared: &SharedBindings) {
+    /// mean here. Nothing may be bound yet. Returns the names of the host that
+    /// are bound now.
+    pub(super) fn adopt(&self, jit: &Jit, shared: &SharedBindings) -> Vec<Name> {
         let mut owner = self.table.lock();
-        self.lead_to_code(&locked_steadily(&shared.0));
+        let table = locked_steadily(&shared.0);
+        let hidden: Vec<Name> = jit.hosts.names().filter(|name| table.bindings.contains(*name)).collect();
+        // Their slots may lead to the host's functions.
+        hidden.iter().for_each(|name| jit.slots.reset(&self.memory, *name));
+        self.lead_to_code(&table);
+        drop(table);
         *owner = TableOwner::Shared(shared.clone());
+        hidden
     }
 
     /// Unbinds all names, and clears the memory.
@@ -515,9 +538,7 @@ impl Bindings {
                     let body = code.body();
                     let slot = jit.slots.redirect(&self.memory, target, body);
                     binding.entry = slot.map(|slot| (slot, body));
-                    if table.is_adoptable {
-                        table.note_called(jit, &code);
-                    }
+                    table.sharing.iter_mut().for_each(|sharing| sharing.note_called(jit, &code));
                     done.answer = Some(CallAction::Ready(body));
                 }
                 BindingAction::Request => {

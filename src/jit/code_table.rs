@@ -7,32 +7,22 @@
 
 use super::code::SharedBody;
 use super::tier::CompilePlan;
+use super::weak_table::WeakTable;
 use super::worker::locked_steadily;
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
 use crate::name::Names;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::tier::Tier;
-use rustc_hash::FxHashMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
 /// What separates these encodings from others. The number changes with the
 /// encoding.
 const KIND: &str = "kal 2026 compiled code 1";
 
-/// Smaller tables are not searched for dropped code.
-const SMALLEST: usize = 1024;
-
-/// Bodies by the identity of their inputs. It owns none of them.
+/// Bodies by the identity of their inputs.
 #[derive(Default)]
-pub(super) struct CodeTable(Mutex<Bodies>);
-
-#[derive(Default)]
-struct Bodies {
-    bodies: FxHashMap<Fingerprint, Weak<SharedBody>>,
-    /// The size of the table at which the entries of dropped code are removed.
-    full: usize,
-}
+pub(super) struct CodeTable(Mutex<WeakTable<Fingerprint, SharedBody>>);
 
 impl CompilePlan {
     /// Returns the identity of the code of a function; `None` for an expression,
@@ -66,16 +56,11 @@ impl CompilePlan {
 impl CodeTable {
     /// Returns the code of that identity.
     pub(super) fn find(&self, identity: Fingerprint) -> Option<Arc<SharedBody>> {
-        locked_steadily(&self.0).bodies.get(&identity)?.upgrade()
+        locked_steadily(&self.0).find(&identity)
     }
 
     /// Adds code that has been made.
     pub(super) fn add(&self, identity: Fingerprint, body: &Arc<SharedBody>) {
-        let mut table = locked_steadily(&self.0);
-        if table.bodies.len() >= table.full {
-            table.bodies.retain(|_, body| body.strong_count() > 0);
-            table.full = (table.bodies.len() * 2).max(SMALLEST);
-        }
-        table.bodies.insert(identity, Arc::downgrade(body));
+        locked_steadily(&self.0).add(identity, body);
     }
 }

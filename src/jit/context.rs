@@ -153,11 +153,8 @@ impl JitContext {
         if self.bindings.is_observed() {
             return false;
         }
-        // Slots may lead to functions of the host that the program defines itself.
-        self.jit.hosts.names().for_each(|name| self.jit.slots.reset(self.memory(), name));
-        self.bindings.adopt(shared);
-        let intrinsics = self.jit.hosts.intrinsics();
-        intrinsics.for_each(|name| self.note_intrinsic(name, self.bindings.get(name).is_some()));
+        let hidden = self.bindings.adopt(&self.jit, shared);
+        hidden.into_iter().for_each(|name| self.note_intrinsic(name, true));
         true
     }
 

@@ -40,13 +40,9 @@ pub(super) fn make(jit: &Jit, requests: &[BodyRequest<'_>]) -> Result<Vec<MadeBo
     let bodies: Vec<Body<'_>> = all().map(|(request, symbol)| request.body(symbol.text())).collect();
     let object = with_compiler(|compiler| compiler.object(&bodies, &jit.names, options));
     let object = object.map_err(|error| refusal::ungenerated(&error, Some(first.function)))?;
-    let defined = ObjectSymbols::of(&object).defined;
-    let sizes: Vec<u64> =
-        symbols.iter().map(|symbol| defined.get(symbol.text()).copied().unwrap_or(0)).collect();
     let owners: Vec<_> = requests.iter().map(|request| Some(request.function)).collect();
     let linked = link(jit, &object, symbols.into_iter().zip(owners));
-    let linked = linked.map_err(|error| refusal::unlinked(error, Some(first.function)))?;
-    Ok(linked.into_iter().zip(sizes).collect())
+    linked.map_err(|error| refusal::unlinked(error, Some(first.function)))
 }
 
 /// Links an object and looks its bodies up, each with the function that it
@@ -58,30 +54,32 @@ pub(super) fn link<'a>(
     jit: &Jit,
     object: &[u8],
     bodies: impl Iterator<Item = (BodySymbol, Option<&'a Arc<CheckedFunction>>)>,
-) -> Result<Vec<LinkedBody>, OrcError> {
+) -> Result<Vec<MadeBody>, OrcError> {
+    let ObjectSymbols { defined, undefined } = ObjectSymbols::of(object);
     let (symbols, owners): (Vec<_>, Vec<_>) = bodies.unzip();
     let tracker = jit.tracker();
     let added = tracker.add_object(object);
-    let linked = Object::new(tracker, symbols, slots(jit, object));
+    let linked = Object::new(tracker, symbols, slots(jit, &undefined));
     added?;
     jit.counters.objects_linked.add(1);
     let body = |(symbol, owner): (&BodySymbol, _)| {
         let address = jit.session.lookup(&jit.dylib, symbol.text())?;
-        Ok(LinkedBody::new(&jit.code, &linked, address.get() as usize, owner))
+        let body = LinkedBody::new(&jit.code, &linked, address.get() as usize, owner);
+        Ok((body, defined.get(symbol.text()).copied().unwrap_or(0)))
     };
     linked.symbols().iter().zip(owners).map(body).collect()
 }
 
-/// Returns the slots that the code of an object calls through.
-fn slots(jit: &Jit, object: &[u8]) -> Box<[Slot]> {
-    let slot = |symbol: &str| match abi::Symbol::parse(symbol)? {
+/// Returns the slots that code with these undefined symbols calls through.
+fn slots(jit: &Jit, undefined: &[&str]) -> Box<[Slot]> {
+    let slot = |symbol: &&str| match abi::Symbol::parse(symbol)? {
         abi::Symbol::Slot(name, arity) => {
             // If there is no slot left, linking the object fails.
             jit.slots.slot(CallTarget { name: jit.names.intern(name), arity }).ok()
         }
         abi::Symbol::Counter(..) | abi::Symbol::Variable(_) => None,
     };
-    ObjectSymbols::of(object).undefined.into_iter().filter_map(slot).collect()
+    undefined.iter().filter_map(slot).collect()
 }
 
 impl BodyRequest<'_> {

@@ -5,37 +5,25 @@
 //! long as a context is bound to it or a handle holds it.
 
 use super::definition::Definition;
+use super::weak_table::WeakTable;
 use crate::sema::checked::CheckedFunction;
-use rustc_hash::FxHashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// Definitions by the address of their function.
 #[derive(Default)]
-pub(super) struct SharedDefinitions {
-    definitions: FxHashMap<usize, Weak<Definition>>,
-    /// The size of the table at which the entries of dropped definitions are
-    /// removed.
-    full: usize,
-}
-
-/// Smaller tables are not searched for dropped definitions.
-const SMALLEST: usize = 1024;
+pub(super) struct SharedDefinitions(WeakTable<usize, Definition>);
 
 impl SharedDefinitions {
     /// Returns the definition of this very function.
     pub(super) fn find(&self, function: &Arc<CheckedFunction>) -> Option<Arc<Definition>> {
-        let definition = self.definitions.get(&address(function))?.upgrade()?;
+        let definition = self.0.find(&address(function))?;
         // A dropped function's address may be that of another one by now, but
         // not while its definition is alive.
         Arc::ptr_eq(definition.function(), function).then_some(definition)
     }
 
     pub(super) fn add(&mut self, definition: &Arc<Definition>) {
-        if self.definitions.len() >= self.full {
-            self.definitions.retain(|_, definition| definition.strong_count() > 0);
-            self.full = (self.definitions.len() * 2).max(SMALLEST);
-        }
-        self.definitions.insert(address(definition.function()), Arc::downgrade(definition));
+        self.0.add(address(definition.function()), definition);
     }
 }
 

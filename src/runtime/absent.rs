@@ -10,9 +10,9 @@ pub use arguments::CallArguments;
 pub use fence::Fence;
 
 use crate::abi::{Memory, VARIABLE_COUNT};
+use crate::interp::InterpMemory;
 use crate::name::Name;
-use crate::stop::{InnerRun, Stoppable};
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where calls of a function lead: to its name, which the interpreter looks up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,16 +32,9 @@ pub struct Variable(pub u32);
 /// The default stack of a program, in bytes.
 pub const DEFAULT_STACK: usize = 256 << 20;
 
-/// The memory of a context.
-pub struct ExecutionMemory {
-    /// Committed by the system as they are used.
-    variables: Vec<AtomicU64>,
-    requests: AtomicU64,
-    fuel: AtomicI64,
-    interp_limit: AtomicUsize,
-    code_ready: AtomicUsize,
-    inner: InnerRun,
-}
+/// The memory of a context. Its variables are committed by the system as they
+/// are used.
+pub type ExecutionMemory = InterpMemory<Vec<AtomicU64>>;
 
 impl ExecutionMemory {
     /// Creates memory whose variables are 0.
@@ -52,61 +45,21 @@ impl ExecutionMemory {
         let mut variables = Vec::new();
         variables.try_reserve_exact(VARIABLE_COUNT)?;
         variables.resize_with(VARIABLE_COUNT, AtomicU64::default);
-        Ok(Self {
-            variables,
-            requests: AtomicU64::default(),
-            fuel: AtomicI64::default(),
-            interp_limit: AtomicUsize::default(),
-            code_ready: AtomicUsize::default(),
-            inner: InnerRun::default(),
-        })
+        Ok(Self::over(variables, 0))
     }
 
     /// Sets all variables to 0.
     pub fn clear(&self) {
-        self.variables.iter().for_each(|variable| variable.store(0, Ordering::Relaxed));
+        self.variables().iter().for_each(|variable| variable.store(0, Ordering::Relaxed));
     }
 
     /// Returns the value of a variable.
     pub fn variable(&self, Variable(number): Variable) -> f64 {
-        f64::from_bits(self.variables[number as usize].load(Ordering::Relaxed))
+        f64::from_bits(self.variables()[number as usize].load(Ordering::Relaxed))
     }
 
     /// Sets the value of a variable.
     pub fn set_variable(&self, Variable(number): Variable, value: f64) {
-        self.variables[number as usize].store(value.to_bits(), Ordering::Relaxed);
-    }
-}
-
-impl Stoppable for ExecutionMemory {
-    #[inline]
-    fn requests(&self) -> &AtomicU64 {
-        &self.requests
-    }
-
-    fn wake(&self) {
-        self.interp_limit.swap(0, Ordering::SeqCst);
-    }
-
-    fn inner(&self) -> Option<&InnerRun> {
-        Some(&self.inner)
-    }
-}
-
-impl Memory for ExecutionMemory {
-    fn variables(&self) -> &[AtomicU64] {
-        &self.variables
-    }
-
-    fn fuel(&self) -> &AtomicI64 {
-        &self.fuel
-    }
-
-    fn interp_limit(&self) -> &AtomicUsize {
-        &self.interp_limit
-    }
-
-    fn code_ready(&self) -> &AtomicUsize {
-        &self.code_ready
+        self.variables()[number as usize].store(value.to_bits(), Ordering::Relaxed);
     }
 }
