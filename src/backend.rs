@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
 use crate::interp::inspect::Inspector;
-use crate::jit::{self, JitContext, NoInterpreter};
+use crate::jit::{self, JitContext};
 use crate::name::Name;
 use crate::runtime::{CallArguments, ExecutionMemory, Slot, Variable};
 use crate::sema::checked::CheckedFunction;
@@ -278,7 +278,7 @@ impl Backend {
     ) -> Result<f64, RunFailure> {
         match (self, code) {
             (Self::Jit(jit), FormulaCode::Compiled(formula)) => {
-                jit.run_formula(formula, arguments, output, &mut NoInterpreter)
+                jit.run_formula(formula, arguments, output, None)
             }
             (Self::Tiered(tiered), FormulaCode::Interpreted(formula)) => {
                 tiered.run_formula(formula, arguments, output)
@@ -382,7 +382,7 @@ impl Backend {
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         match self {
-            Self::Jit(jit) => jit.run(expression, output, &mut NoInterpreter),
+            Self::Jit(jit) => jit.run(expression, output, None),
             Self::Tiered(tiered) => tiered.run(expression, output),
         }
     }
@@ -415,13 +415,13 @@ impl Backend {
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         match (self, handle) {
-            (Self::Jit(jit), CallHandle::Slot(slot)) => jit.call(slot, arguments, output, &mut NoInterpreter),
+            (Self::Jit(jit), CallHandle::Slot(slot)) => jit.call(slot, arguments, output, None),
             (Self::Tiered(tiered), CallHandle::Name(name)) => tiered.call(name, arguments.as_slice(), output),
             (Self::Tiered(tiered), CallHandle::Slot(slot)) => tiered.call_slot(slot, arguments, output),
             // The handle is from a context that interprets.
             (Self::Jit(jit), CallHandle::Name(name)) => {
                 let slot = jit.slot(name, arguments.as_slice().len() as u32)?;
-                jit.call(slot, arguments, output, &mut NoInterpreter)
+                jit.call(slot, arguments, output, None)
             }
         }
     }

@@ -12,11 +12,12 @@
 //! Calls inside a program do not use the stack of the process.
 //!
 //! The same program may also run as compiled code: a call that goes there
-//! leaves the instruction loop (see [`CompiledCalls`]), and compiled code that
+//! leaves the instruction loop (see [`CompiledTier`]), and compiled code that
 //! calls an interpreted function begins a nested run, whose frames lie on the
 //! same stack after the caller's.
 
 mod code;
+mod crossing;
 mod execute;
 #[cfg(feature = "cli")]
 mod failed;
@@ -26,7 +27,6 @@ pub mod inspect;
 mod kept;
 mod links;
 mod memory;
-mod compiled;
 mod nonfinite;
 mod remains;
 #[cfg(any(test, fuzzing))]
@@ -46,7 +46,7 @@ use crate::tape::op::Op;
 use crate::tape::{self, Counts, Linkage, LoweringContext, Tape, TapeCallee};
 pub use code::HotSpot;
 use code::{CodeMemory, EntryPoint, LEAVE};
-pub use compiled::{CallSite, CodeStatus, CompiledCalls, NoCompiledCode};
+pub use crossing::{CallSite, CodeStatus, CompiledTier, Crossing, InterpretedTier};
 use execute::{ExecutionTables, InterpState, Pause, execute, link, unlink};
 use inspect::{Inspector, Outer, Reason, StepMode};
 use kept::Kept;
@@ -254,7 +254,7 @@ impl Interpreter {
     pub fn run(
         &mut self,
         expression: &Arc<CheckedFunction>,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         let tape = self.supplied(expression);
@@ -273,7 +273,7 @@ impl Interpreter {
         &mut self,
         name: Name,
         arguments: &[f64],
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         let callee = TapeCallee { name, arity: arguments.len() as u32 };
@@ -297,11 +297,11 @@ impl Interpreter {
         site: CallSite,
         name: Name,
         arguments: &[f64],
-        compiled: &mut dyn CompiledCalls,
+        compiled: &dyn CompiledTier,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         self.outer.push(Outer::Compiled(site));
-        let result = self.call(name, arguments, compiled, output);
+        let result = self.call(name, arguments, Some(compiled), output);
         self.outer.pop();
         let value = result?;
         self.leave_to(site, value, compiled)?;
@@ -458,7 +458,7 @@ impl Interpreter {
         &mut self,
         entry: EntryPoint,
         arguments: &[f64],
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         self.forget_remains();
@@ -508,7 +508,7 @@ impl Interpreter {
     fn resume(
         &mut self,
         state: &mut InterpState,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         loop {
@@ -560,7 +560,7 @@ impl Interpreter {
         &mut self,
         pause: Pause,
         state: &mut InterpState,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<(), RunFailure> {
         match pause {
@@ -617,13 +617,14 @@ impl Interpreter {
     fn first_call(
         &mut self,
         state: &mut InterpState,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<(), RunFailure> {
         let number = self.code.words()[state.at] >> 8;
         let callee = self.links.target(number);
         let arity = callee.arity as usize;
-        if !self.holds(callee.name) && compiled.has_code(callee) {
+        let compiled = compiled.filter(|compiled| !self.holds(callee.name) && compiled.has_code(callee));
+        if let Some(compiled) = compiled {
             let arguments = self.stack[state.base..state.base + arity].to_vec();
             return self.leave_for(state, callee.arity, |interpreter| {
                 compiled.call(interpreter, callee, &arguments, output)

@@ -31,7 +31,6 @@ mod forks;
 mod formula;
 mod make;
 mod context;
-mod interpreted;
 mod queued;
 mod refusal;
 mod reporter;
@@ -48,7 +47,6 @@ mod worker;
 pub use bindings::{SharedBindings, WeakBindings};
 pub use context::{DefinitionHandle, JitContext};
 pub use formula::CompiledFormula;
-pub use interpreted::{InterpretedCalls, NoInterpreter};
 pub use osr::OsrCode;
 
 use crate::abi::{self, Variables};

@@ -86,7 +86,9 @@
 //! called; that continues in one routine of the runtime, which stores the
 //! arguments and enters the interpreter. The interpreter calls code by leaving
 //! its instruction loop. Errors pass through both, and add their calls to one
-//! trace.
+//! trace. What each tier asks of the other is in one file, `interp::crossing`:
+//! the trait of the compiled tier, and the interpreter that a run of code is
+//! lent.
 //!
 //! **Hot code moves up a tier.** A tiered program counts calls and loop
 //! iterations in the instructions of its tapes. When a counter expires, a worker

@@ -28,7 +28,6 @@ impl TieredBackend {
     /// Shows the last failed run to the inspector; returns whether its frames
     /// are still there.
     fn examine(&mut self, output: &mut dyn Output) -> bool {
-        let mut compiled = &self.jit;
-        self.interpreter.examine(&mut compiled, output)
+        self.interpreter.examine(Some(&self.jit), output)
     }
 }

@@ -11,10 +11,12 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
-use crate::interp::{self, CallSite, CodeStatus, CompiledCalls, HotSpot, Interpreter, KeptFunction};
+use crate::interp::{
+    self, CallSite, CodeStatus, CompiledTier, HotSpot, InterpretedTier, Interpreter, KeptFunction,
+};
 use crate::jit::{self, JitContext, OsrCode};
 use crate::name::Name;
-use crate::runtime::{CallArguments, ExecutionMemory, Left, Slot};
+use crate::runtime::{CallArguments, ExecutionMemory, Slot};
 use crate::sema::checked::CheckedFunction;
 use crate::status::State;
 use crate::tape::TapeCallee;
@@ -46,13 +48,6 @@ pub(crate) struct InterpretedFormula {
     kept: Arc<KeptFunction>,
     runs: AtomicU32,
     code: OnceLock<Option<jit::CompiledFormula>>,
-}
-
-/// The interpreter, lent to compiled code so that it can call interpreted
-/// functions.
-struct LentInterpreter<'a> {
-    interpreter: &'a mut Interpreter,
-    jit: &'a LazyJit,
 }
 
 impl TieredBackend {
@@ -216,20 +211,16 @@ impl TieredBackend {
     ) -> Result<f64, RunFailure> {
         let result = match self.jit.compiled_first() {
             Some(_) if !self.interpreter.wants(expression) && !self.is_too_large(expression) => {
-                let run = |context: &JitContext, interpreted: &mut LentInterpreter<'_>| {
-                    context.run(expression, output, interpreted)
+                let run = |context: &JitContext, interpreted: InterpretedTier<'_>| {
+                    context.run(expression, output, Some(interpreted))
                 };
                 let result = self.in_code("an expression", run);
                 if let Err(stopped) = &result {
-                    let mut compiled = &self.jit;
-                    self.interpreter.show_code(stopped, &mut compiled, output);
+                    self.interpreter.show_code(stopped, Some(&self.jit), output);
                 }
                 result
             }
-            Some(_) | None => {
-                let mut compiled = &self.jit;
-                self.interpreter.run(expression, &mut compiled, output)
-            }
+            Some(_) | None => self.interpreter.run(expression, Some(&self.jit), output),
         };
         self.jit.forget_osr_codes();
         result
@@ -242,7 +233,9 @@ impl TieredBackend {
         arguments: CallArguments<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
-        self.in_code("a handle", |context, interpreted| context.call(slot, arguments, output, interpreted))
+        self.in_code("a handle", |context, interpreted| {
+            context.call(slot, arguments, output, Some(interpreted))
+        })
     }
 
     /// Runs a compiled formula.
@@ -253,7 +246,7 @@ impl TieredBackend {
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         self.in_code("a formula", |context, interpreted| {
-            context.run_formula(code, arguments, output, interpreted)
+            context.run_formula(code, arguments, output, Some(interpreted))
         })
     }
 
@@ -262,13 +255,13 @@ impl TieredBackend {
     fn in_code(
         &mut self,
         what: &str,
-        run: impl FnOnce(&JitContext, &mut LentInterpreter<'_>) -> Result<f64, RunFailure>,
+        run: impl FnOnce(&JitContext, InterpretedTier<'_>) -> Result<f64, RunFailure>,
     ) -> Result<f64, RunFailure> {
         let Some(context) = self.jit.context() else {
             return Err(Failure::internal(format!("{what} came to another engine")).into());
         };
         self.interpreter.begin_outermost();
-        run(context, &mut LentInterpreter { interpreter: &mut self.interpreter, jit: &self.jit })
+        run(context, self.jit.lend(&mut self.interpreter))
     }
 
     pub(super) fn call(
@@ -277,8 +270,7 @@ impl TieredBackend {
         arguments: &[f64],
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
-        let mut compiled = &self.jit;
-        let result = self.interpreter.call(name, arguments, &mut compiled, output);
+        let result = self.interpreter.call(name, arguments, Some(&self.jit), output);
         self.jit.forget_osr_codes();
         result
     }
@@ -291,10 +283,7 @@ impl TieredBackend {
     ) -> Result<f64, RunFailure> {
         let result = match formula.code(&self.jit, &self.interpreter)? {
             Some(code) if self.jit.context().is_some() => self.run_compiled(code, arguments, output),
-            Some(_) | None => {
-                let mut compiled = &self.jit;
-                self.interpreter.run_kept(&formula.kept, arguments, &mut compiled, output)
-            }
+            Some(_) | None => self.interpreter.run_kept(&formula.kept, arguments, Some(&self.jit), output),
         };
         self.jit.forget_osr_codes();
         result
@@ -377,6 +366,11 @@ impl LazyJit {
         }
     }
 
+    /// Lends the interpreter to a run of compiled code.
+    fn lend<'a>(&'a self, interpreter: &'a mut Interpreter) -> InterpretedTier<'a> {
+        InterpretedTier { interpreter, compiled: self, comes_first: !self.is_compiled_first() }
+    }
+
     fn is_tiered(&self) -> bool {
         self.engine.mode() == Mode::Tiered
     }
@@ -435,8 +429,8 @@ impl LazyJit {
     }
 }
 
-impl CompiledCalls for &LazyJit {
-    fn has_code(&mut self, callee: TapeCallee) -> bool {
+impl CompiledTier for LazyJit {
+    fn has_code(&self, callee: TapeCallee) -> bool {
         let goes = |context: &JitContext| {
             context.has_code(callee.name, callee.arity)
                 || (self.is_compiled_first() && context.is_bound(callee.name, callee.arity))
@@ -444,24 +438,24 @@ impl CompiledCalls for &LazyJit {
         self.context().is_some_and(goes)
     }
 
-    fn callers(&mut self, site: CallSite) -> Vec<Arc<CheckedFunction>> {
+    fn callers(&self, site: CallSite) -> Vec<Arc<CheckedFunction>> {
         self.context().map_or_else(Vec::new, |context| context.callers(site.address, site.frame))
     }
 
-    fn define(&mut self, function: &Arc<CheckedFunction>) {
+    fn define(&self, function: &Arc<CheckedFunction>) {
         if let Some(context) = self.context() {
             context.define(function.clone());
         }
     }
 
-    fn deoptimize(&mut self, name: Name) {
+    fn deoptimize(&self, name: Name) {
         if let Some(context) = self.context() {
             context.deoptimize(name);
         }
     }
 
     fn call(
-        &mut self,
+        &self,
         interpreter: &mut Interpreter,
         callee: TapeCallee,
         arguments: &[f64],
@@ -472,17 +466,17 @@ impl CompiledCalls for &LazyJit {
         let slot = context.slot(callee.name, callee.arity)?;
         let mut budget = [0.0; 8];
         let arguments = CallArguments::new(arguments, &mut budget);
-        context.call(slot, arguments, output, &mut LentInterpreter { interpreter, jit: self })
+        context.call(slot, arguments, output, Some(self.lend(interpreter)))
     }
 
-    fn promote(&mut self, interpreter: &Interpreter, spot: &HotSpot) -> CodeStatus {
+    fn promote(&self, interpreter: &Interpreter, spot: &HotSpot) -> CodeStatus {
         match self.make(interpreter, spot) {
             Some(()) => self.code_status(spot),
             None => CodeStatus::Never,
         }
     }
 
-    fn code_status(&mut self, spot: &HotSpot) -> CodeStatus {
+    fn code_status(&self, spot: &HotSpot) -> CodeStatus {
         if spot.counted.is_some() {
             return match self.osr_code(spot) {
                 Some(made) if made.is_ready() => CodeStatus::Ready,
@@ -503,7 +497,7 @@ impl CompiledCalls for &LazyJit {
     }
 
     fn enter_osr(
-        &mut self,
+        &self,
         interpreter: &mut Interpreter,
         spot: &HotSpot,
         arguments: &[f64],
@@ -512,28 +506,6 @@ impl CompiledCalls for &LazyJit {
         let (Some(context), Some(code)) = (self.context(), self.osr_code(spot)) else {
             return Err(Failure::internal("code that was ready is not there").into());
         };
-        context.enter_osr(&code, arguments, output, &mut LentInterpreter { interpreter, jit: self })
-    }
-}
-
-impl jit::InterpretedCalls for LentInterpreter<'_> {
-    fn is_interpreted(&mut self, name: Name, is_compiled: bool) -> bool {
-        let is_too_large = || {
-            let bound = self.interpreter.function(name);
-            bound.is_some_and(|function| self.jit.engine.is_too_large(function))
-        };
-        self.interpreter.holds(name) || !(is_compiled || self.jit.is_compiled_first()) || is_too_large()
-    }
-
-    fn call(
-        &mut self,
-        name: Name,
-        arguments: &[f64],
-        from: Left,
-        output: &mut dyn Output,
-    ) -> Result<f64, RunFailure> {
-        let mut compiled = self.jit;
-        let site = CallSite { address: from.fault, frame: from.frame };
-        self.interpreter.call_from(site, name, arguments, &mut compiled, output)
+        context.enter_osr(&code, arguments, output, Some(self.lend(interpreter)))
     }
 }

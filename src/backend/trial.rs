@@ -8,7 +8,7 @@ use crate::abi::Memory;
 use crate::budget::MemoryBudget;
 use crate::engine::Engine;
 use crate::host::Output;
-use crate::interp::{InterpMemory, InterpOptions, Interpreter, NoCompiledCode};
+use crate::interp::{InterpMemory, InterpOptions, Interpreter};
 use crate::runtime::ExecutionMemory;
 use crate::sema::checked::CheckedFunction;
 use std::io;
@@ -48,7 +48,7 @@ pub(super) fn run(
     for function in needed {
         interpreter.define(function);
     }
-    interpreter.run(expression, &mut NoCompiledCode, &mut NoOutput).ok()
+    interpreter.run(expression, None, &mut NoOutput).ok()
 }
 
 /// The output of a trial: every write fails.

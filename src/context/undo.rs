@@ -64,12 +64,12 @@ impl Context {
                 last.into_iter().map(|changed| self.go_to(changed, &step.after, direction)).collect()
             }
         };
-        // Of a function that goes with its declaration, the function is told.
+        // A function that goes with its declaration is reported once, as a function.
         let is_function = |change: &Change| !change.is_variable && !change.is_declaration;
         let functions: FxHashSet<String> =
             changes.iter().filter(|change| is_function(change)).map(|change| change.name.clone()).collect();
-        let is_told = |change: &Change| !change.is_declaration || !functions.contains(&change.name);
-        changes.into_iter().filter(is_told).collect()
+        let is_reported = |change: &Change| !change.is_declaration || !functions.contains(&change.name);
+        changes.into_iter().filter(is_reported).collect()
     }
 
     /// Rebinds a name to what it means in another value of the book.

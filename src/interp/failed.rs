@@ -1,7 +1,7 @@
 //! Looking at a run that has failed: its frames are kept for the debugger of
 //! the command.
 
-use super::{CompiledCalls, Interpreter};
+use super::{Crossing, Interpreter};
 use crate::host::Output;
 
 impl Interpreter {
@@ -13,7 +13,7 @@ impl Interpreter {
 
     /// Shows the last failed run to the inspector; returns whether its frames
     /// are still there.
-    pub fn examine(&mut self, compiled: &mut dyn CompiledCalls, output: &mut dyn Output) -> bool {
+    pub fn examine(&mut self, compiled: Crossing<'_>, output: &mut dyn Output) -> bool {
         let Some((mut state, stopped)) = self.remains.failed.take() else { return false };
         // What is evaluated meanwhile is a nested run.
         self.depth += 1;

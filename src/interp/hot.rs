@@ -2,7 +2,7 @@
 //! and switching to code that has become ready.
 
 use super::execute::InterpState;
-use super::{CodeStatus, CompiledCalls, HotSpot, Interpreter};
+use super::{CodeStatus, Crossing, HotSpot, Interpreter};
 use crate::failure::RunFailure;
 use crate::host::Output;
 use crate::tape::op::Op;
@@ -15,7 +15,7 @@ impl Interpreter {
     pub(super) fn hot(
         &mut self,
         state: &mut InterpState,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<(), RunFailure> {
         let at = state.at as u32;
@@ -24,11 +24,11 @@ impl Interpreter {
             state.at += Op::Count.length();
             return Ok(());
         };
-        if self.must_interpret(&spot.function) {
+        let Some(compiled) = compiled.filter(|_| !self.must_interpret(&spot.function)) else {
             self.code.count_again(at, self.hot_after.unwrap_or(0).max(1));
             state.at += Op::Count.length();
             return Ok(());
-        }
+        };
         match compiled.promote(self, &spot) {
             CodeStatus::Ready => {
                 self.code.end_count(at);
@@ -81,7 +81,8 @@ impl Interpreter {
 
     /// Polls for compiled code that has become ready, and switches calls and
     /// loops to it.
-    pub(super) fn poll_ready_code(&mut self, compiled: &mut dyn CompiledCalls) {
+    pub(super) fn poll_ready_code(&mut self, compiled: Crossing<'_>) {
+        let Some(compiled) = compiled else { return };
         if self.memory.code_ready().swap(0, Ordering::SeqCst) == 0 {
             return;
         }

@@ -8,7 +8,7 @@
 
 use super::execute::{InterpState, Pause};
 use super::kept::KeptFunction;
-use super::{CallSite, CompiledCalls, Interpreter};
+use super::{CallSite, CompiledTier, Crossing, Interpreter};
 use crate::failure::{CallGroup, Failure, RunFailure};
 use crate::host::{self, HostFunctions, Output};
 use crate::name::Name;
@@ -135,7 +135,7 @@ pub(super) enum Outer {
 pub struct PausedRun<'a> {
     interpreter: &'a mut Interpreter,
     state: InterpState,
-    compiled: &'a mut dyn CompiledCalls,
+    compiled: Crossing<'a>,
     output: &'a mut dyn Output,
     /// The calls in progress, innermost first.
     pub frames: Vec<CallFrame>,
@@ -175,7 +175,9 @@ impl PausedRun<'_> {
     /// definition.
     pub fn define(&mut self, function: &Arc<CheckedFunction>) {
         self.interpreter.define(function);
-        self.compiled.define(function);
+        if let Some(compiled) = self.compiled {
+            compiled.define(function);
+        }
     }
 
     /// Returns the value computed last: after a call, its result.
@@ -289,7 +291,7 @@ impl Interpreter {
     pub(super) fn begin_stepping(
         &mut self,
         state: &mut InterpState,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<(), RunFailure> {
         let Some(inspector) = &self.inspector else { return Ok(()) };
@@ -308,7 +310,7 @@ impl Interpreter {
     pub(super) fn arrive(
         &mut self,
         state: &mut InterpState,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<(), RunFailure> {
         let StepMode::Step { below, .. } = self.step_mode else { return Ok(()) };
@@ -329,7 +331,7 @@ impl Interpreter {
         &mut self,
         site: CallSite,
         value: f64,
-        compiled: &mut dyn CompiledCalls,
+        compiled: &dyn CompiledTier,
     ) -> Result<(), Failure> {
         let (StepMode::Step { .. }, Some(inspector)) = (self.step_mode, &mut self.inspector) else {
             return Ok(());
@@ -349,7 +351,7 @@ impl Interpreter {
     pub(super) fn step(
         &mut self,
         state: &mut InterpState,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<Option<f64>, RunFailure> {
         let (at, step_mode) = (state.at as u32, self.step_mode);
@@ -382,7 +384,7 @@ impl Interpreter {
         &mut self,
         pause: Pause,
         state: &mut InterpState,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<bool, RunFailure> {
         if let Pause::Nonfinite(operation) = pause {
@@ -400,7 +402,7 @@ impl Interpreter {
         &mut self,
         pause: Pause,
         state: &mut InterpState,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<bool, Failure> {
         if !matches!(pause, Pause::Limit(_) | Pause::Stop) || !self.is_broken_in() {
@@ -430,7 +432,7 @@ impl Interpreter {
         &mut self,
         state: &mut InterpState,
         reason: Reason,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<(), Failure> {
         let Some(mut inspector) = self.inspector.take() else {
@@ -483,7 +485,7 @@ impl Interpreter {
         &mut self,
         state: &mut InterpState,
         stopped: &RunFailure,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> bool {
         // The outer runs of a failed one fail, too.
@@ -509,12 +511,7 @@ impl Interpreter {
 
     /// Shows a failed run of compiled code to the inspector: only its calls are
     /// known.
-    pub fn show_code(
-        &mut self,
-        stopped: &RunFailure,
-        compiled: &mut dyn CompiledCalls,
-        output: &mut dyn Output,
-    ) {
+    pub fn show_code(&mut self, stopped: &RunFailure, compiled: Crossing<'_>, output: &mut dyn Output) {
         if std::mem::replace(&mut self.has_shown, true) {
             return;
         }
@@ -531,10 +528,12 @@ impl Interpreter {
     }
 
     /// Updates the breakpoints after a stop.
-    fn change_breaks(&mut self, has_changed: bool, compiled: &mut dyn CompiledCalls) {
+    fn change_breaks(&mut self, has_changed: bool, compiled: Crossing<'_>) {
         if has_changed {
             self.place_breaks();
-            self.held().into_iter().for_each(|name| compiled.deoptimize(name));
+            if let Some(compiled) = compiled {
+                self.held().into_iter().for_each(|name| compiled.deoptimize(name));
+            }
         }
     }
 
@@ -551,12 +550,7 @@ impl Interpreter {
     /// that belong to the innermost run. With `is_before`, the run has stopped
     /// before the instruction at its position; else inside the one that ends
     /// there.
-    fn frames(
-        &self,
-        state: InterpState,
-        is_before: bool,
-        compiled: &mut dyn CompiledCalls,
-    ) -> (Vec<CallFrame>, usize) {
+    fn frames(&self, state: InterpState, is_before: bool, compiled: Crossing<'_>) -> (Vec<CallFrame>, usize) {
         let mut frames = Vec::new();
         self.frames_of_run(state, is_before, &mut frames);
         let own = frames.len();
@@ -564,8 +558,8 @@ impl Interpreter {
             match outer {
                 Outer::Interpreted(state) => self.frames_of_run(*state, false, &mut frames),
                 Outer::Compiled(site) => {
-                    let callers = compiled.callers(*site).into_iter();
-                    frames.extend(callers.map(CallFrame::of_code));
+                    let callers = compiled.map_or_else(Vec::new, |compiled| compiled.callers(*site));
+                    frames.extend(callers.into_iter().map(CallFrame::of_code));
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! run one keeps it linked, until its last owner drops it.
 
 use super::code::{CodeMemory, EntryPoint};
-use super::{CompiledCalls, Interpreter};
+use super::{Crossing, Interpreter};
 use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
 use crate::sema::checked::CheckedFunction;
@@ -57,7 +57,7 @@ impl Interpreter {
         &mut self,
         kept: &Arc<KeptFunction>,
         arguments: &[f64],
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         let known = self.kept.entries.get(&(Arc::as_ptr(kept) as usize)).map(|(_, entry)| *entry);

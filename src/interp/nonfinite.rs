@@ -4,7 +4,7 @@
 
 use super::execute::{InterpState, Operation};
 use super::inspect::Reason;
-use super::{CompiledCalls, Interpreter};
+use super::{Crossing, Interpreter};
 use crate::failure::Failure;
 use crate::host::Output;
 use crate::tape::TapeCallee;
@@ -22,7 +22,7 @@ impl Interpreter {
         &mut self,
         operation: Operation,
         state: &mut InterpState,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<bool, Failure> {
         let is_first = self.were_finite(operation, state.base);
@@ -37,7 +37,7 @@ impl Interpreter {
     pub(super) fn stop_if_host_nonfinite(
         &mut self,
         state: &mut InterpState,
-        compiled: &mut dyn CompiledCalls,
+        compiled: Crossing<'_>,
         output: &mut dyn Output,
     ) -> Result<bool, Failure> {
         let is_first = std::mem::take(&mut self.is_nonfinite) && self.is_watching();

@@ -136,13 +136,11 @@ impl TestSession {
                 }
                 CheckedItem::Extern(_) => {}
                 CheckedItem::Variables(function, names) => {
-                    self.interpreter
-                        .run(&function, &mut NoCompiledCode, &mut DiscardOutput)
-                        .expect("initialisers run");
+                    self.interpreter.run(&function, None, &mut DiscardOutput).expect("initialisers run");
                     self.variables.extend(names);
                 }
                 CheckedItem::Expression(function) => {
-                    let result = self.interpreter.run(&function, &mut NoCompiledCode, &mut DiscardOutput);
+                    let result = self.interpreter.run(&function, None, &mut DiscardOutput);
                     results.push(result.map_err(|stopped| stopped.failure));
                 }
             }
@@ -220,7 +218,7 @@ impl Workshop {
         let interpreter = &mut self.session.interpreter;
         let Ok(entry) = interpreter.link_tape(&tape, &self.functions[which]) else { return false };
         let arguments = vec![1.0; (tape.locals as usize).min(2)];
-        let _ = interpreter.enter(entry, &arguments, &mut NoCompiledCode, &mut DiscardOutput);
+        let _ = interpreter.enter(entry, &arguments, None, &mut DiscardOutput);
         interpreter.code.remove(entry.code);
         true
     }

@@ -4,15 +4,11 @@
 //! created, so no method has anything to do; the back ends above need not know
 //! which of the two they were built with.
 
-#[path = "interpreted.rs"]
-mod interpreted;
-
-pub use interpreted::{InterpretedCalls, NoInterpreter};
-
 use crate::failure::{Failure, RunFailure};
 use crate::host::{Intrinsic, Output};
+use crate::interp::{CallSite, InterpretedTier};
 use crate::name::Name;
-use crate::runtime::{CallArguments, ExecutionMemory, Left, Slot};
+use crate::runtime::{CallArguments, ExecutionMemory, Slot};
 use crate::sema::checked::CheckedFunction;
 use crate::status::{Observer, State};
 use crate::stop::StopHandle;
@@ -206,7 +202,7 @@ impl JitContext {
         &self,
         _: &Arc<CheckedFunction>,
         _: &mut dyn Output,
-        _: &mut dyn InterpretedCalls,
+        _: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         match self.0 {}
     }
@@ -220,7 +216,7 @@ impl JitContext {
         _: &CompiledFormula,
         _: &[f64],
         _: &mut dyn Output,
-        _: &mut dyn InterpretedCalls,
+        _: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         match self.0 {}
     }
@@ -260,7 +256,7 @@ impl JitContext {
         _: &OsrCode,
         _: &[f64],
         _: &mut dyn Output,
-        _: &mut dyn InterpretedCalls,
+        _: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         match self.0 {}
     }
@@ -276,14 +272,16 @@ impl JitContext {
         Slot(name): Slot,
         arguments: CallArguments<'_>,
         output: &mut dyn Output,
-        interpreted: &mut dyn InterpretedCalls,
+        interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
-        let arguments = arguments.as_slice();
-        if interpreted.is_interpreted(name, false) {
-            return interpreted.call(name, arguments, Left::default(), output);
+        let (site, arguments) = (CallSite { address: 0, frame: 0 }, arguments.as_slice());
+        match interpreted {
+            Some(mut tier) if tier.takes(name, false) => tier.call(site, name, arguments, output),
+            Some(_) | None => {
+                let passed = arguments.len() as u32;
+                Err(Failure::Undefined { callee: name, passed, caller: None }.into())
+            }
         }
-        let passed = arguments.len() as u32;
-        Err(Failure::Undefined { callee: name, passed, caller: None }.into())
     }
 
     pub fn callers(&self, _: usize, _: usize) -> Vec<Arc<CheckedFunction>> {

@@ -6,7 +6,6 @@ use super::code::CompiledCode;
 use super::code_map::Finder;
 use super::definition::Definition;
 use super::formula::{CompiledFormula, Intrinsics};
-use super::interpreted::InterpretedCalls;
 use super::osr::{OsrCode, OsrRequest};
 use super::reporter::Observer;
 use super::request::{Request, claim_pending, make_as, make_later, materialize};
@@ -19,6 +18,7 @@ use super::{Jit, nanoseconds};
 use crate::codegen::LoopEntry;
 use crate::failure::{CallTrace, Failure, RunFailure};
 use crate::host::Output;
+use crate::interp::InterpretedTier;
 use crate::name::Name;
 use crate::runtime::{self, CallArguments, Execution, ExecutionMemory, Left, Slot};
 use crate::sema::checked::CheckedFunction;
@@ -273,10 +273,10 @@ impl JitContext {
         &self,
         expression: &Arc<CheckedFunction>,
         output: &mut dyn Output,
-        interpreted: &mut dyn InterpretedCalls,
+        interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let start = Instant::now();
-        let code = self.expression_code(expression, interpreted);
+        let code = self.expression_code(expression, interpreted.is_some());
         self.waited.set(self.waited.get() + nanoseconds(start.elapsed()));
         let (function, code) = code?;
         let (start, waited) = (Instant::now(), self.waited.get());
@@ -305,7 +305,7 @@ impl JitContext {
     fn expression_code(
         &self,
         expression: &Arc<CheckedFunction>,
-        interpreted: &dyn InterpretedCalls,
+        may_interpret: bool,
     ) -> Result<(Arc<CheckedFunction>, Arc<CompiledCode>), Failure> {
         let shape = self.jit.shapes.find(expression);
         let ready = shape.and_then(|shape| shape.present().map(|code| (shape, code)));
@@ -315,7 +315,7 @@ impl JitContext {
         let shape = shapes::generalised(expression, &self.jit.names).map(Arc::new);
         let function = shape.as_ref().unwrap_or(expression);
         let definition = self.jit.define_anew(function.clone());
-        let made = materialize(&self.jit, &self.bindings, &definition, interpreted);
+        let made = materialize(&self.jit, &self.bindings, &definition, may_interpret);
         made.map_err(|failure| failure.restate(function, expression))?;
         let code = definition.present().ok_or_else(|| Failure::internal("code is gone at once"))?;
         if shape.is_some() {
@@ -360,7 +360,7 @@ impl JitContext {
         formula: &CompiledFormula,
         arguments: &[f64],
         output: &mut dyn Output,
-        interpreted: &mut dyn InterpretedCalls,
+        interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let code = self.formula_code(formula)?;
         let mut buffer = [0.0; 8];
@@ -468,7 +468,7 @@ impl JitContext {
         code: &OsrCode,
         arguments: &[f64],
         output: &mut dyn Output,
-        interpreted: &mut dyn InterpretedCalls,
+        interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let Some(body) = code.body_for(&self.jit, self.memory()) else {
             return Err(Failure::internal("code is entered before it is ready").into());
@@ -495,7 +495,7 @@ impl JitContext {
         slot: Slot,
         arguments: CallArguments<'_>,
         output: &mut dyn Output,
-        interpreted: &mut dyn InterpretedCalls,
+        interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let body = |memory: &ExecutionMemory| match memory.slot(slot) {
             0 => self.first_body(slot),
@@ -518,7 +518,7 @@ impl JitContext {
         body: impl FnOnce(&ExecutionMemory) -> usize,
         arguments: CallArguments<'_>,
         output: &mut dyn Output,
-        interpreted: &mut dyn InterpretedCalls,
+        interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let Self { jit, bindings, execution, declared, .. } = self;
         let run_epoch = bindings.run_epoch();

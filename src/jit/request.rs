@@ -6,7 +6,6 @@ use super::Jit;
 use super::batch;
 use super::bindings::{Bindings, CallAction};
 use super::definition::Definition;
-use super::interpreted::InterpretedCalls;
 use super::slots::CallTarget;
 use super::tier::{CompilePlan, Tier};
 use crate::failure::Failure;
@@ -106,11 +105,11 @@ pub(super) fn materialize(
     jit: &Arc<Jit>,
     bindings: &Arc<Bindings>,
     definition: &Arc<Definition>,
-    interpreted: &dyn InterpretedCalls,
+    may_interpret: bool,
 ) -> Result<usize, Failure> {
     let mut definition = definition.clone();
     loop {
-        let body = body(jit, bindings, &definition, interpreted)?;
+        let body = body(jit, bindings, &definition, may_interpret)?;
         // Code that was made for another context may assume what does not hold
         // in this one; the name is then bound to a definition of its own.
         let function = definition.function();
@@ -133,14 +132,14 @@ fn body(
     jit: &Arc<Jit>,
     bindings: &Arc<Bindings>,
     definition: &Arc<Definition>,
-    interpreted: &dyn InterpretedCalls,
+    may_interpret: bool,
 ) -> Result<usize, Failure> {
     if let Some(body) = install_present(jit, bindings, definition) {
         return Ok(body);
     }
     let function = definition.function();
     let stopper = StopHandle::new(bindings.memory().clone());
-    let certain = if interpreted.may_interpret() { Vec::new() } else { bindings.certain(jit, function) };
+    let certain = if may_interpret { Vec::new() } else { bindings.certain(jit, function) };
     if function.has_loop() {
         // What is certain to be called counts as called, so it can be inlined.
         let is_certain = |name| certain.iter().any(|callee| callee.function().name == name);

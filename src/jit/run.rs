@@ -5,7 +5,6 @@
 //! [`JitContext`](super::JitContext).
 
 use super::bindings::{Bindings, CallAction};
-use super::interpreted::InterpretedCalls;
 use super::request::materialize;
 use super::slots::CallTarget;
 use super::state::State;
@@ -13,6 +12,7 @@ use super::tier::Tier;
 use super::{Jit, nanoseconds};
 use crate::failure::{Failure, RunFailure};
 use crate::host::{HostError, Output};
+use crate::interp::{CallSite, InterpretedTier};
 use crate::name::Name;
 use crate::runtime::{Destination, RuntimeCallbacks, StopReason};
 use crate::sema::checked::CheckedFunction;
@@ -28,7 +28,7 @@ pub(super) struct JitRun<'a> {
     pub(super) bindings: &'a Arc<Bindings>,
     pub(super) declared: &'a RefCell<FxHashMap<Name, u32>>,
     pub(super) output: &'a mut dyn Output,
-    pub(super) interpreted: &'a mut dyn InterpretedCalls,
+    pub(super) interpreted: Option<InterpretedTier<'a>>,
     /// The callee of a call that is on its way to the interpreter.
     pub(super) tape: Option<Name>,
     pub(super) failure: Option<RunFailure>,
@@ -44,22 +44,29 @@ impl JitRun<'_> {
         let Some((_, target)) = self.jit.slots.target(trampoline) else {
             return Err(Failure::internal("a trampoline has no slot"));
         };
-        let bound = self.bindings.get(target.name);
-        if let Some((state, _)) =
-            bound.filter(|(_, definition)| definition.function().arity() == target.arity)
-            && self.interpreted.is_interpreted(target.name, state == State::Materialized)
-        {
+        if self.is_interpreted(target) {
             self.tape = Some(target.name);
             return Ok(Destination::Interpreter(target.arity));
         }
         self.body_of(target).map(Destination::Body)
     }
 
+    /// Returns whether a call goes to the interpreter.
+    fn is_interpreted(&self, target: CallTarget) -> bool {
+        let Some(interpreted) = &self.interpreted else { return false };
+        self.bindings.get(target.name).is_some_and(|(state, definition)| {
+            let function = definition.function();
+            let has_code = state == State::Materialized;
+            function.arity() == target.arity
+                && (interpreted.takes(target.name, has_code) || self.jit.is_too_large(function))
+        })
+    }
+
     fn body_of(&mut self, target: CallTarget) -> Result<usize, Failure> {
         match self.bindings.call(self.jit, target) {
             CallAction::Ready(body) => Ok(body),
             CallAction::Wait(definition) => {
-                materialize(self.jit, self.bindings, &definition, self.interpreted)
+                materialize(self.jit, self.bindings, &definition, self.interpreted.is_some())
             }
             CallAction::Stale(definition) => Err(Failure::Stale {
                 callee: definition.function().clone(),
@@ -139,7 +146,9 @@ impl RuntimeCallbacks for JitRun<'_> {
     fn interpreter_call(&mut self, arguments: &[f64]) -> Option<f64> {
         let name = self.tape.take()?;
         let from = self.bindings.memory().called_from();
-        let result = self.interpreted.call(name, arguments, from, self.output);
+        let site = CallSite { address: from.fault, frame: from.frame };
+        // A call goes there only if there is one.
+        let result = self.interpreted.as_mut()?.call(site, name, arguments, self.output);
         result.map_err(|stopped| self.failure = Some(stopped)).ok()
     }
 

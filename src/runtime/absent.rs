@@ -18,13 +18,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot(pub Name);
 
-/// A call site in compiled code; unknown, for there is none.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Left {
-    pub fault: usize,
-    pub frame: usize,
-}
-
 /// The number of a variable, the same in every context of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable(pub u32);

@@ -1,8 +1,13 @@
-//! The interpreter's interface to compiled code: requesting it and calling it.
+//! The crossing between the tiers: what interpreted and compiled code of one
+//! run ask of each other.
+//!
+//! The interpreter knows the compiled tier as a trait, to request code and to
+//! call it. Compiled code is lent the interpreter, with that trait for the way
+//! back.
 
 use super::Interpreter;
 use super::code::HotSpot;
-use crate::failure::{Failure, RunFailure};
+use crate::failure::RunFailure;
 use crate::host::Output;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
@@ -32,18 +37,18 @@ pub enum CodeStatus {
     Never,
 }
 
-/// Compiled code, as the interpreter sees it. The caller passes the interpreter
+/// The compiled tier, as the interpreter sees it. The interpreter passes itself
 /// along, so that compiled code can call interpreted functions.
-pub trait CompiledCalls {
+pub trait CompiledTier {
     /// Returns whether a call goes to compiled code.
-    fn has_code(&mut self, callee: TapeCallee) -> bool;
+    fn has_code(&self, callee: TapeCallee) -> bool;
 
     /// Calls a compiled function.
     ///
     /// # Errors
     /// If the run fails or is stopped.
     fn call(
-        &mut self,
+        &self,
         interpreter: &mut Interpreter,
         callee: TapeCallee,
         arguments: &[f64],
@@ -51,22 +56,22 @@ pub trait CompiledCalls {
     ) -> Result<f64, RunFailure>;
 
     /// Binds a function's name to it during a run.
-    fn define(&mut self, function: &Arc<CheckedFunction>);
+    fn define(&self, function: &Arc<CheckedFunction>);
 
     /// Deoptimises a function: compiled code calls it through its trampoline
     /// again, which asks whether it is interpreted.
-    fn deoptimize(&mut self, name: Name);
+    fn deoptimize(&self, name: Name);
 
     /// Returns the functions of the compiled calls in progress, innermost
     /// first, from a call site outwards to where compiled code was entered.
-    fn callers(&mut self, site: CallSite) -> Vec<Arc<CheckedFunction>>;
+    fn callers(&self, site: CallSite) -> Vec<Arc<CheckedFunction>>;
 
     /// Requests code for a hot spot, once.
-    fn promote(&mut self, interpreter: &Interpreter, spot: &HotSpot) -> CodeStatus;
+    fn promote(&self, interpreter: &Interpreter, spot: &HotSpot) -> CodeStatus;
 
     /// Returns the status of the code that [`promote`](Self::promote)
     /// requested.
-    fn code_status(&mut self, spot: &HotSpot) -> CodeStatus;
+    fn code_status(&self, spot: &HotSpot) -> CodeStatus;
 
     /// Enters OSR code at a loop header. The arguments are the function's
     /// locals, then the values that are live across the loop.
@@ -74,7 +79,7 @@ pub trait CompiledCalls {
     /// # Errors
     /// If the run fails or is stopped.
     fn enter_osr(
-        &mut self,
+        &self,
         interpreter: &mut Interpreter,
         spot: &HotSpot,
         arguments: &[f64],
@@ -82,48 +87,37 @@ pub trait CompiledCalls {
     ) -> Result<f64, RunFailure>;
 }
 
-/// A context in which everything is interpreted.
-pub struct NoCompiledCode;
+/// The compiled tier of a run; `None` if everything is interpreted.
+pub type Crossing<'a> = Option<&'a dyn CompiledTier>;
 
-impl CompiledCalls for NoCompiledCode {
-    fn define(&mut self, _: &Arc<CheckedFunction>) {}
+/// The interpreter, lent to a run of compiled code.
+pub struct InterpretedTier<'a> {
+    /// The interpreter of the context.
+    pub interpreter: &'a mut Interpreter,
+    /// How the interpreter gets back to compiled code.
+    pub compiled: &'a dyn CompiledTier,
+    /// Whether functions are interpreted until they have code.
+    pub comes_first: bool,
+}
 
-    fn deoptimize(&mut self, _: Name) {}
-
-    fn callers(&mut self, _: CallSite) -> Vec<Arc<CheckedFunction>> {
-        Vec::new()
+impl InterpretedTier<'_> {
+    /// Returns whether calls of a function are interpreted; `has_code` if it is
+    /// compiled.
+    pub fn takes(&self, name: Name, has_code: bool) -> bool {
+        self.interpreter.holds(name) || (self.comes_first && !has_code)
     }
 
-    fn has_code(&mut self, _: TapeCallee) -> bool {
-        false
-    }
-
-    fn call(
+    /// Calls a function, from a call site in compiled code.
+    ///
+    /// # Errors
+    /// If the run fails or is stopped.
+    pub fn call(
         &mut self,
-        _: &mut Interpreter,
-        callee: TapeCallee,
+        site: CallSite,
+        name: Name,
         arguments: &[f64],
-        _: &mut dyn Output,
+        output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
-        let passed = arguments.len() as u32;
-        Err(Failure::Undefined { callee: callee.name, passed, caller: None }.into())
-    }
-
-    fn promote(&mut self, _: &Interpreter, _: &HotSpot) -> CodeStatus {
-        CodeStatus::Never
-    }
-
-    fn code_status(&mut self, _: &HotSpot) -> CodeStatus {
-        CodeStatus::Never
-    }
-
-    fn enter_osr(
-        &mut self,
-        _: &mut Interpreter,
-        _: &HotSpot,
-        _: &[f64],
-        _: &mut dyn Output,
-    ) -> Result<f64, RunFailure> {
-        Err(Failure::internal("tapes enter compiled code that is not there").into())
+        self.interpreter.call_from(site, name, arguments, self.compiled, output)
     }
 }
