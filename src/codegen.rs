@@ -21,7 +21,7 @@ use crate::llvm;
 use crate::name::Names;
 use crate::process::{self, Activity};
 pub use crate::tier::Level;
-pub use body::{Body, ListedFunction, LoopEntry, Thunk};
+pub use body::{Body, LoopEntry, Thunk};
 pub use cost::{cost, is_large};
 pub use error::CodegenError;
 use inkwell::context::Context;
@@ -88,15 +88,7 @@ impl Compiler {
         names: &Names,
         options: CompileOptions,
     ) -> Result<Vec<u8>, CodegenError> {
-        let sizes = bodies.iter().map(|body| body.function.nodes.len());
-        if let Some(size) = sizes.max().filter(|size| *size > self.largest) {
-            return Err(CodegenError::TooLarge(size, self.largest));
-        }
-        let level = if bodies.iter().any(|body| is_large(body.function)) { Level::O0 } else { options.level };
-        let options = CompileOptions { level, ..options };
-        self.emit(level, |module| {
-            bodies.iter().try_for_each(|body| lower::body(module, *body, names, options))
-        })
+        self.bodies(bodies, names, options, |machine, module| Ok(machine.pipeline.emit(module)))
     }
 
     /// Compiles the thunk of a host closure into an object file that defines
@@ -105,25 +97,22 @@ impl Compiler {
     /// # Errors
     /// If LLVM refuses; the compiler stays usable.
     pub fn thunk(&mut self, thunk: Thunk, symbol: &str) -> Result<Vec<u8>, CodegenError> {
-        self.emit(Level::O0, |module| thunk::define(module, thunk, symbol))
+        let lower = |module: &Module<'_>| thunk::define(module, thunk, symbol);
+        self.compile(Level::O0, lower, |machine, module| Ok(machine.pipeline.emit(module)))
     }
 
-    /// Returns what functions are compiled to, each under its symbol, without
-    /// inlining them into each other.
+    /// Returns what functions are compiled to.
     ///
     /// # Errors
     /// If LLVM refuses; the compiler stays usable.
     pub fn listing(
         &mut self,
         listing: Listing,
-        functions: &[ListedFunction],
+        bodies: &[Body<'_>],
         names: &Names,
         options: CompileOptions,
     ) -> Result<Vec<u8>, CodegenError> {
-        let lower = |module: &Module<'_>| {
-            functions.iter().try_for_each(|listed| lower::body(module, listed.body(), names, options))
-        };
-        self.compile(options.level, lower, |machine, module| match listing {
+        self.bodies(bodies, names, options, |machine, module| match listing {
             Listing::Ir => Ok(module.print_to_string().to_bytes().to_vec()),
             Listing::Assembly => machine.assembly(module),
             #[cfg(feature = "cli")]
@@ -131,12 +120,24 @@ impl Compiler {
         })
     }
 
-    fn emit(
+    /// Compiles functions into one module, and passes it to `output`.
+    fn bodies<T>(
         &mut self,
-        level: Level,
-        lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
-    ) -> Result<Vec<u8>, CodegenError> {
-        self.compile(level, lower, |machine, module| Ok(machine.pipeline.emit(module)))
+        bodies: &[Body<'_>],
+        names: &Names,
+        options: CompileOptions,
+        output: impl for<'c> FnOnce(&mut TargetPipeline, &Module<'c>) -> Result<T, CodegenError>,
+    ) -> Result<T, CodegenError> {
+        let sizes = bodies.iter().map(|body| body.function.nodes.len());
+        if let Some(size) = sizes.max().filter(|size| *size > self.largest) {
+            return Err(CodegenError::TooLarge(size, self.largest));
+        }
+        let level = if bodies.iter().any(|body| is_large(body.function)) { Level::O0 } else { options.level };
+        let options = CompileOptions { level, ..options };
+        let lower = |module: &Module<'_>| {
+            bodies.iter().try_for_each(|body| lower::body(module, *body, names, options))
+        };
+        self.compile(level, lower, output)
     }
 
     /// Creates a module, fills it with `lower`, optimises it, and passes it to

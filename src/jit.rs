@@ -51,15 +51,15 @@ pub use osr::OsrCode;
 
 use crate::abi::{self, Variables};
 use crate::budget::MemoryBudget;
+pub use crate::codegen::Listing;
 use crate::codegen::{self, Thunk};
-pub use crate::codegen::{ListedFunction, Listing};
 use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
 use crate::llvm;
 use crate::name::{Name, Names};
 use crate::process::{self, Activity};
 use crate::runtime;
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{Callee, CheckedFunction};
 use crate::stop::StopHandle;
 use answer::Answer;
 use code::LinkedBody;
@@ -69,6 +69,7 @@ use definition::Definition;
 use epoch::Epochs;
 use forks::WatchedProcess;
 use kal_orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
+use make::BodyRequest;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use shapes::Shapes;
@@ -78,7 +79,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use symbols::Symbols;
-use tier::TierUp;
+use tier::{CompilePlan, TierUp};
 use worker::{Announcement, Urgency, Workers};
 
 /// A counter that many threads add to.
@@ -340,22 +341,33 @@ impl Jit {
         Answer::ask(&self.workers, move || timed(&counters, work))
     }
 
-    /// Returns what functions are compiled to, each under its symbol.
+    /// Returns what functions are compiled to, each under a symbol, in a program
+    /// that binds the names that `is_bound` says.
     ///
     /// # Errors
     /// Why there is no code, or the request to stop that came first.
     pub fn listing(
         self: &Arc<Self>,
         listing: Listing,
-        functions: Vec<ListedFunction>,
+        functions: Vec<(Arc<CheckedFunction>, String)>,
+        is_bound: &dyn Fn(Name) -> bool,
         stopper: &StopHandle,
     ) -> Result<Vec<u8>, Failure> {
-        let (names, options) = (self.names.clone(), self.options.code);
-        let first = functions.first().map(|listed| listed.function.clone());
-        let text = self.wait_for(Some(stopper), move || {
-            worker::with_compiler(|compiler| compiler.listing(listing, &functions, &names, options))
-        })?;
-        text.map_err(|error| refusal::ungenerated(&error, first.as_ref()))
+        let instruction = |callee: &Callee| {
+            let instruction = self.hosts.instruction(callee.name, callee.arity);
+            instruction.filter(|_| !is_bound(callee.name))
+        };
+        let plan =
+            |function| CompilePlan::alone(self.options.code, tier::instructions([function], &instruction));
+        let plans: Vec<CompilePlan> = functions.iter().map(|(function, _)| plan(function)).collect();
+        let jit = self.clone();
+        self.wait_for(Some(stopper), move || {
+            let bodies = functions.iter().zip(&plans).map(|((function, symbol), plan)| {
+                let request = BodyRequest { function, plan, osr: None };
+                (request, symbol.as_str())
+            });
+            make::list(&jit, listing, &bodies.collect::<Vec<_>>())
+        })?
     }
 
     /// Clears dead names from the session's string pool now and then, so that

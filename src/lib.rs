@@ -132,7 +132,7 @@
 //! | 5 | `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `context`, `function`, `interrupt`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `terminal` | how commands end, report, read files, wait and write | knows a command |
 //! | 7 | `repl` | the prompt | uses codegen's, ORC's or the JIT's insides |
-//! | 8 | [`cli`] | the commands | uses codegen's, ORC's or the JIT's insides, but for `emit` |
+//! | 8 | [`cli`] | the commands | uses codegen's, ORC's or the JIT's insides |
 //!
 //! # The features
 //!

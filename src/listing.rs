@@ -1,6 +1,7 @@
 //! Listings: what a stage of the compiler makes of functions, as text.
 
 use crate::engine::Engine;
+pub(crate) use crate::jit::Listing;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::tape::{Counts, Linkage, LoweringContext, Tape, TapeCallee, TooMany};

@@ -1,7 +1,5 @@
 //! `kal emit`: a stage of the compiler, as text or as an object file.
 
-#[cfg_attr(not(feature = "compiler"), path = "emit/absent.rs")]
-mod code;
 mod stage;
 
 use super::check::sources;
@@ -11,7 +9,7 @@ use crate::diagnostic::Severity;
 use crate::draft::Draft;
 use crate::draft::symbols::symbols;
 use crate::engine::Engine;
-use crate::listing;
+use crate::listing::{self, Listing};
 use crate::name::Names;
 use crate::program::Program;
 use crate::sema::checked::CheckedFunction;
@@ -68,11 +66,6 @@ pub(super) fn emit(arguments: &EmitArguments, options: &CommonOptions, reporter:
             reporter.problem(&message);
             Exit::Failed
         }
-        #[cfg(feature = "compiler")]
-        Err(Problem::Bug(message)) => {
-            reporter.bug(&message);
-            Exit::Bug
-        }
         Err(Problem::BrokenPipe) => Exit::BrokenPipe,
     }
 }
@@ -99,7 +92,7 @@ fn bytes(
         EmitStage::Ast => trees(arguments, &sources, &engine, reporter),
         EmitStage::Tape if arguments.output.is_some() => stored(&sources, &engine, reporter),
         EmitStage::Tape | EmitStage::Ir | EmitStage::Asm | EmitStage::Obj => {
-            code(arguments, options, &sources, &engine, reporter)
+            code(arguments, &sources, &engine, reporter)
         }
     }
 }
@@ -216,7 +209,6 @@ fn trees(
 
 fn code(
     arguments: &EmitArguments,
-    options: &CommonOptions,
     sources: &[Source],
     engine: &Engine,
     reporter: &mut Reporter,
@@ -240,7 +232,19 @@ fn code(
             let text = listing::tapes(functions, engine, is_defined);
             Ok(text.map_err(|error| error.to_string())?.into_bytes())
         }
-        stage => code::compile(stage, &functions, &is_defined, engine, options),
+        stage => {
+            let listing = match stage {
+                EmitStage::Asm => Listing::Assembly,
+                EmitStage::Obj => Listing::Object,
+                EmitStage::Ir | EmitStage::Tokens | EmitStage::Ast | EmitStage::Tape => Listing::Ir,
+            };
+            let functions =
+                functions.into_iter().map(|(function, symbol)| (function.clone(), symbol)).collect();
+            engine.context()?.list_code(listing, functions, &is_defined).map_err(|error| {
+                reporter.error(&error);
+                Problem::Reported
+            })
+        }
     }
 }
 

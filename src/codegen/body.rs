@@ -24,23 +24,6 @@ pub struct Body<'a> {
     pub osr: Option<LoopEntry>,
 }
 
-/// A function to list.
-pub struct ListedFunction {
-    pub function: Arc<CheckedFunction>,
-    /// The symbol to list it under.
-    pub symbol: String,
-    /// The host functions whose calls become instructions.
-    pub instructions: Vec<(Name, Intrinsic)>,
-}
-
-impl ListedFunction {
-    /// Returns its body, into which no other is inlined.
-    pub(super) fn body(&self) -> Body<'_> {
-        let Self { function, symbol, instructions } = self;
-        Body { function, symbol, inline: &[], instructions, hot_after: None, osr: None }
-    }
-}
-
 /// An OSR entry: the loop header, and how many operand-stack values are live
 /// across it. The code is called with the function's locals, then these values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -3,8 +3,8 @@
 use super::Context;
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::jit::{ListedFunction, Listing};
-use crate::listing;
+use crate::listing::{self, Listing};
+use crate::name::Name;
 use crate::sema::{self, checked};
 use crate::source::Source;
 use crate::syntax::lexer::lex;
@@ -114,18 +114,30 @@ impl Context {
 
     fn compiled(&self, stage: Stage, functions: Vec<Arc<checked::CheckedFunction>>) -> Result<String, Error> {
         let listing = if stage == Stage::Ir { Listing::Ir } else { Listing::Assembly };
-        let listed = |(number, function): (usize, Arc<checked::CheckedFunction>)| {
+        let with_symbol = |(number, function): (usize, Arc<checked::CheckedFunction>)| {
             let symbol = match self.engine.names().text(function.name) {
                 checked::EXPRESSION => format!("$expression${number}"),
                 name => format!("{name}$impl"),
             };
-            let is_bound = |name| self.world.defines(name);
-            let instructions = function.instructions(self.engine.hosts(), is_bound).collect();
-            ListedFunction { function, symbol, instructions }
+            (function, symbol)
         };
-        let functions = functions.into_iter().enumerate().map(listed).collect();
-        let listed = self.engine.jit()?.listing(listing, functions, &self.backend.stopper());
-        let listed = listed.map_err(|failure| self.failed(&failure))?;
+        let functions = functions.into_iter().enumerate().map(with_symbol).collect();
+        let listed = self.list_code(listing, functions, &|name| self.world.defines(name))?;
         Ok(String::from_utf8_lossy(&listed).into_owned())
+    }
+
+    /// Returns what functions are compiled to, each under a symbol, in a program
+    /// that binds the names that `is_bound` says.
+    ///
+    /// # Errors
+    /// As [`listing`](Self::listing).
+    pub(crate) fn list_code(
+        &self,
+        listing: Listing,
+        functions: Vec<(Arc<checked::CheckedFunction>, String)>,
+        is_bound: &dyn Fn(Name) -> bool,
+    ) -> Result<Vec<u8>, Error> {
+        let listed = self.engine.jit()?.listing(listing, functions, is_bound, &self.backend.stopper());
+        listed.map_err(|failure| self.failed(&failure))
     }
 }

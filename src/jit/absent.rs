@@ -5,7 +5,7 @@
 //! which of the two they were built with.
 
 use crate::failure::{Failure, RunFailure};
-use crate::host::{Intrinsic, Output};
+use crate::host::Output;
 use crate::interp::{CallSite, InterpretedTier};
 use crate::name::Name;
 use crate::runtime::{CallArguments, ExecutionMemory, Slot};
@@ -60,14 +60,8 @@ pub struct OsrCode(Never);
 pub enum Listing {
     Ir,
     Assembly,
-}
-
-/// A function to list.
-#[expect(dead_code, reason = "nothing is listed")]
-pub struct ListedFunction {
-    pub function: Arc<CheckedFunction>,
-    pub symbol: String,
-    pub instructions: Vec<(Name, Intrinsic)>,
+    #[cfg(feature = "cli")]
+    Object,
 }
 
 impl Jit {
@@ -90,7 +84,8 @@ impl Jit {
     pub fn listing(
         self: &Arc<Self>,
         _: Listing,
-        _: Vec<ListedFunction>,
+        _: Vec<(Arc<CheckedFunction>, String)>,
+        _: &dyn Fn(Name) -> bool,
         _: &StopHandle,
     ) -> Result<Vec<u8>, Failure> {
         match self.0 {}

@@ -25,7 +25,7 @@ use crate::name::{Name, NameMap};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::{Callee, CheckedFunction};
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -83,8 +83,8 @@ struct BindingTable {
 struct Sharing {
     /// Whether there is more than one, or going to be.
     are_several: bool,
-    /// The slots that installed code calls through, with their trampolines.
-    called: FxHashMap<Slot, usize>,
+    /// The slots that installed code calls through.
+    called: FxHashSet<Slot>,
     /// Code that other code has replaced: slots of a context may still lead to
     /// it.
     replaced: Vec<Arc<CompiledCode>>,
@@ -92,9 +92,9 @@ struct Sharing {
 
 impl Sharing {
     /// Prepares installed code for the contexts that adopt the table.
-    fn note_called(&mut self, jit: &Jit, code: &CompiledCode) {
+    fn note_called(&mut self, code: &CompiledCode) {
         code.admit_several();
-        self.called.extend(jit.slots.trampolines(code.slots()));
+        self.called.extend(code.slots());
     }
 }
 
@@ -325,32 +325,31 @@ impl Bindings {
     }
 
     /// Makes the slots of all compiled functions lead to their code.
-    fn lead_to_code(&self, table: &BindingTable) {
+    fn lead_to_code(&self, jit: &Jit, table: &BindingTable) {
         for binding in table.bindings.values() {
             if let Some((slot, body)) = binding.entry {
                 self.memory.redirect(slot, body);
             }
         }
-        for (slot, trampoline) in table.sharing.iter().flat_map(|sharing| &sharing.called) {
-            self.memory.fill(*slot, *trampoline);
-        }
+        let called = table.sharing.iter().flat_map(|sharing| &sharing.called);
+        jit.slots.fill_all(&self.memory, called);
     }
 
     /// Makes the slots of all names lead to what they are bound to now.
     fn lead_all(&self, jit: &Jit, table: &BindingTable) {
         table.bindings.names().for_each(|name| jit.slots.reset(&self.memory, name));
-        self.lead_to_code(table);
+        self.lead_to_code(jit, table);
     }
 
     /// Shares the table, as it is now and becomes as long as no name gets
     /// another meaning, with other contexts.
-    pub(super) fn share(&self, jit: &Jit) -> SharedBindings {
+    pub(super) fn share(&self) -> SharedBindings {
         let mut owner = self.table.lock();
         let shared = match &mut *owner {
             TableOwner::Context(table) => {
                 let mut sharing = Sharing::default();
                 let installed = table.bindings.values().filter_map(|binding| binding.installed.as_ref());
-                installed.for_each(|code| sharing.note_called(jit, code));
+                installed.for_each(|code| sharing.note_called(code));
                 let table = BindingTable { sharing: Some(sharing), ..mem::take(table) };
                 SharedBindings(Arc::new(std::sync::Mutex::new(table)))
             }
@@ -369,7 +368,7 @@ impl Bindings {
         let hidden: Vec<Name> = jit.hosts.names().filter(|name| table.bindings.contains(*name)).collect();
         // Their slots may lead to the host's functions.
         hidden.iter().for_each(|name| jit.slots.reset(&self.memory, *name));
-        self.lead_to_code(&table);
+        self.lead_to_code(jit, &table);
         drop(table);
         *owner = TableOwner::Shared(shared.clone());
         hidden
@@ -538,7 +537,7 @@ impl Bindings {
                     let body = code.body();
                     let slot = jit.slots.redirect(&self.memory, target, body);
                     binding.entry = slot.map(|slot| (slot, body));
-                    table.sharing.iter_mut().for_each(|sharing| sharing.note_called(jit, &code));
+                    table.sharing.iter_mut().for_each(|sharing| sharing.note_called(&code));
                     done.answer = Some(CallAction::Ready(body));
                 }
                 BindingAction::Request => {

@@ -13,7 +13,7 @@ use super::run::JitRun;
 use super::shapes;
 use super::slots::CallTarget;
 use super::state::{Event, State};
-use super::tier::{Assumptions, CompilePlan, Tier};
+use super::tier::{CompilePlan, Tier};
 use super::{Jit, nanoseconds};
 use crate::codegen::LoopEntry;
 use crate::failure::{CallTrace, Failure, RunFailure};
@@ -143,7 +143,7 @@ impl JitContext {
     /// Returns the bindings, for contexts in which all names mean the same;
     /// `None` if there is an observer, which is not to see what others compile.
     pub fn share(&self) -> Option<SharedBindings> {
-        (!self.bindings.is_observed()).then(|| self.bindings.share(&self.jit))
+        (!self.bindings.is_observed()).then(|| self.bindings.share())
     }
 
     /// Adopts the bindings of another context, with all code that is made for
@@ -342,9 +342,7 @@ impl JitContext {
         }
         // Nothing is inlined, so that later redefinitions of its callees are
         // seen.
-        let options = self.jit.options.code;
-        let assumptions = Assumptions { inlined: Vec::new(), instructions: formula.instructions(defined) };
-        let plan = CompilePlan { tier: Tier::Full, options, assumptions, hot_after: None };
+        let plan = CompilePlan::alone(self.jit.options.code, formula.instructions(defined));
         let definition = self.jit.define_anew(formula.function().clone());
         make_as(&self.jit, &self.bindings, &definition, plan, Some(&self.stopper()))?;
         let code = definition.present().ok_or_else(|| Failure::internal("code is gone at once"))?;

@@ -5,9 +5,10 @@
 //! this function; the variant is compiled on first use.
 
 use super::code::CompiledCode;
+use super::tier::instructions;
 use crate::host::{HostFunctions, Intrinsic};
 use crate::name::Name;
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{Callee, CheckedFunction};
 use std::sync::{Arc, OnceLock};
 
 /// A function that no name is bound to, with its code.
@@ -38,7 +39,8 @@ pub(super) struct Intrinsics(u8);
 impl CompiledFormula {
     /// Creates a formula without code.
     pub(super) fn new(function: Arc<CheckedFunction>, hosts: &HostFunctions) -> Self {
-        let instructions: Vec<_> = function.instructions(hosts, |_| false).collect();
+        let instruction = |callee: &Callee| hosts.instruction(callee.name, callee.arity);
+        let instructions = instructions([&function], &instruction);
         let uses = instructions.iter().fold(Intrinsics::default(), |set, (_, one)| set.with(*one, true));
         Self { function, instructions, uses, variants: Variants::default() }
     }

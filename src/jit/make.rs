@@ -8,7 +8,7 @@ use super::tier::CompilePlan;
 use super::worker::with_compiler;
 use super::{Jit, refusal};
 use crate::abi;
-use crate::codegen::{Body, LoopEntry, ObjectSymbols};
+use crate::codegen::{Body, Listing, LoopEntry, ObjectSymbols};
 use crate::failure::Failure;
 use crate::runtime::Slot;
 use crate::sema::checked::CheckedFunction;
@@ -43,6 +43,20 @@ pub(super) fn make(jit: &Jit, requests: &[BodyRequest<'_>]) -> Result<Vec<MadeBo
     let owners: Vec<_> = requests.iter().map(|request| Some(request.function)).collect();
     let linked = link(jit, &object, symbols.into_iter().zip(owners));
     linked.map_err(|error| refusal::unlinked(error, Some(first.function)))
+}
+
+/// Compiles bodies, each under its symbol, and returns what they are compiled to.
+///
+/// # Errors
+/// Why there is no code, attributed to the first function.
+pub(super) fn list(
+    jit: &Jit,
+    listing: Listing,
+    requests: &[(BodyRequest<'_>, &str)],
+) -> Result<Vec<u8>, Failure> {
+    let bodies: Vec<Body<'_>> = requests.iter().map(|(request, symbol)| request.body(symbol)).collect();
+    let listed = with_compiler(|compiler| compiler.listing(listing, &bodies, &jit.names, jit.options.code));
+    listed.map_err(|error| refusal::ungenerated(&error, requests.first().map(|(first, _)| first.function)))
 }
 
 /// Links an object and looks its bodies up, each with the function that it

@@ -107,19 +107,16 @@ impl Slots {
     #[inline]
     pub(super) fn fill(&self, memory: &ExecutionMemory, slots: &[Slot]) {
         if slots.iter().any(|slot| memory.slot(*slot) == 0) {
-            self.fill_empty(memory, slots);
+            self.fill_all(memory, slots);
         }
     }
 
-    /// Returns slots with their trampolines.
-    pub(super) fn trampolines(&self, slots: &[Slot]) -> Vec<(Slot, usize)> {
-        self.tables(|tables| slots.iter().map(|slot| (*slot, tables.slots[slot.0 as usize].1)).collect())
-    }
-
+    /// Does what [`fill`](Self::fill) does, without looking first whether there is
+    /// anything to do.
     #[cold]
-    fn fill_empty(&self, memory: &ExecutionMemory, slots: &[Slot]) {
+    pub(super) fn fill_all<'s>(&self, memory: &ExecutionMemory, slots: impl IntoIterator<Item = &'s Slot>) {
         self.tables(|tables| {
-            slots.iter().for_each(|slot| memory.fill(*slot, tables.slots[slot.0 as usize].1));
+            slots.into_iter().for_each(|slot| memory.fill(*slot, tables.slots[slot.0 as usize].1));
         });
     }
 

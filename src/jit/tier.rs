@@ -50,6 +50,14 @@ pub(super) struct Callees<'a> {
     pub(super) instruction: &'a dyn Fn(&Callee) -> Option<Intrinsic>,
 }
 
+impl CompilePlan {
+    /// Plans optimised code into which nothing is inlined.
+    pub(super) fn alone(options: CompileOptions, instructions: Vec<(Name, Intrinsic)>) -> Self {
+        let assumptions = Assumptions { inlined: Vec::new(), instructions };
+        Self { tier: Tier::Full, options, assumptions, hot_after: None }
+    }
+}
+
 impl TierUp {
     /// Returns the tier of a function's first code.
     pub(super) fn first(self, function: &CheckedFunction, level: Level) -> Tier {
@@ -79,24 +87,22 @@ impl TierUp {
             (_, Self::After(_)) if options.level >= Level::O2 => (options, inlinable(function, known), None),
             (Tier::Quick | Tier::Full, _) => (options, Vec::new(), None),
         };
-        let instructions = known.instructions(inlined.iter().chain([function]));
+        let instructions = instructions(inlined.iter().chain([function]), known.instruction);
         CompilePlan { tier, options, assumptions: Assumptions { inlined, instructions }, hot_after }
     }
 }
 
-impl Callees<'_> {
-    /// Returns the instructions among the calls of functions, each once.
-    fn instructions<'a>(
-        &self,
-        functions: impl Iterator<Item = &'a Arc<CheckedFunction>>,
-    ) -> Vec<(Name, Intrinsic)> {
-        let mut instructions = Vec::new();
-        for callee in functions.flat_map(|function| &function.callees) {
-            let instruction = (self.instruction)(callee).map(|instruction| (callee.name, instruction));
-            instructions.extend(instruction.filter(|instruction| !instructions.contains(instruction)));
-        }
-        instructions
+/// Returns the calls of functions that are instructions, each once.
+pub(super) fn instructions<'a>(
+    functions: impl IntoIterator<Item = &'a Arc<CheckedFunction>>,
+    instruction: &dyn Fn(&Callee) -> Option<Intrinsic>,
+) -> Vec<(Name, Intrinsic)> {
+    let mut instructions = Vec::new();
+    for callee in functions.into_iter().flat_map(|function| &function.callees) {
+        let instruction = instruction(callee).map(|instruction| (callee.name, instruction));
+        instructions.extend(instruction.filter(|instruction| !instructions.contains(instruction)));
     }
+    instructions
 }
 
 /// The largest function to inline, in nodes.

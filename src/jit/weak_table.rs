@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
-/// Values by key, as long as somebody else has them.
+/// Values by key. An entry lives as long as its value has another owner.
 pub(super) struct WeakTable<K, V> {
     entries: FxHashMap<K, Weak<V>>,
     /// The size of the table at which the entries of dropped values are removed.

@@ -7,7 +7,6 @@
 //! numbering of [`Name`]s.
 
 use super::spans::Spans;
-use crate::host::{HostFunctions, Intrinsic};
 use crate::name::Name;
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
@@ -153,17 +152,6 @@ impl CheckedFunction {
             _ => 1,
         };
         self.nodes.iter().map(size).sum()
-    }
-
-    /// Returns the calls that a back end turns into instructions: those of exact
-    /// host functions whose names the program does not define itself.
-    pub fn instructions<'a>(
-        &'a self,
-        hosts: &'a HostFunctions,
-        is_bound: impl Fn(Name) -> bool + 'a,
-    ) -> impl Iterator<Item = (Name, Intrinsic)> + 'a {
-        let exact = |callee: &Callee| Some((callee.name, hosts.instruction(callee.name, callee.arity)?));
-        self.callees.iter().filter_map(exact).filter(move |(name, _)| !is_bound(*name))
     }
 
     /// Returns whether it reads or assigns a variable of the context.

@@ -7,7 +7,6 @@ use crate::diagnostic::draw::{self, Style};
 use crate::diagnostic::visible::visible_text;
 use crate::error::Error;
 #[cfg(feature = "compiler")]
-use crate::failure::report::REPORT;
 use crate::source::Source;
 use std::io::{self, ErrorKind, Write};
 use terminal_size::{Width, terminal_size_of};
@@ -79,13 +78,6 @@ impl Reporter {
         if error.diagnostics().is_empty() {
             self.problem(&error.to_string());
         }
-    }
-
-    /// Reports a bug in Kal that shows outside of a run.
-    #[cfg(feature = "compiler")]
-    pub(crate) fn bug(&mut self, message: &str) {
-        self.has_met_bug = true;
-        self.problem(&format!("this is a bug in Kal: {message}; {REPORT}"));
     }
 
     /// Reports a problem without a place in a source, on one line.

@@ -25,12 +25,21 @@ fn first_calls(context: &mut Context, formulas: &[Formula]) -> Duration {
 #[test]
 fn a_first_call_does_not_look_at_all_other_formulas() {
     let mut context = context();
-    let few = make(&mut context, 2_000);
-    let early = first_calls(&mut context, &few);
+    let mut kept = Vec::new();
+    // The least of several times: a thread may have to wait for a processor.
+    let mut least = |context: &mut Context| {
+        let mut batch = || {
+            let few = make(context, 1_000);
+            let time = first_calls(context, &few);
+            kept.push(few);
+            time
+        };
+        (0..5).map(|_| batch()).min()
+    };
+    let early = least(&mut context).expect("there are some");
     let many = make(&mut context, 40_000);
     first_calls(&mut context, &many);
-    let more = make(&mut context, 2_000);
-    let late = first_calls(&mut context, &more);
+    let late = least(&mut context).expect("there are some");
     assert!(late < early * 10, "{early:?}, {late:?}");
 }
 

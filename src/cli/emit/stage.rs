@@ -27,9 +27,6 @@ pub(super) enum Problem {
     /// The diagnostics have been drawn.
     Reported,
     Message(String),
-    /// In Kal's compiler.
-    #[cfg(feature = "compiler")]
-    Bug(String),
     BrokenPipe,
 }
 
