@@ -133,7 +133,7 @@ impl Backend {
     pub(crate) fn attach(&mut self, engine: &Engine, inspector: Box<dyn Inspector>) -> Result<(), Error> {
         self.add_interpreter(engine)?;
         if let Self::Tiered(tiered) = self {
-            tiered.interpreter.set_inspector(Some(inspector));
+            tiered.attach(inspector);
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
+use crate::interp::inspect::Inspector;
 use crate::interp::{
     self, CallSite, CodeStatus, CompiledTier, HotSpot, InterpretedTier, Interpreter, KeptFunction,
 };
@@ -108,6 +109,14 @@ impl TieredBackend {
     fn stays(&self, name: Name) -> bool {
         let is_too_large = |function: &Arc<CheckedFunction>| self.is_too_large(function);
         self.interpreter.holds(name) || self.interpreter.function(name).is_some_and(is_too_large)
+    }
+
+    /// Sets the inspector that is asked how to go on where a run stops.
+    pub(super) fn attach(&mut self, inspector: Box<dyn Inspector>) {
+        self.interpreter.set_inspector(Some(inspector));
+        if let Some(context) = self.jit.context() {
+            context.inspect();
+        }
     }
 
     /// Switches functions that contain breakpoints back to the interpreter.
@@ -392,6 +401,9 @@ impl LazyJit {
             for function in interpreter.functions() {
                 context.define(function.clone());
             }
+            if interpreter.is_inspected() {
+                context.inspect();
+            }
             Some(context)
         };
         self.context.get_or_init(make).as_ref()
@@ -413,16 +425,15 @@ impl LazyJit {
     /// Requests code for a hot spot.
     fn make(&self, interpreter: &Interpreter, spot: &HotSpot) -> Option<()> {
         let context = self.attach(interpreter)?;
-        let ran = |name: Name| interpreter.has_called(name) && !interpreter.holds(name);
         let Some(counted) = &spot.counted else {
             // What could not be requested is lost.
-            let _ = context.promote(spot.function.name, self.waits_for_code(), &ran);
+            let _ = context.promote(spot.function.name, self.waits_for_code());
             return Some(());
         };
         if self.osr_code(spot).is_some_and(|made| !made.is_lost()) {
             return Some(());
         }
-        let made = context.compile_osr(&spot.function, counted, self.waits_for_code(), &ran).ok()?;
+        let made = context.compile_osr(&spot.function, counted, self.waits_for_code()).ok()?;
         let key = (Arc::as_ptr(&spot.function) as usize, counted.node);
         self.osr_codes.borrow_mut().insert(key, made);
         Some(())

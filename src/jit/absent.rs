@@ -228,7 +228,11 @@ impl JitContext {
         match self.0 {}
     }
 
-    pub fn promote(&self, _: Name, _: bool, _: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
+    pub fn inspect(&self) {
+        match self.0 {}
+    }
+
+    pub fn promote(&self, _: Name, _: bool) -> Result<(), Failure> {
         match self.0 {}
     }
 
@@ -241,7 +245,6 @@ impl JitContext {
         _: &Arc<CheckedFunction>,
         _: &CountedLoop,
         _: bool,
-        _: &dyn Fn(Name) -> bool,
     ) -> Result<Arc<OsrCode>, Failure> {
         match self.0 {}
     }

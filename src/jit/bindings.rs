@@ -19,8 +19,7 @@ use super::slots::CallTarget;
 use super::state::{BindingAction, Event, State, transition};
 use super::tier::{Assumptions, Callees, CompilePlan, Tier};
 use super::worker::locked_steadily;
-use super::{Jit, JitOptions, TierUp};
-use crate::codegen::Level;
+use super::{Jit, JitOptions};
 use crate::name::{Name, NameMap};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::{Callee, CheckedFunction};
@@ -73,6 +72,8 @@ struct BindingTable {
     /// For each name, the functions whose code depends on its meaning: it was
     /// inlined there, is called by an inlined function, or is an instruction.
     dependents: NameMap<Arc<FxHashSet<Name>>>,
+    /// Whether a debugger may stop in every function, so that nothing is inlined.
+    is_inspected: bool,
     /// What other contexts need that use the table or adopt it; `None` if it
     /// belongs to one context.
     sharing: Option<Sharing>,
@@ -128,7 +129,12 @@ impl BindingTable {
 
     /// Returns a table of one context with the same bindings. Takes constant time.
     fn separated(&self) -> Self {
-        Self { bindings: self.bindings.clone(), dependents: self.dependents.clone(), sharing: None }
+        Self {
+            bindings: self.bindings.clone(),
+            dependents: self.dependents.clone(),
+            is_inspected: self.is_inspected,
+            sharing: None,
+        }
     }
 
     /// Keeps code that other code replaces, if other contexts may still call it.
@@ -161,6 +167,7 @@ impl BindingTable {
     fn holds(&self, jit: &Jit, assumptions: &Assumptions) -> bool {
         let Assumptions { inlined, instructions } = assumptions;
         instructions.iter().all(|(name, _)| !self.bindings.contains(*name))
+            && (inlined.is_empty() || !self.is_inspected)
             && inlined.iter().all(|function| {
                 let binding = self.bindings.get(function.name);
                 binding.is_some_and(|binding| Arc::ptr_eq(binding.definition.function(), function))
@@ -558,6 +565,19 @@ impl Bindings {
         done
     }
 
+    /// Prepares for a debugger: nothing is inlined from now on. Returns the
+    /// functions with code into which something was inlined.
+    pub(super) fn inspect(&self, jit: &Jit) -> Vec<Arc<CheckedFunction>> {
+        self.own_table(jit, |table| {
+            table.is_inspected = true;
+            let inlines = |binding: &&JitBinding| {
+                binding.installed.as_ref().is_some_and(|code| !code.assumptions().inlined.is_empty())
+            };
+            let inliners = table.bindings.values().filter(inlines);
+            inliners.map(|binding| binding.definition.function().clone()).collect()
+        })
+    }
+
     /// Removes and returns the functions whose code depends on `name`.
     pub(super) fn take_dependents(&self, jit: &Jit, name: Name) -> Vec<Arc<CheckedFunction>> {
         if self.table(|table| !table.dependents.contains(name)) {
@@ -578,42 +598,27 @@ impl Bindings {
     /// Plans the code of a function at a `tier`; at the tier of its first code
     /// if `None`.
     pub(super) fn plan(&self, jit: &Jit, function: &Arc<CheckedFunction>, tier: Option<Tier>) -> CompilePlan {
-        let tier = tier.unwrap_or_else(|| jit.options.tier_up.first(function, jit.options.code.level));
-        self.plan_among(jit, function, tier, &|_| false)
-    }
-
-    /// Plans the code of a function at a tier, where `ran` tells which
-    /// functions the interpreter has called.
-    pub(super) fn plan_among(
-        &self,
-        jit: &Jit,
-        function: &Arc<CheckedFunction>,
-        tier: Tier,
-        ran: &dyn Fn(Name) -> bool,
-    ) -> CompilePlan {
         let JitOptions { code, tier_up, .. } = jit.options;
+        let tier = tier.unwrap_or_else(|| tier_up.first(function, code.level));
         self.table(|table| {
-            let called = |name: Name| {
-                let binding = table.bindings.get(name)?;
-                let is_called = binding.state == State::Materialized || ran(name);
-                is_called.then(|| binding.definition.function().clone())
+            let bound = |name: Name| {
+                let binding = table.bindings.get(name).filter(|_| !table.is_inspected)?;
+                Some(binding.definition.function().clone())
             };
             let fits = |callee: &Callee| table.fits(jit, callee);
             let instruction = |callee: &Callee| {
                 let is_bound = table.bindings.contains(callee.name);
                 jit.hosts.instruction(callee.name, callee.arity).filter(|_| !is_bound)
             };
-            let known = Callees { called: &called, fits: &fits, instruction: &instruction };
+            let known = Callees { bound: &bound, fits: &fits, instruction: &instruction };
             tier_up.plan(tier, function, code, &known)
         })
     }
 
     /// Returns the pending definitions that a function is certain to call and
-    /// that are worth inlining, or compiling together with it.
+    /// that are worth compiling together with it.
     pub(super) fn certain(&self, jit: &Jit, function: &CheckedFunction) -> Vec<Arc<Definition>> {
-        let JitOptions { code, tier_up, .. } = jit.options;
-        let inlines = tier_up != TierUp::Never && code.level >= Level::O2;
-        if function.callees.is_empty() || (function.has_loop() && !inlines) {
+        if function.callees.is_empty() || function.has_loop() {
             return Vec::new();
         }
         self.table(|table| certain::callees(function, &|callee| table.found(jit, callee)))

@@ -1,15 +1,13 @@
 //! Calls that are certain to happen once a function runs: those outside of
 //! branches. A loop body runs at least once.
 //!
-//! A function with a loop is compiled at its first call and its code stays
-//! until the loop ends, so what it is certain to call is inlined as if it had
-//! been called before. What a function without loops is certain to call is
-//! compiled in the same batch, which is quicker than one at a time. A callee
-//! that may never be called is left out.
+//! What a function without loops is certain to call is compiled in the same
+//! batch, which is quicker than one at a time. A callee that may never be called
+//! is left out. (Into a function with a loop, small callees are inlined, certain
+//! or not.)
 
 use super::definition::Definition;
 use super::state::State;
-use super::tier::SMALL;
 use crate::name::Name;
 use crate::sema::checked::{Callee, CheckedFunction};
 use rustc_hash::FxHashSet;
@@ -33,22 +31,20 @@ const MOST: usize = 1024;
 /// The largest depth of calls to follow.
 const DEEPEST: usize = 64;
 
-/// Returns the pending definitions that a function is certain to call,
-/// transitively, in the order of the calls: the small ones for a function with
-/// a loop, otherwise those without loops. Empty if one of the calls would fail,
-/// since nothing after it is certain.
+/// Returns the pending definitions without loops that a function is certain to
+/// call, transitively, in the order of the calls. Empty if one of the calls would
+/// fail, since nothing after it is certain.
 pub(super) fn callees(
     function: &CheckedFunction,
     find: &dyn Fn(&Callee) -> Resolution,
 ) -> Vec<Arc<Definition>> {
     let (visited, found) = (FxHashSet::from_iter([function.name]), Vec::new());
-    let mut search = Search { find, is_inlined: function.has_loop(), visited, found };
+    let mut search = Search { find, visited, found };
     search.calls(function, 0).map_or_else(Vec::new, |()| search.found)
 }
 
 struct Search<'a> {
     find: &'a dyn Fn(&Callee) -> Resolution,
-    is_inlined: bool,
     visited: FxHashSet<Name>,
     found: Vec<Arc<Definition>>,
 }
@@ -64,8 +60,7 @@ impl Search<'_> {
                 Resolution::Foreign | Resolution::Nothing => return None,
             };
             let found = definition.function().clone();
-            let is_wanted = if self.is_inlined { found.nodes.len() <= SMALL } else { !found.has_loop() };
-            if !is_wanted || self.found.len() >= MOST || !self.visited.insert(found.name) {
+            if found.has_loop() || self.found.len() >= MOST || !self.visited.insert(found.name) {
                 continue;
             }
             self.found.push(definition);

@@ -395,13 +395,21 @@ impl JitContext {
         self.invalidate_dependents(name);
     }
 
+    /// Prepares for a debugger, which may stop in every function: nothing is
+    /// inlined from now on, and what was compiled with inlined functions is
+    /// compiled again.
+    pub fn inspect(&self) {
+        for inliner in self.bindings.inspect(&self.jit) {
+            self.deoptimize(inliner.name);
+        }
+    }
+
     /// Compiles a hot interpreted function at the optimising tier; blocks if
-    /// `wait` is set, else compiles in the background. `ran` tells which
-    /// functions the interpreter has called.
+    /// `wait` is set, else compiles in the background.
     ///
     /// # Errors
     /// If no worker can be started; with `wait`, also what the compiler says.
-    pub fn promote(&self, name: Name, wait: bool, ran: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
+    pub fn promote(&self, name: Name, wait: bool) -> Result<(), Failure> {
         let Some((state, definition)) = self.bindings.get(name) else { return Ok(()) };
         let is_due = match state {
             State::Pending | State::Inlined => true,
@@ -412,7 +420,7 @@ impl JitContext {
             return Ok(());
         }
         let target = CallTarget { name, arity: definition.function().arity() };
-        let plan = self.bindings.plan_among(&self.jit, definition.function(), Tier::Full, ran);
+        let plan = self.bindings.plan(&self.jit, definition.function(), Some(Tier::Full));
         let CallAction::Wait(definition) = self.bindings.call(&self.jit, target) else { return Ok(()) };
         if wait {
             // A request to stop that arrives meanwhile stops the run when it
@@ -431,8 +439,8 @@ impl JitContext {
 
     /// Compiles on-stack replacement (OSR) code for a function, entered at an
     /// iteration of a hot loop; blocks if `wait` is set, else compiles in the
-    /// background. `ran` tells which functions the interpreter has called. If no
-    /// worker can be started for that, the code [is lost](OsrCode::is_lost).
+    /// background. If no worker can be started for that, the code [is
+    /// lost](OsrCode::is_lost).
     ///
     /// # Errors
     /// With `wait`, if no worker can be started.
@@ -441,9 +449,8 @@ impl JitContext {
         function: &Arc<CheckedFunction>,
         counted: &CountedLoop,
         wait: bool,
-        ran: &dyn Fn(Name) -> bool,
     ) -> Result<Arc<OsrCode>, Failure> {
-        let plan = self.bindings.plan_among(&self.jit, function, Tier::Full, ran);
+        let plan = self.bindings.plan(&self.jit, function, Some(Tier::Full));
         let entry = LoopEntry { node: counted.node, values: counted.values.len() as u32 };
         let code = Arc::new(OsrCode::new(function.clone(), entry));
         let (jit, request) = (self.jit.clone(), OsrRequest::new(&code, self.bindings.memory()));

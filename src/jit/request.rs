@@ -7,7 +7,7 @@ use super::batch;
 use super::bindings::{Bindings, CallAction};
 use super::definition::Definition;
 use super::slots::CallTarget;
-use super::tier::{CompilePlan, Tier};
+use super::tier::CompilePlan;
 use crate::failure::Failure;
 use crate::process::Generation;
 use crate::stop::StopHandle;
@@ -140,12 +140,6 @@ fn body(
     let function = definition.function();
     let stopper = StopHandle::new(bindings.memory().clone());
     let certain = if may_interpret { Vec::new() } else { bindings.certain(jit, function) };
-    if function.has_loop() {
-        // What is certain to be called counts as called, so it can be inlined.
-        let is_certain = |name| certain.iter().any(|callee| callee.function().name == name);
-        let plan = bindings.plan_among(jit, function, Tier::Full, &is_certain);
-        return make_as(jit, bindings, definition, plan, Some(&stopper));
-    }
     let mut first = claim_pending(jit, bindings, certain);
     let rest = first.split_off(first.len().min(batch::SIZE - 1));
     for batch in rest.chunks(batch::SIZE) {

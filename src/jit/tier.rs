@@ -4,8 +4,8 @@
 //! Straight-line code often runs only once or a few times, so its first call
 //! gets baseline code, which counts its calls. A hot function is recompiled in
 //! the background at the optimising tier; code with loops or recursion starts
-//! there. The optimising tier inlines small callees that have been called:
-//! nothing is compiled for calls that never happen.
+//! there. The optimising tier inlines small callees, by what they are and not by
+//! what has been called: the same program gets the same code in every run.
 
 use crate::codegen::{CompileOptions, Level};
 use crate::host::Intrinsic;
@@ -42,8 +42,8 @@ pub(super) struct Assumptions {
 
 /// What is known of the callees of the function to compile.
 pub(super) struct Callees<'a> {
-    /// Returns the definition of a name if it has been called.
-    pub(super) called: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
+    /// Returns the definition of a name that may be inlined.
+    pub(super) bound: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
     /// Returns whether a call would find a function of its arity.
     pub(super) fits: &'a dyn Fn(&Callee) -> bool,
     /// Returns the instruction that a call is.
@@ -84,7 +84,9 @@ impl TierUp {
             (Tier::Quick, Self::After(calls)) => {
                 (CompileOptions { level: Level::O0, ..options }, Vec::new(), Some(calls))
             }
-            (_, Self::After(_)) if options.level >= Level::O2 => (options, inlinable(function, known), None),
+            (Tier::Quick | Tier::Full, _) if options.level >= Level::O2 => {
+                (options, inlinable(function, known), None)
+            }
             (Tier::Quick | Tier::Full, _) => (options, Vec::new(), None),
         };
         let instructions = instructions(inlined.iter().chain([function]), known.instruction);
@@ -106,7 +108,7 @@ pub(super) fn instructions<'a>(
 }
 
 /// The largest function to inline, in nodes.
-pub(super) const SMALL: usize = 60;
+const SMALL: usize = 60;
 
 /// The total size of all functions chosen for inlining into one, in nodes.
 const BUDGET: usize = 1500;
@@ -146,7 +148,7 @@ impl Selection<'_> {
             if self.visited.contains(&callee.name) {
                 continue;
             }
-            let found = (self.known.called)(callee.name);
+            let found = (self.known.bound)(callee.name);
             let Some(found) = found.filter(|found| found.arity() == callee.arity) else { continue };
             let size = self.size + found.nodes.len();
             let fits = || found.callees.iter().all(self.known.fits);
@@ -200,7 +202,7 @@ mod tests {
         ];
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let fits = |callee: &Callee| called(callee.name).is_some();
-        let chosen = inlinable(&all[0], &Callees { called: &called, fits: &fits, instruction: &|_| None });
+        let chosen = inlinable(&all[0], &Callees { bound: &called, fits: &fits, instruction: &|_| None });
         let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
         assert_eq!(order, ["i", "h", "g"]);
     }
@@ -219,7 +221,7 @@ mod tests {
             .collect();
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let fits = |callee: &Callee| called(callee.name).is_some();
-        let chosen = inlinable(&all[29], &Callees { called: &called, fits: &fits, instruction: &|_| None });
+        let chosen = inlinable(&all[29], &Callees { bound: &called, fits: &fits, instruction: &|_| None });
         let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
         // 2 nodes and two of the size before: 0, 2, 6, …, 4094; what would be
         // larger is called, and those that call it are small again.
@@ -227,7 +229,7 @@ mod tests {
         assert_eq!(order, expected);
         // What is chosen for one callee is inlined wherever else it is called.
         let wide = function(&names, "wide", &["f10"; 4]);
-        let chosen = inlinable(&wide, &Callees { called: &called, fits: &fits, instruction: &|_| None });
+        let chosen = inlinable(&wide, &Callees { bound: &called, fits: &fits, instruction: &|_| None });
         assert_eq!(chosen.len(), 10);
     }
 
