@@ -72,6 +72,8 @@ struct BindingTable {
     /// For each name, the functions whose code depends on its meaning: it was
     /// inlined there, is called by an inlined function, or is an instruction.
     dependents: NameMap<Arc<FxHashSet<Name>>>,
+    /// The arity that the program has declared for each foreign function.
+    declared: NameMap<u32>,
     /// Whether a debugger may stop in every function, so that nothing is inlined.
     is_inspected: bool,
     /// What other contexts need that use the table or adopt it; `None` if it
@@ -132,6 +134,7 @@ impl BindingTable {
         Self {
             bindings: self.bindings.clone(),
             dependents: self.dependents.clone(),
+            declared: self.declared.clone(),
             is_inspected: self.is_inspected,
             sharing: None,
         }
@@ -155,8 +158,10 @@ impl BindingTable {
                 Resolution::Definition(*state, definition.clone())
             }
             Some(_) => Resolution::Nothing,
-            None if jit.hosts.get(callee.name).is_some() => Resolution::Host,
-            None if jit.hosts.foreign(callee.name).is_some() => Resolution::Foreign,
+            None if jit.hosts.get(callee.name).is_some_and(|host| host.arity == callee.arity) => {
+                Resolution::Host
+            }
+            None if self.declared.get(callee.name) == Some(&callee.arity) => Resolution::Host,
             None => Resolution::Nothing,
         }
     }
@@ -412,6 +417,27 @@ impl Bindings {
         });
         drop(done);
         self.report();
+    }
+
+    /// Sets the declared arity of a foreign function; `None` removes the
+    /// declaration. Returns whether it was another.
+    pub(super) fn declare(&self, jit: &Jit, name: Name, arity: Option<u32>) -> bool {
+        if self.declared(name) == arity {
+            return false;
+        }
+        self.own_table(jit, |table| {
+            match arity {
+                Some(arity) => table.declared.insert(name, arity),
+                None => table.declared.remove(name),
+            };
+            jit.slots.reset(&self.memory, name);
+        });
+        true
+    }
+
+    /// Returns the declared arity of a foreign function.
+    pub(super) fn declared(&self, name: Name) -> Option<u32> {
+        self.table(|table| table.declared.get(name).copied())
     }
 
     /// Unbinds a name.

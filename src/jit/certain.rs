@@ -17,10 +17,8 @@ use std::sync::Arc;
 pub(super) enum Resolution {
     /// A definition of the same arity.
     Definition(State, Arc<Definition>),
-    /// A host function.
+    /// A function of the host, or a declared one of the process.
     Host,
-    /// A foreign function, callable if the program has declared it.
-    Foreign,
     /// Nothing of this arity.
     Nothing,
 }
@@ -57,7 +55,7 @@ impl Search<'_> {
             let definition = match (self.find)(callee) {
                 Resolution::Definition(State::Pending | State::Inlined, definition) => definition,
                 Resolution::Definition(..) | Resolution::Host => continue,
-                Resolution::Foreign | Resolution::Nothing => return None,
+                Resolution::Nothing => return None,
             };
             let found = definition.function().clone();
             if found.has_loop() || self.found.len() >= MOST || !self.visited.insert(found.name) {

@@ -24,7 +24,6 @@ use crate::runtime::{self, CallArguments, Execution, ExecutionMemory, Left, Slot
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopHandle;
 use crate::tape::CountedLoop;
-use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,8 +34,6 @@ pub struct JitContext {
     jit: Arc<Jit>,
     bindings: Arc<Bindings>,
     execution: Execution,
-    /// The arity that the program has declared for each foreign function.
-    declared: RefCell<FxHashMap<Name, u32>>,
     /// The intrinsics whose names the program defines itself.
     defined: Cell<Intrinsics>,
     run_nanoseconds: Cell<u64>,
@@ -80,7 +77,6 @@ impl JitContext {
             jit: jit.clone(),
             bindings: Arc::new(bindings),
             execution: Execution::new(memory, stack),
-            declared: RefCell::default(),
             defined: Cell::default(),
             run_nanoseconds: Cell::new(0),
             waited: Cell::new(0),
@@ -135,7 +131,6 @@ impl JitContext {
     /// new context.
     pub fn reset(&self) {
         self.queued.take();
-        self.declared.take();
         self.defined.take();
         self.bindings.reset();
     }
@@ -188,13 +183,8 @@ impl JitContext {
         if self.jit.hosts.foreign(name).is_none() {
             return;
         }
-        let mut declared = self.declared.borrow_mut();
-        let before = match arity {
-            Some(arity) => declared.insert(name, arity),
-            None => declared.remove(&name),
-        };
-        if before != arity {
-            self.jit.slots.reset(self.memory(), name);
+        if self.bindings.declare(&self.jit, name, arity) {
+            self.invalidate_dependents(name);
         }
     }
 
@@ -525,12 +515,11 @@ impl JitContext {
         output: &mut dyn Output,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
-        let Self { jit, bindings, execution, declared, .. } = self;
+        let Self { jit, bindings, execution, .. } = self;
         let run_epoch = bindings.run_epoch();
         let outermost = jit.epochs.begin(run_epoch);
         let body = body(bindings.memory());
-        let mut run =
-            JitRun { jit, bindings, declared, output, interpreted, tape: None, failure: None, waited: 0 };
+        let mut run = JitRun { jit, bindings, output, interpreted, tape: None, failure: None, waited: 0 };
         // SAFETY: the body is that of an expression, formula or OSR code with
         // that number of parameters, which its caller keeps, or what a slot for
         // this number of arguments holds once it is filled. Slots hold trampolines

@@ -17,8 +17,6 @@ use crate::name::Name;
 use crate::runtime::{Destination, RuntimeCallbacks, StopReason};
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopHandle;
-use rustc_hash::FxHashMap;
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,7 +24,6 @@ use std::time::Instant;
 pub(super) struct JitRun<'a> {
     pub(super) jit: &'a Arc<Jit>,
     pub(super) bindings: &'a Arc<Bindings>,
-    pub(super) declared: &'a RefCell<FxHashMap<Name, u32>>,
     pub(super) output: &'a mut dyn Output,
     pub(super) interpreted: Option<InterpretedTier<'a>>,
     /// The callee of a call that is on its way to the interpreter.
@@ -97,12 +94,12 @@ impl JitRun<'_> {
         let Some(foreign) = self.jit.hosts.foreign(name) else {
             return Err(Failure::Undefined { callee: name, passed: arity, caller: None });
         };
-        match self.declared.borrow().get(&name) {
-            Some(&declared) if declared == arity => {
+        match self.bindings.declared(name) {
+            Some(declared) if declared == arity => {
                 self.jit.slots.redirect(self.bindings.memory(), target, foreign.address);
                 Ok(foreign.address)
             }
-            Some(&wanted) => Err(Failure::HostArity { callee: name, wanted, passed: arity, caller: None }),
+            Some(wanted) => Err(Failure::HostArity { callee: name, wanted, passed: arity, caller: None }),
             None => Err(Failure::Undeclared { callee: name, passed: arity, caller: None }),
         }
     }
