@@ -116,6 +116,27 @@ impl NativeFunction {
     }
 }
 
+impl NativeFunction {
+    /// Returns the number of its arguments.
+    pub fn arity(self) -> u32 {
+        match self {
+            Self::One(_) => 1,
+            Self::Two(_) => 2,
+            Self::Three(_) => 3,
+        }
+    }
+
+    /// Returns its result; `None` for another number of arguments.
+    pub fn call(self, arguments: &[f64]) -> Option<f64> {
+        match (self, arguments) {
+            (Self::One(function), &[x]) => Some(function(x)),
+            (Self::Two(function), &[x, y]) => Some(function(x, y)),
+            (Self::Three(function), &[x, y, z]) => Some(function(x, y, z)),
+            (Self::One(_) | Self::Two(_) | Self::Three(_), _) => None,
+        }
+    }
+}
+
 impl fmt::Debug for Callable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -141,11 +162,14 @@ pub enum Intrinsic {
     Trunc,
     /// `copysign(x, y)`.
     Copysign,
+    /// `fmod(x, y)`, which is `x % y`.
+    Fmod,
 }
 
 impl Intrinsic {
     /// Every intrinsic.
-    pub const ALL: [Self; 6] = [Self::Sqrt, Self::Fabs, Self::Floor, Self::Ceil, Self::Trunc, Self::Copysign];
+    pub const ALL: [Self; 7] =
+        [Self::Sqrt, Self::Fabs, Self::Floor, Self::Ceil, Self::Trunc, Self::Copysign, Self::Fmod];
 
     /// Returns the name of the function.
     pub fn text(self) -> &'static str {
@@ -156,6 +180,7 @@ impl Intrinsic {
             Self::Ceil => "ceil",
             Self::Trunc => "trunc",
             Self::Copysign => "copysign",
+            Self::Fmod => "fmod",
         }
     }
 
@@ -163,7 +188,77 @@ impl Intrinsic {
     pub fn arity(self) -> u32 {
         match self {
             Self::Sqrt | Self::Fabs | Self::Floor | Self::Ceil | Self::Trunc => 1,
-            Self::Copysign => 2,
+            Self::Copysign | Self::Fmod => 2,
+        }
+    }
+}
+
+/// A function of the library that compiled code calls directly: it has no
+/// effects, and its result depends on its arguments only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PureFunction(u8);
+
+impl PureFunction {
+    /// Returns `pow`, which is also the operator `^`.
+    pub fn pow() -> Option<Self> {
+        Self::of("pow")
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        library().position(|(known, _)| known == name).map(|place| Self(place as u8))
+    }
+
+    fn entry(self) -> Option<(&'static str, NativeFunction)> {
+        library().nth(self.0.into())
+    }
+
+    /// Returns the name of the function.
+    pub fn text(self) -> &'static str {
+        self.entry().map_or("", |(name, _)| name)
+    }
+
+    /// Returns the number of its arguments.
+    pub fn arity(self) -> u32 {
+        self.entry().map_or(0, |(_, function)| function.arity())
+    }
+
+    /// Returns its result; `None` for another number of arguments.
+    pub fn call(self, arguments: &[f64]) -> Option<f64> {
+        self.entry()?.1.call(arguments)
+    }
+}
+
+/// A function of the library that the compiler knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Builtin {
+    /// It becomes an instruction.
+    Instruction(Intrinsic),
+    /// It is called directly, at most as often as its result is needed.
+    Call(PureFunction),
+}
+
+impl Builtin {
+    /// Returns the name of the function.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Instruction(intrinsic) => intrinsic.text(),
+            Self::Call(function) => function.text(),
+        }
+    }
+
+    /// Returns the number of its arguments.
+    pub fn arity(self) -> u32 {
+        match self {
+            Self::Instruction(intrinsic) => intrinsic.arity(),
+            Self::Call(function) => function.arity(),
+        }
+    }
+
+    /// Returns its number among all of them, less than 64.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Instruction(intrinsic) => intrinsic as u32,
+            Self::Call(function) => Intrinsic::ALL.len() as u32 + u32::from(function.0),
         }
     }
 }
@@ -175,8 +270,8 @@ pub struct HostFunction {
     pub arity: u32,
     /// How it is called.
     pub callable: Callable,
-    /// The equivalent instruction, if there is one.
-    pub intrinsic: Option<Intrinsic>,
+    /// What the compiler knows it as.
+    pub builtin: Option<Builtin>,
     /// Its help, if it belongs to the library.
     pub(crate) entry: Option<&'static library::LibraryEntry>,
     /// Whether it has no effects and its result depends on its arguments only.
@@ -196,19 +291,18 @@ impl HostFunctions {
     /// `printd` and `putchard`.
     pub fn standard(names: &Names) -> Self {
         let mut table = Self::default();
-        for &(name, function) in UNARY {
-            table.insert(names.intern(name), 1, Callable::Native(NativeFunction::One(function)));
+        for (place, (name, function)) in library().enumerate() {
+            let intrinsic = Intrinsic::ALL.into_iter().find(|intrinsic| intrinsic.text() == name);
+            let called = Builtin::Call(PureFunction(place as u8));
+            let entry = HostFunction {
+                arity: function.arity(),
+                callable: Callable::Native(function),
+                builtin: Some(intrinsic.map_or(called, Builtin::Instruction)),
+                entry: None,
+                is_pure: true,
+            };
+            table.functions.insert(names.intern(name), entry);
         }
-        for &(name, function) in BINARY {
-            table.insert(names.intern(name), 2, Callable::Native(NativeFunction::Two(function)));
-        }
-        table.insert(names.intern("fma"), 3, Callable::Native(NativeFunction::Three(libm::fma)));
-        for intrinsic in Intrinsic::ALL {
-            if let Some(function) = table.functions.get_mut(&names.intern(intrinsic.text())) {
-                function.intrinsic = Some(intrinsic);
-            }
-        }
-        table.functions.values_mut().for_each(|function| function.is_pure = true);
         table.insert(names.intern("printd"), 1, Callable::Closure(Arc::new(printd)));
         table.insert(names.intern("putchard"), 1, Callable::Closure(Arc::new(putchard)));
         for (name, function) in &mut table.functions {
@@ -219,7 +313,7 @@ impl HostFunctions {
 
     /// Adds a function; replaces one of the same name.
     pub fn insert(&mut self, name: Name, arity: u32, callable: Callable) {
-        let function = HostFunction { arity, callable, intrinsic: None, entry: None, is_pure: false };
+        let function = HostFunction { arity, callable, builtin: None, entry: None, is_pure: false };
         self.functions.insert(name, function);
     }
 
@@ -230,11 +324,10 @@ impl HostFunctions {
         self.foreign.insert(name, function);
     }
 
-    /// Returns the instruction that is equivalent to a call of the function of a
-    /// name with this many arguments, if there is one.
-    pub fn instruction(&self, name: Name, arity: u32) -> Option<Intrinsic> {
-        let intrinsic = self.get(name).and_then(|host| host.intrinsic);
-        intrinsic.filter(|intrinsic| intrinsic.arity() == arity)
+    /// Returns what the compiler knows the function of a name with this many
+    /// parameters as.
+    pub fn builtin(&self, name: Name, arity: u32) -> Option<Builtin> {
+        self.get(name).and_then(|host| host.builtin).filter(|builtin| builtin.arity() == arity)
     }
 
     /// Returns the foreign function of a name.
@@ -258,12 +351,11 @@ impl HostFunctions {
         output: &mut dyn Output,
         stopper: &StopHandle,
     ) -> Result<f64, HostError> {
-        match (self.get(name).map(|host| &host.callable), arguments) {
-            (Some(Callable::Native(NativeFunction::One(function))), &[x]) => Ok(function(x)),
-            (Some(Callable::Native(NativeFunction::Two(function))), &[x, y]) => Ok(function(x, y)),
-            (Some(Callable::Native(NativeFunction::Three(function))), &[x, y, z]) => Ok(function(x, y, z)),
-            _ => self.call_closure(name, arguments, output, stopper),
-        }
+        let value = match self.get(name).map(|host| &host.callable) {
+            Some(Callable::Native(function)) => function.call(arguments),
+            Some(Callable::Closure(_)) | None => None,
+        };
+        value.map_or_else(|| self.call_closure(name, arguments, output, stopper), Ok)
     }
 
     /// Calls a closure. Its error, or a panic in it, is returned as an error.
@@ -371,14 +463,12 @@ pub extern "C" fn copysign(x: f64, y: f64) -> f64 {
     x.copysign(if y.is_nan() { 1.0 } else { y })
 }
 
-/// Returns the address of a function that compiled code may call although the
-/// program does not name it: operators that are library functions, and the
-/// exact functions that the code generator may choose to call.
+/// Returns the address of a function that compiled code may call directly: pure
+/// functions, and the exact functions that the code generator may choose to call.
 pub fn support(symbol: &str) -> Option<usize> {
     let binary = |function: extern "C" fn(f64, f64) -> f64| Some(function as usize);
     let unary = |function: extern "C" fn(f64) -> f64| Some(function as usize);
     match symbol {
-        "kal$pow" => binary(libm::pow),
         "fmod" => binary(libm::fmod),
         "copysign" => binary(libm::copysign),
         "sqrt" => unary(libm::sqrt),
@@ -389,8 +479,22 @@ pub fn support(symbol: &str) -> Option<usize> {
         "memset" => Some(libc::memset as *const () as usize),
         "memcpy" => Some(libc::memcpy as *const () as usize),
         "memmove" => Some(libc::memmove as *const () as usize),
-        _ => None,
+        symbol => {
+            let name = symbol.strip_prefix(PURE_FUNCTION)?;
+            library().find(|(known, _)| *known == name).map(|(_, function)| function.address())
+        }
     }
+}
+
+/// What the symbols of pure functions begin with. LLVM knows no function of such a
+/// name, so the result is always the library's own.
+pub const PURE_FUNCTION: &str = "kal$";
+
+/// Returns the functions of the library, in a fixed order.
+fn library() -> impl Iterator<Item = (&'static str, NativeFunction)> {
+    let unary = UNARY.iter().map(|(name, function)| (*name, NativeFunction::One(*function)));
+    let binary = BINARY.iter().map(|(name, function)| (*name, NativeFunction::Two(*function)));
+    unary.chain(binary).chain([("fma", NativeFunction::Three(libm::fma))])
 }
 
 type Unary = extern "C" fn(f64) -> f64;

@@ -353,12 +353,11 @@ impl Jit {
         is_bound: &dyn Fn(Name) -> bool,
         stopper: &StopHandle,
     ) -> Result<Vec<u8>, Failure> {
-        let instruction = |callee: &Callee| {
-            let instruction = self.hosts.instruction(callee.name, callee.arity);
-            instruction.filter(|_| !is_bound(callee.name))
+        let builtin = |callee: &Callee| {
+            let builtin = self.hosts.builtin(callee.name, callee.arity);
+            builtin.filter(|_| !is_bound(callee.name))
         };
-        let plan =
-            |function| CompilePlan::alone(self.options.code, tier::instructions([function], &instruction));
+        let plan = |function| CompilePlan::alone(self.options.code, tier::builtins([function], &builtin));
         let plans: Vec<CompilePlan> = functions.iter().map(|(function, _)| plan(function)).collect();
         let jit = self.clone();
         self.wait_for(Some(stopper), move || {

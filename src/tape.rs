@@ -25,7 +25,7 @@ pub mod op;
 mod stored;
 mod validate;
 
-use crate::host::{HostFunction, HostFunctions, Intrinsic};
+use crate::host::{Builtin, HostFunction, HostFunctions, Intrinsic};
 use crate::name::Name;
 
 /// A function called from a tape: a name and an arity.
@@ -106,8 +106,10 @@ impl Linkage {
     /// name itself or not.
     pub fn of(callee: TapeCallee, hosts: &HostFunctions, is_bound: bool) -> Self {
         match hosts.get(callee.name).filter(|host| !is_bound && host.arity == callee.arity) {
-            Some(HostFunction { intrinsic: Some(intrinsic), .. }) => Self::Instruction(*intrinsic),
-            Some(HostFunction { intrinsic: None, .. }) => Self::Host,
+            Some(HostFunction { builtin: Some(Builtin::Instruction(intrinsic)), .. }) => {
+                Self::Instruction(*intrinsic)
+            }
+            Some(HostFunction { builtin: Some(Builtin::Call(_)) | None, .. }) => Self::Host,
             None => Self::Bound,
         }
     }

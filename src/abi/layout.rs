@@ -92,9 +92,6 @@ pub const PROBE: &str = "kal$probe";
 /// reserve below the stack limit.
 pub const SMALL_FRAME: &str = "32768";
 
-/// The library function for `^`.
-pub const POW: &str = "kal$pow";
-
 /// An offset in an object, a symbol until the object is linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Symbol<'a> {

@@ -1,6 +1,6 @@
 //! What there is to compile: bodies of functions, and thunks.
 
-use crate::host::Intrinsic;
+use crate::host::Builtin;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ pub struct Body<'a> {
     pub symbol: &'a str,
     /// Functions to inline, each after those it calls itself.
     pub inline: &'a [Arc<CheckedFunction>],
-    /// The host functions whose calls become instructions. All other calls go
-    /// through slots.
-    pub instructions: &'a [(Name, Intrinsic)],
+    /// The functions of the library that the program does not define itself. Calls
+    /// of others that are not inlined go through slots.
+    pub builtins: &'a [(Name, Builtin)],
     /// The call after which the code reports that it is hot, through
     /// [`crate::abi::Header::hot`]; never if `None`.
     pub hot_after: Option<u32>,

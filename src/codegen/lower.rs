@@ -15,7 +15,7 @@ use super::polls::late_checks;
 use super::recursion;
 use super::types::{PassedArgument, REGISTERS, Types, WideSignature, result};
 use crate::abi::{self, Symbol};
-use crate::host::Intrinsic;
+use crate::host::{Builtin, Intrinsic, PURE_FUNCTION, PureFunction};
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
@@ -46,8 +46,8 @@ pub(super) fn body(
     let main = types.define(module, body.symbol, arity);
     // OSR code is not a callee.
     let itself = body.osr.is_none().then_some(((root.name, root.arity()), DirectCall::Copy(main)));
-    let instruction = |(name, of): &(Name, Intrinsic)| ((*name, of.arity()), DirectCall::Instruction(*of));
-    let mut direct: FxHashMap<_, _> = body.instructions.iter().map(instruction).collect();
+    let builtin = |(name, of): &(Name, Builtin)| ((*name, of.arity()), DirectCall::Builtin(*of));
+    let mut direct: FxHashMap<_, _> = body.builtins.iter().map(builtin).collect();
     let mut sizes = FxHashMap::default();
     // Whether calls remain other than of the inlined functions: they may
     // recurse.
@@ -102,8 +102,8 @@ pub(super) fn body(
 enum DirectCall<'c> {
     /// Of a function of this module.
     Copy(FunctionValue<'c>),
-    /// One instruction.
-    Instruction(Intrinsic),
+    /// Of a function of the library.
+    Builtin(Builtin),
 }
 
 /// Adds numbers to the module as one constant array.
@@ -159,10 +159,10 @@ struct LoweringJob<'m, 'c> {
 }
 
 impl LoweringJob<'_, '_> {
-    /// Returns whether a call of a callee is not just an instruction.
+    /// Returns whether a call of a callee is one of a function of the program.
     fn is_call(&self, index: u32) -> bool {
         let callee = self.source.callees[index as usize];
-        !matches!(self.direct.get(&(callee.name, callee.arity)), Some(DirectCall::Instruction(_)))
+        !matches!(self.direct.get(&(callee.name, callee.arity)), Some(DirectCall::Builtin(_)))
     }
 
     /// Builds the body. `checks`: whether it begins with a stack check;
@@ -468,27 +468,38 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             BinaryOp::Multiply => self.builder.build_float_mul(left, right, "")?,
             BinaryOp::Divide => self.builder.build_float_div(left, right, "")?,
             BinaryOp::Remainder => self.builder.build_float_rem(left, right, "")?,
-            BinaryOp::Power => self.power(left, right)?,
+            BinaryOp::Power => {
+                let pow = PureFunction::pow().ok_or_else(missing)?;
+                self.pure_call(pow, &[left, right])?
+            }
             BinaryOp::And | BinaryOp::Or => return Err(missing()),
         };
         self.values.push(value);
         Ok(())
     }
 
-    fn power(&self, left: FloatValue<'c>, right: FloatValue<'c>) -> Result<FloatValue<'c>> {
-        let double = self.types.double.into();
-        let pow = self.module.get_function(abi::POW).unwrap_or_else(|| {
-            let signature = self.types.double.fn_type(&[double, double], false);
-            let pow = self.module.add_function(abi::POW, signature, None);
-            // It touches no memory, so equal calls may be merged; the result is
-            // always the library's own.
-            for name in ["nounwind", "willreturn", "nosync", "nofree"] {
-                pow.add_attribute(AttributeLoc::Function, self.types.attribute(name));
+    /// Calls a pure function; of constants, its result is one.
+    fn pure_call(&self, function: PureFunction, arguments: &[FloatValue<'c>]) -> Result<FloatValue<'c>> {
+        let constant = |value: &FloatValue<'c>| value.get_constant().map(|(number, _)| number);
+        let constants: Option<Vec<f64>> = arguments.iter().map(constant).collect();
+        if let Some(value) = constants.and_then(|constants| function.call(&constants)) {
+            return Ok(self.types.double.const_float(value));
+        }
+        let symbol = format!("{PURE_FUNCTION}{}", function.text());
+        let declared = self.module.get_function(&symbol).unwrap_or_else(|| {
+            let parameters = vec![self.types.double.into(); arguments.len()];
+            let declared =
+                self.module.add_function(&symbol, self.types.double.fn_type(&parameters, false), None);
+            // It touches no memory and always returns, so equal calls may be
+            // merged, and made where their results may not be needed.
+            for name in ["nounwind", "willreturn", "nosync", "nofree", "speculatable"] {
+                declared.add_attribute(AttributeLoc::Function, self.types.attribute(name));
             }
-            pow.add_attribute(AttributeLoc::Function, self.types.attribute("memory"));
-            pow
+            declared.add_attribute(AttributeLoc::Function, self.types.attribute("memory"));
+            declared
         });
-        result(self.builder.build_call(pow, &[left.into(), right.into()], "")?)
+        let arguments: Vec<BasicMetadataValueEnum<'c>> = arguments.iter().map(|one| (*one).into()).collect();
+        result(self.builder.build_call(declared, &arguments, "")?)
     }
 
     fn number_at(&self, index: u32) -> Result<FloatValue<'c>> {
@@ -526,7 +537,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
 
     fn call(&mut self, callee: Callee) -> Result<()> {
         let direct = match self.direct.get(&(callee.name, callee.arity)) {
-            Some(DirectCall::Instruction(intrinsic)) => return self.intrinsic(*intrinsic),
+            Some(DirectCall::Builtin(builtin)) => return self.builtin(*builtin),
             Some(DirectCall::Copy(function)) => Some(*function),
             None => None,
         };
@@ -557,6 +568,20 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         Ok(())
     }
 
+    fn builtin(&mut self, builtin: Builtin) -> Result<()> {
+        match builtin {
+            Builtin::Instruction(Intrinsic::Fmod) => self.binary(BinaryOp::Remainder),
+            Builtin::Instruction(intrinsic) => self.intrinsic(intrinsic),
+            Builtin::Call(function) => {
+                let first = self.values.len().checked_sub(function.arity() as usize).ok_or_else(missing)?;
+                let value = self.pure_call(function, &self.values[first..])?;
+                self.values.truncate(first);
+                self.values.push(value);
+                Ok(())
+            }
+        }
+    }
+
     fn intrinsic(&mut self, intrinsic: Intrinsic) -> Result<()> {
         let name = match intrinsic {
             Intrinsic::Sqrt => "llvm.sqrt",
@@ -565,6 +590,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             Intrinsic::Ceil => "llvm.ceil",
             Intrinsic::Trunc => "llvm.trunc",
             Intrinsic::Copysign => "llvm.copysign",
+            Intrinsic::Fmod => return Err(missing()),
         };
         let first = self.values.len().checked_sub(intrinsic.arity() as usize).ok_or_else(missing)?;
         if intrinsic == Intrinsic::Copysign {

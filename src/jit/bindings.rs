@@ -70,7 +70,7 @@ impl WeakBindings {
 struct BindingTable {
     bindings: NameMap<JitBinding>,
     /// For each name, the functions whose code depends on its meaning: it was
-    /// inlined there, is called by an inlined function, or is an instruction.
+    /// inlined there, is called by an inlined function, or is a builtin.
     dependents: NameMap<Arc<FxHashSet<Name>>>,
     /// The arity that the program has declared for each foreign function.
     declared: NameMap<u32>,
@@ -168,10 +168,10 @@ impl BindingTable {
 
     /// Returns whether the assumptions of code hold here: each inlined function
     /// is what its name is bound to, its own calls find a function of their
-    /// arity, and what became an instruction is the host's.
+    /// arity, and what became a builtin is the host's.
     fn holds(&self, jit: &Jit, assumptions: &Assumptions) -> bool {
-        let Assumptions { inlined, instructions } = assumptions;
-        instructions.iter().all(|(name, _)| !self.bindings.contains(*name))
+        let Assumptions { inlined, builtins } = assumptions;
+        builtins.iter().all(|(name, _)| !self.bindings.contains(*name))
             && (inlined.is_empty() || !self.is_inspected)
             && inlined.iter().all(|function| {
                 let binding = self.bindings.get(function.name);
@@ -187,10 +187,10 @@ impl BindingTable {
 
     /// Records what the code of a function depends on.
     fn depends(&mut self, dependent: Name, assumptions: &Assumptions) {
-        let Assumptions { inlined, instructions } = assumptions;
+        let Assumptions { inlined, builtins } = assumptions;
         let called = inlined.iter().flat_map(|function| &function.callees).map(|callee| callee.name);
         let names = inlined.iter().map(|function| function.name).chain(called);
-        for name in names.chain(instructions.iter().map(|(name, _)| *name)) {
+        for name in names.chain(builtins.iter().map(|(name, _)| *name)) {
             if name != dependent {
                 let known = self.dependents.entry(name);
                 if !known.contains(&dependent) {
@@ -632,11 +632,11 @@ impl Bindings {
                 Some(binding.definition.function().clone())
             };
             let fits = |callee: &Callee| table.fits(jit, callee);
-            let instruction = |callee: &Callee| {
+            let builtin = |callee: &Callee| {
                 let is_bound = table.bindings.contains(callee.name);
-                jit.hosts.instruction(callee.name, callee.arity).filter(|_| !is_bound)
+                jit.hosts.builtin(callee.name, callee.arity).filter(|_| !is_bound)
             };
-            let known = Callees { bound: &bound, fits: &fits, instruction: &instruction };
+            let known = Callees { bound: &bound, fits: &fits, builtin: &builtin };
             tier_up.plan(tier, function, code, &known)
         })
     }

@@ -1,7 +1,7 @@
 //! The code that an engine has, by what it was made of.
 //!
 //! Code is a function of its inputs: the function, what is inlined, which calls
-//! are instructions, the tier and its options. Names in it are symbols. So code
+//! are builtins, the tier and its options. Names in it are symbols. So code
 //! that was made of the same, for another text or in another context, is used
 //! again.
 
@@ -44,10 +44,10 @@ impl CompilePlan {
         for inlined in &self.assumptions.inlined {
             writer.bytes(inlined.fingerprint(names).as_bytes());
         }
-        writer.count(self.assumptions.instructions.len());
-        for (name, instruction) in &self.assumptions.instructions {
+        writer.count(self.assumptions.builtins.len());
+        for (name, builtin) in &self.assumptions.builtins {
             writer.text(names.text(*name));
-            writer.text(instruction.text());
+            writer.text(builtin.text());
         }
         Some(Fingerprint::of(KIND, writer))
     }

@@ -5,7 +5,7 @@ use super::bindings::{Bindings, CallAction, SharedBindings};
 use super::code::CompiledCode;
 use super::code_map::Finder;
 use super::definition::Definition;
-use super::formula::{CompiledFormula, Intrinsics};
+use super::formula::{Builtins, CompiledFormula};
 use super::osr::{OsrCode, OsrRequest};
 use super::reporter::Observer;
 use super::request::{Request, claim_pending, make_as, make_later, materialize};
@@ -34,8 +34,8 @@ pub struct JitContext {
     jit: Arc<Jit>,
     bindings: Arc<Bindings>,
     execution: Execution,
-    /// The intrinsics whose names the program defines itself.
-    defined: Cell<Intrinsics>,
+    /// The builtins whose names the program defines itself.
+    defined: Cell<Builtins>,
     run_nanoseconds: Cell<u64>,
     /// Nanoseconds that runs have spent waiting for compilers.
     waited: Cell<u64>,
@@ -149,20 +149,20 @@ impl JitContext {
             return false;
         }
         let hidden = self.bindings.adopt(&self.jit, shared);
-        hidden.into_iter().for_each(|name| self.note_intrinsic(name, true));
+        hidden.into_iter().for_each(|name| self.note_builtin(name, true));
         true
     }
 
     /// Handles a new binding of a name.
     fn bound_anew(&self, name: Name) {
         self.invalidate_dependents(name);
-        self.note_intrinsic(name, true);
+        self.note_builtin(name, true);
     }
 
     /// Unbinds a name.
     pub fn drop_binding(&self, name: Name) {
         self.bindings.unbind(&self.jit, name);
-        self.note_intrinsic(name, false);
+        self.note_builtin(name, false);
         self.invalidate_dependents(name);
     }
 
@@ -332,7 +332,7 @@ impl JitContext {
         }
         // Nothing is inlined, so that later redefinitions of its callees are
         // seen.
-        let plan = CompilePlan::alone(self.jit.options.code, formula.instructions(defined));
+        let plan = CompilePlan::alone(self.jit.options.code, formula.builtins(defined));
         let definition = self.jit.define_anew(formula.function().clone());
         make_as(&self.jit, &self.bindings, &definition, plan, Some(&self.stopper()))?;
         let code = definition.present().ok_or_else(|| Failure::internal("code is gone at once"))?;
@@ -595,11 +595,11 @@ impl JitContext {
         (innermost.and_then(|fault| finder.find(fault)), trace)
     }
 
-    /// Records that the program defines the name of an intrinsic, or no longer
+    /// Records that the program defines the name of a builtin, or no longer
     /// does.
-    fn note_intrinsic(&self, name: Name, is_defined: bool) {
-        if let Some(intrinsic) = self.jit.hosts.get(name).and_then(|host| host.intrinsic) {
-            self.defined.set(self.defined.get().with(intrinsic, is_defined));
+    fn note_builtin(&self, name: Name, is_defined: bool) {
+        if let Some(builtin) = self.jit.hosts.get(name).and_then(|host| host.builtin) {
+            self.defined.set(self.defined.get().with(builtin, is_defined));
         }
     }
 

@@ -1,12 +1,12 @@
 //! Formulas: code without a name, kept to be run many times.
 //!
 //! A formula may run in every context of an engine. Where a context defines a
-//! function that the code has as an intrinsic, it runs a variant that calls
+//! function that the code has as a builtin, it runs a variant that calls
 //! this function; the variant is compiled on first use.
 
 use super::code::CompiledCode;
-use super::tier::instructions;
-use crate::host::{HostFunctions, Intrinsic};
+use super::tier::builtins;
+use crate::host::{Builtin, HostFunctions};
 use crate::name::Name;
 use crate::sema::checked::{Callee, CheckedFunction};
 use std::sync::{Arc, OnceLock};
@@ -14,16 +14,16 @@ use std::sync::{Arc, OnceLock};
 /// A function that no name is bound to, with its code.
 pub struct CompiledFormula {
     function: Arc<CheckedFunction>,
-    /// The calls that are instructions unless the program defines their names.
-    instructions: Vec<(Name, Intrinsic)>,
-    uses: Intrinsics,
+    /// The calls that are builtins unless the program defines their names.
+    builtins: Vec<(Name, Builtin)>,
+    uses: Builtins,
     variants: Variants,
 }
 
 /// Code of a formula; kept as long as the formula.
 struct FormulaVariant {
-    /// The intrinsics that it calls instead of using an instruction.
-    calls: Intrinsics,
+    /// The builtins that it calls through slots, as the program defines their names.
+    calls: Builtins,
     code: Arc<CompiledCode>,
     next: Variants,
 }
@@ -32,22 +32,22 @@ struct FormulaVariant {
 #[derive(Default)]
 struct Variants(OnceLock<Box<FormulaVariant>>);
 
-/// A set of intrinsics.
+/// A set of builtins.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(super) struct Intrinsics(u8);
+pub(super) struct Builtins(u64);
 
 impl CompiledFormula {
     /// Creates a formula without code.
     pub(super) fn new(function: Arc<CheckedFunction>, hosts: &HostFunctions) -> Self {
-        let instruction = |callee: &Callee| hosts.instruction(callee.name, callee.arity);
-        let instructions = instructions([&function], &instruction);
-        let uses = instructions.iter().fold(Intrinsics::default(), |set, (_, one)| set.with(*one, true));
-        Self { function, instructions, uses, variants: Variants::default() }
+        let builtin = |callee: &Callee| hosts.builtin(callee.name, callee.arity);
+        let builtins = builtins([&function], &builtin);
+        let uses = builtins.iter().fold(Builtins::default(), |set, (_, one)| set.with(*one, true));
+        Self { function, builtins, uses, variants: Variants::default() }
     }
 
     /// Returns the code of the variant for a program that defines those
-    /// intrinsics itself; `None` before it is compiled.
-    pub(super) fn code(&self, defined: Intrinsics) -> Option<&CompiledCode> {
+    /// builtins itself; `None` before it is compiled.
+    pub(super) fn code(&self, defined: Builtins) -> Option<&CompiledCode> {
         let calls = self.uses.among(defined);
         self.variants.iter().find(|variant| variant.calls == calls).map(|variant| &*variant.code)
     }
@@ -57,15 +57,15 @@ impl CompiledFormula {
         &self.function
     }
 
-    /// Returns the calls that are instructions in a program that defines those
-    /// intrinsics itself.
-    pub(super) fn instructions(&self, defined: Intrinsics) -> Vec<(Name, Intrinsic)> {
-        self.instructions.iter().filter(|(_, one)| !defined.contains(*one)).copied().collect()
+    /// Returns the calls that are builtins in a program that defines those
+    /// builtins itself.
+    pub(super) fn builtins(&self, defined: Builtins) -> Vec<(Name, Builtin)> {
+        self.builtins.iter().filter(|(_, one)| !defined.contains(*one)).copied().collect()
     }
 
-    /// Adds the variant for a program that defines those intrinsics itself.
+    /// Adds the variant for a program that defines those builtins itself.
     /// Returns its code, or that of the one that another thread has added.
-    pub(super) fn add(&self, defined: Intrinsics, code: Arc<CompiledCode>) -> &CompiledCode {
+    pub(super) fn add(&self, defined: Builtins, code: Arc<CompiledCode>) -> &CompiledCode {
         let calls = self.uses.among(defined);
         let mut new = Some(Box::new(FormulaVariant { calls, code, next: Variants::default() }));
         let mut list = &self.variants;
@@ -89,15 +89,15 @@ impl Variants {
     }
 }
 
-impl Intrinsics {
+impl Builtins {
     /// Returns the set with, or without, one of them.
-    pub(super) fn with(self, intrinsic: Intrinsic, is_in: bool) -> Self {
-        let bit = 1 << intrinsic as u8;
+    pub(super) fn with(self, builtin: Builtin, is_in: bool) -> Self {
+        let bit = 1 << builtin.number();
         if is_in { Self(self.0 | bit) } else { Self(self.0 & !bit) }
     }
 
-    fn contains(self, intrinsic: Intrinsic) -> bool {
-        self.with(intrinsic, true) == self
+    fn contains(self, builtin: Builtin) -> bool {
+        self.with(builtin, true) == self
     }
 
     fn among(self, others: Self) -> Self {

@@ -107,7 +107,7 @@ impl BodyRequest<'_> {
             function: self.function,
             symbol,
             inline: &self.plan.assumptions.inlined,
-            instructions: &self.plan.assumptions.instructions,
+            builtins: &self.plan.assumptions.builtins,
             hot_after: self.plan.hot_after,
             osr: self.osr,
         }

@@ -8,7 +8,7 @@
 //! what has been called: the same program gets the same code in every run.
 
 use crate::codegen::{CompileOptions, Level};
-use crate::host::Intrinsic;
+use crate::host::Builtin;
 use crate::name::Name;
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -35,9 +35,9 @@ pub(super) struct CompilePlan {
 pub(super) struct Assumptions {
     /// The definitions of names that are inlined, each after those it calls.
     pub(super) inlined: Vec<Arc<CheckedFunction>>,
-    /// The host functions whose calls are instructions: the program does not
+    /// The host functions whose calls are builtins: the program does not
     /// define their names.
-    pub(super) instructions: Vec<(Name, Intrinsic)>,
+    pub(super) builtins: Vec<(Name, Builtin)>,
 }
 
 /// What is known of the callees of the function to compile.
@@ -46,14 +46,14 @@ pub(super) struct Callees<'a> {
     pub(super) bound: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
     /// Returns whether a call would find a function of its arity.
     pub(super) fits: &'a dyn Fn(&Callee) -> bool,
-    /// Returns the instruction that a call is.
-    pub(super) instruction: &'a dyn Fn(&Callee) -> Option<Intrinsic>,
+    /// Returns the builtin that a call is.
+    pub(super) builtin: &'a dyn Fn(&Callee) -> Option<Builtin>,
 }
 
 impl CompilePlan {
     /// Plans optimised code into which nothing is inlined.
-    pub(super) fn alone(options: CompileOptions, instructions: Vec<(Name, Intrinsic)>) -> Self {
-        let assumptions = Assumptions { inlined: Vec::new(), instructions };
+    pub(super) fn alone(options: CompileOptions, builtins: Vec<(Name, Builtin)>) -> Self {
+        let assumptions = Assumptions { inlined: Vec::new(), builtins };
         Self { tier: Tier::Full, options, assumptions, hot_after: None }
     }
 }
@@ -89,22 +89,22 @@ impl TierUp {
             }
             (Tier::Quick | Tier::Full, _) => (options, Vec::new(), None),
         };
-        let instructions = instructions(inlined.iter().chain([function]), known.instruction);
-        CompilePlan { tier, options, assumptions: Assumptions { inlined, instructions }, hot_after }
+        let builtins = builtins(inlined.iter().chain([function]), known.builtin);
+        CompilePlan { tier, options, assumptions: Assumptions { inlined, builtins }, hot_after }
     }
 }
 
-/// Returns the calls of functions that are instructions, each once.
-pub(super) fn instructions<'a>(
+/// Returns the calls of functions that are builtins, each once.
+pub(super) fn builtins<'a>(
     functions: impl IntoIterator<Item = &'a Arc<CheckedFunction>>,
-    instruction: &dyn Fn(&Callee) -> Option<Intrinsic>,
-) -> Vec<(Name, Intrinsic)> {
-    let mut instructions = Vec::new();
+    builtin: &dyn Fn(&Callee) -> Option<Builtin>,
+) -> Vec<(Name, Builtin)> {
+    let mut builtins = Vec::new();
     for callee in functions.into_iter().flat_map(|function| &function.callees) {
-        let instruction = instruction(callee).map(|instruction| (callee.name, instruction));
-        instructions.extend(instruction.filter(|instruction| !instructions.contains(instruction)));
+        let builtin = builtin(callee).map(|builtin| (callee.name, builtin));
+        builtins.extend(builtin.filter(|builtin| !builtins.contains(builtin)));
     }
-    instructions
+    builtins
 }
 
 /// The largest function to inline, in nodes.
@@ -202,7 +202,7 @@ mod tests {
         ];
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let fits = |callee: &Callee| called(callee.name).is_some();
-        let chosen = inlinable(&all[0], &Callees { bound: &called, fits: &fits, instruction: &|_| None });
+        let chosen = inlinable(&all[0], &Callees { bound: &called, fits: &fits, builtin: &|_| None });
         let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
         assert_eq!(order, ["i", "h", "g"]);
     }
@@ -221,7 +221,7 @@ mod tests {
             .collect();
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let fits = |callee: &Callee| called(callee.name).is_some();
-        let chosen = inlinable(&all[29], &Callees { bound: &called, fits: &fits, instruction: &|_| None });
+        let chosen = inlinable(&all[29], &Callees { bound: &called, fits: &fits, builtin: &|_| None });
         let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
         // 2 nodes and two of the size before: 0, 2, 6, …, 4094; what would be
         // larger is called, and those that call it are small again.
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(order, expected);
         // What is chosen for one callee is inlined wherever else it is called.
         let wide = function(&names, "wide", &["f10"; 4]);
-        let chosen = inlinable(&wide, &Callees { bound: &called, fits: &fits, instruction: &|_| None });
+        let chosen = inlinable(&wide, &Callees { bound: &called, fits: &fits, builtin: &|_| None });
         assert_eq!(chosen.len(), 10);
     }
 

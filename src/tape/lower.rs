@@ -673,6 +673,7 @@ impl<'a> TapeLowering<'a> {
             Intrinsic::Ceil => self.apply(Op::Ceil),
             Intrinsic::Trunc => self.apply(Op::Trunc),
             Intrinsic::Copysign => self.slot_first(Op::CopysignSA),
+            Intrinsic::Fmod => self.slot_first(Op::RemainderSA),
         }
     }
 }
