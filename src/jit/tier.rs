@@ -117,13 +117,17 @@ const BUDGET: usize = 1500;
 /// in nodes.
 const LARGEST: usize = 6000;
 
+/// The largest number of functions that an inlined function may reach by calls.
+const MOST_REACHED: usize = 100;
+
 /// Chooses the functions to inline into `function`, each after those it calls
-/// itself. Leaves out a callee whose own calls would fail, so that the failure
-/// names it.
+/// itself. Leaves out a callee from which a call that would fail can be reached,
+/// so that the trace of the failure has it.
 fn inlinable(function: &Arc<CheckedFunction>, known: &Callees<'_>) -> Vec<Arc<CheckedFunction>> {
     let (chosen, sizes) = (Vec::new(), FxHashMap::default());
     let visited = FxHashSet::from_iter([function.name]);
-    let mut selection = Selection { known, chosen, sizes, visited, size: 0 };
+    let safe = FxHashSet::default();
+    let mut selection = Selection { known, chosen, sizes, visited, safe, size: 0 };
     selection.callees(function);
     while function.size_with(&selection.sizes) > LARGEST
         && let Some(last) = selection.chosen.pop()
@@ -139,6 +143,8 @@ struct Selection<'a> {
     /// The sizes of the chosen functions after inlining into them.
     sizes: FxHashMap<Name, usize>,
     visited: FxHashSet<Name>,
+    /// Functions from which every call finds its function, however deep.
+    safe: FxHashSet<Name>,
     size: usize,
 }
 
@@ -151,8 +157,7 @@ impl Selection<'_> {
             let found = (self.known.bound)(callee.name);
             let Some(found) = found.filter(|found| found.arity() == callee.arity) else { continue };
             let size = self.size + found.nodes.len();
-            let fits = || found.callees.iter().all(self.known.fits);
-            if found.nodes.len() > SMALL || size > BUDGET || !fits() {
+            if found.nodes.len() > SMALL || size > BUDGET || !self.is_safe(&found) {
                 continue;
             }
             self.size = size;
@@ -164,6 +169,27 @@ impl Selection<'_> {
                 self.chosen.push(found);
             }
         }
+    }
+}
+
+impl Selection<'_> {
+    /// Returns whether every call that can be reached from a function finds its
+    /// function. Returns `false` if there are too many to look at.
+    fn is_safe(&mut self, function: &Arc<CheckedFunction>) -> bool {
+        let mut reached = FxHashSet::from_iter([function.name]);
+        let mut waiting = vec![function.clone()];
+        while let Some(function) = waiting.pop() {
+            for callee in &function.callees {
+                if !(self.known.fits)(callee) || reached.len() > MOST_REACHED {
+                    return false;
+                }
+                if !self.safe.contains(&callee.name) && reached.insert(callee.name) {
+                    waiting.extend((self.known.bound)(callee.name));
+                }
+            }
+        }
+        self.safe.extend(reached);
+        true
     }
 }
 
@@ -194,11 +220,12 @@ mod tests {
     fn callees_come_before_callers_cycles_end_and_failures_stay_outside() {
         let names = Names::new();
         let all = [
-            function(&names, "f", &["g", "h", "unknown", "j"]),
-            function(&names, "g", &["h", "f"]),
+            function(&names, "f", &["g", "h", "unknown", "j", "k"]),
+            function(&names, "g", &["h"]),
             function(&names, "h", &["g", "i"]),
             function(&names, "i", &[]),
             function(&names, "j", &["unknown"]),
+            function(&names, "k", &["i", "j"]),
         ];
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let fits = |callee: &Callee| called(callee.name).is_some();
