@@ -71,40 +71,41 @@ pub fn feed(command: &mut Command, input: &[u8]) -> Ran {
 /// one for its advice, and every other line as it is.
 pub fn said(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    let mut drawing = false;
+    let (mut drawing, mut after_head) = (false, false);
     for line in text.lines() {
         let is_head = line.starts_with("error[") || line.starts_with("warning[");
+        let first_place = place(line).filter(|_| after_head);
+        after_head = is_head;
         if is_head {
             drawing = true;
             lines.push(line.replacen("]:", "]", 1));
-        } else if let (true, Some(place)) = (drawing, place(line)) {
+        } else if let Some(place) = first_place {
             let head = lines.last_mut().expect("a place follows a head");
             if let Some((code, message)) = head.clone().split_once("] ") {
                 *head = format!("{code}] {place} {message}");
             }
-        } else if let (true, Some((_, help))) = (drawing, line.split_once("Help: ")) {
+        } else if let (true, Some((_, help))) = (drawing, line.split_once(" = help: ")) {
             lines.push(format!("  help: {help}"));
-        } else if drawing && is_drawn(line) {
-            drawing = !line.ends_with("---'");
         } else {
-            drawing = false;
-            lines.push(line.to_owned());
+            drawing = drawing && is_drawn(line);
+            if !drawing {
+                lines.push(line.to_owned());
+            }
         }
     }
     lines
 }
 
-/// Returns the line and column in `,-[ name:2:7 ]`.
+/// Returns the line and column in ` --> name:2:7`.
 fn place(line: &str) -> Option<String> {
-    let inner = line.trim_start().strip_prefix(",-[ ")?.strip_suffix(" ]")?;
-    let mut parts = inner.rsplitn(3, ':');
+    let mut parts = line.trim_start().strip_prefix("--> ")?.rsplitn(3, ':');
     let (column, line) = (parts.next()?, parts.next()?);
     Some(format!("{line}:{column}"))
 }
 
 fn is_drawn(line: &str) -> bool {
     let rest = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
-    rest.starts_with('|') || rest.starts_with("`-") || rest.starts_with("--") || rest.starts_with(':')
+    rest.starts_with('|') || rest.starts_with("--> ")
 }
 
 /// Returns a directory of the repository.

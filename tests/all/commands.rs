@@ -334,7 +334,7 @@ fn figures_add_up() {
 fn places_have_one_name() {
     let said =
         complaints("places", "zz\n:time zz\n:bench zz\n:plot zz, x = 0..1\n:plot x, x = zz..1\n:ast )\n");
-    let places: Vec<&String> = said.iter().filter(|line| line.contains(",-[")).collect();
+    let places: Vec<&String> = said.iter().filter(|line| line.contains("--> ")).collect();
     assert!(places.len() == 6 && places.iter().all(|line| line.contains("<input>:1:1")), "{said:#?}");
     let ran = feed(kal().args(["-e", "1", "-e", "zz"]), b"");
     assert!(ran.err().contains("<eval 2>:1:1"), "{}", ran.err());

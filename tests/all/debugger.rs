@@ -386,7 +386,7 @@ fn mistakes_are_said_and_the_end_of_the_input_ends_the_run() {
 fn a_second_item_is_called_that() {
     let ran = debug("second", PROGRAM, &[], "1 2\n");
     assert!(
-        ran.out().contains("one expression at a time") && ran.out().contains("-- a second item"),
+        ran.out().contains("one expression at a time") && ran.out().contains("^ a second item"),
         "{}",
         ran.out()
     );

@@ -411,7 +411,7 @@ fn long_lines_are_cut_to_the_terminal() {
     terminal.wait_for("error[E0201]");
     terminal.wait_for("kal> ");
     let shown = terminal.shown();
-    let source = shown.lines().find(|line| line.starts_with(" 1 |")).expect("the source line");
+    let source = shown.lines().find(|line| line.starts_with("1 |")).expect("the source line");
     assert!(source.contains("nothing") && source.trim_end().chars().count() <= 60, "{shown}");
 }
 
