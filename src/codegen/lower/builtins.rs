@@ -1,0 +1,95 @@
+//! Calls of the functions that the compiler knows: instructions, and direct calls
+//! of pure functions.
+
+use super::IrLowering;
+use crate::codegen::error::{CodegenError, Result, missing};
+use crate::codegen::types::result;
+use crate::host::{Builtin, Intrinsic, PURE_FUNCTION, PureFunction};
+use crate::syntax::operator::BinaryOp;
+use inkwell::FloatPredicate;
+use inkwell::attributes::AttributeLoc;
+use inkwell::intrinsics::Intrinsic as LlvmIntrinsic;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicMetadataValueEnum, FloatValue, FunctionValue};
+
+impl<'c> IrLowering<'_, 'c> {
+    /// Lowers a call whose arguments have been lowered.
+    pub(super) fn builtin(&mut self, builtin: Builtin) -> Result<()> {
+        match builtin {
+            Builtin::Instruction(Intrinsic::Fmod) => self.binary(BinaryOp::Remainder),
+            Builtin::Instruction(intrinsic) => self.intrinsic(intrinsic),
+            Builtin::Call(function) => {
+                let first = self.values.len().checked_sub(function.arity() as usize).ok_or_else(missing)?;
+                let value = self.pure_call(function, &self.values[first..])?;
+                self.values.truncate(first);
+                self.values.push(value);
+                Ok(())
+            }
+        }
+    }
+
+    fn intrinsic(&mut self, intrinsic: Intrinsic) -> Result<()> {
+        let name = match intrinsic {
+            Intrinsic::Sqrt => "llvm.sqrt",
+            Intrinsic::Fabs => "llvm.fabs",
+            Intrinsic::Floor => "llvm.floor",
+            Intrinsic::Ceil => "llvm.ceil",
+            Intrinsic::Trunc => "llvm.trunc",
+            Intrinsic::Copysign => "llvm.copysign",
+            Intrinsic::Fmod => return Err(missing()),
+        };
+        let first = self.values.len().checked_sub(intrinsic.arity() as usize).ok_or_else(missing)?;
+        if intrinsic == Intrinsic::Copysign {
+            self.positive_nan()?;
+        }
+        let arguments: Vec<BasicMetadataValueEnum<'c>> = self.values.drain(first..).map(Into::into).collect();
+        let callee = self.declare(name, &[self.types.double.into()])?;
+        self.values.push(result(self.builder.build_call(callee, &arguments, "")?)?);
+        Ok(())
+    }
+
+    /// Replaces a NaN by 0 as a sign, which counts as positive; see
+    /// [`crate::host::copysign`].
+    fn positive_nan(&mut self) -> Result<()> {
+        let sign = self.values.pop().ok_or_else(missing)?;
+        let is_nan = self.builder.build_float_compare(FloatPredicate::UNO, sign, sign, "")?;
+        let zero = self.types.double.const_zero();
+        self.values.push(self.builder.build_select(is_nan, zero, sign, "")?.into_float_value());
+        Ok(())
+    }
+
+    /// Returns an intrinsic of LLVM.
+    pub(super) fn declare(&self, name: &str, overloads: &[BasicTypeEnum<'c>]) -> Result<FunctionValue<'c>> {
+        LlvmIntrinsic::find(name)
+            .and_then(|found| found.get_declaration(self.module, overloads))
+            .ok_or_else(|| CodegenError::Internal(format!("this LLVM has no {name}")))
+    }
+
+    /// Calls a pure function; of constants, its result is one.
+    pub(super) fn pure_call(
+        &self,
+        function: PureFunction,
+        arguments: &[FloatValue<'c>],
+    ) -> Result<FloatValue<'c>> {
+        let constant = |value: &FloatValue<'c>| value.get_constant().map(|(number, _)| number);
+        let constants: Option<Vec<f64>> = arguments.iter().map(constant).collect();
+        if let Some(value) = constants.and_then(|constants| function.call(&constants)) {
+            return Ok(self.types.double.const_float(value));
+        }
+        let symbol = format!("{PURE_FUNCTION}{}", function.text());
+        let declared = self.module.get_function(&symbol).unwrap_or_else(|| {
+            let parameters = vec![self.types.double.into(); arguments.len()];
+            let declared =
+                self.module.add_function(&symbol, self.types.double.fn_type(&parameters, false), None);
+            // It touches no memory and always returns, so equal calls may be
+            // merged, and made where their results may not be needed.
+            for name in ["nounwind", "willreturn", "nosync", "nofree", "speculatable"] {
+                declared.add_attribute(AttributeLoc::Function, self.types.attribute(name));
+            }
+            declared.add_attribute(AttributeLoc::Function, self.types.attribute("memory"));
+            declared
+        });
+        let arguments: Vec<BasicMetadataValueEnum<'c>> = arguments.iter().map(|one| (*one).into()).collect();
+        result(self.builder.build_call(declared, &arguments, "")?)
+    }
+}
