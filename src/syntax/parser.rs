@@ -7,8 +7,10 @@
 //! read. After a mistake, reading resumes at the next item.
 
 mod builder;
+mod diagnosis;
 mod failure;
 mod grammar;
+mod phrase;
 
 use super::ast::{Item, ItemKind};
 use super::foreign::{self, ForeignSyntax};
@@ -22,7 +24,6 @@ use crate::source::{Source, Span};
 use crate::stop::Poll;
 pub use builder::ParseLimits;
 use builder::{Builder, ParserState};
-use chumsky::Parser as _;
 use failure::SyntaxFailure;
 
 /// What is wrong with one item.
@@ -220,9 +221,6 @@ impl<'t> Parser<'t> {
 
     /// Runs the grammar on the item at token `start`; returns the token after
     /// it.
-    ///
-    /// chumsky expects its input to end where a parser ends, which an item does
-    /// not: so success is read from the state, not from chumsky's result.
     fn run(&mut self, start: usize, operators: &Operators) -> Result<usize, SyntaxFailure> {
         self.builder.clear();
         let mut state = ParserState {
@@ -232,15 +230,12 @@ impl<'t> Parser<'t> {
             limits: self.limits,
             start,
             end: None,
+            failure: SyntaxFailure::default(),
             builder: &mut self.builder,
             poll: &self.poll,
         };
         let rest = &self.tokens.terminals()[start..];
-        let verdict = grammar::program().parse_with_state(rest, &mut state);
-        match state.end {
-            Some(end) => Ok(end),
-            None => Err(verdict.into_errors().pop().unwrap_or_default().moved_by(start)),
-        }
+        grammar::program().run(rest, &mut state)
     }
 
     /// Returns where to resume after a mistake at token `at` of the item that
@@ -331,7 +326,7 @@ impl<'t> Parser<'t> {
             at_end = diagnostics.is_empty() && has_meaning && failure.is_at_end(self.tokens);
             if !has_meaning || self.tokens.terminals().get(failure.at) != Some(&Terminal::Unknown) {
                 let mut refused = failure.diagnostic(self.tokens, start, &self.builder, self.limits);
-                if refused.help.as_deref() == Some(failure::LOOP) {
+                if refused.help.as_deref() == Some(diagnosis::LOOP) {
                     diagnostics.retain(|lexical| is_before(lexical, &refused));
                 }
                 let same = |lexical: &Diagnostic| lexical.labels[0].span == refused.labels[0].span;

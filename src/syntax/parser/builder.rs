@@ -4,6 +4,7 @@
 //! operator waits until one that binds looser, or the end of its expression.
 //! Nothing recurses, so a chain of operators may be as long as memory allows.
 
+use super::failure::SyntaxFailure;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Name, Names};
 use crate::source::Span;
@@ -39,6 +40,22 @@ struct PendingOperator {
     span: Span,
 }
 
+/// A construct that has ended.
+pub(super) struct Construct<'s> {
+    tokens: &'s Tokens,
+    /// The token that it began with.
+    token: usize,
+    /// How many of its parts were counted.
+    pub(super) parts: u32,
+}
+
+impl Construct<'_> {
+    /// Returns the name that it began with.
+    pub(super) fn name(&self) -> Name {
+        self.tokens.name(self.token)
+    }
+}
+
 /// The kind of the item that was read.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) enum ItemShape {
@@ -62,6 +79,9 @@ pub(super) struct Builder {
     depth: u32,
     /// How many of them are followed by something before the item can end.
     enclosing: u32,
+    /// The constructs that have begun and not ended: the token of each, and the
+    /// number of its parts so far.
+    constructs: Vec<(u32, u32)>,
     /// The tokens of the parentheses now open.
     pub(super) open_parentheses: Vec<u32>,
     /// The first operator without a meaning, which the check will refuse
@@ -81,6 +101,7 @@ impl Builder {
         self.base = 0;
         self.depth = 0;
         self.enclosing = 0;
+        self.constructs.clear();
         self.open_parentheses.clear();
         self.unknown_operator = None;
         self.diagnostics.clear();
@@ -127,12 +148,13 @@ pub(super) struct ParserState<'s> {
     pub(super) start: usize,
     /// The token after the item, once it has been read.
     pub(super) end: Option<usize>,
+    /// The last mistake that alternatives have found: the item's, if it has one.
+    pub(super) failure: SyntaxFailure,
     pub(super) builder: &'s mut Builder,
     pub(super) poll: &'s Poll,
 }
 
-/// The grammar is decided by one token, so chumsky never backtracks over
-/// anything that changed the state.
+/// The grammar is decided by one token, so chumsky never goes back.
 impl<'t> Inspector<'t, &'t [Terminal]> for ParserState<'_> {
     type Checkpoint = ();
 
@@ -143,19 +165,47 @@ impl<'t> Inspector<'t, &'t [Terminal]> for ParserState<'_> {
     fn on_rewind<'parse>(&mut self, _marker: &Checkpoint<'t, 'parse, &'t [Terminal], ()>) {}
 }
 
-impl ParserState<'_> {
-    pub(super) fn span(&self, token: usize) -> Span {
+impl<'s> ParserState<'s> {
+    fn span(&self, token: usize) -> Span {
         self.tokens.span(token)
-    }
-
-    /// Returns the empty place after the token before `token`.
-    pub(super) fn gap_before(&self, token: usize) -> Span {
-        let end = self.tokens.span(token - 1).end;
-        Span { start: end, end }
     }
 
     pub(super) fn push(&mut self, node: Node, token: usize) {
         self.builder.push(node, self.tokens.span(token));
+    }
+
+    /// Adds a node at the empty place after the token before `token`.
+    pub(super) fn push_gap(&mut self, node: Node, token: usize) {
+        let end = self.tokens.span(token.saturating_sub(1)).end;
+        self.builder.push(node, Span { start: end, end });
+    }
+
+    pub(super) fn number(&mut self, token: usize) {
+        self.push(Node::Number(self.tokens.number(token)), token);
+    }
+
+    pub(super) fn variable(&mut self, token: usize) {
+        self.push(Node::Variable(self.tokens.name(token)), token);
+    }
+
+    /// Begins a construct at `token`.
+    pub(super) fn begin(&mut self, token: usize) {
+        self.builder.constructs.push((token as u32, 0));
+    }
+
+    /// Counts a part of the innermost construct.
+    pub(super) fn count(&mut self) {
+        if let Some((_, parts)) = self.builder.constructs.last_mut() {
+            *parts += 1;
+        }
+    }
+
+    /// Ends the innermost construct with `node`, at the place where it began.
+    pub(super) fn end_construct(&mut self, node: impl Fn(Construct<'s>) -> Node) {
+        if let Some((token, parts)) = self.builder.constructs.pop() {
+            let token = token as usize;
+            self.push(node(Construct { tokens: self.tokens, token, parts }), token);
+        }
     }
 
     /// Opens an expression; returns the argument for `leave`, or `None` if it
@@ -281,30 +331,65 @@ impl ParserState<'_> {
 
     /// Returns the name of the function that defines an operator: `unary!`,
     /// `binary|`.
-    pub(super) fn function(&self, arity: &str, operator: Name) -> Name {
+    fn function(&self, arity: &str, operator: Name) -> Name {
         self.names.intern(&format!("{arity}{}", self.names.text(operator)))
     }
 
-    pub(super) fn identifier(&self, token: usize) -> Spanned {
+    /// Begins the prototype of the function named at `token`.
+    pub(super) fn function_head(&mut self, token: usize) {
+        let name = self.identifier(token);
+        self.builder.prototype = Some(Prototype { name, parameters: Vec::new(), fixity: None });
+    }
+
+    /// Begins the prototype of the operator at `token` before an operand.
+    pub(super) fn unary_head(&mut self, token: usize) {
+        self.refuse_reserved(token);
+        self.operator_head("unary", token, Fixity::Unary { operator: self.tokens.name(token) });
+    }
+
+    /// Begins the prototype of the operator at `token` between operands.
+    pub(super) fn binary_head(&mut self, token: usize) {
+        let operator = self.tokens.name(token);
+        self.operator_head("binary", token, Fixity::Binary { operator, precedence: DEFAULT_PRECEDENCE });
+    }
+
+    /// Begins the prototype of an operator; the place of its name covers the
+    /// keyword before it.
+    fn operator_head(&mut self, arity: &str, token: usize, fixity: Fixity) {
+        let span = self.span(token.saturating_sub(1)).to(self.span(token));
+        let name = Spanned { name: self.function(arity, self.tokens.name(token)), span };
+        self.builder.prototype = Some(Prototype { name, parameters: Vec::new(), fixity: Some(fixity) });
+    }
+
+    /// Adds the parameter at `token` to the prototype.
+    pub(super) fn parameter(&mut self, token: usize) {
+        let parameter = self.identifier(token);
+        self.builder.prototype.iter_mut().for_each(|prototype| prototype.parameters.push(parameter));
+    }
+
+    /// Sets the precedence of the operator that the prototype defines to the
+    /// number at `token`.
+    pub(super) fn precedence(&mut self, token: usize) {
+        let value = self.tokens.number(token);
+        if !(1.0..=100.0).contains(&value) || value.fract() != 0.0 {
+            let message = format!("`{}` is not a precedence", self.tokens.text(token));
+            let help = "a precedence is a whole number from 1 to 100";
+            self.report(ErrorCode::BadPrecedence, token, message, "the precedence", help);
+        } else if let Some(Prototype { fixity: Some(Fixity::Binary { precedence, .. }), .. }) =
+            &mut self.builder.prototype
+        {
+            #[expect(clippy::cast_sign_loss, reason = "1 to 100")]
+            let value = value as u8;
+            *precedence = value;
+        }
+    }
+
+    fn identifier(&self, token: usize) -> Spanned {
         Spanned { name: self.tokens.name(token), span: self.tokens.span(token) }
     }
 
-    /// Returns the precedence of an operator from the number at `token`.
-    pub(super) fn precedence(&mut self, token: usize) -> u8 {
-        let value = self.tokens.number(token);
-        let is_valid = (1.0..=100.0).contains(&value) && value.fract() == 0.0;
-        if is_valid {
-            #[expect(clippy::cast_sign_loss, reason = "1 to 100")]
-            return value as u8;
-        }
-        let message = format!("`{}` is not a precedence", self.tokens.text(token));
-        let help = "a precedence is a whole number from 1 to 100";
-        self.report(ErrorCode::BadPrecedence, token, message, "the precedence", help);
-        DEFAULT_PRECEDENCE
-    }
-
     /// Refuses `=` as an operator before an operand.
-    pub(super) fn refuse_reserved(&mut self, token: usize) {
+    fn refuse_reserved(&mut self, token: usize) {
         if self.tokens.terminals()[token] == Terminal::Equals {
             let message = "the unary operator `=` cannot be defined".to_owned();
             self.report(

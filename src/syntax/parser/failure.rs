@@ -1,29 +1,27 @@
-//! Why the grammar refused a token, and the one diagnostic made of it.
+//! Where and why the grammar refused a token.
 //!
-//! chumsky makes and merges a [`SyntaxFailure`] for every alternative that does
-//! not fit, so it is two words and allocates nothing; only the last one is
+//! A [`SyntaxFailure`] is kept while the grammar runs, and grows with every
+//! alternative that does not fit, so it allocates nothing; only the last one is
 //! turned into words.
 
-use super::builder::{Builder, ParseLimits};
-use crate::diagnostic::suggest::nearest;
-use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::stop::StopRequest;
-use crate::syntax::ast::Node;
-use crate::syntax::foreign;
-use crate::syntax::token::{KEYWORDS, Terminal, Tokens, shortened};
-use chumsky::DefaultExpected;
-use chumsky::error::{Error, LabelError};
-use chumsky::span::SimpleSpan;
-use chumsky::util::MaybeRef;
+use crate::syntax::token::{KEYWORDS, Terminal};
 
-/// A set of what the grammar would have accepted: terminals by their number,
-/// and two classes that are too large to be listed.
+/// A set of what could follow: terminals by their number, and two classes that
+/// are too large to be listed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Expected(u32);
 
 impl Expected {
     pub(super) const ITEM: Self = Self(1 << 30);
     pub(super) const EXPRESSION: Self = Self(1 << 31);
+    /// What begins a prototype.
+    pub(super) const PROTOTYPE: Self = Self::terminal(Terminal::Identifier)
+        .or(Self::terminal(Terminal::Unary))
+        .or(Self::terminal(Terminal::Binary));
+    /// The terminals that are operators.
+    pub(super) const OPERATORS: Self =
+        Self::terminal(Terminal::Operator).or(Self::terminal(Terminal::Equals));
 
     pub(super) const fn terminal(terminal: Terminal) -> Self {
         Self(1 << terminal as u32)
@@ -34,17 +32,22 @@ impl Expected {
         Self(self.0 | other.0)
     }
 
-    fn contains(self, other: Self) -> bool {
+    /// Returns whether `next` is one of the terminals.
+    pub(super) fn has(self, next: Option<Terminal>) -> bool {
+        next.is_some_and(|terminal| self.0 & Self::terminal(terminal).0 != 0)
+    }
+
+    pub(super) fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    fn keywords(self) -> impl Iterator<Item = &'static str> {
+    pub(super) fn keywords(self) -> impl Iterator<Item = &'static str> {
         let wanted = move |entry: &&(Terminal, &str)| self.contains(Self::terminal(entry.0));
         KEYWORDS.iter().filter(wanted).map(|entry| entry.1)
     }
 
     /// Returns the set in words: `` `)` or `,` ``.
-    fn words(self) -> String {
+    pub(super) fn words(self) -> String {
         const CLASSES: [(Expected, &str); 5] = [
             (Expected::ITEM, "a definition or an expression"),
             (Expected::EXPRESSION, "an expression"),
@@ -67,27 +70,24 @@ impl Expected {
     }
 }
 
-/// The form of a loop.
-pub(super) const LOOP: &str = "write `for i = 1, i < 10 in …`";
-
 /// Where and why the grammar does not fit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct SyntaxFailure {
-    /// The token: counted from the item's first while chumsky has it.
+    /// The token.
     pub(super) at: usize,
-    expected: Expected,
-    given_up: Option<GivenUp>,
+    pub(super) expected: Expected,
+    pub(super) given_up: Option<GivenUp>,
 }
 
 /// Why an item was given up although it may be valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum GivenUp {
+pub(super) enum GivenUp {
     TooDeep,
     Stopped(StopRequest),
 }
 
 impl SyntaxFailure {
-    pub(super) fn expected(at: usize, expected: Expected) -> Self {
+    fn expected(at: usize, expected: Expected) -> Self {
         Self { at, expected, given_up: None }
     }
 
@@ -99,223 +99,10 @@ impl SyntaxFailure {
         Self { at, expected: Expected::default(), given_up: Some(GivenUp::Stopped(request)) }
     }
 
-    /// Returns the failure with its token counted from one `start` tokens
-    /// earlier.
-    pub(super) fn moved_by(self, start: usize) -> Self {
-        Self { at: self.at + start, ..self }
-    }
-
-    pub(super) fn is_at_end(self, tokens: &Tokens) -> bool {
-        self.at >= tokens.len() && self.given_up.is_none()
-    }
-
-    /// Returns the diagnostic for the item that began at token `start`.
-    pub(super) fn diagnostic(
-        self,
-        tokens: &Tokens,
-        start: usize,
-        builder: &Builder,
-        limits: ParseLimits,
-    ) -> Diagnostic {
-        if let Some((token, operands)) = builder.unknown_operator {
-            let (diagnostic, _) = foreign::unknown_operator(tokens.source(), tokens.span(token), operands);
-            return Diagnostic { code: ErrorCode::UnexpectedToken, ..diagnostic };
-        }
-        let (source, place) = (tokens.source(), tokens.span(self.at));
-        match self.given_up {
-            None => {}
-            Some(GivenUp::Stopped(request)) => return request.while_reading(source, place),
-            Some(GivenUp::TooDeep) => {
-                let levels = if limits.max_nesting == 1 { "level" } else { "levels" };
-                let message = format!("nested deeper than {} {levels}", limits.max_nesting);
-                return Diagnostic::error(ErrorCode::TooDeep, source, place, message)
-                    .with_note("one level too many")
-                    .with_help("name parts of it with `var … in`, or move them into functions");
-            }
-        }
-        let message = self.message(tokens, start);
-        let open = builder.open_parentheses.last().map(|&token| tokens.span(token as usize));
-        let diagnostic = match open {
-            Some(open) if self.is_unclosed(tokens) => {
-                Diagnostic::error(ErrorCode::UnclosedParenthesis, source, open, "this `(` is never closed")
-                    .with_note("no `)` closes it")
-                    .with_label(source, place, message)
-            }
-            _ => {
-                let code = if self.is_at_end(tokens) {
-                    ErrorCode::UnexpectedEnd
-                } else {
-                    ErrorCode::UnexpectedToken
-                };
-                let diagnostic = match self.lacking(tokens, start) {
-                    Some(token) => Diagnostic::error(code, source, tokens.span(token), message)
-                        .with_note("an expression must follow"),
-                    None => Diagnostic::error(code, source, place, message).with_note(self.role(tokens)),
-                };
-                match open {
-                    Some(open) => diagnostic.with_label(source, open, "inside this parenthesis"),
-                    None => diagnostic,
-                }
-            }
-        };
-        let intended = self.intended(tokens, start).map(|keyword| format!("did you mean `{keyword}`?"));
-        match intended.or_else(|| self.cure(tokens, builder)) {
-            Some(help) => diagnostic.with_help(help),
-            None => diagnostic,
-        }
-    }
-
-    fn message(self, tokens: &Tokens, start: usize) -> String {
-        let found = found(tokens, self.at);
-        match self.previous(start) {
-            Some(previous) if self.expected == Expected::EXPRESSION => {
-                format!("expected an expression after `{}`, found {found}", shortened(tokens.text(previous)))
-            }
-            _ if self.is_stray_parenthesis(tokens) => "this `)` closes nothing".to_owned(),
-            _ => format!("expected {}, found {found}", self.expected.words()),
-        }
-    }
-
-    /// Returns a description of the refused token for the message.
-    fn role(self, tokens: &Tokens) -> String {
-        if self.is_stray_parenthesis(tokens) {
-            return "no `(` is open".to_owned();
-        }
-        format!("expected {}", self.expected.words())
-    }
-
-    fn is_stray_parenthesis(self, tokens: &Tokens) -> bool {
-        self.expected == Expected::ITEM
-            && tokens.terminals().get(self.at) == Some(&Terminal::RightParenthesis)
-    }
-
-    /// Returns the token before the refused one, in the item that began at
-    /// `start`.
-    fn previous(self, start: usize) -> Option<usize> {
-        self.at.checked_sub(1).filter(|previous| *previous >= start)
-    }
-
-    /// Returns the token after which an expression is missing, if the refused
-    /// one is on a later line and unrelated.
-    fn lacking(self, tokens: &Tokens, start: usize) -> Option<usize> {
-        let previous = self.previous(start).filter(|_| self.expected == Expected::EXPRESSION)?;
-        let between = tokens.span(previous).end as usize..tokens.span(self.at).start as usize;
-        let is_apart = self.at >= tokens.len() || tokens.source().text()[between].contains('\n');
-        is_apart.then_some(previous)
-    }
-
-    /// Returns the form of the construct that was probably meant.
-    fn cure(self, tokens: &Tokens, builder: &Builder) -> Option<String> {
-        let before = |distance| {
-            let token = self.at.checked_sub(distance)?;
-            tokens.terminals().get(token).copied()
-        };
-        let expects = |terminal| self.expected.contains(Expected::terminal(terminal));
-        if expects(Terminal::Then) || expects(Terminal::Else) {
-            return Some("write `if a then b else c`".into());
-        }
-        let in_head_of_for = match builder.ast.nodes.last() {
-            Some(Node::ForCondition) => expects(Terminal::In),
-            _ => {
-                before(1) == Some(Terminal::For)
-                    || before(2) == Some(Terminal::For) && expects(Terminal::Equals)
-                    || self.expected == Expected::terminal(Terminal::Comma)
-            }
-        };
-        if in_head_of_for {
-            return Some(LOOP.into());
-        }
-        if expects(Terminal::In) {
-            return Some("inside an expression write `var y = 2 in …`".into());
-        }
-        let here = tokens.terminals().get(self.at).copied();
-        let name = (before(1) == Some(Terminal::Identifier)).then(|| tokens.text(self.at - 1));
-        if expects(Terminal::LeftParenthesis) {
-            match (before(1), here) {
-                (Some(Terminal::Identifier), Some(Terminal::Identifier))
-                    if name.is_some_and(foreign::is_type) =>
-                {
-                    return Some(foreign::NO_TYPES.into());
-                }
-                (Some(Terminal::Identifier), _) => {
-                    return Some("parameters go in parentheses, as in `def f(x y) x + y`".into());
-                }
-                (Some(Terminal::Operator), Some(Terminal::Operator | Terminal::Equals)) => {
-                    return Some("an operator is one character, such as `~`".into());
-                }
-                (Some(Terminal::Operator), Some(Terminal::Number)) => {
-                    return Some("only an operator between two operands has a precedence".into());
-                }
-                _ => {}
-            }
-        }
-        if expects(Terminal::Identifier) && here.is_some() && tokens.text(self.at) == ":" {
-            return Some(foreign::NO_TYPES.into());
-        }
-        let digits = foreign::grouped_digits(tokens.source(), tokens.span(self.at));
-        digits.filter(|_| self.expected == Expected::ITEM).map(|number| format!("write `{number}`"))
-    }
-
-    /// Returns whether a `)` is missing before something that cannot be inside
-    /// parentheses.
-    fn is_unclosed(self, tokens: &Tokens) -> bool {
-        let ends = match tokens.terminals().get(self.at) {
-            None | Some(Terminal::Semicolon) => true,
-            Some(terminal) => terminal.begins_item(),
-        };
-        ends && self.expected.contains(Expected::terminal(Terminal::RightParenthesis))
-    }
-
-    /// Returns the keyword that was probably meant by a misspelt name: here,
-    /// before an operator to define, or before the item.
-    fn intended(self, tokens: &Tokens, start: usize) -> Option<&'static str> {
-        let identifier = |token: Option<usize>| {
-            let token = token?;
-            (tokens.terminals().get(token) == Some(&Terminal::Identifier)).then(|| tokens.text(token))
-        };
-        let here = identifier(Some(self.at)).and_then(|text| nearest(text, self.expected.keywords()));
-        let is_head = self.expected.contains(Expected::terminal(Terminal::LeftParenthesis));
-        let operator = identifier(self.at.checked_sub(1).filter(|_| is_head))
-            .and_then(|text| nearest(text, ["unary", "binary"]));
-        let item = || nearest(identifier(start.checked_sub(1))?, ["def", "extern", "import"]);
-        here.or(operator).or_else(item)
-    }
-}
-
-/// Describes a token in words.
-fn found(tokens: &Tokens, token: usize) -> String {
-    match tokens.terminals().get(token) {
-        None => "the end of the input".to_owned(),
-        Some(_) => format!("`{}`", shortened(tokens.text(token))),
-    }
-}
-
-type Terminals<'t> = &'t [Terminal];
-
-impl<'t> LabelError<'t, Terminals<'t>, DefaultExpected<'t, Terminal>> for SyntaxFailure {
-    fn expected_found<E: IntoIterator<Item = DefaultExpected<'t, Terminal>>>(
-        expected: E,
-        _found: Option<MaybeRef<'t, Terminal>>,
-        span: SimpleSpan<usize>,
-    ) -> Self {
-        let expected = expected.into_iter().fold(Expected::default(), |set, one| match one {
-            DefaultExpected::Token(terminal) => set.or(Expected::terminal(*terminal)),
-            _ => set,
-        });
-        Self::expected(span.start, expected)
-    }
-}
-
-impl<'t> Error<'t, Terminals<'t>> for SyntaxFailure {
-    fn merge(self, other: Self) -> Self {
-        match self.at.cmp(&other.at) {
-            std::cmp::Ordering::Less => other,
-            std::cmp::Ordering::Greater => self,
-            std::cmp::Ordering::Equal => Self {
-                at: self.at,
-                expected: self.expected.or(other.expected),
-                given_up: self.given_up.or(other.given_up),
-            },
-        }
+    /// Adds that `expected` was expected at `token`, which is no earlier than
+    /// the failure before.
+    pub(super) fn add(&mut self, token: usize, expected: Expected) {
+        let before = if self.at == token { self.expected } else { Expected::default() };
+        *self = Self::expected(token, before.or(expected));
     }
 }

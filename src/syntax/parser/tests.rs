@@ -201,6 +201,8 @@ fn second_places_and_advice() {
         ("1 – 2", "did you mean `-`?"),
         ("if a foo b", "write `if a then b else c`"),
         ("for i in 1", "write `for i = 1, i < 10 in …`"),
+        ("for i = 1, i < 2 1", "write `for i = 1, i < 10 in …`"),
+        ("for i = 1, i < 2 in for 1", "write `for i = 1, i < 10 in …`"),
         ("0b101", "there are no binary numbers; write `0x5`"),
     ];
     for (text, help) in advice {
