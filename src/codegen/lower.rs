@@ -43,8 +43,9 @@ pub(super) fn body(
     let root = body.function;
     let arity = body.osr.map_or(root.arity(), |osr| root.locals + osr.values);
     let main = types.define(module, body.symbol, arity);
-    // OSR code is not a callee.
-    let itself = body.osr.is_none().then_some(((root.name, root.arity()), DirectCall::Copy(main)));
+    // OSR code is not a callee, and baseline code may be replaced while it recurs.
+    let is_replaced = body.osr.is_some() || body.hot_after.is_some();
+    let itself = (!is_replaced).then_some(((root.name, root.arity()), DirectCall::Copy(main)));
     let builtin = |(name, of): &(Name, Builtin)| ((*name, of.arity()), DirectCall::Builtin(*of));
     let mut direct: FxHashMap<_, _> = body.builtins.iter().map(builtin).collect();
     let mut sizes = FxHashMap::default();

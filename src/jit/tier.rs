@@ -1,16 +1,16 @@
 //! The two tiers of native code, baseline and optimising: which code gets
 //! which.
 //!
-//! Straight-line code often runs only once or a few times, so its first call
-//! gets baseline code, which counts its calls. A hot function is recompiled in
-//! the background at the optimising tier; code with loops or recursion starts
-//! there. The optimising tier inlines small callees, by what they are and not by
+//! Code without loops often runs only once or a few times, so its first call gets
+//! baseline code, which counts its calls. A hot function is recompiled in the
+//! background at the optimising tier, and its next call goes there, also one that it
+//! makes itself. Code with loops starts there. The optimising tier inlines small callees, by what they are and not by
 //! what has been called: the same program gets the same code in every run.
 
 use crate::codegen::{CompileOptions, Level};
 use crate::host::Builtin;
 use crate::name::Name;
-use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
+use crate::sema::checked::{Callee, CheckedFunction};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -61,13 +61,8 @@ impl CompilePlan {
 impl TierUp {
     /// Returns the tier of a function's first code.
     pub(super) fn first(self, function: &CheckedFunction, level: Level) -> Tier {
-        let repeats = |node: &CheckedNode| match node {
-            CheckedNode::For => true,
-            CheckedNode::Call(index) => function.callees[*index as usize].name == function.name,
-            _ => false,
-        };
         match self {
-            Self::After(_) if level > Level::O0 && !function.nodes.iter().any(repeats) => Tier::Quick,
+            Self::After(_) if level > Level::O0 && !function.has_loop() => Tier::Quick,
             Self::After(_) | Self::Never => Tier::Full,
         }
     }
@@ -197,6 +192,7 @@ impl Selection<'_> {
 mod tests {
     use super::*;
     use crate::name::Names;
+    use crate::sema::checked::CheckedNode;
     use crate::source::{Source, Span};
 
     fn function(names: &Names, name: &str, callees: &[&str]) -> Arc<CheckedFunction> {
@@ -261,11 +257,11 @@ mod tests {
     }
 
     #[test]
-    fn loops_and_recursion_get_the_full_level_at_once() {
+    fn loops_get_the_full_level_at_once() {
         let names = Names::new();
         let tiers = TierUp::After(10);
         assert_eq!(tiers.first(&function(&names, "f", &["g"]), Level::O2), Tier::Quick);
-        assert_eq!(tiers.first(&function(&names, "f", &["f"]), Level::O2), Tier::Full);
+        assert_eq!(tiers.first(&function(&names, "f", &["f"]), Level::O2), Tier::Quick);
         assert_eq!(tiers.first(&function(&names, "f", &["g"]), Level::O0), Tier::Full);
         assert_eq!(TierUp::Never.first(&function(&names, "f", &["g"]), Level::O2), Tier::Full);
     }
