@@ -230,7 +230,7 @@ fn whatever_has_a_name_can_be_dropped() {
 
 #[test]
 fn every_definition_shows_its_own_tier() {
-    let typed = "def quick(x) x + 1\ndef full(n) if n < 1 then 0 else full(n - 1)\ndef never() 1\n\
+    let typed = "def quick(x) x + 1\ndef full(n) for i = 0, i < n in i\ndef never() 1\n\
                  quick(1) + full(1)\n:list\n:state quick\n";
     let tiers = |arguments: &[&str]| -> Vec<String> {
         let ran = feed(kal().args(["repl", "--no-init"]).args(arguments), typed.as_bytes());

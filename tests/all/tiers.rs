@@ -6,9 +6,10 @@
 //! so that it happens at every call and every iteration of its loops.
 
 use crate::waiting::hold_a_worker;
-use kal::{Config, Context, Engine, Error, Level, Limits, Mode, Outcome, State, TierUp};
+use kal::{Config, Context, Engine, Error, Event, Level, Limits, Mode, Outcome, State, TierUp};
 use std::fmt::Write;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -384,4 +385,24 @@ fn what_was_not_compiled_ahead_is_compiled_when_it_is_hot() {
             (0..100).for_each(|_| assert_eq!(context.call(name, &[1.0]).expect("it runs"), 2.0));
         }
     }
+}
+
+#[test]
+fn a_recursion_is_improved_while_it_runs() {
+    let improved = Arc::new(AtomicBool::new(false));
+    let is_improved = improved.clone();
+    let config = Config::new().mode(Mode::Lazy).tier_up(TierUp::After(100)).host_function("improved", 0, {
+        move |_| Ok(f64::from(u8::from(is_improved.load(Ordering::Relaxed))))
+    });
+    let mut context = Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts");
+    context.set_trace(Some(Box::new(move |it| {
+        if it.name == "f" && it.event == Event::Improved {
+            improved.store(true, Ordering::Relaxed);
+        }
+    })));
+    context.set_deadline(Some(Instant::now() + Duration::from_secs(120)));
+    // Without better code, it makes 2⁶⁰ calls.
+    let text = "def f(n) if improved() then 1 else if n < 1 then 0 else f(n - 1) + f(n - 1); f(60)";
+    let value = context.eval(text).expect("it ends").expect("it has a value");
+    assert!((1.0..=60.0).contains(&value), "{value}");
 }
