@@ -98,8 +98,9 @@
 //! locals and the values that are live across the loop as its arguments. (The
 //! usual way, to replace the frame in place, needs maps from one layout to the
 //! other; here the layout is that of a call. The code is made for one loop, and
-//! mostly runs once.) In compiled modes, straight-line functions start at the
-//! baseline tier, which counts calls as well.
+//! mostly runs once.) In compiled modes, functions without loops start at the
+//! baseline tier, which counts calls as well. Such code calls itself through its
+//! slot, so a recursion moves up at its next call.
 //!
 //! **Freeing waits for runs.** Code that no slot holds any more is freed when no
 //! run is left that began before (`jit::epoch`).
