@@ -109,11 +109,11 @@ fn what_was_to_stop_an_earlier_evaluation_stops_no_compile() {
 #[test]
 fn listings_end_in_time() {
     // Long enough for the text to be read on a busy machine, and a small part of
-    // what its compile takes.
+    // what its compile takes: many functions that are small enough for -O2.
     let limits = Limits { deadline: Some(Duration::from_millis(250)), ..Limits::default() };
-    let mut limited = context(Config::new().limits(limits));
-    limited.eval(&long("big", 4000)).expect("it is right");
-    assert_eq!(stop(limited.listing(Stage::Assembly, "big")).0, ErrorCode::DeadlineExceeded);
+    let limited = context(Config::new().limits(limits));
+    let text: String = (0..100).map(|number| long(&format!("big{number}"), 300)).collect();
+    assert_eq!(stop(limited.listing(Stage::Assembly, &text)).0, ErrorCode::DeadlineExceeded);
     let mut due = context(Config::new());
     due.eval(&long("big", 1500)).expect("it is right");
     due.set_deadline(Some(Instant::now()));
