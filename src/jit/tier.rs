@@ -3,9 +3,10 @@
 //!
 //! Code without loops often runs only once or a few times, so its first call gets
 //! baseline code, which counts its calls. A hot function is recompiled in the
-//! background at the optimising tier, and its next call goes there, also one that it
-//! makes itself. Code with loops starts there. The optimising tier inlines small callees, by what they are and not by
-//! what has been called: the same program gets the same code in every run.
+//! background at the optimising tier, and its next call goes there, also one that
+//! it makes itself. Code with loops starts there. The optimising tier inlines
+//! small callees, by what they are and not by what has been called: the same
+//! program gets the same code in every run.
 
 use crate::codegen::{CompileOptions, Level};
 use crate::host::Builtin;
@@ -165,9 +166,7 @@ impl Selection<'_> {
             }
         }
     }
-}
 
-impl Selection<'_> {
     /// Returns whether every call that can be reached from a function finds its
     /// function. Returns `false` if there are too many to look at.
     fn is_safe(&mut self, function: &Arc<CheckedFunction>) -> bool {
