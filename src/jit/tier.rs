@@ -106,6 +106,9 @@ pub(super) fn builtins<'a>(
 /// The largest function to inline, in nodes.
 const SMALL: usize = 60;
 
+/// Its largest size after inlining into it.
+const INLINED: usize = 120;
+
 /// The total size of all functions chosen for inlining into one, in nodes.
 const BUDGET: usize = 1500;
 
@@ -130,7 +133,7 @@ fn inlinable(function: &Arc<CheckedFunction>, known: &Callees<'_>) -> Vec<Arc<Ch
     {
         selection.sizes.remove(&last.name);
     }
-    selection.chosen
+    selection.reached(function)
 }
 
 struct Selection<'a> {
@@ -160,11 +163,27 @@ impl Selection<'_> {
             self.visited.insert(callee.name);
             self.callees(&found);
             let size = found.size_with(&self.sizes);
-            if size <= LARGEST {
+            if size <= INLINED {
                 self.sizes.insert(found.name, size);
                 self.chosen.push(found);
             }
         }
+    }
+
+    /// Returns the chosen functions that are inlined into `function`, also
+    /// through others.
+    fn reached(self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
+        let mut reached = FxHashSet::from_iter(function.callees.iter().map(|callee| callee.name));
+        let mut kept: Vec<_> = Vec::new();
+        // Callers come after their callees.
+        for candidate in self.chosen.into_iter().rev() {
+            if reached.contains(&candidate.name) {
+                reached.extend(candidate.callees.iter().map(|callee| callee.name));
+                kept.push(candidate);
+            }
+        }
+        kept.reverse();
+        kept
     }
 
     /// Returns whether every call that can be reached from a function finds its
@@ -243,16 +262,18 @@ mod tests {
             .collect();
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let fits = |callee: &Callee| called(callee.name).is_some();
-        let chosen = inlinable(&all[29], &Callees { bound: &called, fits: &fits, builtin: &|_| None });
-        let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
-        // 2 nodes and two of the size before: 0, 2, 6, …, 4094; what would be
-        // larger is called, and those that call it are small again.
-        let expected: Vec<String> = (0..29).filter(|index| ![12, 24].contains(index)).map(name).collect();
-        assert_eq!(order, expected);
+        let chosen = |function| {
+            let chosen = inlinable(function, &Callees { bound: &called, fits: &fits, builtin: &|_| None });
+            chosen.iter().map(|function| names.text(function.name).to_owned()).collect::<Vec<_>>()
+        };
+        // 2 nodes and two of the size before: 0, 2, 6, 14, 30, 62; f6 would be
+        // too large and is called, so that f7 is small again.
+        assert_eq!(chosen(&all[6]), ["f0", "f1", "f2", "f3", "f4", "f5"]);
+        assert_eq!(chosen(&all[7]), [""; 0]);
+        // Only what is reached through inlined calls is kept.
+        assert_eq!(chosen(&all[29]), ["f25", "f26", "f27", "f28"]);
         // What is chosen for one callee is inlined wherever else it is called.
-        let wide = function(&names, "wide", &["f10"; 4]);
-        let chosen = inlinable(&wide, &Callees { bound: &called, fits: &fits, builtin: &|_| None });
-        assert_eq!(chosen.len(), 10);
+        assert_eq!(chosen(&function(&names, "wide", &["f10"; 4])), ["f7", "f8", "f9", "f10"]);
     }
 
     #[test]
