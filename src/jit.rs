@@ -62,7 +62,7 @@ use crate::runtime;
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::stop::StopHandle;
 use answer::Answer;
-use code::LinkedBody;
+use code::{LinkedBody, RetiredCode};
 use code_map::CodeMap;
 use code_table::CodeTable;
 use definition::Definition;
@@ -144,7 +144,7 @@ pub struct Jit {
     thunks: Mutex<FxHashMap<Name, LinkedBody>>,
     code: Arc<CodeMap>,
     workers: Workers,
-    epochs: Epochs<LinkedBody>,
+    epochs: Epochs<RetiredCode>,
     budget: Arc<MemoryBudget>,
     slots: Slots,
     dylib: Dylib,

@@ -71,7 +71,7 @@ pub const SLOTS: usize = 256;
 const _: () = assert!(size_of::<Header>() <= SLOTS);
 
 /// The number of dispatch slots.
-pub const SLOT_COUNT: usize = 1 << 24;
+pub const SLOT_COUNT: usize = 1 << 22;
 
 /// Offset of the first variable, in bytes.
 pub const VARIABLES: usize = SLOTS + SLOT_COUNT * 8;
@@ -80,8 +80,13 @@ pub const VARIABLES: usize = SLOTS + SLOT_COUNT * 8;
 /// dispatch slot, in which baseline code counts its calls.
 pub const COUNTERS: usize = VARIABLES + VARIABLE_COUNT * 8;
 
+/// Offset of the first address of numbers, in bytes: one of eight bytes for each
+/// dispatch slot, where code finds the numbers of its definition that it shares
+/// with others of the same shape.
+pub const NUMBERS: usize = COUNTERS + SLOT_COUNT * 4;
+
 /// Size of an execution context in bytes; almost all of it is never touched.
-pub const SIZE: usize = COUNTERS + SLOT_COUNT * 4;
+pub const SIZE: usize = NUMBERS + SLOT_COUNT * 8;
 
 /// The routine that code calls before it makes a frame of [`SMALL_FRAME`] bytes
 /// or more, by LLVM's convention for stack probes: the size is in `rax`, and
@@ -100,6 +105,9 @@ pub enum Symbol<'a> {
     Slot(&'a str, u32),
     /// Offset of the call counter of a name with that number of arguments.
     Counter(&'a str, u32),
+    /// Offset of the address of the numbers of a name with that number of
+    /// arguments.
+    Numbers(&'a str, u32),
     /// Offset of a variable.
     Variable(&'a str),
 }
@@ -110,6 +118,7 @@ impl<'a> Symbol<'a> {
         match self {
             Self::Slot(function, arity) => format!("{function}$slot${arity}"),
             Self::Counter(function, arity) => format!("{function}$counter${arity}"),
+            Self::Numbers(function, arity) => format!("{function}$numbers${arity}"),
             Self::Variable(variable) => format!("{variable}$variable"),
         }
     }
@@ -122,6 +131,9 @@ impl<'a> Symbol<'a> {
         if let Some((function, arity)) = symbol.rsplit_once("$counter$") {
             return Some(Self::Counter(function, arity.parse().ok()?));
         }
+        if let Some((function, arity)) = symbol.rsplit_once("$numbers$") {
+            return Some(Self::Numbers(function, arity.parse().ok()?));
+        }
         let (function, arity) = symbol.rsplit_once("$slot$")?;
         Some(Self::Slot(function, arity.parse().ok()?))
     }
@@ -133,7 +145,12 @@ mod tests {
 
     #[test]
     fn symbols_survive_mangling() {
-        let slots = [Symbol::Slot("f", 0), Symbol::Slot("binary$", 2), Symbol::Counter("binary$", 2)];
+        let slots = [
+            Symbol::Slot("f", 0),
+            Symbol::Slot("binary$", 2),
+            Symbol::Counter("binary$", 2),
+            Symbol::Numbers("f", 1),
+        ];
         for symbol in slots.into_iter().chain([Symbol::Variable("größe")]) {
             assert_eq!(Symbol::parse(&symbol.mangle()), Some(symbol));
         }

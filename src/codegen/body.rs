@@ -19,6 +19,10 @@ pub struct Body<'a> {
     /// The call after which the code reports that it is hot, through
     /// [`crate::abi::Header::hot`]; never if `None`.
     pub hot_after: Option<u32>,
+    /// Whether the code loads the numbers of the function from where
+    /// [`crate::abi::Symbol::Numbers`] says, so that it serves all functions that
+    /// differ in nothing else.
+    pub loads_numbers: bool,
     /// The loop header where the code is entered; `None` for the function's own
     /// entry.
     pub osr: Option<LoopEntry>,

@@ -64,6 +64,7 @@ pub(super) fn body(
             direct: &direct,
             names,
             options,
+            loads_numbers: false,
         };
         job.lower(options.counts_fuel, None)?;
         direct.remove(&(root.name, root.arity()));
@@ -88,13 +89,30 @@ pub(super) fn body(
     let checks_last_copy = checks && levels > 0 && !calls_others && !options.counts_fuel;
     for level in 0..levels {
         let copy = types.define_copy(module, root.arity());
-        let job =
-            LoweringJob { module, source: root, function: copy, osr: None, direct: &direct, names, options };
+        let job = LoweringJob {
+            module,
+            source: root,
+            function: copy,
+            osr: None,
+            direct: &direct,
+            names,
+            options,
+            loads_numbers: body.loads_numbers,
+        };
         job.lower(options.counts_fuel || (checks_last_copy && level == 0), None)?;
         direct.insert((root.name, root.arity()), DirectCall::Copy(copy));
     }
-    LoweringJob { module, source: root, function: main, osr: body.osr, direct: &direct, names, options }
-        .lower(checks && !checks_last_copy, body.hot_after.filter(|_| !is_expression))
+    LoweringJob {
+        module,
+        source: root,
+        function: main,
+        osr: body.osr,
+        direct: &direct,
+        names,
+        options,
+        loads_numbers: body.loads_numbers,
+    }
+    .lower(checks && !checks_last_copy, body.hot_after.filter(|_| !is_expression))
 }
 
 /// A call that does not go through a slot.
@@ -156,6 +174,8 @@ struct LoweringJob<'m, 'c> {
     direct: &'m FxHashMap<(Name, u32), DirectCall<'c>>,
     names: &'m Names,
     options: CompileOptions,
+    /// Whether the numbers are loaded from where the context says.
+    loads_numbers: bool,
 }
 
 impl LoweringJob<'_, '_> {
@@ -172,7 +192,11 @@ impl LoweringJob<'_, '_> {
         let nodes = &self.source.nodes;
         let late =
             late_checks(nodes, &|index| self.is_call(index)).filter(|_| checks && !self.options.counts_fuel);
+        let loads_numbers = self.loads_numbers;
         let mut lowering = IrLowering::new(self)?;
+        if loads_numbers {
+            lowering.find_numbers()?;
+        }
         lowering.prologue(checks && late.is_none(), hot_after)?;
         for (at, node) in (0..).zip(nodes) {
             lowering.at = at;
@@ -200,7 +224,7 @@ struct IrLowering<'m, 'c> {
     locals: Vec<PointerValue<'c>>,
     /// Where the tail of a wide call's arguments is assembled.
     tail: Option<PointerValue<'c>>,
-    /// The numbers as one constant array, if there are many.
+    /// The numbers as one array, if there are many or they are loaded.
     numbers: Option<PointerValue<'c>>,
     values: Vec<FloatValue<'c>>,
     open: Vec<IrConstruct<'c>>,
@@ -229,7 +253,7 @@ const MANY_NUMBERS: usize = 4096;
 
 impl<'m, 'c> IrLowering<'m, 'c> {
     fn new(job: LoweringJob<'m, 'c>) -> Result<Self> {
-        let LoweringJob { module, source, function, osr, direct, names, options } = job;
+        let LoweringJob { module, source, function, osr, direct, names, options, .. } = job;
         let types = Types::new(module);
         let builder = types.context.create_builder();
         let block = types.context.append_basic_block(function, "entry");
@@ -301,6 +325,16 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             self.stop_check()?;
         }
         hot_after.map_or(Ok(()), |calls| self.count_call(calls))
+    }
+
+    /// Emits the load of the address of the numbers. It happens once, so that a
+    /// call in progress keeps its numbers when the function is redefined.
+    fn find_numbers(&mut self) -> Result<()> {
+        let symbol = Symbol::Numbers(self.names.text(self.source.name), self.source.arity());
+        let place = self.offset(symbol)?;
+        let numbers = self.builder.build_load(self.types.pointer, place, "numbers")?;
+        self.numbers = Some(numbers.into_pointer_value());
+        Ok(())
     }
 
     /// Emits the count of calls, in the counter of the context, which calls the

@@ -115,8 +115,28 @@ impl BatchItem {
 }
 
 fn planned(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>, claim: Claim) -> BatchItem {
-    let plan = bindings.plan(jit, definition.function(), None);
+    let plan = plan(jit, bindings, definition);
     BatchItem { definition: definition.clone(), claim, plan }
+}
+
+/// Plans the first code of a definition.
+fn plan(jit: &Jit, bindings: &Bindings, definition: &Definition) -> CompilePlan {
+    let plan = bindings.plan(jit, definition.function(), None);
+    let loads_numbers = plan.tier == Tier::Quick && definition.loads_numbers();
+    CompilePlan { loads_numbers, ..plan }
+}
+
+/// Binds the name of a definition that differs from the one before only in its
+/// numbers to the code of that one, on any thread. Returns the address of its
+/// body; `None` if it has to be compiled.
+pub(super) fn body_of_shape(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> Option<usize> {
+    if !definition.loads_numbers() {
+        return None;
+    }
+    let code = found(jit, bindings, definition, &plan(jit, bindings, definition))?;
+    let claim = definition.claim()?;
+    bindings.finished(jit, definition, Some(code.clone()));
+    claim.made(Ok(code)).ok()
 }
 
 /// Compiles definitions that this thread has claimed, and binds their names to
@@ -129,7 +149,7 @@ fn make_claimed(
     let mut result = Ok(());
     let mut missing = Vec::new();
     for part in parts {
-        match found(jit, bindings, &part) {
+        match found(jit, bindings, &part.definition, &part.plan) {
             Some(code) => {
                 bindings.finished(jit, &part.definition, Some(code.clone()));
                 result = result.and(part.claim.made(Ok(code)).map(|_| ()));
@@ -163,11 +183,16 @@ fn make_claimed(
 
 /// Returns code that the engine has for a definition: optimised, or else as
 /// planned.
-fn found(jit: &Jit, bindings: &Bindings, part: &BatchItem) -> Option<Arc<CompiledCode>> {
-    let function = part.definition.function();
+fn found(
+    jit: &Jit,
+    bindings: &Bindings,
+    definition: &Definition,
+    plan: &CompilePlan,
+) -> Option<Arc<CompiledCode>> {
+    let function = definition.function();
     let full = || find(jit, function, &bindings.plan(jit, function, Some(Tier::Full)));
-    let better = (part.plan.tier == Tier::Quick).then(full).flatten();
-    better.or_else(|| find(jit, function, &part.plan))
+    let better = (plan.tier == Tier::Quick).then(full).flatten();
+    better.or_else(|| find(jit, function, plan))
 }
 
 /// Groups what can share an object: definitions with the same options that

@@ -10,7 +10,7 @@
 //! persistent maps.
 
 use super::certain::{self, Resolution};
-use super::code::{CompiledCode, LinkedBody};
+use super::code::{CompiledCode, RetiredCode};
 use super::definition::Definition;
 use super::epoch::RunEpoch;
 use super::queued::Queued;
@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 /// date.
 pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
-    run_epoch: Arc<RunEpoch<LinkedBody>>,
+    run_epoch: Arc<RunEpoch<RetiredCode>>,
     table: Mutex<TableOwner>,
     reporter: ChangeReporter,
     queued: Queued,
@@ -263,7 +263,7 @@ pub(super) enum CallAction {
 }
 
 impl Bindings {
-    pub(super) fn new(memory: Arc<ExecutionMemory>, run_epoch: Arc<RunEpoch<LinkedBody>>) -> Self {
+    pub(super) fn new(memory: Arc<ExecutionMemory>, run_epoch: Arc<RunEpoch<RetiredCode>>) -> Self {
         Self {
             memory,
             run_epoch,
@@ -279,7 +279,7 @@ impl Bindings {
     }
 
     /// Returns the epoch of the context's run.
-    pub(super) fn run_epoch(&self) -> &Arc<RunEpoch<LinkedBody>> {
+    pub(super) fn run_epoch(&self) -> &Arc<RunEpoch<RetiredCode>> {
         &self.run_epoch
     }
 
@@ -340,6 +340,8 @@ impl Bindings {
     fn lead_to_code(&self, jit: &Jit, table: &BindingTable) {
         for binding in table.bindings.values() {
             if let Some((slot, body)) = binding.entry {
+                let numbers = binding.installed.as_ref().and_then(|code| code.numbers());
+                numbers.into_iter().for_each(|numbers| self.memory.set_numbers(slot, numbers));
                 self.memory.redirect(slot, body);
             }
         }
@@ -546,7 +548,11 @@ impl Bindings {
         for action in actions {
             match action {
                 BindingAction::Bind => {
-                    done.old = incoming.definition.take().and_then(|definition| table.bind(name, definition));
+                    let Some(definition) = incoming.definition.take() else { continue };
+                    if let Some(before) = table.bindings.get(name) {
+                        definition.follow(&before.definition, before.installed.as_ref());
+                    }
+                    done.old = table.bind(name, definition);
                     let code = done.old.as_mut().and_then(|old| old.installed.take());
                     done.replaced = table.keep_replaced(code);
                 }
@@ -568,7 +574,7 @@ impl Bindings {
                     let code = code.clone();
                     code.admit(jit, &self.memory, &self.run_epoch);
                     let body = code.body();
-                    let slot = jit.slots.redirect(&self.memory, target, body);
+                    let slot = jit.slots.redirect(&self.memory, target, body, code.numbers());
                     binding.entry = slot.map(|slot| (slot, body));
                     table.sharing.iter_mut().for_each(|sharing| sharing.note_called(&code));
                     done.answer = Some(CallAction::Ready(body));

@@ -1,7 +1,7 @@
 //! Linked code and its release.
 
 use super::Jit;
-use super::code_map::CodeMap;
+use super::code_map::{CodeMap, CodeOwner};
 use super::epoch::RunEpoch;
 use super::symbols::BodySymbol;
 use super::tier::{Assumptions, CompilePlan, Tier};
@@ -17,6 +17,22 @@ pub(super) struct CompiledCode {
     body: Arc<SharedBody>,
     tier: Tier,
     assumptions: Assumptions,
+    /// The numbers that it loads, if it does.
+    numbers: Option<LoadedNumbers>,
+}
+
+/// The numbers that the code of a definition loads. Dropping them retires them:
+/// they are freed when no run that may load them is left.
+struct LoadedNumbers {
+    jit: Weak<Jit>,
+    function: Option<Arc<CheckedFunction>>,
+    users: Users,
+}
+
+/// What runs may still use: freed when it is dropped.
+pub(super) enum RetiredCode {
+    Body(#[expect(dead_code, reason = "only kept")] LinkedBody),
+    Numbers(#[expect(dead_code, reason = "only kept")] Arc<CheckedFunction>),
 }
 
 /// A body that several definitions may have, if they are the same function.
@@ -33,18 +49,30 @@ pub(super) struct SharedBody {
 /// The contexts that may run code: none, one or several.
 #[derive(Default)]
 struct Users {
-    first: OnceLock<Weak<RunEpoch<LinkedBody>>>,
+    first: OnceLock<Weak<RunEpoch<RetiredCode>>>,
     are_several: AtomicBool,
 }
 
 impl Users {
     /// Adds a context.
-    fn add(&self, context: &Arc<RunEpoch<LinkedBody>>) {
+    fn add(&self, context: &Arc<RunEpoch<RetiredCode>>) {
         if !self.are_several.load(Ordering::Relaxed) {
             let first = self.first.get_or_init(|| Arc::downgrade(context));
             if !std::ptr::eq(first.as_ptr(), Arc::as_ptr(context)) {
                 self.are_several.store(true, Ordering::Relaxed);
             }
+        }
+    }
+
+    /// Retires what only these contexts may run.
+    fn retire(&self, jit: &Jit, garbage: RetiredCode) {
+        match (self.are_several.load(Ordering::Relaxed), self.first.get()) {
+            (true, _) => jit.epochs.retire(garbage),
+            (false, Some(context)) => match context.upgrade() {
+                Some(context) => jit.epochs.retire_of(&context, garbage),
+                None => drop(garbage),
+            },
+            (false, None) => drop(garbage),
         }
     }
 }
@@ -58,22 +86,45 @@ impl SharedBody {
 }
 
 impl CompiledCode {
-    /// Creates the code of a definition that was planned so.
-    pub(super) fn new(body: Arc<SharedBody>, plan: CompilePlan) -> Arc<Self> {
-        Arc::new(Self { body, tier: plan.tier, assumptions: plan.assumptions })
+    /// Creates the code of a function that was planned so.
+    pub(super) fn new(
+        body: Arc<SharedBody>,
+        plan: CompilePlan,
+        function: &Arc<CheckedFunction>,
+    ) -> Arc<Self> {
+        let numbers = || LoadedNumbers {
+            jit: body.jit.clone(),
+            function: Some(function.clone()),
+            users: Users::default(),
+        };
+        let numbers = plan.loads_numbers.then(numbers);
+        Arc::new(Self { body, tier: plan.tier, assumptions: plan.assumptions, numbers })
+    }
+
+    /// Returns the body, if functions of the same shape have the same.
+    pub(super) fn shared_by_shape(&self) -> Option<&Arc<SharedBody>> {
+        self.numbers.as_ref().map(|_| &self.body)
+    }
+
+    /// Returns the address of the numbers that it loads, if it does.
+    pub(super) fn numbers(&self) -> Option<usize> {
+        let function = self.numbers.as_ref()?.function.as_ref()?;
+        Some(function.numbers.as_ptr() as usize)
     }
 
     /// Makes a context ready to run the code: the slots that it calls through
     /// lead somewhere. The code is freed only when no run of the context can be
     /// in it.
-    pub(super) fn admit(&self, jit: &Jit, memory: &ExecutionMemory, context: &Arc<RunEpoch<LinkedBody>>) {
+    pub(super) fn admit(&self, jit: &Jit, memory: &ExecutionMemory, context: &Arc<RunEpoch<RetiredCode>>) {
         self.body.users.add(context);
+        self.numbers.iter().for_each(|numbers| numbers.users.add(context));
         jit.slots.fill(memory, self.slots());
     }
 
     /// Makes the code wait for the runs of all contexts when it is given up.
     pub(super) fn admit_several(&self) {
-        self.body.users.are_several.store(true, Ordering::Relaxed);
+        let numbers = self.numbers.iter().map(|numbers| &numbers.users);
+        numbers.chain([&self.body.users]).for_each(|users| users.are_several.store(true, Ordering::Relaxed));
     }
 
     /// Returns the slots that it calls through.
@@ -105,15 +156,16 @@ impl CompiledCode {
 impl Drop for SharedBody {
     fn drop(&mut self) {
         if let (Some(jit), Some(linked)) = (self.jit.upgrade(), self.linked.take()) {
-            match (self.users.are_several.load(Ordering::Relaxed), self.users.first.get()) {
-                (true, _) => jit.epochs.retire(linked),
-                (false, Some(context)) => match context.upgrade() {
-                    Some(context) => jit.epochs.retire_of(&context, linked),
-                    None => drop(linked),
-                },
-                (false, None) => drop(linked),
-            }
+            self.users.retire(&jit, RetiredCode::Body(linked));
             jit.note_removed_symbol();
+        }
+    }
+}
+
+impl Drop for LoadedNumbers {
+    fn drop(&mut self) {
+        if let (Some(jit), Some(function)) = (self.jit.upgrade(), self.function.take()) {
+            self.users.retire(&jit, RetiredCode::Numbers(function));
         }
     }
 }
@@ -128,14 +180,14 @@ pub(super) struct LinkedBody {
 
 impl LinkedBody {
     /// Registers a body at address `body`. Its object may have more of them;
-    /// `function` is `None` for a thunk.
+    /// `owner` is `None` for a thunk.
     pub(super) fn new(
         map: &Arc<CodeMap>,
         object: &Arc<Object>,
         body: usize,
-        function: Option<&Arc<CheckedFunction>>,
+        owner: Option<CodeOwner>,
     ) -> Self {
-        map.insert(body, function);
+        map.insert(body, owner);
         Self { object: object.clone(), body, map: map.clone() }
     }
 

@@ -1,5 +1,6 @@
 //! The map from code addresses to functions.
 
+use crate::name::Names;
 use crate::process::{self, Activity};
 use crate::sema::checked::CheckedFunction;
 use parking_lot::Mutex;
@@ -11,12 +12,20 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(super) struct CodeMap(Mutex<BTreeMap<usize, Owner>>);
 
-/// The function that the code belongs to; `None` for a thunk.
-type Owner = Option<Arc<CheckedFunction>>;
+/// What the code belongs to; `None` for a thunk.
+type Owner = Option<CodeOwner>;
+
+/// The function that code was made for.
+#[derive(Clone)]
+pub(super) struct CodeOwner {
+    pub(super) function: Arc<CheckedFunction>,
+    /// Whether it is also the code of functions with other numbers.
+    pub(super) is_shared_by_shape: bool,
+}
 
 impl CodeMap {
-    pub(super) fn insert(&self, body: usize, function: Option<&Arc<CheckedFunction>>) {
-        self.bodies(|bodies| bodies.insert(body, function.cloned()));
+    pub(super) fn insert(&self, body: usize, owner: Option<CodeOwner>) {
+        self.bodies(|bodies| bodies.insert(body, owner));
     }
 
     pub(super) fn remove(&self, body: usize) {
@@ -40,23 +49,34 @@ impl CodeMap {
     }
 }
 
+impl CodeOwner {
+    /// Returns whether the code is also that of a function.
+    pub(super) fn is_code_of(&self, function: &CheckedFunction, names: &Names) -> bool {
+        if self.is_shared_by_shape {
+            self.function.has_shape_of(function)
+        } else {
+            self.function.means_the_same_as(function, names)
+        }
+    }
+}
+
 /// Look-ups that mostly repeat: caches the most recent answers.
 pub(super) struct Finder<'a, M> {
     map: &'a CodeMap,
     /// Returns the function that is meant by the owner of code.
     meant: M,
-    recent: Vec<(Range<usize>, Owner)>,
+    recent: Vec<(Range<usize>, Option<Arc<CheckedFunction>>)>,
 }
 
 /// The number of cached answers.
 const RECENT: usize = 8;
 
-impl<'a, M: Fn(Arc<CheckedFunction>) -> Arc<CheckedFunction>> Finder<'a, M> {
+impl<'a, M: Fn(CodeOwner) -> Arc<CheckedFunction>> Finder<'a, M> {
     pub(super) fn new(map: &'a CodeMap, meant: M) -> Self {
         Self { map, meant, recent: Vec::new() }
     }
 
-    pub(super) fn find(&mut self, address: usize) -> Owner {
+    pub(super) fn find(&mut self, address: usize) -> Option<Arc<CheckedFunction>> {
         if let Some((_, owner)) = self.recent.iter().find(|(range, _)| range.contains(&address)) {
             return owner.clone();
         }

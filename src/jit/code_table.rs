@@ -32,7 +32,8 @@ impl CompilePlan {
             return None;
         }
         let mut writer = Writer::default();
-        writer.bytes(function.fingerprint(names).as_bytes());
+        writer.bytes(self.identity_of(function, names).as_bytes());
+        writer.byte(self.loads_numbers.into());
         writer.byte(match self.tier {
             Tier::Quick => 0,
             Tier::Full => 1,
@@ -50,6 +51,11 @@ impl CompilePlan {
             writer.text(builtin.text());
         }
         Some(Fingerprint::of(KIND, writer))
+    }
+
+    /// Returns the identity of what the code is of: the function, or its shape.
+    pub(super) fn identity_of(&self, function: &CheckedFunction, names: &Names) -> Fingerprint {
+        if self.loads_numbers { function.shape(names) } else { function.fingerprint(names) }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::batch;
 use super::bindings::{Bindings, CallAction, SharedBindings};
 use super::code::CompiledCode;
-use super::code_map::Finder;
+use super::code_map::{CodeOwner, Finder};
 use super::definition::Definition;
 use super::formula::{Builtins, CompiledFormula};
 use super::osr::{OsrCode, OsrRequest};
@@ -574,12 +574,12 @@ impl JitContext {
 
     /// Returns the function that code in this context is of: what its name is bound
     /// to, if code was made for the same function in another text.
-    fn meant(&self, owner: Arc<CheckedFunction>) -> Arc<CheckedFunction> {
-        match self.bindings.get(owner.name) {
-            Some((_, bound)) if bound.function().means_the_same_as(&owner, &self.jit.names) => {
+    fn meant(&self, owner: CodeOwner) -> Arc<CheckedFunction> {
+        match self.bindings.get(owner.function.name) {
+            Some((_, bound)) if owner.is_code_of(bound.function(), &self.jit.names) => {
                 bound.function().clone()
             }
-            Some(_) | None => owner,
+            Some(_) | None => owner.function,
         }
     }
 

@@ -24,6 +24,16 @@ pub(super) struct Definition {
     function: Arc<CheckedFunction>,
     state: Mutex<CodeState>,
     waiters: Waiters,
+    shape: Mutex<Shape>,
+}
+
+/// Whether the function differs only in its numbers from the one that it has
+/// replaced. Baseline code of the two is then shared.
+enum Shape {
+    Own,
+    /// With that of its predecessor, and the code of it that is kept until the
+    /// definition has some.
+    Shared(Option<Arc<SharedBody>>),
 }
 
 /// The state of a definition's code. Bindings hold the code that they lead to as
@@ -90,7 +100,32 @@ impl<C: Clone> CodeState<C> {
 impl Definition {
     /// Creates a definition without code.
     pub(super) fn new(function: Arc<CheckedFunction>) -> Arc<Self> {
-        Arc::new(Self { function, state: Mutex::new(CodeState::Absent), waiters: Waiters::default() })
+        let (state, shape) = (Mutex::new(CodeState::Absent), Mutex::new(Shape::Own));
+        Arc::new(Self { function, state, waiters: Waiters::default(), shape })
+    }
+
+    /// Records that the definition replaces another, which has that code. If only
+    /// its numbers are new, its baseline code loads them, so that the next such
+    /// change compiles nothing.
+    pub(super) fn follow(&self, before: &Self, code: Option<&Arc<CompiledCode>>) {
+        if self.function.numbers.is_empty() || !self.function.has_shape_of(&before.function) {
+            return;
+        }
+        // It is compiled anew because another function has changed.
+        let is_anew = Arc::ptr_eq(&self.function, &before.function);
+        let kept = match &*before.shape() {
+            Shape::Own if is_anew => return,
+            Shape::Own => None,
+            Shape::Shared(kept) => kept.clone(),
+        };
+        let body = code.and_then(|code| code.shared_by_shape().cloned()).or(kept);
+        let replaced = mem::replace(&mut *self.shape(), Shape::Shared(body));
+        drop(replaced);
+    }
+
+    /// Returns whether baseline code of the definition loads its numbers.
+    pub(super) fn loads_numbers(&self) -> bool {
+        matches!(*self.shape(), Shape::Shared(_))
     }
 
     pub(super) fn function(&self) -> &Arc<CheckedFunction> {
@@ -178,7 +213,11 @@ impl Definition {
             Err(failure) => CodeState::Failed(Box::new(failure)),
         };
         let before = mem::replace(&mut *self.state(), next);
-        drop(before);
+        let kept = match &mut *self.shape() {
+            Shape::Own => None,
+            Shape::Shared(kept) => kept.take(),
+        };
+        drop((before, kept));
         self.waiters.wake();
         result
     }
@@ -204,6 +243,10 @@ impl Definition {
 
     fn state(&self) -> SteadyGuard<'_, CodeState> {
         locked_steadily(&self.state)
+    }
+
+    fn shape(&self) -> SteadyGuard<'_, Shape> {
+        locked_steadily(&self.shape)
     }
 }
 
@@ -251,9 +294,13 @@ fn gave_up() -> Failure {
 
 /// Returns the code of a function that is planned so, if the engine has it: it
 /// was made for another text, or in another context.
-pub(super) fn find(jit: &Jit, function: &CheckedFunction, plan: &CompilePlan) -> Option<Arc<CompiledCode>> {
+pub(super) fn find(
+    jit: &Jit,
+    function: &Arc<CheckedFunction>,
+    plan: &CompilePlan,
+) -> Option<Arc<CompiledCode>> {
     let body = jit.bodies.find(plan.identity(function, &jit.names)?)?;
-    Some(CompiledCode::new(body, plan.clone()))
+    Some(CompiledCode::new(body, plan.clone(), function))
 }
 
 /// Compiles and links definitions in one object, without installing the code;
@@ -282,7 +329,7 @@ pub(super) fn link(
         if let Some(identity) = plan.identity(&definition.function, &jit.names) {
             jit.bodies.add(identity, &body);
         }
-        CompiledCode::new(body, plan)
+        CompiledCode::new(body, plan, &definition.function)
     };
     Ok(parts.into_iter().zip(made).map(code).collect())
 }

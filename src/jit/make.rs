@@ -2,6 +2,7 @@
 //! expressions, formulas and loops is made here, on a worker.
 
 use super::code::{LinkedBody, Object};
+use super::code_map::CodeOwner;
 use super::slots::CallTarget;
 use super::symbols::BodySymbol;
 use super::tier::CompilePlan;
@@ -40,7 +41,7 @@ pub(super) fn make(jit: &Jit, requests: &[BodyRequest<'_>]) -> Result<Vec<MadeBo
     let bodies: Vec<Body<'_>> = all().map(|(request, symbol)| request.body(symbol.text())).collect();
     let object = with_compiler(|compiler| compiler.object(&bodies, &jit.names, options));
     let object = object.map_err(|error| refusal::ungenerated(&error, Some(first.function)))?;
-    let owners: Vec<_> = requests.iter().map(|request| Some(request.function)).collect();
+    let owners: Vec<_> = requests.iter().map(|request| Some(request.owner())).collect();
     let linked = link(jit, &object, symbols.into_iter().zip(owners));
     linked.map_err(|error| refusal::unlinked(error, Some(first.function)))
 }
@@ -64,10 +65,10 @@ pub(super) fn list(
 ///
 /// # Errors
 /// If the linker refuses.
-pub(super) fn link<'a>(
+pub(super) fn link(
     jit: &Jit,
     object: &[u8],
-    bodies: impl Iterator<Item = (BodySymbol, Option<&'a Arc<CheckedFunction>>)>,
+    bodies: impl Iterator<Item = (BodySymbol, Option<CodeOwner>)>,
 ) -> Result<Vec<MadeBody>, OrcError> {
     let ObjectSymbols { defined, undefined } = ObjectSymbols::of(object);
     let (symbols, owners): (Vec<_>, Vec<_>) = bodies.unzip();
@@ -91,7 +92,7 @@ fn slots(jit: &Jit, undefined: &[&str]) -> Box<[Slot]> {
             // If there is no slot left, linking the object fails.
             jit.slots.slot(CallTarget { name: jit.names.intern(name), arity }).ok()
         }
-        abi::Symbol::Counter(..) | abi::Symbol::Variable(_) => None,
+        abi::Symbol::Counter(..) | abi::Symbol::Numbers(..) | abi::Symbol::Variable(_) => None,
     };
     undefined.iter().filter_map(slot).collect()
 }
@@ -99,7 +100,12 @@ fn slots(jit: &Jit, undefined: &[&str]) -> Box<[Slot]> {
 impl BodyRequest<'_> {
     fn symbol(&self, jit: &Jit) -> BodySymbol {
         let kind = if self.osr.is_some() { "osr" } else { "impl" };
-        jit.symbols.body(self.function, &jit.names, kind)
+        let identity = self.plan.identity_of(self.function, &jit.names);
+        jit.symbols.body(self.function, identity, &jit.names, kind)
+    }
+
+    fn owner(&self) -> CodeOwner {
+        CodeOwner { function: self.function.clone(), is_shared_by_shape: self.plan.loads_numbers }
     }
 
     fn body<'a>(&'a self, symbol: &'a str) -> Body<'a> {
@@ -109,6 +115,7 @@ impl BodyRequest<'_> {
             inline: &self.plan.assumptions.inlined,
             builtins: &self.plan.assumptions.builtins,
             hot_after: self.plan.hot_after,
+            loads_numbers: self.plan.loads_numbers,
             osr: self.osr,
         }
     }

@@ -137,6 +137,9 @@ fn body(
     if let Some(body) = install_present(jit, bindings, definition) {
         return Ok(body);
     }
+    if let Some(body) = batch::body_of_shape(jit, bindings, definition) {
+        return Ok(body);
+    }
     let function = definition.function();
     let stopper = StopHandle::new(bindings.memory().clone());
     let certain = if may_interpret { Vec::new() } else { bindings.certain(jit, function) };

@@ -5,6 +5,7 @@
 //! [`JitContext`](super::JitContext).
 
 use super::bindings::{Bindings, CallAction};
+use super::code_map::CodeOwner;
 use super::request::materialize;
 use super::slots::CallTarget;
 use super::state::State;
@@ -15,7 +16,6 @@ use crate::host::{HostError, Output};
 use crate::interp::{CallSite, InterpretedTier};
 use crate::name::Name;
 use crate::runtime::{Destination, RuntimeCallbacks, StopReason};
-use crate::sema::checked::CheckedFunction;
 use crate::stop::StopHandle;
 use std::sync::Arc;
 use std::time::Instant;
@@ -79,7 +79,7 @@ impl JitRun<'_> {
         match self.jit.hosts.get(name) {
             Some(host) if host.arity == arity => {
                 let body = self.jit.host_body(name, arity, &host.callable, &self.stopper())?;
-                self.jit.slots.redirect(self.bindings.memory(), target, body);
+                self.jit.slots.redirect(self.bindings.memory(), target, body, None);
                 Ok(body)
             }
             Some(host) => {
@@ -96,7 +96,7 @@ impl JitRun<'_> {
         };
         match self.bindings.declared(name) {
             Some(declared) if declared == arity => {
-                self.jit.slots.redirect(self.bindings.memory(), target, foreign.address);
+                self.jit.slots.redirect(self.bindings.memory(), target, foreign.address, None);
                 Ok(foreign.address)
             }
             Some(wanted) => Err(Failure::HostArity { callee: name, wanted, passed: arity, caller: None }),
@@ -107,9 +107,9 @@ impl JitRun<'_> {
     /// Installs optimised code of a hot function: what another context has made,
     /// or else new code, compiled in the background. The job holds the
     /// definition weakly, so that queued work keeps no code alive.
-    fn improve(&self, function: &Arc<CheckedFunction>) -> Option<()> {
-        let (_, definition) = self.bindings.get(function.name)?;
-        if !definition.function().means_the_same_as(function, &self.jit.names) {
+    fn improve(&self, owner: &CodeOwner) -> Option<()> {
+        let (_, definition) = self.bindings.get(owner.function.name)?;
+        if !owner.is_code_of(definition.function(), &self.jit.names) {
             return None;
         }
         let full = definition.present().filter(|code| code.tier() == Tier::Full);
@@ -163,8 +163,8 @@ impl RuntimeCallbacks for JitRun<'_> {
     }
 
     fn hot(&mut self, address: usize) {
-        if let Some((_, Some(function))) = self.jit.code.find(address) {
-            let _ = self.improve(&function);
+        if let Some((_, Some(owner))) = self.jit.code.find(address) {
+            let _ = self.improve(&owner);
         }
     }
 

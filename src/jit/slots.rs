@@ -97,6 +97,9 @@ impl Slots {
             abi::Symbol::Counter(name, arity) => {
                 self.slot(CallTarget { name: intern(name), arity }).ok()?.counter_offset()
             }
+            abi::Symbol::Numbers(name, arity) => {
+                self.slot(CallTarget { name: intern(name), arity }).ok()?.numbers_offset()
+            }
             abi::Symbol::Variable(name) => self.variable(intern(name)).ok()?.offset(),
         };
         Some(Address::new(offset as u64))
@@ -132,16 +135,18 @@ impl Slots {
         });
     }
 
-    /// Redirects the slot for calls of `target`, if there is one, to `address`;
-    /// returns it.
+    /// Redirects the slot for calls of `target`, if there is one, to code at
+    /// `address`, which loads those numbers; returns it.
     pub(super) fn redirect(
         &self,
         memory: &ExecutionMemory,
         target: CallTarget,
         address: usize,
+        numbers: Option<usize>,
     ) -> Option<Slot> {
         self.tables(|tables| {
             let slot = find(tables.by_name.get(&target.name)?, target.arity)?;
+            numbers.into_iter().for_each(|numbers| memory.set_numbers(slot, numbers));
             memory.redirect(slot, address);
             Some(slot)
         })

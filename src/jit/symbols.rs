@@ -6,6 +6,7 @@
 //! another tier, have a number as well.
 
 use super::worker::locked_steadily;
+use crate::fingerprint::Fingerprint;
 use crate::name::{Name, Names};
 use crate::process::Generation;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
@@ -34,10 +35,16 @@ pub(super) struct BodySymbol {
 }
 
 impl Symbols {
-    /// Returns a symbol for a body of a function; `kind` is `impl` for one that
-    /// is called.
-    pub(super) fn body(&self, function: &CheckedFunction, names: &Names, kind: &str) -> BodySymbol {
-        let mut identity = function.fingerprint(names).to_string();
+    /// Returns a symbol for a body of a function, or of its shape, with that
+    /// identity; `kind` is `impl` for one that is called.
+    pub(super) fn body(
+        &self,
+        function: &CheckedFunction,
+        identity: Fingerprint,
+        names: &Names,
+        kind: &str,
+    ) -> BodySymbol {
+        let mut identity = identity.to_string();
         identity.truncate(DIGITS);
         let base = match (names.text(function.name), kind) {
             (EXPRESSION, "impl") => format!("$expression${identity}"),

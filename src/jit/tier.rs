@@ -28,6 +28,9 @@ pub(super) struct CompilePlan {
     /// The number of calls after which the code reports that it is hot; never
     /// if `None`.
     pub(super) hot_after: Option<u32>,
+    /// Whether the code loads the numbers of its definition, so that others of
+    /// the same shape share it.
+    pub(super) loads_numbers: bool,
 }
 
 /// What code was compiled from besides its function. It may run where this
@@ -55,7 +58,7 @@ impl CompilePlan {
     /// Plans optimised code into which nothing is inlined.
     pub(super) fn alone(options: CompileOptions, builtins: Vec<(Name, Builtin)>) -> Self {
         let assumptions = Assumptions { inlined: Vec::new(), builtins };
-        Self { tier: Tier::Full, options, assumptions, hot_after: None }
+        Self { tier: Tier::Full, options, assumptions, hot_after: None, loads_numbers: false }
     }
 }
 
@@ -86,7 +89,13 @@ impl TierUp {
             (Tier::Quick | Tier::Full, _) => (options, Vec::new(), None),
         };
         let builtins = builtins(inlined.iter().chain([function]), known.builtin);
-        CompilePlan { tier, options, assumptions: Assumptions { inlined, builtins }, hot_after }
+        CompilePlan {
+            tier,
+            options,
+            assumptions: Assumptions { inlined, builtins },
+            hot_after,
+            loads_numbers: false,
+        }
     }
 }
 

@@ -77,6 +77,11 @@ impl ExecutionMemory {
         self.0.at::<AtomicUsize>(slot.offset()).store(address, Ordering::Release);
     }
 
+    /// Stores the address of the numbers that code behind a slot loads.
+    pub fn set_numbers(&self, slot: Slot, address: usize) {
+        self.0.at::<AtomicUsize>(slot.numbers_offset()).store(address, Ordering::Release);
+    }
+
     /// Sets all slots, variables and counters of calls to 0.
     pub fn clear(&self) {
         let first = self.0.many::<AtomicUsize>(abi::SLOTS, (PAGE - abi::SLOTS) / size_of::<usize>());

@@ -17,6 +17,11 @@ impl Slot {
     pub fn counter_offset(self) -> usize {
         abi::COUNTERS + self.0 as usize * 4
     }
+
+    /// Returns the offset of the address of its numbers, in bytes.
+    pub fn numbers_offset(self) -> usize {
+        abi::NUMBERS + self.0 as usize * 8
+    }
 }
 
 /// The number of a variable, the same in every context of an engine.
