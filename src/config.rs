@@ -96,18 +96,17 @@ impl Config {
         self
     }
 
-    /// Sets when functions that were compiled quickly are compiled again, at
-    /// the full level; in a tiered program, after how many calls a function,
-    /// and after how many iterations a loop, continues in compiled code.
-    /// Answers never depend on it.
+    /// Sets after how many calls a function, and after how many iterations a loop,
+    /// is compiled again at the full level; in a tiered program, after how many
+    /// it continues in compiled code. Answers never depend on it.
     #[must_use]
     pub fn tier_up(mut self, tier_up: TierUp) -> Self {
         self.tier_up = tier_up;
         self
     }
 
-    /// Sets whether a tiered program waits for the code of hot functions
-    /// instead of interpreting until it is ready: for repeatable runs.
+    /// Sets whether a program waits for the code of hot functions and loops instead
+    /// of going on as before until it is ready: for repeatable runs.
     #[must_use]
     pub fn wait_for_code(mut self, wait: bool) -> Self {
         self.waits_for_code = wait;

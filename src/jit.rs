@@ -117,6 +117,8 @@ pub struct JitOptions {
     pub code: codegen::CompileOptions,
     /// When baseline code is recompiled at the optimising tier.
     pub tier_up: TierUp,
+    /// Whether hot loops wait for their OSR code.
+    pub waits_for_code: bool,
     /// The number of compile workers that may run at once, at least 1.
     pub workers: usize,
     /// The stack of each worker, in bytes.

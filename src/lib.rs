@@ -98,9 +98,12 @@
 //! locals and the values that are live across the loop as its arguments. (The
 //! usual way, to replace the frame in place, needs maps from one layout to the
 //! other; here the layout is that of a call. The code is made for one loop, and
-//! mostly runs once.) In compiled modes, functions without loops start at the
-//! baseline tier, which counts calls as well. Such code calls itself through its
-//! slot, so a recursion moves up at its next call.
+//! mostly runs once.) In compiled modes, everything starts at the baseline tier,
+//! which counts calls and iterations as well. Such code calls itself through its
+//! slot, so a recursion moves up at its next call; at a back-edge of a hot loop it
+//! calls OSR code and returns its result. Baseline code of a function that was
+//! redefined with other numbers loads them through the context, so that the next
+//! such change compiles nothing.
 //!
 //! **Freeing waits for runs.** Code that no slot holds any more is freed when no
 //! run is left that began before (`jit::epoch`).

@@ -25,7 +25,7 @@ impl Level {
 /// A tier of compiled code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Tier {
-    /// The baseline tier: quick to compile; counts its calls.
+    /// The baseline tier: quick to compile; counts its calls and iterations.
     Quick,
     /// The optimising tier, at the configured optimisation level.
     Full,
@@ -36,7 +36,7 @@ pub enum Tier {
 pub enum TierUp {
     /// Never: all code starts at the optimising tier.
     Never,
-    /// After this many calls.
+    /// After this many calls of a function, or iterations in one of its calls.
     After(u32),
 }
 

@@ -47,6 +47,11 @@ pub struct Header {
     pub stop: AtomicUsize,
     /// The routine that hot baseline code calls: `void hot(context)`.
     pub hot: AtomicUsize,
+    /// The routine that a hot loop of baseline code calls:
+    /// `void *hot_loop(context, node, values)`, of the loop's node and the number
+    /// of operand-stack values that are live across it. Returns OSR code to
+    /// continue in, or null.
+    pub hot_loop: AtomicUsize,
     /// The routine that a closure's thunk calls:
     /// `double host(context, name, arguments, count)`.
     pub host: AtomicUsize,
@@ -60,6 +65,9 @@ pub const STOP: usize = std::mem::offset_of!(Header, stop);
 
 /// Offset of the address of [`Header::hot`], in bytes.
 pub const HOT: usize = std::mem::offset_of!(Header, hot);
+
+/// Offset of the address of [`Header::hot_loop`], in bytes.
+pub const HOT_LOOP: usize = std::mem::offset_of!(Header, hot_loop);
 
 /// Offset of the address of [`Header::host`], in bytes.
 pub const HOST: usize = std::mem::offset_of!(Header, host);

@@ -37,12 +37,12 @@ pub(super) struct CommonOptions {
     /// Compile everything at the full level at once
     #[arg(long, global = true, help_heading = "Compilation", hide_short_help = true)]
     no_tier_up: bool,
-    /// Compile a function at the full level after this many calls; with
-    /// --tiered, also a loop after this many iterations. 1000 if not given
+    /// Compile a function at the full level after this many calls, a loop after
+    /// this many iterations. 1000 if not given
     #[arg(long, value_name = "COUNT", global = true, allow_hyphen_values = true,
           value_parser = quantity::small_count, help_heading = "Compilation", hide_short_help = true)]
     tier_up_after: Option<u32>,
-    /// With --tiered, wait for the code of what is hot: for repeatable runs
+    /// Wait for the code of what is hot, for repeatable runs
     #[arg(long, global = true, help_heading = "Compilation", hide_short_help = true)]
     tier_up_waits: bool,
     /// Stop after this time: `2s`, `500ms`, `1.5m`, `1h`, `1d`; in seconds
@@ -112,7 +112,12 @@ impl CommonOptions {
         let given: Vec<&str> = modes.iter().filter(|mode| mode.1).map(|mode| mode.0).collect();
         match given[..] {
             [one, other, ..] => Some(format!("{one} cannot be used with {other}")),
-            _ if self.tier_up_waits && !self.tiered => Some("--tier-up-waits needs --tiered".into()),
+            [one @ ("--eager" | "--interpret")] if self.tier_up_waits => {
+                Some(format!("--tier-up-waits cannot be used with {one}"))
+            }
+            _ if self.no_tier_up && self.tier_up_waits => {
+                Some("--tier-up-waits cannot be used with --no-tier-up".into())
+            }
             _ if self.no_tier_up && self.tier_up_after.is_some() => {
                 Some("--tier-up-after cannot be used with --no-tier-up".into())
             }

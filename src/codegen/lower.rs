@@ -8,6 +8,7 @@
 
 mod builtins;
 mod checks;
+mod osr;
 
 use super::body::{Body, LoopEntry};
 use super::error::{Result, missing};
@@ -112,7 +113,7 @@ pub(super) fn body(
         options,
         loads_numbers: body.loads_numbers,
     }
-    .lower(checks && !checks_last_copy, body.hot_after.filter(|_| !is_expression))
+    .lower(checks && !checks_last_copy, body.hot_after)
 }
 
 /// A call that does not go through a slot.
@@ -151,6 +152,8 @@ enum IrConstruct<'c> {
 /// The parts of a `for`. The order of execution is body, step, condition,
 /// increment.
 struct IrLoop<'c> {
+    /// The node that first sets the variable.
+    node: u32,
     variable: u32,
     body: BasicBlock<'c>,
     condition: BasicBlock<'c>,
@@ -159,7 +162,8 @@ struct IrLoop<'c> {
     decision: Option<(IntValue<'c>, BasicBlock<'c>)>,
     /// Set after the step.
     increment: Option<FloatValue<'c>>,
-    /// Where the increment is stored if an OSR entry is inside the condition.
+    /// Where the increment is stored if a loop inside the condition is entered or
+    /// left by OSR.
     kept: Option<PointerValue<'c>>,
 }
 
@@ -186,8 +190,8 @@ impl LoweringJob<'_, '_> {
     }
 
     /// Builds the body. `checks`: whether it begins with a stack check;
-    /// `hot_after`: the call after which it reports that it is hot, if it
-    /// counts them.
+    /// `hot_after`: the number of calls, and of iterations of a call, after which
+    /// it reports that it is hot, if it counts them.
     fn lower(self, checks: bool, hot_after: Option<u32>) -> Result<()> {
         let nodes = &self.source.nodes;
         let late =
@@ -233,6 +237,8 @@ struct IrLowering<'m, 'c> {
     /// The index of the node that is being lowered.
     at: u32,
     osr: Option<OsrEntrance<'c>>,
+    /// Where hot loops are left; `None` if they are not.
+    exit: Option<OsrExit<'c>>,
 }
 
 /// An OSR entry under construction: its first block, which branches to the loop
@@ -241,6 +247,14 @@ struct OsrEntrance<'c> {
     entry: LoopEntry,
     block: BasicBlock<'c>,
     live: Vec<PointerValue<'c>>,
+}
+
+/// Where the iterations of a call are counted, and after how many a loop is hot.
+struct OsrExit<'c> {
+    count: PointerValue<'c>,
+    after: u32,
+    /// How many values more may be loaded to be passed on.
+    room: usize,
 }
 
 /// The number of calls after which a block is split: the fast register
@@ -281,6 +295,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             open,
             at: 0,
             osr: osr.map(|entry| OsrEntrance { entry, block, live: Vec::new() }),
+            exit: None,
             calls: 0,
         })
     }
@@ -324,7 +339,12 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         if checks {
             self.stop_check()?;
         }
-        hot_after.map_or(Ok(()), |calls| self.count_call(calls))
+        let Some(calls) = hot_after else { return Ok(()) };
+        if self.source.has_loop() {
+            self.exit = Some(self.osr_exit(calls)?);
+        }
+        // An expression is run once.
+        if self.names.text(self.source.name) == EXPRESSION { Ok(()) } else { self.count_call(calls) }
     }
 
     /// Emits the load of the address of the numbers. It happens once, so that a
@@ -667,8 +687,12 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         } else {
             self.jump(body)?;
         }
+        if self.exit.is_some() {
+            self.keep_steps()?;
+        }
         self.builder.position_at_end(condition);
         self.open.push(IrConstruct::Loop(IrLoop {
+            node: self.at,
             variable,
             body,
             condition,
@@ -677,42 +701,6 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             increment: None,
             kept: None,
         }));
-        Ok(())
-    }
-
-    /// Emits the loop header where OSR code is entered as well: there the live
-    /// values are loaded from memory. They are followed by the steps of the
-    /// loops whose conditions the loop is part of, which come later in the
-    /// source.
-    fn enter_loop(&mut self, body: BasicBlock<'c>) -> Result<()> {
-        let Some(OsrEntrance { block, live, .. }) = self.osr.take() else { return Err(missing()) };
-        let head = self.block("osr");
-        let is_decided = |place: usize| {
-            self.open
-                .iter()
-                .any(|open| matches!(open, IrConstruct::ShortCircuit { height, .. } if *height == place))
-        };
-        let values: Vec<usize> = (0..self.values.len()).filter(|place| !is_decided(*place)).collect();
-        let mut steps = live.iter().skip(values.len());
-        for open in &mut self.open {
-            if let IrConstruct::Loop(IrLoop { decision: None, kept, .. }) = open {
-                *kept = Some(*steps.next().ok_or_else(missing)?);
-            }
-        }
-        if values.len() > live.len() || steps.next().is_some() {
-            return Err(missing());
-        }
-        for (value, place) in values.iter().zip(&live) {
-            self.builder.build_store(*place, self.values[*value])?;
-        }
-        self.jump(head)?;
-        self.builder.position_at_end(block);
-        self.jump(head)?;
-        self.builder.position_at_end(head);
-        for (value, place) in values.into_iter().zip(live) {
-            self.values[value] = self.builder.build_load(self.types.double, place, "")?.into_float_value();
-        }
-        self.jump(body)?;
         Ok(())
     }
 
@@ -747,7 +735,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
     }
 
     fn end_loop(&mut self) -> Result<()> {
-        let Some(IrConstruct::Loop(IrLoop { variable, body, step, decision, increment, kept, .. })) =
+        let Some(IrConstruct::Loop(IrLoop { node, variable, body, step, decision, increment, kept, .. })) =
             self.open.pop()
         else {
             return Err(missing());
@@ -766,7 +754,15 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         let next = self.builder.build_float_add(current, increment, "")?;
         self.builder.build_store(place, next)?;
         let end = self.block("end");
-        self.builder.build_conditional_branch(truth, body, end)?;
+        let mut again = body;
+        if self.may_leave() {
+            again = self.block("again");
+            self.builder.position_at_end(again);
+            self.leave_loop(node)?;
+            self.jump(body)?;
+            self.builder.position_at_end(decided);
+        }
+        self.builder.build_conditional_branch(truth, again, end)?;
         self.builder.position_at_end(end);
         self.values.push(self.types.double.const_zero());
         Ok(())

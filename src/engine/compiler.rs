@@ -39,6 +39,7 @@ impl Engine {
                 Mode::Lazy | Mode::Tiered => shared.config.tier_up,
                 Mode::Eager | Mode::Interpret => TierUp::Never,
             },
+            waits_for_code: shared.config.waits_for_code,
             workers: shared.config.workers.unwrap_or_else(cores),
             stack: shared.config.worker_stack,
             perf_map: shared.config.perf_map,

@@ -86,19 +86,9 @@ struct BindingTable {
 struct Sharing {
     /// Whether there is more than one, or going to be.
     are_several: bool,
-    /// The slots that installed code calls through.
-    called: FxHashSet<Slot>,
     /// Code that other code has replaced: slots of a context may still lead to
     /// it.
     replaced: Vec<Arc<CompiledCode>>,
-}
-
-impl Sharing {
-    /// Prepares installed code for the contexts that adopt the table.
-    fn note_called(&mut self, code: &CompiledCode) {
-        code.admit_several();
-        self.called.extend(code.slots());
-    }
 }
 
 impl TableOwner {
@@ -345,8 +335,13 @@ impl Bindings {
                 self.memory.redirect(slot, body);
             }
         }
-        let called = table.sharing.iter().flat_map(|sharing| &sharing.called);
-        jit.slots.fill_all(&self.memory, called);
+        let installed = table.bindings.values().filter_map(|binding| binding.installed.as_ref());
+        let replaced = table.sharing.iter().flat_map(|sharing| &sharing.replaced);
+        // The bodies of one object have the same slots.
+        let mut seen = FxHashSet::default();
+        let slots = installed.chain(replaced).map(|code| code.slots());
+        let slots = slots.filter(|slots| seen.insert(slots.as_ptr()));
+        jit.slots.fill_all(&self.memory, slots.flatten());
     }
 
     /// Makes the slots of all names lead to what they are bound to now.
@@ -361,10 +356,9 @@ impl Bindings {
         let mut owner = self.table.lock();
         let shared = match &mut *owner {
             TableOwner::Context(table) => {
-                let mut sharing = Sharing::default();
                 let installed = table.bindings.values().filter_map(|binding| binding.installed.as_ref());
-                installed.for_each(|code| sharing.note_called(code));
-                let table = BindingTable { sharing: Some(sharing), ..mem::take(table) };
+                installed.for_each(|code| code.admit_several());
+                let table = BindingTable { sharing: Some(Sharing::default()), ..mem::take(table) };
                 SharedBindings(Arc::new(std::sync::Mutex::new(table)))
             }
             TableOwner::Shared(shared) => return shared.clone(),
@@ -576,7 +570,9 @@ impl Bindings {
                     let body = code.body();
                     let slot = jit.slots.redirect(&self.memory, target, body, code.numbers());
                     binding.entry = slot.map(|slot| (slot, body));
-                    table.sharing.iter_mut().for_each(|sharing| sharing.note_called(&code));
+                    if table.sharing.is_some() {
+                        code.admit_several();
+                    }
                     done.answer = Some(CallAction::Ready(body));
                 }
                 BindingAction::Request => {
@@ -631,7 +627,7 @@ impl Bindings {
     /// if `None`.
     pub(super) fn plan(&self, jit: &Jit, function: &Arc<CheckedFunction>, tier: Option<Tier>) -> CompilePlan {
         let JitOptions { code, tier_up, .. } = jit.options;
-        let tier = tier.unwrap_or_else(|| tier_up.first(function, code.level));
+        let tier = tier.unwrap_or_else(|| tier_up.first(code.level));
         self.table(|table| {
             let bound = |name: Name| {
                 let binding = table.bindings.get(name).filter(|_| !table.is_inspected)?;
@@ -650,10 +646,12 @@ impl Bindings {
     /// Returns the pending definitions that a function is certain to call and
     /// that are worth compiling together with it.
     pub(super) fn certain(&self, jit: &Jit, function: &CheckedFunction) -> Vec<Arc<Definition>> {
-        if function.callees.is_empty() || function.has_loop() {
+        if function.callees.is_empty() {
             return Vec::new();
         }
-        self.table(|table| certain::callees(function, &|callee| table.found(jit, callee)))
+        let JitOptions { code, tier_up, .. } = jit.options;
+        let with_loops = tier_up.first(code.level) == Tier::Quick;
+        self.table(|table| certain::callees(function, with_loops, &|callee| table.found(jit, callee)))
     }
 
     /// Returns what a name is bound to, and the state of the binding.

@@ -1,10 +1,10 @@
 //! Calls that are certain to happen once a function runs: those outside of
 //! branches. A loop body runs at least once.
 //!
-//! What a function without loops is certain to call is compiled in the same
-//! batch, which is quicker than one at a time. A callee that may never be called
-//! is left out. (Into a function with a loop, small callees are inlined, certain
-//! or not.)
+//! What a function is certain to call is compiled in the same batch, which is
+//! quicker than one at a time. A callee that may never be called is left out.
+//! (Without baseline code, functions with loops are left alone: small callees are
+//! inlined into them, certain or not.)
 
 use super::definition::Definition;
 use super::state::State;
@@ -29,20 +29,25 @@ const MOST: usize = 1024;
 /// The largest depth of calls to follow.
 const DEEPEST: usize = 64;
 
-/// Returns the pending definitions without loops that a function is certain to
-/// call, transitively, in the order of the calls. Empty if one of the calls would
-/// fail, since nothing after it is certain.
+/// Returns the pending definitions that a function is certain to call,
+/// transitively, in the order of the calls; none with loops unless `with_loops`.
+/// Empty if one of the calls would fail, since nothing after it is certain.
 pub(super) fn callees(
     function: &CheckedFunction,
+    with_loops: bool,
     find: &dyn Fn(&Callee) -> Resolution,
 ) -> Vec<Arc<Definition>> {
+    if function.has_loop() && !with_loops {
+        return Vec::new();
+    }
     let (visited, found) = (FxHashSet::from_iter([function.name]), Vec::new());
-    let mut search = Search { find, visited, found };
+    let mut search = Search { find, with_loops, visited, found };
     search.calls(function, 0).map_or_else(Vec::new, |()| search.found)
 }
 
 struct Search<'a> {
     find: &'a dyn Fn(&Callee) -> Resolution,
+    with_loops: bool,
     visited: FxHashSet<Name>,
     found: Vec<Arc<Definition>>,
 }
@@ -58,7 +63,8 @@ impl Search<'_> {
                 Resolution::Nothing => return None,
             };
             let found = definition.function().clone();
-            if found.has_loop() || self.found.len() >= MOST || !self.visited.insert(found.name) {
+            let is_out = found.has_loop() && !self.with_loops;
+            if is_out || self.found.len() >= MOST || !self.visited.insert(found.name) {
                 continue;
             }
             self.found.push(definition);

@@ -21,6 +21,9 @@ pub(super) struct CodeOwner {
     pub(super) function: Arc<CheckedFunction>,
     /// Whether it is also the code of functions with other numbers.
     pub(super) is_shared_by_shape: bool,
+    /// Whether it is OSR code. What has called that, if anything compiled, is
+    /// baseline code that it replaces.
+    pub(super) is_osr: bool,
 }
 
 impl CodeMap {
@@ -65,8 +68,11 @@ pub(super) struct Finder<'a, M> {
     map: &'a CodeMap,
     /// Returns the function that is meant by the owner of code.
     meant: M,
-    recent: Vec<(Range<usize>, Option<Arc<CheckedFunction>>)>,
+    recent: Vec<(Range<usize>, Found)>,
 }
+
+/// A function, and whether its code at an address is OSR code.
+type Found = Option<(Arc<CheckedFunction>, bool)>;
 
 /// The number of cached answers.
 const RECENT: usize = 8;
@@ -76,12 +82,17 @@ impl<'a, M: Fn(CodeOwner) -> Arc<CheckedFunction>> Finder<'a, M> {
         Self { map, meant, recent: Vec::new() }
     }
 
-    pub(super) fn find(&mut self, address: usize) -> Option<Arc<CheckedFunction>> {
+    /// Returns the function whose code contains an address, and whether that is OSR
+    /// code.
+    pub(super) fn find(&mut self, address: usize) -> Found {
         if let Some((_, owner)) = self.recent.iter().find(|(range, _)| range.contains(&address)) {
             return owner.clone();
         }
         let (range, owner) = self.map.find(address)?;
-        let owner = owner.map(&self.meant);
+        let owner = owner.map(|owner| {
+            let is_osr = owner.is_osr;
+            ((self.meant)(owner), is_osr)
+        });
         self.recent.insert(0, (range, owner.clone()));
         self.recent.truncate(RECENT);
         owner

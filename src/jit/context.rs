@@ -6,7 +6,7 @@ use super::code::CompiledCode;
 use super::code_map::{CodeOwner, Finder};
 use super::definition::Definition;
 use super::formula::{Builtins, CompiledFormula};
-use super::osr::{OsrCode, OsrRequest};
+use super::osr::{HotLoops, OsrCode};
 use super::reporter::Observer;
 use super::request::{Request, claim_pending, make_as, make_later, materialize};
 use super::run::JitRun;
@@ -440,17 +440,8 @@ impl JitContext {
         counted: &CountedLoop,
         wait: bool,
     ) -> Result<Arc<OsrCode>, Failure> {
-        let plan = self.bindings.plan(&self.jit, function, Some(Tier::Full));
         let entry = LoopEntry { node: counted.node, values: counted.values.len() as u32 };
-        let code = Arc::new(OsrCode::new(function.clone(), entry));
-        let (jit, request) = (self.jit.clone(), OsrRequest::new(&code, self.bindings.memory()));
-        let work = move || request.code().make(&jit, &plan);
-        if wait {
-            self.jit.wait_for(None, work)?;
-        } else {
-            let _ = self.jit.later(work);
-        }
-        Ok(code)
+        OsrCode::request(&self.jit, &self.bindings, function.clone(), entry, wait)
     }
 
     /// Enters OSR code. `arguments` are the function's locals, then the values
@@ -519,7 +510,9 @@ impl JitContext {
         let run_epoch = bindings.run_epoch();
         let outermost = jit.epochs.begin(run_epoch);
         let body = body(bindings.memory());
-        let mut run = JitRun { jit, bindings, output, interpreted, tape: None, failure: None, waited: 0 };
+        let hot_loops = HotLoops::default();
+        let mut run =
+            JitRun { jit, bindings, output, interpreted, tape: None, failure: None, waited: 0, hot_loops };
         // SAFETY: the body is that of an expression, formula or OSR code with
         // that number of parameters, which its caller keeps, or what a slot for
         // this number of arguments holds once it is filled. Slots hold trampolines
@@ -562,14 +555,12 @@ impl JitContext {
     /// Returns the functions of the compiled calls in progress, innermost
     /// first, from a call site outwards.
     pub fn callers(&self, address: usize, frame: usize) -> Vec<Arc<CheckedFunction>> {
-        let mut finder = Finder::new(&self.jit.code, |owner| self.meant(owner));
-        let addresses = std::iter::once(address).chain(self.execution.return_addresses(frame));
         let expressions = self.expressions.borrow();
         let restated = |function: Arc<CheckedFunction>| {
             let meant = expressions.iter().rfind(|(shape, _)| Arc::ptr_eq(shape, &function));
             meant.map_or(function, |(_, expression)| expression.clone())
         };
-        addresses.filter_map(|address| finder.find(address)).map(restated).collect()
+        self.calls(address, frame).map(restated).collect()
     }
 
     /// Returns the function that code in this context is of: what its name is bound
@@ -586,13 +577,25 @@ impl JitContext {
     /// Returns the function in which a run failed, and appends the calls in
     /// progress to the trace, innermost first.
     fn trace(&self, left: Left, mut trace: CallTrace) -> (Option<Arc<CheckedFunction>>, CallTrace) {
-        let mut finder = Finder::new(&self.jit.code, |owner| self.meant(owner));
-        let innermost = (left.fault != 0 && !runtime::is_entry(left.fault)).then_some(left.fault);
-        if let Some(fault) = innermost {
-            let addresses = std::iter::once(fault).chain(self.execution.return_addresses(left.frame));
-            addresses.for_each(|address| finder.find(address).iter().for_each(|owner| trace.push(owner)));
+        if left.fault == 0 || runtime::is_entry(left.fault) {
+            return (None, trace);
         }
-        (innermost.and_then(|fault| finder.find(fault)), trace)
+        self.calls(left.fault, left.frame).for_each(|function| trace.push(&function));
+        let innermost = self.jit.code.find(left.fault).and_then(|(_, owner)| owner);
+        (innermost.map(|owner| self.meant(owner)), trace)
+    }
+
+    /// Returns the functions of the compiled calls in progress, innermost first,
+    /// from an address in the innermost one and its frame outwards.
+    fn calls(&self, address: usize, frame: usize) -> impl Iterator<Item = Arc<CheckedFunction>> {
+        let mut finder = Finder::new(&self.jit.code, |owner| self.meant(owner));
+        let mut is_replaced = false;
+        let addresses = std::iter::once(address).chain(self.execution.return_addresses(frame));
+        addresses.filter_map(move |address| {
+            let (function, is_osr) = finder.find(address)?;
+            let is_shown = !std::mem::replace(&mut is_replaced, is_osr);
+            is_shown.then_some(function)
+        })
     }
 
     /// Records that the program defines the name of a builtin, or no longer

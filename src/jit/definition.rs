@@ -111,7 +111,7 @@ impl Definition {
         if self.function.numbers.is_empty() || !self.function.has_shape_of(&before.function) {
             return;
         }
-        // It is compiled anew because another function has changed.
+        // The same function, whose code is out of date.
         let is_anew = Arc::ptr_eq(&self.function, &before.function);
         let kept = match &*before.shape() {
             Shape::Own if is_anew => return,

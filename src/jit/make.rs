@@ -105,7 +105,11 @@ impl BodyRequest<'_> {
     }
 
     fn owner(&self) -> CodeOwner {
-        CodeOwner { function: self.function.clone(), is_shared_by_shape: self.plan.loads_numbers }
+        CodeOwner {
+            function: self.function.clone(),
+            is_shared_by_shape: self.plan.loads_numbers,
+            is_osr: self.osr.is_some(),
+        }
     }
 
     fn body<'a>(&'a self, symbol: &'a str) -> Body<'a> {

@@ -1,15 +1,17 @@
 //! On-stack replacement (OSR): code for the rest of a function, entered at an
 //! iteration of a loop.
 //!
-//! A hot loop that is still running in the interpreter is left at a loop header
-//! for code that is entered right there. The code is made for one run, which
-//! owns it.
+//! A hot loop that is still running in the interpreter, or in baseline code, is
+//! left at a loop header for code that is entered right there. The code is made
+//! for one run, which owns it.
 
 use super::Jit;
+use super::bindings::Bindings;
 use super::code::LinkedBody;
 use super::make::{BodyRequest, make};
-use super::tier::CompilePlan;
+use super::tier::{CompilePlan, Tier};
 use crate::codegen::LoopEntry;
+use crate::failure::Failure;
 use crate::process::Generation;
 use crate::runtime::ExecutionMemory;
 use crate::sema::checked::CheckedFunction;
@@ -25,6 +27,10 @@ pub struct OsrCode {
     entry: LoopEntry,
     status: Mutex<OsrStatus>,
 }
+
+/// The OSR code of a run for loops of baseline code.
+#[derive(Default)]
+pub(super) struct HotLoops(Vec<Arc<OsrCode>>);
 
 /// Compilation status.
 enum OsrStatus {
@@ -64,9 +70,56 @@ impl Drop for OsrRequest {
     }
 }
 
+impl HotLoops {
+    /// Returns the code to continue in from a loop of a function, requested at the
+    /// first time; `None` if it is not ready.
+    pub(super) fn code(
+        &mut self,
+        jit: &Arc<Jit>,
+        bindings: &Bindings,
+        function: &Arc<CheckedFunction>,
+        entry: LoopEntry,
+    ) -> Option<usize> {
+        self.0.retain(|code| !code.is_lost());
+        let is_of = |code: &&Arc<OsrCode>| Arc::ptr_eq(&code.function, function) && code.entry == entry;
+        let known = self.0.iter().find(is_of).cloned();
+        let code = match known {
+            Some(code) => code,
+            None => {
+                let wait = jit.options.waits_for_code;
+                let code = OsrCode::request(jit, bindings, function.clone(), entry, wait).ok()?;
+                self.0.push(code.clone());
+                code
+            }
+        };
+        code.body_for(jit, bindings.memory())
+    }
+}
+
 impl OsrCode {
-    pub(super) fn new(function: Arc<CheckedFunction>, entry: LoopEntry) -> Self {
-        Self { generation: Generation::current(), function, entry, status: Mutex::new(OsrStatus::Idle) }
+    /// Requests code; waits for it if `wait` is set. If no worker can be started
+    /// for it in the background, it [is lost](Self::is_lost).
+    ///
+    /// # Errors
+    /// With `wait`, if no worker can be started.
+    pub(super) fn request(
+        jit: &Arc<Jit>,
+        bindings: &Bindings,
+        function: Arc<CheckedFunction>,
+        entry: LoopEntry,
+        wait: bool,
+    ) -> Result<Arc<Self>, Failure> {
+        let plan = bindings.plan(jit, &function, Some(Tier::Full));
+        let (generation, status) = (Generation::current(), Mutex::new(OsrStatus::Idle));
+        let code = Arc::new(Self { generation, function, entry, status });
+        let (jit_of_worker, request) = (jit.clone(), OsrRequest::new(&code, bindings.memory()));
+        let work = move || request.code().make(&jit_of_worker, &plan);
+        if wait {
+            jit.wait_for(None, work)?;
+        } else {
+            let _ = jit.later(work);
+        }
+        Ok(code)
     }
 
     /// Returns the address of the code, ready to be run on a memory; `None` before

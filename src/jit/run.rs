@@ -6,11 +6,13 @@
 
 use super::bindings::{Bindings, CallAction};
 use super::code_map::CodeOwner;
+use super::osr::HotLoops;
 use super::request::materialize;
 use super::slots::CallTarget;
 use super::state::State;
 use super::tier::Tier;
 use super::{Jit, nanoseconds};
+use crate::codegen::LoopEntry;
 use crate::failure::{Failure, RunFailure};
 use crate::host::{HostError, Output};
 use crate::interp::{CallSite, InterpretedTier};
@@ -30,6 +32,7 @@ pub(super) struct JitRun<'a> {
     pub(super) tape: Option<Name>,
     pub(super) failure: Option<RunFailure>,
     pub(super) waited: u64,
+    pub(super) hot_loops: HotLoops,
 }
 
 impl JitRun<'_> {
@@ -128,7 +131,11 @@ impl JitRun<'_> {
                 bindings.improved(&jit, &definition, code);
             }
         };
-        self.jit.later(work).ok()
+        if self.jit.options.waits_for_code {
+            self.jit.wait_for(None, work).ok()
+        } else {
+            self.jit.later(work).ok()
+        }
     }
 }
 
@@ -166,6 +173,24 @@ impl RuntimeCallbacks for JitRun<'_> {
         if let Some((_, Some(owner))) = self.jit.code.find(address) {
             let _ = self.improve(&owner);
         }
+    }
+
+    fn hot_loop(&mut self, address: usize, node: u32, values: u32) -> Option<usize> {
+        let (_, owner) = self.jit.code.find(address)?;
+        let owner = owner?;
+        let bound = self.bindings.get(owner.function.name).map(|(_, definition)| definition);
+        let bound = bound.filter(|bound| owner.is_code_of(bound.function(), &self.jit.names));
+        let function = match &bound {
+            Some(bound) => bound.function(),
+            // Its numbers are not known.
+            None if owner.is_shared_by_shape => return None,
+            None => &owner.function,
+        };
+        let code = self.hot_loops.code(self.jit, self.bindings, function, LoopEntry { node, values });
+        if bound.is_some() {
+            let _ = self.improve(&owner);
+        }
+        code
     }
 
     fn stop(&mut self, stop: StopReason) {

@@ -26,6 +26,11 @@ pub trait RuntimeCallbacks {
 
     /// Reports that the function that contains `address` is hot.
     fn hot(&mut self, address: usize);
+
+    /// Reports that the loop of a node is hot, in the function that contains
+    /// `address`, with that number of operand-stack values live across it. Returns
+    /// OSR code to continue in, if it is ready.
+    fn hot_loop(&mut self, address: usize, node: u32, values: u32) -> Option<usize>;
 }
 
 /// Where a call continues.
@@ -116,6 +121,10 @@ pub(super) extern "C" fn on_hot(header: &Header, address: usize) {
         callbacks.hot(address);
         Some(())
     });
+}
+
+pub(super) extern "C" fn on_hot_loop(header: &Header, node: u32, values: u32, address: usize) -> usize {
+    with_run(header, |callbacks| Some(callbacks.hot_loop(address, node, values))).flatten().unwrap_or(0)
 }
 
 /// # Safety

@@ -15,7 +15,7 @@
 //! - `refuse` is called in place of a body that cannot be called.
 #![allow(unsafe_code)]
 
-use super::callbacks::{on_host, on_hot, on_interpreter_call, on_overflow, on_stop};
+use super::callbacks::{on_host, on_hot, on_hot_loop, on_interpreter_call, on_overflow, on_stop};
 use crate::abi::{self, Header};
 use std::arch::naked_asm;
 use std::mem::offset_of;
@@ -42,6 +42,7 @@ pub(super) fn provide_routines(header: &Header) {
     let stop = if is_x86_feature_detected!("avx") { stop_routine_avx } else { stop_routine };
     header.stop.store(stop as *const () as usize, Ordering::Relaxed);
     header.hot.store(hot_routine as *const () as usize, Ordering::Relaxed);
+    header.hot_loop.store(hot_loop_routine as *const () as usize, Ordering::Relaxed);
     header.host.store(host_routine as *const () as usize, Ordering::Relaxed);
 }
 
@@ -262,6 +263,12 @@ unsafe extern "C" fn probe_routine() {
 #[unsafe(naked)]
 unsafe extern "C" fn hot_routine() {
     naked_asm!("mov rsi, [rsp]", "jmp {on_hot}", on_hot = sym on_hot)
+}
+
+/// Implements [`Header::hot_loop`].
+#[unsafe(naked)]
+unsafe extern "C" fn hot_loop_routine() {
+    naked_asm!("mov rcx, [rsp]", "jmp {on_hot_loop}", on_hot_loop = sym on_hot_loop)
 }
 
 /// Implements [`Header::host`].

@@ -608,7 +608,7 @@ fn eager_definitions_are_compiled_in_batches_and_given_up_one_by_one() {
 
 #[test]
 fn what_is_small_is_inlined_into_loops_and_not_compiled_by_itself() {
-    let mut context = context();
+    let mut context = context_with(Config::new().tier_up(TierUp::Never));
     let define = "def a(x) x * 2 def b(x) if x > 5 then a(x) else x def c(x) a(x) + 1 def d(x) x";
     context.eval(define).unwrap();
     let states = |context: &Context| ["a", "b", "c", "d"].map(|name| context.state(name).unwrap());

@@ -18,9 +18,9 @@ pub const MODES: &[(&str, Configure)] = &[
     ("--lazy -O1", |config| config.level(Level::O1).tier_up(TierUp::Never)),
     ("--lazy -O2", |config| config.level(Level::O2).tier_up(TierUp::Never)),
     ("--lazy -O3", |config| config.level(Level::O3).tier_up(TierUp::Never)),
-    ("--lazy -O1 --tier-up-after 1", |config| config.level(Level::O1).tier_up(TierUp::After(1))),
-    ("--lazy -O2 --tier-up-after 2", |config| config.level(Level::O2).tier_up(TierUp::After(2))),
-    ("--lazy -O3 --tier-up-after 5", |config| config.level(Level::O3).tier_up(TierUp::After(5))),
+    ("--lazy -O1 --tier-up-after 1", |config| baseline(config, Level::O1, 1)),
+    ("--lazy -O2 --tier-up-after 2", |config| baseline(config, Level::O2, 2)),
+    ("--lazy -O3 --tier-up-after 5", |config| baseline(config, Level::O3, 5)),
     ("--lazy", |config| config),
     ("--eager -O0", |config| config.mode(Mode::Eager).level(Level::O0)),
     ("--eager -O1", |config| config.mode(Mode::Eager).level(Level::O1)),
@@ -31,6 +31,12 @@ pub const MODES: &[(&str, Configure)] = &[
     ("--tiered -O1 --tier-up-after 2", |config| tiered(config, Level::O1, 2)),
     ("--tiered -O2 --tier-up-after 4", |config| tiered(config, Level::O2, 4)),
 ];
+
+/// Returns a configuration that switches from baseline code to optimised code
+/// after `after` calls or iterations, waiting for it.
+fn baseline(config: Config, level: Level, after: u32) -> Config {
+    config.level(level).tier_up(TierUp::After(after)).wait_for_code(true)
+}
 
 /// Returns a configuration that switches to compiled code after `after` calls
 /// or iterations, waiting for it.

@@ -78,7 +78,10 @@ fn arguments_that_cannot_be_meant_are_told_apart() {
     assert_eq!(first(&["run", "p.kal", "5"]), format!("error: unexpected argument `5`: {extra}"));
     assert_eq!(first(&["p.kal", "check"]), "error: a command comes before FILE");
     assert_eq!(first(&["--lazy", "run", "--eager", "p.kal"]), "error: --lazy cannot be used with --eager");
-    assert_eq!(first(&["--tier-up-waits", "p.kal"]), "error: --tier-up-waits needs --tiered");
+    for other in ["--eager", "--interpret", "--no-tier-up"] {
+        let message = format!("error: --tier-up-waits cannot be used with {other}");
+        assert_eq!(first(&[other, "--tier-up-waits", "p.kal"]), message);
+    }
     let missing = "error: the program is missing: name a FILE, or give it with -e TEXT";
     for command in [&["check"][..], &["emit", "ir"], &["debug"]] {
         assert_eq!(first(command), missing);

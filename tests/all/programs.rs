@@ -45,9 +45,9 @@ const MODES: [&[&str]; 15] = [
     &["--eager", "-O3"],
     &["--no-tier-up", "-O2"],
     &["--no-tier-up", "-O3"],
-    &["--tier-up-after=2", "-O2"],
     &["--interpret", "-O2"],
     &["--tiered", "-O2"],
+    &["-O2", "--tier-up-after=2", "--tier-up-waits"],
     &["--tiered", "-O2", "--tier-up-after=1", "--tier-up-waits"],
     &["--tiered", "-O1", "--tier-up-after=4", "--tier-up-waits"],
 ];

@@ -244,7 +244,9 @@ fn every_definition_shows_its_own_tier() {
         });
         assert!(found.len() == 3 && fits, "{found:?}");
     };
-    starts(tiers(&[]), ["compiled (-O2), ", "not compiled yet", "compiled (quick), "]);
+    starts(tiers(&[]), ["compiled (quick), ", "not compiled yet", "compiled (quick), "]);
+    let hot = ["--tier-up-after", "1", "--tier-up-waits"];
+    starts(tiers(&hot), ["compiled (-O2), ", "not compiled yet", "compiled (-O2), "]);
     starts(tiers(&["--no-tier-up", "-O1"]), ["compiled (-O1), ", "not compiled yet", "compiled (-O1), "]);
     starts(tiers(&["--interpret"]), ["interpreted", "not called yet", "interpreted"]);
 }

@@ -168,3 +168,91 @@ fn an_expression_with_a_loop_has_code_of_its_own() {
     }
     assert_eq!(context.stats().expressions, 3);
 }
+
+#[test]
+fn a_definition_with_other_numbers_is_not_compiled_again() {
+    for after in [1_000_000, 50, 1] {
+        let config = Config::new().mode(Mode::Lazy).tier_up(TierUp::After(after));
+        let engine = Engine::with_config(config).expect("an engine starts");
+        let (mut one, mut other) =
+            (engine.context().expect("it starts"), engine.context().expect("it starts"));
+        let define = |context: &mut Context, n: i32| {
+            let helper =
+                format!("def half(x) x / {} def f(x) if x < {n} then half({n}) - x * {n}.5 else {n}", n + 1);
+            context.eval(&helper).expect("it is right");
+        };
+        let expected = |n: f64, x: f64| if x < n { n / (n + 1.0) - x * (n + 0.5) } else { n };
+        for n in 1..300 {
+            define(&mut one, n);
+            define(&mut other, 2 * n);
+            let n = f64::from(n);
+            // More calls than are counted before the first improvement.
+            for x in 0..if n < 5.0 { 200 } else { 3 } {
+                let x = f64::from(x);
+                assert_eq!(value(&mut one, &format!("f({x})")), expected(n, x), "{n}");
+                assert_eq!(value(&mut other, &format!("f({x})")), expected(2.0 * n, x), "{n}");
+            }
+        }
+        if after == 1_000_000 {
+            // Each function with its first numbers, and once for all others.
+            let compiled = one.stats().ir_generated;
+            assert!(compiled <= 8, "{compiled} bodies");
+        }
+    }
+}
+
+#[test]
+fn undo_brings_the_numbers_back_that_a_definition_had() {
+    let mut context = context(Mode::Lazy);
+    context.keep_history(50);
+    for n in 1..20 {
+        context.eval(&format!("def f(x) x * {n} - {}", 3 * n)).expect("it is right");
+        let n = f64::from(n);
+        assert_eq!(value(&mut context, "f(10)"), 10.0 * n - 3.0 * n);
+    }
+    for n in (1..19).rev().map(f64::from) {
+        context.undo();
+        assert_eq!(value(&mut context, "f(10)"), 7.0 * n);
+    }
+    for n in (2..20).map(f64::from) {
+        context.redo();
+        assert_eq!(value(&mut context, "f(10)"), 7.0 * n);
+    }
+    // Another shape in between, and one without numbers.
+    context.eval("def f(x) x").expect("it is right");
+    assert_eq!(value(&mut context, "f(10)"), 10.0);
+    for n in 1..4 {
+        context.eval(&format!("def f(x) x - {n}")).expect("it is right");
+        assert_eq!(value(&mut context, "f(10)"), 10.0 - f64::from(n));
+    }
+    context.drop_function("f").expect("it is there");
+    context.eval("def f(x) x - 5").expect("it is right");
+    assert_eq!(value(&mut context, "f(10)"), 5.0);
+}
+
+#[test]
+fn errors_are_about_the_definition_with_those_numbers() {
+    let mut context = context(Mode::Lazy);
+    for n in 1..9 {
+        let layout = " ".repeat(n);
+        context.eval(&format!("def f(x) {n} +{layout}missing(x, {n})")).expect("it is right");
+        let error = context.eval("f(1)").expect_err("nothing is defined");
+        assert_eq!(error.diagnostics()[0].trace, ["f(x)", "this expression"], "{n}");
+        let label = &error.diagnostics()[0].labels[0];
+        let place = &label.source.text()[label.span.start as usize..];
+        assert_eq!(place, format!("missing(x, {n})"));
+    }
+}
+
+#[test]
+fn improved_code_has_the_numbers_of_its_definition() {
+    let config = Config::new().mode(Mode::Lazy).tier_up(TierUp::After(20));
+    let mut context = Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts");
+    for n in 1..40_u32 {
+        context.eval(&format!("def f(x) x * {n} + {n}")).expect("it is right");
+        let n = f64::from(n);
+        for x in (0..60).map(f64::from) {
+            assert_eq!(context.call("f", &[x]).expect("it runs"), x * n + n);
+        }
+    }
+}

@@ -1,7 +1,7 @@
-//! Tiers: a program may switch from tapes to compiled code at any point without
-//! any effect on its answers.
+//! Tiers: a program may switch from tapes to compiled code, and from baseline to
+//! optimised code, at any point without any effect on its answers.
 //!
-//! Each program is interpreted once, and then run with the switch forced after
+//! Each program is interpreted once, and then run with each switch forced after
 //! every number of calls and iterations up to [`LATEST`], waiting for the code,
 //! so that it happens at every call and every iteration of its loops.
 
@@ -97,6 +97,14 @@ fn tiered(calls: u32) -> Config {
     Config::new().mode(Mode::Tiered).level(Level::O1).tier_up(tier_up).wait_for_code(true)
 }
 
+/// Returns a configuration that begins with baseline code.
+fn baseline(calls: u32) -> Config {
+    tiered(calls).mode(Mode::Lazy)
+}
+
+/// The tiers that a program may begin in.
+const FIRST: [fn(u32) -> Config; 2] = [tiered, baseline];
+
 /// Returns everything that can be seen of a run of a text.
 fn observed(config: Config, text: &str) -> String {
     let (mut context, log) = (context(config), Log::default());
@@ -122,7 +130,9 @@ fn programs_answer_the_same_wherever_they_change_over() {
         let interpreted = observed(Config::new().mode(Mode::Interpret), text);
         assert!(interpreted.lines().count() > 1, "{what}: {interpreted}");
         for calls in 1..=LATEST {
-            assert_eq!(observed(tiered(calls), text), interpreted, "{what}, after {calls}");
+            for (first, config) in FIRST.iter().enumerate() {
+                assert_eq!(observed(config(calls), text), interpreted, "{what}, after {calls} from {first}");
+            }
         }
     }
 }
@@ -139,6 +149,7 @@ fn fuel_runs_out_at_the_same_point() {
         let expected = left(Config::new().mode(Mode::Interpret), fuel);
         for calls in 1..=LATEST {
             assert_eq!(left(tiered(calls), fuel), expected, "{fuel} after {calls}");
+            assert_eq!(left(baseline(calls), fuel), expected, "{fuel} after {calls} from baseline code");
         }
     }
 }
@@ -166,11 +177,13 @@ fn a_loop_goes_over_wherever_it_stands() {
         format!("if {inner} then 1 else t"),
     ];
     for text in whole {
-        let mut context = context(tiered(400));
-        context.declare("t", 0.0).unwrap();
-        context.eval(&text).unwrap();
-        assert_eq!(context.stats().objects_linked, 1, "{text}");
-        assert_eq!(context.eval("t").unwrap(), Some(500.0), "{text}");
+        for (config, objects) in FIRST.iter().zip([1, 2]) {
+            let mut context = context(config(400));
+            context.declare("t", 0.0).unwrap();
+            context.eval(&text).unwrap();
+            assert_eq!(context.stats().objects_linked, objects, "{text}");
+            assert_eq!(context.eval("t").unwrap(), Some(500.0), "{text}");
+        }
     }
 }
 
@@ -209,14 +222,44 @@ fn a_trace_shows_calls_of_both_kinds() {
 }
 
 #[test]
+fn a_trace_shows_a_call_once_that_has_gone_over() {
+    let text = "def inner(n) for i = 1, i < n in if i > 50 then nope(i) else 0
+        def outer(n) var s = 1 in (for i = 1, i < n in s = s + (if i > 40 then inner(60) else i)) + s";
+    for config in FIRST {
+        let mut context = context(config(7));
+        context.eval(text).unwrap();
+        let error = context.eval("1 + outer(100)").unwrap_err();
+        let diagnostic = &error.diagnostics()[0];
+        assert_eq!(diagnostic.trace, ["inner(n)", "outer(n)", "this expression"]);
+        let label = &diagnostic.labels[0];
+        assert!(label.source.text()[label.span.start as usize..].starts_with("nope(i)"));
+    }
+}
+
+#[test]
+fn loops_with_many_locals_go_over() {
+    let names: Vec<String> = (0..300).map(|i| format!("v{i}")).collect();
+    let bound: Vec<String> = names.iter().map(|name| format!("{name} = n")).collect();
+    let changed: Vec<String> = names.iter().map(|name| format!("({name} = {name} + i)")).collect();
+    let (bound, changed, sum) = (bound.join(", "), changed.join(" + "), names.join(" + "));
+    let text = format!("def f(n) var {bound} in 1 + (for i = 1, i < n in {changed}) + {sum}; f(20)");
+    let expected = observed(Config::new().mode(Mode::Interpret), &text);
+    for config in FIRST {
+        assert_eq!(observed(config(5), &text), expected);
+    }
+}
+
+#[test]
 fn runs_stop_on_both_sides() {
     use std::time::Duration;
-    for (text, calls) in [("for i = 0, 1 in i", 5), ("for i = 0, 1 in i", 4_000_000), ("f(1)", 5)] {
+    let texts = [("for i = 0, 1 in i", 5), ("for i = 0, 1 in i", 4_000_000), ("f(1)", 5)];
+    for ((text, calls), config) in texts.into_iter().flat_map(|text| FIRST.map(|config| (text, config))) {
         let limits = Limits { deadline: Some(Duration::from_millis(30)), ..Limits::default() };
-        let mut context = context(tiered(calls).limits(limits));
+        let mut context = context(config(calls).limits(limits));
         context.eval("def f(n) for i = 0, 1 in g(i); def g(n) n").unwrap();
         let error = context.eval(text).unwrap_err();
         assert_eq!(error.to_string(), "the run took longer than allowed", "{text}");
+        assert_eq!(context.eval("1 + 1").unwrap(), Some(2.0));
     }
     let limits = Limits { stack: 1 << 20, ..Limits::default() };
     for calls in [1, 50, 5000, 1_000_000] {
