@@ -11,6 +11,8 @@
 #[path = "peers/contestant.rs"]
 #[expect(dead_code, reason = "the other benchmark looks at more")]
 mod contestant;
+#[path = "peers/prompt.rs"]
+mod prompt;
 
 use contestant::Contestant;
 use std::process::Command;

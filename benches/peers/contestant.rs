@@ -5,6 +5,7 @@
 //! again, which does nothing else, and reports what the command took.
 #![allow(unsafe_code)]
 
+use crate::prompt::{self, Typed};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,6 +19,7 @@ pub struct Contestant {
     pub name: &'static str,
     command: Result<Vec<String>, String>,
     input: Option<PathBuf>,
+    typed: Option<Typed>,
     runs: Vec<Run>,
     /// The last line it printed.
     pub answer: String,
@@ -33,12 +35,19 @@ struct Run {
 impl Contestant {
     /// Creates a contestant, or why it cannot take part.
     pub fn new(name: &'static str, command: Result<Vec<String>, String>) -> Self {
-        Self { name, command, input: None, runs: Vec::new(), answer: String::new() }
+        Self { name, command, input: None, typed: None, runs: Vec::new(), answer: String::new() }
     }
 
     /// Reads standard input from a file.
     pub fn with_input(mut self, path: &Path) -> Self {
         self.input = Some(path.to_owned());
+        self
+    }
+
+    /// Measures the answer to what is typed at its prompt instead of the whole
+    /// process.
+    pub fn with_typed(mut self, typed: Typed) -> Self {
+        self.typed = Some(typed);
         self
     }
 
@@ -50,7 +59,12 @@ impl Contestant {
     pub fn run(&mut self) {
         if let Ok(words) = &self.command {
             let input = self.input.as_ref().and_then(|path| File::open(path).ok());
-            match run(words, input.map_or_else(Stdio::null, Stdio::from)) {
+            let ran = match self.typed {
+                Some(typed) => prompt::seconds(words, typed)
+                    .map(|wall| (Run { wall, cpu: f64::NAN, megabytes: f64::NAN }, typed.answer.to_owned())),
+                None => run(words, input.map_or_else(Stdio::null, Stdio::from)),
+            };
+            match ran {
                 Ok((run, answer)) => {
                     self.answer = answer;
                     self.runs.push(run);

@@ -94,6 +94,16 @@ pub fn expressions(count: usize) -> String {
     (0..count).map(|index| format!("{index} * 2 + {};\n", index % 7)).collect()
 }
 
+/// Returns a definition of another shape each time, and a call, `count` times.
+pub fn reshapings(count: usize) -> String {
+    let mut text = String::new();
+    for index in 0..count {
+        let body: String = (0..10).map(|bit| if index >> bit & 1 == 0 { " + x" } else { " * x" }).collect();
+        let _ = writeln!(text, "def f(x) x{body} - {};\nf({});", index / 1024, index % 5);
+    }
+    text
+}
+
 /// Returns a definition and a call, `count` times.
 pub fn redefinitions(count: usize) -> String {
     (0..count).map(|index| format!("def f(x) x * {index} + 1;\nf({});\n", index % 5)).collect()

@@ -10,6 +10,7 @@
 mod contestant;
 mod generated;
 mod missed;
+mod prompt;
 mod report;
 mod rows;
 

@@ -71,7 +71,9 @@ fn line(contestant: &Contestant, kal: Option<f64>, answer: &str) -> String {
     if let Err(reason) = contestant.command() {
         return format!("– | – | – | – | – | {reason}");
     }
-    let number = |value: Option<f64>, digits| value.map_or("–".into(), |value| format!("{value:.digits$}"));
+    let number = |value: Option<f64>, digits| {
+        value.filter(|value| value.is_finite()).map_or("–".into(), |value| format!("{value:.digits$}"))
+    };
     let agrees = agree(&contestant.answer, answer);
     let ratio = contestant.wall().zip(kal).filter(|_| agrees).map(|(wall, kal)| wall / kal);
     let note = if agrees { "" } else { "another answer: not compared" };
@@ -90,7 +92,7 @@ pub fn dissenters(row: &Row) -> Vec<String> {
 /// Returns whether two answers are the same number, or one is not a number.
 fn agree(one: &str, other: &str) -> bool {
     match (one.parse::<f64>(), other.parse::<f64>()) {
-        (Ok(one), Ok(other)) => (one - other).abs() <= other.abs() * 1e-9,
+        (Ok(one), Ok(other)) => one == other || (one - other).abs() <= other.abs() * 1e-9,
         _ => true,
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::contestant::Contestant;
 use crate::generated::{self, Language};
+use crate::prompt::Typed;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -40,6 +41,19 @@ pub fn all(folder: &Path) -> Vec<Row> {
         steady("mandelbrot", "Mandelbrot, 1000 x 1000 x 255", "clang -O3", 1.05, folder),
         steady("sum", "sum of 1/i² to 5·10⁸", "clang -O3", 1.02, folder),
         steady("chain", "ten tiny functions, called 10⁸ times", "clang -O3", 1.3, folder),
+        kernel("operators", "the tutorial's Mandelbrot, with its own operators", 1.15, "clang -O2", folder),
+        kernel("fibi", "the tutorial's fibi(4·10⁸)", 1.05, "clang -O2", folder),
+        kernel("tak", "tak(30, 20, 10)", 1.05, "gcc -O2", folder),
+        kernel("collatz", "Collatz to 3·10⁵", 1.05, "gcc -O2", folder),
+        collatz(folder),
+        kernel("primes", "primes to 3·10⁵ by division", 1.05, "gcc -O2", folder),
+        kernel("black_scholes", "Black–Scholes, 10⁷ calls", 1.1, "clang -O2", folder),
+        typed("first fib(25) at the prompt", 0.005, FIB, "luajit"),
+        typed("first loop of 10⁶ at the prompt", 0.006, LOOP, "luajit"),
+        typed("first call of a chain of 20 functions at the prompt", 0.005, CHAIN, "luajit"),
+        first("first fib(25), a process", FIB, folder),
+        first("first loop of 10⁶, a process", LOOP, folder),
+        first("first call of a chain of 20 functions, a process", CHAIN, folder),
         definitions(folder),
         functions(folder),
         functions_in_branches(folder),
@@ -49,6 +63,7 @@ pub fn all(folder: &Path) -> Vec<Row> {
         interpreted("chain", "ten tiny functions, called 10⁸ times, interpreted"),
         tiered_file("10,000 functions, each called once, tiered", 0.1, &generated::functions(10_000), folder),
         tiered("100,000 expressions from a pipe, tiered", 0.3, &generated::expressions(100_000), folder),
+        steady_tiered("fib32", "fib(32), tiered"),
         tiered("10,000 times redefined and called, tiered", 0.1, &generated::redefinitions(10_000), folder),
         steady_tiered("fib", "fib(40), tiered"),
         steady_tiered("mandelbrot", "Mandelbrot, 1000 x 1000 x 255, tiered"),
@@ -57,7 +72,14 @@ pub fn all(folder: &Path) -> Vec<Row> {
         debugged("fib", "fib(40) in the debugger, a breakpoint not hit", folder),
         debugged("mandelbrot", "Mandelbrot in the debugger, a breakpoint not hit", folder),
         pipe("10,000 expressions from a pipe", 1.5, &generated::expressions(10_000), folder),
-        pipe("10,000 times redefined and called", 1.8, &generated::redefinitions(10_000), folder),
+        pipe("100,000 expressions from a pipe", 0.6, &generated::expressions(100_000), folder),
+        pipe(
+            "10,000 times redefined, another shape, and called",
+            5.0,
+            &generated::reshapings(10_000),
+            folder,
+        ),
+        pipe("10,000 times redefined and called", 1.0, &generated::redefinitions(10_000), folder),
     ]
 }
 
@@ -104,6 +126,142 @@ fn steady(file: &'static str, name: &'static str, peer: &'static str, ratio: f64
     }
 }
 
+/// Returns a kernel in every mode that compiles.
+fn kernel(file: &'static str, name: &'static str, ratio: f64, peer: &'static str, folder: &Path) -> Row {
+    let (program, c) = (workload(&format!("{file}.kal")), workload(&format!("{file}.c")));
+    let limit = || Limit::Ratio(ratio, peer);
+    Row {
+        name,
+        contestants: vec![
+            Contestant::new(KAL, kal(&[&program])),
+            Contestant::new(EAGER, kal(&["--eager", &program])),
+            Contestant::new(TIERED, kal(&["--tiered", &program])),
+            Contestant::new("gcc -O2", compiled("gcc", "-O2", &c, folder)),
+            Contestant::new("clang -O2", compiled("clang-22", "-O2", &c, folder)),
+        ],
+        targets: vec![
+            Target { contestant: KAL, limit: limit() },
+            Target { contestant: EAGER, limit: limit() },
+            Target { contestant: TIERED, limit: limit() },
+            Target { contestant: EAGER, limit: Limit::Ratio(1.05, KAL) },
+        ],
+        rounds_factor: 1,
+    }
+}
+
+/// Returns the row that compares `fmod` with `%`.
+fn collatz(folder: &Path) -> Row {
+    const FMOD: &str = "kal, fmod";
+    let row = kernel("collatz", "Collatz to 3·10⁵, with fmod", 1.05, "gcc -O2", folder);
+    let fmod = workload("collatz_fmod.kal");
+    Row {
+        contestants: vec![
+            Contestant::new(KAL, kal(&[&workload("collatz.kal")])),
+            Contestant::new(FMOD, kal(&[&fmod])),
+            Contestant::new(EAGER, kal(&["--eager", &fmod])),
+        ],
+        targets: vec![
+            Target { contestant: FMOD, limit: Limit::Ratio(1.05, KAL) },
+            Target { contestant: EAGER, limit: Limit::Ratio(1.05, KAL) },
+        ],
+        ..row
+    }
+}
+
+/// What is called first: definitions, a call, its answer; in Kal and in Lua.
+struct FirstCall {
+    kal: Typed,
+    lua: Typed,
+}
+
+const FIB: FirstCall = FirstCall {
+    kal: Typed {
+        before: &["def fib(n) if n < 2 then n else fib(n-1) + fib(n-2)"],
+        line: "fib(25)",
+        answer: "75025",
+    },
+    lua: Typed {
+        before: &["function fib(n) if n < 2 then return n else return fib(n-1) + fib(n-2) end end"],
+        line: "print(fib(25))",
+        answer: "75025",
+    },
+};
+
+const LOOP: FirstCall = FirstCall {
+    kal: Typed {
+        before: &["def sum(n) var s = 0 in (for i = 1, i < n in s = s + 1 / (i * i)) + s"],
+        line: "sum(1000000)",
+        answer: "1.6449330668",
+    },
+    lua: Typed {
+        before: &["function sum(n) local s = 0; for i = 1, n do s = s + 1 / (i * i) end return s end"],
+        line: "print(sum(1000000))",
+        answer: "1.6449330668",
+    },
+};
+
+const CHAIN: FirstCall = FirstCall {
+    kal: Typed {
+        before: &[
+            "def a0(x) x + 1; def a1(x) a0(x) * 2; def a2(x) a1(x) - x; def a3(x) a2(x) + 3; def a4(x) a3(x) / 2",
+            "def a5(x) a4(x) + 1; def a6(x) a5(x) * 2; def a7(x) a6(x) - x; def a8(x) a7(x) + 3; def a9(x) a8(x) / 2",
+            "def b0(x) a9(x) + 1; def b1(x) b0(x) * 2; def b2(x) b1(x) - x; def b3(x) b2(x) + 3; def b4(x) b3(x) / 2",
+            "def b5(x) b4(x) + 1; def b6(x) b5(x) * 2; def b7(x) b6(x) - x; def b8(x) b7(x) + 3; def b9(x) b8(x) / 2",
+        ],
+        line: "b9(8191) * 1000",
+        answer: "8197000",
+    },
+    lua: Typed {
+        before: &[
+            "function a0(x) return x + 1 end function a1(x) return a0(x) * 2 end function a2(x) return a1(x) - x end",
+            "function a3(x) return a2(x) + 3 end function a4(x) return a3(x) / 2 end",
+            "function a5(x) return a4(x) + 1 end function a6(x) return a5(x) * 2 end function a7(x) return a6(x) - x end",
+            "function a8(x) return a7(x) + 3 end function a9(x) return a8(x) / 2 end",
+            "function b0(x) return a9(x) + 1 end function b1(x) return b0(x) * 2 end function b2(x) return b1(x) - x end",
+            "function b3(x) return b2(x) + 3 end function b4(x) return b3(x) / 2 end",
+            "function b5(x) return b4(x) + 1 end function b6(x) return b5(x) * 2 end function b7(x) return b6(x) - x end",
+            "function b8(x) return b7(x) + 3 end function b9(x) return b8(x) / 2 end",
+        ],
+        line: "print(b9(8191) * 1000)",
+        answer: "8197000",
+    },
+};
+
+/// Returns the row of a first call at the prompt.
+fn typed(name: &'static str, seconds: f64, call: FirstCall, peer: &'static str) -> Row {
+    let prompt = |mode| kal(&["repl", "--no-init", "--quiet", mode]);
+    Row {
+        name,
+        contestants: vec![
+            Contestant::new(KAL, prompt("--lazy")).with_typed(call.kal),
+            Contestant::new(TIERED, prompt("--tiered")).with_typed(call.kal),
+            Contestant::new(peer, tool(&["luajit", "-i"])).with_typed(call.lua),
+        ],
+        targets: vec![Target { contestant: KAL, limit: Limit::Seconds(seconds) }],
+        rounds_factor: 1,
+    }
+}
+
+/// Returns the row of a first call in a process.
+fn first(name: &'static str, call: FirstCall, folder: &Path) -> Row {
+    let file = |typed: Typed, extension: &str| {
+        let text = format!("{}\n{}\n", typed.before.join("\n"), typed.line);
+        write(folder, &format!("first{}.{extension}", name.len()), &text)
+    };
+    let (program, lua) = (file(call.kal, "kal"), file(call.lua, "lua"));
+    Row {
+        name,
+        contestants: vec![
+            Contestant::new(KAL, kal(&[&program])),
+            Contestant::new(TIERED, kal(&["--tiered", &program])),
+            Contestant::new("luajit", tool(&["luajit", &lua])),
+        ],
+        targets: Vec::new(),
+        rounds_factor: 4,
+    }
+}
+
+const EAGER: &str = "kal --eager";
 const INTERPRETED: &str = "kal --interpret";
 const TIERED: &str = "kal --tiered";
 
@@ -131,7 +289,7 @@ fn interpreted(file: &'static str, name: &'static str) -> Row {
             Contestant::new(INTERPRETED, kal(&["--interpret", &source("kal")])),
             Contestant::new("luajit -joff", tool(&["luajit", "-joff", &source("lua")])),
         ],
-        targets: vec![Target { contestant: INTERPRETED, limit: Limit::Ratio(1.5, "luajit -joff") }],
+        targets: vec![Target { contestant: INTERPRETED, limit: Limit::Ratio(1.0, "luajit -joff") }],
         rounds_factor: 1,
     }
 }
@@ -144,7 +302,7 @@ fn steady_tiered(file: &'static str, name: &'static str) -> Row {
             Contestant::new(TIERED, kal(&["--tiered", &program])),
             Contestant::new("kal --lazy", kal(&["--lazy", &program])),
         ],
-        targets: vec![Target { contestant: TIERED, limit: Limit::Ratio(1.1, "kal --lazy") }],
+        targets: vec![Target { contestant: TIERED, limit: Limit::Ratio(1.15, "kal --lazy") }],
         rounds_factor: 1,
     }
 }
@@ -223,7 +381,7 @@ fn functions(folder: &Path) -> Row {
             Target { contestant: KAL, limit: Limit::Seconds(2.5) },
             Target { contestant: KAL, limit: Limit::Ratio(0.5, "LLJIT, a module for each") },
             Target { contestant: "kal --eager -O0", limit: Limit::Ratio(0.6, "clang -O0, compile only") },
-            Target { contestant: "kal --eager -O2", limit: Limit::Ratio(0.3, "clang -O2, compile only") },
+            Target { contestant: "kal --eager -O2", limit: Limit::Ratio(0.35, "clang -O2, compile only") },
         ],
         rounds_factor: 1,
     }
@@ -241,7 +399,7 @@ fn functions_in_branches(folder: &Path) -> Row {
             Contestant::new("kal --tiered", kal(&["--tiered", &program])),
             Contestant::new("LLJIT, a module for each", with_llvm("lljit", true, &["10000"], folder)),
         ],
-        targets: vec![Target { contestant: KAL, limit: Limit::Ratio(1.0, "LLJIT, a module for each") }],
+        targets: vec![Target { contestant: KAL, limit: Limit::Seconds(1.6) }],
         rounds_factor: 1,
     }
 }

@@ -28,9 +28,21 @@ pub struct OsrCode {
     status: Mutex<OsrStatus>,
 }
 
-/// The OSR code of a run for loops of baseline code.
+/// The loops of baseline code that are hot in a run.
 #[derive(Default)]
-pub(super) struct HotLoops(Vec<Arc<OsrCode>>);
+pub(super) struct HotLoops(Vec<HotLoop>);
+
+pub(super) struct HotLoop {
+    function: Arc<CheckedFunction>,
+    entry: LoopEntry,
+    reports: u32,
+    /// Its OSR code, once that is requested.
+    code: Option<Arc<OsrCode>>,
+}
+
+/// The number of reports after which OSR code is requested: most loops end before
+/// it would be ready.
+const REPORTS: u32 = 256;
 
 /// Compilation status.
 enum OsrStatus {
@@ -71,28 +83,35 @@ impl Drop for OsrRequest {
 }
 
 impl HotLoops {
-    /// Returns the code to continue in from a loop of a function, requested at the
-    /// first time; `None` if it is not ready.
-    pub(super) fn code(
+    /// Returns the loop of a function that is entered at that place, after counting
+    /// the report that it is hot; `None` if it has not been reported often enough
+    /// to be compiled.
+    pub(super) fn reported(
         &mut self,
-        jit: &Arc<Jit>,
-        bindings: &Bindings,
+        jit: &Jit,
         function: &Arc<CheckedFunction>,
         entry: LoopEntry,
-    ) -> Option<usize> {
-        self.0.retain(|code| !code.is_lost());
-        let is_of = |code: &&Arc<OsrCode>| Arc::ptr_eq(&code.function, function) && code.entry == entry;
-        let known = self.0.iter().find(is_of).cloned();
-        let code = match known {
-            Some(code) => code,
-            None => {
-                let wait = jit.options.waits_for_code;
-                let code = OsrCode::request(jit, bindings, function.clone(), entry, wait).ok()?;
-                self.0.push(code.clone());
-                code
-            }
-        };
-        code.body_for(jit, bindings.memory())
+    ) -> Option<&mut HotLoop> {
+        let is_it = |known: &HotLoop| Arc::ptr_eq(&known.function, function) && known.entry == entry;
+        let at = self.0.iter().position(is_it).unwrap_or_else(|| {
+            self.0.push(HotLoop { function: function.clone(), entry, reports: 0, code: None });
+            self.0.len() - 1
+        });
+        let hot_loop = &mut self.0[at];
+        hot_loop.reports = hot_loop.reports.saturating_add(1);
+        (hot_loop.reports >= REPORTS || jit.options.waits_for_code).then_some(hot_loop)
+    }
+}
+
+impl HotLoop {
+    /// Returns the code to continue in, requested at the first time; `None` if it
+    /// is not ready.
+    pub(super) fn code(&mut self, jit: &Arc<Jit>, bindings: &Bindings) -> Option<usize> {
+        if self.code.as_ref().is_none_or(|code| code.is_lost()) {
+            let wait = jit.options.waits_for_code;
+            self.code = OsrCode::request(jit, bindings, self.function.clone(), self.entry, wait).ok();
+        }
+        self.code.as_ref()?.body_for(jit, bindings.memory())
     }
 }
 

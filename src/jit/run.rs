@@ -186,7 +186,8 @@ impl RuntimeCallbacks for JitRun<'_> {
             None if owner.is_shared_by_shape => return None,
             None => &owner.function,
         };
-        let code = self.hot_loops.code(self.jit, self.bindings, function, LoopEntry { node, values });
+        let hot_loop = self.hot_loops.reported(self.jit, function, LoopEntry { node, values })?;
+        let code = hot_loop.code(self.jit, self.bindings);
         if bound.is_some() {
             let _ = self.improve(&owner);
         }
