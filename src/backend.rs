@@ -11,15 +11,16 @@ mod tiered;
 mod trial;
 
 use crate::abi::Memory;
+use crate::budget::ContextBudget;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
 use crate::interp::inspect::Inspector;
-use crate::jit::{self, JitContext};
+use crate::jit::{self, HeldSlot, JitContext};
 use crate::name::Name;
-use crate::runtime::{CallArguments, ExecutionMemory, Slot, Variable};
+use crate::runtime::{CallArguments, ExecutionMemory, Variable};
 use crate::sema::checked::CheckedFunction;
 use crate::stats::Stats;
 use crate::status::{Observer, State};
@@ -40,10 +41,10 @@ pub(crate) enum Backend {
 }
 
 /// What Rust calls a function by, in every context of an engine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone)]
 pub(crate) enum CallHandle {
     /// The dispatch slot of compiled code.
-    Slot(Slot),
+    Slot(HeldSlot),
     /// The name, looked up at each call.
     Name(Name),
 }
@@ -97,7 +98,8 @@ impl Backend {
         match engine.mode() {
             Mode::Lazy | Mode::Eager => {
                 let memory = ExecutionMemory::new().map_err(|error| Error::NoMemory(error.to_string()))?;
-                Ok(Self::Jit(JitContext::new(engine.jit()?, Arc::new(memory), limits.stack)))
+                let budget = engine.context_budget();
+                Ok(Self::Jit(JitContext::new(engine.jit()?, Arc::new(memory), limits.stack, budget)))
             }
             Mode::Interpret | Mode::Tiered => TieredBackend::new(engine).map(Box::new).map(Self::Tiered),
         }
@@ -309,6 +311,14 @@ impl Backend {
         }
     }
 
+    /// Returns what the context has been given of the engine.
+    pub(crate) fn budget(&self) -> &ContextBudget {
+        match self {
+            Self::Jit(jit) => jit.budget(),
+            Self::Tiered(tiered) => tiered.budget(),
+        }
+    }
+
     /// Returns the memory that all code and tapes of the context work on.
     pub(crate) fn memory(&self) -> &Arc<ExecutionMemory> {
         match self {
@@ -410,31 +420,32 @@ impl Backend {
     #[inline]
     pub(crate) fn call(
         &mut self,
-        handle: CallHandle,
+        handle: &CallHandle,
         arguments: CallArguments<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
         match (self, handle) {
             (Self::Jit(jit), CallHandle::Slot(slot)) => jit.call(slot, arguments, output, None),
-            (Self::Tiered(tiered), CallHandle::Name(name)) => tiered.call(name, arguments.as_slice(), output),
+            (Self::Tiered(tiered), CallHandle::Name(name)) => {
+                tiered.call(*name, arguments.as_slice(), output)
+            }
             (Self::Tiered(tiered), CallHandle::Slot(slot)) => tiered.call_slot(slot, arguments, output),
             // The handle is from a context that interprets.
             (Self::Jit(jit), CallHandle::Name(name)) => {
-                let slot = jit.slot(name, arguments.as_slice().len() as u32)?;
-                jit.call(slot, arguments, output, None)
+                let slot = jit.slot(*name, arguments.as_slice().len() as u32)?;
+                jit.call(&slot, arguments, output, None)
             }
         }
     }
 
     /// Returns the value of a variable.
-    pub(crate) fn variable(&self, engine: &Engine, name: Name) -> Result<f64, Failure> {
-        Ok(self.memory().variable(variable(engine, name)?))
+    pub(crate) fn variable(&self, variable: Variable) -> f64 {
+        self.memory().variable(variable)
     }
 
     /// Sets the value of a variable.
-    pub(crate) fn set_variable(&mut self, engine: &Engine, name: Name, value: f64) -> Result<(), Failure> {
-        self.memory().set_variable(variable(engine, name)?, value);
-        Ok(())
+    pub(crate) fn set_variable(&self, variable: Variable, value: f64) {
+        self.memory().set_variable(variable, value);
     }
 
     /// Returns the statistics that the back end knows.
@@ -446,6 +457,9 @@ impl Backend {
             pending: count(&[State::Pending, State::Materializing]),
             inlined: count(&[State::Inlined]),
             materialized: count(&[State::Materialized]),
+            context_code_bytes: self.budget().code_bytes(),
+            context_tape_bytes: self.budget().tape_bytes(),
+            context_compile_ms: milliseconds(self.budget().compile_nanoseconds()),
             ..Stats::default()
         };
         let stats = match self {
@@ -465,11 +479,6 @@ impl Backend {
             },
         }
     }
-}
-
-/// Returns the number of a variable.
-fn variable(engine: &Engine, name: Name) -> Result<Variable, Failure> {
-    engine.variables().number(name).map(Variable).ok_or(Failure::TooMany("variables"))
 }
 
 fn milliseconds(nanoseconds: u64) -> f64 {

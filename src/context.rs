@@ -17,6 +17,7 @@ mod script;
 pub(crate) mod tests;
 mod trace;
 mod undo;
+mod variables;
 
 pub use describe::Description;
 pub use formula::Formula;
@@ -24,6 +25,7 @@ pub use history::Change;
 pub use listing::Stage;
 pub use trace::{Trace, Transition};
 
+use crate::abi::HeldVariables;
 use crate::backend::{Backend, CallHandle};
 use crate::config::Mode;
 use crate::deadline::Alarm;
@@ -50,7 +52,6 @@ use crate::syntax::operator::{Fixity, Operators};
 use crate::world::World;
 use history::{Changed, History};
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -74,6 +75,8 @@ pub struct Context {
     backend: Backend,
     /// What every name means.
     world: World,
+    /// The places of the variables that are declared, or may be again.
+    variables: HeldVariables,
     history: History,
     output: Box<dyn Output>,
     deadline: Option<Instant>,
@@ -159,6 +162,7 @@ impl Context {
             engine: engine.clone(),
             backend,
             world: World::new(engine.operators().clone()),
+            variables: HeldVariables::of(engine.variables()),
             history: History::default(),
             output: Box::new(LineOutput::stdout()),
             deadline: None,
@@ -314,7 +318,11 @@ impl Context {
             sema::CheckedItem::Extern(extern_) => self.declare_extern(&extern_),
             sema::CheckedItem::Variables(function, names) => {
                 self.check_variables(&function, &names)?;
-                self.evaluate(&function)?;
+                self.hold_variables(&names)?;
+                if let Err(error) = self.evaluate(&function) {
+                    self.release_variables();
+                    return Err(error);
+                }
                 names.iter().for_each(|name| self.world.declare_variable(*name));
                 let text = |name: &Name| self.engine.names().text(*name).to_owned();
                 Ok(Outcome::Declared { names: names.iter().map(text).collect() })
@@ -359,19 +367,6 @@ impl Context {
         Ok(Outcome::Defined { name, redefined, warnings })
     }
 
-    /// Checks that the variables of a declaration fit into the book.
-    fn check_variables(&self, declaration: &checked::CheckedFunction, names: &[Name]) -> Result<(), Error> {
-        let most = self.engine.config().limits.max_variables;
-        let new = names.iter().filter(|name| !self.world.has_variable(**name)).count();
-        if self.world.variable_count() + new <= most {
-            return Ok(());
-        }
-        let message = format!("no more than {most} variables are allowed");
-        let (source, span) = (&declaration.source, declaration.span);
-        let diagnostic = Diagnostic::error(ErrorCode::TooMany, source, span, message);
-        Err(Error::Invalid(vec![diagnostic.with_note("one variable too many")]))
-    }
-
     /// Returns the warnings about callers that no longer fit a function.
     fn warnings(
         &self,
@@ -407,13 +402,13 @@ impl Context {
     /// does not run to its end.
     pub fn call(&mut self, name: &str, arguments: &[f64]) -> Result<f64, Error> {
         let (_, handle) = self.handle(name, arguments.len() as u32)?;
-        self.call_handle(handle, CallArguments::new(arguments, &mut [0.0; 8]))
+        self.call_handle(&handle, CallArguments::new(arguments, &mut [0.0; 8]))
     }
 
     #[inline]
     pub(crate) fn call_handle(
         &mut self,
-        handle: CallHandle,
+        handle: &CallHandle,
         arguments: CallArguments<'_>,
     ) -> Result<f64, Error> {
         self.forget_earlier();
@@ -427,7 +422,7 @@ impl Context {
     /// Calls a function where there is a limit or a debugger. Not inlined: without
     /// either, a call takes a few nanoseconds.
     #[inline(never)]
-    fn call_limited(&mut self, handle: CallHandle, arguments: CallArguments<'_>) -> Result<f64, Error> {
+    fn call_limited(&mut self, handle: &CallHandle, arguments: CallArguments<'_>) -> Result<f64, Error> {
         let _limit = self.limit()?;
         if let Some(debugger) = &self.debugger {
             debugger.enter(self.scope());
@@ -496,54 +491,6 @@ impl Context {
     pub fn state(&self, name: &str) -> Option<State> {
         let name = self.engine.names().get(name)?;
         self.backend.state(name)
-    }
-
-    /// Returns the value of a variable.
-    ///
-    /// # Errors
-    /// [`Error::NoVariable`] if it is not declared.
-    pub fn variable(&self, name: &str) -> Result<f64, Error> {
-        let declared = self.declared(name)?;
-        self.backend.variable(&self.engine, declared).map_err(|failure| self.failed(&failure))
-    }
-
-    /// Sets the value of a variable that the program has declared.
-    ///
-    /// # Errors
-    /// [`Error::NoVariable`] if it is not declared.
-    pub fn set_variable(&mut self, name: &str, value: f64) -> Result<(), Error> {
-        let declared = self.declared(name)?;
-        self.backend.set_variable(&self.engine, declared, value).map_err(|failure| self.failed(&failure))
-    }
-
-    /// Declares a variable, as a top-level `var` does, and gives it a value.
-    ///
-    /// # Errors
-    /// [`Error::BadName`] if the name is not an identifier, [`Error::Failed`] if
-    /// there are too many variables.
-    pub fn declare(&mut self, name: &str, value: f64) -> Result<(), Error> {
-        if !crate::syntax::is_identifier(name) {
-            return Err(Error::BadName(name.to_owned()));
-        }
-        let name = self.engine.names().intern(name);
-        let most = self.engine.config().limits.max_variables;
-        if !self.world.has_variable(name) && self.world.variable_count() >= most {
-            return Err(self.failed(&Failure::TooMany("variables")));
-        }
-        self.backend.set_variable(&self.engine, name, value).map_err(|failure| self.failed(&failure))?;
-        self.world.declare_variable(name);
-        Ok(())
-    }
-
-    /// Returns the names of the variables, in alphabetical order.
-    pub fn variable_names(&self) -> Vec<String> {
-        let texts = self.world.variables().map(|name| self.engine.names().text(name).to_owned());
-        texts.collect::<BTreeSet<_>>().into_iter().collect()
-    }
-
-    fn declared(&self, text: &str) -> Result<Name, Error> {
-        let name = self.engine.names().get(text).filter(|name| self.world.has_variable(*name));
-        name.ok_or_else(|| Error::NoVariable(text.to_owned()))
     }
 
     /// Returns whether a source ends inside an item that more input could

@@ -20,6 +20,7 @@ mod spot;
 mod view;
 mod waiting;
 
+use crate::abi::{HeldVariables, Variables};
 use crate::diagnostic::suggest::Budget;
 use crate::failure::report::FailureReport;
 use crate::failure::{CallGroup, Failure, RunFailure};
@@ -101,7 +102,8 @@ enum Reach {
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) functions: Vec<NewDefinition>,
-    pub(crate) variables: Vec<Name>,
+    /// The variables of each declaration.
+    pub(crate) variables: Vec<HeldVariables>,
 }
 
 /// A definition made at the prompt.
@@ -113,6 +115,7 @@ pub(crate) struct NewDefinition {
 struct Inner {
     names: Arc<Names>,
     hosts: Arc<HostFunctions>,
+    variables: Arc<Variables>,
     console: Box<dyn Console>,
     breakpoints: Breakpoints,
     breaks_on_error: bool,
@@ -156,12 +159,14 @@ impl Debugger {
     pub(crate) fn new(
         names: &Arc<Names>,
         hosts: &Arc<HostFunctions>,
+        variables: &Arc<Variables>,
         scope: DebuggerScope,
         console: Box<dyn Console>,
     ) -> Self {
         Self(Arc::new(Mutex::new(Inner {
             names: names.clone(),
             hosts: hosts.clone(),
+            variables: variables.clone(),
             console,
             breakpoints: Breakpoints::default(),
             breaks_on_error: false,

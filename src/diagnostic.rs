@@ -107,6 +107,8 @@ codes! {
     OutOfFuel = 308;
     /// A bug in Kal. Please report it.
     Internal = 309;
+    /// A limit of the context on its code or its compile time is reached.
+    ContextLimit = 310;
 
     /// An assignment where a condition is wanted, such as `if x = 0`.
     AssignedCondition = 401;

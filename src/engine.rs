@@ -4,12 +4,13 @@
 mod compiler;
 
 use crate::abi::Variables;
-use crate::budget::MemoryBudget;
+use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
 use crate::config::{Config, Mode};
 use crate::deadline::Deadlines;
 use crate::error::Error;
 use crate::host::HostFunctions;
 use crate::jit::Jit;
+use crate::limits::Limits;
 use crate::name::Names;
 use crate::process;
 use crate::runtime::Fence;
@@ -91,7 +92,7 @@ impl Engine {
     pub fn with_config(config: Config) -> Result<Self, Error> {
         Self::check_mode(config.mode)?;
         process::watch();
-        let names = Arc::new(Names::new());
+        let names = Arc::new(Names::limited(config.limits.max_names));
         let hosts = Arc::new(config.hosts(&names)?);
         if config.mode != Mode::Interpret {
             Fence::announce();
@@ -176,8 +177,15 @@ impl Engine {
     }
 
     /// Returns the memory budget of tapes and code.
+    #[cfg(all(test, feature = "compiler"))]
     pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
         &self.0.budget
+    }
+
+    /// Creates the budget of a new context.
+    pub(crate) fn context_budget(&self) -> Arc<ContextBudget> {
+        let Limits { max_context_code_bytes: bytes, max_compile_time: compiling, .. } = self.config().limits;
+        ContextBudget::new(&self.0.budget, ContextLimits { bytes, compiling })
     }
 
     /// Returns the texts that contexts have read. The code that is kept for them

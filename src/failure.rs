@@ -2,6 +2,7 @@
 
 pub(crate) mod report;
 
+use crate::budget::ReachedLimit;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopRequest;
@@ -252,6 +253,14 @@ pub enum Failure {
         /// The compiler's message.
         message: String,
     },
+    /// A definition could not be compiled, or its tape linked, since a limit of the
+    /// context is reached.
+    OverLimit {
+        /// The definition.
+        function: Arc<CheckedFunction>,
+        /// The limit.
+        limit: ReachedLimit,
+    },
     /// A fixed capacity is exceeded; this names it.
     TooMany(&'static str),
     /// The system refused memory or a thread.
@@ -286,7 +295,7 @@ impl Failure {
             | Self::Undeclared { caller, .. }
             | Self::Stale { caller, .. }
             | Self::HostArity { caller, .. } => caller.as_mut(),
-            Self::Compile { function, .. } => Some(function),
+            Self::Compile { function, .. } | Self::OverLimit { function, .. } => Some(function),
             Self::Internal { function, .. } => function.as_mut(),
             Self::StackOverflow
             | Self::OutOfFuel
@@ -320,6 +329,7 @@ impl Failure {
             | Self::DeadlineExceeded
             | Self::Host { .. }
             | Self::Compile { .. }
+            | Self::OverLimit { .. }
             | Self::TooMany(_)
             | Self::System(_)
             | Self::Internal { .. }

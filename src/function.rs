@@ -53,7 +53,7 @@ impl<F: Signature> Function<F> {
             return Err(Error::OtherEngine);
         }
         let registers = F::registers(&arguments);
-        context.call_handle(self.handle, CallArguments::few(&registers, F::ARITY))
+        context.call_handle(&self.handle, CallArguments::few(&registers, F::ARITY))
     }
 }
 
@@ -71,7 +71,12 @@ impl Context {
 
 impl<F> Clone for Function<F> {
     fn clone(&self) -> Self {
-        Self { engine: self.engine.clone(), name: self.name, handle: self.handle, signature: PhantomData }
+        Self {
+            engine: self.engine.clone(),
+            name: self.name,
+            handle: self.handle.clone(),
+            signature: PhantomData,
+        }
     }
 }
 

@@ -34,8 +34,8 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use crate::abi::{Memory, Variables};
-use crate::budget::MemoryBudget;
+use crate::abi::{HeldVariables, Memory, Variables};
+use crate::budget::ContextBudget;
 use crate::failure::{CallTrace, Failure, RunFailure};
 use crate::host::{ForeignFunction, HostError, HostFunctions, Output};
 use crate::name::{Name, Names};
@@ -145,7 +145,7 @@ impl Interpreter {
         hosts: &Arc<HostFunctions>,
         variables: &Arc<Variables>,
         memory: Arc<dyn Memory>,
-        budget: &Arc<MemoryBudget>,
+        budget: &Arc<ContextBudget>,
         options: InterpOptions,
     ) -> Self {
         Self {
@@ -367,14 +367,17 @@ impl Interpreter {
             message: format!("an invalid tape is made: {fault}"),
             function: Some(function.clone()),
         })?;
-        let host_tables = (&*self.hosts, &*self.variables);
+        let mut held = HeldVariables::of(&self.variables);
         let counter = self.hot_after.unwrap_or(0).max(1);
-        let words = self.links.relocate(tape, &mut self.code, host_tables, counter)?;
-        let no_room = || Failure::Compile {
-            function: function.clone(),
-            message: "there is no room for its tape".to_owned(),
+        let words = self.links.relocate(tape, &mut self.code, &self.hosts, &mut held, counter)?;
+        let no_room = |limit| match limit {
+            Some(limit) => Failure::OverLimit { function: function.clone(), limit },
+            None => Failure::Compile {
+                function: function.clone(),
+                message: "there is no room for its tape".to_owned(),
+            },
         };
-        let code = self.code.add(&words, function, tape).ok_or_else(no_room)?;
+        let code = self.code.add(&words, function, tape, held).map_err(no_room)?;
         self.place_breaks_of(function, tape, code);
         Ok(EntryPoint { code, link: tape.locals, frame: tape.frame })
     }

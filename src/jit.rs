@@ -36,6 +36,7 @@ mod refusal;
 mod reporter;
 mod request;
 mod run;
+mod slot_table;
 mod slots;
 mod symbols;
 pub mod state;
@@ -48,6 +49,7 @@ pub use bindings::{SharedBindings, WeakBindings};
 pub use context::{DefinitionHandle, JitContext};
 pub use formula::CompiledFormula;
 pub use osr::OsrCode;
+pub use slots::HeldSlot;
 
 use crate::abi::{self, Variables};
 use crate::budget::MemoryBudget;
@@ -202,7 +204,8 @@ impl Jit {
             session,
         });
         let weak = Arc::downgrade(&jit);
-        jit.dylib.add_generator(move |symbol| resolve(&weak, symbol));
+        jit.dylib.add_generator(resolve);
+        jit.session.add_constants(move |symbol| offset(&weak, symbol));
         Ok(jit)
     }
 
@@ -297,7 +300,7 @@ impl Jit {
         if let Some(thunk) = thunks.get(&name) {
             return Ok(thunk.body());
         }
-        let linked = make::link(self, &object, std::iter::once((symbol, None)));
+        let linked = make::link(self, &object, std::iter::once((symbol, None)), None);
         let linked = linked.map_err(|error| refusal::unlinked(error, None))?.pop();
         let (thunk, _) = linked.ok_or_else(|| Failure::internal("a thunk without code"))?;
         Ok(thunks.entry(name).or_insert(thunk).body())
@@ -392,13 +395,16 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Resolves the symbols that no object defines: slot and variable offsets,
-/// routines of the runtime and of the host.
-fn resolve(jit: &Weak<Jit>, symbol: &str) -> Option<Address> {
+/// Returns the offset that a symbol stands for in the object that is being
+/// linked: of a slot, a counter of calls or a variable.
+fn offset(jit: &Weak<Jit>, symbol: &str) -> Option<Address> {
+    let symbol = abi::Symbol::parse(symbol)?;
     let jit = jit.upgrade()?;
-    if let Some(offset) = abi::Symbol::parse(symbol) {
-        return jit.slots.offset(offset, |name| jit.names.intern(name));
-    }
+    jit.slots.offset(symbol, |name| jit.names.get(name))
+}
+
+/// Resolves the symbols of routines of the runtime and of the host.
+fn resolve(symbol: &str) -> Option<Address> {
     let address = runtime::support(symbol).or_else(|| host::support(symbol))?;
     Some(Address::new(address as u64))
 }

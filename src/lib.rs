@@ -47,7 +47,8 @@
 //! trampolines are needed per called name, not per definition: redefining
 //! takes none, an undefined callee is just a trampoline that finds nothing,
 //! and a call that was compiled when the callee took another number of
-//! arguments can never reach a body that does not fit.
+//! arguments can never reach a body that does not fit. Code holds the slots that
+//! it refers to, and a slot that nothing holds is used again.
 //!
 //! **Code knows no address.** It gets the *execution context* as a hidden
 //! parameter and finds slots and variables at offsets from it, which enter an

@@ -49,12 +49,28 @@ pub struct Limits {
     /// The most names of a context that may be bound to definitions.
     pub max_definitions: usize,
     /// The most variables of a context that are declared at a time. The variables
-    /// of an engine have numbers, 1,048,576 in all, one for each name that any of
-    /// its programs has ever declared.
+    /// of an engine have numbers, 1,048,576 in all, one for each name that is
+    /// declared in any of its contexts.
     pub max_variables: usize,
+    /// The most names that the programs of an engine may have read, also in texts
+    /// that were refused: they stay until the engine is dropped. A name takes some
+    /// 80 bytes and its text.
+    pub max_names: usize,
     /// The most bytes that linked code and tapes may take together, in all
     /// contexts of an engine; code 1 GiB at most.
     pub max_code_bytes: u64,
+    /// The most bytes that the code of one context may take, and the most that its
+    /// tapes may take. Code counts for the context that it was compiled for, until
+    /// it is freed; another context that runs the same code gets it for nothing.
+    /// What would exceed the limit is not compiled, error `E0310`; a tiered program
+    /// goes on interpreted.
+    pub max_context_code_bytes: u64,
+    /// How long compilers may work for one context, in all; what is compiled when
+    /// the time is over is finished, which `max_compiled_operations` bounds. Then
+    /// nothing is compiled for it any more, error `E0310`, until
+    /// [`reset`](crate::Context::reset); a tiered program goes on interpreted, and
+    /// code that is there runs in every mode.
+    pub max_compile_time: Option<Duration>,
     /// The longest source, in bytes.
     pub max_source_bytes: u32,
     /// The deepest nesting of expressions.
@@ -70,7 +86,10 @@ impl Default for Limits {
             max_compiled_operations: 50_000,
             max_definitions: usize::MAX,
             max_variables: 65_536,
+            max_names: 1 << 24,
             max_code_bytes: 1 << 30,
+            max_context_code_bytes: u64::MAX,
+            max_compile_time: None,
             max_source_bytes: crate::syntax::lexer::LONGEST_SOURCE,
             max_nesting: crate::syntax::parser::ParseLimits::default().max_nesting,
         }

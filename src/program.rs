@@ -7,7 +7,7 @@
 //! another build, are refused.
 
 use crate::bytes::{Damage, Reader, Writer, checksum};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, ErrorCode, Severity};
 use crate::draft::Draft;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -248,6 +248,15 @@ impl ProgramItem {
 fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<ProgramItem>, Error> {
     let names = engine.names();
     let texts = reader.many(Reader::text)?;
+    let names_of: Result<_, _> = texts.iter().map(|text| names.try_intern(text)).collect();
+    let names_of = names_of.map_err(|full| {
+        refused(Diagnostic::error(
+            ErrorCode::TooMany,
+            &Source::new("", ""),
+            Span::default(),
+            full.to_string(),
+        ))
+    })?;
     let allowed = |text: &&str| {
         let operator = text.strip_prefix("unary").or_else(|| text.strip_prefix("binary"));
         *text == EXPRESSION
@@ -263,7 +272,6 @@ fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<Pro
     })?;
     let longest = engine.config().limits.max_source_bytes;
     sources.iter().try_for_each(|source| fitting(source, longest)).map_err(refused)?;
-    let names_of = texts.iter().map(|text| names.intern(text)).collect();
     let tables = StoredTables { names: names_of, sources: sources.into_vec() };
     let mut parts = Vec::new();
     for _ in 0..reader.count()? {

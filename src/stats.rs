@@ -25,6 +25,15 @@ pub struct Stats {
     pub objects_linked: u64,
     /// Bytes that linked code and the context's tapes occupy at present.
     pub code_bytes: u64,
+    /// Bytes that the code that was compiled for the context occupies at present,
+    /// roughly, of
+    /// [`max_context_code_bytes`](crate::Limits::max_context_code_bytes) at most.
+    pub context_code_bytes: u64,
+    /// Bytes that the context's tapes occupy at present, of as many at most.
+    pub context_tape_bytes: u64,
+    /// Time that compilers have worked for the context since it began or was
+    /// reset, limited by [`max_compile_time`](crate::Limits::max_compile_time).
+    pub context_compile_ms: f64,
     /// Time spent parsing and checking.
     pub parse_ms: f64,
     /// Time that compile workers were busy, summed over all workers.
@@ -38,18 +47,22 @@ pub struct Stats {
 }
 
 /// How full an engine is, and what waits in it; see
-/// [`Engine::usage`](crate::Engine::usage). Names, variables and slots are not
-/// given back before the engine is dropped: a service whose programs bring ever
-/// new names replaces its engine now and then.
+/// [`Engine::usage`](crate::Engine::usage). All but the names come back when
+/// nothing refers to them any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct Usage {
-    /// The names that have been read, of 4,294,967,295 at most.
+    /// The names that have been read, of
+    /// [`max_names`](crate::Limits::max_names) at most. They stay until the engine
+    /// is dropped.
     pub names: usize,
-    /// The variables that any program has declared, of 1,048,576 at most.
+    /// The variables that contexts, code and tapes refer to, each name once, of
+    /// 1,048,576 at most.
     pub variables: usize,
-    /// The functions that compiled code calls, each with each number of
-    /// arguments, of 16,777,216 at most.
+    /// The functions that compiled code and handles call, each with each number
+    /// of arguments, of 4,194,304 at most. Those that are called no more count
+    /// until they are collected, when there are 4,096 and twice as many as after
+    /// the last time.
     pub slots: usize,
     /// Bytes that linked code and tapes occupy, of
     /// [`max_code_bytes`](crate::Limits::max_code_bytes) at most.

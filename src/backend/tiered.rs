@@ -6,6 +6,7 @@
 //! know every definition, work on the same memory and call each other: what is
 //! compiled is called as code, everything else is interpreted.
 
+use crate::budget::ContextBudget;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -15,9 +16,9 @@ use crate::interp::inspect::Inspector;
 use crate::interp::{
     self, CallSite, CodeStatus, CompiledTier, HotSpot, InterpretedTier, Interpreter, KeptFunction,
 };
-use crate::jit::{self, JitContext, OsrCode};
+use crate::jit::{self, HeldSlot, JitContext, OsrCode};
 use crate::name::Name;
-use crate::runtime::{CallArguments, ExecutionMemory, Slot};
+use crate::runtime::{CallArguments, ExecutionMemory};
 use crate::sema::checked::CheckedFunction;
 use crate::status::State;
 use crate::tape::TapeCallee;
@@ -36,13 +37,19 @@ pub(crate) struct TieredBackend {
 /// The JIT of one context, set up on first use.
 pub(super) struct LazyJit {
     engine: Engine,
+    budget: Arc<ContextBudget>,
     memory: Arc<ExecutionMemory>,
     /// Unset before it is needed; `None` if it cannot be set up.
     context: OnceCell<Option<JitContext>>,
     /// OSR code by the address of the function and the node of the loop; kept
     /// during a run.
     osr_codes: RefCell<FxHashMap<(usize, u32), Arc<OsrCode>>>,
+    /// The slots of functions that the interpreter has called in compiled code.
+    slots: RefCell<FxHashMap<TapeCallee, Arc<HeldSlot>>>,
 }
+
+/// The most slots that are held for the interpreter.
+const MOST_SLOTS: usize = 1024;
 
 /// A function without a name, interpreted until it is hot.
 pub(crate) struct InterpretedFormula {
@@ -55,12 +62,15 @@ impl TieredBackend {
     pub(super) fn new(engine: &Engine) -> Result<Self, Error> {
         let memory = ExecutionMemory::new().map_err(|error| Error::NoMemory(error.to_string()))?;
         let memory = Arc::new(memory);
-        let interpreter = interpreter(engine, &memory);
+        let budget = engine.context_budget();
+        let interpreter = interpreter(engine, &memory, &budget);
         let jit = LazyJit {
             engine: engine.clone(),
+            budget,
             memory,
             context: OnceCell::new(),
             osr_codes: RefCell::default(),
+            slots: RefCell::default(),
         };
         Ok(Self { interpreter, jit })
     }
@@ -70,11 +80,13 @@ impl TieredBackend {
     pub(super) fn beside(engine: &Engine, context: JitContext) -> Self {
         let jit = LazyJit {
             engine: engine.clone(),
+            budget: context.budget().clone(),
             memory: context.memory().clone(),
             context: OnceCell::from(Some(context)),
             osr_codes: RefCell::default(),
+            slots: RefCell::default(),
         };
-        let mut interpreter = interpreter(engine, &jit.memory);
+        let mut interpreter = interpreter(engine, &jit.memory, &jit.budget);
         for function in jit.context().into_iter().flat_map(JitContext::functions) {
             interpreter.define(&function);
         }
@@ -87,7 +99,8 @@ impl TieredBackend {
         if self.interpreter.is_inspected() {
             return false;
         }
-        self.interpreter = interpreter(&self.jit.engine, &self.jit.memory);
+        self.interpreter = interpreter(&self.jit.engine, &self.jit.memory, &self.jit.budget);
+        self.jit.slots.take();
         match self.jit.context() {
             Some(context) => context.reset(),
             None => self.jit.memory.clear(),
@@ -155,6 +168,11 @@ impl TieredBackend {
     fn in_background(&self, started: Result<(), Failure>) -> Result<(), Failure> {
         self.jit.deoptimize_held(&self.interpreter);
         started
+    }
+
+    /// Returns what the context has been given of the engine.
+    pub(super) fn budget(&self) -> &ContextBudget {
+        &self.jit.budget
     }
 
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {
@@ -238,7 +256,7 @@ impl TieredBackend {
     /// Calls through a slot of compiled code.
     pub(super) fn call_slot(
         &mut self,
-        slot: Slot,
+        slot: &HeldSlot,
         arguments: CallArguments<'_>,
         output: &mut dyn Output,
     ) -> Result<f64, RunFailure> {
@@ -299,7 +317,7 @@ impl TieredBackend {
     }
 }
 
-fn interpreter(engine: &Engine, memory: &Arc<ExecutionMemory>) -> Interpreter {
+fn interpreter(engine: &Engine, memory: &Arc<ExecutionMemory>, budget: &Arc<ContextBudget>) -> Interpreter {
     let limits = engine.config().limits;
     let options = interp::InterpOptions {
         stack: limits.stack,
@@ -307,7 +325,7 @@ fn interpreter(engine: &Engine, memory: &Arc<ExecutionMemory>) -> Interpreter {
         hot_after: hot_after(engine),
     };
     let (names, hosts, variables) = (engine.names(), engine.hosts(), engine.variables());
-    Interpreter::new(names, hosts, variables, memory.clone(), engine.budget(), options)
+    Interpreter::new(names, hosts, variables, memory.clone(), budget, options)
 }
 
 /// Returns the number of calls or iterations after which code is hot; `None` if
@@ -397,7 +415,7 @@ impl LazyJit {
         let make = || {
             let jit = self.is_tiered().then(|| self.engine.jit().ok())??;
             let stack = self.engine.config().limits.stack;
-            let context = JitContext::new(jit, self.memory.clone(), stack);
+            let context = JitContext::new(jit, self.memory.clone(), stack, self.budget.clone());
             for function in interpreter.functions() {
                 context.define(function.clone());
             }
@@ -407,6 +425,20 @@ impl LazyJit {
             Some(context)
         };
         self.context.get_or_init(make).as_ref()
+    }
+
+    /// Returns the slot for calls of a function from the interpreter.
+    fn slot(&self, context: &JitContext, callee: TapeCallee) -> Result<Arc<HeldSlot>, Failure> {
+        let mut slots = self.slots.borrow_mut();
+        if let Some(slot) = slots.get(&callee) {
+            return Ok(slot.clone());
+        }
+        let slot = Arc::new(context.slot(callee.name, callee.arity)?);
+        if slots.len() == MOST_SLOTS {
+            slots.clear();
+        }
+        slots.insert(callee, slot.clone());
+        Ok(slot)
     }
 
     /// Drops the OSR code of a run that has ended.
@@ -474,10 +506,10 @@ impl CompiledTier for LazyJit {
     ) -> Result<f64, RunFailure> {
         let missing = Failure::Undefined { callee: callee.name, passed: callee.arity, caller: None };
         let context = self.context().ok_or(missing)?;
-        let slot = context.slot(callee.name, callee.arity)?;
+        let slot = self.slot(context, callee)?;
         let mut budget = [0.0; 8];
         let arguments = CallArguments::new(arguments, &mut budget);
-        context.call(slot, arguments, output, Some(self.lend(interpreter)))
+        context.call(&slot, arguments, output, Some(self.lend(interpreter)))
     }
 
     fn promote(&self, interpreter: &Interpreter, spot: &HotSpot) -> CodeStatus {

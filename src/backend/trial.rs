@@ -5,7 +5,7 @@
 //! variables. What it may call is for the caller to decide.
 
 use crate::abi::Memory;
-use crate::budget::MemoryBudget;
+use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
 use crate::engine::Engine;
 use crate::host::Output;
 use crate::interp::{InterpMemory, InterpOptions, Interpreter};
@@ -43,7 +43,8 @@ pub(super) fn run(
     let memory = InterpMemory::over(ProgramVariables(program.clone()), fuel.into());
     let options = InterpOptions { stack: STACK, counts_fuel: true, hot_after: None };
     let (names, hosts, variables) = (engine.names(), engine.hosts(), engine.variables());
-    let budget = Arc::new(MemoryBudget::new(TAPES));
+    let limits = ContextLimits { bytes: TAPES, compiling: None };
+    let budget = ContextBudget::new(&Arc::new(MemoryBudget::new(TAPES)), limits);
     let mut interpreter = Interpreter::new(names, hosts, variables, Arc::new(memory), &budget, options);
     for function in needed {
         interpreter.define(function);

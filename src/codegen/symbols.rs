@@ -1,7 +1,8 @@
 //! The symbols of an object file: what it defines, and what it uses.
 
+use object::elf::SHF_ALLOC;
 use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSymbol};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionFlags};
 use rustc_hash::FxHashMap;
 
 /// The symbols of an object file.
@@ -28,6 +29,17 @@ impl<'a> ObjectSymbols<'a> {
             }
         }
         symbols
+    }
+
+    /// Returns the bytes of code and data that an object file takes in memory,
+    /// roughly.
+    pub fn memory(file: &[u8]) -> u64 {
+        let Ok(file) = ElfFile64::<Endianness>::parse(file) else { return 0 };
+        let is_allocated = |flags| match flags {
+            SectionFlags::Elf { sh_flags } => sh_flags & u64::from(SHF_ALLOC) != 0,
+            _ => false,
+        };
+        file.sections().filter(|section| is_allocated(section.flags())).map(|section| section.size()).sum()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Debugging: a context whose runs stop at breakpoints.
 
 use super::Context;
+use crate::abi::HeldVariables;
 use crate::debugger::{Changes, Console, Debugger, DebuggerScope, NewDefinition};
 use crate::error::Error;
 use crate::source::Source;
@@ -14,7 +15,8 @@ impl Context {
     /// # Errors
     /// [`Error::NoMemory`] when the system refuses memory.
     pub fn debug(&mut self, console: Box<dyn Console>) -> Result<(), Error> {
-        let debugger = Debugger::new(self.engine.names(), self.engine.hosts(), self.scope(), console);
+        let (names, hosts, variables) = (self.engine.names(), self.engine.hosts(), self.engine.variables());
+        let debugger = Debugger::new(names, hosts, variables, self.scope(), console);
         self.backend.attach(&self.engine, Box::new(debugger.clone()))?;
         self.debugger = Some(debugger);
         Ok(())
@@ -75,7 +77,11 @@ impl Context {
     pub(super) fn adopt(&mut self) {
         let Some(debugger) = &self.debugger else { return };
         let Changes { functions, variables } = debugger.take_changes();
-        variables.into_iter().for_each(|name| self.world.declare_variable(name));
+        for name in variables.iter().flat_map(HeldVariables::names) {
+            // The debugger holds it meanwhile, so there is a place.
+            self.variables.hold(name);
+            self.world.declare_variable(name);
+        }
         for NewDefinition { function, fixity } in functions {
             // The back end knows it already; the history is to see the change.
             match self.world.function(function.name) {

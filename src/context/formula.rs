@@ -5,7 +5,6 @@ use crate::backend::FormulaCode;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, Environment};
 use crate::source::{Source, Span};
@@ -91,9 +90,9 @@ impl Context {
 
     fn read_formula(&self, source: &Source, parameters: &[&str]) -> Result<Arc<CheckedFunction>, Error> {
         let item = self.only_item(source)?;
+        let names = parameters.iter().map(|text| self.name(text)).collect::<Result<Vec<_>, _>>()?;
         self.check_parameters(parameters)?;
-        let parameters: Vec<Name> = parameters.iter().map(|text| self.engine.names().intern(text)).collect();
-        sema::check_formula(&item, &parameters, self).map_err(Error::Invalid)
+        sema::check_formula(&item, &names, self).map_err(Error::Invalid)
     }
 
     /// Checks that the parameters are distinct identifiers.

@@ -110,6 +110,15 @@ impl History {
         self.trim();
     }
 
+    /// Returns the variables that an undo or a redo can bring back.
+    pub(super) fn variables(&self) -> impl Iterator<Item = Name> {
+        let changed = self.done.iter().chain(&self.undone).flat_map(|step| &step.changed);
+        changed.filter_map(|changed| match changed {
+            Changed::Variable(name) => Some(*name),
+            Changed::Function { .. } | Changed::Declaration(_) => None,
+        })
+    }
+
     /// Drops the oldest steps beyond the limit, in both directions.
     pub(super) fn trim(&mut self) {
         let excess = self.done.len().saturating_sub(self.depth);

@@ -165,6 +165,7 @@ impl Context {
         self.world.remove_variable(declared);
         let _step = self.history.step();
         self.history.push(moment, &self.world, Changed::Variable(declared));
+        self.release_variables();
         Ok(())
     }
 
@@ -177,16 +178,14 @@ impl Context {
             for function in world.functions() {
                 self.backend.drop_binding(function.name);
             }
-            for name in world.variables() {
-                // Its place exists, since it was declared.
-                let _ = self.backend.set_variable(&self.engine, name, 0.0);
-            }
             for declared in world.declarations() {
                 self.tell_declared(declared.name, None);
             }
         }
         let History { depth, ref step, .. } = self.history;
         self.history = History { depth, step: step.clone(), ..History::default() };
+        self.release_variables();
         self.redefined = 0;
+        self.backend.budget().restart();
     }
 }

@@ -3,6 +3,7 @@
 
 use super::evaluate::{drawn, parse};
 use super::{Inner, NewDefinition};
+use crate::abi::HeldVariables;
 use crate::interp::KeptFunction;
 use crate::interp::inspect::PausedRun;
 use crate::name::Name;
@@ -71,10 +72,14 @@ impl Inner {
     }
 
     fn declare(&mut self, stop: &mut PausedRun<'_>, function: &Arc<CheckedFunction>, names: &[Name]) {
+        let mut held = HeldVariables::of(&self.variables);
+        if names.iter().any(|name| held.hold(*name).is_none()) {
+            return self.error("there are too many variables");
+        }
         match stop.evaluate(&Arc::new(KeptFunction { function: function.clone() }), &[]) {
             Ok(_) => {
                 names.iter().for_each(|name| self.scope.world.declare_variable(*name));
-                self.changes.variables.extend(names);
+                self.changes.variables.push(held);
                 let names: Vec<&str> = names.iter().map(|name| self.names.text(*name)).collect();
                 self.console.say(&format!("{} declared", names.join(", ")));
             }

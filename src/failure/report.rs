@@ -106,6 +106,12 @@ impl FailureReport<'_> {
                 Diagnostic::error(ErrorCode::CompileFailure, &function.source, function.name_span, message)
                     .with_note("this function")
             }
+            Failure::OverLimit { function, limit } => {
+                let what = self.describe(function);
+                let message = format!("{what} is not compiled: {limit}");
+                Diagnostic::error(ErrorCode::ContextLimit, &function.source, function.name_span, message)
+                    .with_note("this function")
+            }
             Failure::TooMany(what) => nowhere(ErrorCode::TooMany, format!("there are too many {what}")),
             Failure::System(message) => {
                 nowhere(ErrorCode::CompileFailure, format!("the system refused a resource: {message}"))

@@ -2,7 +2,8 @@
 //! position is an index.
 
 use super::gaps::Gaps;
-use crate::budget::MemoryBudget;
+use crate::abi::HeldVariables;
+use crate::budget::{ContextBudget, ReachedLimit};
 use crate::sema::checked::CheckedFunction;
 use crate::tape::op::{Op, encode};
 use crate::tape::{CountedLoop, Tape};
@@ -39,7 +40,7 @@ pub(super) struct CodeMemory {
     words: Vec<u32>,
     regions: BTreeMap<u32, Region>,
     gaps: Gaps,
-    budget: Arc<MemoryBudget>,
+    budget: Arc<ContextBudget>,
     /// The counting instructions that are hot and wait for compiled code.
     waiting: Vec<u32>,
     /// The words replaced by breakpoints, by index.
@@ -51,10 +52,12 @@ struct Region {
     function: Arc<CheckedFunction>,
     /// The tape that was linked.
     tape: Arc<Tape>,
+    /// The variables in it, if there are some.
+    _held: Option<Box<HeldVariables>>,
 }
 
 impl CodeMemory {
-    pub(super) fn new(budget: &Arc<MemoryBudget>) -> Self {
+    pub(super) fn new(budget: &Arc<ContextBudget>) -> Self {
         let mut words = Vec::new();
         encode(&mut words, Op::Leave, &[]);
         budget.charge(bytes(words.len()));
@@ -89,22 +92,27 @@ impl CodeMemory {
         self.place(&stub)
     }
 
-    /// Adds the instructions of a function; `None` if they exceed the memory
-    /// budget.
+    /// Adds the instructions of a function, which refer to variables that are
+    /// `held`.
+    ///
+    /// # Errors
+    /// The limit of the context that they exceed; `None` if it is that of the engine.
     pub(super) fn add(
         &mut self,
         words: &[u32],
         function: &Arc<CheckedFunction>,
         tape: &Arc<Tape>,
-    ) -> Option<u32> {
+        held: HeldVariables,
+    ) -> Result<u32, Option<ReachedLimit>> {
         let length = words.len() as u32;
-        if !self.gaps.fits(length) && !self.budget.fits(bytes(words.len())) {
-            return None;
+        if !self.gaps.fits(length) {
+            self.budget.check_tape(bytes(words.len()))?;
         }
         let code = self.place(words);
-        let region = Region { length, function: function.clone(), tape: tape.clone() };
+        let held = (held.len() > 0).then(|| Box::new(held));
+        let region = Region { length, function: function.clone(), tape: tape.clone(), _held: held };
         self.regions.insert(code, region);
-        Some(code)
+        Ok(code)
     }
 
     /// Removes a function. None of its frames may be left.

@@ -6,7 +6,7 @@
 //! took one argument never reaches a body that takes two.
 
 use super::code::{CodeMemory, EntryPoint};
-use crate::abi::Variables;
+use crate::abi::HeldVariables;
 use crate::failure::Failure;
 use crate::host::{Callable, HostFunctions, NativeFunction};
 use crate::name::Name;
@@ -29,20 +29,19 @@ pub(super) struct Links {
 
 impl Links {
     /// Returns the instructions of a valid tape with the numbers of the
-    /// program, and with counters set to `counter`.
+    /// program, and with counters set to `counter`. Holds its variables.
     pub(super) fn relocate(
         &mut self,
         tape: &Tape,
         code: &mut CodeMemory,
-        host_tables: (&HostFunctions, &Variables),
+        hosts: &HostFunctions,
+        held: &mut HeldVariables,
         counter: u32,
     ) -> Result<Vec<u32>, Failure> {
-        let (hosts, variables) = host_tables;
         let callees = each(&tape.callees, |callee| self.callee(code, callee))?;
         let host_numbers = each(&tape.hosts, |host| self.host(hosts, host))?;
-        let variables = each(&tape.variables, |variable| {
-            variables.number(variable).ok_or(Failure::TooMany("variables"))
-        })?;
+        let variables =
+            each(&tape.variables, |variable| held.hold(variable).ok_or(Failure::TooMany("variables")))?;
         let mut words = tape.words.to_vec();
         for (at, instruction) in tape.instructions() {
             let Some(instruction) = instruction else { break };

@@ -2,6 +2,7 @@
 //! damaged tapes.
 
 use super::*;
+use crate::budget::{ContextLimits, MemoryBudget};
 use crate::diagnostic::suggest::Budget;
 use crate::sema::{self, CheckedItem, Environment};
 use crate::source::Source;
@@ -13,6 +14,9 @@ use std::cell::RefCell;
 use std::io;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+
+/// No limits but those of the engine.
+const LIMITS: ContextLimits = ContextLimits { bytes: u64::MAX, compiling: None };
 
 /// Memory for a few variables.
 pub(super) type Alone = InterpMemory<[AtomicU64; 16]>;
@@ -40,7 +44,7 @@ pub(super) struct TestSession {
     hosts: Arc<HostFunctions>,
     operators: Operators,
     variables: Vec<Name>,
-    numbers: Arc<Variables>,
+    held: RefCell<HeldVariables>,
     pub(super) memory: Arc<Alone>,
     pub(super) interpreter: Interpreter,
     suggestions: Budget,
@@ -95,7 +99,7 @@ impl TestSession {
             &hosts,
             &numbers,
             memory.clone(),
-            &Arc::new(MemoryBudget::new(1 << 30)),
+            &ContextBudget::new(&Arc::new(MemoryBudget::new(1 << 30)), LIMITS),
             options,
         );
         let operators = Operators::new(&names);
@@ -104,7 +108,7 @@ impl TestSession {
             names,
             hosts,
             variables: Vec::new(),
-            numbers,
+            held: RefCell::new(HeldVariables::of(&numbers)),
             memory,
             interpreter,
             suggestions: Budget::default(),
@@ -117,7 +121,7 @@ impl TestSession {
 
     /// Returns the memory of a variable.
     pub(super) fn variable(&self, name: &str) -> &AtomicU64 {
-        let number = self.numbers.number(self.names.intern(name)).expect("there are few");
+        let number = self.held.borrow_mut().hold(self.names.intern(name)).expect("there are few");
         &self.memory.variables()[number as usize]
     }
 

@@ -4,11 +4,12 @@
 //! created, so no method has anything to do; the back ends above need not know
 //! which of the two they were built with.
 
+use crate::budget::ContextBudget;
 use crate::failure::{Failure, RunFailure};
 use crate::host::Output;
 use crate::interp::{CallSite, InterpretedTier};
 use crate::name::Name;
-use crate::runtime::{CallArguments, ExecutionMemory, Slot};
+use crate::runtime::{CallArguments, ExecutionMemory};
 use crate::sema::checked::CheckedFunction;
 use crate::status::{Observer, State};
 use crate::stop::StopHandle;
@@ -25,6 +26,10 @@ pub struct Jit(Never);
 
 /// The JIT's part of one context.
 pub struct JitContext(Never);
+
+/// Where calls of a function lead: to its name, which the interpreter looks up.
+#[derive(Clone)]
+pub struct HeldSlot(Name);
 
 /// A definition that the JIT knows.
 #[derive(Clone)]
@@ -121,8 +126,12 @@ impl OsrCode {
 }
 
 impl JitContext {
-    pub fn new(jit: &Arc<Jit>, _: Arc<ExecutionMemory>, _: usize) -> Self {
+    pub fn new(jit: &Arc<Jit>, _: Arc<ExecutionMemory>, _: usize, _: Arc<ContextBudget>) -> Self {
         match jit.0 {}
+    }
+
+    pub fn budget(&self) -> &Arc<ContextBudget> {
+        match self.0 {}
     }
 
     pub fn memory(&self) -> &Arc<ExecutionMemory> {
@@ -260,24 +269,24 @@ impl JitContext {
     }
 
     /// Returns the place where calls of a function lead.
-    pub fn slot(&self, name: Name, _: u32) -> Result<Slot, Failure> {
-        Ok(Slot(name))
+    pub fn slot(&self, name: Name, _: u32) -> Result<HeldSlot, Failure> {
+        Ok(HeldSlot(name))
     }
 
     /// Calls a function. Nothing is compiled, so the interpreter runs it.
     pub fn call(
         &self,
-        Slot(name): Slot,
+        HeldSlot(name): &HeldSlot,
         arguments: CallArguments<'_>,
         output: &mut dyn Output,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let (site, arguments) = (CallSite { address: 0, frame: 0 }, arguments.as_slice());
         match interpreted {
-            Some(mut tier) if tier.takes(name, false) => tier.call(site, name, arguments, output),
+            Some(mut tier) if tier.takes(*name, false) => tier.call(site, *name, arguments, output),
             Some(_) | None => {
                 let passed = arguments.len() as u32;
-                Err(Failure::Undefined { callee: name, passed, caller: None }.into())
+                Err(Failure::Undefined { callee: *name, passed, caller: None }.into())
             }
         }
     }

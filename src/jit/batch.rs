@@ -163,11 +163,12 @@ fn make_claimed(
         jit.counters.expressions.add(expressions as u64);
         jit.counters.ir_generated.add((group.len() - expressions) as u64);
         let parts = group.iter().map(|part| (&*part.definition, part.plan.clone())).collect();
-        let code = match link(jit, parts) {
+        let budget = bindings.budget();
+        let code = match link(jit, parts, budget) {
             Ok(code) => code.into_iter().map(Ok).collect(),
             // One at a time, so that only the bad ones fail.
             Err(_) if group.len() > 1 => {
-                group.iter().map(|part| part.definition.link(jit, part.plan.clone())).collect()
+                group.iter().map(|part| part.definition.link(jit, part.plan.clone(), budget)).collect()
             }
             Err(failure) => vec![Err(failure)],
         };

@@ -20,6 +20,7 @@ use super::state::{BindingAction, Event, State, transition};
 use super::tier::{Assumptions, Callees, CompilePlan, Tier};
 use super::worker::locked_steadily;
 use super::{Jit, JitOptions};
+use crate::budget::ContextBudget;
 use crate::name::{Name, NameMap};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::{Callee, CheckedFunction};
@@ -34,6 +35,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Bindings {
     memory: Arc<ExecutionMemory>,
     run_epoch: Arc<RunEpoch<RetiredCode>>,
+    budget: Arc<ContextBudget>,
     table: Mutex<TableOwner>,
     reporter: ChangeReporter,
     queued: Queued,
@@ -198,18 +200,23 @@ struct JitBinding {
     definition: Arc<Definition>,
     /// The code that the slots of the name lead to.
     installed: Option<Arc<CompiledCode>>,
-    /// The slot that was redirected to it, and its body.
+    /// The slot that was redirected to it, and its body. The slot may be for
+    /// another function by now.
     entry: Option<(Slot, usize)>,
     /// When its code was first requested.
     requested_at: Option<Instant>,
 }
 
 impl JitBinding {
+    /// Returns the calls that lead to the definition.
+    fn call_target(&self) -> CallTarget {
+        let function = self.definition.function();
+        CallTarget { name: function.name, arity: function.arity() }
+    }
+
     /// Returns the calls that lead to the code, and the code.
     fn target(&self) -> Option<(CallTarget, &Arc<CompiledCode>)> {
-        let function = self.definition.function();
-        let target = CallTarget { name: function.name, arity: function.arity() };
-        self.installed.as_ref().map(|code| (target, code))
+        self.installed.as_ref().map(|code| (self.call_target(), code))
     }
 }
 
@@ -253,10 +260,15 @@ pub(super) enum CallAction {
 }
 
 impl Bindings {
-    pub(super) fn new(memory: Arc<ExecutionMemory>, run_epoch: Arc<RunEpoch<RetiredCode>>) -> Self {
+    pub(super) fn new(
+        memory: Arc<ExecutionMemory>,
+        run_epoch: Arc<RunEpoch<RetiredCode>>,
+        budget: Arc<ContextBudget>,
+    ) -> Self {
         Self {
             memory,
             run_epoch,
+            budget,
             table: Mutex::new(TableOwner::Context(BindingTable::default())),
             reporter: ChangeReporter::default(),
             queued: Queued::new(),
@@ -271,6 +283,11 @@ impl Bindings {
     /// Returns the epoch of the context's run.
     pub(super) fn run_epoch(&self) -> &Arc<RunEpoch<RetiredCode>> {
         &self.run_epoch
+    }
+
+    /// Returns what the context has been given of the engine.
+    pub(super) fn budget(&self) -> &Arc<ContextBudget> {
+        &self.budget
     }
 
     pub(super) fn memory(&self) -> &Arc<ExecutionMemory> {
@@ -328,13 +345,12 @@ impl Bindings {
 
     /// Makes the slots of all compiled functions lead to their code.
     fn lead_to_code(&self, jit: &Jit, table: &BindingTable) {
-        for binding in table.bindings.values() {
-            if let Some((slot, body)) = binding.entry {
-                let numbers = binding.installed.as_ref().and_then(|code| code.numbers());
-                numbers.into_iter().for_each(|numbers| self.memory.set_numbers(slot, numbers));
-                self.memory.redirect(slot, body);
-            }
-        }
+        let entry = |binding: &JitBinding| {
+            let (slot, body) = binding.entry?;
+            let numbers = binding.installed.as_ref().and_then(|code| code.numbers());
+            Some((slot, binding.call_target(), body, numbers))
+        };
+        jit.slots.redirect_all(&self.memory, table.bindings.values().filter_map(entry));
         let installed = table.bindings.values().filter_map(|binding| binding.installed.as_ref());
         let replaced = table.sharing.iter().flat_map(|sharing| &sharing.replaced);
         // The bodies of one object have the same slots.
@@ -383,10 +399,10 @@ impl Bindings {
     }
 
     /// Unbinds all names, and clears the memory.
-    pub(super) fn reset(&self) {
+    pub(super) fn reset(&self, jit: &Jit) {
         let mut owner = self.table.lock();
         let before = mem::replace(&mut *owner, TableOwner::Context(BindingTable::default()));
-        self.memory.clear();
+        jit.slots.clear(&self.memory);
         drop(owner);
         // Dropping code takes other locks.
         drop(before);

@@ -3,8 +3,10 @@
 use super::Jit;
 use super::code_map::{CodeMap, CodeOwner};
 use super::epoch::RunEpoch;
+use super::slots::HeldOffsets;
 use super::symbols::BodySymbol;
 use super::tier::{Assumptions, CompilePlan, Tier};
+use crate::budget::CodeCharge;
 use crate::process::{self, Activity};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::CheckedFunction;
@@ -198,7 +200,7 @@ impl LinkedBody {
 
     /// Returns the slots that its object calls through.
     pub(super) fn slots(&self) -> &[Slot] {
-        &self.object.slots
+        self.object.held.slots()
     }
 }
 
@@ -214,15 +216,22 @@ pub(super) struct Object {
     tracker: Option<Tracker>,
     /// The symbols that it defines.
     symbols: Vec<BodySymbol>,
-    /// The slots that its code calls through.
-    slots: Box<[Slot]>,
+    /// The slots and variables that its code refers to; released after its memory.
+    held: HeldOffsets,
+    /// What it counts for the context that it was made for.
+    _charge: Option<CodeCharge>,
 }
 
 impl Object {
-    /// Wraps the tracker of an object that defines these symbols and calls
-    /// through these slots.
-    pub(super) fn new(tracker: Tracker, symbols: Vec<BodySymbol>, slots: Box<[Slot]>) -> Arc<Self> {
-        Arc::new(Self { tracker: Some(tracker), symbols, slots })
+    /// Wraps the tracker of an object that defines these symbols and refers to
+    /// these slots and variables.
+    pub(super) fn new(
+        tracker: Tracker,
+        symbols: Vec<BodySymbol>,
+        held: HeldOffsets,
+        charge: Option<CodeCharge>,
+    ) -> Arc<Self> {
+        Arc::new(Self { tracker: Some(tracker), symbols, held, _charge: charge })
     }
 
     /// Returns the symbols that it defines.

@@ -11,10 +11,11 @@ use super::reporter::Observer;
 use super::request::{Request, claim_pending, make_as, make_later, materialize};
 use super::run::JitRun;
 use super::shapes;
-use super::slots::CallTarget;
+use super::slots::{CallTarget, HeldSlot};
 use super::state::{Event, State};
 use super::tier::{CompilePlan, Tier};
 use super::{Jit, nanoseconds};
+use crate::budget::ContextBudget;
 use crate::codegen::LoopEntry;
 use crate::failure::{CallTrace, Failure, RunFailure};
 use crate::host::Output;
@@ -70,9 +71,15 @@ impl DefinitionHandle {
 
 impl JitContext {
     /// Creates a context without bindings. Its code works on `memory` and runs
-    /// on a stack of `stack` bytes.
-    pub fn new(jit: &Arc<Jit>, memory: Arc<ExecutionMemory>, stack: usize) -> Self {
-        let bindings = Bindings::new(memory.clone(), jit.epochs.join());
+    /// on a stack of `stack` bytes; what is made for it counts in `budget`.
+    pub fn new(
+        jit: &Arc<Jit>,
+        memory: Arc<ExecutionMemory>,
+        stack: usize,
+        budget: Arc<ContextBudget>,
+    ) -> Self {
+        jit.slots.join(&memory);
+        let bindings = Bindings::new(memory.clone(), jit.epochs.join(), budget);
         Self {
             jit: jit.clone(),
             bindings: Arc::new(bindings),
@@ -88,6 +95,11 @@ impl JitContext {
     /// Returns the engine's JIT.
     pub fn jit(&self) -> &Arc<Jit> {
         &self.jit
+    }
+
+    /// Returns what the context has been given of the engine.
+    pub fn budget(&self) -> &Arc<ContextBudget> {
+        self.bindings.budget()
     }
 
     /// Returns the memory that its code works on.
@@ -132,7 +144,7 @@ impl JitContext {
     pub fn reset(&self) {
         self.queued.take();
         self.defined.take();
-        self.bindings.reset();
+        self.bindings.reset(&self.jit);
     }
 
     /// Returns the bindings, for contexts in which all names mean the same;
@@ -466,8 +478,8 @@ impl JitContext {
     ///
     /// # Errors
     /// If there are too many functions.
-    pub fn slot(&self, name: Name, arity: u32) -> Result<Slot, Failure> {
-        self.jit.slots.slot(CallTarget { name, arity })
+    pub fn slot(&self, name: Name, arity: u32) -> Result<HeldSlot, Failure> {
+        self.jit.slots.hold(CallTarget { name, arity })
     }
 
     /// Calls a function through its slot, as compiled code does. The number of
@@ -478,11 +490,12 @@ impl JitContext {
     #[inline]
     pub fn call(
         &self,
-        slot: Slot,
+        slot: &HeldSlot,
         arguments: CallArguments<'_>,
         output: &mut dyn Output,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
+        let slot = slot.slot();
         let body = |memory: &ExecutionMemory| match memory.slot(slot) {
             0 => self.first_body(slot),
             body => body,

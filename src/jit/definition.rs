@@ -13,6 +13,7 @@ use super::make::{BodyRequest, MadeBody, make};
 use super::tier::{CompilePlan, Tier};
 use super::waiters::Waiters;
 use super::worker::{SteadyGuard, locked_steadily};
+use crate::budget::ContextBudget;
 use crate::failure::Failure;
 use crate::process::Generation;
 use crate::sema::checked::CheckedFunction;
@@ -187,8 +188,13 @@ impl Definition {
     /// Compiles the definition at the optimising tier, while it is
     /// [claimed](Self::claim_improvement) for that. Returns `None` if it cannot
     /// be; it is not tried again.
-    pub(super) fn optimise(&self, jit: &Arc<Jit>, plan: CompilePlan) -> Option<Arc<CompiledCode>> {
-        let code = find(jit, &self.function, &plan).or_else(|| self.link(jit, plan).ok());
+    pub(super) fn optimise(
+        &self,
+        jit: &Arc<Jit>,
+        plan: CompilePlan,
+        budget: &Arc<ContextBudget>,
+    ) -> Option<Arc<CompiledCode>> {
+        let code = find(jit, &self.function, &plan).or_else(|| self.link(jit, plan, budget).ok());
         if code.is_none() {
             self.end_improvement(false);
         }
@@ -224,8 +230,13 @@ impl Definition {
 
     /// Compiles and links the definition, without installing the code; on a
     /// worker.
-    pub(super) fn link(&self, jit: &Arc<Jit>, plan: CompilePlan) -> Result<Arc<CompiledCode>, Failure> {
-        let mut code = link(jit, vec![(self, plan)])?;
+    pub(super) fn link(
+        &self,
+        jit: &Arc<Jit>,
+        plan: CompilePlan,
+        budget: &Arc<ContextBudget>,
+    ) -> Result<Arc<CompiledCode>, Failure> {
+        let mut code = link(jit, vec![(self, plan)], budget)?;
         code.pop().ok_or_else(|| Failure::internal("the compiler made nothing"))
     }
 
@@ -304,13 +315,15 @@ pub(super) fn find(
 }
 
 /// Compiles and links definitions in one object, without installing the code;
-/// on a worker. All plans must have the same options.
+/// on a worker, for the context with that budget. All plans must have the same
+/// options.
 ///
 /// # Errors
 /// Why there is no code, attributed to the first definition.
 pub(super) fn link(
     jit: &Arc<Jit>,
     parts: Vec<(&Definition, CompilePlan)>,
+    budget: &Arc<ContextBudget>,
 ) -> Result<Vec<Arc<CompiledCode>>, Failure> {
     let Some((first, _)) = parts.first() else { return Ok(Vec::new()) };
     let function = first.function.clone();
@@ -323,7 +336,7 @@ pub(super) fn link(
         .iter()
         .map(|(definition, plan)| BodyRequest { function: &definition.function, plan, osr: None })
         .collect();
-    let made = make(jit, &requests)?;
+    let made = make(jit, &requests, budget)?;
     let code = |((definition, plan), (linked, size)): ((&Definition, CompilePlan), MadeBody)| {
         let body = SharedBody::new(jit, linked, size);
         if let Some(identity) = plan.identity(&definition.function, &jit.names) {

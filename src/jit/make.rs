@@ -3,18 +3,17 @@
 
 use super::code::{LinkedBody, Object};
 use super::code_map::CodeOwner;
-use super::slots::CallTarget;
 use super::symbols::BodySymbol;
 use super::tier::CompilePlan;
 use super::worker::with_compiler;
-use super::{Jit, refusal};
-use crate::abi;
+use super::{Jit, nanoseconds, refusal};
+use crate::budget::{CodeCharge, ContextBudget};
 use crate::codegen::{Body, Listing, LoopEntry, ObjectSymbols};
 use crate::failure::Failure;
-use crate::runtime::Slot;
 use crate::sema::checked::CheckedFunction;
 use kal_orc::OrcError;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A body to make.
 pub(super) struct BodyRequest<'a> {
@@ -28,13 +27,31 @@ pub(super) struct BodyRequest<'a> {
 /// A linked body, and its size in bytes.
 pub(super) type MadeBody = (LinkedBody, u64);
 
-/// Compiles bodies into one object and links it. All plans must have the same
-/// options.
+/// Compiles bodies into one object and links it, for the context with that
+/// budget. All plans must have the same options.
 ///
 /// # Errors
 /// Why there is no code, attributed to the first function.
-pub(super) fn make(jit: &Jit, requests: &[BodyRequest<'_>]) -> Result<Vec<MadeBody>, Failure> {
+pub(super) fn make(
+    jit: &Jit,
+    requests: &[BodyRequest<'_>],
+    budget: &Arc<ContextBudget>,
+) -> Result<Vec<MadeBody>, Failure> {
     let Some(first) = requests.first() else { return Ok(Vec::new()) };
+    let over = |limit| Failure::OverLimit { function: first.function.clone(), limit };
+    budget.check_compile().map_err(over)?;
+    let started = Instant::now();
+    let made = make_within(jit, requests, first, budget);
+    budget.spend(nanoseconds(started.elapsed()));
+    made
+}
+
+fn make_within(
+    jit: &Jit,
+    requests: &[BodyRequest<'_>],
+    first: &BodyRequest<'_>,
+    budget: &Arc<ContextBudget>,
+) -> Result<Vec<MadeBody>, Failure> {
     let options = first.plan.options;
     let symbols: Vec<BodySymbol> = requests.iter().map(|request| request.symbol(jit)).collect();
     let all = || requests.iter().zip(&symbols);
@@ -42,7 +59,9 @@ pub(super) fn make(jit: &Jit, requests: &[BodyRequest<'_>]) -> Result<Vec<MadeBo
     let object = with_compiler(|compiler| compiler.object(&bodies, &jit.names, options));
     let object = object.map_err(|error| refusal::ungenerated(&error, Some(first.function)))?;
     let owners: Vec<_> = requests.iter().map(|request| Some(request.owner())).collect();
-    let linked = link(jit, &object, symbols.into_iter().zip(owners));
+    let over = |limit| Failure::OverLimit { function: first.function.clone(), limit };
+    let charge = budget.charge_code(ObjectSymbols::memory(&object)).map_err(over)?;
+    let linked = link(jit, &object, symbols.into_iter().zip(owners), Some(charge));
     linked.map_err(|error| refusal::unlinked(error, Some(first.function)))
 }
 
@@ -61,7 +80,7 @@ pub(super) fn list(
 }
 
 /// Links an object and looks its bodies up, each with the function that it
-/// belongs to. The object keeps their symbols in use.
+/// belongs to. The object keeps their symbols in use, and its charge.
 ///
 /// # Errors
 /// If the linker refuses.
@@ -69,12 +88,14 @@ pub(super) fn link(
     jit: &Jit,
     object: &[u8],
     bodies: impl Iterator<Item = (BodySymbol, Option<CodeOwner>)>,
+    charge: Option<CodeCharge>,
 ) -> Result<Vec<MadeBody>, OrcError> {
     let ObjectSymbols { defined, undefined } = ObjectSymbols::of(object);
     let (symbols, owners): (Vec<_>, Vec<_>) = bodies.unzip();
     let tracker = jit.tracker();
     let added = tracker.add_object(object);
-    let linked = Object::new(tracker, symbols, slots(jit, &undefined));
+    let held = jit.slots.hold_all(undefined, |name| jit.names.get(name));
+    let linked = Object::new(tracker, symbols, held, charge);
     added?;
     jit.counters.objects_linked.add(1);
     let body = |(symbol, owner): (&BodySymbol, _)| {
@@ -83,18 +104,6 @@ pub(super) fn link(
         Ok((body, defined.get(symbol.text()).copied().unwrap_or(0)))
     };
     linked.symbols().iter().zip(owners).map(body).collect()
-}
-
-/// Returns the slots that code with these undefined symbols calls through.
-fn slots(jit: &Jit, undefined: &[&str]) -> Box<[Slot]> {
-    let slot = |symbol: &&str| match abi::Symbol::parse(symbol)? {
-        abi::Symbol::Slot(name, arity) => {
-            // If there is no slot left, linking the object fails.
-            jit.slots.slot(CallTarget { name: jit.names.intern(name), arity }).ok()
-        }
-        abi::Symbol::Counter(..) | abi::Symbol::Numbers(..) | abi::Symbol::Variable(_) => None,
-    };
-    undefined.iter().filter_map(slot).collect()
 }
 
 impl BodyRequest<'_> {

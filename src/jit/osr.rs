@@ -10,6 +10,7 @@ use super::bindings::Bindings;
 use super::code::LinkedBody;
 use super::make::{BodyRequest, make};
 use super::tier::{CompilePlan, Tier};
+use crate::budget::ContextBudget;
 use crate::codegen::LoopEntry;
 use crate::failure::Failure;
 use crate::process::Generation;
@@ -59,15 +60,21 @@ enum OsrStatus {
 pub(super) struct OsrRequest {
     code: Arc<OsrCode>,
     memory: Arc<ExecutionMemory>,
+    budget: Arc<ContextBudget>,
 }
 
 impl OsrRequest {
-    pub(super) fn new(code: &Arc<OsrCode>, memory: &Arc<ExecutionMemory>) -> Self {
-        Self { code: code.clone(), memory: memory.clone() }
+    pub(super) fn new(
+        code: &Arc<OsrCode>,
+        memory: &Arc<ExecutionMemory>,
+        budget: &Arc<ContextBudget>,
+    ) -> Self {
+        Self { code: code.clone(), memory: memory.clone(), budget: budget.clone() }
     }
 
-    pub(super) fn code(&self) -> &OsrCode {
-        &self.code
+    /// Compiles and links the code; on a worker.
+    pub(super) fn make(&self, jit: &Jit, plan: &CompilePlan) {
+        self.code.make(jit, plan, &self.budget);
     }
 }
 
@@ -131,8 +138,9 @@ impl OsrCode {
         let plan = bindings.plan(jit, &function, Some(Tier::Full));
         let (generation, status) = (Generation::current(), Mutex::new(OsrStatus::Idle));
         let code = Arc::new(Self { generation, function, entry, status });
-        let (jit_of_worker, request) = (jit.clone(), OsrRequest::new(&code, bindings.memory()));
-        let work = move || request.code().make(&jit_of_worker, &plan);
+        let request = OsrRequest::new(&code, bindings.memory(), bindings.budget());
+        let jit_of_worker = jit.clone();
+        let work = move || request.make(&jit_of_worker, &plan);
         if wait {
             jit.wait_for(None, work)?;
         } else {
@@ -172,14 +180,14 @@ impl OsrCode {
         matches!(*self.status.lock(), OsrStatus::Failed)
     }
 
-    /// Compiles and links the code; on a worker.
-    pub(super) fn make(&self, jit: &Jit, plan: &CompilePlan) {
+    fn make(&self, jit: &Jit, plan: &CompilePlan, budget: &Arc<ContextBudget>) {
         if jit.is_too_large(&self.function) {
             *self.status.lock() = OsrStatus::Failed;
             return;
         }
         let request = BodyRequest { function: &self.function, plan, osr: Some(self.entry) };
-        let linked = make(jit, &[request]).ok().and_then(|mut made| made.pop()).map(|(linked, _)| linked);
+        let linked =
+            make(jit, &[request], budget).ok().and_then(|mut made| made.pop()).map(|(linked, _)| linked);
         jit.note_removed_symbol();
         *self.status.lock() = linked.map_or(OsrStatus::Failed, OsrStatus::Linked);
     }

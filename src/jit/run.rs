@@ -127,7 +127,7 @@ impl JitRun<'_> {
                 return;
             };
             let plan = bindings.plan(&jit, definition.function(), Some(Tier::Full));
-            if let Some(code) = definition.optimise(&jit, plan) {
+            if let Some(code) = definition.optimise(&jit, plan, bindings.budget()) {
                 bindings.improved(&jit, &definition, code);
             }
         };

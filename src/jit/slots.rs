@@ -3,104 +3,213 @@
 //! A slot is for a name *and* an arity. So a call that was compiled when `f`
 //! took one argument can never reach a body that takes two: its slot holds a
 //! trampoline instead, which detects the mismatch. Slots are allocated when
-//! code that calls through them is linked, are the same in all contexts of an
-//! engine, and are never freed. In the memory of a context a slot is 0 until the
-//! context gets code that calls through it: a context pays for what it runs.
+//! code that calls through them is linked, and are the same in all contexts of
+//! an engine. In the memory of a context a slot is 0 until the context gets code
+//! that calls through it: a context pays for what it runs.
+//!
+//! **Slots are used again.** Code is linked to the number of a slot, so its object
+//! holds the slot until it is freed, when no run can be inside; a handle of a
+//! function holds its slot, too. The others are collected when the slots in use
+//! have doubled: they are set to 0 in the memories of all contexts, and can be for
+//! other functions then. All of it happens under one lock, as does every change
+//! of a slot in a memory, so no address is stored in a slot for what it was for
+//! before.
 
-use crate::abi::{self, Variables};
+pub(super) use super::slot_table::CallTarget;
+use super::slot_table::SlotTable;
+use crate::abi::{self, HeldVariables, Variables};
 use crate::failure::Failure;
 use crate::name::Name;
 use crate::process::{self, Activity};
 use crate::runtime::{ExecutionMemory, Slot, Variable};
 use kal_orc::{Address, TrampolinePool};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
-use std::sync::Arc;
-
-/// What a slot is for: a name and a number of arguments.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct CallTarget {
-    pub(super) name: Name,
-    pub(super) arity: u32,
-}
+use std::sync::{Arc, Weak};
 
 /// The slots and variables of an engine.
 pub(super) struct Slots {
     trampolines: TrampolinePool,
     variables: Arc<Variables>,
-    tables: Mutex<SlotTables>,
+    tables: SharedTables,
 }
+
+/// The tables, which holders of slots keep.
+#[derive(Clone, Default)]
+struct SharedTables(Arc<Mutex<SlotTables>>);
 
 #[derive(Default)]
 struct SlotTables {
-    by_name: FxHashMap<Name, Vec<(u32, Slot)>>,
-    by_trampoline: FxHashMap<usize, Slot>,
-    slots: Vec<(CallTarget, usize)>,
+    table: SlotTable,
+    /// The memories whose slots may lead somewhere.
+    memories: Vec<Weak<ExecutionMemory>>,
+}
+
+/// A slot that is held.
+pub struct HeldSlot {
+    tables: SharedTables,
+    slot: Slot,
+}
+
+/// What an object refers to in the memory of a context, held until it is dropped.
+pub(super) struct HeldOffsets {
+    tables: SharedTables,
+    slots: Box<[Slot]>,
+    _variables: HeldVariables,
+}
+
+impl SharedTables {
+    /// Calls `work` with the tables. No fork comes in between, so that a child
+    /// never finds them locked by a thread that it does not have.
+    fn with<T>(&self, work: impl FnOnce(&mut SlotTables) -> T) -> T {
+        process::within(Activity::Steady, || work(&mut self.0.lock()))
+    }
+
+    fn release(&self, slots: &[Slot]) {
+        if !slots.is_empty() {
+            self.with(|tables| slots.iter().for_each(|slot| tables.table.release(*slot)));
+        }
+    }
+}
+
+impl SlotTables {
+    /// Frees the slots that are not held. Returns the memories in use, to be
+    /// dropped without the lock.
+    fn collect(&mut self) -> Vec<Arc<ExecutionMemory>> {
+        let idle = self.table.collect();
+        let memories: Vec<_> = self.memories.iter().filter_map(Weak::upgrade).collect();
+        memories.iter().for_each(|memory| memory.forget(&idle));
+        memories
+    }
+}
+
+impl HeldSlot {
+    #[inline]
+    pub(super) fn slot(&self) -> Slot {
+        self.slot
+    }
+}
+
+impl Clone for HeldSlot {
+    fn clone(&self) -> Self {
+        self.tables.with(|tables| tables.table.hold_again(self.slot));
+        Self { tables: self.tables.clone(), slot: self.slot }
+    }
+}
+
+impl Drop for HeldSlot {
+    fn drop(&mut self) {
+        self.tables.release(&[self.slot]);
+    }
+}
+
+impl HeldOffsets {
+    /// Returns the slots.
+    pub(super) fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+}
+
+impl Drop for HeldOffsets {
+    fn drop(&mut self) {
+        self.tables.release(&self.slots);
+    }
 }
 
 impl Slots {
-    /// Calls `work` with the tables. No fork comes in between, so that a child
-    /// never finds them locked by a thread that it does not have.
-    fn tables<T>(&self, work: impl FnOnce(&mut SlotTables) -> T) -> T {
-        process::within(Activity::Steady, || work(&mut self.tables.lock()))
-    }
-
     pub(super) fn new(trampolines: TrampolinePool, variables: Arc<Variables>) -> Self {
-        Self { trampolines, variables, tables: Mutex::default() }
+        Self { trampolines, variables, tables: SharedTables::default() }
     }
 
-    /// Returns the number of slots.
+    /// Returns the number of slots that are for a function, held or not.
     pub(super) fn count(&self) -> usize {
-        self.tables(|tables| tables.slots.len())
+        self.tables.with(|tables| tables.table.count())
     }
 
-    /// Returns the slot for calls of `target`, allocated on first use; the same
-    /// in every context.
-    pub(super) fn slot(&self, target: CallTarget) -> Result<Slot, Failure> {
-        self.tables(|tables| {
-            let known = tables.by_name.get(&target.name).and_then(|slots| find(slots, target.arity));
-            if let Some(slot) = known {
-                return Ok(slot);
+    /// Registers the memory of a context, in which no slot leads anywhere yet.
+    pub(super) fn join(&self, memory: &Arc<ExecutionMemory>) {
+        self.tables.with(|tables| {
+            let memories = &mut tables.memories;
+            if memories.len() == memories.capacity() {
+                // Amortised: each is visited once for each that is added.
+                memories.retain(|other| other.strong_count() > 0);
+                let present = memories.len();
+                memories.reserve(present + 1);
             }
-            if tables.slots.len() == abi::SLOT_COUNT {
-                return Err(Failure::TooMany("called functions"));
-            }
+            memories.push(Arc::downgrade(memory));
+        });
+    }
+
+    /// Holds the slot for calls of `target`, allocated if it has none; the same in
+    /// every context.
+    pub(super) fn hold(&self, target: CallTarget) -> Result<HeldSlot, Failure> {
+        let slot = self.hold_number(target)?;
+        Ok(HeldSlot { tables: self.tables.clone(), slot })
+    }
+
+    fn hold_number(&self, target: CallTarget) -> Result<Slot, Failure> {
+        let trampoline = || {
             let trampoline = self.trampolines.get().map_err(|error| Failure::System(error.to_string()))?;
-            let trampoline = trampoline.get() as usize;
-            let slot = Slot(tables.slots.len() as u32);
-            tables.slots.push((target, trampoline));
-            tables.by_trampoline.insert(trampoline, slot);
-            tables.by_name.entry(target.name).or_default().push((target.arity, slot));
-            Ok(slot)
-        })
+            Ok(trampoline.get() as usize)
+        };
+        let (slot, memories) = self.tables.with(|tables| {
+            let is_due = tables.table.is_due() && tables.table.find(target).is_none();
+            let memories = if is_due { tables.collect() } else { Vec::new() };
+            (tables.table.hold(target, trampoline), memories)
+        });
+        // Dropping the last owner of a memory takes other locks.
+        drop(memories);
+        slot
+    }
+
+    /// Holds what the undefined symbols of an object stand for. Linking the object
+    /// fails if there is no slot or variable left.
+    pub(super) fn hold_all<'s>(
+        &self,
+        undefined: impl IntoIterator<Item = &'s str>,
+        name: impl Fn(&str) -> Option<Name>,
+    ) -> HeldOffsets {
+        let mut variables = HeldVariables::of(&self.variables);
+        let mut slots = Vec::new();
+        for symbol in undefined {
+            match abi::Symbol::parse(symbol) {
+                Some(
+                    abi::Symbol::Slot(text, arity)
+                    | abi::Symbol::Counter(text, arity)
+                    | abi::Symbol::Numbers(text, arity),
+                ) => {
+                    let slot = name(text).and_then(|name| self.hold_number(CallTarget { name, arity }).ok());
+                    slots.extend(slot);
+                }
+                Some(abi::Symbol::Variable(text)) => {
+                    let _ = name(text).and_then(|name| variables.hold(name));
+                }
+                None => {}
+            }
+        }
+        HeldOffsets { tables: self.tables.clone(), slots: slots.into(), _variables: variables }
     }
 
     /// Returns the slot that `trampoline` was made for, and its target.
     pub(super) fn target(&self, trampoline: usize) -> Option<(Slot, CallTarget)> {
-        self.tables(|tables| {
-            let slot = *tables.by_trampoline.get(&trampoline)?;
-            Some((slot, tables.slots[slot.0 as usize].0))
-        })
+        self.tables.with(|tables| tables.table.of_trampoline(trampoline))
     }
 
-    /// Returns the number of a variable, the same in every context.
-    pub(super) fn variable(&self, name: Name) -> Result<Variable, Failure> {
-        self.variables.number(name).map(Variable).ok_or(Failure::TooMany("variables"))
-    }
-
-    /// Returns the offset that a symbol of an object stands for.
-    pub(super) fn offset(&self, symbol: abi::Symbol<'_>, intern: impl Fn(&str) -> Name) -> Option<Address> {
+    /// Returns the offset that a symbol of an object stands for, which its object
+    /// [holds](Self::hold_all).
+    pub(super) fn offset(
+        &self,
+        symbol: abi::Symbol<'_>,
+        name: impl Fn(&str) -> Option<Name>,
+    ) -> Option<Address> {
+        let slot = |text: &str, arity| {
+            let target = CallTarget { name: name(text)?, arity };
+            self.tables.with(|tables| tables.table.find(target))
+        };
         let offset = match symbol {
-            abi::Symbol::Slot(name, arity) => {
-                self.slot(CallTarget { name: intern(name), arity }).ok()?.offset()
-            }
-            abi::Symbol::Counter(name, arity) => {
-                self.slot(CallTarget { name: intern(name), arity }).ok()?.counter_offset()
-            }
-            abi::Symbol::Numbers(name, arity) => {
-                self.slot(CallTarget { name: intern(name), arity }).ok()?.numbers_offset()
-            }
-            abi::Symbol::Variable(name) => self.variable(intern(name)).ok()?.offset(),
+            abi::Symbol::Slot(text, arity) => slot(text, arity)?.offset(),
+            abi::Symbol::Counter(text, arity) => slot(text, arity)?.counter_offset(),
+            abi::Symbol::Numbers(text, arity) => slot(text, arity)?.numbers_offset(),
+            abi::Symbol::Variable(text) => Variable(self.variables.find(name(text)?)?).offset(),
         };
         Some(Address::new(offset as u64))
     }
@@ -118,18 +227,18 @@ impl Slots {
     /// anything to do.
     #[cold]
     pub(super) fn fill_all<'s>(&self, memory: &ExecutionMemory, slots: impl IntoIterator<Item = &'s Slot>) {
-        self.tables(|tables| {
-            slots.into_iter().for_each(|slot| memory.fill(*slot, tables.slots[slot.0 as usize].1));
+        self.tables.with(|tables| {
+            slots.into_iter().for_each(|slot| memory.fill(*slot, tables.table.trampoline(*slot)));
         });
     }
 
     /// Resets every dispatch slot of a name that leads somewhere to its trampoline,
     /// in one context.
     pub(super) fn reset(&self, memory: &ExecutionMemory, name: Name) {
-        self.tables(|tables| {
-            for (_, slot) in tables.by_name.get(&name).into_iter().flatten() {
-                if memory.slot(*slot) != 0 {
-                    memory.redirect(*slot, tables.slots[slot.0 as usize].1);
+        self.tables.with(|tables| {
+            for slot in tables.table.of_name(name) {
+                if memory.slot(slot) != 0 {
+                    memory.redirect(slot, tables.table.trampoline(slot));
                 }
             }
         });
@@ -144,15 +253,33 @@ impl Slots {
         address: usize,
         numbers: Option<usize>,
     ) -> Option<Slot> {
-        self.tables(|tables| {
-            let slot = find(tables.by_name.get(&target.name)?, target.arity)?;
+        self.tables.with(|tables| {
+            let slot = tables.table.find(target)?;
             numbers.into_iter().for_each(|numbers| memory.set_numbers(slot, numbers));
             memory.redirect(slot, address);
             Some(slot)
         })
     }
-}
 
-fn find(slots: &[(u32, Slot)], arity: u32) -> Option<Slot> {
-    slots.iter().find(|(known, _)| *known == arity).map(|(_, slot)| *slot)
+    /// Redirects slots to addresses, except those that are for another target by
+    /// now.
+    pub(super) fn redirect_all(
+        &self,
+        memory: &ExecutionMemory,
+        entries: impl IntoIterator<Item = (Slot, CallTarget, usize, Option<usize>)>,
+    ) {
+        self.tables.with(|tables| {
+            for (slot, target, address, numbers) in entries {
+                if tables.table.target(slot) == Some(target) {
+                    numbers.into_iter().for_each(|numbers| memory.set_numbers(slot, numbers));
+                    memory.redirect(slot, address);
+                }
+            }
+        });
+    }
+
+    /// Clears the memory of a context.
+    pub(super) fn clear(&self, memory: &ExecutionMemory) {
+        self.tables.with(|_| memory.clear());
+    }
 }

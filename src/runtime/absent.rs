@@ -11,12 +11,7 @@ pub use fence::Fence;
 
 use crate::abi::{Memory, VARIABLE_COUNT};
 use crate::interp::InterpMemory;
-use crate::name::Name;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Where calls of a function lead: to its name, which the interpreter looks up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slot(pub Name);
 
 /// The number of a variable, the same in every context of an engine.
 #[derive(Clone, Copy, Debug)]

@@ -6,9 +6,11 @@ use super::slot::{Slot, Variable};
 use super::x86_64;
 use crate::abi::{self, Header};
 use crate::stop::{InnerRun, Stoppable};
+use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Where a run was left before its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +42,12 @@ const RESERVE: usize = HOST_STACK + ROUTINES_STACK;
 
 /// The memory that compiled code works on, shared with the threads that
 /// redirect slots.
-pub struct ExecutionMemory(AddressRange, InnerRun);
+pub struct ExecutionMemory {
+    range: AddressRange,
+    inner: InnerRun,
+    /// The pages on which slots lead somewhere, by their numbers.
+    slot_pages: Mutex<FxHashSet<usize>>,
+}
 
 impl ExecutionMemory {
     /// Creates memory whose slots and variables are 0.
@@ -48,7 +55,8 @@ impl ExecutionMemory {
     /// # Errors
     /// If the system has no address space left.
     pub fn new() -> std::io::Result<Self> {
-        let memory = Self(AddressRange::new(abi::SIZE)?, InnerRun::default());
+        let range = AddressRange::new(abi::SIZE)?;
+        let memory = Self { range, inner: InnerRun::default(), slot_pages: Mutex::default() };
         x86_64::provide_routines(memory.header());
         Ok(memory)
     }
@@ -62,43 +70,67 @@ impl ExecutionMemory {
 
     #[inline]
     pub(super) fn header(&self) -> &Header {
-        self.0.at(0)
+        self.range.at(0)
     }
 
     /// Returns the address in a slot; 0 if none has been stored.
     #[inline]
     pub fn slot(&self, slot: Slot) -> usize {
-        self.0.at::<AtomicUsize>(slot.offset()).load(Ordering::Acquire)
+        self.range.at::<AtomicUsize>(slot.offset()).load(Ordering::Acquire)
     }
 
     /// Stores an address in a slot, for the next calls.
     #[inline]
     pub fn redirect(&self, slot: Slot, address: usize) {
-        self.0.at::<AtomicUsize>(slot.offset()).store(address, Ordering::Release);
+        let before = self.range.at::<AtomicUsize>(slot.offset()).swap(address, Ordering::Release);
+        self.note(slot, before);
+    }
+
+    /// Records that a slot that led to `before` leads somewhere.
+    fn note(&self, slot: Slot, before: usize) {
+        if before == 0 {
+            self.slot_pages.lock().insert(slot.offset() / PAGE);
+        }
+    }
+
+    /// Sets slots, in ascending order, and their counters of calls to 0. Only the
+    /// pages on which slots lead somewhere are looked at.
+    pub fn forget(&self, slots: &[Slot]) {
+        for page in &*self.slot_pages.lock() {
+            let first = slots.partition_point(|slot| slot.offset() / PAGE < *page);
+            for slot in slots[first..].iter().take_while(|slot| slot.offset() / PAGE == *page) {
+                if self.slot(*slot) != 0 {
+                    self.range.at::<AtomicUsize>(slot.offset()).store(0, Ordering::Release);
+                    self.range.at::<AtomicU32>(slot.counter_offset()).store(0, Ordering::Relaxed);
+                }
+            }
+        }
     }
 
     /// Stores the address of the numbers that code behind a slot loads.
     pub fn set_numbers(&self, slot: Slot, address: usize) {
-        self.0.at::<AtomicUsize>(slot.numbers_offset()).store(address, Ordering::Release);
+        self.range.at::<AtomicUsize>(slot.numbers_offset()).store(address, Ordering::Release);
     }
 
     /// Sets all slots, variables and counters of calls to 0.
     pub fn clear(&self) {
-        let first = self.0.many::<AtomicUsize>(abi::SLOTS, (PAGE - abi::SLOTS) / size_of::<usize>());
+        let first = self.range.many::<AtomicUsize>(abi::SLOTS, (PAGE - abi::SLOTS) / size_of::<usize>());
         first.iter().for_each(|slot| slot.store(0, Ordering::Release));
-        self.0.release(self.0.size());
+        self.range.release(self.range.size());
+        self.slot_pages.lock().clear();
     }
 
     /// Stores an address in a slot that holds none yet.
     pub fn fill(&self, slot: Slot, address: usize) {
         // Another thread may have redirected it meanwhile.
-        let word = self.0.at::<AtomicUsize>(slot.offset());
-        let _ = word.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed);
+        let word = self.range.at::<AtomicUsize>(slot.offset());
+        let filled = word.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed);
+        self.note(slot, filled.unwrap_or_else(|present| present));
     }
 
     /// Returns the value of a variable.
     pub fn variable(&self, variable: Variable) -> f64 {
-        f64::from_bits(self.0.at::<AtomicU64>(variable.offset()).load(Ordering::Relaxed))
+        f64::from_bits(self.range.at::<AtomicU64>(variable.offset()).load(Ordering::Relaxed))
     }
 
     /// Returns the call site where code has called out last.
@@ -116,7 +148,7 @@ impl ExecutionMemory {
 
     /// Sets the value of a variable.
     pub fn set_variable(&self, variable: Variable, value: f64) {
-        self.0.at::<AtomicU64>(variable.offset()).store(value.to_bits(), Ordering::Relaxed);
+        self.range.at::<AtomicU64>(variable.offset()).store(value.to_bits(), Ordering::Relaxed);
     }
 }
 
@@ -133,13 +165,13 @@ impl Stoppable for ExecutionMemory {
     }
 
     fn inner(&self) -> Option<&InnerRun> {
-        Some(&self.1)
+        Some(&self.inner)
     }
 }
 
 impl abi::Memory for ExecutionMemory {
     fn variables(&self) -> &[AtomicU64] {
-        self.0.many(abi::VARIABLES, abi::VARIABLE_COUNT)
+        self.range.many(abi::VARIABLES, abi::VARIABLE_COUNT)
     }
 
     fn fuel(&self) -> &AtomicI64 {

@@ -48,6 +48,8 @@ pub(super) unsafe trait AtomicWord {}
 // SAFETY: an atomic.
 unsafe impl AtomicWord for std::sync::atomic::AtomicUsize {}
 // SAFETY: an atomic.
+unsafe impl AtomicWord for std::sync::atomic::AtomicU32 {}
+// SAFETY: an atomic.
 unsafe impl AtomicWord for std::sync::atomic::AtomicU64 {}
 // SAFETY: a `repr(C)` structure of atomics.
 unsafe impl AtomicWord for crate::abi::Header {}

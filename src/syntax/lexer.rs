@@ -8,9 +8,9 @@
 use super::number;
 use super::token::{FaultKind, LONGEST_ITEM, Terminal, TokenFault, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::name::Names;
+use crate::name::{Names, TooManyNames};
 use crate::source::{Source, Span};
-use crate::stop::{Poll, StopRequest};
+use crate::stop::Poll;
 use logos::Logos;
 use rustc_hash::FxHashMap;
 
@@ -124,7 +124,7 @@ impl Iterator for Pieces<'_> {
         while let Some(terminal) = self.lexer.next() {
             let span = Span::new(self.lexer.span().start, self.lexer.span().end);
             if let Some(request) = self.poll.step() {
-                self.collector.push_stopped(request, span);
+                self.collector.push_end(FaultKind::Stopped(request), span);
                 break;
             }
             let is_full = self.collector.tokens.len() >= self.size;
@@ -139,7 +139,10 @@ impl Iterator for Pieces<'_> {
                 self.collector.push_too_long(span);
                 continue;
             }
-            self.collector.push(terminal, span, self.lexer.slice());
+            if let Err(full) = self.collector.push(terminal, span, self.lexer.slice()) {
+                self.collector.push_end(FaultKind::TooManyNames(full), span);
+                break;
+            }
             if is_full && terminal.begins_item() {
                 self.carried = Some((terminal, span));
                 return Some(self.collector.take(1));
@@ -192,13 +195,14 @@ impl<'s> Collector<'s> {
         tokens
     }
 
-    fn push(&mut self, terminal: Terminal, span: Span, text: &'s str) {
+    fn push(&mut self, terminal: Terminal, span: Span, text: &'s str) -> Result<(), TooManyNames> {
         let payload = match terminal {
-            Terminal::Identifier | Terminal::Operator | Terminal::Equals => self.word(text),
+            Terminal::Identifier | Terminal::Operator | Terminal::Equals => self.word(text)?,
             Terminal::Number => self.number(text),
             _ => 0,
         };
         self.push_raw(terminal, span, payload);
+        Ok(())
     }
 
     fn push_raw(&mut self, terminal: Terminal, span: Span, payload: u32) {
@@ -230,8 +234,8 @@ impl<'s> Collector<'s> {
     }
 
     /// Ends the tokens: what follows is not read.
-    fn push_stopped(&mut self, request: StopRequest, span: Span) {
-        self.push_fault(FaultKind::Stopped(request));
+    fn push_end(&mut self, why: FaultKind, span: Span) {
+        self.push_fault(why);
         self.push_raw(Terminal::Unknown, span, 0);
     }
 
@@ -249,25 +253,25 @@ impl<'s> Collector<'s> {
     }
 
     /// Returns the index of a name in the vocabulary; adds it if it is new.
-    fn word(&mut self, text: &'s str) -> u32 {
+    fn word(&mut self, text: &'s str) -> Result<u32, TooManyNames> {
         if let [byte @ 0..128] = text.as_bytes() {
             let slot = usize::from(*byte);
             if self.known_ascii[slot] == 0 {
-                self.known_ascii[slot] = self.new_word(text) + 1;
+                self.known_ascii[slot] = self.new_word(text)? + 1;
             }
-            return self.known_ascii[slot] - 1;
+            return Ok(self.known_ascii[slot] - 1);
         }
         if let Some(&index) = self.known.get(text) {
-            return index;
+            return Ok(index);
         }
-        let index = self.new_word(text);
+        let index = self.new_word(text)?;
         self.known.insert(text, index);
-        index
+        Ok(index)
     }
 
-    fn new_word(&mut self, text: &str) -> u32 {
-        self.tokens.vocabulary.push(self.names.intern(text));
-        self.tokens.vocabulary.len() as u32 - 1
+    fn new_word(&mut self, text: &str) -> Result<u32, TooManyNames> {
+        self.tokens.vocabulary.push(self.names.try_intern(text)?);
+        Ok(self.tokens.vocabulary.len() as u32 - 1)
     }
 }
 

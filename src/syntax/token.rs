@@ -8,7 +8,7 @@
 use super::number;
 use crate::diagnostic::visible::is_invisible;
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::name::Name;
+use crate::name::{Name, TooManyNames};
 use crate::source::{Source, Span};
 use crate::stop::StopRequest;
 use logos::Logos;
@@ -139,6 +139,8 @@ pub(super) enum FaultKind {
     MalformedNumber(super::number::Malformed),
     /// Here the lexer gave up on an item.
     TooLong,
+    /// Here the lexer found a name that the engine has no room for.
+    TooManyNames(TooManyNames),
     /// Here the lexer was asked to stop.
     Stopped(StopRequest),
 }
@@ -217,7 +219,7 @@ impl Tokens {
     pub fn is_unread(&self, token: usize) -> bool {
         let fault = self.faults.binary_search_by_key(&token, |fault| fault.token as usize);
         fault.is_ok_and(|fault| match self.faults[fault].kind {
-            FaultKind::TooLong | FaultKind::Stopped(_) => true,
+            FaultKind::TooLong | FaultKind::TooManyNames(_) | FaultKind::Stopped(_) => true,
             FaultKind::UnknownCharacter | FaultKind::MalformedNumber(_) => false,
         })
     }
@@ -231,6 +233,11 @@ impl Tokens {
                 Diagnostic::error(ErrorCode::SourceTooLong, &self.source, self.span(token), message)
                     .with_note("the limit is reached")
                     .with_help("divide it into functions, or pass the data in another way")
+            }
+            FaultKind::TooManyNames(full) => {
+                let message = full.to_string();
+                Diagnostic::error(ErrorCode::TooMany, &self.source, self.span(token), message)
+                    .with_note("one name too many; what follows is not read")
             }
             FaultKind::Stopped(request) => request.while_reading(&self.source, self.span(token)),
             FaultKind::MalformedNumber(malformed) => {

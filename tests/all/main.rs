@@ -50,6 +50,7 @@ mod storm;
 mod stored;
 mod streams;
 mod targets;
+mod tenants;
 mod terminal;
 mod tidy;
 mod tiers;

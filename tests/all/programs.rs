@@ -59,6 +59,7 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
     (ErrorCode::Interrupted, "needs someone who interrupts"),
     (ErrorCode::HostFailure, "the host functions of the command line do not fail; tested by embedding"),
     (ErrorCode::CompileFailure, "needs a failing system"),
+    (ErrorCode::ContextLimit, "needs a limit of an engine; tested with tenants"),
     (ErrorCode::Internal, "needs a bug; tested in the crate, with functions that no check would make"),
 ];
 

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use llvm_sys::error::LLVMErrorRef;
 use llvm_sys::orc2::{
@@ -34,6 +34,11 @@ pub(super) struct OrcShimTrampolines {
 
 pub(super) type LandingFunction = extern "C" fn(context: *mut c_void, trampoline: u64) -> u64;
 
+pub(super) type FindFunction =
+    extern "C" fn(context: *mut c_void, name: *const c_char, length: usize, value: *mut u64) -> c_int;
+
+pub(super) type ReleaseFunction = extern "C" fn(context: *mut c_void);
+
 unsafe extern "C" {
     pub(super) safe fn orc_slabs_before_fork();
     pub(super) safe fn orc_slabs_after_fork_in_parent();
@@ -47,6 +52,12 @@ unsafe extern "C" {
         session: *mut OrcShimSession,
         path: *const c_char,
     ) -> LLVMErrorRef;
+    pub(super) fn orc_shim_session_constants(
+        session: *mut OrcShimSession,
+        context: *mut c_void,
+        find: FindFunction,
+        release: ReleaseFunction,
+    );
     pub(super) fn orc_shim_session_debug_objects(session: *mut OrcShimSession) -> LLVMErrorRef;
     pub(super) fn orc_shim_session_end(session: *mut OrcShimSession) -> LLVMErrorRef;
     pub(super) fn orc_shim_session_destroy(session: *mut OrcShimSession);

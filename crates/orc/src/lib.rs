@@ -49,12 +49,13 @@
 //!
 //! # What is not here
 //!
-//! No symbol resolves that was not defined: there is no fallback to the host
-//! process. Nothing here calls native code.
+//! No symbol resolves that was not defined, and that no generator or source of
+//! constants finds: there is no fallback to the host process. Nothing here calls native code.
 
 #![deny(unsafe_code)]
 
 mod address;
+mod constants;
 mod dylib;
 mod error;
 mod ffi;

@@ -134,6 +134,10 @@ impl Session {
         check(error, explain).map(|()| Address::new(address))
     }
 
+    pub(super) fn inner(&self) -> &SessionInner {
+        &self.inner
+    }
+
     /// Frees the names that no symbol uses any more. Redefining under fresh
     /// names leaves some behind each time; call this now and then.
     pub fn clear_dead_symbols(&self) {

@@ -110,6 +110,61 @@ void keepPrivate(jitlink::LinkGraph &G, const SymbolFlagsMap &Promised) {
 }
 
 //===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+/// Looks for the value of a symbol: 1 if it is found, 0 if not, -1 for an error.
+using FindFunction = int (*)(void *Ctx, const char *Name, size_t Length,
+                             uint64_t *Value);
+using ReleaseFunction = void (*)(void *Ctx);
+
+/// Makes symbols that an object does not define absolute in its link graph, so
+/// that the session never hears of them. Owns Ctx.
+class Constants final : public ObjectLinkingLayer::Plugin {
+public:
+  Constants(void *Ctx, FindFunction Find, ReleaseFunction Release)
+      : Ctx(Ctx), Find(Find), Release(Release) {}
+  ~Constants() override { Release(Ctx); }
+
+  void modifyPassConfig(MaterializationResponsibility &, jitlink::LinkGraph &,
+                        jitlink::PassConfiguration &Config) override {
+    Config.PrePrunePasses.push_back(
+        [this](jitlink::LinkGraph &G) { return resolve(G); });
+  }
+
+  Error notifyFailed(MaterializationResponsibility &) override {
+    return Error::success();
+  }
+  Error notifyRemovingResources(JITDylib &, ResourceKey) override {
+    return Error::success();
+  }
+  void notifyTransferringResources(JITDylib &, ResourceKey,
+                                   ResourceKey) override {}
+
+private:
+  Error resolve(jitlink::LinkGraph &G) {
+    // A copy: making one absolute removes it from the set.
+    SmallVector<jitlink::Symbol *, 16> Unknown;
+    for (auto *Sym : G.external_symbols())
+      Unknown.push_back(Sym);
+    for (auto *Sym : Unknown) {
+      StringRef Name = *Sym->getName();
+      uint64_t Value = 0;
+      int Found = Find(Ctx, Name.data(), Name.size(), &Value);
+      if (Found < 0)
+        return createStringError("the source of constants panicked");
+      if (Found)
+        G.makeAbsolute(*Sym, ExecutorAddr(Value));
+    }
+    return Error::success();
+  }
+
+  void *Ctx;
+  FindFunction Find;
+  ReleaseFunction Release;
+};
+
+//===----------------------------------------------------------------------===//
 // Profilers and debuggers
 //===----------------------------------------------------------------------===//
 
@@ -279,6 +334,14 @@ LLVMErrorRef orc_shim_session_perf_map(OrcShimSession *S, const char *Path) {
     return wrap(errorCodeToError(errnoAsErrorCode()));
   unwrapSession(S)->Layer->addPlugin(std::make_shared<PerfMap>(File));
   return LLVMErrorSuccess;
+}
+
+/// Asks Find for the symbols that objects linked from now on do not define. Ctx
+/// is released with the session.
+void orc_shim_session_constants(OrcShimSession *S, void *Ctx, FindFunction Find,
+                                ReleaseFunction Release) {
+  unwrapSession(S)->Layer->addPlugin(
+      std::make_shared<Constants>(Ctx, Find, Release));
 }
 
 /// Registers what is linked from now on with debuggers.
