@@ -151,7 +151,7 @@ fn beside(idle: usize) {
         context.eval(&text).expect("it is right");
         start.elapsed().as_secs_f64() * 1e6
     };
-    let known = median((0..2_000).map(|index| time(format!("{index} * 2 + 1"))).collect());
+    let known = median((0..200_000).map(|index| time(format!("{index} * 2 + 1"))).collect());
     let new = median((1..500).map(|index| time(vec!["1"; index].join("+"))).collect());
     let function = median((0..500).map(|index| time(format!("def f{index}(x) x; f{index}(1)"))).collect());
     println!(

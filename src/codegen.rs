@@ -177,8 +177,9 @@ impl Compiler {
         module.set_triple(&machine.machine.get_triple());
         module.set_data_layout(&machine.machine.get_target_data().get_data_layout());
         lower(&module)?;
-        // Always, not only in tests: it takes less than a hundredth of the
-        // compile time, and invalid IR would be undefined behaviour in LLVM.
+        // Always, not only in tests: invalid IR would be undefined behaviour in
+        // LLVM. It takes a twentieth of the time of a small function's baseline
+        // code, and a hundredth of that of optimised code.
         module.verify().map_err(|error| CodegenError::Internal(error.to_string()))?;
         machine.pipeline.optimize(&module);
         output(machine, &module)
