@@ -229,7 +229,7 @@ fn make_way(context: &mut Context, error: Option<&Error>) -> io::Result<()> {
     context.output().flush()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "compiler"))]
 mod tests {
     use super::*;
     use crate::context::tests::define_refused;

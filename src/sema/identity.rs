@@ -15,6 +15,7 @@ use crate::name::Names;
 const KIND: &str = "kal 2026 checked function 2";
 
 /// The same for shapes.
+#[cfg(feature = "compiler")]
 const SHAPE: &str = "kal 2026 shape 1";
 
 impl CheckedFunction {
@@ -29,37 +30,6 @@ impl CheckedFunction {
             self.encode(*node, names, &mut writer);
         }
         Fingerprint::of(KIND, writer)
-    }
-
-    /// Returns the identity of the function's shape: the same for functions that
-    /// [differ in nothing but their numbers](Self::has_shape_of).
-    pub fn shape(&self, names: &Names) -> Fingerprint {
-        let mut writer = Writer::default();
-        writer.text(names.text(self.name));
-        writer.number(self.arity());
-        writer.number(self.locals);
-        for node in &self.nodes {
-            match *node {
-                CheckedNode::Number(index) => {
-                    writer.byte(b'n');
-                    writer.number(index);
-                }
-                node => self.encode(node, names, &mut writer),
-            }
-        }
-        Fingerprint::of(SHAPE, writer)
-    }
-
-    /// Returns whether both are the same function but for their numbers.
-    pub fn has_shape_of(&self, other: &Self) -> bool {
-        let callees = |function: &Self| -> Vec<_> {
-            function.callees.iter().map(|callee| (callee.name, callee.arity)).collect()
-        };
-        self.name == other.name
-            && self.arity() == other.arity()
-            && self.locals == other.locals
-            && self.nodes == other.nodes
-            && callees(self) == callees(other)
     }
 
     /// Returns whether both are the same function, however they were written.
@@ -122,5 +92,40 @@ impl CheckedFunction {
             CheckedNode::ForStep => writer.byte(b'S'),
             CheckedNode::For => writer.byte(b'F'),
         }
+    }
+}
+
+/// For code that functions share.
+#[cfg(feature = "compiler")]
+impl CheckedFunction {
+    /// Returns the identity of the function's shape: the same for functions that
+    /// [differ in nothing but their numbers](Self::has_shape_of).
+    pub fn shape(&self, names: &Names) -> Fingerprint {
+        let mut writer = Writer::default();
+        writer.text(names.text(self.name));
+        writer.number(self.arity());
+        writer.number(self.locals);
+        for node in &self.nodes {
+            match *node {
+                CheckedNode::Number(index) => {
+                    writer.byte(b'n');
+                    writer.number(index);
+                }
+                node => self.encode(node, names, &mut writer),
+            }
+        }
+        Fingerprint::of(SHAPE, writer)
+    }
+
+    /// Returns whether both are the same function but for their numbers.
+    pub fn has_shape_of(&self, other: &Self) -> bool {
+        let callees = |function: &Self| -> Vec<_> {
+            function.callees.iter().map(|callee| (callee.name, callee.arity)).collect()
+        };
+        self.name == other.name
+            && self.arity() == other.arity()
+            && self.locals == other.locals
+            && self.nodes == other.nodes
+            && callees(self) == callees(other)
     }
 }

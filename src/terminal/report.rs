@@ -6,7 +6,6 @@ use crate::diagnostic::Diagnostic;
 use crate::diagnostic::draw::{self, Style};
 use crate::diagnostic::visible::visible_text;
 use crate::error::Error;
-#[cfg(feature = "compiler")]
 use crate::source::Source;
 use std::io::{self, ErrorKind, Write};
 use terminal_size::{Width, terminal_size_of};
