@@ -6,7 +6,7 @@ use super::code::CompiledCode;
 use super::code_map::{CodeOwner, Finder};
 use super::definition::Definition;
 use super::formula::{Builtins, CompiledFormula};
-use super::osr::{HotLoops, OsrCode};
+use super::osr::OsrCode;
 use super::reporter::Observer;
 use super::request::{Request, claim_pending, make_as, make_later, materialize};
 use super::run::JitRun;
@@ -523,9 +523,16 @@ impl JitContext {
         let run_epoch = bindings.run_epoch();
         let outermost = jit.epochs.begin(run_epoch);
         let body = body(bindings.memory());
-        let hot_loops = HotLoops::default();
-        let mut run =
-            JitRun { jit, bindings, output, interpreted, tape: None, failure: None, waited: 0, hot_loops };
+        let mut run = JitRun {
+            jit,
+            bindings,
+            output,
+            interpreted,
+            tape: None,
+            failure: None,
+            waited: 0,
+            hot_loops: None,
+        };
         // SAFETY: the body is that of an expression, formula or OSR code with
         // that number of parameters, which its caller keeps, or what a slot for
         // this number of arguments holds once it is filled. Slots hold trampolines

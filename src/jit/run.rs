@@ -32,7 +32,8 @@ pub(super) struct JitRun<'a> {
     pub(super) tape: Option<Name>,
     pub(super) failure: Option<RunFailure>,
     pub(super) waited: u64,
-    pub(super) hot_loops: HotLoops,
+    /// Those of baseline code; `None` before one is reported.
+    pub(super) hot_loops: Option<Box<HotLoops>>,
 }
 
 impl JitRun<'_> {
@@ -186,7 +187,8 @@ impl RuntimeCallbacks for JitRun<'_> {
             None if owner.is_shared_by_shape => return None,
             None => &owner.function,
         };
-        let hot_loop = self.hot_loops.reported(self.jit, function, LoopEntry { node, values })?;
+        let hot_loops = self.hot_loops.get_or_insert_default();
+        let hot_loop = hot_loops.reported(self.jit, function, LoopEntry { node, values })?;
         let code = hot_loop.code(self.jit, self.bindings);
         if bound.is_some() {
             let _ = self.improve(&owner);
