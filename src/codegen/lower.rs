@@ -565,6 +565,20 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         Ok(arguments)
     }
 
+    /// Emits a call of a body at an address.
+    fn call_body(
+        &self,
+        body: PointerValue<'c>,
+        arity: u32,
+        arguments: &[BasicMetadataValueEnum<'c>],
+    ) -> Result<CallSiteValue<'c>> {
+        let call = self.builder.build_indirect_call(self.types.signature(arity), body, arguments, "")?;
+        // No tail call: the caller's frame must stay, so that an error can name it.
+        call.set_tail_call_kind(LLVMTailCallKind::LLVMTailCallKindNoTail);
+        call.add_attribute(AttributeLoc::Function, self.types.attribute("nounwind"));
+        Ok(call)
+    }
+
     fn call(&mut self, callee: Callee) -> Result<()> {
         let direct = match self.direct.get(&(callee.name, callee.arity)) {
             Some(DirectCall::Builtin(builtin)) => return self.builtin(*builtin),
@@ -577,13 +591,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         } else {
             let slot = self.offset(Symbol::Slot(self.names.text(callee.name), callee.arity))?;
             let body = self.builder.build_load(self.types.pointer, slot, "")?.into_pointer_value();
-            let signature = self.types.signature(callee.arity);
-            let call = self.builder.build_indirect_call(signature, body, &arguments, "")?;
-            // No tail call: the caller's frame must stay, so that an error can
-            // name it.
-            call.set_tail_call_kind(LLVMTailCallKind::LLVMTailCallKindNoTail);
-            call.add_attribute(AttributeLoc::Function, self.types.attribute("nounwind"));
-            call
+            self.call_body(body, callee.arity, &arguments)?
         };
         if let Some((place, tail)) = self.types.tail(callee.arity) {
             call.add_attribute(place, tail);

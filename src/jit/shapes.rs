@@ -67,7 +67,7 @@ impl Shapes {
         table.clock += 1;
         let kept = KeptShape {
             nodes: expression.nodes.clone(),
-            callees: callees(expression).collect(),
+            callees: expression.calls().collect(),
             locals: expression.locals,
             definition,
             used: table.clock,
@@ -98,7 +98,7 @@ impl KeptShape {
     fn is_of(&self, expression: &CheckedFunction) -> bool {
         self.nodes == expression.nodes
             && self.locals == expression.locals
-            && self.callees.iter().copied().eq(callees(expression))
+            && self.callees.iter().copied().eq(expression.calls())
     }
 }
 
@@ -150,13 +150,9 @@ pub(super) fn generalised(expression: &CheckedFunction, names: &Names) -> Option
     })
 }
 
-fn callees(function: &CheckedFunction) -> impl Iterator<Item = (Name, u32)> {
-    function.callees.iter().map(|callee| (callee.name, callee.arity))
-}
-
 fn hash(expression: &CheckedFunction) -> u64 {
     let mut hasher = FxHasher::default();
     expression.nodes.hash(&mut hasher);
-    callees(expression).for_each(|callee| callee.hash(&mut hasher));
+    expression.calls().for_each(|callee| callee.hash(&mut hasher));
     hasher.finish()
 }

@@ -8,6 +8,8 @@
 use super::checked::{CheckedFunction, CheckedNode};
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
+#[cfg(feature = "compiler")]
+use crate::name::Name;
 use crate::name::Names;
 
 /// What separates these encodings from others. The number changes with the
@@ -22,14 +24,17 @@ impl CheckedFunction {
     /// Returns the identity of the function: the same for functions that do the
     /// same in the same way, in every process.
     pub fn fingerprint(&self, names: &Names) -> Fingerprint {
+        self.encoded(names, |node, writer| self.encode(node, names, writer), KIND)
+    }
+
+    /// Returns the identity of the function whose nodes are written so.
+    fn encoded(&self, names: &Names, write: impl Fn(CheckedNode, &mut Writer), kind: &str) -> Fingerprint {
         let mut writer = Writer::default();
         writer.text(names.text(self.name));
         writer.number(self.arity());
         writer.number(self.locals);
-        for node in &self.nodes {
-            self.encode(*node, names, &mut writer);
-        }
-        Fingerprint::of(KIND, writer)
+        self.nodes.iter().for_each(|node| write(*node, &mut writer));
+        Fingerprint::of(kind, writer)
     }
 
     /// Returns whether both are the same function, however they were written.
@@ -101,31 +106,27 @@ impl CheckedFunction {
     /// Returns the identity of the function's shape: the same for functions that
     /// [differ in nothing but their numbers](Self::has_shape_of).
     pub fn shape(&self, names: &Names) -> Fingerprint {
-        let mut writer = Writer::default();
-        writer.text(names.text(self.name));
-        writer.number(self.arity());
-        writer.number(self.locals);
-        for node in &self.nodes {
-            match *node {
-                CheckedNode::Number(index) => {
-                    writer.byte(b'n');
-                    writer.number(index);
-                }
-                node => self.encode(node, names, &mut writer),
+        let write = |node, writer: &mut Writer| match node {
+            CheckedNode::Number(index) => {
+                writer.byte(b'n');
+                writer.number(index);
             }
-        }
-        Fingerprint::of(SHAPE, writer)
+            node => self.encode(node, names, writer),
+        };
+        self.encoded(names, write, SHAPE)
     }
 
     /// Returns whether both are the same function but for their numbers.
     pub fn has_shape_of(&self, other: &Self) -> bool {
-        let callees = |function: &Self| -> Vec<_> {
-            function.callees.iter().map(|callee| (callee.name, callee.arity)).collect()
-        };
         self.name == other.name
             && self.arity() == other.arity()
             && self.locals == other.locals
             && self.nodes == other.nodes
-            && callees(self) == callees(other)
+            && self.calls().eq(other.calls())
+    }
+
+    /// Returns what it calls, with how many arguments.
+    pub fn calls(&self) -> impl Iterator<Item = (Name, u32)> {
+        self.callees.iter().map(|callee| (callee.name, callee.arity))
     }
 }

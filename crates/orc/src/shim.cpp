@@ -110,6 +110,23 @@ void keepPrivate(jitlink::LinkGraph &G, const SymbolFlagsMap &Promised) {
 }
 
 //===----------------------------------------------------------------------===//
+// Plugins
+//===----------------------------------------------------------------------===//
+
+/// A plugin that takes part in linking and keeps nothing for what is linked.
+class LinkPlugin : public ObjectLinkingLayer::Plugin {
+public:
+  Error notifyFailed(MaterializationResponsibility &) override {
+    return Error::success();
+  }
+  Error notifyRemovingResources(JITDylib &, ResourceKey) override {
+    return Error::success();
+  }
+  void notifyTransferringResources(JITDylib &, ResourceKey,
+                                   ResourceKey) override {}
+};
+
+//===----------------------------------------------------------------------===//
 // Constants
 //===----------------------------------------------------------------------===//
 
@@ -120,7 +137,7 @@ using ReleaseFunction = void (*)(void *Ctx);
 
 /// Makes symbols that an object does not define absolute in its link graph, so
 /// that the session never hears of them. Owns Ctx.
-class Constants final : public ObjectLinkingLayer::Plugin {
+class Constants final : public LinkPlugin {
 public:
   Constants(void *Ctx, FindFunction Find, ReleaseFunction Release)
       : Ctx(Ctx), Find(Find), Release(Release) {}
@@ -131,15 +148,6 @@ public:
     Config.PrePrunePasses.push_back(
         [this](jitlink::LinkGraph &G) { return resolve(G); });
   }
-
-  Error notifyFailed(MaterializationResponsibility &) override {
-    return Error::success();
-  }
-  Error notifyRemovingResources(JITDylib &, ResourceKey) override {
-    return Error::success();
-  }
-  void notifyTransferringResources(JITDylib &, ResourceKey,
-                                   ResourceKey) override {}
 
 private:
   Error resolve(jitlink::LinkGraph &G) {
@@ -172,7 +180,7 @@ private:
 /// `START SIZE NAME` a line, the numbers hexadecimal. (Linux,
 /// tools/perf/Documentation/jit-interface.txt) perf finds no names for forked
 /// children.
-class PerfMap final : public ObjectLinkingLayer::Plugin {
+class PerfMap final : public LinkPlugin {
 public:
   explicit PerfMap(std::FILE *File) : File(File) {}
   ~PerfMap() override { std::fclose(File); }
@@ -184,15 +192,6 @@ public:
       return Error::success();
     });
   }
-
-  Error notifyFailed(MaterializationResponsibility &) override {
-    return Error::success();
-  }
-  Error notifyRemovingResources(JITDylib &, ResourceKey) override {
-    return Error::success();
-  }
-  void notifyTransferringResources(JITDylib &, ResourceKey,
-                                   ResourceKey) override {}
 
 private:
   void write(jitlink::LinkGraph &G) {

@@ -10,10 +10,9 @@ use crate::abi;
 use crate::codegen::error::{Result, missing};
 use crate::codegen::types::{WideSignature, result};
 use inkwell::IntPredicate;
-use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicType;
-use inkwell::values::{LLVMTailCallKind, PointerValue};
+use inkwell::values::PointerValue;
 
 impl<'c> IrLowering<'_, 'c> {
     /// Emits the loop header where OSR code is entered as well: there the live
@@ -133,9 +132,7 @@ impl<'c> IrLowering<'_, 'c> {
         }
         let arguments = self.arguments(arity)?;
         self.tail = outer;
-        let call = self.builder.build_indirect_call(self.types.signature(arity), code, &arguments, "")?;
-        call.set_tail_call_kind(LLVMTailCallKind::LLVMTailCallKindNoTail);
-        call.add_attribute(AttributeLoc::Function, self.types.attribute("nounwind"));
+        let call = self.call_body(code, arity, &arguments)?;
         if let Some((place, tail)) = self.types.tail(arity) {
             call.add_attribute(place, tail);
         }
