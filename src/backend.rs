@@ -431,10 +431,7 @@ impl Backend {
             }
             (Self::Tiered(tiered), CallHandle::Slot(slot)) => tiered.call_slot(slot, arguments, output),
             // The handle is from a context that interprets.
-            (Self::Jit(jit), CallHandle::Name(name)) => {
-                let slot = jit.slot(*name, arguments.as_slice().len() as u32)?;
-                jit.call(&slot, arguments, output, None)
-            }
+            (Self::Jit(jit), CallHandle::Name(name)) => jit.call_by_name(*name, arguments, output),
         }
     }
 

@@ -291,6 +291,16 @@ impl JitContext {
         }
     }
 
+    /// Calls the function that a name is bound to.
+    pub fn call_by_name(
+        &self,
+        name: Name,
+        arguments: CallArguments<'_>,
+        output: &mut dyn Output,
+    ) -> Result<f64, RunFailure> {
+        self.call(&HeldSlot(name), arguments, output, None)
+    }
+
     pub fn callers(&self, _: usize, _: usize) -> Vec<Arc<CheckedFunction>> {
         match self.0 {}
     }

@@ -487,7 +487,7 @@ impl JitContext {
     ///
     /// # Errors
     /// If the run fails or is stopped.
-    #[inline]
+    #[inline(always)]
     pub fn call(
         &self,
         slot: &HeldSlot,
@@ -503,6 +503,21 @@ impl JitContext {
         self.enter(body, arguments, output, interpreted)
     }
 
+    /// Calls the function that a name is bound to.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call), and if there is no slot left.
+    #[cold]
+    pub fn call_by_name(
+        &self,
+        name: Name,
+        arguments: CallArguments<'_>,
+        output: &mut dyn Output,
+    ) -> Result<f64, RunFailure> {
+        let slot = self.slot(name, arguments.as_slice().len() as u32)?;
+        self.call(&slot, arguments, output, None)
+    }
+
     /// Returns what a slot leads to that the context has not used yet.
     #[cold]
     fn first_body(&self, slot: Slot) -> usize {
@@ -510,7 +525,7 @@ impl JitContext {
         self.memory().slot(slot)
     }
 
-    #[inline]
+    #[inline(always)]
     #[allow(unsafe_code)]
     fn enter(
         &self,
@@ -561,9 +576,10 @@ impl JitContext {
     }
 
     #[cold]
-    fn failed(&self, left: Left, failure: Option<RunFailure>, outermost: bool) -> RunFailure {
+    fn failed(&self, left: Left, failure: Option<Box<RunFailure>>, outermost: bool) -> RunFailure {
         let is_own = failure.as_ref().is_none_or(|stopped| stopped.trace.is_empty());
-        let RunFailure { failure, trace } = failure.unwrap_or_else(|| Failure::Interrupted.into());
+        let RunFailure { failure, trace } =
+            failure.map_or_else(|| Failure::Interrupted.into(), |stopped| *stopped);
         let (caller, trace) = self.trace(left, trace);
         let failure = if is_own { failure.called_by(caller) } else { failure };
         if outermost && matches!(failure, Failure::StackOverflow) {

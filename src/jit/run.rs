@@ -30,13 +30,17 @@ pub(super) struct JitRun<'a> {
     pub(super) interpreted: Option<InterpretedTier<'a>>,
     /// The callee of a call that is on its way to the interpreter.
     pub(super) tape: Option<Name>,
-    pub(super) failure: Option<RunFailure>,
+    pub(super) failure: Option<Box<RunFailure>>,
     pub(super) waited: u64,
     /// Those of baseline code; `None` before one is reported.
     pub(super) hot_loops: Option<Box<HotLoops>>,
 }
 
 impl JitRun<'_> {
+    fn fail(&mut self, failure: Failure) {
+        self.failure = Some(Box::new(failure.into()));
+    }
+
     fn stopper(&self) -> StopHandle {
         StopHandle::new(self.bindings.memory().clone())
     }
@@ -145,7 +149,7 @@ impl RuntimeCallbacks for JitRun<'_> {
         let start = Instant::now();
         let destination = self.destination(trampoline);
         self.waited += nanoseconds(start.elapsed());
-        destination.map_err(|failure| self.failure = Some(failure.into())).ok()
+        destination.map_err(|failure| self.fail(failure)).ok()
     }
 
     fn interpreter_call(&mut self, arguments: &[f64]) -> Option<f64> {
@@ -154,7 +158,7 @@ impl RuntimeCallbacks for JitRun<'_> {
         let site = CallSite { address: from.fault, frame: from.frame };
         // A call goes there only if there is one.
         let result = self.interpreted.as_mut()?.call(site, name, arguments, self.output);
-        result.map_err(|stopped| self.failure = Some(stopped)).ok()
+        result.map_err(|stopped| self.failure = Some(stopped.into())).ok()
     }
 
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64> {
@@ -163,10 +167,10 @@ impl RuntimeCallbacks for JitRun<'_> {
         let result = self.jit.hosts.call_closure(callee, arguments, self.output, &stopper);
         // A request that came meanwhile is for this run, not for the next.
         if let Some(request) = stopper.take() {
-            self.failure = Some(Failure::from(request).into());
+            self.fail(Failure::from(request));
             return None;
         }
-        let fail = |HostError(message)| self.failure = Some(Failure::Host { callee, message }.into());
+        let fail = |HostError(message)| self.fail(Failure::Host { callee, message });
         result.map_err(fail).ok()
     }
 
@@ -202,6 +206,6 @@ impl RuntimeCallbacks for JitRun<'_> {
             StopReason::Fuel => Failure::OutOfFuel,
             StopReason::Requested(request) => request.into(),
         };
-        self.failure = Some(failure.into());
+        self.fail(failure);
     }
 }
