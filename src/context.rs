@@ -39,7 +39,7 @@ use crate::failure::{Failure, RunFailure};
 use crate::fingerprint::Fingerprint;
 use crate::host::{HostFunctions, Output};
 use crate::interrupt::InterruptHandle;
-use crate::name::{Name, Names};
+use crate::name::{HeldName, Name, Names};
 use crate::output::LineOutput;
 use crate::program::Program;
 use crate::runtime::CallArguments;
@@ -311,7 +311,7 @@ impl Context {
         match item {
             sema::CheckedItem::Definition(function, fixity) => match if_unchanged {
                 IfUnchanged::Keep if self.world.is_bound_to(&function, fixity, self.engine.names()) => {
-                    Ok(Outcome::Unchanged { name: self.engine.names().text(function.name).to_owned() })
+                    Ok(Outcome::Unchanged { name: self.engine.names().text(function.name).to_string() })
                 }
                 IfUnchanged::Keep | IfUnchanged::Replace => self.define(&function, fixity),
             },
@@ -323,9 +323,9 @@ impl Context {
                     self.release_variables();
                     return Err(error);
                 }
-                names.iter().for_each(|name| self.world.declare_variable(*name));
-                let text = |name: &Name| self.engine.names().text(*name).to_owned();
-                Ok(Outcome::Declared { names: names.iter().map(text).collect() })
+                let names: Vec<_> = names.iter().map(|name| self.engine.names().text(*name)).collect();
+                names.iter().for_each(|name| self.world.declare_variable(name.clone()));
+                Ok(Outcome::Declared { names: names.iter().map(|name| name.to_string()).collect() })
             }
             sema::CheckedItem::Expression(function) => self.evaluate(&function).map(Outcome::Value),
         }
@@ -353,7 +353,7 @@ impl Context {
         let changed = self.world.define(function, fixity);
         self.backend.define(function);
         if moment.is_some() {
-            let after = self.backend.bound(name);
+            let (name, after) = (self.engine.names().text(name), self.backend.bound(name));
             self.history.push(moment, &self.world, Changed::Function { name, before, after });
         }
         let redefined = changed.before.is_some();
@@ -363,7 +363,7 @@ impl Context {
         }
         let mut warnings = self.warnings(&changed.stale, function);
         warnings.extend(sema::uncalled(function, fixity, self.engine.names()));
-        let name = self.engine.names().text(name).to_owned();
+        let name = self.engine.names().text(name).to_string();
         Ok(Outcome::Defined { name, redefined, warnings })
     }
 
@@ -440,7 +440,7 @@ impl Context {
         self.stopped(stopped)
     }
 
-    pub(crate) fn handle(&self, text: &str, asked: u32) -> Result<(Name, CallHandle), Error> {
+    pub(crate) fn handle(&self, text: &str, asked: u32) -> Result<(HeldName, CallHandle), Error> {
         let missing = || Error::NoFunction(text.to_owned());
         let name = self.engine.names().get(text).ok_or_else(missing)?;
         let bound = self.world.function(name).map(|function| function.arity());
@@ -452,7 +452,7 @@ impl Context {
             return Err(Error::Arity { name: text.to_owned(), takes, asked });
         }
         let handle = self.backend.handle(name, asked).map_err(|failure| self.failed(&failure))?;
-        Ok((name, handle))
+        Ok((self.engine.names().text(name), handle))
     }
 
     /// Starts compiling a function ahead of its first call, on another

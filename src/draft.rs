@@ -14,7 +14,7 @@ use crate::diagnostic::suggest::{Budget, nearest};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::host::HostFunctions;
-use crate::name::{Name, Names};
+use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::sema::{self, Environment, Extern, arguments, declaration};
 use crate::source::Source;
@@ -25,7 +25,7 @@ use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{ParseLimits, Parser};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(crate) struct Draft<'a> {
     variables: BTreeSet<Name>,
     externs: FxHashMap<Name, Extern>,
     /// Functions whose definition is refused: calls of them are not reported.
-    refused: FxHashSet<Name>,
+    refused: FxHashMap<Name, HeldName>,
     /// What would be compiled: definitions and expressions in source order,
     /// including those that a later definition replaces.
     pub(crate) compiled: Vec<Arc<CheckedFunction>>,
@@ -86,7 +86,7 @@ impl<'a> Draft<'a> {
             functions: FxHashMap::default(),
             variables: BTreeSet::new(),
             externs: FxHashMap::default(),
-            refused: FxHashSet::default(),
+            refused: FxHashMap::default(),
             compiled: Vec::new(),
             items: Vec::new(),
             diagnostics: Vec::new(),
@@ -129,7 +129,7 @@ impl<'a> Draft<'a> {
                 Ok(checked)
             });
             if checked.is_err() {
-                self.refused.extend(parser.defines());
+                self.refused.extend(parser.defines().map(|name| (name, self.names.text(name))));
                 parser.refuse();
             }
             self.items.extend(checked.as_ref().ok().cloned());
@@ -137,7 +137,7 @@ impl<'a> Draft<'a> {
                 Ok(sema::CheckedItem::Definition(function, fixity)) => {
                     self.diagnostics.extend(sema::uncalled(&function, fixity, self.names));
                     if let Some(fixity) = fixity {
-                        operators.define(fixity, function.name);
+                        operators.define(fixity, function.name, &function.names);
                     }
                     self.functions.insert(function.name, function.clone());
                     self.compiled.push(function);
@@ -207,7 +207,7 @@ impl<'a> Draft<'a> {
         let is_undefined = |declared: &&Extern| {
             let Extern { name, .. } = **declared;
             !self.functions.contains_key(&name)
-                && !self.refused.contains(&name)
+                && !self.refused.contains_key(&name)
                 && self.hosts.get(name).is_none()
                 && self.hosts.foreign(name).is_none()
         };
@@ -226,11 +226,11 @@ impl<'a> Draft<'a> {
             Diagnostic::error(ErrorCode::UndefinedFunction, &caller.source, callee.span, message)
                 .with_note("this call");
         let known = self.functions();
-        let habit = || foreign::function(text).map(str::to_owned);
+        let habit = || foreign::function(&text).map(str::to_owned);
         if let Some(help) = foreign::called_across_lines(&caller.source, callee.span).or_else(habit) {
             return diagnostic.with_help(help);
         }
-        match nearest(text, known.iter().map(|name| self.names.text(*name))) {
+        match nearest(&text, known.iter().map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
             None => diagnostic,
         }
@@ -255,7 +255,7 @@ impl<'a> Draft<'a> {
             None if self.hosts.get(callee.name).is_some() => None,
             None if self.outer.is_some_and(|outer| outer.function(callee.name).is_some()) => None,
             None if self.externs.contains_key(&callee.name) => None,
-            None if self.refused.contains(&callee.name) => None,
+            None if self.refused.contains_key(&callee.name) => None,
             None => Some(self.never_defined(caller, callee).as_warning()),
         }
     }

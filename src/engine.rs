@@ -189,10 +189,11 @@ impl Engine {
     }
 
     /// Returns the texts that contexts have read. The code that is kept for them
-    /// gives way when the memory budget is half used.
+    /// gives way when the memory budget is half used, and their names when that
+    /// table is.
     pub(crate) fn texts(&self) -> &TextCache {
-        let EngineInner { budget, texts, .. } = &*self.0;
-        if !budget.fits(budget.limit() / 2) {
+        let EngineInner { budget, texts, names, .. } = &*self.0;
+        if !budget.fits(budget.limit() / 2) || names.is_half_full() {
             texts.clear();
         }
         texts

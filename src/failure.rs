@@ -358,6 +358,7 @@ mod tests {
             callees: Box::default(),
             source: Source::new("", ""),
             span: Span::default(),
+            names: crate::name::HeldNames::default(),
         })
     }
 
@@ -368,7 +369,7 @@ mod tests {
         let described = |trace: &CallTrace| {
             let (inner, omitted, outer) = trace.shown();
             let text = |calls: &CallGroup| {
-                let functions: Vec<&str> =
+                let functions: Vec<_> =
                     calls.functions().iter().map(|function| names.text(function.name)).collect();
                 format!("{}*{}", functions.join(">"), calls.count)
             };

@@ -4,7 +4,7 @@ use crate::backend::CallHandle;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::name::Name;
+use crate::name::HeldName;
 use crate::runtime::CallArguments;
 use std::fmt;
 use std::marker::PhantomData;
@@ -26,19 +26,19 @@ use std::marker::PhantomData;
 /// ```
 pub struct Function<F> {
     pub(crate) engine: Engine,
-    pub(crate) name: Name,
+    pub(crate) name: HeldName,
     pub(crate) handle: CallHandle,
     signature: PhantomData<fn() -> F>,
 }
 
 impl<F: Signature> Function<F> {
-    pub(crate) fn new(engine: Engine, name: Name, handle: CallHandle) -> Self {
+    pub(crate) fn new(engine: Engine, name: HeldName, handle: CallHandle) -> Self {
         Self { engine, name, handle, signature: PhantomData }
     }
 
     /// Returns the name of the function.
     pub fn name(&self) -> &str {
-        self.engine.names().text(self.name)
+        &self.name
     }
 
     /// Calls the function in `context`.
@@ -73,7 +73,7 @@ impl<F> Clone for Function<F> {
     fn clone(&self) -> Self {
         Self {
             engine: self.engine.clone(),
-            name: self.name,
+            name: self.name.clone(),
             handle: self.handle.clone(),
             signature: PhantomData,
         }
@@ -82,7 +82,7 @@ impl<F> Clone for Function<F> {
 
 impl<F> fmt::Debug for Function<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Function({})", self.engine.names().text(self.name))
+        write!(f, "Function({})", self.name)
     }
 }
 

@@ -306,7 +306,7 @@ impl HostFunctions {
         table.insert(names.intern("printd"), 1, Callable::Closure(Arc::new(printd)));
         table.insert(names.intern("putchard"), 1, Callable::Closure(Arc::new(putchard)));
         for (name, function) in &mut table.functions {
-            function.entry = library::LibraryEntry::of(names.text(*name));
+            function.entry = library::LibraryEntry::of(&names.text(*name));
         }
         table
     }

@@ -52,9 +52,8 @@ pub struct Limits {
     /// of an engine have numbers, 1,048,576 in all, one for each name that is
     /// declared in any of its contexts.
     pub max_variables: usize,
-    /// The most names that the programs of an engine may have read, also in texts
-    /// that were refused: they stay until the engine is dropped. A name takes some
-    /// 80 bytes and its text.
+    /// The most names that the programs of an engine may use at a time. A name
+    /// takes some 70 bytes and its text.
     pub max_names: usize,
     /// The most bytes that linked code and tapes may take together, in all
     /// contexts of an engine; code 1 GiB at most.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// For a function that is too large for a tape.
-pub(crate) fn tapes<'f>(
-    functions: impl IntoIterator<Item = (&'f Arc<CheckedFunction>, &'f str)>,
+pub(crate) fn tapes<'f, T: AsRef<str>>(
+    functions: impl IntoIterator<Item = (&'f Arc<CheckedFunction>, T)>,
     engine: &Engine,
     is_defined: impl Fn(Name) -> bool,
 ) -> Result<String, TooMany> {
@@ -22,7 +22,7 @@ pub(crate) fn tapes<'f>(
     let environment = LoweringContext { linkage: &linkage, counts_fuel, counts: Counts::Nothing };
     let mut text = String::new();
     for (function, title) in functions {
-        text += &Tape::lower(function, environment)?.disassemble(title, function, engine.names());
+        text += &Tape::lower(function, environment)?.disassemble(title.as_ref(), function, engine.names());
     }
     Ok(text)
 }

@@ -2,111 +2,122 @@
 //!
 //! A [`Name`] is a small number that represents a text: two names are equal
 //! exactly when their texts are. The table they come from, [`Names`], belongs
-//! to an engine and only grows, up to its limit; there is no global table.
+//! to an engine; there is no global table.
 //!
-//! Names are not given back: they are in checked functions, tapes, symbols and
-//! errors, as plain numbers that anything may copy and compare. Counting who has
-//! one would cost more than the names. A text that is refused has interned what
-//! was read of it, as one that is accepted would: what grows without end is
-//! bounded by the limit alone.
+//! Whatever keeps names holds them, as [`HeldName`]s: a checked function, a
+//! declaration, a book of names. A name without holders is *idle*. It keeps its
+//! number, because the next text may use it again, until idle names are
+//! collected; after that its text gets a new number. Numbers of collected names
+//! are used again only when all others have been, so a number that was kept
+//! without holding its name matches nothing.
 
 mod map;
+mod table;
 
 pub(crate) use map::NameMap;
+pub use table::{Names, TooManyNames};
 
-use crate::process;
-use lasso::{Key, Spur, ThreadedRodeo};
-use rustc_hash::FxBuildHasher;
+use std::borrow::Borrow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// An interned text: the name of a function, a variable or an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Name(Spur);
+pub struct Name(NonZeroU32);
 
 impl Name {
     /// Returns the position of this name in its table: 0 for the first text
     /// interned.
     pub fn index(self) -> usize {
-        self.0.into_usize()
+        self.0.get() as usize - 1
     }
 
     /// Creates the name at a position of its table.
     pub fn from_index(index: usize) -> Option<Self> {
-        Spur::try_from_usize(index).map(Self)
+        u32::try_from(index).ok()?.checked_add(1).and_then(NonZeroU32::new).map(Self)
     }
 }
 
-/// The table of names of one engine; shared by all its threads.
-#[derive(Debug)]
-pub struct Names {
-    table: ThreadedRodeo<Spur, FxBuildHasher>,
-    most: usize,
+/// A name that is held: its table keeps it until the last clone is dropped.
+/// Dereferences to its text.
+#[derive(Clone)]
+pub struct HeldName(Arc<NameEntry>);
+
+struct NameEntry {
+    name: Name,
+    text: Box<str>,
+    /// Whether it stays in the table without holders.
+    is_permanent: AtomicBool,
 }
 
-/// The message that a table has no room for another name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooManyNames {
-    most: usize,
+impl HeldName {
+    /// Returns the name.
+    pub fn name(&self) -> Name {
+        self.0.name
+    }
 }
 
-impl fmt::Display for TooManyNames {
+impl Deref for HeldName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0.text
+    }
+}
+
+impl AsRef<str> for HeldName {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl Borrow<str> for HeldName {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl PartialEq for HeldName {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.text == other.0.text
+    }
+}
+
+impl Eq for HeldName {}
+
+impl PartialEq<str> for HeldName {
+    fn eq(&self, other: &str) -> bool {
+        &**self == other
+    }
+}
+
+impl PartialEq<&str> for HeldName {
+    fn eq(&self, other: &&str) -> bool {
+        &**self == *other
+    }
+}
+
+impl Hash for HeldName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+impl fmt::Display for HeldName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an engine may know no more than {} names", self.most)
+        fmt::Display::fmt(&**self, f)
     }
 }
 
-impl Names {
-    /// Creates an empty table without a limit.
-    pub fn new() -> Self {
-        Self::limited(usize::MAX)
-    }
-
-    /// Creates an empty table that programs may fill with `most` names.
-    pub fn limited(most: usize) -> Self {
-        Self { table: ThreadedRodeo::with_hasher(FxBuildHasher), most }
-    }
-
-    /// Returns the number of names.
-    pub fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Returns whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
-    }
-
-    /// Returns the name of `text`; adds it to the table if it is new, whatever
-    /// the limit: for texts that do not come from programs.
-    pub fn intern(&self, text: &str) -> Name {
-        Name(self.table.get_or_intern(text))
-    }
-
-    /// Returns the name of `text`; adds it to the table if it is new and the limit
-    /// allows it.
-    ///
-    /// # Errors
-    /// If it does not. Threads that add names at once may each add one more.
-    pub fn try_intern(&self, text: &str) -> Result<Name, TooManyNames> {
-        if self.len() < self.most {
-            return Ok(self.intern(text));
-        }
-        self.get(text).ok_or(TooManyNames { most: self.most })
-    }
-
-    /// Returns the name of `text` if it has been interned before.
-    pub fn get(&self, text: &str) -> Option<Name> {
-        self.table.get(text).map(Name)
-    }
-
-    /// Returns the text of a name that came from this table.
-    pub fn text(&self, name: Name) -> &str {
-        process::briefly_steady(|| self.table.resolve(&name.0))
+impl fmt::Debug for HeldName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
     }
 }
 
-impl Default for Names {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+/// Names that are held together, in ascending order.
+pub type HeldNames = Arc<[HeldName]>;

@@ -161,15 +161,6 @@ pub fn within<T>(activity: Activity, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Runs `work`, which takes locks that other threads need too. Declares that if
-/// this thread is compiling.
-pub fn briefly_steady<T>(work: impl FnOnce() -> T) -> T {
-    match ACTIVITY.get() {
-        Activity::Compiling => within(Activity::Steady, work),
-        Activity::Elsewhere | Activity::Steady => work(),
-    }
-}
-
 /// Begins another activity, as soon as that is allowed; returns the previous
 /// one.
 fn change_to(activity: Activity) -> Activity {

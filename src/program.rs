@@ -102,7 +102,7 @@ impl Program {
         self.parts.iter().for_each(|part| part.write(&mut items, &mut tables));
         let mut body = Writer::default();
         body.count(tables.names.len());
-        tables.names.iter().for_each(|name| body.text(self.engine.names().text(*name)));
+        tables.names.iter().for_each(|name| body.text(&self.engine.names().text(*name)));
         body.count(tables.sources.len());
         for source in &tables.sources {
             body.text(source.name());
@@ -229,7 +229,7 @@ impl ProgramItem {
                 names.iter().for_each(|name| writer.number(tables.name(*name)));
             }
             CheckedItem::Expression(_) => writer.byte(4),
-            CheckedItem::Extern(Extern { name, parameters, place }) => {
+            CheckedItem::Extern(Extern { name, parameters, place, .. }) => {
                 writer.byte(5);
                 writer.number(tables.name(*name));
                 writer.count(parameters.len());
@@ -248,7 +248,7 @@ impl ProgramItem {
 fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<ProgramItem>, Error> {
     let names = engine.names();
     let texts = reader.many(Reader::text)?;
-    let names_of: Result<_, _> = texts.iter().map(|text| names.try_intern(text)).collect();
+    let names_of: Result<_, _> = texts.iter().map(|text| names.try_hold(text)).collect();
     let names_of = names_of.map_err(|full| {
         refused(Diagnostic::error(
             ErrorCode::TooMany,
@@ -297,13 +297,14 @@ fn part(reader: &mut Reader<'_>, tables: &StoredTables, names: &Names) -> Result
     };
     let item = match kind {
         0..=2 => {
-            let function = CheckedFunction::read(reader, tables)?;
+            let operator = fixity.map(Fixity::operator);
+            let function = CheckedFunction::read(reader, tables, names, operator)?;
             reader.expect(fits(fixity, &function, names), "definition of another name")?;
             CheckedItem::Definition(Arc::new(function), fixity)
         }
         3 => {
             let declared = reader.many(|reader| tables.name(reader))?;
-            let all_named = declared.iter().all(|name| is_identifier_in(names.text(*name), names));
+            let all_named = declared.iter().all(|name| is_identifier_in(&names.text(*name), names));
             reader.expect(all_named, "invalid variable")?;
             CheckedItem::Variables(Arc::new(nameless(reader, tables, names)?), declared.into_vec())
         }
@@ -311,12 +312,13 @@ fn part(reader: &mut Reader<'_>, tables: &StoredTables, names: &Names) -> Result
         5 => {
             let name = tables.name(reader)?;
             let parameters = reader.many(|reader| tables.name(reader))?;
-            let is_named = |name: &Name| is_identifier_in(names.text(*name), names);
+            let is_named = |name: &Name| is_identifier_in(&names.text(*name), names);
             let all_named = is_named(&name) && parameters.iter().all(is_named);
             reader.expect(all_named, "a declaration that cannot be written")?;
             let source = tables.source(reader)?;
             let span = read_span(reader, &source)?;
-            let declared = Extern { name, parameters, place: SourcePlace { source, span } };
+            let names = names.hold_all([name].into_iter().chain(parameters.iter().copied()));
+            let declared = Extern { name, parameters, place: SourcePlace { source, span }, names };
             return Ok(ProgramItem { item: CheckedItem::Extern(declared), tape: None });
         }
         _ => return Err(reader.damage("unknown kind of item")),
@@ -332,9 +334,9 @@ fn part(reader: &mut Reader<'_>, tables: &StoredTables, names: &Names) -> Result
 /// after it.
 fn fits(fixity: Option<Fixity>, function: &CheckedFunction, names: &Names) -> bool {
     let name = names.text(function.name);
-    let is_of = |kind: &str, operator: Name| name.strip_prefix(kind) == Some(names.text(operator));
+    let is_of = |kind: &str, operator: Name| name.strip_prefix(kind) == Some(&*names.text(operator));
     match fixity {
-        None => is_identifier_in(name, names),
+        None => is_identifier_in(&name, names),
         Some(Fixity::Unary { operator }) => is_of("unary", operator) && function.arity() == 1,
         Some(Fixity::Binary { operator, precedence }) => {
             is_of("binary", operator) && function.arity() == 2 && (1..=100).contains(&precedence)
@@ -348,7 +350,7 @@ fn nameless(
     tables: &StoredTables,
     names: &Names,
 ) -> Result<CheckedFunction, Damage> {
-    let function = CheckedFunction::read(reader, tables)?;
+    let function = CheckedFunction::read(reader, tables, names, None)?;
     let is_nameless = names.text(function.name) == EXPRESSION && function.arity() == 0;
     reader.expect(is_nameless, "expression with a name")?;
     Ok(function)

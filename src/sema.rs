@@ -18,7 +18,7 @@ pub mod spans;
 pub mod stored;
 
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::name::{Name, Names};
+use crate::name::{HeldName, Name, Names};
 use crate::syntax::ast::{self, ItemKind, Prototype, Spanned};
 use crate::syntax::operator::Fixity;
 use checked::CheckedFunction;
@@ -49,7 +49,7 @@ pub enum CheckedItem {
 /// # Errors
 /// Every mistake found in the item, in source order.
 pub fn check(item: &ast::Item, environment: &dyn Environment) -> Result<CheckedItem, Vec<Diagnostic>> {
-    let mut checker = Checker::new(environment, &item.source);
+    let mut checker = Checker::new(environment, &item.source, item.names.clone());
     let checked = checker.item(item);
     if checker.diagnostics.is_empty() { Ok(checked) } else { Err(in_order(checker.diagnostics)) }
 }
@@ -68,7 +68,9 @@ pub fn check_formula(
         let error = Diagnostic::error(ErrorCode::UnexpectedToken, &item.source, item.span, message);
         return Err(vec![error.with_note("a definition")]);
     };
-    let mut checker = Checker::new(environment, &item.source);
+    let held = item.names.iter().map(HeldName::name).chain(parameters.iter().copied());
+    let held = environment.names().hold_all(held);
+    let mut checker = Checker::new(environment, &item.source, held);
     let spanned = |name| Spanned { name, span: item.span };
     let nameless = spanned(environment.names().intern(checked::EXPRESSION));
     let parameters: Vec<Spanned> = parameters.iter().copied().map(spanned).collect();
@@ -158,6 +160,7 @@ impl Checker<'_> {
             name,
             parameters: prototype.parameters.iter().map(|parameter| parameter.name).collect(),
             place: SourcePlace { source: self.source.clone(), span },
+            names: self.names.clone(),
         };
         match prototype.fixity {
             None => self.diagnostics.extend(declaration::meaning(&declared, self.environment).err()),

@@ -47,14 +47,13 @@ pub struct Stats {
 }
 
 /// How full an engine is, and what waits in it; see
-/// [`Engine::usage`](crate::Engine::usage). All but the names come back when
-/// nothing refers to them any more.
+/// [`Engine::usage`](crate::Engine::usage). All of it comes back when nothing
+/// refers to it any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct Usage {
-    /// The names that have been read, of
-    /// [`max_names`](crate::Limits::max_names) at most. They stay until the engine
-    /// is dropped.
+    /// The names that programs and kept texts use, and those of the engine and its
+    /// host functions, of [`max_names`](crate::Limits::max_names) at most.
     pub names: usize,
     /// The variables that contexts, code and tapes refer to, each name once, of
     /// 1,048,576 at most.

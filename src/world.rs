@@ -8,7 +8,7 @@
 mod calls;
 mod graph;
 
-use crate::name::{Name, NameMap, Names};
+use crate::name::{HeldName, Name, NameMap, Names};
 use crate::sema::Extern;
 use crate::sema::checked::CheckedFunction;
 use crate::syntax::operator::{BinaryAction, Fixity, Infix, Operators, UnaryMeaning};
@@ -21,7 +21,7 @@ pub struct World {
     definitions: NameMap<BoundFunction>,
     operators: Arc<Operators>,
     /// The declared variables.
-    variables: NameMap<()>,
+    variables: NameMap<HeldName>,
     /// The declarations that add information: of foreign functions, and of
     /// functions that the program will define.
     externs: NameMap<Extern>,
@@ -105,7 +105,7 @@ impl World {
     pub fn define(&mut self, function: &Arc<CheckedFunction>, fixity: Option<Fixity>) -> Redefinition {
         let operators = self.operators.clone();
         if let Some(fixity) = fixity {
-            Arc::make_mut(&mut self.operators).define(fixity, function.name);
+            Arc::make_mut(&mut self.operators).define(fixity, function.name, &function.names);
         }
         self.bind(BoundFunction { function: function.clone(), operators, fixity })
     }
@@ -190,8 +190,8 @@ impl World {
     }
 
     /// Declares a variable.
-    pub fn declare_variable(&mut self, name: Name) {
-        self.variables.insert(name, ());
+    pub fn declare_variable(&mut self, name: HeldName) {
+        self.variables.insert(name.name(), name);
     }
 
     /// Removes a variable.

@@ -224,7 +224,7 @@ fn code(
         let wanted = draft.definition(name).ok_or_else(|| missing(name, arguments.program()))?;
         functions.retain(|(function, _)| Arc::ptr_eq(function, wanted));
     }
-    let is_defined = |name| draft.definition(engine.names().text(name)).is_some();
+    let is_defined = |name| draft.definition(&engine.names().text(name)).is_some();
     match arguments.stage {
         // As they are at the end of the program.
         EmitStage::Tape => {
@@ -270,7 +270,7 @@ fn disassembled(program: &Program, arguments: &EmitArguments, names: &Names) -> 
         return Ok(text.collect::<String>().into_bytes());
     };
     // The last definition is in force.
-    let wanted = all.filter(|((function, _), _)| names.text(function.name) == name).last();
+    let wanted = all.filter(|((function, _), _)| *names.text(function.name) == **name).last();
     let ((function, tape), symbol) = wanted.ok_or_else(|| missing(name, arguments.program()))?;
     Ok(tape.disassemble(&symbol, function, names).into_bytes())
 }

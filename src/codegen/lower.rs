@@ -311,7 +311,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
                 PassedArgument::Memory(place) => place,
                 PassedArgument::Register(value) => {
                     if let Some(name) = self.source.parameters.get(index as usize) {
-                        value.set_name(self.names.text(*name));
+                        value.set_name(&self.names.text(*name));
                     }
                     let place = self.builder.build_alloca(self.types.double, "")?;
                     passed.push((value, place));
@@ -350,7 +350,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
     /// Emits the load of the address of the numbers. It happens once, so that a
     /// call in progress keeps its numbers when the function is redefined.
     fn find_numbers(&mut self) -> Result<()> {
-        let symbol = Symbol::Numbers(self.names.text(self.source.name), self.source.arity());
+        let symbol = Symbol::Numbers(&self.names.text(self.source.name), self.source.arity());
         let place = self.offset(symbol)?;
         let numbers = self.builder.build_load(self.types.pointer, place, "numbers")?;
         self.numbers = Some(numbers.into_pointer_value());
@@ -361,7 +361,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
     /// runtime after every `calls` of them.
     fn count_call(&self, calls: u32) -> Result<()> {
         let i32 = self.types.context.i32_type();
-        let symbol = Symbol::Counter(self.names.text(self.source.name), self.source.arity());
+        let symbol = Symbol::Counter(&self.names.text(self.source.name), self.source.arity());
         let place = self.offset(symbol)?;
         let before = self.builder.build_load(i32, place, "")?.into_int_value();
         let count = self.builder.build_int_add(before, i32.const_int(1, false), "")?;
@@ -401,7 +401,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
                 self.load(place)?;
             }
             CheckedNode::Variable(name) => {
-                let place = self.offset(Symbol::Variable(self.names.text(name)))?;
+                let place = self.offset(Symbol::Variable(&self.names.text(name)))?;
                 self.load(place)?;
             }
             CheckedNode::SetLocal(local) => {
@@ -410,7 +410,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             }
             CheckedNode::SetVariable(name) => {
                 let value = self.top()?;
-                let place = self.offset(Symbol::Variable(self.names.text(name)))?;
+                let place = self.offset(Symbol::Variable(&self.names.text(name)))?;
                 self.builder.build_store(place, value)?;
             }
             CheckedNode::Unary(op) => self.unary(op)?,
@@ -589,7 +589,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         let call = if let Some(function) = direct {
             self.builder.build_call(function, &arguments, "")?
         } else {
-            let slot = self.offset(Symbol::Slot(self.names.text(callee.name), callee.arity))?;
+            let slot = self.offset(Symbol::Slot(&self.names.text(callee.name), callee.arity))?;
             let body = self.builder.build_load(self.types.pointer, slot, "")?.into_pointer_value();
             self.call_body(body, callee.arity, &arguments)?
         };

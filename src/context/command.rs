@@ -68,7 +68,9 @@ impl Context {
                     functions.push(function.clone());
                 }
                 CheckedItem::Variables(function, names) => {
-                    names.iter().for_each(|name| scope.world.declare_variable(*name));
+                    names
+                        .iter()
+                        .for_each(|name| scope.world.declare_variable(self.engine.names().text(*name)));
                     functions.push(function.clone());
                 }
                 CheckedItem::Expression(function) => functions.push(function.clone()),
@@ -88,7 +90,7 @@ impl Context {
     pub(crate) fn forget_definitions(&mut self) -> Vec<String> {
         let defined = self.debugger.as_ref().map(Debugger::take_defined).unwrap_or_default();
         self.reset();
-        defined.into_iter().map(|name| self.engine.names().text(name).to_owned()).collect()
+        defined.into_iter().map(|name| self.engine.names().text(name).to_string()).collect()
     }
 
     /// Keeps the frames of a run that fails for [`examine`](Self::examine).

@@ -80,7 +80,7 @@ impl Context {
         for name in variables.iter().flat_map(HeldVariables::names) {
             // The debugger holds it meanwhile, so there is a place.
             self.variables.hold(name);
-            self.world.declare_variable(name);
+            self.world.declare_variable(self.engine.names().text(name));
         }
         for NewDefinition { function, fixity } in functions {
             // The back end knows it already; the history is to see the change.

@@ -19,9 +19,9 @@ impl Context {
             self.check_declaration(declared)?;
             let moment = self.history.moment(&self.world);
             self.set_extern(name, Some(declared.clone()));
-            self.history.push(moment, &self.world, Changed::Declaration(name));
+            self.history.push(moment, &self.world, Changed::Declaration(self.engine.names().text(name)));
         }
-        Ok(Outcome::Extern { name: self.engine.names().text(name).to_owned(), declares })
+        Ok(Outcome::Extern { name: self.engine.names().text(name).to_string(), declares })
     }
 
     /// Checks that one more declaration fits into the table.

@@ -115,7 +115,7 @@ impl Context {
     fn description(&self, name: Name) -> Option<Description> {
         let (state, function) = (self.backend.state(name)?, self.world.function(name)?);
         let bound = self.backend.bound(name)?;
-        let text = |name: &Name| self.engine.names().text(*name).to_owned();
+        let text = |name: &Name| self.engine.names().text(*name).to_string();
         Some(Description {
             name: text(&name),
             parameters: function.parameters.iter().map(text).collect(),
@@ -133,7 +133,7 @@ impl Context {
 
     fn head(&self, function: &CheckedFunction) -> String {
         let names = self.engine.names();
-        let parameters: Vec<&str> = function.parameters.iter().map(|name| names.text(*name)).collect();
+        let parameters: Vec<_> = function.parameters.iter().map(|name| names.text(*name)).collect();
         let parameters = parameters.join(" ");
         match self.world.definition(function.name).and_then(|definition| definition.fixity) {
             None => format!("{}({parameters})", names.text(function.name)),
@@ -145,8 +145,8 @@ impl Context {
     }
 
     fn texts(&self, names: impl IntoIterator<Item = Name>) -> Vec<String> {
-        let texts: BTreeSet<&str> = names.into_iter().map(|name| self.engine.names().text(name)).collect();
-        texts.into_iter().map(str::to_owned).collect()
+        let texts = names.into_iter().map(|name| self.engine.names().text(name).to_string());
+        texts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 

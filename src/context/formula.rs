@@ -5,6 +5,7 @@ use crate::backend::FormulaCode;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::name::HeldName;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, Environment};
 use crate::source::{Source, Span};
@@ -90,8 +91,9 @@ impl Context {
 
     fn read_formula(&self, source: &Source, parameters: &[&str]) -> Result<Arc<CheckedFunction>, Error> {
         let item = self.only_item(source)?;
-        let names = parameters.iter().map(|text| self.name(text)).collect::<Result<Vec<_>, _>>()?;
+        let held = parameters.iter().map(|text| self.name(text)).collect::<Result<Vec<_>, _>>()?;
         self.check_parameters(parameters)?;
+        let names: Vec<_> = held.iter().map(HeldName::name).collect();
         sema::check_formula(&item, &names, self).map_err(Error::Invalid)
     }
 

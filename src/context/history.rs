@@ -8,7 +8,7 @@
 
 use crate::backend::BoundDefinition;
 use crate::diagnostic::Diagnostic;
-use crate::name::Name;
+use crate::name::{HeldName, Name};
 use crate::world::World;
 use std::collections::VecDeque;
 use std::mem::{self, Discriminant};
@@ -36,11 +36,11 @@ pub(super) struct UndoStep {
 /// A name whose meaning has changed.
 pub(super) enum Changed {
     /// It was bound to another definition, or to one or none.
-    Function { name: Name, before: Option<BoundDefinition>, after: Option<BoundDefinition> },
+    Function { name: HeldName, before: Option<BoundDefinition>, after: Option<BoundDefinition> },
     /// A variable was removed.
-    Variable(Name),
+    Variable(HeldName),
     /// A declaration was added, changed or removed.
-    Declaration(Name),
+    Declaration(HeldName),
 }
 
 /// What an undo or a redo did to one name.
@@ -61,15 +61,15 @@ pub struct Change {
 }
 
 impl Changed {
-    pub(super) fn name(&self) -> Name {
+    pub(super) fn name(&self) -> &HeldName {
         let (Self::Function { name, .. } | Self::Variable(name) | Self::Declaration(name)) = self;
-        *name
+        name
     }
 
     /// Returns what it changes: a name has a function, a variable and a
     /// declaration.
     pub(super) fn subject(&self) -> (Name, Discriminant<Self>) {
-        (self.name(), mem::discriminant(self))
+        (self.name().name(), mem::discriminant(self))
     }
 }
 
@@ -114,7 +114,7 @@ impl History {
     pub(super) fn variables(&self) -> impl Iterator<Item = Name> {
         let changed = self.done.iter().chain(&self.undone).flat_map(|step| &step.changed);
         changed.filter_map(|changed| match changed {
-            Changed::Variable(name) => Some(*name),
+            Changed::Variable(name) => Some(name.name()),
             Changed::Function { .. } | Changed::Declaration(_) => None,
         })
     }

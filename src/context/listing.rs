@@ -105,17 +105,17 @@ impl Context {
         text.map_err(|TooMany(what)| self.failed(&Failure::TooMany(what)))
     }
 
-    fn title(&self, function: &checked::CheckedFunction) -> &str {
-        match self.engine.names().text(function.name) {
-            checked::EXPRESSION => "this expression",
-            name => name,
+    fn title(&self, function: &checked::CheckedFunction) -> String {
+        match &*self.engine.names().text(function.name) {
+            checked::EXPRESSION => "this expression".to_owned(),
+            name => name.to_owned(),
         }
     }
 
     fn compiled(&self, stage: Stage, functions: Vec<Arc<checked::CheckedFunction>>) -> Result<String, Error> {
         let listing = if stage == Stage::Ir { Listing::Ir } else { Listing::Assembly };
         let with_symbol = |(number, function): (usize, Arc<checked::CheckedFunction>)| {
-            let symbol = match self.engine.names().text(function.name) {
+            let symbol = match &*self.engine.names().text(function.name) {
                 checked::EXPRESSION => format!("$expression${number}"),
                 name => format!("{name}$impl"),
             };

@@ -159,7 +159,8 @@ impl Context {
         parser: &Parser<'_>,
         is_kept: bool,
     ) -> Result<(CheckedItem, ReadingRecord), Error> {
-        let recorder = is_kept.then(|| Recorder::new(self, self.world.operators(), parser.operators()));
+        let recorder = is_kept
+            .then(|| Recorder::new(self, self.world.operators(), parser.operators(), item.names.clone()));
         let environment: &dyn Environment = match &recorder {
             Some(recorder) => recorder,
             None => self,

@@ -88,7 +88,7 @@ impl Context {
                 _ => {}
             }
         }
-        let documentation = self.describe(names.text(function.name))?.documentation;
+        let documentation = self.describe(&names.text(function.name))?.documentation;
         let fixity = self.world.definition(function.name)?.fixity;
         let token = fixity.and_then(|fixity| self.token(fixity));
         Some(ScriptItem { function, item, fixity, token, documentation, operators, built_in })
@@ -277,7 +277,7 @@ impl ScriptWriter<'_> {
 
     fn enter(&mut self, part: &ScriptItem) {
         if let Some(fixity) = part.fixity {
-            self.operators.define(fixity, part.function.name);
+            self.operators.define(fixity, part.function.name, &part.function.names);
         }
     }
 

@@ -36,7 +36,7 @@ impl Context {
         self.backend.observe(trace.map(|mut trace| -> Observer {
             Box::new(move |change: StateChange| {
                 let StateChange { name, event, before, after, took } = change;
-                trace(Transition { name: names.text(name), event, before, after, took });
+                trace(Transition { name: &names.text(name), event, before, after, took });
             })
         }));
     }

@@ -75,7 +75,7 @@ impl Context {
     /// Rebinds a name to what it means in another value of the book.
     fn go_to(&mut self, changed: &Changed, world: &World, direction: Direction) -> Change {
         let mut change = Change {
-            name: self.engine.names().text(changed.name()).to_owned(),
+            name: changed.name().to_string(),
             is_variable: false,
             is_declaration: false,
             is_defined: true,
@@ -85,21 +85,22 @@ impl Context {
             Changed::Function { name, before, after } => {
                 let bound = if direction == Direction::Back { before } else { after };
                 change.is_defined = bound.is_some();
-                change.warnings = self.go_to_definition(*name, bound.as_ref(), world);
+                change.warnings = self.go_to_definition(name.name(), bound.as_ref(), world);
             }
             Changed::Variable(name) => {
                 change.is_variable = true;
-                change.is_defined = world.has_variable(*name);
+                change.is_defined = world.has_variable(name.name());
                 if change.is_defined {
-                    self.world.declare_variable(*name);
+                    self.world.declare_variable(name.clone());
                 } else {
-                    self.world.remove_variable(*name);
+                    self.world.remove_variable(name.name());
                 }
             }
             Changed::Declaration(name) => {
                 change.is_declaration = true;
-                change.is_defined = world.declaration(*name).is_some();
-                self.set_extern(*name, world.declaration(*name).cloned());
+                let declared = world.declaration(name.name());
+                change.is_defined = declared.is_some();
+                self.set_extern(name.name(), declared.cloned());
             }
         }
         change
@@ -137,7 +138,7 @@ impl Context {
         if self.world.declaration(name).is_some() {
             let moment = self.history.moment(&self.world);
             self.set_extern(name, None);
-            self.history.push(moment, &self.world, Changed::Declaration(name));
+            self.history.push(moment, &self.world, Changed::Declaration(self.engine.names().text(name)));
         }
         if !self.world.defines(name) {
             return Ok(());
@@ -146,6 +147,7 @@ impl Context {
         let before = moment.as_ref().and_then(|_| self.backend.bound(name));
         self.world.remove(name, self.engine.names());
         self.backend.drop_binding(name);
+        let name = self.engine.names().text(name);
         self.history.push(moment, &self.world, Changed::Function { name, before, after: None });
         Ok(())
     }
@@ -162,9 +164,10 @@ impl Context {
             return Err(Error::VariableInUse { name: name.to_owned(), users });
         }
         let moment = self.history.moment(&self.world);
+        let held = self.engine.names().text(declared);
         self.world.remove_variable(declared);
         let _step = self.history.step();
-        self.history.push(moment, &self.world, Changed::Variable(declared));
+        self.history.push(moment, &self.world, Changed::Variable(held));
         self.release_variables();
         Ok(())
     }

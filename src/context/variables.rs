@@ -9,7 +9,7 @@ use super::Context;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::name::Name;
+use crate::name::{HeldName, Name};
 use crate::runtime::Variable;
 use crate::sema::checked::CheckedFunction;
 use rustc_hash::FxHashSet;
@@ -84,24 +84,24 @@ impl Context {
         }
         let name = self.name(name)?;
         let most = self.engine.config().limits.max_variables;
-        if !self.world.has_variable(name) && self.world.variable_count() >= most {
+        if !self.world.has_variable(name.name()) && self.world.variable_count() >= most {
             return Err(self.failed(&Failure::TooMany("variables")));
         }
-        self.hold_variables(&[name])?;
-        self.backend.set_variable(self.place(name)?, value);
+        self.hold_variables(&[name.name()])?;
+        self.backend.set_variable(self.place(name.name())?, value);
         self.world.declare_variable(name);
         Ok(())
     }
 
-    /// Returns the name of a text that the host has given.
-    pub(super) fn name(&self, text: &str) -> Result<Name, Error> {
+    /// Holds the name of a text that the host has given.
+    pub(super) fn name(&self, text: &str) -> Result<HeldName, Error> {
         let too_many = |_| self.failed(&Failure::TooMany("names"));
-        self.engine.names().try_intern(text).map_err(too_many)
+        self.engine.names().try_hold(text).map_err(too_many)
     }
 
     /// Returns the names of the variables, in alphabetical order.
     pub fn variable_names(&self) -> Vec<String> {
-        let texts = self.world.variables().map(|name| self.engine.names().text(name).to_owned());
+        let texts = self.world.variables().map(|name| self.engine.names().text(name).to_string());
         texts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 

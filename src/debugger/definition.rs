@@ -78,9 +78,9 @@ impl Inner {
         }
         match stop.evaluate(&Arc::new(KeptFunction { function: function.clone() }), &[]) {
             Ok(_) => {
-                names.iter().for_each(|name| self.scope.world.declare_variable(*name));
+                let names: Vec<_> = names.iter().map(|name| self.names.text(*name)).collect();
+                names.iter().for_each(|name| self.scope.world.declare_variable(name.clone()));
                 self.changes.variables.push(held);
-                let names: Vec<&str> = names.iter().map(|name| self.names.text(*name)).collect();
                 self.console.say(&format!("{} declared", names.join(", ")));
             }
             Err(stopped) => {

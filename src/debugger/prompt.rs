@@ -42,7 +42,7 @@ impl Inner {
         let bound = self.scope.world.functions().chain(&self.expected).map(|function| function.name);
         let functions = bound.filter(|name| self.names.text(*name) != EXPRESSION).chain(stop.hosts().names());
         let known = locals.chain(self.scope.world.variables()).chain(functions);
-        let known = known.map(|name| self.names.text(name).to_owned());
+        let known = known.map(|name| self.names.text(name).to_string());
         command::words().map(str::to_owned).chain(known).collect()
     }
 

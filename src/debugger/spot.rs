@@ -129,7 +129,7 @@ impl Spot {
     ) -> Result<FoundSpot, Missing> {
         let (line, column, moved_from) = match self {
             Self::Function(name) => {
-                let unknown = || Missing::Unknown(names.text(*name).to_owned());
+                let unknown = || Missing::Unknown(names.text(*name).to_string());
                 let function = functions.iter().rev().find(|function| function.name == *name);
                 let function = function.ok_or_else(unknown)?.clone();
                 let place = Places::of_function(&function).all().next().copied().ok_or_else(unknown)?;
@@ -236,7 +236,7 @@ fn source<'f>(
     match (matching.last(), within) {
         (None, Within::Any) => Err(Missing::Unknown(String::new())),
         (None, Within::File(file)) => Err(Missing::Unknown(file.clone())),
-        (None, Within::Function(name)) => Err(Missing::Unknown(names.text(*name).to_owned())),
+        (None, Within::Function(name)) => Err(Missing::Unknown(names.text(*name).to_string())),
         // All inputs have the same name, but are different sources.
         (Some(_), Within::Any) if known.len() > 1 || known[0].starts_with('<') && matching.len() > 1 => {
             Err(Missing::Ambiguous(known))

@@ -37,10 +37,10 @@ impl Inner {
 
     /// Returns the signature of a function: `fib(n)`.
     pub(super) fn signature(&self, function: &CheckedFunction) -> String {
-        match self.names.text(function.name) {
+        match &*self.names.text(function.name) {
             EXPRESSION => "this expression".to_owned(),
             name => {
-                let parameters: Vec<&str> =
+                let parameters: Vec<_> =
                     function.parameters.iter().map(|name| self.names.text(*name)).collect();
                 format!("{name}({})", parameters.join(" "))
             }
@@ -62,7 +62,8 @@ impl Inner {
     /// Returns why the variables of a compiled frame are not available.
     fn unknown(&self, frame: &CallFrame) -> String {
         let function = &frame.function;
-        let (name, place) = match self.names.text(function.name) {
+        let name = self.names.text(function.name);
+        let (name, place) = match &*name {
             EXPRESSION => ("this expression", function.source.position(function.span.start).0.to_string()),
             name => (name, name.to_owned()),
         };

@@ -42,11 +42,7 @@ impl Budget {
     /// every three letters, at least one. Of equally near ones, one that begins
     /// with `wanted`, otherwise the first. Only as many are examined as the
     /// budget allows.
-    pub fn nearest<'c>(
-        &self,
-        wanted: &str,
-        candidates: impl IntoIterator<Item = &'c str>,
-    ) -> Option<&'c str> {
+    pub fn nearest<C: AsRef<str>>(&self, wanted: &str, candidates: impl IntoIterator<Item = C>) -> Option<C> {
         let length = length(wanted)?;
         let most = (length / 3).max(1);
         let mut best = None;
@@ -55,14 +51,15 @@ impl Budget {
                 break;
             }
             self.spend(1);
-            let Some(other) = self::length(candidate) else { continue };
-            if other.abs_diff(length) > most || candidate == wanted {
+            let text = candidate.as_ref();
+            let Some(other) = self::length(text) else { continue };
+            if other.abs_diff(length) > most || text == wanted {
                 continue;
             }
             self.spend(length * other / CELLS);
-            let distance = strsim::osa_distance(wanted, candidate);
-            let rank = (distance, !candidate.starts_with(wanted));
-            if distance <= most && distance < other && best.is_none_or(|(least, _)| rank < least) {
+            let distance = strsim::osa_distance(wanted, text);
+            let rank = (distance, !text.starts_with(wanted));
+            if distance <= most && distance < other && best.as_ref().is_none_or(|(least, _)| rank < *least) {
                 best = Some((rank, candidate));
             }
         }
@@ -77,7 +74,7 @@ impl Default for Budget {
 }
 
 /// Returns the nearest of a few candidates; see [`Budget::nearest`].
-pub fn nearest<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+pub fn nearest<C: AsRef<str>>(wanted: &str, candidates: impl IntoIterator<Item = C>) -> Option<C> {
     Budget::default().nearest(wanted, candidates)
 }
 

@@ -89,7 +89,7 @@ impl Draft<'_> {
                         return Some(fatal);
                     }
                 }
-                None if self.is_of_the_host(callee.name) || self.refused.contains(&callee.name) => {}
+                None if self.is_of_the_host(callee.name) || self.refused.contains_key(&callee.name) => {}
                 None => return Some(Fatal { caller, callee: *callee, found: None }),
             }
         }
@@ -108,7 +108,7 @@ impl Draft<'_> {
         let diagnostic = match (found, self.functions.get(&callee.name)) {
             (Some(known), _) => {
                 let (passed, takes) = (arguments(callee.arity as usize), arguments(known.arity() as usize));
-                let calls = match self.names.text(caller.name) {
+                let calls = match &*self.names.text(caller.name) {
                     EXPRESSION => "this expression calls".to_owned(),
                     name => format!("`{name}` calls"),
                 };

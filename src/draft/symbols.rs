@@ -19,7 +19,7 @@ pub(crate) fn symbols<'f>(
     let symbol = |function: &CheckedFunction| {
         let count = seen.entry(function.name).or_insert(0);
         *count += 1;
-        match names.text(function.name) {
+        match &*names.text(function.name) {
             EXPRESSION => format!("$expression${count}"),
             name if all.get(&function.name) == Some(count) => format!("{name}$impl"),
             name => format!("{name}$impl${count}"),

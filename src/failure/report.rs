@@ -43,7 +43,7 @@ impl FailureReport<'_> {
     }
 
     fn running(&self, function: &CheckedFunction) -> &'static str {
-        match self.names.text(function.name) {
+        match &*self.names.text(function.name) {
             EXPRESSION => "while evaluating this",
             _ => "while running this function",
         }
@@ -59,10 +59,10 @@ impl FailureReport<'_> {
     }
 
     fn describe_call(&self, function: &CheckedFunction) -> String {
-        match self.names.text(function.name) {
+        match &*self.names.text(function.name) {
             EXPRESSION => "this expression".into(),
             name => {
-                let parameters: Vec<&str> = function
+                let parameters: Vec<_> = function
                     .parameters
                     .iter()
                     .take(SHOWN_PARAMETERS)
@@ -160,11 +160,11 @@ impl FailureReport<'_> {
             &format!("`{text}`, which is not defined"),
         );
         let call = diagnostic.labels.first().filter(|_| caller.is_some());
-        if let Some(line) = call.and_then(|call| defined_after(text, call)) {
+        if let Some(line) = call.and_then(|call| defined_after(&text, call)) {
             return diagnostic.with_help(format!("`{text}` is defined only later, on line {line}"));
         }
         let across = call.and_then(|call| foreign::called_across_lines(&call.source, call.span));
-        if let Some(help) = across.or_else(|| foreign::function(text).map(str::to_owned)) {
+        if let Some(help) = across.or_else(|| foreign::function(&text).map(str::to_owned)) {
             return diagnostic.with_help(help);
         }
         if self.suggestions.is_empty() {
@@ -175,7 +175,7 @@ impl FailureReport<'_> {
         // A function that misspells a callee hardly means itself.
         let is_caller = |name: &Name| caller.is_some_and(|caller| caller.name == *name);
         let others = functions.iter().filter(|name| !is_caller(name));
-        match self.suggestions.nearest(text, others.map(|name| self.names.text(*name))) {
+        match self.suggestions.nearest(&text, others.map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
             None => diagnostic,
         }
@@ -240,7 +240,7 @@ impl FailureReport<'_> {
     }
 
     fn describe(&self, function: &CheckedFunction) -> String {
-        match self.names.text(function.name) {
+        match &*self.names.text(function.name) {
             EXPRESSION => "this expression".into(),
             name => format!("`{name}`"),
         }

@@ -115,7 +115,7 @@ mod tests {
         let hosts = HostFunctions::standard(&names);
         let entries: Vec<&LibraryEntry> = LIBRARY.iter().flat_map(|(_, entries)| *entries).collect();
         let mut described: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
-        let mut present: Vec<&str> = hosts.names().map(|name| names.text(name)).collect();
+        let mut present: Vec<String> = hosts.names().map(|name| names.text(name).to_string()).collect();
         described.sort_unstable();
         present.sort_unstable();
         assert_eq!(described, present);

@@ -136,7 +136,9 @@ impl TestSession {
             match sema::check(&item, self).unwrap_or_else(|found| panic!("{text}: {found:?}")) {
                 CheckedItem::Definition(function, fixity) => {
                     self.interpreter.define(&function);
-                    fixity.into_iter().for_each(|fixity| self.operators.define(fixity, function.name));
+                    fixity
+                        .into_iter()
+                        .for_each(|fixity| self.operators.define(fixity, function.name, &function.names));
                 }
                 CheckedItem::Extern(_) => {}
                 CheckedItem::Variables(function, names) => {

@@ -47,7 +47,7 @@ impl CompilePlan {
         }
         writer.count(self.assumptions.builtins.len());
         for (name, builtin) in &self.assumptions.builtins {
-            writer.text(names.text(*name));
+            writer.text(&names.text(*name));
             writer.text(builtin.text());
         }
         Some(Fingerprint::of(KIND, writer))

@@ -368,6 +368,7 @@ mod tests {
             scope_ends: Box::default(),
             source: Source::new("", ""),
             span: Span::default(),
+            names: crate::name::HeldNames::default(),
         });
         let definition = Definition::new(function);
         let claim = definition.claim().expect("it is free");

@@ -147,6 +147,7 @@ pub(super) fn generalised(expression: &CheckedFunction, names: &Names) -> Option
         spans,
         source: Source::new(expression.source.name(), ""),
         span: Span::default(),
+        names: expression.names.clone(),
     })
 }
 

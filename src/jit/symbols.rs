@@ -46,7 +46,7 @@ impl Symbols {
     ) -> BodySymbol {
         let mut identity = identity.to_string();
         identity.truncate(DIGITS);
-        let base = match (names.text(function.name), kind) {
+        let base = match (&*names.text(function.name), kind) {
             (EXPRESSION, "impl") => format!("$expression${identity}"),
             (EXPRESSION, kind) => format!("$expression${kind}${identity}"),
             (name, kind) => format!("{name}${kind}${identity}"),

@@ -237,6 +237,7 @@ mod tests {
             scope_ends: Box::default(),
             source: Source::new("", ""),
             span: Span::default(),
+            names: crate::name::HeldNames::default(),
         })
     }
 
@@ -254,7 +255,7 @@ mod tests {
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let fits = |callee: &Callee| called(callee.name).is_some();
         let chosen = inlinable(&all[0], &Callees { bound: &called, fits: &fits, builtin: &|_| None });
-        let order: Vec<&str> = chosen.iter().map(|function| names.text(function.name)).collect();
+        let order: Vec<_> = chosen.iter().map(|function| names.text(function.name)).collect();
         assert_eq!(order, ["i", "h", "g"]);
     }
 
@@ -274,7 +275,7 @@ mod tests {
         let fits = |callee: &Callee| called(callee.name).is_some();
         let chosen = |function| {
             let chosen = inlinable(function, &Callees { bound: &called, fits: &fits, builtin: &|_| None });
-            chosen.iter().map(|function| names.text(function.name).to_owned()).collect::<Vec<_>>()
+            chosen.iter().map(|function| names.text(function.name).to_string()).collect::<Vec<_>>()
         };
         // 2 nodes and two of the size before: 0, 2, 6, 14, 30, 62; f6 would be
         // too large and is called, so that f7 is small again.

@@ -6,7 +6,7 @@
 use super::{Environment, Extern};
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
-use crate::name::{Name, Names};
+use crate::name::{HeldNames, Name, Names};
 use crate::sema::checked::CheckedFunction;
 use crate::stop::Poll;
 use crate::syntax::operator::{BinaryMeaning, Operators, UnaryMeaning};
@@ -29,12 +29,16 @@ enum Asked {
 
 /// All that reading one item asked, with the answers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ReadingRecord(Box<[Asked]>);
+pub struct ReadingRecord {
+    asked: Box<[Asked]>,
+    /// The names asked about, held.
+    names: HeldNames,
+}
 
 impl ReadingRecord {
     /// Returns whether all questions have the same answers here.
     pub fn holds(&self, environment: &dyn Environment, operators: &Operators) -> bool {
-        self.0.iter().all(|asked| match *asked {
+        self.asked.iter().all(|asked| match *asked {
             Asked::Function(name, arity) => arity_of(environment, name) == arity,
             Asked::Declared(name, arity) => environment.declared(name).map(Extern::arity) == arity,
             Asked::Variable(name, is_declared) => environment.has_variable(name) == is_declared,
@@ -54,17 +58,19 @@ fn arity_of(environment: &dyn Environment, name: Name) -> Option<u32> {
 pub struct Recorder<'e> {
     environment: &'e dyn Environment,
     asked: RefCell<Vec<Asked>>,
+    names: HeldNames,
 }
 
 impl<'e> Recorder<'e> {
     /// Creates a recorder of questions to `environment`, about an item that
-    /// was parsed with these meanings of its operators.
+    /// was parsed with these meanings of its operators, and has these names.
     pub fn new(
         environment: &'e dyn Environment,
         operators: &Operators,
         used: impl Iterator<Item = Name>,
+        names: HeldNames,
     ) -> Self {
-        let recorder = Self { environment, asked: RefCell::default() };
+        let recorder = Self { environment, asked: RefCell::default(), names };
         used.for_each(|name| {
             recorder.note(Asked::Operator(name, operators.unary(name), operators.binary(name)));
         });
@@ -76,7 +82,7 @@ impl<'e> Recorder<'e> {
         let mut seen = FxHashSet::default();
         let mut asked = self.asked.into_inner();
         asked.retain(|asked| seen.insert(*asked));
-        ReadingRecord(asked.into())
+        ReadingRecord { asked: asked.into(), names: self.names }
     }
 
     fn note(&self, asked: Asked) {

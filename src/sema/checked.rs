@@ -7,7 +7,7 @@
 //! numbering of [`Name`]s.
 
 use super::spans::Spans;
-use crate::name::Name;
+use crate::name::{HeldNames, Name};
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 
@@ -99,6 +99,8 @@ pub struct CheckedFunction {
     pub source: Source,
     /// Its place there, from the first to the last token.
     pub span: Span,
+    /// The names in it, and others of the item it was read from.
+    pub names: HeldNames,
 }
 
 impl CheckedFunction {
@@ -152,6 +154,16 @@ impl CheckedFunction {
             _ => 1,
         };
         self.nodes.iter().map(size).sum()
+    }
+
+    /// Returns the names in it, some more than once.
+    pub fn mentioned(&self) -> impl Iterator<Item = Name> {
+        let variables = self.nodes.iter().filter_map(|node| match node {
+            CheckedNode::Variable(name) | CheckedNode::SetVariable(name) => Some(*name),
+            _ => None,
+        });
+        let callees = self.callees.iter().map(|callee| callee.name);
+        [self.name].into_iter().chain(self.parameters.iter().copied()).chain(callees).chain(variables)
     }
 
     /// Returns whether it reads or assigns a variable of the context.

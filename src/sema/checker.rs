@@ -2,7 +2,7 @@
 
 use super::environment::Environment;
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::name::Name;
+use crate::name::{HeldName, HeldNames, Name};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
 
@@ -10,16 +10,18 @@ use crate::stop::Poll;
 pub(super) struct Checker<'a> {
     pub(super) environment: &'a dyn Environment,
     pub(super) source: &'a Source,
+    /// The names of the item.
+    pub(super) names: HeldNames,
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) poll: Poll,
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(environment: &'a dyn Environment, source: &'a Source) -> Self {
-        Self { environment, source, diagnostics: Vec::new(), poll: environment.poll() }
+    pub(super) fn new(environment: &'a dyn Environment, source: &'a Source, names: HeldNames) -> Self {
+        Self { environment, source, names, diagnostics: Vec::new(), poll: environment.poll() }
     }
 
-    pub(super) fn text(&self, name: Name) -> &str {
+    pub(super) fn text(&self, name: Name) -> HeldName {
         self.environment.names().text(name)
     }
 

@@ -37,7 +37,7 @@ pub fn meaning(declared: &Extern, environment: &dyn Environment) -> Result<Decla
         let error =
             Diagnostic::error(ErrorCode::ExternArity, &place.source, place.span, what).with_note(note);
         let is_typed =
-            declared.parameters.iter().any(|name| foreign::is_type(environment.names().text(*name)));
+            declared.parameters.iter().any(|name| foreign::is_type(&environment.names().text(*name)));
         if is_typed { error.with_help(foreign::NO_TYPES) } else { error }
     };
     if let Some(function) = environment.function(name) {
@@ -101,7 +101,7 @@ pub fn undefined(declared: &Extern, names: &Names, hosts: &HostFunctions, budget
 /// Returns what to do about a declaration without a definition.
 pub fn advice(declared: &Extern, names: &Names, hosts: &HostFunctions, budget: &Budget) -> String {
     let text = names.text(declared.name);
-    match budget.nearest(text, hosts.names().map(|host| names.text(host))) {
+    match budget.nearest(&text, hosts.names().map(|host| names.text(host))) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
             let head = head(declared, names);
@@ -120,6 +120,6 @@ fn parameters(count: u32) -> String {
 
 /// Returns the signature of the function, such as `even(n)`.
 pub fn head(declared: &Extern, names: &Names) -> String {
-    let parameters: Vec<&str> = declared.parameters.iter().map(|name| names.text(*name)).collect();
+    let parameters: Vec<_> = declared.parameters.iter().map(|name| names.text(*name)).collect();
     format!("{}({})", names.text(declared.name), parameters.join(" "))
 }

@@ -3,7 +3,7 @@
 use super::checked::CheckedFunction;
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
-use crate::name::{Name, Names};
+use crate::name::{HeldNames, Name, Names};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub struct Extern {
     pub parameters: Box<[Name]>,
     /// The place of the name.
     pub place: SourcePlace,
+    /// These names, held.
+    pub names: HeldNames,
 }
 
 impl Extern {

@@ -30,7 +30,7 @@ impl CheckedFunction {
     /// Returns the identity of the function whose nodes are written so.
     fn encoded(&self, names: &Names, write: impl Fn(CheckedNode, &mut Writer), kind: &str) -> Fingerprint {
         let mut writer = Writer::default();
-        writer.text(names.text(self.name));
+        writer.text(&names.text(self.name));
         writer.number(self.arity());
         writer.number(self.locals);
         self.nodes.iter().for_each(|node| write(*node, &mut writer));
@@ -66,11 +66,11 @@ impl CheckedFunction {
             }
             CheckedNode::Variable(name) => {
                 writer.byte(b'v');
-                writer.text(names.text(name));
+                writer.text(&names.text(name));
             }
             CheckedNode::SetVariable(name) => {
                 writer.byte(b'V');
-                writer.text(names.text(name));
+                writer.text(&names.text(name));
             }
             CheckedNode::Unary(op) => {
                 writer.byte(b'1');
@@ -87,7 +87,7 @@ impl CheckedFunction {
             CheckedNode::Call(index) => {
                 let callee = self.callees[index as usize];
                 writer.byte(b'c');
-                writer.text(names.text(callee.name));
+                writer.text(&names.text(callee.name));
                 writer.number(callee.arity);
             }
             CheckedNode::Then => writer.byte(b't'),

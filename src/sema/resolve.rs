@@ -102,6 +102,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             callees: self.callees.into(),
             source: self.checker.source.clone(),
             span,
+            names: self.checker.names.clone(),
         }
     }
 
@@ -219,8 +220,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
             return None;
         }
         let known: Vec<Name> = self.scope.names().chain(environment.variables()).collect();
-        let near = budget.nearest(names.text(name), known.iter().map(|known| names.text(*known)));
-        let near = near.map(str::to_owned);
+        let near = budget.nearest(&names.text(name), known.iter().map(|known| names.text(*known)));
+        let near = near.map(|near| near.to_string());
         self.near.insert(name, near.clone());
         near
     }
@@ -236,7 +237,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         }
         let text = environment.names().text(name);
         let value = foreign::assigned(self.checker.source, span).unwrap_or("0");
-        let help = match environment.names().text(self.head.name) {
+        let help = match &*environment.names().text(self.head.name) {
             EXPRESSION => format!("to declare one: `var {text} = {value}`"),
             _ => {
                 format!("to declare one: `var {text} = {value} in …`, or `var {text}` before the definition")

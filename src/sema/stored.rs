@@ -7,7 +7,7 @@
 use super::checked::{Callee, CheckedFunction, CheckedNode};
 use super::spans::Spans;
 use crate::bytes::{Damage, Reader, Writer};
-use crate::name::Name;
+use crate::name::{HeldName, HeldNames, Name, Names};
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 
@@ -24,7 +24,7 @@ pub trait TableIndices {
 /// The tables of names and sources that were read.
 pub struct StoredTables {
     /// The names by index.
-    pub names: Vec<Name>,
+    pub names: Vec<HeldName>,
     /// The sources by index.
     pub sources: Vec<Source>,
 }
@@ -36,7 +36,7 @@ impl StoredTables {
     /// When there is no such name.
     pub fn name(&self, reader: &mut Reader<'_>) -> Result<Name, Damage> {
         let place = reader.number()? as usize;
-        self.names.get(place).copied().ok_or(reader.damage("a name is missing"))
+        self.names.get(place).map(HeldName::name).ok_or(reader.damage("a name is missing"))
     }
 
     /// Reads the index of a source; returns the source.
@@ -92,11 +92,16 @@ impl CheckedFunction {
         self.scope_ends.iter().for_each(|end| writer.number(*end));
     }
 
-    /// Reads a function.
+    /// Reads a function, which defines that operator.
     ///
     /// # Errors
     /// When the bytes are not a function that the check could have made.
-    pub fn read(reader: &mut Reader<'_>, tables: &StoredTables) -> Result<Self, Damage> {
+    pub fn read(
+        reader: &mut Reader<'_>,
+        tables: &StoredTables,
+        names: &Names,
+        operator: Option<Name>,
+    ) -> Result<Self, Damage> {
         let name = tables.name(reader)?;
         let source = tables.source(reader)?;
         let (name_span, span) = (read_span(reader, &source)?, read_span(reader, &source)?);
@@ -114,7 +119,7 @@ impl CheckedFunction {
             Ok(node)
         })?;
         let scope_ends = reader.many(Reader::number)?;
-        let function = Self {
+        let mut function = Self {
             name,
             name_span,
             parameters,
@@ -126,7 +131,9 @@ impl CheckedFunction {
             callees,
             source,
             span,
+            names: HeldNames::default(),
         };
+        function.names = names.hold_all(function.mentioned().chain(operator));
         match function.fault() {
             None => Ok(function),
             Some(what) => Err(reader.damage(what)),

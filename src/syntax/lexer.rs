@@ -270,7 +270,7 @@ impl<'s> Collector<'s> {
     }
 
     fn new_word(&mut self, text: &str) -> Result<u32, TooManyNames> {
-        self.tokens.vocabulary.push(self.names.try_intern(text)?);
+        self.tokens.vocabulary.push(self.names.try_hold(text)?);
         Ok(self.tokens.vocabulary.len() as u32 - 1)
     }
 }

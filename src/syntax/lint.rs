@@ -43,7 +43,7 @@ pub fn unused_parameters(item: &Item, names: &Names) -> Vec<Diagnostic> {
             let text = names.text(parameter.name);
             let message = format!("parameter `{text}` is never used");
             warning(ErrorCode::UnusedParameter, item, parameter.span, message, "not used in the body")
-                .with_help(match foreign::is_type(text) {
+                .with_help(match foreign::is_type(&text) {
                     true => foreign::NO_TYPES.to_owned(),
                     false => format!("if that is intended, call it `_{text}`"),
                 })

@@ -4,7 +4,7 @@
 //! program's `def binary`/`def unary` adds to it once the definition is
 //! accepted; source that was read before is not affected.
 
-use crate::name::{Name, Names};
+use crate::name::{HeldName, Name, Names};
 use rustc_hash::FxHashMap;
 
 /// Precedence of a user-defined binary operator that does not specify one.
@@ -193,6 +193,14 @@ pub enum Fixity {
     },
 }
 
+impl Fixity {
+    /// Returns the operator's text.
+    pub fn operator(self) -> Name {
+        let (Self::Unary { operator } | Self::Binary { operator, .. }) = self;
+        operator
+    }
+}
+
 /// The meaning of an operator token before an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum UnaryMeaning {
@@ -200,6 +208,12 @@ pub enum UnaryMeaning {
     BuiltIn(UnaryOp),
     /// The function that defines it, `unary!`.
     Function(Name),
+}
+
+impl UnaryMeaning {
+    fn function(self) -> Option<Name> {
+        if let Self::Function(function) = self { Some(function) } else { None }
+    }
 }
 
 /// The meaning of an operator token between operands.
@@ -222,11 +236,19 @@ pub enum BinaryAction {
     Function(Name),
 }
 
+impl BinaryAction {
+    fn function(self) -> Option<Name> {
+        if let Self::Function(function) = self { Some(function) } else { None }
+    }
+}
+
 /// The operators in force at one place of a program, by name.
 #[derive(Clone, Debug)]
 pub struct Operators {
     unary: FxHashMap<Name, UnaryMeaning>,
     binary: FxHashMap<Name, BinaryMeaning>,
+    /// Those that a program has defined, and their functions.
+    held: Vec<HeldName>,
 }
 
 impl Operators {
@@ -242,7 +264,7 @@ impl Operators {
             .collect();
         let assign = BinaryMeaning { infix: Infix::ASSIGNMENT, action: BinaryAction::Assign };
         binary.insert(names.intern("="), assign);
-        Self { unary: unary.into_iter().collect(), binary }
+        Self { unary: unary.into_iter().collect(), binary, held: Vec::new() }
     }
 
     /// Returns what `operator` means before an operand, if anything.
@@ -269,11 +291,23 @@ impl Operators {
             Fixity::Unary { operator } => restore(&mut self.unary, operator, built_in.unary(operator)),
             Fixity::Binary { operator, .. } => restore(&mut self.binary, operator, built_in.binary(operator)),
         }
+        let Self { unary, binary, held } = self;
+        let functions = unary.values().filter_map(|meaning| meaning.function());
+        let functions: Vec<Name> =
+            functions.chain(binary.values().filter_map(|meaning| meaning.action.function())).collect();
+        held.retain(|held| {
+            let name = held.name();
+            unary.contains_key(&name) || binary.contains_key(&name) || functions.contains(&name)
+        });
     }
 
     /// Makes `function` the meaning of the operator described by `fixity`, for
-    /// the source read from now on. `=` always assigns.
-    pub fn define(&mut self, fixity: Fixity, function: Name) {
+    /// the source read from now on. `=` always assigns. Both names are among
+    /// those that are held.
+    pub fn define(&mut self, fixity: Fixity, function: Name, held: &[HeldName]) {
+        let operator = fixity.operator();
+        let both = held.iter().filter(|held| [operator, function].contains(&held.name()));
+        self.held.extend(both.cloned());
         match fixity {
             Fixity::Unary { operator } => {
                 self.unary.insert(operator, UnaryMeaning::Function(function));

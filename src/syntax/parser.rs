@@ -151,7 +151,8 @@ impl<'t> Parser<'t> {
         }
         let kind = self.builder.finish()?;
         let span = self.tokens.span(start).to(self.tokens.span(self.position - 1));
-        Some(Ok(Item { kind, source: self.tokens.source().clone(), span }))
+        let names = self.names.hold_all(kind.names().chain(self.operators()));
+        Some(Ok(Item { kind, source: self.tokens.source().clone(), span, names }))
     }
 
     /// Skips what else belongs to the item read last, which is refused, by the
@@ -415,7 +416,7 @@ fn install(item: &Item, operators: &mut Operators) {
     if let ItemKind::Definition(prototype, _) = &item.kind
         && let Some(fixity) = prototype.fixity
     {
-        operators.define(fixity, prototype.name.name);
+        operators.define(fixity, prototype.name.name, &item.names);
     }
 }
 

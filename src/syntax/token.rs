@@ -8,7 +8,7 @@
 use super::number;
 use crate::diagnostic::visible::is_invisible;
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::name::{Name, TooManyNames};
+use crate::name::{HeldName, Name, TooManyNames};
 use crate::source::{Source, Span};
 use crate::stop::StopRequest;
 use logos::Logos;
@@ -154,7 +154,7 @@ pub struct Tokens {
     /// For names and operators an index into `vocabulary`, for numbers an index
     /// into `numbers`, else 0.
     pub(super) payloads: Vec<u32>,
-    pub(super) vocabulary: Vec<Name>,
+    pub(super) vocabulary: Vec<HeldName>,
     pub(super) numbers: Vec<f64>,
     pub(super) faults: Vec<TokenFault>,
     /// How many tokens at the end are only lookahead: the item they begin is in
@@ -199,7 +199,7 @@ impl Tokens {
 
     /// Returns the name of a token that is an identifier or an operator.
     pub fn name(&self, token: usize) -> Name {
-        self.vocabulary[self.payloads[token] as usize]
+        self.vocabulary[self.payloads[token] as usize].name()
     }
 
     /// Returns the value of a token that is a number; 0 if it is malformed.

@@ -87,7 +87,7 @@ impl Tape {
     fn slot(&self, raw: Raw, function: &CheckedFunction, names: &Names) -> String {
         let slot = raw as u32;
         match function.parameters.get(slot as usize) {
-            Some(name) => names.text(*name).to_owned(),
+            Some(name) => names.text(*name).to_string(),
             None if slot < self.locals => format!("v{slot}"),
             None if slot == self.locals => "link".to_owned(),
             None => format!("t{}", slot - self.locals - 1),
@@ -102,5 +102,5 @@ fn number(value: f64) -> String {
 }
 
 fn named(name: Option<crate::name::Name>, names: &Names) -> String {
-    name.map_or_else(|| "?".to_owned(), |name| names.text(name).to_owned())
+    name.map_or_else(|| "?".to_owned(), |name| names.text(name).to_string())
 }

@@ -28,7 +28,7 @@ pub fn round_trips(text: &str) -> usize {
         if let ItemKind::Definition(prototype, _) = &item.kind
             && let Some(fixity) = prototype.fixity
         {
-            operators.define(fixity, prototype.name.name);
+            operators.define(fixity, prototype.name.name, &item.names);
         }
     }
     count

@@ -234,23 +234,44 @@ fn a_variable_at_a_place_that_was_used_starts_as_every_other() {
 }
 
 #[test]
-fn names_are_limited() {
+fn a_refused_text_leaves_no_names() {
+    for mode in [Mode::Lazy, Mode::Interpret] {
+        let limits = Limits { max_names: 300, ..Limits::default() };
+        let engine = Engine::with_config(Config::new().mode(mode).limits(limits)).expect("an engine starts");
+        let mut tenant = context(&engine);
+        tenant.eval("def f(x) x + 1").expect("it is right");
+        let before = engine.usage().names;
+        for number in 0..1_000 {
+            let new = [
+                format!("def g{number}(y{number}) z{number}"),
+                format!("def g{number}(y{number}) (y{number}"),
+                format!("extern e{number}(x y{number} y{number})"),
+                format!("def binary⊕ 7 (l{number} r{number}) l{number} ⊗ r{number}"),
+                format!("var v{number} = w{number}"),
+            ];
+            for text in new {
+                tenant.eval(&text).expect_err(&text);
+            }
+            let parameter = format!("p{number}");
+            tenant.formula(&format!("f({parameter}"), &[&parameter]).expect_err("it is wrong");
+        }
+        assert_eq!(engine.usage().names, before, "{mode:?}");
+        assert_eq!(value(&mut tenant, "f(1)"), 2.0);
+    }
+}
+
+#[test]
+fn names_are_limited_and_given_back() {
     let limits = Limits { max_names: 300, ..Limits::default() };
     for mode in [Mode::Lazy, Mode::Interpret] {
         let config = Config::new().mode(mode).limits(limits);
         let engine = Engine::with_config(config).expect("an engine starts");
         let mut tenant = context(&engine);
         tenant.eval("def f(x) x + 1").expect("there is room");
-        let mut refused = None;
-        for number in 0..400 {
-            // A mistake: what was refused counts as well.
-            let error = tenant.eval(&format!("a{number} )")).expect_err("it is wrong");
-            if code(&error) == "E0208" {
-                refused = Some(error.to_string());
-                break;
-            }
-        }
-        assert_eq!(refused.as_deref(), Some("an engine may know no more than 300 names"), "{mode:?}");
+        let refused = (0..400).find_map(|number| tenant.eval(&format!("def a{number}(x) x")).err());
+        let refused = refused.expect("there is no room for so many");
+        assert_eq!(code(&refused), "E0208");
+        assert_eq!(refused.to_string(), "an engine may know no more than 300 names");
         assert_eq!(engine.usage().names, 300);
         // Nothing else is refused.
         assert_eq!(value(&mut tenant, "f(1)"), 2.0);
@@ -258,14 +279,47 @@ fn names_are_limited() {
         assert_eq!(value(&mut other, "def f(x) x * 10; f(4)"), 40.0);
         assert_eq!(code(&other.eval("def f(unheard_of) 1; f(1)").expect_err("no room")), "E0208");
         assert_eq!(value(&mut other, "f(5)"), 50.0);
-        assert_eq!(
-            other.declare("unheard_of", 1.0).expect_err("no room").to_string(),
-            "there are too many names"
-        );
+        let declared = other.declare("unheard_of", 1.0).expect_err("no room");
+        assert_eq!(declared.to_string(), "there are too many names");
         assert_eq!(code(&other.formula("f(1)", &["unheard_of"]).expect_err("no room")), "E0208");
-        other.declare("a7", 1.0).expect("it was read");
+        other.declare("a7", 1.0).expect("the name is in use");
+        drop(tenant);
+        other.declare("unheard_of", 2.0).expect("there is room again");
+        assert_eq!(value(&mut other, "def g(unheard) unheard + unheard_of + a7; g(3)"), 6.0);
         // The compiler has a word of its own.
         assert!(engine.usage().names <= 301, "{mode:?}: {:?}", engine.usage());
+    }
+}
+
+/// What tenants with names of their own take is given back with them, while one
+/// that stays uses, forgets and takes up names of its own.
+#[test]
+fn names_of_programs_that_are_gone_are_given_back() {
+    for mode in [Mode::Lazy, Mode::Interpret] {
+        let limits = Limits { max_names: 2_000, ..Limits::default() };
+        let engine = Engine::with_config(Config::new().mode(mode).limits(limits)).expect("an engine starts");
+        let mut lasting = context(&engine);
+        lasting.keep_history(8);
+        let text = "var total; extern later(n); def binary⊕ 30 (a b) a * 10 + b
+                    def add(n) total = total + later(n) ⊕ 1";
+        lasting.eval(text).expect("it is right");
+        for number in 0..scale("KAL_TENANTS", 4_000) {
+            let mut tenant = context(&engine);
+            let text = format!(
+                "var v{number} = {number}; def binary⊗ 30 (l{number} r{number}) l{number} - r{number}
+                 def f{number}(p{number}) p{number} ⊗ v{number}; f{number}(7)"
+            );
+            assert_eq!(value(&mut tenant, &text), 7.0 - number as f64, "{mode:?}");
+            if number % 500 == 0 {
+                assert!(lasting.call("add", &[1.0]).is_err(), "it is not defined");
+                lasting.eval("def later(n) n").expect("it is right");
+                lasting.set_variable("total", 0.0).expect("it is declared");
+                assert_eq!(lasting.call("add", &[2.0]).expect("it runs"), 21.0);
+                assert_eq!(value(&mut lasting, "total ⊕ 2"), 212.0);
+                assert_eq!(lasting.undo().len(), 1);
+            }
+        }
+        assert!(engine.usage().names < 1_200, "{mode:?}: {:?}", engine.usage());
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::failure::SyntaxFailure;
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::name::{Name, Names};
+use crate::name::{HeldName, Name, Names};
 use crate::source::Span;
 use crate::stop::Poll;
 use crate::syntax::ast::{Ast, ItemKind, Node, Prototype, Spanned};
@@ -88,6 +88,8 @@ pub(super) struct Builder {
     /// however the item continues: its token, and the number of operands it
     /// seems to have.
     pub(super) unknown_operator: Option<(usize, u8)>,
+    /// The functions of the operators that it defines, or that have no meaning.
+    held: Vec<HeldName>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
@@ -104,6 +106,7 @@ impl Builder {
         self.constructs.clear();
         self.open_parentheses.clear();
         self.unknown_operator = None;
+        self.held.clear();
         self.diagnostics.clear();
     }
 
@@ -331,8 +334,12 @@ impl<'s> ParserState<'s> {
 
     /// Returns the name of the function that defines an operator: `unary!`,
     /// `binary|`.
-    fn function(&self, arity: &str, operator: Name) -> Name {
-        self.names.intern(&format!("{arity}{}", self.names.text(operator)))
+    fn function(&mut self, arity: &str, operator: Name) -> Name {
+        let text = format!("{arity}{}", self.names.text(operator));
+        let held = self.names.hold(&text);
+        let name = held.name();
+        self.builder.held.push(held);
+        name
     }
 
     /// Begins the prototype of the function named at `token`.

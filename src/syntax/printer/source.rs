@@ -113,15 +113,15 @@ enum SourceTask {
 impl Printer<'_> {
     fn prototype(&mut self, prototype: &Prototype) {
         match prototype.fixity {
-            None => self.text.push_str(self.names.text(prototype.name.name)),
+            None => self.text.push_str(&self.names.text(prototype.name.name)),
             Some(Fixity::Unary { operator }) => {
                 self.text.push_str("unary ");
-                self.text.push_str(self.names.text(operator));
+                self.text.push_str(&self.names.text(operator));
                 self.text.push(' ');
             }
             Some(Fixity::Binary { operator, precedence }) => {
                 self.text.push_str("binary ");
-                self.text.push_str(self.names.text(operator));
+                self.text.push_str(&self.names.text(operator));
                 let _ = write!(self.text, " {precedence} ");
             }
         }
@@ -145,7 +145,7 @@ impl Printer<'_> {
             match task {
                 SourceTask::Entry(entry) => self.entry(&tree, &plan, entry, &mut tasks),
                 SourceTask::Text(text) => self.text.push_str(text),
-                SourceTask::Name(name) => self.text.push_str(self.names.text(name)),
+                SourceTask::Name(name) => self.text.push_str(&self.names.text(name)),
                 SourceTask::Operator(text) => self.text.push_str(&text),
             }
         }
@@ -188,7 +188,7 @@ impl Printer<'_> {
     }
 
     fn defined(&self, callee: Name) -> Infix {
-        let operator = self.names.get(self.operator_text(callee));
+        let operator = self.names.get(operator_text(&self.names.text(callee)));
         if let Some(meaning) = operator.and_then(|operator| self.operators.binary(operator)) {
             return meaning.infix;
         }
@@ -204,18 +204,13 @@ impl Printer<'_> {
     /// one.
     fn would_end_the_item(&self, node: Node) -> bool {
         let Node::Operator { callee, arguments: 2 } = node else { return false };
-        let Some(operator) = self.names.get(self.operator_text(callee)) else { return false };
+        let Some(operator) = self.names.get(operator_text(&self.names.text(callee))) else { return false };
         let is_unary = match self.own {
             Some(Fixity::Unary { operator: own }) if own == operator => true,
             Some(Fixity::Binary { operator: own, .. }) if own == operator => return false,
             _ => self.operators.unary(operator).is_some(),
         };
         is_unary && self.operators.binary(operator).is_none()
-    }
-
-    fn operator_text(&self, callee: Name) -> &str {
-        let text = self.names.text(callee);
-        text.strip_prefix("unary").or_else(|| text.strip_prefix("binary")).unwrap_or(text)
     }
 
     fn entry(&mut self, tree: &Tree, plan: &ParenthesisPlan, entry: usize, tasks: &mut Vec<SourceTask>) {
@@ -241,11 +236,11 @@ impl Printer<'_> {
             }
             (Node::Unary(op), &[operand]) => prefix(op.text(), plan, operand, tasks),
             (Node::Operator { callee, .. }, &[operand]) => {
-                prefix(self.operator_text(callee), plan, operand, tasks);
+                prefix(operator_text(&self.names.text(callee)), plan, operand, tasks);
             }
             (Node::Binary(op), &[left, right]) => infix(op.text(), left, right, tasks),
             (Node::Operator { callee, .. }, &[left, right]) => {
-                infix(self.operator_text(callee), left, right, tasks);
+                infix(operator_text(&self.names.text(callee)), left, right, tasks);
             }
             (Node::Call { callee, .. }, _) => {
                 tasks.extend([SourceTask::Name(callee), SourceTask::Text("(")]);
@@ -355,4 +350,9 @@ fn push_bindings(names: &[Name], values: &[usize], tasks: &mut Vec<SourceTask>) 
         tasks.extend((position > 0).then_some(SourceTask::Text(", ")));
         tasks.extend([SourceTask::Name(name), SourceTask::Text(" = "), SourceTask::Entry(value)]);
     }
+}
+
+/// Returns the operator that a function defines: `!` for `unary!`.
+fn operator_text(function: &str) -> &str {
+    function.strip_prefix("unary").or_else(|| function.strip_prefix("binary")).unwrap_or(function)
 }

@@ -96,12 +96,12 @@ impl SymbolicWriter<'_> {
 
     fn prototype(&mut self, prototype: &Prototype) {
         let names = self.names;
-        self.begin(names.text(prototype.name.name));
+        self.begin(&names.text(prototype.name.name));
         if let Some(Fixity::Binary { precedence, .. }) = prototype.fixity {
             self.atom(&precedence.to_string());
         }
         for parameter in &prototype.parameters {
-            self.atom(names.text(parameter.name));
+            self.atom(&names.text(parameter.name));
         }
         self.end();
     }
@@ -123,7 +123,7 @@ impl SymbolicWriter<'_> {
                 SymbolicTask::Entry(entry) => self.entry(&tree, entry, &mut tasks),
                 SymbolicTask::Binding(name, value) => {
                     let names = self.names;
-                    self.begin(names.text(name));
+                    self.begin(&names.text(name));
                     tasks.extend([SymbolicTask::End, SymbolicTask::Entry(value)]);
                 }
                 SymbolicTask::End => self.end(),
@@ -135,18 +135,18 @@ impl SymbolicWriter<'_> {
         let names = self.names;
         match tree.entries[entry].node {
             Node::Number(value) => return self.atom(&number::text(value)),
-            Node::Variable(name) => return self.atom(names.text(name)),
+            Node::Variable(name) => return self.atom(&names.text(name)),
             Node::Assign(name) => {
                 self.begin("=");
-                self.atom(names.text(name));
+                self.atom(&names.text(name));
             }
             Node::Unary(op) => self.begin(op.text()),
             Node::Binary(op) => self.begin(op.text()),
-            Node::Call { callee, .. } | Node::Operator { callee, .. } => self.begin(names.text(callee)),
+            Node::Call { callee, .. } | Node::Operator { callee, .. } => self.begin(&names.text(callee)),
             Node::If => self.begin("if"),
             Node::For => {
                 self.begin("for");
-                tree.names(entry).iter().for_each(|&name| self.atom(names.text(name)));
+                tree.names(entry).iter().for_each(|&name| self.atom(&names.text(name)));
             }
             Node::Var(_) => return self.scope(tree, entry, tasks),
             Node::ShortCircuit(_)

@@ -1,0 +1,257 @@
+//! The table of names of an engine.
+
+use super::{HeldName, HeldNames, Name, NameEntry, NameMap};
+use crate::process::{self, Activity};
+use parking_lot::RwLock;
+use rustc_hash::FxHashSet;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The table of names of one engine; shared by all its threads.
+#[derive(Debug)]
+pub struct Names {
+    table: RwLock<NameTable>,
+    most: usize,
+    /// What a number stands for that is not in the table.
+    unknown: HeldName,
+}
+
+#[derive(Debug)]
+struct NameTable {
+    by_text: FxHashSet<HeldName>,
+    by_number: NameMap<HeldName>,
+    /// The position of the next new name.
+    next: usize,
+    /// Idle names are collected when there are this many names.
+    collect_at: usize,
+}
+
+/// Idle names are collected when there are at least this many names.
+const LEAST: usize = 4096;
+
+/// The message that a table has no room for another name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooManyNames {
+    most: usize,
+}
+
+impl fmt::Display for TooManyNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an engine may know no more than {} names", self.most)
+    }
+}
+
+/// The most names of a table: a number is left for each that the engine and its
+/// hosts use.
+const MOST: usize = 1 << 31;
+
+impl Names {
+    /// Creates an empty table without a limit.
+    pub fn new() -> Self {
+        Self::limited(usize::MAX)
+    }
+
+    /// Creates an empty table that programs may fill with `most` names.
+    pub fn limited(most: usize) -> Self {
+        let table = NameTable {
+            by_text: FxHashSet::default(),
+            by_number: NameMap::default(),
+            next: 0,
+            collect_at: LEAST,
+        };
+        let unknown = HeldName(Arc::new(NameEntry {
+            name: Name(NonZeroU32::MAX),
+            text: "(a name that is gone)".into(),
+            is_permanent: AtomicBool::new(false),
+        }));
+        Self { table: RwLock::new(table), most: most.min(MOST), unknown }
+    }
+
+    /// Calls `work` with the table. No fork comes in between, so that a child
+    /// never finds it locked by a thread that it does not have.
+    fn read<T>(&self, work: impl FnOnce(&NameTable) -> T) -> T {
+        process::within(Activity::Steady, || work(&self.table.read()))
+    }
+
+    /// Calls `work` with the table, to change it.
+    fn write<T>(&self, work: impl FnOnce(&mut NameTable) -> T) -> T {
+        process::within(Activity::Steady, || work(&mut self.table.write()))
+    }
+
+    /// Returns the number of names that are held, or stay.
+    pub fn len(&self) -> usize {
+        self.write(|table| {
+            table.collect();
+            table.by_text.len()
+        })
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns whether it has at least half of the names that it may have, idle
+    /// ones included.
+    pub fn is_half_full(&self) -> bool {
+        self.read(|table| table.by_text.len() >= self.most / 2)
+    }
+
+    /// Returns the name of `text`, which stays in the table from now on, whatever
+    /// the limit: for texts that do not come from programs.
+    pub fn intern(&self, text: &str) -> Name {
+        let held = self.hold(text);
+        held.0.is_permanent.store(true, Ordering::Relaxed);
+        held.name()
+    }
+
+    /// Holds the name of `text`; adds it to the table if it is new, whatever the
+    /// limit: for the few names that are made from others.
+    pub fn hold(&self, text: &str) -> HeldName {
+        self.find(text).unwrap_or_else(|| self.write(|table| table.hold(text)))
+    }
+
+    /// Holds the name of `text`; adds it to the table if it is new and the limit
+    /// allows it.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn try_hold(&self, text: &str) -> Result<HeldName, TooManyNames> {
+        if let Some(held) = self.find(text) {
+            return Ok(held);
+        }
+        self.write(|table| {
+            if table.by_text.len() >= self.most {
+                table.collect();
+            }
+            let is_known = || table.by_text.contains(text);
+            if table.by_text.len() >= self.most && !is_known() {
+                return Err(TooManyNames { most: self.most });
+            }
+            Ok(table.hold(text))
+        })
+    }
+
+    fn find(&self, text: &str) -> Option<HeldName> {
+        self.read(|table| table.by_text.get(text).cloned())
+    }
+
+    /// Returns the name of `text` if it is in the table.
+    pub fn get(&self, text: &str) -> Option<Name> {
+        self.read(|table| table.by_text.get(text).map(HeldName::name))
+    }
+
+    /// Returns the text of a name that came from this table, and holds it.
+    pub fn text(&self, name: Name) -> HeldName {
+        self.read(|table| table.by_number.get(name).unwrap_or(&self.unknown).clone())
+    }
+
+    /// Holds names that came from this table, each once.
+    pub fn hold_all(&self, names: impl Iterator<Item = Name>) -> HeldNames {
+        let mut names: Vec<Name> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        self.read(|table| names.iter().filter_map(|name| table.by_number.get(*name)).cloned().collect())
+    }
+}
+
+impl NameTable {
+    /// Returns the name of a text; adds it if it is new.
+    fn hold(&mut self, text: &str) -> HeldName {
+        if let Some(held) = self.by_text.get(text) {
+            return held.clone();
+        }
+        if self.by_text.len() >= self.collect_at {
+            self.collect();
+        }
+        let name = self.unused();
+        let entry = NameEntry { name, text: text.into(), is_permanent: AtomicBool::new(false) };
+        let held = HeldName(Arc::new(entry));
+        self.by_text.insert(held.clone());
+        self.by_number.insert(name, held.clone());
+        held
+    }
+
+    /// Returns a number that no name has.
+    fn unused(&mut self) -> Name {
+        loop {
+            let name = Name::from_index(self.next).filter(|name| name.0 != NonZeroU32::MAX);
+            self.next = if name.is_some() { self.next + 1 } else { 0 };
+            if let Some(name) = name.filter(|name| !self.by_number.contains(*name)) {
+                return name;
+            }
+        }
+    }
+
+    /// Removes the idle names. Amortised: each is visited once for each that has
+    /// been added.
+    fn collect(&mut self) {
+        let Self { by_text, by_number, .. } = self;
+        by_text.retain(|held| {
+            // Two are those of the table; others are cloned under its lock, or from
+            // another.
+            let is_held = Arc::strong_count(&held.0) > 2 || held.0.is_permanent.load(Ordering::Relaxed);
+            if !is_held {
+                by_number.remove(held.name());
+            }
+            is_held
+        });
+        if by_text.capacity() > 4 * by_text.len().max(LEAST) {
+            by_text.shrink_to(2 * by_text.len());
+        }
+        self.collect_at = LEAST.max(2 * self.by_text.len());
+    }
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_name_is_given_back() {
+        let names = Names::limited(2);
+        let stays = names.intern("sin");
+        let held = names.hold("f");
+        assert!(names.try_hold("g").is_err(), "both are in use");
+        let number = held.name();
+        assert_eq!(names.text(number), "f");
+        drop(held);
+        let other = names.try_hold("g").expect("`f` is idle");
+        assert_eq!((names.get("f"), names.get("sin"), names.len()), (None, Some(stays), 2));
+        assert_ne!(other.name(), number, "its number is not used again");
+        assert_ne!(names.text(number), "f");
+    }
+
+    #[test]
+    fn an_idle_name_keeps_its_number_until_it_is_collected() {
+        let names = Names::new();
+        let first = names.hold("f").name();
+        assert_eq!(names.hold("f").name(), first);
+        for number in 0..10 * LEAST {
+            names.hold(&format!("g{number}"));
+        }
+        assert!(names.get("f").is_none());
+        let table = names.table.read();
+        assert!(table.by_text.len() <= LEAST && table.by_number.len() == table.by_text.len());
+    }
+
+    #[test]
+    fn numbers_are_used_again_when_all_have_been() {
+        let names = Names::new();
+        let held = ["a", "b"].map(|text| names.hold(text));
+        names.table.write().next = u32::MAX as usize - 2;
+        let late = ["c", "d", "e"].map(|text| names.hold(text));
+        let numbers = late.each_ref().map(|name| name.name().index());
+        assert_eq!(numbers, [u32::MAX as usize - 2, 2, 3]);
+        assert_eq!(held.each_ref().map(|name| name.name().index()), [0, 1]);
+        assert_eq!(names.text(names.unknown.name()), "(a name that is gone)");
+    }
+}
