@@ -325,7 +325,7 @@ impl Context {
                 }
                 let names: Vec<_> = names.iter().map(|name| self.engine.names().text(*name)).collect();
                 names.iter().for_each(|name| self.world.declare_variable(name.clone()));
-                Ok(Outcome::Declared { names: names.iter().map(|name| name.to_string()).collect() })
+                Ok(Outcome::Declared { names: names.iter().map(ToString::to_string).collect() })
             }
             sema::CheckedItem::Expression(function) => self.evaluate(&function).map(Outcome::Value),
         }

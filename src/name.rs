@@ -23,7 +23,7 @@ use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An interned text: the name of a function, a variable or an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -58,6 +58,11 @@ impl HeldName {
     /// Returns the name.
     pub fn name(&self) -> Name {
         self.0.name
+    }
+
+    /// Returns whether its table keeps it without holders.
+    pub fn is_permanent(&self) -> bool {
+        self.0.is_permanent.load(Ordering::Relaxed)
     }
 }
 
@@ -119,5 +124,5 @@ impl fmt::Debug for HeldName {
     }
 }
 
-/// Names that are held together, in ascending order.
+/// Names that are held together.
 pub type HeldNames = Arc<[HeldName]>;

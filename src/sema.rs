@@ -99,8 +99,8 @@ pub fn uncalled(function: &CheckedFunction, fixity: Option<Fixity>, names: &Name
 
 impl Checker<'_> {
     fn item(&mut self, item: &ast::Item) -> CheckedItem {
-        let expression = self.environment.names().intern(checked::EXPRESSION);
-        let nameless = Spanned { name: expression, span: item.span };
+        let names = self.environment.names();
+        let nameless = || Spanned { name: names.intern(checked::EXPRESSION), span: item.span };
         match &item.kind {
             ItemKind::Definition(prototype, body) => {
                 self.parameters(&prototype.parameters);
@@ -115,12 +115,12 @@ impl Checker<'_> {
                 CheckedItem::Extern(self.declaration(prototype))
             }
             ItemKind::Variables(initialisers) => {
-                let resolver = Resolver::new(self, nameless, &[]);
+                let resolver = Resolver::new(self, nameless(), &[]);
                 let (function, variables) = resolver.declarations(initialisers, item.span);
                 CheckedItem::Variables(Arc::new(function), variables)
             }
             ItemKind::Expression(body) => {
-                let function = Resolver::new(self, nameless, &[]).body(body, item.span);
+                let function = Resolver::new(self, nameless(), &[]).body(body, item.span);
                 CheckedItem::Expression(Arc::new(function))
             }
         }

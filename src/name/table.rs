@@ -64,7 +64,7 @@ impl Names {
         let unknown = HeldName(Arc::new(NameEntry {
             name: Name(NonZeroU32::MAX),
             text: "(a name that is gone)".into(),
-            is_permanent: AtomicBool::new(false),
+            is_permanent: AtomicBool::new(true),
         }));
         Self { table: RwLock::new(table), most: most.min(MOST), unknown }
     }
@@ -119,18 +119,16 @@ impl Names {
     /// # Errors
     /// If it does not.
     pub fn try_hold(&self, text: &str) -> Result<HeldName, TooManyNames> {
-        if let Some(held) = self.find(text) {
-            return Ok(held);
-        }
-        self.write(|table| {
+        process::within(Activity::Steady, || {
+            if let Some(held) = self.table.read().by_text.get(text) {
+                return Ok(held.clone());
+            }
+            let mut table = self.table.write();
             if table.by_text.len() >= self.most {
                 table.collect();
             }
-            let is_known = || table.by_text.contains(text);
-            if table.by_text.len() >= self.most && !is_known() {
-                return Err(TooManyNames { most: self.most });
-            }
-            Ok(table.hold(text))
+            let is_full = table.by_text.len() >= self.most && !table.by_text.contains(text);
+            if is_full { Err(TooManyNames { most: self.most }) } else { Ok(table.hold(text)) }
         })
     }
 
@@ -148,12 +146,16 @@ impl Names {
         self.read(|table| table.by_number.get(name).unwrap_or(&self.unknown).clone())
     }
 
-    /// Holds names that came from this table, each once.
+    /// Holds names that came from this table, each once, except for those that
+    /// stay anyway.
     pub fn hold_all(&self, names: impl Iterator<Item = Name>) -> HeldNames {
-        let mut names: Vec<Name> = names.collect();
-        names.sort_unstable();
-        names.dedup();
-        self.read(|table| names.iter().filter_map(|name| table.by_number.get(*name)).cloned().collect())
+        let mut all: Vec<Name> = names.collect();
+        all.sort_unstable();
+        all.dedup();
+        self.read(|table| {
+            let held = all.iter().filter_map(|name| table.by_number.get(*name));
+            held.filter(|held| !held.is_permanent()).cloned().collect()
+        })
     }
 }
 
@@ -192,7 +194,7 @@ impl NameTable {
         by_text.retain(|held| {
             // Two are those of the table; others are cloned under its lock, or from
             // another.
-            let is_held = Arc::strong_count(&held.0) > 2 || held.0.is_permanent.load(Ordering::Relaxed);
+            let is_held = Arc::strong_count(&held.0) > 2 || held.is_permanent();
             if !is_held {
                 by_number.remove(held.name());
             }

@@ -79,31 +79,6 @@ pub enum Node {
     Var(u32),
 }
 
-impl Node {
-    /// Returns the name in it, if it has one.
-    pub fn name(&self) -> Option<Name> {
-        match self {
-            Self::Variable(name)
-            | Self::Assign(name)
-            | Self::Call { callee: name, .. }
-            | Self::Operator { callee: name, .. }
-            | Self::ForVariable(name)
-            | Self::Bind(name) => Some(*name),
-            Self::Number(_)
-            | Self::Unary(_)
-            | Self::Binary(_)
-            | Self::ShortCircuit(_)
-            | Self::Then
-            | Self::Else
-            | Self::If
-            | Self::ForCondition
-            | Self::ForStep
-            | Self::For
-            | Self::Var(_) => None,
-        }
-    }
-}
-
 /// An expression: its nodes in post-order, and the place of each (for an
 /// operator the operator's token, for an assignment the variable, for a call
 /// the callee's name).
@@ -191,21 +166,4 @@ pub struct Item {
     pub span: Span,
     /// The names in it, and the operators that its reading depended on.
     pub names: HeldNames,
-}
-
-impl ItemKind {
-    /// Returns the names in it, some more than once.
-    pub fn names(&self) -> impl Iterator<Item = Name> {
-        let (prototype, body) = match self {
-            Self::Definition(prototype, body) => (Some(prototype), Some(body)),
-            Self::Extern(prototype) => (Some(prototype), None),
-            Self::Variables(body) | Self::Expression(body) => (None, Some(body)),
-        };
-        let head = prototype.map(|prototype| prototype.name.name);
-        let operator = prototype.and_then(|prototype| prototype.fixity).map(Fixity::operator);
-        let parameters = prototype.into_iter().flat_map(|prototype| &prototype.parameters);
-        let nodes = body.into_iter().flat_map(|body| &body.nodes);
-        let in_head = head.into_iter().chain(operator).chain(parameters.map(|parameter| parameter.name));
-        in_head.chain(nodes.filter_map(Node::name))
-    }
 }

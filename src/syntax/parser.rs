@@ -19,7 +19,7 @@ use super::lint;
 use super::operator::Operators;
 use super::token::{Terminal, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
-use crate::name::{Name, Names};
+use crate::name::{HeldNames, Name, Names};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
 pub use builder::ParseLimits;
@@ -52,6 +52,10 @@ pub struct Parser<'t> {
     /// Braces that open before this token are known not to be closed.
     unclosed: usize,
     builder: Builder,
+    /// For each word of the vocabulary, the item that had it last.
+    vocabulary_seen: Vec<usize>,
+    /// The words of one item.
+    words: Vec<u32>,
     poll: Poll,
 }
 
@@ -81,6 +85,8 @@ impl<'t> Parser<'t> {
             is_refused: false,
             unclosed: 0,
             builder,
+            vocabulary_seen: Vec::new(),
+            words: Vec::new(),
             poll,
         }
     }
@@ -151,8 +157,27 @@ impl<'t> Parser<'t> {
         }
         let kind = self.builder.finish()?;
         let span = self.tokens.span(start).to(self.tokens.span(self.position - 1));
-        let names = self.names.hold_all(kind.names().chain(self.operators()));
+        let names = self.names_read();
         Some(Ok(Item { kind, source: self.tokens.source().clone(), span, names }))
+    }
+
+    /// Returns the names in the item read last and in the token after it, each once,
+    /// and the functions of its operators.
+    fn names_read(&mut self) -> HeldNames {
+        self.vocabulary_seen.resize(self.tokens.vocabulary.len(), 0);
+        self.words.clear();
+        let read = self.begun..self.tokens.len().min(self.position + 1);
+        for word in self.tokens.words(read) {
+            // An item is told by its first token. None begins before the first one.
+            let seen = &mut self.vocabulary_seen[word as usize];
+            if std::mem::replace(seen, self.begun + 1) != self.begun + 1 {
+                self.words.push(word);
+            }
+        }
+        let vocabulary = &self.tokens.vocabulary;
+        self.words.retain(|word| !vocabulary[*word as usize].is_permanent());
+        let words = self.words.iter().map(|word| &vocabulary[*word as usize]);
+        words.chain(&self.builder.functions).cloned().collect()
     }
 
     /// Skips what else belongs to the item read last, which is refused, by the

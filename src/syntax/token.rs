@@ -197,6 +197,13 @@ impl Tokens {
         self.source.slice(self.span(token))
     }
 
+    /// Returns the words of a range of tokens, as indices into the vocabulary.
+    pub(super) fn words(&self, tokens: std::ops::Range<usize>) -> impl Iterator<Item = u32> {
+        let has_word = |terminal: Terminal| terminal == Terminal::Identifier || terminal.is_operator();
+        let all = self.terminals[tokens.clone()].iter().zip(&self.payloads[tokens]);
+        all.filter(move |(terminal, _)| has_word(**terminal)).map(|(_, word)| *word)
+    }
+
     /// Returns the name of a token that is an identifier or an operator.
     pub fn name(&self, token: usize) -> Name {
         self.vocabulary[self.payloads[token] as usize].name()

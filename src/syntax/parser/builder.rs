@@ -88,8 +88,8 @@ pub(super) struct Builder {
     /// however the item continues: its token, and the number of operands it
     /// seems to have.
     pub(super) unknown_operator: Option<(usize, u8)>,
-    /// The functions of the operators that it defines, or that have no meaning.
-    held: Vec<HeldName>,
+    /// The functions of its operators.
+    pub(super) functions: Vec<HeldName>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
@@ -106,7 +106,7 @@ impl Builder {
         self.constructs.clear();
         self.open_parentheses.clear();
         self.unknown_operator = None;
-        self.held.clear();
+        self.functions.clear();
         self.diagnostics.clear();
     }
 
@@ -243,7 +243,10 @@ impl<'s> ParserState<'s> {
         let name = self.tokens.name(token);
         let node = match self.unary_meaning(name) {
             Some(UnaryMeaning::BuiltIn(op)) => Node::Unary(op),
-            Some(UnaryMeaning::Function(callee)) => Node::Operator { callee, arguments: 1 },
+            Some(UnaryMeaning::Function(callee)) => {
+                self.hold(callee);
+                Node::Operator { callee, arguments: 1 }
+            }
             None => {
                 self.builder.unknown_operator.get_or_insert((token, 1));
                 Node::Operator { callee: self.function("unary", name), arguments: 1 }
@@ -279,7 +282,10 @@ impl<'s> ParserState<'s> {
         self.builder.settle(Some(meaning.infix));
         let (node, span) = match meaning.action {
             BinaryAction::Assign => self.assignment(token),
-            BinaryAction::Function(callee) => (Node::Operator { callee, arguments: 2 }, self.span(token)),
+            BinaryAction::Function(callee) => {
+                self.hold(callee);
+                (Node::Operator { callee, arguments: 2 }, self.span(token))
+            }
             BinaryAction::BuiltIn(op) => {
                 if op.short_circuits() {
                     self.push(Node::ShortCircuit(op), token);
@@ -338,8 +344,15 @@ impl<'s> ParserState<'s> {
         let text = format!("{arity}{}", self.names.text(operator));
         let held = self.names.hold(&text);
         let name = held.name();
-        self.builder.held.push(held);
+        self.builder.functions.push(held);
         name
+    }
+
+    /// Holds the function of an operator.
+    fn hold(&mut self, function: Name) {
+        if !self.builder.functions.iter().any(|held| held.name() == function) {
+            self.builder.functions.push(self.names.text(function));
+        }
     }
 
     /// Begins the prototype of the function named at `token`.
