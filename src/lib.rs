@@ -69,6 +69,12 @@
 //! that are compiled filled. A redefinition rebinds a name in one context, which
 //! goes on with a copy of the table, and in no other.
 //!
+//! **What an engine keeps is held, and what is not held is used again**: names,
+//! variables, slots and code. A name is a number; a checked function, a
+//! declaration or a book of names holds those that are in it. A text that is
+//! refused leaves nothing, and a service whose programs call things by ever new
+//! names does not fill its engine.
+//!
 //! **Code may stop at any safepoint, and nothing is left to clean up.** Function
 //! entries and back-edges poll: they compare the stack pointer with a limit
 //! word. A run that fails leaves to the point where it was entered, over frames
@@ -124,7 +130,7 @@
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `llvm`, `abi`, `tier`, `status` | sources and spans, interned names, diagnostics as data, the host functions, requests to stop, the memory budget, forks and exits, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `llvm`, `abi`, `tier`, `status` | sources and spans, names by number, diagnostics as data, the host functions, requests to stop, the memory budget, forks and exits, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
 //! | 3 | `world` | the book of names: what every name means, who calls whom | knows a back end or a thread |

@@ -53,7 +53,8 @@ pub struct Stats {
 #[non_exhaustive]
 pub struct Usage {
     /// The names that programs and kept texts use, and those of the engine and its
-    /// host functions, of [`max_names`](crate::Limits::max_names) at most.
+    /// host functions, of [`max_names`](crate::Limits::max_names) at most. With more
+    /// than 65,536, those that are used no more count until they are collected.
     pub names: usize,
     /// The variables that contexts, code and tapes refer to, each name once, of
     /// 1,048,576 at most.

@@ -3,8 +3,9 @@
 use super::{HeldName, HeldNames, Name, NameEntry, NameMap};
 use crate::process::{self, Activity};
 use parking_lot::RwLock;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use std::fmt;
+use std::hash::BuildHasher;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,16 +21,32 @@ pub struct Names {
 
 #[derive(Debug)]
 struct NameTable {
-    by_text: FxHashSet<HeldName>,
+    /// One part, or [`PARTS`] of them, by the hash of the text.
+    parts: Vec<TextTable>,
     by_number: NameMap<HeldName>,
     /// The position of the next new name.
     next: usize,
-    /// Idle names are collected when there are this many names.
+}
+
+/// A part of the names by text. Idle names are collected in one part at a time,
+/// so that no other thread waits long.
+#[derive(Debug)]
+struct TextTable {
+    names: FxHashSet<HeldName>,
+    /// Idle names are collected when there are at least this many names.
+    least: usize,
+    /// They are collected next when there are this many.
     collect_at: usize,
 }
 
 /// Idle names are collected when there are at least this many names.
 const LEAST: usize = 4096;
+
+/// With more names than this, idle ones are not collected only to be counted.
+const LARGE: usize = 1 << 16;
+
+/// The number of parts of a table with more names.
+const PARTS: usize = 64;
 
 /// The message that a table has no room for another name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,18 +72,12 @@ impl Names {
 
     /// Creates an empty table that programs may fill with `most` names.
     pub fn limited(most: usize) -> Self {
-        let table = NameTable {
-            by_text: FxHashSet::default(),
-            by_number: NameMap::default(),
-            next: 0,
-            collect_at: LEAST,
-        };
         let unknown = HeldName(Arc::new(NameEntry {
             name: Name(NonZeroU32::MAX),
             text: "(a name that is gone)".into(),
             is_permanent: AtomicBool::new(true),
         }));
-        Self { table: RwLock::new(table), most: most.min(MOST), unknown }
+        Self { table: RwLock::new(NameTable::new()), most: most.min(MOST), unknown }
     }
 
     /// Calls `work` with the table. No fork comes in between, so that a child
@@ -80,11 +91,13 @@ impl Names {
         process::within(Activity::Steady, || work(&mut self.table.write()))
     }
 
-    /// Returns the number of names that are held, or stay.
+    /// Returns the number of names. A large table counts idle ones.
     pub fn len(&self) -> usize {
         self.write(|table| {
-            table.collect();
-            table.by_text.len()
+            if table.len() <= LARGE {
+                table.collect();
+            }
+            table.len()
         })
     }
 
@@ -96,7 +109,7 @@ impl Names {
     /// Returns whether it has at least half of the names that it may have, idle
     /// ones included.
     pub fn is_half_full(&self) -> bool {
-        self.read(|table| table.by_text.len() >= self.most / 2)
+        self.read(|table| table.len() >= self.most / 2)
     }
 
     /// Returns the name of `text`, which stays in the table from now on, whatever
@@ -120,25 +133,25 @@ impl Names {
     /// If it does not.
     pub fn try_hold(&self, text: &str) -> Result<HeldName, TooManyNames> {
         process::within(Activity::Steady, || {
-            if let Some(held) = self.table.read().by_text.get(text) {
+            if let Some(held) = self.table.read().find(text) {
                 return Ok(held.clone());
             }
             let mut table = self.table.write();
-            if table.by_text.len() >= self.most {
+            if table.len() >= self.most {
                 table.collect();
             }
-            let is_full = table.by_text.len() >= self.most && !table.by_text.contains(text);
+            let is_full = table.len() >= self.most && table.find(text).is_none();
             if is_full { Err(TooManyNames { most: self.most }) } else { Ok(table.hold(text)) }
         })
     }
 
     fn find(&self, text: &str) -> Option<HeldName> {
-        self.read(|table| table.by_text.get(text).cloned())
+        self.read(|table| table.find(text).cloned())
     }
 
     /// Returns the name of `text` if it is in the table.
     pub fn get(&self, text: &str) -> Option<Name> {
-        self.read(|table| table.by_text.get(text).map(HeldName::name))
+        self.read(|table| table.find(text).map(HeldName::name))
     }
 
     /// Returns the text of a name that came from this table, and holds it.
@@ -160,18 +173,39 @@ impl Names {
 }
 
 impl NameTable {
+    fn new() -> Self {
+        Self { parts: vec![TextTable::new(LEAST)], by_number: NameMap::default(), next: 0 }
+    }
+
+    fn len(&self) -> usize {
+        self.by_number.len()
+    }
+
+    /// Returns the part that a text belongs to.
+    fn part(&self, text: &str) -> usize {
+        // The hash table uses the bits at both ends.
+        if self.parts.len() == 1 { 0 } else { (FxBuildHasher.hash_one(text) >> 40) as usize % PARTS }
+    }
+
+    fn find(&self, text: &str) -> Option<&HeldName> {
+        self.parts[self.part(text)].names.get(text)
+    }
+
     /// Returns the name of a text; adds it if it is new.
     fn hold(&mut self, text: &str) -> HeldName {
-        if let Some(held) = self.by_text.get(text) {
+        if let Some(held) = self.find(text) {
             return held.clone();
         }
-        if self.by_text.len() >= self.collect_at {
-            self.collect();
+        let part = self.part(text);
+        if self.parts[part].names.len() >= self.parts[part].collect_at {
+            self.parts[part].collect(&mut self.by_number);
+            self.divide();
         }
         let name = self.unused();
         let entry = NameEntry { name, text: text.into(), is_permanent: AtomicBool::new(false) };
         let held = HeldName(Arc::new(entry));
-        self.by_text.insert(held.clone());
+        let part = self.part(text);
+        self.parts[part].names.insert(held.clone());
         self.by_number.insert(name, held.clone());
         held
     }
@@ -187,11 +221,35 @@ impl NameTable {
         }
     }
 
+    /// Divides the table into parts, once it has many names.
+    fn divide(&mut self) {
+        if self.parts.len() > 1 || self.len() < LEAST / 2 {
+            return;
+        }
+        let parts = (0..PARTS).map(|_| TextTable::new(LEAST / PARTS)).collect();
+        let whole = std::mem::replace(&mut self.parts, parts);
+        for held in whole.into_iter().flat_map(|whole| whole.names) {
+            let part = self.part(&held);
+            self.parts[part].names.insert(held);
+        }
+    }
+
+    /// Removes all idle names.
+    fn collect(&mut self) {
+        let Self { parts, by_number, .. } = self;
+        parts.iter_mut().for_each(|part| part.collect(by_number));
+    }
+}
+
+impl TextTable {
+    fn new(least: usize) -> Self {
+        Self { names: FxHashSet::default(), least, collect_at: least }
+    }
+
     /// Removes the idle names. Amortised: each is visited once for each that has
     /// been added.
-    fn collect(&mut self) {
-        let Self { by_text, by_number, .. } = self;
-        by_text.retain(|held| {
+    fn collect(&mut self, by_number: &mut NameMap<HeldName>) {
+        self.names.retain(|held| {
             // Two are those of the table; others are cloned under its lock, or from
             // another.
             let is_held = Arc::strong_count(&held.0) > 2 || held.is_permanent();
@@ -200,10 +258,11 @@ impl NameTable {
             }
             is_held
         });
-        if by_text.capacity() > 4 * by_text.len().max(LEAST) {
-            by_text.shrink_to(2 * by_text.len());
+        let held = self.names.len();
+        if self.names.capacity() > 8 * held.max(self.least) {
+            self.names.shrink_to(2 * held);
         }
-        self.collect_at = LEAST.max(2 * self.by_text.len());
+        self.collect_at = self.least.max(2 * held);
     }
 }
 
@@ -242,7 +301,8 @@ mod tests {
         }
         assert!(names.get("f").is_none());
         let table = names.table.read();
-        assert!(table.by_text.len() <= LEAST && table.by_number.len() == table.by_text.len());
+        let by_text: usize = table.parts.iter().map(|part| part.names.len()).sum();
+        assert!(by_text <= LEAST && by_text == table.len(), "{by_text}");
     }
 
     #[test]
@@ -255,5 +315,21 @@ mod tests {
         assert_eq!(numbers, [u32::MAX as usize - 2, 2, 3]);
         assert_eq!(held.each_ref().map(|name| name.name().index()), [0, 1]);
         assert_eq!(names.text(names.unknown.name()), "(a name that is gone)");
+    }
+
+    #[test]
+    fn a_large_table_collects_part_by_part() {
+        let names = Names::new();
+        let held: Vec<_> = (0..3 * LEAST).map(|number| names.hold(&format!("kept{number}"))).collect();
+        assert_eq!(names.table.read().parts.len(), PARTS);
+        for number in 0..20 * LEAST {
+            names.hold(&format!("g{number}"));
+        }
+        assert!(names.table.read().len() <= 2 * held.len() + LEAST);
+        for (number, held) in held.iter().enumerate() {
+            assert_eq!(names.get(&format!("kept{number}")), Some(held.name()));
+            assert_eq!(names.text(held.name()), *held);
+        }
+        assert_eq!(names.len(), held.len());
     }
 }
