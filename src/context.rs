@@ -95,6 +95,8 @@ pub struct Context {
     items_known: u64,
     parse_time: Duration,
     sources: SourcesInProgress,
+    /// Whether an interrupt between two evaluations stops the second one.
+    heeds_earlier: bool,
 }
 
 /// A callback for the outcome of each item of a source, which decides whether
@@ -176,6 +178,7 @@ impl Context {
             items_known: 0,
             parse_time: Duration::ZERO,
             sources: SourcesInProgress::default(),
+            heeds_earlier: false,
         })
     }
 

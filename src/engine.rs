@@ -14,7 +14,7 @@ use crate::limits::Limits;
 use crate::name::Names;
 use crate::process;
 use crate::runtime::Fence;
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::stats::Usage;
 use crate::stop::Poll;
 use crate::syntax::operator::Operators;
@@ -93,6 +93,7 @@ impl Engine {
         Self::check_mode(config.mode)?;
         process::watch();
         let names = Arc::new(Names::limited(config.limits.max_names));
+        names.intern(EXPRESSION);
         let hosts = Arc::new(config.hosts(&names)?);
         if config.mode != Mode::Interpret {
             Fence::announce();

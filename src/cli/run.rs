@@ -31,6 +31,7 @@ pub(super) fn run(
     reporter: &mut Reporter,
     idle: &Idle,
 ) -> Exit {
+    context.heed_earlier_interrupts();
     let exit = sources(arguments, context, reporter, idle);
     let exit = if exit == Exit::Fine { settle(context, reporter) } else { exit };
     reporter.printed(context.output().flush(), exit)

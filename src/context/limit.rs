@@ -70,11 +70,18 @@ impl Context {
         self.limits()
     }
 
+    /// Makes an interrupt that comes between two evaluations stop the second one:
+    /// the user who interrupts sees one program.
+    #[cfg(feature = "cli")]
+    pub(crate) fn heed_earlier_interrupts(&mut self) {
+        self.heeds_earlier = true;
+    }
+
     /// Forgets an interrupt that was meant for an earlier evaluation, unless this
     /// is inside another one.
     #[inline]
     pub(super) fn forget_earlier(&self) {
-        if self.sources.count() == 0 {
+        if self.sources.count() == 0 && !self.heeds_earlier {
             self.backend.begin();
         }
     }
