@@ -8,6 +8,7 @@
 
 mod builtins;
 mod checks;
+mod operators;
 mod osr;
 
 use super::body::{Body, LoopEntry};
@@ -17,10 +18,11 @@ use super::polls::late_checks;
 use super::recursion;
 use super::types::{PassedArgument, REGISTERS, Types, WideSignature, result};
 use crate::abi::{self, Symbol};
-use crate::host::{Builtin, PureFunction};
+use crate::host::Builtin;
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION};
-use crate::syntax::operator::{BinaryOp, UnaryOp};
+use crate::syntax::operator::BinaryOp;
+use inkwell::IntPredicate;
 use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
@@ -29,7 +31,6 @@ use inkwell::values::{
     BasicMetadataValueEnum, BasicValueEnum, CallSiteValue, FloatValue, FunctionValue, InstructionValue,
     IntValue, LLVMTailCallKind, PointerValue,
 };
-use inkwell::{FloatPredicate, IntPredicate};
 use rustc_hash::FxHashMap;
 
 /// Adds a body to the module, and private copies of the functions inlined into
@@ -225,12 +226,14 @@ struct IrLowering<'m, 'c> {
     options: CompileOptions,
     function: FunctionValue<'c>,
     context: PointerValue<'c>,
-    locals: Vec<PointerValue<'c>>,
+    locals: Vec<IrLocal<'c>>,
     /// Where the tail of a wide call's arguments is assembled.
     tail: Option<PointerValue<'c>>,
     /// The numbers as one array, if there are many or they are loaded.
     numbers: Option<PointerValue<'c>>,
     values: Vec<FloatValue<'c>>,
+    /// The latest number that was made of a truth, and that truth.
+    latest_truth: Option<(FloatValue<'c>, IntValue<'c>)>,
     open: Vec<IrConstruct<'c>>,
     /// The number of calls since the last split of a block.
     calls: u32,
@@ -239,6 +242,15 @@ struct IrLowering<'m, 'c> {
     osr: Option<OsrEntrance<'c>>,
     /// Where hot loops are left; `None` if they are not.
     exit: Option<OsrExit<'c>>,
+}
+
+/// A local of the function.
+#[derive(Clone, Copy)]
+enum IrLocal<'c> {
+    /// In memory.
+    Place(PointerValue<'c>),
+    /// A parameter that is never assigned.
+    Parameter(FloatValue<'c>),
 }
 
 /// An OSR entry under construction: its first block, which branches to the loop
@@ -292,6 +304,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             tail: None,
             numbers: (source.numbers.len() > MANY_NUMBERS).then(|| numbers(module, &source.numbers)),
             values,
+            latest_truth: None,
             open,
             at: 0,
             osr: osr.map(|entry| OsrEntrance { entry, block, live: Vec::new() }),
@@ -303,35 +316,13 @@ impl<'m, 'c> IrLowering<'m, 'c> {
     /// Allocates the locals, stores the parameters, checks the stack, counts
     /// the call.
     fn prologue(&mut self, checks: bool, hot_after: Option<u32>) -> Result<()> {
-        let mut passed = Vec::new();
-        let live = self.osr.as_ref().map(|entrance| entrance.entry.values);
-        let arity = live.map_or(self.source.arity(), |values| self.source.locals + values);
-        for index in 0..arity {
-            let place = match self.types.passed(&self.builder, self.function, arity, index)? {
-                PassedArgument::Memory(place) => place,
-                PassedArgument::Register(value) => {
-                    if let Some(name) = self.source.parameters.get(index as usize) {
-                        value.set_name(&self.names.text(*name));
-                    }
-                    let place = self.builder.build_alloca(self.types.double, "")?;
-                    passed.push((value, place));
-                    place
-                }
-            };
-            self.locals.push(place);
-        }
-        for _ in arity..self.source.locals {
-            self.locals.push(self.builder.build_alloca(self.types.double, "")?);
-        }
+        let live = self.allocate_locals()?;
         let widest = self.source.callees.iter().filter_map(|callee| WideSignature::of(callee.arity));
         if let Some(tail) = widest.map(|wide| wide.tail).max() {
             self.tail = Some(self.builder.build_alloca(self.types.double.array_type(tail), "")?);
         }
-        for (value, place) in passed {
-            self.builder.build_store(place, value)?;
-        }
         if let Some(entrance) = &mut self.osr {
-            entrance.live = self.locals.split_off(self.source.locals as usize);
+            entrance.live = live;
             // The source is lowered from its beginning, which is unreachable
             // here.
             self.builder.position_at_end(self.types.context.append_basic_block(self.function, "before"));
@@ -345,6 +336,59 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         }
         // An expression is run once.
         if self.names.text(self.source.name) == EXPRESSION { Ok(()) } else { self.count_call(calls) }
+    }
+
+    /// Allocates the locals and stores the parameters. Returns the places of the
+    /// live values with which OSR code is entered.
+    fn allocate_locals(&mut self) -> Result<Vec<PointerValue<'c>>> {
+        let (mut stored, mut live) = (Vec::new(), Vec::new());
+        let values = self.osr.as_ref().map(|entrance| entrance.entry.values);
+        let arity = values.map_or(self.source.arity(), |values| self.source.locals + values);
+        let is_assigned = self.assigned_parameters();
+        for index in 0..arity {
+            let local = match self.types.passed(&self.builder, self.function, arity, index)? {
+                PassedArgument::Memory(place) => IrLocal::Place(place),
+                PassedArgument::Register(value) => {
+                    if let Some(name) = self.source.parameters.get(index as usize) {
+                        value.set_name(&self.names.text(*name));
+                    }
+                    if is_assigned.get(index as usize) == Some(&false) {
+                        IrLocal::Parameter(value)
+                    } else {
+                        let place = self.builder.build_alloca(self.types.double, "")?;
+                        stored.push((value, place));
+                        IrLocal::Place(place)
+                    }
+                }
+            };
+            match local {
+                IrLocal::Place(place) if index >= self.source.locals => live.push(place),
+                IrLocal::Place(_) | IrLocal::Parameter(_) => self.locals.push(local),
+            }
+        }
+        for _ in arity..self.source.locals {
+            let place = self.builder.build_alloca(self.types.double, "")?;
+            self.locals.push(IrLocal::Place(place));
+        }
+        for (value, place) in stored {
+            self.builder.build_store(place, value)?;
+        }
+        Ok(live)
+    }
+
+    /// Returns, for each parameter, whether it may be assigned: it is in memory
+    /// then. In OSR code, whose parameters are entered at a loop, all are.
+    fn assigned_parameters(&self) -> Vec<bool> {
+        let mut is_assigned = vec![self.osr.is_some(); self.source.arity() as usize];
+        for node in &self.source.nodes {
+            if let CheckedNode::SetLocal(local) | CheckedNode::ForVariable(local) | CheckedNode::Bind(local) =
+                node
+                && let Some(is_assigned) = is_assigned.get_mut(*local as usize)
+            {
+                *is_assigned = true;
+            }
+        }
+        is_assigned
     }
 
     /// Emits the load of the address of the numbers. It happens once, so that a
@@ -367,18 +411,25 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         let count = self.builder.build_int_add(before, i32.const_int(1, false), "")?;
         let most = i32.const_int(u64::from(calls.max(1)), false);
         let is_hot = self.builder.build_int_compare(IntPredicate::EQ, count, most, "")?;
-        let next = self.builder.build_select(is_hot, i32.const_zero(), count, "")?;
-        self.builder.build_store(place, next)?;
-        self.rarely(is_hot, abi::HOT)?;
+        self.builder.build_store(place, count)?;
+        let go_on = self.rarely(is_hot)?;
+        self.builder.build_store(place, i32.const_zero())?;
+        self.call_runtime(abi::HOT, go_on)?;
         Ok(())
     }
 
-    /// Emits a call of a runtime routine, given by its offset in the header,
-    /// taken only if `condition` holds.
-    fn rarely(&self, condition: IntValue<'c>, routine: usize) -> Result<CallSiteValue<'c>> {
-        let (call, go_on) = (self.block("rare"), self.block("go_on"));
-        self.builder.build_conditional_branch(condition, call, go_on)?;
-        self.builder.position_at_end(call);
+    /// Begins a block that is entered only if `condition` holds; returns the block
+    /// in which the function continues.
+    fn rarely(&self, condition: IntValue<'c>) -> Result<BasicBlock<'c>> {
+        let (rare, go_on) = (self.block("rare"), self.block("go_on"));
+        self.builder.build_conditional_branch(condition, rare, go_on)?;
+        self.builder.position_at_end(rare);
+        Ok(go_on)
+    }
+
+    /// Emits a call of a runtime routine, given by its offset in the header, at the
+    /// end of a rare block.
+    fn call_runtime(&self, routine: usize, go_on: BasicBlock<'c>) -> Result<CallSiteValue<'c>> {
         let routine = self.types.routine(&self.builder, self.context, routine)?;
         let signature = self.types.context.void_type().fn_type(&[self.types.pointer.into()], false);
         let call = self.builder.build_indirect_call(signature, routine, &[self.context.into()], "")?;
@@ -396,17 +447,14 @@ impl<'m, 'c> IrLowering<'m, 'c> {
                 let value = self.number_at(index)?;
                 self.values.push(value);
             }
-            CheckedNode::Local(local) => {
-                let place = self.locals[local as usize];
-                self.load(place)?;
-            }
+            CheckedNode::Local(local) => self.load_local(local)?,
             CheckedNode::Variable(name) => {
                 let place = self.offset(Symbol::Variable(&self.names.text(name)))?;
                 self.load(place)?;
             }
             CheckedNode::SetLocal(local) => {
                 let value = self.top()?;
-                self.builder.build_store(self.locals[local as usize], value)?;
+                self.builder.build_store(self.place(local)?, value)?;
             }
             CheckedNode::SetVariable(name) => {
                 let value = self.top()?;
@@ -427,7 +475,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
             CheckedNode::For => self.end_loop()?,
             CheckedNode::Bind(local) => {
                 let value = self.pop()?;
-                self.builder.build_store(self.locals[local as usize], value)?;
+                self.builder.build_store(self.place(local)?, value)?;
             }
         }
         Ok(())
@@ -447,6 +495,22 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         let value = self.builder.build_load(self.types.double, place, "")?;
         self.values.push(value.into_float_value());
         Ok(())
+    }
+
+    fn load_local(&mut self, local: u32) -> Result<()> {
+        match self.locals[local as usize] {
+            IrLocal::Place(place) => self.load(place)?,
+            IrLocal::Parameter(value) => self.values.push(value),
+        }
+        Ok(())
+    }
+
+    /// Returns where a local is that is assigned.
+    fn place(&self, local: u32) -> Result<PointerValue<'c>> {
+        match self.locals[local as usize] {
+            IrLocal::Place(place) => Ok(place),
+            IrLocal::Parameter(_) => Err(missing()),
+        }
     }
 
     /// Returns the address in the execution context at a link-time offset.
@@ -470,66 +534,11 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         Ok(unsafe { self.builder.build_gep(i8, self.context, &[offset], "")? })
     }
 
-    fn truth(&self, value: FloatValue<'c>) -> Result<IntValue<'c>> {
-        // Ordered and not equal: NaN is false.
-        let zero = self.types.double.const_zero();
-        Ok(self.builder.build_float_compare(FloatPredicate::ONE, value, zero, "")?)
-    }
-
-    fn number(&self, truth: IntValue<'c>) -> Result<FloatValue<'c>> {
-        let (one, zero) = (self.types.double.const_float(1.0), self.types.double.const_zero());
-        Ok(self.builder.build_select(truth, one, zero, "")?.into_float_value())
-    }
-
     /// Returns whether this is baseline code: only instructions that LLVM's
     /// fast instruction selection supports are used, since a single other one
     /// makes it fall back for the whole block.
     fn is_quick(&self) -> bool {
         self.options.level == Level::O0
-    }
-
-    fn unary(&mut self, op: UnaryOp) -> Result<()> {
-        let operand = self.pop()?;
-        let value = match op {
-            UnaryOp::Negate => self.builder.build_float_neg(operand, "")?,
-            UnaryOp::Not => {
-                let zero = self.types.double.const_zero();
-                // Unordered or equal: exactly the opposite of `truth`.
-                let falsity = self.builder.build_float_compare(FloatPredicate::UEQ, operand, zero, "")?;
-                self.number(falsity)?
-            }
-        };
-        self.values.push(value);
-        Ok(())
-    }
-
-    fn binary(&mut self, op: BinaryOp) -> Result<()> {
-        let right = self.pop()?;
-        let left = self.pop()?;
-        let compare = |predicate| {
-            let truth = self.builder.build_float_compare(predicate, left, right, "")?;
-            self.number(truth)
-        };
-        let value = match op {
-            BinaryOp::Equal => compare(FloatPredicate::OEQ)?,
-            BinaryOp::NotEqual => compare(FloatPredicate::UNE)?,
-            BinaryOp::Less => compare(FloatPredicate::OLT)?,
-            BinaryOp::Greater => compare(FloatPredicate::OGT)?,
-            BinaryOp::LessEqual => compare(FloatPredicate::OLE)?,
-            BinaryOp::GreaterEqual => compare(FloatPredicate::OGE)?,
-            BinaryOp::Add => self.builder.build_float_add(left, right, "")?,
-            BinaryOp::Subtract => self.builder.build_float_sub(left, right, "")?,
-            BinaryOp::Multiply => self.builder.build_float_mul(left, right, "")?,
-            BinaryOp::Divide => self.builder.build_float_div(left, right, "")?,
-            BinaryOp::Remainder => self.builder.build_float_rem(left, right, "")?,
-            BinaryOp::Power => {
-                let pow = PureFunction::pow().ok_or_else(missing)?;
-                self.pure_call(pow, &[left, right])?
-            }
-            BinaryOp::And | BinaryOp::Or => return Err(missing()),
-        };
-        self.values.push(value);
-        Ok(())
     }
 
     fn number_at(&self, index: u32) -> Result<FloatValue<'c>> {
@@ -688,7 +697,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
 
     fn begin_loop(&mut self, variable: u32) -> Result<()> {
         let start = self.pop()?;
-        self.builder.build_store(self.locals[variable as usize], start)?;
+        self.builder.build_store(self.place(variable)?, start)?;
         let (body, condition, step) = (self.block("body"), self.block("condition"), self.block("step"));
         if self.osr.as_ref().is_some_and(|entrance| entrance.entry.node == self.at) {
             self.enter_loop(body)?;
@@ -753,7 +762,7 @@ impl<'m, 'c> IrLowering<'m, 'c> {
         self.stop_check()?;
         self.jump(step)?;
         self.builder.position_at_end(decided);
-        let place = self.locals[variable as usize];
+        let place = self.place(variable)?;
         let current = self.builder.build_load(self.types.double, place, "")?.into_float_value();
         let increment = match kept {
             Some(place) => self.builder.build_load(self.types.double, place, "")?.into_float_value(),

@@ -53,7 +53,8 @@ impl<'c> IrLowering<'_, 'c> {
         if self.options.counts_fuel {
             below = self.builder.build_or(below, self.burn()?, "")?;
         }
-        let call = self.rarely(below, abi::STOP)?;
+        let go_on = self.rarely(below)?;
+        let call = self.call_runtime(abi::STOP, go_on)?;
         if !self.is_quick() {
             // `preserve_all`, so that nothing is spilled for this call.
             call.set_call_convention(PRESERVE_ALL);

@@ -119,7 +119,7 @@ impl<'c> IrLowering<'_, 'c> {
 
         self.builder.position_at_end(leave);
         for local in 0..self.locals.len() {
-            self.load(self.locals[local])?;
+            self.load_local(local as u32)?;
         }
         live.into_iter().for_each(|place| self.values.push(self.values[place]));
         for step in steps {

@@ -1,0 +1,77 @@
+//! Operators, and truths: the conditions of branches, which programs see as
+//! numbers.
+
+use super::IrLowering;
+use crate::codegen::error::{Result, missing};
+use crate::host::PureFunction;
+use crate::syntax::operator::{BinaryOp, UnaryOp};
+use inkwell::FloatPredicate;
+use inkwell::values::{FloatValue, InstructionValue, IntValue};
+
+impl<'c> IrLowering<'_, 'c> {
+    /// Returns whether a value, which is not used again, is true. If it was just made
+    /// of a truth, as that of a comparison is, then that is the result: nothing
+    /// removes the detour from baseline code.
+    pub(super) fn truth(&mut self, value: FloatValue<'c>) -> Result<IntValue<'c>> {
+        if let Some((number, truth)) = self.latest_truth.take_if(|(number, _)| *number == value) {
+            let made = number.as_instruction().filter(|made| made.get_first_use().is_none());
+            made.into_iter().for_each(InstructionValue::erase_from_basic_block);
+            return Ok(truth);
+        }
+        // Ordered and not equal: NaN is false.
+        let zero = self.types.double.const_zero();
+        Ok(self.builder.build_float_compare(FloatPredicate::ONE, value, zero, "")?)
+    }
+
+    /// Returns 1 or 0 for a truth.
+    pub(super) fn number(&mut self, truth: IntValue<'c>) -> Result<FloatValue<'c>> {
+        let (one, zero) = (self.types.double.const_float(1.0), self.types.double.const_zero());
+        let number = self.builder.build_select(truth, one, zero, "")?.into_float_value();
+        self.latest_truth = Some((number, truth));
+        Ok(number)
+    }
+
+    pub(super) fn unary(&mut self, op: UnaryOp) -> Result<()> {
+        let operand = self.pop()?;
+        let value = match op {
+            UnaryOp::Negate => self.builder.build_float_neg(operand, "")?,
+            UnaryOp::Not => {
+                let zero = self.types.double.const_zero();
+                // Unordered or equal: exactly the opposite of `truth`.
+                let falsity = self.builder.build_float_compare(FloatPredicate::UEQ, operand, zero, "")?;
+                self.number(falsity)?
+            }
+        };
+        self.values.push(value);
+        Ok(())
+    }
+
+    pub(super) fn binary(&mut self, op: BinaryOp) -> Result<()> {
+        let right = self.pop()?;
+        let left = self.pop()?;
+        let mut compare = |predicate| {
+            let truth = self.builder.build_float_compare(predicate, left, right, "")?;
+            self.number(truth)
+        };
+        let value = match op {
+            BinaryOp::Equal => compare(FloatPredicate::OEQ)?,
+            BinaryOp::NotEqual => compare(FloatPredicate::UNE)?,
+            BinaryOp::Less => compare(FloatPredicate::OLT)?,
+            BinaryOp::Greater => compare(FloatPredicate::OGT)?,
+            BinaryOp::LessEqual => compare(FloatPredicate::OLE)?,
+            BinaryOp::GreaterEqual => compare(FloatPredicate::OGE)?,
+            BinaryOp::Add => self.builder.build_float_add(left, right, "")?,
+            BinaryOp::Subtract => self.builder.build_float_sub(left, right, "")?,
+            BinaryOp::Multiply => self.builder.build_float_mul(left, right, "")?,
+            BinaryOp::Divide => self.builder.build_float_div(left, right, "")?,
+            BinaryOp::Remainder => self.builder.build_float_rem(left, right, "")?,
+            BinaryOp::Power => {
+                let pow = PureFunction::pow().ok_or_else(missing)?;
+                self.pure_call(pow, &[left, right])?
+            }
+            BinaryOp::And | BinaryOp::Or => return Err(missing()),
+        };
+        self.values.push(value);
+        Ok(())
+    }
+}
