@@ -88,7 +88,7 @@ impl Compiler {
         names: &Names,
         options: CompileOptions,
     ) -> Result<Vec<u8>, CodegenError> {
-        self.bodies(bodies, names, options, |machine, module| Ok(machine.pipeline.emit(module)))
+        self.bodies(bodies, names, options, None)
     }
 
     /// Compiles the thunk of a host closure into an object file that defines
@@ -98,7 +98,7 @@ impl Compiler {
     /// If LLVM refuses; the compiler stays usable.
     pub fn thunk(&mut self, thunk: Thunk, symbol: &str) -> Result<Vec<u8>, CodegenError> {
         let lower = |module: &Module<'_>| thunk::define(module, thunk, symbol);
-        self.compile(Level::O0, lower, |machine, module| Ok(machine.pipeline.emit(module)))
+        self.compile(Level::O0, lower, None)
     }
 
     /// Returns what functions are compiled to.
@@ -112,22 +112,17 @@ impl Compiler {
         names: &Names,
         options: CompileOptions,
     ) -> Result<Vec<u8>, CodegenError> {
-        self.bodies(bodies, names, options, |machine, module| match listing {
-            Listing::Ir => Ok(module.print_to_string().to_bytes().to_vec()),
-            Listing::Assembly => machine.assembly(module),
-            #[cfg(feature = "cli")]
-            Listing::Object => Ok(machine.pipeline.emit(module)),
-        })
+        self.bodies(bodies, names, options, Some(listing))
     }
 
-    /// Compiles functions into one module, and passes it to `output`.
-    fn bodies<T>(
+    /// Compiles functions into one module, to an object file or as listed.
+    fn bodies(
         &mut self,
         bodies: &[Body<'_>],
         names: &Names,
         options: CompileOptions,
-        output: impl for<'c> FnOnce(&mut TargetPipeline, &Module<'c>) -> Result<T, CodegenError>,
-    ) -> Result<T, CodegenError> {
+        listing: Option<Listing>,
+    ) -> Result<Vec<u8>, CodegenError> {
         let sizes = bodies.iter().map(|body| body.function.nodes.len());
         if let Some(size) = sizes.max().filter(|size| *size > self.largest) {
             return Err(CodegenError::TooLarge(size, self.largest));
@@ -137,52 +132,57 @@ impl Compiler {
         let lower = |module: &Module<'_>| {
             bodies.iter().try_for_each(|body| lower::body(module, *body, names, options))
         };
-        self.compile(level, lower, output)
+        self.compile(level, lower, listing)
     }
 
-    /// Creates a module, fills it with `lower`, optimises it, and passes it to
-    /// `output`.
-    fn compile<T>(
+    /// Creates a module, fills it with `lower`, and compiles it to an object file
+    /// or as listed.
+    fn compile(
         &mut self,
         level: Level,
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
-        output: impl for<'c> FnOnce(&mut TargetPipeline, &Module<'c>) -> Result<T, CodegenError>,
-    ) -> Result<T, CodegenError> {
+        listing: Option<Listing>,
+    ) -> Result<Vec<u8>, CodegenError> {
         static USED: [AtomicBool; 4] = [const { AtomicBool::new(false) }; 4];
         let used = &USED[level as usize];
         if used.load(Ordering::Acquire) {
-            return self.compile_again(level, lower, output);
+            return self.compile_again(level, lower, listing);
         }
         // On the first use of a level, LLVM builds tables that other threads
         // wait for and that the exit of the process destroys.
-        let result = process::within(Activity::Steady, || self.compile_again(level, lower, output));
+        let result = process::within(Activity::Steady, || self.compile_again(level, lower, listing));
         if !used.swap(true, Ordering::AcqRel) {
             process::watch_exit();
         }
         result
     }
 
-    fn compile_again<T>(
+    fn compile_again(
         &mut self,
         level: Level,
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
-        output: impl for<'c> FnOnce(&mut TargetPipeline, &Module<'c>) -> Result<T, CodegenError>,
-    ) -> Result<T, CodegenError> {
+        listing: Option<Listing>,
+    ) -> Result<Vec<u8>, CodegenError> {
         self.refresh();
         let machine = match &mut self.machines[level as usize] {
             Some(machine) => machine,
             empty => empty.insert(TargetPipeline::new(level)?),
         };
         let module = self.context.create_module("kal");
-        module.set_triple(&machine.machine.get_triple());
-        module.set_data_layout(&machine.machine.get_target_data().get_data_layout());
+        machine.pipeline.prepare(&module, listing.is_some());
         lower(&module)?;
         // Always, not only in tests: invalid IR would be undefined behaviour in
         // LLVM. It takes a twentieth of the time of a small function's baseline
         // code, and a hundredth of that of optimised code.
         module.verify().map_err(|error| CodegenError::Internal(error.to_string()))?;
         machine.pipeline.optimize(&module);
-        output(machine, &module)
+        match listing {
+            None => Ok(machine.pipeline.emit(&module)),
+            Some(Listing::Ir) => Ok(module.print_to_string().to_bytes().to_vec()),
+            Some(Listing::Assembly) => machine.assembly(&module),
+            #[cfg(feature = "cli")]
+            Some(Listing::Object) => Ok(machine.pipeline.emit(&module)),
+        }
     }
 
     fn refresh(&mut self) {

@@ -162,12 +162,13 @@ struct BusyPasses : legacy::PassManagerBase {
 };
 
 struct Pipeline {
+  const TargetMachine &TM;
   SmallVector<char, 0> Bytes;
   raw_svector_ostream Stream{Bytes};
   Passes IR;
   legacy::PassManager Codegen;
 
-  explicit Pipeline(TargetMachine *TM) : IR(TM) {}
+  explicit Pipeline(TargetMachine *TM) : TM(*TM), IR(TM) {}
 };
 
 /// Returns the features in which this machine differs from the processor of its
@@ -242,6 +243,15 @@ void *kal_pipeline_create(LLVMTargetMachineRef Machine, unsigned Level,
 }
 
 void kal_pipeline_dispose(void *P) { delete pipeline(P); }
+
+/// Prepares an empty module: for the target, and with or without names of the
+/// values in it, which only a reader needs.
+void kal_pipeline_prepare(void *P, LLVMModuleRef M, bool KeepNames) {
+  Module &Empty = *unwrap(M);
+  Empty.setTargetTriple(pipeline(P)->TM.getTargetTriple());
+  Empty.setDataLayout(pipeline(P)->TM.createDataLayout());
+  Empty.getContext().setDiscardValueNames(!KeepNames);
+}
 
 /// Runs the IR passes over a module.
 void kal_pipeline_optimize(void *P, LLVMModuleRef M) {

@@ -27,6 +27,7 @@ unsafe extern "C" {
         message: *mut *mut c_char,
     ) -> *mut c_void;
     fn kal_pipeline_dispose(pipeline: *mut c_void);
+    fn kal_pipeline_prepare(pipeline: *mut c_void, module: LLVMModuleRef, keep_names: bool);
     fn kal_pipeline_optimize(pipeline: *mut c_void, module: LLVMModuleRef);
     fn kal_pipeline_emit(
         pipeline: *mut c_void,
@@ -79,6 +80,13 @@ impl Pipeline {
                 CodegenError::Target(text)
             })
         }
+    }
+
+    /// Prepares an empty module for the target. Its values have names only if
+    /// `keep_names` is set.
+    pub(super) fn prepare(&mut self, module: &Module<'_>, keep_names: bool) {
+        // SAFETY: both are alive, and `&mut self` makes this the only use.
+        unsafe { kal_pipeline_prepare(self.0.as_ptr(), module.as_mut_ptr(), keep_names) }
     }
 
     /// Runs the IR passes.
