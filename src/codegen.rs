@@ -171,10 +171,12 @@ impl Compiler {
         let module = self.context.create_module("kal");
         machine.pipeline.prepare(&module, listing.is_some());
         lower(&module)?;
-        // Always, not only in tests: invalid IR would be undefined behaviour in
-        // LLVM. It takes a twentieth of the time of a small function's baseline
-        // code, and a hundredth of that of optimised code.
-        module.verify().map_err(|error| CodegenError::Internal(error.to_string()))?;
+        // Not in releases, where it would take a twentieth of the time of a small
+        // function's baseline code: only a mistake in `lower` makes IR invalid, and
+        // all tests run with this.
+        if cfg!(debug_assertions) {
+            module.verify().map_err(|error| CodegenError::Internal(error.to_string()))?;
+        }
         machine.pipeline.optimize(&module);
         match listing {
             None => Ok(machine.pipeline.emit(&module)),
