@@ -192,7 +192,8 @@ fn found(
 ) -> Option<Arc<CompiledCode>> {
     let function = definition.function();
     let full = || find(jit, function, &bindings.plan(jit, function, Some(Tier::Full)));
-    let better = (plan.tier == Tier::Quick).then(full).flatten();
+    let may_be_better = plan.tier == Tier::Quick && jit.bodies.may_have_optimised(function.name);
+    let better = may_be_better.then(full).flatten();
     better.or_else(|| find(jit, function, plan))
 }
 

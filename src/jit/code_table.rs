@@ -11,9 +11,10 @@ use super::weak_table::WeakTable;
 use super::worker::locked_steadily;
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
-use crate::name::Names;
+use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::tier::Tier;
+use rustc_hash::FxHashSet;
 use std::sync::{Arc, Mutex};
 
 /// What separates these encodings from others. The number changes with the
@@ -22,7 +23,15 @@ const KIND: &str = "kal 2026 compiled code 1";
 
 /// Bodies by the identity of their inputs.
 #[derive(Default)]
-pub(super) struct CodeTable(Mutex<WeakTable<Fingerprint, SharedBody>>);
+pub(super) struct CodeTable(Mutex<Bodies>);
+
+#[derive(Default)]
+struct Bodies {
+    table: WeakTable<Fingerprint, SharedBody>,
+    /// The names of functions that have had optimised code. For others there is no
+    /// need to find out what such code would be made of.
+    optimised: FxHashSet<Name>,
+}
 
 impl CompilePlan {
     /// Returns the identity of the code of a function; `None` for an expression,
@@ -62,11 +71,20 @@ impl CompilePlan {
 impl CodeTable {
     /// Returns the code of that identity.
     pub(super) fn find(&self, identity: Fingerprint) -> Option<Arc<SharedBody>> {
-        locked_steadily(&self.0).find(&identity)
+        locked_steadily(&self.0).table.find(&identity)
     }
 
-    /// Adds code that has been made.
-    pub(super) fn add(&self, identity: Fingerprint, body: &Arc<SharedBody>) {
-        locked_steadily(&self.0).add(identity, body);
+    /// Returns whether there may be optimised code of a function of that name.
+    pub(super) fn may_have_optimised(&self, name: Name) -> bool {
+        locked_steadily(&self.0).optimised.contains(&name)
+    }
+
+    /// Adds code that has been made of a function of that name.
+    pub(super) fn add(&self, identity: Fingerprint, name: Name, tier: Tier, body: &Arc<SharedBody>) {
+        let mut bodies = locked_steadily(&self.0);
+        bodies.table.add(identity, body);
+        if tier == Tier::Full {
+            bodies.optimised.insert(name);
+        }
     }
 }

@@ -340,7 +340,7 @@ pub(super) fn link(
     let code = |((definition, plan), (linked, size)): ((&Definition, CompilePlan), MadeBody)| {
         let body = SharedBody::new(jit, linked, size);
         if let Some(identity) = plan.identity(&definition.function, &jit.names) {
-            jit.bodies.add(identity, &body);
+            jit.bodies.add(identity, definition.function.name, plan.tier, &body);
         }
         CompiledCode::new(body, plan, &definition.function)
     };
