@@ -6,7 +6,7 @@
 //! to be tried to find two that are alike.
 
 use crate::bytes::Writer;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// The identity of something, from what it consists of.
 ///
@@ -53,7 +53,10 @@ const fn decoded(digits: &[u8]) -> [u8; 32] {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+        let mut digits = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        digits.try_for_each(|digit| f.write_char(digit))
     }
 }
 
