@@ -21,6 +21,7 @@ use super::tier::{Assumptions, Callees, CompilePlan, Tier};
 use super::worker::locked_steadily;
 use super::{Jit, JitOptions};
 use crate::budget::ContextBudget;
+use crate::host::{Callable, HostFunction};
 use crate::name::{Name, NameMap};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::{Callee, CheckedFunction};
@@ -175,6 +176,18 @@ impl BindingTable {
     /// Returns whether a call finds a function of its arity.
     fn fits(&self, jit: &Jit, callee: &Callee) -> bool {
         !matches!(self.found(jit, callee), Resolution::Nothing)
+    }
+
+    /// Returns whether a call finds a function of its arity that does not fail by
+    /// itself, as a closure of the host may.
+    fn succeeds(&self, jit: &Jit, callee: &Callee) -> bool {
+        match self.found(jit, callee) {
+            Resolution::Definition(..) => true,
+            Resolution::Host => {
+                !matches!(jit.hosts.get(callee.name), Some(HostFunction { callable: Callable::Closure(_), .. }))
+            }
+            Resolution::Nothing => false,
+        }
     }
 
     /// Records what the code of a function depends on.
@@ -649,12 +662,12 @@ impl Bindings {
                 let binding = table.bindings.get(name).filter(|_| !table.is_inspected)?;
                 Some(binding.definition.function().clone())
             };
-            let fits = |callee: &Callee| table.fits(jit, callee);
+            let succeeds = |callee: &Callee| table.succeeds(jit, callee);
             let builtin = |callee: &Callee| {
                 let is_bound = table.bindings.contains(callee.name);
                 jit.hosts.builtin(callee.name, callee.arity).filter(|_| !is_bound)
             };
-            let known = Callees { bound: &bound, fits: &fits, builtin: &builtin };
+            let known = Callees { bound: &bound, succeeds: &succeeds, builtin: &builtin };
             tier_up.plan(tier, function, code, &known)
         })
     }

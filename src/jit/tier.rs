@@ -49,8 +49,9 @@ pub(super) struct Assumptions {
 pub(super) struct Callees<'a> {
     /// Returns the definition of a name that may be inlined.
     pub(super) bound: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
-    /// Returns whether a call would find a function of its arity.
-    pub(super) fits: &'a dyn Fn(&Callee) -> bool,
+    /// Returns whether a call finds a function of its arity that does not fail by
+    /// itself.
+    pub(super) succeeds: &'a dyn Fn(&Callee) -> bool,
     /// Returns the builtin that a call is.
     pub(super) builtin: &'a dyn Fn(&Callee) -> Option<Builtin>,
 }
@@ -152,7 +153,7 @@ struct Selection<'a> {
     /// The sizes of the chosen functions after inlining into them.
     sizes: FxHashMap<Name, usize>,
     visited: FxHashSet<Name>,
-    /// Functions from which every call finds its function, however deep.
+    /// Functions from which no call fails, however deep.
     safe: FxHashSet<Name>,
     size: usize,
 }
@@ -196,14 +197,14 @@ impl Selection<'_> {
         kept
     }
 
-    /// Returns whether every call that can be reached from a function finds its
-    /// function. Returns `false` if there are too many to look at.
+    /// Returns whether no call that can be reached from a function fails. Returns
+    /// `false` if there are too many to look at.
     fn is_safe(&mut self, function: &Arc<CheckedFunction>) -> bool {
         let mut reached = FxHashSet::from_iter([function.name]);
         let mut waiting = vec![function.clone()];
         while let Some(function) = waiting.pop() {
             for callee in &function.callees {
-                if !(self.known.fits)(callee) || reached.len() > MOST_REACHED {
+                if !(self.known.succeeds)(callee) || reached.len() > MOST_REACHED {
                     return false;
                 }
                 if !self.safe.contains(&callee.name) && reached.insert(callee.name) {
@@ -253,8 +254,8 @@ mod tests {
             function(&names, "k", &["i", "j"]),
         ];
         let called = |name| all.iter().find(|function| function.name == name).cloned();
-        let fits = |callee: &Callee| called(callee.name).is_some();
-        let chosen = inlinable(&all[0], &Callees { bound: &called, fits: &fits, builtin: &|_| None });
+        let succeeds = |callee: &Callee| called(callee.name).is_some();
+        let chosen = inlinable(&all[0], &Callees { bound: &called, succeeds: &succeeds, builtin: &|_| None });
         let order: Vec<_> = chosen.iter().map(|function| names.text(function.name)).collect();
         assert_eq!(order, ["i", "h", "g"]);
     }
@@ -272,9 +273,9 @@ mod tests {
             })
             .collect();
         let called = |name| all.iter().find(|function| function.name == name).cloned();
-        let fits = |callee: &Callee| called(callee.name).is_some();
+        let succeeds = |callee: &Callee| called(callee.name).is_some();
         let chosen = |function| {
-            let chosen = inlinable(function, &Callees { bound: &called, fits: &fits, builtin: &|_| None });
+            let chosen = inlinable(function, &Callees { bound: &called, succeeds: &succeeds, builtin: &|_| None });
             chosen.iter().map(|function| names.text(function.name).to_string()).collect::<Vec<_>>()
         };
         // 2 nodes and two of the size before: 0, 2, 6, 14, 30, 62; f6 would be

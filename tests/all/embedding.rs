@@ -291,6 +291,30 @@ fn host_functions_of_the_program() {
     assert!(context.call("boom", &[1.0]).is_err());
 }
 
+/// Where the host refuses an argument, all modes show the same calls.
+#[test]
+fn what_the_host_refuses_has_all_its_calls() {
+    let text = "def root(x) positive(x) + 1; def half(x) root(x) / 2; def twice(x) half(x) * 2
+                def run(n) for i = n, 0 < i + 2, 0 - 1 in twice(i)";
+    let shown = |config: Config| {
+        let config = config.host_function("positive", 1, |call| match call.arguments[0] {
+            x if x > 0.0 => Ok(x),
+            x => Err(HostError(format!("{x} is not positive"))),
+        });
+        let mut context = context_with(config);
+        context.eval(text).unwrap();
+        let fails = |context: &mut Context, text: &str| format!("{:?}", context.eval(text).unwrap_err());
+        [fails(&mut context, "twice(0 - 1)"), fails(&mut context, "run(5000)")]
+    };
+    let expected = shown(Config::new().mode(Mode::Interpret));
+    assert!(expected.iter().all(|error| error.contains("root") && error.contains("half")), "{expected:?}");
+    for mode in [Mode::Lazy, Mode::Eager, Mode::Tiered] {
+        for tier_up in [TierUp::Never, TierUp::After(1), TierUp::After(100)] {
+            assert_eq!(shown(Config::new().mode(mode).tier_up(tier_up)), expected, "{mode:?} {tier_up:?}");
+        }
+    }
+}
+
 #[test]
 fn variables() {
     let mut context = context();
