@@ -380,9 +380,11 @@ impl HostFunctions {
         }
     }
 
-    /// Returns all names, in no particular order.
-    pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
-        self.functions.keys().chain(self.foreign.keys()).copied()
+    /// Returns all names, in the order in which they were first met.
+    pub fn names(&self) -> impl Iterator<Item = Name> {
+        let mut names: Vec<Name> = self.functions.keys().chain(self.foreign.keys()).copied().collect();
+        names.sort_unstable();
+        names.into_iter()
     }
 }
 
