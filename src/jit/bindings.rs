@@ -183,9 +183,10 @@ impl BindingTable {
     fn succeeds(&self, jit: &Jit, callee: &Callee) -> bool {
         match self.found(jit, callee) {
             Resolution::Definition(..) => true,
-            Resolution::Host => {
-                !matches!(jit.hosts.get(callee.name), Some(HostFunction { callable: Callable::Closure(_), .. }))
-            }
+            Resolution::Host => !matches!(
+                jit.hosts.get(callee.name),
+                Some(HostFunction { callable: Callable::Closure(_), .. })
+            ),
             Resolution::Nothing => false,
         }
     }

@@ -275,7 +275,8 @@ mod tests {
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let succeeds = |callee: &Callee| called(callee.name).is_some();
         let chosen = |function| {
-            let chosen = inlinable(function, &Callees { bound: &called, succeeds: &succeeds, builtin: &|_| None });
+            let chosen =
+                inlinable(function, &Callees { bound: &called, succeeds: &succeeds, builtin: &|_| None });
             chosen.iter().map(|function| names.text(function.name).to_string()).collect::<Vec<_>>()
         };
         // 2 nodes and two of the size before: 0, 2, 6, 14, 30, 62; f6 would be
