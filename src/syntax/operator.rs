@@ -306,8 +306,11 @@ impl Operators {
     /// those that are held.
     pub fn define(&mut self, fixity: Fixity, function: Name, held: &[HeldName]) {
         let operator = fixity.operator();
-        let both = held.iter().filter(|held| [operator, function].contains(&held.name()));
-        self.held.extend(both.cloned());
+        for held in held.iter().filter(|held| [operator, function].contains(&held.name())) {
+            if !self.held.contains(held) {
+                self.held.push(held.clone());
+            }
+        }
         match fixity {
             Fixity::Unary { operator } => {
                 self.unary.insert(operator, UnaryMeaning::Function(function));
@@ -328,4 +331,23 @@ fn restore<M>(table: &mut FxHashMap<Name, M>, operator: Name, meaning: Option<M>
         Some(meaning) => table.insert(operator, meaning),
         None => table.remove(&operator),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_an_operator_are_held_once_and_as_long_as_it_is_defined() {
+        let names = Names::new();
+        let mut operators = Operators::new(&names);
+        let held = [names.hold("⊕"), names.hold("binary⊕"), names.hold("x")];
+        let fixity = Fixity::Binary { operator: held[0].name(), precedence: 30 };
+        for _ in 0..100 {
+            operators.define(fixity, held[1].name(), &held);
+        }
+        assert_eq!(operators.held, held[..2]);
+        operators.forget(fixity, &names);
+        assert!(operators.held.is_empty() && operators.binary(held[0].name()).is_none());
+    }
 }
