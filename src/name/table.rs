@@ -196,15 +196,15 @@ impl NameTable {
         if let Some(held) = self.find(text) {
             return held.clone();
         }
-        let part = self.part(text);
+        let mut part = self.part(text);
         if self.parts[part].names.len() >= self.parts[part].collect_at {
             self.parts[part].collect(&mut self.by_number);
             self.divide();
+            part = self.part(text);
         }
         let name = self.unused();
         let entry = NameEntry { name, text: text.into(), is_permanent: AtomicBool::new(false) };
         let held = HeldName(Arc::new(entry));
-        let part = self.part(text);
         self.parts[part].names.insert(held.clone());
         self.by_number.insert(name, held.clone());
         held

@@ -233,11 +233,16 @@ fn a_variable_at_a_place_that_was_used_starts_as_every_other() {
     }
 }
 
+/// Starts an engine that may know so many names.
+fn engine_of_names(mode: Mode, max_names: usize) -> Engine {
+    let limits = Limits { max_names, ..Limits::default() };
+    Engine::with_config(Config::new().mode(mode).limits(limits)).expect("an engine starts")
+}
+
 #[test]
 fn a_refused_text_leaves_no_names() {
     for mode in [Mode::Lazy, Mode::Interpret] {
-        let limits = Limits { max_names: 300, ..Limits::default() };
-        let engine = Engine::with_config(Config::new().mode(mode).limits(limits)).expect("an engine starts");
+        let engine = engine_of_names(mode, 300);
         let mut tenant = context(&engine);
         tenant.eval("def f(x) x + 1").expect("it is right");
         let before = engine.usage().names;
@@ -262,10 +267,8 @@ fn a_refused_text_leaves_no_names() {
 
 #[test]
 fn names_are_limited_and_given_back() {
-    let limits = Limits { max_names: 300, ..Limits::default() };
     for mode in [Mode::Lazy, Mode::Interpret] {
-        let config = Config::new().mode(mode).limits(limits);
-        let engine = Engine::with_config(config).expect("an engine starts");
+        let engine = engine_of_names(mode, 300);
         let mut tenant = context(&engine);
         tenant.eval("def f(x) x + 1").expect("there is room");
         let refused = (0..400).find_map(|number| tenant.eval(&format!("def a{number}(x) x")).err());
@@ -296,8 +299,7 @@ fn names_are_limited_and_given_back() {
 #[test]
 fn names_of_programs_that_are_gone_are_given_back() {
     for mode in [Mode::Lazy, Mode::Interpret] {
-        let limits = Limits { max_names: 2_000, ..Limits::default() };
-        let engine = Engine::with_config(Config::new().mode(mode).limits(limits)).expect("an engine starts");
+        let engine = engine_of_names(mode, 2_000);
         let mut lasting = context(&engine);
         lasting.keep_history(8);
         let text = "var total; extern later(n); def binary⊕ 30 (a b) a * 10 + b
