@@ -14,7 +14,6 @@ use crate::fingerprint::Fingerprint;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::tier::Tier;
-use rustc_hash::FxHashSet;
 use std::sync::{Arc, Mutex};
 
 /// What separates these encodings from others. The number changes with the
@@ -28,9 +27,9 @@ pub(super) struct CodeTable(Mutex<Bodies>);
 #[derive(Default)]
 struct Bodies {
     table: WeakTable<Fingerprint, SharedBody>,
-    /// The names of functions that have had optimised code. For others there is no
-    /// need to find out what such code would be made of.
-    optimised: FxHashSet<Name>,
+    /// The latest optimised code of each name. Where there is none, there is no need
+    /// to find out what it would be made of.
+    optimised: WeakTable<Name, SharedBody>,
 }
 
 impl CompilePlan {
@@ -76,7 +75,7 @@ impl CodeTable {
 
     /// Returns whether there may be optimised code of a function of that name.
     pub(super) fn may_have_optimised(&self, name: Name) -> bool {
-        locked_steadily(&self.0).optimised.contains(&name)
+        locked_steadily(&self.0).optimised.find(&name).is_some()
     }
 
     /// Adds code that has been made of a function of that name.
@@ -84,7 +83,7 @@ impl CodeTable {
         let mut bodies = locked_steadily(&self.0);
         bodies.table.add(identity, body);
         if tier == Tier::Full {
-            bodies.optimised.insert(name);
+            bodies.optimised.add(name, body);
         }
     }
 }
