@@ -13,7 +13,6 @@ use super::definition::Definition;
 use super::worker::{SteadyGuard, locked_steadily};
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
-use crate::sema::spans::Spans;
 use crate::source::{Source, Span};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -129,8 +128,6 @@ pub(super) fn generalised(expression: &CheckedFunction, names: &Names) -> Option
         | CheckedNode::ForStep
         | CheckedNode::For => *node,
     };
-    let mut spans = Spans::default();
-    expression.nodes.iter().for_each(|_| spans.push(Span::default()));
     Some(CheckedFunction {
         parameters: vec![names.intern("number"); expression.numbers.len()].into(),
         locals: count + expression.locals,
@@ -144,7 +141,7 @@ pub(super) fn generalised(expression: &CheckedFunction, names: &Names) -> Option
             .collect(),
         name: expression.name,
         name_span: Span::default(),
-        spans,
+        spans: expression.nodes.iter().map(|_| Span::default()).collect(),
         source: Source::new(expression.source.name(), ""),
         span: Span::default(),
         names: expression.names.clone(),

@@ -7,7 +7,7 @@ use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION};
 use super::checker::Checker;
 use super::environment::arguments;
 use super::mistakes::Mistakes;
-use super::spans::Spans;
+use super::spans::SpanPacker;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::Name;
 use crate::source::Span;
@@ -22,7 +22,7 @@ pub(super) struct Resolver<'c, 'a> {
     parameters: Box<[Name]>,
     scope: LocalScope,
     nodes: Vec<CheckedNode>,
-    spans: Spans,
+    spans: SpanPacker,
     /// Where the scopes of locals end, as far as that is known.
     scope_ends: Vec<u32>,
     /// Which of these belong to open scopes, innermost last.
@@ -50,7 +50,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             parameters: parameters.iter().map(|parameter| parameter.name).collect(),
             scope,
             nodes: Vec::new(),
-            spans: Spans::default(),
+            spans: SpanPacker::default(),
             scope_ends: Vec::new(),
             open_scopes: Vec::new(),
             numbers: Vec::new(),
@@ -96,7 +96,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             parameters: self.parameters,
             locals: self.scope.most,
             nodes: self.nodes.into(),
-            spans: self.spans,
+            spans: self.spans.finish(),
             scope_ends: self.scope_ends.into(),
             numbers: self.numbers.into(),
             callees: self.callees.into(),

@@ -6,14 +6,18 @@
 
 use crate::source::Span;
 
-/// A sequence of spans, which can be appended to and read from the start.
+/// A sequence of spans.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Spans {
+pub struct Spans(Box<[u8]>);
+
+/// Packs spans.
+#[derive(Debug, Default)]
+pub struct SpanPacker {
     bytes: Vec<u8>,
     last: u32,
 }
 
-impl Spans {
+impl SpanPacker {
     /// Adds a span.
     pub fn push(&mut self, span: Span) {
         let distance = i64::from(span.start) - i64::from(self.last);
@@ -30,9 +34,24 @@ impl Spans {
         self.bytes.push(number as u8);
     }
 
+    /// Returns the spans that were added.
+    pub fn finish(self) -> Spans {
+        Spans(self.bytes.into())
+    }
+}
+
+impl FromIterator<Span> for Spans {
+    fn from_iter<I: IntoIterator<Item = Span>>(spans: I) -> Self {
+        let mut packer = SpanPacker::default();
+        spans.into_iter().for_each(|span| packer.push(span));
+        packer.finish()
+    }
+}
+
+impl Spans {
     /// Returns the spans in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Span> + '_ {
-        let mut bytes = self.bytes.iter();
+        let mut bytes = self.0.iter();
         let mut last = 0u32;
         let mut number = move || {
             let (mut number, mut shift) = (0u64, 0);
@@ -62,16 +81,14 @@ mod tests {
     fn spans_survive_packing() {
         let spans =
             [(5, 6), (0, 3), (0, 0), (1_000_000, 1_000_001), (7, 4_000_000_000), (u32::MAX, u32::MAX)];
-        let mut packed = Spans::default();
-        spans.iter().for_each(|&(start, end)| packed.push(Span { start, end }));
+        let packed: Spans = spans.iter().map(|&(start, end)| Span { start, end }).collect();
         let unpacked: Vec<_> = packed.iter().map(|span| (span.start, span.end)).collect();
         assert_eq!(unpacked, spans);
     }
 
     #[test]
     fn near_spans_take_two_bytes() {
-        let mut packed = Spans::default();
-        (0..100).for_each(|at| packed.push(Span { start: at, end: at + 1 }));
-        assert_eq!(packed.bytes.len(), 200);
+        let packed: Spans = (0..100).map(|at| Span { start: at, end: at + 1 }).collect();
+        assert_eq!(packed.0.len(), 200);
     }
 }

@@ -5,7 +5,7 @@
 //! their indices, locals, values and marks without further checks.
 
 use super::checked::{Callee, CheckedFunction, CheckedNode};
-use super::spans::Spans;
+use super::spans::SpanPacker;
 use crate::bytes::{Damage, Reader, Writer};
 use crate::name::{HeldName, HeldNames, Name, Names};
 use crate::source::{Source, Span};
@@ -112,7 +112,7 @@ impl CheckedFunction {
             let (name, arity) = (tables.name(reader)?, reader.number()?);
             Ok(Callee { name, arity, span: read_span(reader, &source)? })
         })?;
-        let mut spans = Spans::default();
+        let mut spans = SpanPacker::default();
         let nodes = reader.many(|reader| {
             let node = read_node(reader, tables)?;
             spans.push(read_span(reader, &source)?);
@@ -125,7 +125,7 @@ impl CheckedFunction {
             parameters,
             locals,
             nodes,
-            spans,
+            spans: spans.finish(),
             scope_ends,
             numbers,
             callees,
