@@ -24,6 +24,7 @@ use std::num::NonZeroU32;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use triomphe::ThinArc;
 
 /// An interned text: the name of a function, a variable or an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -44,25 +45,39 @@ impl Name {
 
 /// A name that is held: its table keeps it until the last clone is dropped.
 /// Dereferences to its text.
+// A program of many definitions has as many of them, so each is one allocation.
 #[derive(Clone)]
-pub struct HeldName(Arc<NameEntry>);
+pub struct HeldName(ThinArc<NameHeader, u8>);
 
-struct NameEntry {
+/// What an entry of a table has before the bytes of its text.
+struct NameHeader {
     name: Name,
-    text: Box<str>,
     /// Whether it stays in the table without holders.
     is_permanent: AtomicBool,
 }
 
 impl HeldName {
+    fn new(name: Name, text: &str) -> Self {
+        let header = NameHeader { name, is_permanent: AtomicBool::new(false) };
+        Self(ThinArc::from_header_and_slice(header, text.as_bytes()))
+    }
+
     /// Returns the name.
     pub fn name(&self) -> Name {
-        self.0.name
+        self.0.header.header.name
     }
 
     /// Returns whether its table keeps it without holders.
     pub fn is_permanent(&self) -> bool {
-        self.0.is_permanent.load(Ordering::Relaxed)
+        self.0.header.header.is_permanent.load(Ordering::Relaxed)
+    }
+
+    fn make_permanent(&self) {
+        self.0.header.header.is_permanent.store(true, Ordering::Relaxed);
+    }
+
+    fn holders(&self) -> usize {
+        ThinArc::strong_count(&self.0)
     }
 }
 
@@ -70,7 +85,8 @@ impl Deref for HeldName {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0.text
+        // They are the bytes of a text.
+        str::from_utf8(&self.0.slice).unwrap_or_default()
     }
 }
 
@@ -88,7 +104,7 @@ impl Borrow<str> for HeldName {
 
 impl PartialEq for HeldName {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.text == other.0.text
+        self.0.slice == other.0.slice
     }
 }
 

@@ -23,9 +23,14 @@ use std::sync::{Arc, Mutex, Weak};
 /// A checked function and its code.
 pub(super) struct Definition {
     function: Arc<CheckedFunction>,
-    state: Mutex<CodeState>,
+    state: Mutex<DefinitionState>,
     waiters: Waiters,
-    shape: Mutex<Shape>,
+}
+
+/// What changes of a definition.
+struct DefinitionState {
+    code: CodeState,
+    shape: Shape,
 }
 
 /// Whether the function differs only in its numbers from the one that it has
@@ -101,8 +106,8 @@ impl<C: Clone> CodeState<C> {
 impl Definition {
     /// Creates a definition without code.
     pub(super) fn new(function: Arc<CheckedFunction>) -> Arc<Self> {
-        let (state, shape) = (Mutex::new(CodeState::Absent), Mutex::new(Shape::Own));
-        Arc::new(Self { function, state, waiters: Waiters::default(), shape })
+        let state = Mutex::new(DefinitionState { code: CodeState::Absent, shape: Shape::Own });
+        Arc::new(Self { function, state, waiters: Waiters::default() })
     }
 
     /// Records that the definition replaces another, which has that code. If only
@@ -114,19 +119,19 @@ impl Definition {
         }
         // The same function, whose code is out of date.
         let is_anew = Arc::ptr_eq(&self.function, &before.function);
-        let kept = match &*before.shape() {
+        let kept = match &before.state().shape {
             Shape::Own if is_anew => return,
             Shape::Own => None,
             Shape::Shared(kept) => kept.clone(),
         };
         let body = code.and_then(|code| code.shared_by_shape().cloned()).or(kept);
-        let replaced = mem::replace(&mut *self.shape(), Shape::Shared(body));
+        let replaced = mem::replace(&mut self.state().shape, Shape::Shared(body));
         drop(replaced);
     }
 
     /// Returns whether baseline code of the definition loads its numbers.
     pub(super) fn loads_numbers(&self) -> bool {
-        matches!(*self.shape(), Shape::Shared(_))
+        matches!(self.state().shape, Shape::Shared(_))
     }
 
     pub(super) fn function(&self) -> &Arc<CheckedFunction> {
@@ -145,14 +150,14 @@ impl Definition {
 
     /// Returns the linked code; `None` before it is linked.
     pub(super) fn present(&self) -> Option<Arc<CompiledCode>> {
-        self.state().code().cloned()
+        self.state().code.code().cloned()
     }
 
     /// Replaces linked baseline code by optimised code. Returns the code that
     /// is not kept: the old code, or the new code if there is no baseline code
     /// to replace.
     pub(super) fn replace(&self, code: Arc<CompiledCode>) -> Arc<CompiledCode> {
-        match &mut *self.state() {
+        match &mut self.state().code {
             CodeState::Compiled(present) | CodeState::Improving(present, _) | CodeState::Settled(present)
                 if present.tier() == Tier::Quick =>
             {
@@ -171,7 +176,7 @@ impl Definition {
     /// is linked.
     pub(super) fn claim(self: &Arc<Self>) -> Option<Claim> {
         let mut state = self.state();
-        *state = state.claimed()?;
+        state.code = state.code.claimed()?;
         drop(state);
         Some(Claim(Some(self.clone())))
     }
@@ -180,7 +185,7 @@ impl Definition {
     /// another thread has, or it could not be compiled.
     pub(super) fn claim_improvement(self: &Arc<Self>) -> Option<ImprovementClaim> {
         let mut state = self.state();
-        *state = state.claimed_again()?;
+        state.code = state.code.claimed_again()?;
         drop(state);
         Some(ImprovementClaim(Arc::downgrade(self)))
     }
@@ -204,8 +209,8 @@ impl Definition {
     /// Ends the improvement, if there is one; it can be tried `again` or not.
     fn end_improvement(&self, again: bool) {
         let mut state = self.state();
-        if let Some(next) = state.recompiled(again) {
-            *state = next;
+        if let Some(next) = state.code.recompiled(again) {
+            state.code = next;
         }
     }
 
@@ -218,11 +223,13 @@ impl Definition {
             Ok(code) => CodeState::Compiled(code),
             Err(failure) => CodeState::Failed(Box::new(failure)),
         };
-        let before = mem::replace(&mut *self.state(), next);
-        let kept = match &mut *self.shape() {
+        let mut state = self.state();
+        let before = mem::replace(&mut state.code, next);
+        let kept = match &mut state.shape {
             Shape::Own => None,
             Shape::Shared(kept) => kept.take(),
         };
+        drop(state);
         drop((before, kept));
         self.waiters.wake();
         result
@@ -242,7 +249,7 @@ impl Definition {
 
     /// Waits until the body is linked; returns its address.
     pub(super) fn wait(&self) -> Result<usize, Failure> {
-        self.waiters.wait(|| match &*self.state() {
+        self.waiters.wait(|| match &self.state().code {
             CodeState::Compiled(code) | CodeState::Improving(code, _) | CodeState::Settled(code) => {
                 Some(Ok(code.body()))
             }
@@ -252,12 +259,8 @@ impl Definition {
         })
     }
 
-    fn state(&self) -> SteadyGuard<'_, CodeState> {
+    fn state(&self) -> SteadyGuard<'_, DefinitionState> {
         locked_steadily(&self.state)
-    }
-
-    fn shape(&self) -> SteadyGuard<'_, Shape> {
-        locked_steadily(&self.shape)
     }
 }
 

@@ -1,14 +1,12 @@
 //! The table of names of an engine.
 
-use super::{HeldName, HeldNames, Name, NameEntry, NameMap};
+use super::{HeldName, HeldNames, Name, NameMap};
 use crate::process::{self, Activity};
 use parking_lot::RwLock;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 use std::fmt;
 use std::hash::BuildHasher;
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The table of names of one engine; shared by all its threads.
 #[derive(Debug)]
@@ -72,11 +70,7 @@ impl Names {
 
     /// Creates an empty table that programs may fill with `most` names.
     pub fn limited(most: usize) -> Self {
-        let unknown = HeldName(Arc::new(NameEntry {
-            name: Name(NonZeroU32::MAX),
-            text: "(a name that is gone)".into(),
-            is_permanent: AtomicBool::new(true),
-        }));
+        let unknown = HeldName::new(Name(NonZeroU32::MAX), "(a name that is gone)");
         Self { table: RwLock::new(NameTable::new()), most: most.min(MOST), unknown }
     }
 
@@ -116,7 +110,7 @@ impl Names {
     /// the limit: for texts that do not come from programs.
     pub fn intern(&self, text: &str) -> Name {
         let held = self.hold(text);
-        held.0.is_permanent.store(true, Ordering::Relaxed);
+        held.make_permanent();
         held.name()
     }
 
@@ -203,8 +197,7 @@ impl NameTable {
             part = self.part(text);
         }
         let name = self.unused();
-        let entry = NameEntry { name, text: text.into(), is_permanent: AtomicBool::new(false) };
-        let held = HeldName(Arc::new(entry));
+        let held = HeldName::new(name, text);
         self.parts[part].names.insert(held.clone());
         self.by_number.insert(name, held.clone());
         held
@@ -252,7 +245,7 @@ impl TextTable {
         self.names.retain(|held| {
             // Two are those of the table; others are cloned under its lock, or from
             // another.
-            let is_held = Arc::strong_count(&held.0) > 2 || held.is_permanent();
+            let is_held = held.holders() > 2 || held.is_permanent();
             if !is_held {
                 by_number.remove(held.name());
             }
