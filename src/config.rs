@@ -58,6 +58,8 @@ pub struct Config {
     pub(crate) limits: Limits,
     pub(crate) perf_map: bool,
     pub(crate) debug_objects: bool,
+    pub(crate) library_paths: Vec<PathBuf>,
+    pub(crate) program_folder: Option<PathBuf>,
     hosts: Vec<(String, u32, Closure)>,
     foreign: Vec<(String, Option<PathBuf>)>,
 }
@@ -77,6 +79,8 @@ impl Config {
             limits: Limits::default(),
             perf_map: false,
             debug_objects: false,
+            library_paths: Vec::new(),
+            program_folder: None,
             hosts: Vec::new(),
             foreign: Vec::new(),
         }
@@ -86,6 +90,23 @@ impl Config {
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// Adds a folder in which the modules are looked for that programs import, after
+    /// those added before; none at first. A program from a
+    /// [file](crate::source::Source::in_folder) finds those beside it before.
+    #[must_use]
+    pub fn library_path(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.library_paths.push(folder.into());
+        self
+    }
+
+    /// Sets the folder of programs that are from no file: the modules that they import
+    /// are looked for there first. None at first.
+    #[must_use]
+    pub fn program_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.program_folder = Some(folder.into());
         self
     }
 

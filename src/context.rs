@@ -7,6 +7,7 @@ mod declaring;
 mod describe;
 mod formula;
 mod history;
+mod importing;
 mod limit;
 mod listing;
 mod opening;
@@ -39,6 +40,7 @@ use crate::failure::{Failure, RunFailure};
 use crate::fingerprint::Fingerprint;
 use crate::host::{HostFunctions, Output};
 use crate::interrupt::InterruptHandle;
+use crate::module::{Imports, MemberKind, NameMistake};
 use crate::name::{HeldName, Name, Names};
 use crate::output::LineOutput;
 use crate::program::Program;
@@ -148,6 +150,11 @@ pub enum Outcome {
         /// What it declares.
         declares: Declaration,
     },
+    /// A module was imported.
+    Imported {
+        /// Its name.
+        module: String,
+    },
     /// Variables were declared.
     Declared {
         /// Their names, in order.
@@ -217,6 +224,7 @@ impl Context {
                     Outcome::Defined { .. }
                     | Outcome::Unchanged { .. }
                     | Outcome::Extern { .. }
+                    | Outcome::Imported { .. }
                     | Outcome::Declared { .. },
                 ) => {}
                 Err(error) => result = Err(error),
@@ -319,19 +327,41 @@ impl Context {
                 IfUnchanged::Keep | IfUnchanged::Replace => self.define(&function, fixity),
             },
             sema::CheckedItem::Extern(extern_) => self.declare_extern(&extern_),
+            sema::CheckedItem::Import(import) => self.import(&import),
             sema::CheckedItem::Variables(function, names) => {
-                self.check_variables(&function, &names)?;
-                self.hold_variables(&names)?;
-                if let Err(error) = self.evaluate(&function) {
-                    self.release_variables();
-                    return Err(error);
-                }
-                let names: Vec<_> = names.iter().map(|name| self.engine.names().text(*name)).collect();
-                names.iter().for_each(|name| self.world.declare_variable(name.clone()));
+                let names = self.declare_variables(&function, &names)?;
                 Ok(Outcome::Declared { names: names.iter().map(ToString::to_string).collect() })
             }
             sema::CheckedItem::Expression(function) => self.evaluate(&function).map(Outcome::Value),
         }
+    }
+
+    /// Evaluates a declaration of variables, and declares them. Returns their names.
+    fn declare_variables(
+        &mut self,
+        declaration: &Arc<checked::CheckedFunction>,
+        names: &[Name],
+    ) -> Result<Vec<HeldName>, Error> {
+        self.check_variables(declaration, names)?;
+        self.hold_variables(names)?;
+        if let Err(error) = self.evaluate(declaration) {
+            self.release_variables();
+            return Err(error);
+        }
+        let names: Vec<_> = names.iter().map(|name| self.engine.names().text(*name)).collect();
+        names.iter().for_each(|name| self.world.declare_variable(name.clone()));
+        Ok(names)
+    }
+
+    /// Checks that one more definition fits into the book.
+    fn check_definition(&self, function: &checked::CheckedFunction) -> Result<(), Error> {
+        let most = self.engine.config().limits.max_definitions;
+        if self.world.defines(function.name) || self.world.len() < most {
+            return Ok(());
+        }
+        let message = format!("no more than {most} definitions are allowed");
+        let diagnostic = Diagnostic::error(ErrorCode::TooMany, &function.source, function.name_span, message);
+        Err(Error::Invalid(vec![diagnostic.with_note("one definition too many")]))
     }
 
     fn define(
@@ -339,14 +369,9 @@ impl Context {
         function: &Arc<checked::CheckedFunction>,
         fixity: Option<Fixity>,
     ) -> Result<Outcome, Error> {
-        let most = self.engine.config().limits.max_definitions;
-        if !self.world.defines(function.name) && self.world.len() >= most {
-            let message = format!("no more than {most} definitions are allowed");
-            let diagnostic =
-                Diagnostic::error(ErrorCode::TooMany, &function.source, function.name_span, message);
-            return Err(Error::Invalid(vec![diagnostic.with_note("one definition too many")]));
-        }
+        self.check_definition(function)?;
         self.backend.admit(&self.engine, function)?;
+        self.adopt_aliases(function);
         let name = function.name;
         let moment = self.history.moment(&self.world);
         let before = moment.as_ref().and_then(|_| self.backend.bound(name));
@@ -359,6 +384,7 @@ impl Context {
             let (name, after) = (self.engine.names().text(name), self.backend.bound(name));
             self.history.push(moment, &self.world, Changed::Function { name, before, after });
         }
+        self.follow_aliases(function.name);
         let redefined = changed.before.is_some();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {
@@ -390,6 +416,7 @@ impl Context {
         }
         self.submit();
         self.backend.admit(&self.engine, expression)?;
+        self.adopt_aliases(expression);
         let result = self.backend.run(expression, &mut *self.output);
         self.adopt();
         result.map_err(|stopped| {
@@ -404,6 +431,7 @@ impl Context {
     /// As [`function`](Self::function), and [`Error::Failed`] when the call
     /// does not run to its end.
     pub fn call(&mut self, name: &str, arguments: &[f64]) -> Result<f64, Error> {
+        self.adopt_alias_called(name);
         let (_, handle) = self.handle(name, arguments.len() as u32)?;
         self.call_handle(&handle, CallArguments::new(arguments, &mut [0.0; 8]))
     }
@@ -441,6 +469,15 @@ impl Context {
     fn call_stopped(&mut self, stopped: &RunFailure) -> Error {
         self.suggestions.refill();
         self.stopped(stopped)
+    }
+
+    /// Binds an alias that is about to be called by name.
+    pub(crate) fn adopt_alias_called(&mut self, name: &str) {
+        if !self.world.imports().is_empty()
+            && let Some(name) = self.engine.names().get(name)
+        {
+            self.adopt_alias(name);
+        }
     }
 
     pub(crate) fn handle(&self, text: &str, asked: u32) -> Result<(HeldName, CallHandle), Error> {
@@ -492,7 +529,7 @@ impl Context {
     /// Returns the compilation status of a function; `None` if it is not
     /// defined.
     pub fn state(&self, name: &str) -> Option<State> {
-        let name = self.engine.names().get(name)?;
+        let name = self.known(name)?;
         self.backend.state(name)
     }
 
@@ -567,7 +604,15 @@ impl Environment for Context {
     }
 
     fn function(&self, name: Name) -> Option<Arc<checked::CheckedFunction>> {
-        self.world.function(name).cloned()
+        self.world.meaning(name).cloned()
+    }
+
+    fn global(&self, name: Name, kind: MemberKind) -> Result<HeldName, NameMistake> {
+        self.world.global(name, kind, self.names())
+    }
+
+    fn imports(&self) -> &Imports {
+        self.world.imports()
     }
 
     fn declared(&self, name: Name) -> Option<&sema::Extern> {

@@ -88,6 +88,11 @@ codes! {
     ExternArity = 207;
     /// More definitions, variables or functions than a limit allows.
     TooMany = 208;
+    /// A module that is not imported, not found, or not a library.
+    UnknownModule = 209;
+    /// A name that two imports offer, or an operator to which they give two
+    /// meanings.
+    AmbiguousName = 210;
 
     /// A call of a function that is not defined, found when it ran.
     UndefinedFunction = 301;

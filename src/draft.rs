@@ -14,6 +14,8 @@ use crate::diagnostic::suggest::{Budget, nearest};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::host::HostFunctions;
+use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
+use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::sema::{self, Environment, Extern, arguments, declaration};
@@ -31,6 +33,7 @@ use std::sync::Arc;
 
 /// What a program defines and evaluates, and everything wrong with it.
 pub(crate) struct Draft<'a> {
+    engine: &'a Engine,
     names: &'a Names,
     hosts: &'a HostFunctions,
     /// What is defined before, if the source continues a program.
@@ -42,6 +45,8 @@ pub(crate) struct Draft<'a> {
     functions: FxHashMap<Name, Arc<CheckedFunction>>,
     variables: BTreeSet<Name>,
     externs: FxHashMap<Name, Extern>,
+    modules: FxHashMap<Name, Arc<Module>>,
+    imports: Imports,
     /// Functions whose definition is refused: calls of them are not reported.
     refused: FxHashMap<Name, HeldName>,
     /// What would be compiled: definitions and expressions in source order,
@@ -77,6 +82,7 @@ impl<'a> Draft<'a> {
 
     fn empty(engine: &'a Engine, outer: Option<&'a dyn Environment>, poll: Poll) -> Self {
         Self {
+            engine,
             names: engine.names(),
             hosts: engine.hosts(),
             outer,
@@ -86,6 +92,8 @@ impl<'a> Draft<'a> {
             functions: FxHashMap::default(),
             variables: BTreeSet::new(),
             externs: FxHashMap::default(),
+            modules: FxHashMap::default(),
+            imports: outer.map(|outer| outer.imports().clone()).unwrap_or_default(),
             refused: FxHashMap::default(),
             compiled: Vec::new(),
             items: Vec::new(),
@@ -132,6 +140,21 @@ impl<'a> Draft<'a> {
                 self.refused.extend(parser.defines().map(|name| (name, self.names.text(name))));
                 parser.refuse();
             }
+            if let Ok(sema::CheckedItem::Definition(function, _)) = &checked {
+                self.alias_calls(function);
+            }
+            if let Ok(sema::CheckedItem::Variables(function, _) | sema::CheckedItem::Expression(function)) =
+                &checked
+            {
+                self.alias_calls(function);
+            }
+            let checked = match checked {
+                Ok(sema::CheckedItem::Import(import)) => match self.import(&import, operators) {
+                    Ok(()) => continue,
+                    Err(mistakes) => Err(mistakes),
+                },
+                other => other,
+            };
             self.items.extend(checked.as_ref().ok().cloned());
             match checked {
                 Ok(sema::CheckedItem::Definition(function, fixity)) => {
@@ -147,6 +170,7 @@ impl<'a> Draft<'a> {
                     self.compiled.push(function);
                 }
                 Ok(sema::CheckedItem::Expression(function)) => self.compiled.push(function),
+                Ok(sema::CheckedItem::Import(_)) => {}
                 Ok(sema::CheckedItem::Extern(declared)) => {
                     self.externs.entry(declared.name).or_insert(declared);
                 }
@@ -159,6 +183,64 @@ impl<'a> Draft<'a> {
                 }
             }
         }
+    }
+
+    /// Brings a module into force: what it defines becomes a part of the program.
+    fn import(&mut self, import: &sema::Import, operators: &mut Operators) -> Result<(), Vec<Diagnostic>> {
+        let engine = self.engine;
+        let known = |name: Name| {
+            let outer = || self.outer?.imports().iter().find(|known| known.module.name.name() == name);
+            self.modules.get(&name).or_else(|| Some(&outer()?.module)).cloned()
+        };
+        let read = ModuleReader { engine, program: &*self, known: &known }.read(import)?;
+        let known = known(import.module.name());
+        let module = read.last().map(|read| read.module.clone()).or(known);
+        let Some(module) = module.filter(|module| module.name == import.module) else { return Ok(()) };
+        library::unknown_name(import, &module).map_or(Ok(()), |unknown| Err(vec![unknown]))?;
+        let imported = library::imported(import, module);
+        add_operators(&imported, operators, self.names)
+            .map_err(|(operator, other)| vec![library::two_meanings(import, operator, &other)])?;
+        for ReadModule { module, items } in read {
+            self.modules.insert(module.name.name(), module);
+            for item in items {
+                match item {
+                    ModuleItem::Function(function, _) => {
+                        self.functions.insert(function.name, function.clone());
+                        self.items.push(sema::CheckedItem::Definition(function, None));
+                    }
+                    ModuleItem::Variables(function, names) => {
+                        self.variables.extend(names.iter().copied());
+                        self.items.push(sema::CheckedItem::Variables(function, names));
+                    }
+                    ModuleItem::Extern(declared) => {
+                        self.items.push(sema::CheckedItem::Extern(declared.clone()));
+                        self.externs.entry(declared.name).or_insert(declared);
+                    }
+                }
+            }
+        }
+        self.imports.add(imported);
+        Ok(())
+    }
+
+    /// Defines the names that a function calls and that imports make aliases.
+    fn alias_calls(&mut self, function: &CheckedFunction) {
+        for callee in &function.callees {
+            if let Some(target) = self.aliased(callee.name).cloned() {
+                let alias = Arc::new(target.under(self.names.text(callee.name)));
+                self.functions.insert(callee.name, alias.clone());
+                self.items.push(sema::CheckedItem::Definition(alias, None));
+            }
+        }
+    }
+
+    /// Returns the function that an undefined name is an alias of.
+    fn aliased(&self, name: Name) -> Option<&Arc<CheckedFunction>> {
+        if self.imports.is_empty() || self.functions.contains_key(&name) {
+            return None;
+        }
+        let member = self.imports.alias(name, MemberKind::Function).ok()??;
+        self.functions.get(&member.qualified.name())
     }
 
     /// Returns the diagnostics to report for an item that the check refuses.
@@ -271,11 +353,38 @@ impl Environment for Draft<'_> {
     }
 
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
-        self.functions.get(&name).cloned().or_else(|| self.outer?.function(name))
+        let own = self.functions.get(&name).or_else(|| self.aliased(name));
+        own.cloned().or_else(|| self.outer?.function(name))
     }
 
     fn declared(&self, name: Name) -> Option<&Extern> {
         self.externs.get(&name).or_else(|| self.outer?.declared(name))
+    }
+
+    fn global(&self, name: Name, kind: MemberKind) -> Result<HeldName, NameMistake> {
+        let text = self.names.text(name);
+        if crate::module::parts(&text).is_some() {
+            return self.imports.qualified(&text, self.names);
+        }
+        let is_own = match kind {
+            MemberKind::Function => self.functions.contains_key(&name),
+            MemberKind::Variable => self.variables.contains(&name),
+        };
+        if is_own {
+            return Ok(text);
+        }
+        if let Some(outer) = self.outer.filter(|outer| match kind {
+            MemberKind::Function => outer.function(name).is_some(),
+            MemberKind::Variable => outer.has_variable(name),
+        }) {
+            return outer.global(name, kind);
+        }
+        let alias = self.imports.alias(name, kind)?.filter(|_| kind == MemberKind::Variable);
+        Ok(alias.map_or(text, |member| member.qualified.clone()))
+    }
+
+    fn imports(&self) -> &Imports {
+        &self.imports
     }
 
     fn has_variable(&self, name: Name) -> bool {

@@ -63,7 +63,8 @@ impl Context {
     /// # Errors
     /// [`Error::NoFunction`] if the name is neither bound nor a host
     /// function's, [`Error::Arity`] if it takes another number of arguments.
-    pub fn function<F: Signature>(&self, name: &str) -> Result<Function<F>, Error> {
+    pub fn function<F: Signature>(&mut self, name: &str) -> Result<Function<F>, Error> {
+        self.adopt_alias_called(name);
         let (name, handle) = self.handle(name, F::ARITY)?;
         Ok(Function::new(self.engine().clone(), name, handle))
     }

@@ -69,6 +69,14 @@
 //! that are compiled filled. A redefinition rebinds a name in one context, which
 //! goes on with a copy of the table, and in no other.
 //!
+//! **A module is a file, and an import makes aliases.** Inside a module everything has
+//! a qualified name, `stats.mean`, under which it is bound as any definition is. In
+//! a program that imports the module, `mean` is bound to the same function when it
+//! is first called; a definition of that name hides it, and what is redefined by its
+//! qualified name is bound again under both. So "every caller sees it" holds across
+//! modules, and no call goes a longer way. Modules are read and checked as a whole
+//! (`library`) before anything of them is in force.
+//!
 //! **What an engine keeps is held, and what is not held is used again**: names,
 //! variables, slots and code. A name is a number; a checked function, a
 //! declaration or a book of names holds those that are in it. A text that is
@@ -132,6 +140,7 @@
 //! |---|---|---|---|
 //! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `llvm`, `abi`, `tier`, `status` | sources and spans, names by number, diagnostics as data, the host functions, requests to stop, the memory budget, forks and exits, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
+//! | 2 | `module` | what a module offers, what imports make of it | reads files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
 //! | 3 | `world` | the book of names: what every name means, who calls whom | knows a back end or a thread |
 //! | 3 | `failure` | the results of defining and running, for all back ends | knows one of them |
@@ -140,7 +149,7 @@
 //! | 3 | `codegen` | checked functions → LLVM IR → object bytes | knows ORC or a process |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `context`, `function`, `interrupt`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `context`, `function`, `interrupt`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `terminal` | how commands end, report, read files, wait and write | knows a command |
 //! | 7 | `repl` | the prompt | uses codegen's, ORC's or the JIT's insides |
 //! | 8 | [`cli`] | the commands | uses codegen's, ORC's or the JIT's insides |
@@ -164,6 +173,8 @@
 //! - *context*: a program in progress, [`Context`]; LLVM's is always the
 //!   *LLVM context*, what code gets as its hidden parameter the *execution
 //!   context*.
+//! - *module*: a file of definitions; *qualified name*: one with its module,
+//!   `stats.mean`; *alias*: a name that an import makes known without it.
 //! - *binding*: what a name means in a context, and its compilation status.
 //! - *to materialize*: to compile and link a definition, as in ORC.
 //! - *stub*: the address a call goes through; here, a dispatch slot.
@@ -202,6 +213,7 @@ mod abi;
 mod tier;
 mod status;
 pub mod syntax;
+mod module;
 mod sema;
 mod world;
 mod failure;
@@ -226,6 +238,7 @@ mod backend;
 mod context;
 mod function;
 mod interrupt;
+mod library;
 mod draft;
 mod listing;
 mod program;

@@ -21,7 +21,7 @@ use crate::source::{Source, Span};
 use crate::stop::Poll;
 use crate::syntax::lexer::fitting;
 use crate::syntax::operator::Fixity;
-use crate::syntax::{is_identifier_in, is_operator_in};
+use crate::syntax::{is_identifier_in, is_name_in, is_operator_in};
 use crate::tape::{Counts, Linkage, LoweringContext, Tape, TapeCallee, TooMany};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
@@ -207,7 +207,7 @@ impl ProgramItem {
             CheckedItem::Definition(function, _)
             | CheckedItem::Variables(function, _)
             | CheckedItem::Expression(function) => Some(function),
-            CheckedItem::Extern(_) => None,
+            CheckedItem::Extern(_) | CheckedItem::Import(_) => None,
         }
     }
 
@@ -229,6 +229,8 @@ impl ProgramItem {
                 names.iter().for_each(|name| writer.number(tables.name(*name)));
             }
             CheckedItem::Expression(_) => writer.byte(4),
+            // What is imported has become a part of the program.
+            CheckedItem::Import(_) => {}
             CheckedItem::Extern(Extern { name, parameters, place, .. }) => {
                 writer.byte(5);
                 writer.number(tables.name(*name));
@@ -260,8 +262,9 @@ fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<Pro
     let allowed = |text: &&str| {
         let operator = text.strip_prefix("unary").or_else(|| text.strip_prefix("binary"));
         *text == EXPRESSION
-            || is_identifier_in(text, names)
+            || is_name_in(text, names)
             || is_operator_in(operator.unwrap_or(text), names)
+            || is_operator_of_module(text, names)
     };
     reader.expect(texts.iter().all(allowed), "invalid name")?;
     let sources = reader.many(|reader| {
@@ -304,7 +307,7 @@ fn part(reader: &mut Reader<'_>, tables: &StoredTables, names: &Names) -> Result
         }
         3 => {
             let declared = reader.many(|reader| tables.name(reader))?;
-            let all_named = declared.iter().all(|name| is_identifier_in(&names.text(*name), names));
+            let all_named = declared.iter().all(|name| is_name_in(&names.text(*name), names));
             reader.expect(all_named, "invalid variable")?;
             CheckedItem::Variables(Arc::new(nameless(reader, tables, names)?), declared.into_vec())
         }
@@ -336,12 +339,19 @@ fn fits(fixity: Option<Fixity>, function: &CheckedFunction, names: &Names) -> bo
     let name = names.text(function.name);
     let is_of = |kind: &str, operator: Name| name.strip_prefix(kind) == Some(&*names.text(operator));
     match fixity {
-        None => is_identifier_in(&name, names),
+        None => is_name_in(&name, names) || is_operator_of_module(&name, names),
         Some(Fixity::Unary { operator }) => is_of("unary", operator) && function.arity() == 1,
         Some(Fixity::Binary { operator, precedence }) => {
             is_of("binary", operator) && function.arity() == 2 && (1..=100).contains(&precedence)
         }
     }
+}
+
+/// Returns whether a name is that of an operator's function in a module:
+/// `stats.binary⊕`.
+fn is_operator_of_module(name: &str, names: &Names) -> bool {
+    let found = [".unary", ".binary"].iter().find_map(|arity| name.split_once(arity));
+    found.is_some_and(|(module, operator)| is_name_in(module, names) && is_operator_in(operator, names))
 }
 
 /// Checks that a function is that of a top-level expression, and returns it.

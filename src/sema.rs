@@ -19,13 +19,14 @@ pub mod stored;
 
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{HeldName, Name, Names};
+use crate::source::Source;
 use crate::syntax::ast::{self, ItemKind, Prototype, Spanned};
 use crate::syntax::operator::Fixity;
 use checked::CheckedFunction;
 use checker::Checker;
 pub use declaration::Declaration;
 pub(crate) use environment::arguments;
-pub use environment::{Environment, Extern, SourcePlace};
+pub use environment::{Environment, Extern, Import, SourcePlace};
 use resolve::Resolver;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub enum CheckedItem {
     Definition(Arc<CheckedFunction>, Option<Fixity>),
     /// An `extern` that agrees with what its name means.
     Extern(Extern),
+    /// `import`.
+    Import(Import),
     /// A top-level `var`: a function without parameters that assigns the
     /// variables, and their names.
     Variables(Arc<CheckedFunction>, Vec<Name>),
@@ -52,6 +55,23 @@ pub fn check(item: &ast::Item, environment: &dyn Environment) -> Result<CheckedI
     let mut checker = Checker::new(environment, &item.source, item.names.clone());
     let checked = checker.item(item);
     if checker.diagnostics.is_empty() { Ok(checked) } else { Err(in_order(checker.diagnostics)) }
+}
+
+/// Returns what an `import` asks for; `None` of another item.
+pub fn import(item: &ast::Item, names: &Names) -> Option<Import> {
+    let ItemKind::Import(import) = &item.kind else { return None };
+    Some(import_of(import, &item.source, names))
+}
+
+fn import_of(import: &ast::ImportHead, source: &Source, names: &Names) -> Import {
+    let held = |spanned: &Spanned| names.text(spanned.name);
+    let with_place = |spanned: &Spanned| (held(spanned), spanned.span);
+    Import {
+        module: held(&import.module),
+        alias: import.alias.as_ref().map(held),
+        names: import.names.as_ref().map(|names| names.iter().map(with_place).collect()),
+        place: SourcePlace { source: source.clone(), span: import.module.span },
+    }
 }
 
 /// Checks an expression with parameters, as a function without a name.
@@ -105,11 +125,14 @@ impl Checker<'_> {
             ItemKind::Definition(prototype, body) => {
                 self.parameters(&prototype.parameters);
                 self.arity_of_operator(prototype);
-                let head = prototype.name;
-                let function = Resolver::new(self, head, &prototype.parameters).body(body, item.span);
+                let head = self.head(prototype.name);
+                let mut resolver = Resolver::new(self, head, &prototype.parameters);
+                resolver.written = prototype.name.name;
+                let function = resolver.body(body, item.span);
                 self.diagnostics.extend(declaration::misfit(&function, self.environment));
                 CheckedItem::Definition(Arc::new(function), prototype.fixity)
             }
+            ItemKind::Import(import) => CheckedItem::Import(import_of(import, &item.source, names)),
             ItemKind::Extern(prototype) => {
                 self.parameters(&prototype.parameters);
                 CheckedItem::Extern(self.declaration(prototype))
@@ -155,12 +178,12 @@ impl Checker<'_> {
     }
 
     fn declaration(&mut self, prototype: &Prototype) -> Extern {
-        let Spanned { name, span } = prototype.name;
+        let Spanned { name, span } = self.head(prototype.name);
         let declared = Extern {
             name,
             parameters: prototype.parameters.iter().map(|parameter| parameter.name).collect(),
             place: SourcePlace { source: self.source.clone(), span },
-            names: self.names.clone(),
+            names: self.names(),
         };
         match prototype.fixity {
             None => self.diagnostics.extend(declaration::meaning(&declared, self.environment).err()),

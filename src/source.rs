@@ -5,6 +5,7 @@
 //! diagnostic is drawn, never stored. Nothing here reads files.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// A range of bytes of a [`Source`]: `start` is the first, `end` is one past
@@ -46,6 +47,8 @@ struct Text {
     content: String,
     /// Line and column of its beginning.
     first: (usize, usize),
+    /// The folder that it was read from.
+    folder: Option<PathBuf>,
     /// The number of line feeds before each block of the text; computed when a
     /// position is first requested.
     lines_before: OnceLock<Vec<usize>>,
@@ -70,7 +73,20 @@ impl Source {
     /// this line and column, both counted from 1.
     pub fn starting_at(name: impl Into<String>, text: impl Into<String>, first: (usize, usize)) -> Self {
         let (name, content) = (name.into(), text.into());
-        Self(Arc::new(Text { name, content, first, lines_before: OnceLock::new() }))
+        Self(Arc::new(Text { name, content, first, folder: None, lines_before: OnceLock::new() }))
+    }
+
+    /// Creates a source from a file of that folder, where the modules that it
+    /// imports are looked for first.
+    pub fn in_folder(name: impl Into<String>, text: String, folder: impl Into<PathBuf>) -> Self {
+        let content = text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text);
+        let (name, folder) = (name.into(), Some(folder.into()));
+        Self(Arc::new(Text { name, content, first: (1, 1), folder, lines_before: OnceLock::new() }))
+    }
+
+    /// Returns the folder that it was read from, if it is from a file.
+    pub fn folder(&self) -> Option<&Path> {
+        self.0.folder.as_deref()
     }
 
     /// Returns the name it is shown under.

@@ -28,6 +28,17 @@ pub fn is_identifier_in(text: &str, names: &Names) -> bool {
     only_token(text, names) == Some(Terminal::Identifier)
 }
 
+/// Returns whether a text is a name, of the program or of a module.
+pub fn is_name(text: &str) -> bool {
+    is_name_in(text, &Names::new())
+}
+
+/// Returns whether a text is a name; uses an existing table of names.
+pub fn is_name_in(text: &str, names: &Names) -> bool {
+    let is_keyword = |part| only_token(part, names) != Some(Terminal::Identifier);
+    only_token(text, names).is_some_and(Terminal::is_name) && !text.split('.').any(is_keyword)
+}
+
 /// Returns whether a text is an operator.
 pub fn is_operator_in(text: &str, names: &Names) -> bool {
     only_token(text, names).is_some_and(Terminal::is_operator)

@@ -70,7 +70,10 @@ impl PartialEq for SameText {
     fn eq(&self, other: &Self) -> bool {
         let (this, other) = (&self.0, &other.0);
         this == other
-            || (this.name() == other.name() && this.first() == other.first() && this.text() == other.text())
+            || (this.name() == other.name()
+                && this.first() == other.first()
+                && this.folder() == other.folder()
+                && this.text() == other.text())
     }
 }
 

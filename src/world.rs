@@ -8,6 +8,7 @@
 mod calls;
 mod graph;
 
+use crate::module::{ImportedModule, Imports, MemberKind, Module, NameMistake, parts};
 use crate::name::{HeldName, Name, NameMap, Names};
 use crate::sema::Extern;
 use crate::sema::checked::CheckedFunction;
@@ -27,6 +28,9 @@ pub struct World {
     externs: NameMap<Extern>,
     /// Counts how the definitions call each other.
     calls: Calls,
+    /// The modules that have been read, by name.
+    modules: NameMap<Arc<Module>>,
+    imports: Imports,
 }
 
 /// A function, and how its source was read.
@@ -38,6 +42,20 @@ pub struct BoundFunction {
     pub operators: Arc<Operators>,
     /// The operator that it defines.
     pub fixity: Option<Fixity>,
+    /// Where it is from.
+    pub origin: Origin,
+}
+
+/// Where a definition is from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// The program itself.
+    Program,
+    /// A module.
+    Module,
+    /// It is that of a module, of this name, under the name that an import gives
+    /// it.
+    Alias(Name),
 }
 
 /// What a definition or a removal has changed for others.
@@ -58,6 +76,8 @@ impl World {
             variables: NameMap::default(),
             externs: NameMap::default(),
             calls: Calls::default(),
+            modules: NameMap::default(),
+            imports: Imports::default(),
         }
     }
 
@@ -67,6 +87,8 @@ impl World {
             other.declaration(declared.name).is_some_and(|other| other.arity() == declared.arity())
         };
         self.definitions.is_empty()
+            && self.imports.is_empty()
+            && other.imports.is_empty()
             && other.definitions.is_empty()
             && Arc::ptr_eq(&self.operators, &other.operators)
             && self.variables.len() == other.variables.len()
@@ -95,6 +117,12 @@ impl World {
         self.definitions.values().map(|definition| &definition.function)
     }
 
+    /// Returns the functions of the program itself, in the same order.
+    pub fn own_functions(&self) -> impl Iterator<Item = &Arc<CheckedFunction>> {
+        let own = self.definitions.values().filter(|definition| definition.origin == Origin::Program);
+        own.map(|definition| &definition.function)
+    }
+
     /// Returns the number of functions.
     pub fn len(&self) -> usize {
         self.definitions.len()
@@ -107,7 +135,128 @@ impl World {
         if let Some(fixity) = fixity {
             Arc::make_mut(&mut self.operators).define(fixity, function.name, &function.names);
         }
-        self.bind(BoundFunction { function: function.clone(), operators, fixity })
+        let origin = Origin::Program;
+        self.bind(BoundFunction { function: function.clone(), operators, fixity, origin })
+    }
+
+    /// Binds the name of a module's function to it. Operators stay as they are:
+    /// an import brings those of a module into force.
+    pub fn define_in_module(
+        &mut self,
+        function: &Arc<CheckedFunction>,
+        operators: &Arc<Operators>,
+    ) -> Redefinition {
+        let (function, operators) = (function.clone(), operators.clone());
+        self.bind(BoundFunction { function, operators, fixity: None, origin: Origin::Module })
+    }
+
+    /// Returns the function to which an import makes a name an alias, if the
+    /// program does not define the name itself.
+    pub fn aliased(&self, name: Name) -> Option<&BoundFunction> {
+        match self.definition(name).map(|bound| bound.origin) {
+            Some(Origin::Program | Origin::Module) => return None,
+            Some(Origin::Alias(_)) | None => {}
+        }
+        let member = self.imports.alias(name, MemberKind::Function).ok()??;
+        self.definition(member.qualified.name())
+    }
+
+    /// Binds a name to the function of a module that it is an [alias](Self::aliased)
+    /// of. Returns the function under that name; `None` if it is none, or bound to it
+    /// already.
+    pub fn adopt(&mut self, name: Name, names: &Names) -> Option<Arc<CheckedFunction>> {
+        let aliased = self.aliased(name)?.clone();
+        let (target, held) = (aliased.function.name, names.text(name));
+        let is_bound = self.definition(name).is_some_and(|bound| {
+            bound.origin == Origin::Alias(target) && bound.function.is_alias_of(&aliased.function)
+        });
+        if is_bound {
+            return None;
+        }
+        let function = Arc::new(aliased.function.under(held));
+        self.bind(BoundFunction {
+            function: function.clone(),
+            operators: aliased.operators,
+            fixity: None,
+            origin: Origin::Alias(target),
+        });
+        Some(function)
+    }
+
+    /// Returns the function that a name is bound to, or would be if it were called: it
+    /// may be an alias that nothing has used yet.
+    pub fn meaning(&self, name: Name) -> Option<&Arc<CheckedFunction>> {
+        self.function(name).or_else(|| Some(&self.aliased(name)?.function))
+    }
+
+    /// Returns the name that a name which is not a local stands for.
+    ///
+    /// # Errors
+    /// If two imports offer it, or the module of a qualified name is not imported.
+    pub fn global(&self, name: Name, kind: MemberKind, names: &Names) -> Result<HeldName, NameMistake> {
+        let text = names.text(name);
+        if parts(&text).is_some() {
+            return self.imports.qualified(&text, names);
+        }
+        let is_own = match kind {
+            MemberKind::Function => {
+                self.definition(name).is_some_and(|bound| bound.origin == Origin::Program)
+            }
+            MemberKind::Variable => self.has_variable(name),
+        };
+        if is_own {
+            return Ok(text);
+        }
+        // The alias of a function is a binding, since a definition can hide it later;
+        // that of a variable is the variable.
+        let alias = self.imports.alias(name, kind)?.filter(|_| kind == MemberKind::Variable);
+        Ok(alias.map_or(text, |member| member.qualified.clone()))
+    }
+
+    /// Returns the names that are bound to functions of modules, but are not their
+    /// aliases any more.
+    pub fn lost_aliases(&self) -> Vec<Name> {
+        let is_lost = |bound: &&BoundFunction| match bound.origin {
+            Origin::Alias(target) => {
+                self.aliased(bound.function.name).is_none_or(|aliased| aliased.function.name != target)
+            }
+            Origin::Program | Origin::Module => false,
+        };
+        self.definitions.values().filter(is_lost).map(|bound| bound.function.name).collect()
+    }
+
+    /// Returns a module that has been read.
+    pub fn module(&self, name: Name) -> Option<&Arc<Module>> {
+        self.modules.get(name)
+    }
+
+    /// Adds a module, or another version of one.
+    pub fn add_module(&mut self, module: Arc<Module>) {
+        self.imports.replace(&module);
+        self.modules.insert(module.name.name(), module);
+    }
+
+    /// Returns the imports in force.
+    pub fn imports(&self) -> &Imports {
+        &self.imports
+    }
+
+    /// Adds an import, and brings its operators into force.
+    pub fn import(&mut self, import: ImportedModule, operators: Operators) {
+        self.operators = Arc::new(operators);
+        self.imports.add(import);
+    }
+
+    /// Makes the imports, and the operators in force, those of another value of the
+    /// book.
+    pub fn restore_imports(&mut self, other: &Self) {
+        self.imports = other.imports.clone();
+        self.operators = other.operators.clone();
+    }
+
+    /// Returns whether a definition calls a name.
+    pub fn is_called(&self, name: Name) -> bool {
+        self.calls.any(name)
     }
 
     fn bind(&mut self, definition: BoundFunction) -> Redefinition {

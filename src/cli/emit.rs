@@ -183,7 +183,10 @@ fn found(arguments: &EmitArguments, text: String) -> Result<Vec<u8>, Problem> {
 fn defines(item: &ast::Item, name: &str, engine: &Engine) -> bool {
     match &item.kind {
         ast::ItemKind::Definition(prototype, _) => engine.names().text(prototype.name.name) == name,
-        ast::ItemKind::Extern(_) | ast::ItemKind::Variables(_) | ast::ItemKind::Expression(_) => false,
+        ast::ItemKind::Extern(_)
+        | ast::ItemKind::Import(_)
+        | ast::ItemKind::Variables(_)
+        | ast::ItemKind::Expression(_) => false,
     }
 }
 

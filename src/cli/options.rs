@@ -140,7 +140,10 @@ impl CommonOptions {
             Some(count) => TierUp::After(count),
             None => TierUp::default(),
         };
-        allowed
+        let folders = crate::library::folders_of_user().into_iter();
+        folders
+            .fold(allowed, Config::library_path)
+            .program_folder("")
             .mode(self.mode())
             .level(self.level())
             .tier_up(tier_up)

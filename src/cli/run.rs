@@ -198,7 +198,12 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
             reporter.diagnostics(&warnings);
             Exit::Fine
         }
-        Ok(Outcome::Unchanged { .. } | Outcome::Extern { .. } | Outcome::Declared { .. }) => Exit::Fine,
+        Ok(
+            Outcome::Unchanged { .. }
+            | Outcome::Extern { .. }
+            | Outcome::Imported { .. }
+            | Outcome::Declared { .. },
+        ) => Exit::Fine,
         Err(error) => {
             // If the output is closed, that is why `printd` failed, and no more
             // is reported.

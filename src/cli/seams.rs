@@ -52,7 +52,8 @@ impl Seams {
     fn token(&mut self, terminal: Terminal, is_binary: impl Fn() -> bool) -> bool {
         let is_behind_operand = self.before != Before::Open;
         let (ends, before) = match terminal {
-            Terminal::Identifier => (is_behind_operand, Before::Name),
+            Terminal::Identifier | Terminal::Qualified => (is_behind_operand, Before::Name),
+            Terminal::As => (false, Before::Name),
             Terminal::Number => (is_behind_operand, Before::Operand),
             Terminal::If | Terminal::For | Terminal::Var => (is_behind_operand, Before::Open),
             Terminal::LeftParenthesis => (self.before == Before::Operand, Before::Open),

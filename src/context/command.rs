@@ -74,7 +74,7 @@ impl Context {
                     functions.push(function.clone());
                 }
                 CheckedItem::Expression(function) => functions.push(function.clone()),
-                CheckedItem::Extern(_) => {}
+                CheckedItem::Extern(_) | CheckedItem::Import(_) => {}
             }
         }
         debugger.expect(functions, scope);

@@ -63,6 +63,7 @@ impl Context {
                 declaration::misfit(function, self).map_or(Ok(()), |misfit| Err(refused(misfit)))
             }
             sema::CheckedItem::Extern(_)
+            | sema::CheckedItem::Import(_)
             | sema::CheckedItem::Variables(..)
             | sema::CheckedItem::Expression(_) => Ok(()),
         }

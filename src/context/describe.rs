@@ -1,6 +1,7 @@
 //! Descriptions: what there is to know about a function, as plain data.
 
 use super::Context;
+use crate::module::MemberKind;
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::declaration;
@@ -44,13 +45,32 @@ impl Context {
     /// Returns the description of a definition; `None` if the name is not
     /// bound.
     pub fn describe(&self, name: &str) -> Option<Description> {
-        let name = self.engine.names().get(name)?;
+        let name = self.known(name)?;
         let mut description = self.description(name)?;
         description.callers = self.texts(self.world.callers(name));
         Some(description)
     }
 
-    /// Returns the descriptions of all definitions, in alphabetical order.
+    /// Returns the name of a text. An alias is the name that it is an alias of.
+    pub(super) fn known(&self, text: &str) -> Option<Name> {
+        let name = self.engine.names().get(text)?;
+        Some(self.world.aliased(name).map_or(name, |aliased| aliased.function.name))
+    }
+
+    /// Returns the modules that are imported, each once, in the order of the imports.
+    pub fn imported_modules(&self) -> Vec<String> {
+        let mut modules: Vec<String> = Vec::new();
+        for import in self.world.imports().iter() {
+            let name = import.module.name.to_string();
+            if !modules.contains(&name) {
+                modules.push(name);
+            }
+        }
+        modules
+    }
+
+    /// Returns the descriptions of the program's own definitions, in alphabetical
+    /// order.
     pub fn definitions(&self) -> Vec<Description> {
         let callers = self.world.all_callers();
         let describe = |function: &Arc<CheckedFunction>| {
@@ -59,21 +79,25 @@ impl Context {
             description.callers = self.texts(callers.copied());
             Some(description)
         };
-        let mut all: Vec<_> = self.world.functions().filter_map(describe).collect();
+        let mut all: Vec<_> = self.world.own_functions().filter_map(describe).collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
 
     /// Returns the names of the functions that a program can call now: its own,
-    /// and the host's.
+    /// those that it imports, with and without their qualifier, and the host's.
     pub fn function_names(&self) -> Vec<String> {
-        let bound = self.world.functions().map(|function| function.name);
-        self.texts(bound.chain(self.engine.hosts().names()))
+        let own = self.world.own_functions().map(|function| function.name);
+        let mut names = self.texts(own.chain(self.engine.hosts().names()));
+        names.extend(self.world.imports().names(MemberKind::Function));
+        names.sort();
+        names.dedup();
+        names
     }
 
     /// Returns whether a call of that name would reach a function now.
     pub fn is_function(&self, name: &str) -> bool {
-        let name = self.engine.names().get(name);
+        let name = self.known(name);
         name.is_some_and(|name| self.world.defines(name) || self.engine.hosts().get(name).is_some())
     }
 
@@ -81,7 +105,7 @@ impl Context {
     /// `None` if there is none of that name. The parameters of host functions
     /// that you add get generic names.
     pub fn signature(&self, name: &str) -> Option<String> {
-        let name = self.engine.names().get(name)?;
+        let name = self.known(name)?;
         if let Some(function) = self.world.function(name) {
             return Some(self.head(function));
         }

@@ -41,6 +41,8 @@ pub(super) enum Changed {
     Variable(HeldName),
     /// A declaration was added, changed or removed.
     Declaration(HeldName),
+    /// A module was imported.
+    Import(HeldName),
 }
 
 /// What an undo or a redo did to one name.
@@ -53,6 +55,8 @@ pub struct Change {
     pub is_variable: bool,
     /// Whether the function's declaration has changed, not its definition.
     pub is_declaration: bool,
+    /// Whether it names a module that is imported, or is no more.
+    pub is_import: bool,
     /// Whether the name means something now: a definition, a variable or a
     /// declaration.
     pub is_defined: bool,
@@ -62,7 +66,10 @@ pub struct Change {
 
 impl Changed {
     pub(super) fn name(&self) -> &HeldName {
-        let (Self::Function { name, .. } | Self::Variable(name) | Self::Declaration(name)) = self;
+        let (Self::Function { name, .. }
+        | Self::Variable(name)
+        | Self::Declaration(name)
+        | Self::Import(name)) = self;
         name
     }
 
@@ -115,7 +122,7 @@ impl History {
         let changed = self.done.iter().chain(&self.undone).flat_map(|step| &step.changed);
         changed.filter_map(|changed| match changed {
             Changed::Variable(name) => Some(name.name()),
-            Changed::Function { .. } | Changed::Declaration(_) => None,
+            Changed::Function { .. } | Changed::Declaration(_) | Changed::Import(_) => None,
         })
     }
 

@@ -92,7 +92,7 @@ impl Context {
                 sema::CheckedItem::Definition(function, _)
                 | sema::CheckedItem::Variables(function, _)
                 | sema::CheckedItem::Expression(function) => functions.push(function),
-                sema::CheckedItem::Extern(_) => {}
+                sema::CheckedItem::Extern(_) | sema::CheckedItem::Import(_) => {}
             }
         }
         Ok(functions)

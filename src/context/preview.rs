@@ -9,7 +9,8 @@
 use super::Context;
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
-use crate::name::{Name, Names};
+use crate::module::{Imports, MemberKind, NameMistake};
+use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
 use crate::sema::{self, Environment};
 use crate::source::Source;
@@ -165,6 +166,14 @@ impl Environment for Quiet<'_> {
 
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
         Environment::function(self.context, name)
+    }
+
+    fn global(&self, name: Name, kind: MemberKind) -> Result<HeldName, NameMistake> {
+        self.context.global(name, kind)
+    }
+
+    fn imports(&self) -> &Imports {
+        self.context.imports()
     }
 
     fn declared(&self, name: Name) -> Option<&sema::Extern> {

@@ -10,6 +10,7 @@
 
 use super::Context;
 use super::describe::trailing_comment;
+use crate::module::{self, add_operators};
 use crate::name::{Name, Names};
 use crate::output::literal;
 use crate::sema::checked::CheckedFunction;
@@ -19,7 +20,7 @@ use crate::syntax::lexer::lex;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser::{ParseLimits, Parser};
 use crate::syntax::printer;
-use crate::world::World;
+use crate::world::{Origin, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -32,14 +33,23 @@ impl Context {
         let names = self.engine.names();
         let parts = self.parts();
         let mut script = String::new();
-        for name in self.variable_names() {
+        for import in self.world.imports().iter() {
+            script += &format!("{};\n", import.text());
+        }
+        let own = self.variable_names().into_iter().filter(|name| module::parts(name).is_none());
+        for name in own {
             let is_used = || parts.iter().any(|part| part.uses_variable(names.get(&name)));
             if !omit.contains(&name.as_str()) || is_used() {
                 let value = self.variable(&name).unwrap_or(f64::NAN);
                 script += &format!("var {name} = {};\n", literal(value));
             }
         }
-        let mut writer = ScriptWriter { names, operators: Operators::new(names), script };
+        let mut operators = Operators::new(names);
+        for import in self.world.imports().iter() {
+            // They do not contradict each other.
+            let _ = add_operators(import, &mut operators, names);
+        }
+        let mut writer = ScriptWriter { names, operators, script };
         for step in Order::new(&parts).steps(&self.world) {
             match step {
                 ScriptStep::Define(part) => writer.define(self, &parts[part]),
@@ -72,7 +82,7 @@ impl Context {
     /// Returns all definitions, in the order in which their names were first
     /// read.
     fn parts(&self) -> Vec<ScriptItem> {
-        self.world.functions().filter_map(|function| self.part(function.clone())).collect()
+        self.world.own_functions().filter_map(|function| self.part(function.clone())).collect()
     }
 
     fn part(&self, function: Arc<CheckedFunction>) -> Option<ScriptItem> {
@@ -80,9 +90,13 @@ impl Context {
         let ItemKind::Definition(_, body) = &item.kind else { return None };
         let names = self.engine.names();
         let (mut operators, mut built_in) = (FxHashSet::default(), FxHashSet::default());
+        let is_imported =
+            |name| self.world.definition(name).is_some_and(|bound| bound.origin == Origin::Module);
         for node in &body.nodes {
             match node {
-                Node::Operator { callee, .. } if *callee != function.name => _ = operators.insert(*callee),
+                Node::Operator { callee, .. } if *callee != function.name && !is_imported(*callee) => {
+                    operators.insert(*callee);
+                }
                 Node::Unary(op) => _ = built_in.insert((1, names.intern(op.text()))),
                 Node::Binary(op) => _ = built_in.insert((2, names.intern(op.text()))),
                 _ => {}

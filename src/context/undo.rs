@@ -5,7 +5,7 @@ use super::{Context, Error};
 use crate::backend::BoundDefinition;
 use crate::diagnostic::Diagnostic;
 use crate::name::Name;
-use crate::world::World;
+use crate::world::{Origin, World};
 use rustc_hash::FxHashSet;
 
 /// Where a step is gone through.
@@ -65,7 +65,8 @@ impl Context {
             }
         };
         // A function that goes with its declaration is reported once, as a function.
-        let is_function = |change: &Change| !change.is_variable && !change.is_declaration;
+        let is_function =
+            |change: &Change| !change.is_variable && !change.is_declaration && !change.is_import;
         let functions: FxHashSet<String> =
             changes.iter().filter(|change| is_function(change)).map(|change| change.name.clone()).collect();
         let is_reported = |change: &Change| !change.is_declaration || !functions.contains(&change.name);
@@ -78,6 +79,7 @@ impl Context {
             name: changed.name().to_string(),
             is_variable: false,
             is_declaration: false,
+            is_import: false,
             is_defined: true,
             warnings: Vec::new(),
         };
@@ -96,6 +98,13 @@ impl Context {
                     self.world.remove_variable(name.name());
                 }
             }
+            Changed::Import(name) => {
+                change.is_import = true;
+                change.is_defined = world.imports().iter().any(|import| import.module.name == *name);
+                self.world.restore_imports(world);
+                self.drop_lost_aliases();
+                self.adopt_called();
+            }
             Changed::Declaration(name) => {
                 change.is_declaration = true;
                 let declared = world.declaration(name.name());
@@ -113,7 +122,7 @@ impl Context {
         world: &World,
     ) -> Vec<Diagnostic> {
         let changed = self.world.rebind(name, world);
-        match bound {
+        let warnings = match bound {
             Some(bound) => {
                 self.backend.rebind(bound);
                 self.warnings(&changed.stale, bound.function())
@@ -122,7 +131,10 @@ impl Context {
                 self.backend.drop_binding(name);
                 Vec::new()
             }
-        }
+        };
+        self.adopt_if_called(name);
+        self.follow_aliases(name);
+        warnings
     }
 
     /// Removes a function: unbinds its name, and removes its declaration.
@@ -132,7 +144,13 @@ impl Context {
     /// [`Error::NoFunction`] if nothing of that name is defined or declared.
     pub fn drop_function(&mut self, name: &str) -> Result<(), Error> {
         let known = self.engine.names().get(name);
-        let is_known = |name: &Name| self.world.defines(*name) || self.world.declaration(*name).is_some();
+        let is_alias = |name| {
+            let origin = self.world.definition(name).map(|bound| bound.origin);
+            matches!(origin, Some(Origin::Alias(_)))
+        };
+        let is_known = |name: &Name| {
+            self.world.defines(*name) && !is_alias(*name) || self.world.declaration(*name).is_some()
+        };
         let name = known.filter(is_known).ok_or_else(|| Error::NoFunction(name.to_owned()))?;
         let _step = self.history.step();
         if self.world.declaration(name).is_some() {
@@ -147,8 +165,10 @@ impl Context {
         let before = moment.as_ref().and_then(|_| self.backend.bound(name));
         self.world.remove(name, self.engine.names());
         self.backend.drop_binding(name);
-        let name = self.engine.names().text(name);
-        self.history.push(moment, &self.world, Changed::Function { name, before, after: None });
+        let held = self.engine.names().text(name);
+        self.history.push(moment, &self.world, Changed::Function { name: held, before, after: None });
+        self.adopt_if_called(name);
+        self.follow_aliases(name);
         Ok(())
     }
 

@@ -31,6 +31,7 @@ impl Inner {
         match item {
             Ok(CheckedItem::Definition(function, fixity)) => self.bind(stop, &function, fixity),
             Ok(CheckedItem::Variables(function, names)) => self.declare(stop, &function, &names),
+            Ok(CheckedItem::Import(_)) => self.error("an import is for the kal> prompt or the program"),
             Ok(CheckedItem::Extern(_)) => self.error("an extern is for the kal> prompt or the program"),
             Ok(CheckedItem::Expression(_)) => return false,
             Err(diagnostics) => self.console.say(&drawn(&diagnostics)),

@@ -8,7 +8,8 @@ use crate::failure::RunFailure;
 use crate::host::HostFunctions;
 use crate::interp::KeptFunction;
 use crate::interp::inspect::{CallFrame, PausedRun};
-use crate::name::{Name, Names};
+use crate::module::{Imports, MemberKind, NameMistake};
+use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, Environment, Extern};
 use crate::source::{Source, Span};
@@ -152,6 +153,14 @@ impl Environment for DebuggerEnvironment<'_> {
 
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
         self.scope.world.function(name).cloned()
+    }
+
+    fn global(&self, name: Name, kind: MemberKind) -> Result<HeldName, NameMistake> {
+        self.scope.world.global(name, kind, self.names)
+    }
+
+    fn imports(&self) -> &Imports {
+        self.scope.world.imports()
     }
 
     fn declared(&self, name: Name) -> Option<&Extern> {

@@ -55,7 +55,7 @@ impl Draft<'_> {
         for item in &self.items {
             match item {
                 CheckedItem::Definition(function, _) => _ = defined.insert(function.name, function),
-                CheckedItem::Extern(_) => {}
+                CheckedItem::Extern(_) | CheckedItem::Import(_) => {}
                 CheckedItem::Variables(function, _) | CheckedItem::Expression(function) => {
                     let mut visited = FxHashSet::from_iter([function.name]);
                     let fatal = self.fatal(function, &defined, &mut visited, 0);

@@ -4,6 +4,7 @@
 use super::*;
 use crate::budget::{ContextLimits, MemoryBudget};
 use crate::diagnostic::suggest::Budget;
+use crate::module::Imports;
 use crate::sema::{self, CheckedItem, Environment};
 use crate::source::Source;
 use crate::stop::{Poll, StopHandle, StopRequest};
@@ -48,6 +49,7 @@ pub(super) struct TestSession {
     pub(super) memory: Arc<Alone>,
     pub(super) interpreter: Interpreter,
     suggestions: Budget,
+    imports: Imports,
 }
 
 impl Environment for TestSession {
@@ -61,6 +63,10 @@ impl Environment for TestSession {
 
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
         self.interpreter.function(name).cloned()
+    }
+
+    fn imports(&self) -> &Imports {
+        &self.imports
     }
 
     fn declared(&self, _: Name) -> Option<&sema::Extern> {
@@ -112,6 +118,7 @@ impl TestSession {
             memory,
             interpreter,
             suggestions: Budget::default(),
+            imports: Imports::default(),
         }
     }
 
@@ -140,7 +147,7 @@ impl TestSession {
                         .into_iter()
                         .for_each(|fixity| self.operators.define(fixity, function.name, &function.names));
                 }
-                CheckedItem::Extern(_) => {}
+                CheckedItem::Extern(_) | CheckedItem::Import(_) => {}
                 CheckedItem::Variables(function, names) => {
                     self.interpreter.run(&function, None, &mut DiscardOutput).expect("initialisers run");
                     self.variables.extend(names);

@@ -60,7 +60,7 @@ fn command_before(before: &str) -> Option<(&str, Option<&str>)> {
 }
 
 fn word_start(before: &str) -> usize {
-    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    let is_part = |character: char| character.is_alphanumeric() || matches!(character, '_' | '.');
     before
         .char_indices()
         .rev()
@@ -116,7 +116,7 @@ fn topics(context: &Context, word: &str) -> Vec<Pair> {
 
 fn functions(context: &Context, word: &str) -> impl Iterator<Item = (String, String)> {
     let names = context.function_names().into_iter();
-    let matching = names.filter(move |name| name.starts_with(word) && crate::syntax::is_identifier(name));
+    let matching = names.filter(move |name| name.starts_with(word) && crate::syntax::is_name(name));
     matching.filter_map(|name| Some((name.clone(), context.signature(&name)?)))
 }
 

@@ -64,7 +64,11 @@ pub(super) const ENTRIES: &[ManualEntry] = entries! {
         ["Defining a name again redefines it, and every caller sees the new definition."
          "Operators: `?unary` and `?binary`."];
     Keyword "extern" "extern NAME(A B …)" "declares a function that is built in, with its parameters" [];
-    Keyword "import" "import NAME" "reserved: programs cannot import others yet" [];
+    Keyword "import" "import MODULE [as NAME] [(NAMES…)]" "makes the names of a module known"
+        ["`stats` is the file stats.kal, `stats.robust` is stats/robust.kal."
+         "Its names are then `mean` and `stats.mean`; `as s` makes that `s.mean` only."
+         "A list imports these names only: `import stats(mean sd binary ⊕)`."];
+    Keyword "as" "import MODULE as NAME" "gives the names of a module another qualifier: `NAME.f`" [];
     Keyword "if" "if CONDITION then A else B" "A if CONDITION is not 0, else B; only that one is evaluated" [];
     Keyword "then" "if CONDITION then A else B" "precedes the value for a CONDITION that is not 0; see `?if`" [];
     Keyword "else" "if CONDITION then A else B" "precedes the value for a CONDITION that is 0; see `?if`" [];

@@ -473,6 +473,11 @@ fn report(
                 screen.line(&format!("{name} = {}", value.unwrap_or_default()));
             }
         }
+        Outcome::Imported { module } => {
+            if feedback == Feedback::Each {
+                screen.line(&format!("{module} imported"));
+            }
+        }
         Outcome::Extern { name, declares } => {
             if feedback == Feedback::Each {
                 let signature = context.signature(name).unwrap_or_else(|| name.clone());
@@ -493,6 +498,9 @@ fn changed(context: &Context, change: &Change) -> String {
     let name = &change.name;
     if change.is_variable {
         return format!("{name} {}", if change.is_defined { "restored" } else { "dropped" });
+    }
+    if change.is_import {
+        return format!("{name} {}", if change.is_defined { "imported again" } else { "no longer imported" });
     }
     if change.is_declaration {
         return format!("{name} {}", if change.is_defined { "declared again" } else { "no longer declared" });
@@ -573,13 +581,16 @@ pub(super) fn drop(session: &mut ReplSession<'_>, name: &str) -> Result<(), Comm
                 name,
                 is_variable: false,
                 is_declaration: false,
+                is_import: false,
                 is_defined: false,
                 warnings: Vec::new(),
             };
             session.screen.line(&changed(session.context, &change));
         }
         _ if session.context.is_function(&name) => {
-            session.screen.line(&format!("{name} dropped; {} will call the built-in one", left.join(", ")));
+            let described = session.context.describe(&name);
+            let next = described.map_or_else(|| "the built-in one".to_owned(), |next| next.name);
+            session.screen.line(&format!("{name} dropped; {} will call {next}", left.join(", ")));
         }
         callers => session.screen.line(&format!("{name} dropped; {} will fail", callers.join(", "))),
     }

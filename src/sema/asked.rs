@@ -6,7 +6,8 @@
 use super::{Environment, Extern};
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
-use crate::name::{HeldNames, Name, Names};
+use crate::module::{Imports, MemberKind, NameMistake};
+use crate::name::{HeldName, HeldNames, Name, Names};
 use crate::sema::checked::CheckedFunction;
 use crate::stop::Poll;
 use crate::syntax::operator::{BinaryMeaning, Operators, UnaryMeaning};
@@ -23,6 +24,8 @@ enum Asked {
     Declared(Name, Option<u32>),
     /// Whether a variable is declared.
     Variable(Name, bool),
+    /// What a name stands for.
+    Global(Name, MemberKind, Option<Name>),
     /// What an operator means, before an operand and between operands.
     Operator(Name, Option<UnaryMeaning>, Option<BinaryMeaning>),
 }
@@ -31,6 +34,8 @@ enum Asked {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReadingRecord {
     asked: Box<[Asked]>,
+    /// Whether anything was imported.
+    has_aliases: bool,
     /// The names asked about, held.
     names: HeldNames,
 }
@@ -38,14 +43,18 @@ pub struct ReadingRecord {
 impl ReadingRecord {
     /// Returns whether all questions have the same answers here.
     pub fn holds(&self, environment: &dyn Environment, operators: &Operators) -> bool {
-        self.asked.iter().all(|asked| match *asked {
-            Asked::Function(name, arity) => arity_of(environment, name) == arity,
-            Asked::Declared(name, arity) => environment.declared(name).map(Extern::arity) == arity,
-            Asked::Variable(name, is_declared) => environment.has_variable(name) == is_declared,
-            Asked::Operator(name, unary, binary) => {
-                operators.unary(name) == unary && operators.binary(name) == binary
-            }
-        })
+        environment.has_aliases() == self.has_aliases
+            && self.asked.iter().all(|asked| match *asked {
+                Asked::Function(name, arity) => arity_of(environment, name) == arity,
+                Asked::Declared(name, arity) => environment.declared(name).map(Extern::arity) == arity,
+                Asked::Variable(name, is_declared) => environment.has_variable(name) == is_declared,
+                Asked::Global(name, kind, stands_for) => {
+                    environment.global(name, kind).ok().map(|held| held.name()) == stands_for
+                }
+                Asked::Operator(name, unary, binary) => {
+                    operators.unary(name) == unary && operators.binary(name) == binary
+                }
+            })
     }
 }
 
@@ -82,7 +91,8 @@ impl<'e> Recorder<'e> {
         let mut seen = FxHashSet::default();
         let mut asked = self.asked.into_inner();
         asked.retain(|asked| seen.insert(*asked));
-        ReadingRecord { asked: asked.into(), names: self.names }
+        let has_aliases = self.environment.has_aliases();
+        ReadingRecord { asked: asked.into(), has_aliases, names: self.names }
     }
 
     fn note(&self, asked: Asked) {
@@ -109,6 +119,24 @@ impl Environment for Recorder<'_> {
         let declared = self.environment.declared(name);
         self.note(Asked::Declared(name, declared.map(Extern::arity)));
         declared
+    }
+
+    fn global(&self, name: Name, kind: MemberKind) -> Result<HeldName, NameMistake> {
+        let found = self.environment.global(name, kind);
+        self.note(Asked::Global(name, kind, found.as_ref().ok().map(HeldName::name)));
+        found
+    }
+
+    fn head(&self, name: Name) -> Result<HeldName, NameMistake> {
+        self.environment.head(name)
+    }
+
+    fn has_aliases(&self) -> bool {
+        self.environment.has_aliases()
+    }
+
+    fn imports(&self) -> &Imports {
+        self.environment.imports()
     }
 
     fn has_variable(&self, name: Name) -> bool {

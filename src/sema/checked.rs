@@ -7,7 +7,7 @@
 //! numbering of [`Name`]s.
 
 use super::spans::Spans;
-use crate::name::{HeldNames, Name};
+use crate::name::{HeldName, HeldNames, Name};
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 
@@ -110,6 +110,18 @@ impl CheckedFunction {
         let nodes = self.nodes.iter().enumerate();
         let declaring = nodes.filter_map(|(at, node)| Some((at, node.declared()?)));
         declaring.zip(&self.scope_ends).map(|((at, local), end)| (at, local, *end as usize))
+    }
+
+    /// Returns the function under another name.
+    #[must_use]
+    pub fn under(&self, name: HeldName) -> Self {
+        let names = self.names.iter().cloned().chain([name.clone()]).collect();
+        Self { name: name.name(), names, ..self.clone() }
+    }
+
+    /// Returns whether it is another function under its own name.
+    pub fn is_alias_of(&self, other: &Self) -> bool {
+        self.source == other.source && self.span == other.span
     }
 
     /// Returns the number of parameters.

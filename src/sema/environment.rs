@@ -3,7 +3,8 @@
 use super::checked::CheckedFunction;
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
-use crate::name::{HeldNames, Name, Names};
+use crate::module::{Imports, MemberKind, NameMistake};
+use crate::name::{HeldName, HeldNames, Name, Names};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
 use std::sync::Arc;
@@ -22,6 +23,33 @@ pub trait Environment {
     /// Returns the `extern` that declares a function of unknown arity: a
     /// foreign one, or one that the program is to define.
     fn declared(&self, name: Name) -> Option<&Extern>;
+
+    /// Returns the name that a name which is not a local stands for here: in a
+    /// module the qualified one, in a program that of an imported variable. The
+    /// alias of a function stands for itself, since a program can define it.
+    ///
+    /// # Errors
+    /// If two imports offer it, or the module of a qualified name is not known.
+    fn global(&self, name: Name, kind: MemberKind) -> Result<HeldName, NameMistake> {
+        let _ = kind;
+        self.imports().qualified(&self.names().text(name), self.names())
+    }
+
+    /// Returns the name that a definition of this name defines.
+    ///
+    /// # Errors
+    /// If the module of a qualified name is not known.
+    fn head(&self, name: Name) -> Result<HeldName, NameMistake> {
+        self.imports().qualified(&self.names().text(name), self.names())
+    }
+
+    /// Returns whether all names have to be looked up, not only qualified ones.
+    fn has_aliases(&self) -> bool {
+        !self.imports().is_empty()
+    }
+
+    /// Returns the imports in force.
+    fn imports(&self) -> &Imports;
 
     /// Returns whether a variable of that name is declared.
     fn has_variable(&self, name: Name) -> bool;
@@ -57,6 +85,20 @@ impl Extern {
     pub fn arity(&self) -> u32 {
         self.parameters.len() as u32
     }
+}
+
+/// What an `import` asks for.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// The module.
+    pub module: HeldName,
+    /// What qualifies its names, if not the name of the module.
+    pub alias: Option<HeldName>,
+    /// The names that are to need no qualifier, with their places; all, if there
+    /// is no list.
+    pub names: Option<Vec<(HeldName, Span)>>,
+    /// The place of the module's name.
+    pub place: SourcePlace,
 }
 
 /// A place that can be shown: a source and a span of it.

@@ -9,6 +9,7 @@ use super::environment::arguments;
 use super::mistakes::Mistakes;
 use super::spans::SpanPacker;
 use crate::diagnostic::{Diagnostic, ErrorCode};
+use crate::module::MemberKind;
 use crate::name::Name;
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast, Spanned};
@@ -19,6 +20,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) struct Resolver<'c, 'a> {
     checker: &'c mut Checker<'a>,
     head: Spanned,
+    /// The name of the head as it was written: in a module it stands for another.
+    pub(super) written: Name,
     parameters: Box<[Name]>,
     scope: LocalScope,
     nodes: Vec<CheckedNode>,
@@ -39,6 +42,7 @@ pub(super) struct Resolver<'c, 'a> {
 
 impl<'c, 'a> Resolver<'c, 'a> {
     pub(super) fn new(checker: &'c mut Checker<'a>, head: Spanned, parameters: &[Spanned]) -> Self {
+        let written = head.name;
         let mut scope = LocalScope::default();
         for parameter in parameters {
             scope.open(parameter.name);
@@ -47,6 +51,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         Self {
             checker,
             head,
+            written,
             parameters: parameters.iter().map(|parameter| parameter.name).collect(),
             scope,
             nodes: Vec::new(),
@@ -76,7 +81,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
         while !self.open_scopes.is_empty() {
             self.end_scope(0);
         }
-        let variables: Vec<Name> = self.scope.names().collect();
+        let declared: Vec<Name> = self.scope.names().collect();
+        let variables: Vec<Name> =
+            declared.iter().map(|name| self.checker.head(Spanned { name: *name, span }).name).collect();
         for (index, name) in variables.iter().enumerate() {
             self.push(CheckedNode::Local(index as u32), span);
             self.push(CheckedNode::SetVariable(*name), span);
@@ -102,7 +109,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             callees: self.callees.into(),
             source: self.checker.source.clone(),
             span,
-            names: self.checker.names.clone(),
+            names: self.checker.names(),
         }
     }
 
@@ -140,6 +147,17 @@ impl<'c, 'a> Resolver<'c, 'a> {
         self.mistakes.suppress(body, &mut self.checker.diagnostics);
     }
 
+    /// Returns what a name that is not a local stands for.
+    fn global(&mut self, name: Name, kind: MemberKind, span: Span) -> Name {
+        let before = self.checker.diagnostics.len();
+        let name = self.checker.global(name, kind, span);
+        if self.checker.diagnostics.len() > before {
+            self.mistakes.nodes.push(self.mistakes.at);
+            self.undeclared.insert(name);
+        }
+        name
+    }
+
     fn error(&mut self, code: ErrorCode, span: Span, message: String) -> &mut Diagnostic {
         self.mistakes.nodes.push(self.mistakes.at);
         self.checker.error(code, span, message)
@@ -153,17 +171,29 @@ impl<'c, 'a> Resolver<'c, 'a> {
             }
             ast::Node::Variable(name) => match self.scope.local(name) {
                 Some(local) => CheckedNode::Local(local),
-                None => CheckedNode::Variable(self.variable(name, span)),
+                None => {
+                    let name = self.global(name, MemberKind::Variable, span);
+                    CheckedNode::Variable(self.variable(name, span))
+                }
             },
             ast::Node::Assign(name) => match self.scope.local(name) {
                 Some(local) => CheckedNode::SetLocal(local),
-                None => CheckedNode::SetVariable(self.assigned(name, span)),
+                None => {
+                    let name = self.global(name, MemberKind::Variable, span);
+                    CheckedNode::SetVariable(self.assigned(name, span))
+                }
             },
             ast::Node::Unary(op) => CheckedNode::Unary(op),
             ast::Node::Binary(op) => CheckedNode::Binary(op),
             ast::Node::ShortCircuit(op) => CheckedNode::ShortCircuit(op),
-            ast::Node::Call { callee, arguments } => self.call(callee, arguments, span),
-            ast::Node::Operator { callee, arguments } => self.operator(callee, arguments, span),
+            ast::Node::Call { callee, arguments } => {
+                let callee = self.global(callee, MemberKind::Function, span);
+                self.call(callee, arguments, span)
+            }
+            ast::Node::Operator { callee, arguments } => {
+                let callee = if callee == self.written { self.head.name } else { callee };
+                self.operator(callee, arguments, span)
+            }
             ast::Node::Then => CheckedNode::Then,
             ast::Node::Else => CheckedNode::Else,
             ast::Node::If => CheckedNode::If,
@@ -266,7 +296,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     fn operator(&mut self, callee: Name, operands: u8, span: Span) -> CheckedNode {
         let environment = self.checker.environment;
-        if callee != self.head.name && environment.function(callee).is_none() {
+        let is_known = || environment.function(callee).is_some() || environment.declared(callee).is_some();
+        if callee != self.head.name && !is_known() {
             let (diagnostic, is_foreign) = foreign::unknown_operator(self.checker.source, span, operands);
             self.mistakes.found_operator(is_foreign);
             self.checker.diagnostics.push(diagnostic);

@@ -142,6 +142,18 @@ pub struct Prototype {
     pub fixity: Option<Fixity>,
 }
 
+/// What an `import` makes known.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ImportHead {
+    /// The module.
+    pub module: Spanned,
+    /// What the module is called here, behind `as`.
+    pub alias: Option<Spanned>,
+    /// The names to import, in parentheses: functions, variables, and the
+    /// functions of operators, `binary⊕`. All, if there is no list.
+    pub names: Option<Vec<Spanned>>,
+}
+
 /// The kinds of items.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ItemKind {
@@ -149,6 +161,8 @@ pub enum ItemKind {
     Definition(Prototype, Ast),
     /// `extern prototype`.
     Extern(Prototype),
+    /// `import module …`.
+    Import(ImportHead),
     /// A top-level `var` without `in`: initialisers, each followed by its `Bind`.
     Variables(Ast),
     /// A top-level expression.

@@ -6,7 +6,7 @@
 //! parser refuses or, for a malformed number, takes as a number.
 
 use super::number;
-use super::token::{FaultKind, LONGEST_ITEM, Terminal, TokenFault, Tokens};
+use super::token::{FaultKind, KEYWORDS, LONGEST_ITEM, Terminal, TokenFault, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Names, TooManyNames};
 use crate::source::{Source, Span};
@@ -196,13 +196,29 @@ impl<'s> Collector<'s> {
     }
 
     fn push(&mut self, terminal: Terminal, span: Span, text: &'s str) -> Result<(), TooManyNames> {
+        let terminal = match terminal {
+            Terminal::As if !self.is_behind_import() => Terminal::Identifier,
+            other => other,
+        };
         let payload = match terminal {
+            Terminal::Qualified => {
+                if text.split('.').any(is_keyword) {
+                    self.push_fault(FaultKind::KeywordInName);
+                }
+                self.word(text)?
+            }
             Terminal::Identifier | Terminal::Operator | Terminal::Equals => self.word(text)?,
             Terminal::Number => self.number(text),
             _ => 0,
         };
         self.push_raw(terminal, span, payload);
         Ok(())
+    }
+
+    /// Returns whether the last two tokens are `import` and the name of a module:
+    /// only behind them, `as` is a keyword.
+    fn is_behind_import(&self) -> bool {
+        matches!(*self.tokens.terminals, [.., Terminal::Import, name] if name.is_name())
     }
 
     fn push_raw(&mut self, terminal: Terminal, span: Span, payload: u32) {
@@ -273,6 +289,10 @@ impl<'s> Collector<'s> {
         self.tokens.vocabulary.push(self.names.try_hold(text)?);
         Ok(self.tokens.vocabulary.len() as u32 - 1)
     }
+}
+
+fn is_keyword(text: &str) -> bool {
+    KEYWORDS.iter().any(|entry| entry.0 != Terminal::As && entry.1 == text)
 }
 
 #[cfg(test)]

@@ -34,6 +34,9 @@ macro_rules! terminals {
             /// A name.
             #[regex(r"[_\p{XID_Start}]\p{XID_Continue}*")]
             Identifier,
+            /// A name in a module, `stats.mean`.
+            #[regex(r"[_\p{XID_Start}]\p{XID_Continue}*(\.[_\p{XID_Start}]\p{XID_Continue}*)+")]
+            Qualified,
             /// A number, well formed or not: the lexer checks that.
             #[regex(r"\.?[0-9]", extend)]
             Number,
@@ -61,6 +64,7 @@ terminals! {
         Def "def"
         Extern "extern"
         Import "import"
+        As "as"
         If "if"
         Then "then"
         Else "else"
@@ -91,6 +95,11 @@ impl Terminal {
         matches!(self, Self::Operator | Self::Equals)
     }
 
+    /// Returns whether it is a name, of whatever module.
+    pub fn is_name(self) -> bool {
+        matches!(self, Self::Identifier | Self::Qualified)
+    }
+
     /// Returns whether it can only begin an item, never continue one.
     pub fn begins_item(self) -> bool {
         matches!(self, Self::Def | Self::Extern | Self::Import)
@@ -99,7 +108,7 @@ impl Terminal {
     /// Returns the name of the kind, as `emit tokens` shows it.
     pub fn kind(self) -> &'static str {
         match self {
-            Self::Identifier => "identifier",
+            Self::Identifier | Self::Qualified => "identifier",
             Self::Number => "number",
             Self::Operator | Self::Equals => "operator",
             Self::Unknown => "unknown",
@@ -107,6 +116,7 @@ impl Terminal {
             Self::Def
             | Self::Extern
             | Self::Import
+            | Self::As
             | Self::If
             | Self::Then
             | Self::Else
@@ -137,6 +147,8 @@ pub(super) struct TokenFault {
 pub(super) enum FaultKind {
     UnknownCharacter,
     MalformedNumber(super::number::Malformed),
+    /// A part of a qualified name is a keyword.
+    KeywordInName,
     /// Here the lexer gave up on an item.
     TooLong,
     /// Here the lexer found a name that the engine has no room for.
@@ -199,7 +211,7 @@ impl Tokens {
 
     /// Returns the words of a range of tokens, as indices into the vocabulary.
     pub(super) fn words(&self, tokens: std::ops::Range<usize>) -> impl Iterator<Item = u32> {
-        let has_word = |terminal: Terminal| terminal == Terminal::Identifier || terminal.is_operator();
+        let has_word = |terminal: Terminal| terminal.is_name() || terminal.is_operator();
         let all = self.terminals[tokens.clone()].iter().zip(&self.payloads[tokens]);
         all.filter(move |(terminal, _)| has_word(**terminal)).map(|(_, word)| *word)
     }
@@ -227,7 +239,7 @@ impl Tokens {
         let fault = self.faults.binary_search_by_key(&token, |fault| fault.token as usize);
         fault.is_ok_and(|fault| match self.faults[fault].kind {
             FaultKind::TooLong | FaultKind::TooManyNames(_) | FaultKind::Stopped(_) => true,
-            FaultKind::UnknownCharacter | FaultKind::MalformedNumber(_) => false,
+            FaultKind::UnknownCharacter | FaultKind::MalformedNumber(_) | FaultKind::KeywordInName => false,
         })
     }
 
@@ -235,6 +247,11 @@ impl Tokens {
         let token = fault.token as usize;
         match fault.kind {
             FaultKind::UnknownCharacter => self.unknown_characters(token),
+            FaultKind::KeywordInName => {
+                let message = format!("`{}` is not a name", shortened(self.text(token)));
+                Diagnostic::error(ErrorCode::UnexpectedToken, &self.source, self.span(token), message)
+                    .with_note("a part of it is a keyword")
+            }
             FaultKind::TooLong => {
                 let message = format!("an item of more than {LONGEST_ITEM} tokens");
                 Diagnostic::error(ErrorCode::SourceTooLong, &self.source, self.span(token), message)

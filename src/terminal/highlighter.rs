@@ -138,7 +138,7 @@ fn pieces(
     for (index, (span, terminal)) in tokens.iter().enumerate() {
         let color = match terminal {
             None => text[span.clone()].contains('#').then_some(FAINT),
-            Some(Terminal::Identifier) => {
+            Some(Terminal::Identifier | Terminal::Qualified) => {
                 let rest = tokens[index + 1..].iter().find_map(|(_, terminal)| *terminal);
                 let is_call = rest == Some(Terminal::LeftParenthesis);
                 match before {

@@ -47,7 +47,8 @@ pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, ReadError> {
     if Program::is_stored(&bytes) {
         return Err(ReadError::IsStored(name));
     }
-    Ok(Source::read(name.clone(), decoded(name, bytes)?))
+    let folder = path.parent().unwrap_or_else(|| Path::new(""));
+    Ok(Source::in_folder(name.clone(), decoded(name, bytes)?, folder))
 }
 
 /// Reads all of standard input into a source.

@@ -64,6 +64,11 @@ impl Calls {
         }
     }
 
+    /// Returns whether any definition calls `name`.
+    pub(super) fn any(&self, name: Name) -> bool {
+        self.0.contains(name)
+    }
+
     /// Returns whether a definition calls `name` with another number of
     /// arguments than `arity`.
     pub(super) fn misfit(&self, name: Name, arity: u32) -> bool {

@@ -112,7 +112,7 @@ fn codes_have_help() {
 
 #[test]
 fn everything_the_language_has_can_be_asked_for() {
-    let keywords = "def extern import if then else for in var unary binary";
+    let keywords = "def extern import as if then else for in var unary binary";
     let operators = "^ - ! * / % + < > <= >= == != && || =";
     for name in keywords.split(' ').chain(operators.split(' ')) {
         for question in [format!("?{name}\n"), format!(":help {name}\n")] {

@@ -202,7 +202,7 @@ fn the_editor_grammar_has_the_same_words() {
 fn sample_tokens_are_the_terminals_they_stand_for() {
     let mut random = Random::new(4);
     for _ in 0..SENTENCES {
-        for terminal in [Terminal::Identifier, Terminal::Number, Terminal::Operator] {
+        for terminal in [Terminal::Identifier, Terminal::Qualified, Terminal::Number, Terminal::Operator] {
             let text = sentences::sample(terminal, &mut random);
             let tokens = lexer::lex(&Source::new("test", text.as_str()), &Names::new()).unwrap();
             assert_eq!(tokens.terminals(), [terminal], "{text}");

@@ -22,6 +22,7 @@ mod hosts;
 mod large;
 mod inputs;
 mod interaction;
+mod libraries;
 mod limits;
 mod mathematics;
 mod model;

@@ -117,11 +117,11 @@ impl Program {
     fn run(&self, mode: &[&str], through_stdin: bool) -> Ran {
         let mut command = binary::kal();
         command.args(mode).args(&self.options);
+        command.current_dir(self.path.parent().expect("a file has a directory"));
         if through_stdin {
             return binary::feed(command.arg("-"), self.text.as_bytes());
         }
-        let directory = self.path.parent().expect("a file has a directory");
-        binary::finish(command.current_dir(directory).arg(self.path.file_name().expect("a file has a name")))
+        binary::finish(command.arg(self.path.file_name().expect("a file has a name")))
     }
 }
 

@@ -40,6 +40,11 @@ fn shape(item: &Item) -> String {
     match &item.kind {
         ItemKind::Expression(ast) => nodes(ast),
         ItemKind::Variables(ast) => format!("variables {}", nodes(ast)),
+        ItemKind::Import(import) => {
+            let names = import.names.iter().flatten().map(|name| name.name).collect::<Vec<_>>();
+            let alias = import.alias.map(|alias| alias.name);
+            format!("import {:?} {alias:?} {names:?}", import.module.name)
+        }
         ItemKind::Extern(prototype) | ItemKind::Definition(prototype, _) => {
             let parameters: Vec<_> = prototype.parameters.iter().map(|parameter| parameter.name).collect();
             let body = if let ItemKind::Definition(_, ast) = &item.kind { nodes(ast) } else { String::new() };

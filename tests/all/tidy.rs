@@ -30,7 +30,7 @@ const LAYERS: &[&[&str]] = &[
         "status",
     ],
     &["syntax"],
-    &["sema", "world", "failure"],
+    &["module", "sema", "world", "failure"],
     &["tape", "interp", "codegen", "runtime"],
     &["jit"],
     &[
@@ -47,6 +47,7 @@ const LAYERS: &[&[&str]] = &[
         "context",
         "function",
         "interrupt",
+        "library",
         "draft",
         "listing",
         "program",

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{HeldName, Name, Names};
 use crate::source::Span;
 use crate::stop::Poll;
-use crate::syntax::ast::{Ast, ItemKind, Node, Prototype, Spanned};
+use crate::syntax::ast::{Ast, ImportHead, ItemKind, Node, Prototype, Spanned};
 use crate::syntax::foreign;
 use crate::syntax::operator::{
     BinaryAction, BinaryMeaning, DEFAULT_PRECEDENCE, Fixity, Infix, OpenOperator, Operators, UnaryMeaning,
@@ -61,6 +61,7 @@ impl Construct<'_> {
 pub(super) enum ItemShape {
     Definition,
     Extern,
+    Import,
     Variables,
     #[default]
     Expression,
@@ -71,6 +72,7 @@ pub(super) enum ItemShape {
 pub(super) struct Builder {
     pub(super) shape: ItemShape,
     pub(super) prototype: Option<Prototype>,
+    import: Option<ImportHead>,
     pub(super) ast: Ast,
     waiting: Vec<PendingOperator>,
     /// Index into `waiting` of the first operator of the innermost expression.
@@ -97,6 +99,7 @@ impl Builder {
     pub(super) fn clear(&mut self) {
         self.shape = ItemShape::Expression;
         self.prototype = None;
+        self.import = None;
         self.ast.nodes.clear();
         self.ast.spans.clear();
         self.waiting.clear();
@@ -117,6 +120,7 @@ impl Builder {
         Some(match self.shape {
             ItemShape::Definition => ItemKind::Definition(self.prototype.take()?, ast),
             ItemShape::Extern => ItemKind::Extern(self.prototype.take()?),
+            ItemShape::Import => ItemKind::Import(self.import.take()?),
             ItemShape::Variables => ItemKind::Variables(ast),
             ItemShape::Expression => ItemKind::Expression(ast),
         })
@@ -422,9 +426,52 @@ impl<'s> ParserState<'s> {
         }
     }
 
-    pub(super) fn refuse_import(&mut self, token: usize) {
-        let message = "`import` is not available yet".to_owned();
-        self.report(ErrorCode::Unsupported, token, message, "not available", "this version has no libraries");
+    /// Begins the import of the module named at `token`.
+    pub(super) fn imported_module(&mut self, token: usize) {
+        self.builder.import = Some(ImportHead { module: self.identifier(token), alias: None, names: None });
+    }
+
+    /// Sets what the module is called here.
+    pub(super) fn module_alias(&mut self, token: usize) {
+        let alias = self.identifier(token);
+        self.builder.import.iter_mut().for_each(|import| import.alias = Some(alias));
+    }
+
+    /// Returns whether the parentheses that open at `token` have nothing but
+    /// names in them.
+    pub(super) fn is_list_of_names(&self, token: usize) -> bool {
+        let terminals = &self.tokens.terminals()[token + 1..];
+        let (mut is_behind_name, mut rest) = (false, terminals.iter());
+        while let Some(terminal) = rest.next() {
+            is_behind_name = match terminal {
+                Terminal::RightParenthesis => return is_behind_name,
+                Terminal::Identifier => true,
+                Terminal::Unary | Terminal::Binary => rest.next().is_some_and(|next| next.is_operator()),
+                Terminal::Comma if is_behind_name => false,
+                _ => return false,
+            };
+            if !is_behind_name && *terminal != Terminal::Comma {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Adds the name at `token` to those that are imported.
+    pub(super) fn imported_name(&mut self, token: usize) {
+        let name = self.identifier(token);
+        self.import_name(name);
+    }
+
+    /// Adds the operator at `token` to what is imported.
+    pub(super) fn imported_operator(&mut self, arity: &str, token: usize) {
+        let span = self.span(token.saturating_sub(1)).to(self.span(token));
+        let name = Spanned { name: self.function(arity, self.tokens.name(token)), span };
+        self.import_name(name);
+    }
+
+    fn import_name(&mut self, name: Spanned) {
+        self.builder.import.iter_mut().for_each(|import| import.names.get_or_insert_default().push(name));
     }
 
     fn report(&mut self, code: ErrorCode, token: usize, message: String, note: &str, help: &str) {

@@ -15,6 +15,9 @@ pub(super) struct Expected(u32);
 impl Expected {
     pub(super) const ITEM: Self = Self(1 << 30);
     pub(super) const EXPRESSION: Self = Self(1 << 31);
+    /// The terminals that are names.
+    pub(super) const NAMES: Self =
+        Self::terminal(Terminal::Identifier).or(Self::terminal(Terminal::Qualified));
     /// What begins a prototype.
     pub(super) const PROTOTYPE: Self = Self::terminal(Terminal::Identifier)
         .or(Self::terminal(Terminal::Unary))

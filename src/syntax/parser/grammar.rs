@@ -17,11 +17,12 @@ use super::builder::{ItemShape, ParserState};
 use super::failure::{Expected, SyntaxFailure};
 use super::phrase::{
     Parsed, Phrase, Rule, TokenInput, act, add, begins, behind, choice, close, count, ends, give_up, mark,
-    open, phrase, position, read, read_operator, shape, token,
+    only_if, open, phrase, position, read, read_name, read_operator, shape, token,
 };
 use crate::syntax::ast::Node;
 use crate::syntax::token::Terminal::{
-    self, Binary, Comma, Def, Else, Equals, Extern, For, Identifier, If, Import, In, Number, Then, Unary, Var,
+    self, As, Binary, Comma, Def, Else, Equals, Extern, For, Identifier, If, Import, In, Number, Then, Unary,
+    Var,
 };
 
 /// Parses one item of `{ item | ";" }`; the parser's loop does the rest.
@@ -42,7 +43,34 @@ fn external<'s>() -> Phrase<impl Rule<'s>> {
 }
 
 fn import<'s>() -> Phrase<impl Rule<'s>> {
-    token(Import).then(token(Identifier)).then(act(|state, _| state.refuse_import(state.start)))
+    token(Import)
+        .then(shape(ItemShape::Import))
+        .then(name(ParserState::imported_module))
+        .then(token(As).then(read(Identifier, ParserState::module_alias)).hidden().or_not())
+        .then(imported_names().or_not())
+}
+
+/// Parses the list behind a module. What stands in these parentheses are names
+/// and nothing else: otherwise they begin the next item.
+fn imported_names<'s>() -> Phrase<impl Rule<'s>> {
+    let next = token(Comma).hidden().or_not().then(imported());
+    only_if(ParserState::is_list_of_names, open().then(imported()).then(next.repeated()).then(close()))
+}
+
+fn imported<'s>() -> Phrase<impl Rule<'s>> {
+    choice(Expected::PROTOTYPE, (imported_name, imported_unary, imported_binary))
+}
+
+fn imported_name<'s>() -> Phrase<impl Rule<'s>> {
+    read(Identifier, ParserState::imported_name)
+}
+
+fn imported_unary<'s>() -> Phrase<impl Rule<'s>> {
+    token(Unary).then(operator(|state, token| state.imported_operator("unary", token)))
+}
+
+fn imported_binary<'s>() -> Phrase<impl Rule<'s>> {
+    token(Binary).then(operator(|state, token| state.imported_operator("binary", token)))
 }
 
 /// Parses the declaration of variables; if `in` follows, it was the beginning
@@ -56,7 +84,7 @@ fn proto<'s>() -> Phrase<impl Rule<'s>> {
 }
 
 fn function_proto<'s>() -> Phrase<impl Rule<'s>> {
-    read(Identifier, ParserState::function_head).then(open()).then(parameters().or_not()).then(close())
+    name(ParserState::function_head).then(open()).then(parameters().or_not()).then(close())
 }
 
 fn parameters<'s>() -> Phrase<impl Rule<'s>> {
@@ -89,7 +117,7 @@ fn precedence<'s>() -> Phrase<impl Rule<'s>> {
 /// What an expression can begin with.
 const FIRST_OF_EXPRESSION: Expected = Expected::OPERATORS
     .or(Expected::terminal(Number))
-    .or(Expected::terminal(Identifier))
+    .or(Expected::NAMES)
     .or(Expected::terminal(Terminal::LeftParenthesis))
     .or(Expected::terminal(If))
     .or(Expected::terminal(For))
@@ -137,7 +165,7 @@ fn number<'s>() -> Phrase<impl Rule<'s>> {
 }
 
 fn reference<'s>() -> Phrase<impl Rule<'s>> {
-    token(Identifier).then(call().hidden().or_else(behind(ParserState::variable)))
+    name(|_, _| {}).then(call().hidden().or_else(behind(ParserState::variable)))
 }
 
 /// Parses a call from its parenthesis on.
@@ -208,6 +236,10 @@ fn binding<'s>() -> Phrase<impl Rule<'s>> {
         .then(token(Equals).then(enclosed()).hidden().or_else(add(Node::Number(0.0))))
         .then(ends(|it| Node::Bind(it.name())))
         .then(count())
+}
+
+fn name<'s>(action: impl Fn(&mut ParserState<'s>, usize)) -> Phrase<impl Rule<'s>> {
+    read_name(action)
 }
 
 fn operator<'s>(action: impl Fn(&mut ParserState<'s>, usize)) -> Phrase<impl Rule<'s>> {

@@ -151,6 +151,23 @@ pub(super) fn choice<'s>(name: Expected, alternatives: impl Alternatives<'s>) ->
     })
 }
 
+/// Returns a phrase that is parsed only if `is_wanted` says so of the token it
+/// begins with, and is empty otherwise.
+pub(super) fn only_if<'s, P: Rule<'s>>(
+    is_wanted: impl Fn(&ParserState<'s>, usize) -> bool,
+    phrase: Phrase<P>,
+) -> Phrase<impl Rule<'s>> {
+    let Phrase { first, name, parser, .. } = phrase;
+    let parser = custom(move |input: &mut TokenInput<'s, '_>| {
+        let token = position(input);
+        if !first.has(input.peek()) || !is_wanted(input.state(), token) {
+            return Ok(());
+        }
+        input.check(&parser)
+    });
+    Phrase { first, name, is_optional: true, parser }
+}
+
 /// Creates a phrase that is parsed by hand.
 pub(super) fn phrase<'s>(
     first: Expected,
@@ -203,6 +220,12 @@ pub(super) fn read<'s>(
     action: impl Fn(&mut ParserState<'s>, usize),
 ) -> Phrase<impl Rule<'s>> {
     leaf(Expected::terminal(terminal), Expected::terminal(terminal), action)
+}
+
+/// Parses a name of any module, and does `action` with the position of its
+/// token.
+pub(super) fn read_name<'s>(action: impl Fn(&mut ParserState<'s>, usize)) -> Phrase<impl Rule<'s>> {
+    leaf(Expected::NAMES, Expected::terminal(Terminal::Identifier), action)
 }
 
 /// Parses an operator, and does `action` with the position of its token.

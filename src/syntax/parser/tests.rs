@@ -136,7 +136,7 @@ fn spans_are_those_of_the_tokens() {
 fn one_mistake_one_diagnostic() {
     use ErrorCode::{
         BadAssignment, BadPrecedence, MalformedNumber, ReservedOperator, TooDeep, UnclosedParenthesis,
-        UnexpectedEnd, UnexpectedToken, UnknownCharacter, Unsupported,
+        UnexpectedEnd, UnexpectedToken, UnknownCharacter,
     };
     let cases: &[(&str, ErrorCode, &str, &str)] = &[
         ("f(1 then", UnexpectedToken, "then", "expected `)` or `,`, found `then`"),
@@ -170,7 +170,9 @@ fn one_mistake_one_diagnostic() {
         ("def binary @ 0 (a b) a", BadPrecedence, "0", "`0` is not a precedence"),
         ("def binary @ 1.5 (a b) a", BadPrecedence, "1.5", "`1.5` is not a precedence"),
         ("def unary = (a) a", ReservedOperator, "=", "the unary operator `=` cannot be defined"),
-        ("import foo", Unsupported, "import", "`import` is not available yet"),
+        ("import 1", UnexpectedToken, "1", "expected a name, found `1`"),
+        ("import a as 1", UnexpectedToken, "1", "expected a name, found `1`"),
+        ("a.if(1)", UnexpectedToken, "a.if", "`a.if` is not a name"),
         ("1.2.3", MalformedNumber, "1.2.3", "`1.2.3` is not a well-formed number"),
         ("1 + “", UnknownCharacter, "“", "unknown character `“` (U+201C)"),
     ];

@@ -5,7 +5,8 @@
 //! `if`, `for` and `var` as operands.
 
 use crate::name::{Name, Names};
-use crate::syntax::ast::{Ast, Item, ItemKind, Node, Prototype};
+use crate::syntax::ast::{Ast, ImportHead, Item, ItemKind, Node, Prototype, Spanned};
+use crate::syntax::is_operator_in;
 use crate::syntax::number;
 use crate::syntax::operator::{DEFAULT_PRECEDENCE, Fixity, Infix, OpenOperator, Operators};
 use crate::syntax::tree::Tree;
@@ -25,6 +26,7 @@ pub fn source(item: &Item, names: &Names, operators: &Operators) -> String {
             printer.text.push_str("extern ");
             printer.prototype(prototype);
         }
+        ItemKind::Import(import) => printer.text.push_str(&import_source(import, names)),
         ItemKind::Definition(prototype, ast) => {
             printer.own = prototype.fixity;
             printer.text.push_str("def ");
@@ -34,6 +36,26 @@ pub fn source(item: &Item, names: &Names, operators: &Operators) -> String {
         }
     }
     printer.text
+}
+
+/// Returns an import as source.
+pub(super) fn import_source(import: &ImportHead, names: &Names) -> String {
+    let mut text = format!("import {}", names.text(import.module.name));
+    if let Some(alias) = import.alias {
+        let _ = write!(text, " as {}", names.text(alias.name));
+    }
+    if let Some(imported) = &import.names {
+        let written = |name: &Spanned| {
+            let name = names.text(name.name);
+            let operator = ["unary", "binary"].iter().find_map(|arity| {
+                let operator = name.strip_prefix(arity).filter(|rest| is_operator_in(rest, names))?;
+                Some(format!("{arity} {operator}"))
+            });
+            operator.unwrap_or_else(|| name.to_string())
+        };
+        let _ = write!(text, "({})", imported.iter().map(written).collect::<Vec<_>>().join(" "));
+    }
+    text
 }
 
 struct Printer<'a> {

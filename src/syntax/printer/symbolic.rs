@@ -5,7 +5,7 @@
 //! tree is not quadratically long.
 
 use crate::name::{Name, Names};
-use crate::syntax::ast::{Ast, Item, ItemKind, Node, Prototype};
+use crate::syntax::ast::{Ast, ImportHead, Item, ItemKind, Node, Prototype};
 use crate::syntax::number;
 use crate::syntax::operator::Fixity;
 use crate::syntax::tree::Tree;
@@ -30,6 +30,11 @@ pub fn symbolic(item: &Item, names: &Names) -> String {
         ItemKind::Extern(prototype) => {
             writer.begin("extern");
             writer.prototype(prototype);
+            writer.end();
+        }
+        ItemKind::Import(import) => {
+            writer.begin("import");
+            writer.import(import);
             writer.end();
         }
         ItemKind::Definition(prototype, ast) => {
@@ -91,6 +96,20 @@ impl SymbolicWriter<'_> {
             && let LayoutEvent::Open(width) = &mut self.events[opened]
         {
             *width += by;
+        }
+    }
+
+    fn import(&mut self, import: &ImportHead) {
+        let names = self.names;
+        self.atom(&names.text(import.module.name));
+        if let Some(alias) = import.alias {
+            self.atom("as");
+            self.atom(&names.text(alias.name));
+        }
+        if let Some(imported) = &import.names {
+            self.begin("names");
+            imported.iter().for_each(|name| self.atom(&names.text(name.name)));
+            self.end();
         }
     }
 

@@ -98,6 +98,7 @@ impl Run<'_, '_> {
 pub(super) fn class(name: &str) -> Option<Terminal> {
     match name {
         "IDENTIFIER" => Some(Terminal::Identifier),
+        "QUALIFIED" => Some(Terminal::Qualified),
         "NUMBER" => Some(Terminal::Number),
         "OPERATOR" => Some(Terminal::Operator),
         _ => None,

@@ -130,6 +130,7 @@ pub(super) fn sample(terminal: Terminal, random: &mut Random) -> String {
     ];
     match terminal {
         Terminal::Identifier => random.pick(&NAMES).to_owned(),
+        Terminal::Qualified => random.pick(&["a.b", "stats.mean", "_a.b._c", "é.x1"]).to_owned(),
         Terminal::Number => random.pick(&NUMBERS).to_owned(),
         Terminal::Operator if random.below(3) == 0 => random.pick(COMPOUND_OPERATORS).to_owned(),
         Terminal::Operator => random.pick(&OPERATORS).to_owned(),

@@ -1,0 +1,170 @@
+//! Importing: bringing modules, and the aliases of their names, into force.
+
+use super::history::Changed;
+use super::{Context, Outcome};
+use crate::config::Mode;
+use crate::error::Error;
+use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
+use crate::module::{MemberKind, add_operators};
+use crate::name::Name;
+use crate::sema::Import;
+use crate::sema::checked::CheckedFunction;
+use crate::syntax::operator::Operators;
+use crate::world::Origin;
+use std::sync::Arc;
+
+impl Context {
+    /// Imports a module: reads it, and those that it imports, as far as that has not
+    /// been done or they have changed, and makes its names known.
+    pub(super) fn import(&mut self, import: &Import) -> Result<Outcome, Error> {
+        let read = {
+            let known = |name| self.world.module(name).cloned();
+            ModuleReader { engine: &self.engine, program: self, known: &known }.read(import)
+        };
+        for module in read.map_err(Error::Invalid)? {
+            self.add_module(module)?;
+        }
+        let refused = |diagnostic| Error::Invalid(vec![diagnostic]);
+        let module = self.world.module(import.module.name()).cloned();
+        let module = module.ok_or_else(|| Error::NoFunction(import.module.to_string()))?;
+        if let Some(unknown) = library::unknown_name(import, &module) {
+            return Err(refused(unknown));
+        }
+        let imported = library::imported(import, module);
+        let mut operators = Operators::clone(self.world.operators());
+        add_operators(&imported, &mut operators, self.engine.names())
+            .map_err(|(operator, other)| refused(library::two_meanings(import, operator, &other)))?;
+        let moment = self.history.moment(&self.world);
+        self.world.import(imported, operators);
+        self.history.push(moment, &self.world, Changed::Import(import.module.clone()));
+        self.adopt_called();
+        Ok(Outcome::Imported { module: import.module.to_string() })
+    }
+
+    /// Brings a module into force, or another version of it: what has not changed
+    /// stays as it is.
+    fn add_module(&mut self, read: ReadModule) -> Result<(), Error> {
+        let ReadModule { module, items } = read;
+        let before = self.world.module(module.name.name()).cloned();
+        self.world.add_module(module.clone());
+        let mut variables = Vec::new();
+        for item in items {
+            match item {
+                ModuleItem::Function(function, operators) => self.add_function(&function, &operators)?,
+                ModuleItem::Variables(function, names) => variables.push((function, names)),
+                ModuleItem::Extern(declared) => _ = self.declare_extern(&declared)?,
+            }
+        }
+        for (function, names) in variables {
+            if names.iter().all(|name| self.world.has_variable(*name)) {
+                continue;
+            }
+            self.declare_variables(&function, &names)?;
+        }
+        let gone = before.iter().flat_map(|before| before.offered(MemberKind::Function));
+        let gone = gone.filter(|member| module.member(member.short.name(), MemberKind::Function).is_none());
+        for member in gone {
+            self.unbind(member.qualified.name());
+        }
+        Ok(())
+    }
+
+    /// Binds the name of a module's function to it.
+    fn add_function(
+        &mut self,
+        function: &Arc<CheckedFunction>,
+        operators: &Arc<Operators>,
+    ) -> Result<(), Error> {
+        let name = function.name;
+        let is_same = |known: &Arc<CheckedFunction>| known.means_the_same_as(function, self.engine.names());
+        if self.world.function(name).is_some_and(is_same) {
+            return Ok(());
+        }
+        self.check_definition(function)?;
+        self.backend.admit(&self.engine, function)?;
+        let is_new = !self.world.defines(name);
+        let moment = if is_new { None } else { self.history.moment(&self.world) };
+        let before = moment.as_ref().and_then(|_| self.backend.bound(name));
+        if let Some(debugger) = &self.debugger {
+            debugger.note(function);
+        }
+        self.world.define_in_module(function, operators);
+        self.backend.define(function);
+        if moment.is_some() {
+            let (held, after) = (self.engine.names().text(name), self.backend.bound(name));
+            self.history.push(moment, &self.world, Changed::Function { name: held, before, after });
+        }
+        self.follow_aliases(name);
+        if self.engine.mode() == Mode::Eager {
+            self.backend.prepare_soon(name).map_err(|failure| self.failed(&failure))?;
+        }
+        Ok(())
+    }
+
+    /// Binds the aliases among the names that a function calls.
+    pub(super) fn adopt_aliases(&mut self, function: &CheckedFunction) {
+        if self.world.imports().is_empty() {
+            return;
+        }
+        for callee in &function.callees {
+            self.adopt_alias(callee.name);
+        }
+    }
+
+    /// Binds a name to the function of a module that it is an alias of, if it is one.
+    pub(super) fn adopt_alias(&mut self, name: Name) {
+        if let Some(function) = self.world.adopt(name, self.engine.names()) {
+            if let Some(debugger) = &self.debugger {
+                debugger.note(&function);
+            }
+            self.backend.define(&function);
+            self.adopt_aliases(&function);
+        }
+    }
+
+    /// Binds the aliases that definitions call, after the imports have changed.
+    pub(super) fn adopt_called(&mut self) {
+        let modules: Vec<_> = self.world.imports().iter().map(|import| import.module.clone()).collect();
+        for module in modules {
+            for member in module.offered(MemberKind::Function) {
+                self.adopt_if_called(member.short.name());
+            }
+        }
+    }
+
+    /// Binds an alias that definitions call, when nothing hides it any more.
+    pub(super) fn adopt_if_called(&mut self, name: Name) {
+        if self.world.is_called(name) || self.world.defines(name) {
+            self.adopt_alias(name);
+        }
+    }
+
+    /// Makes the aliases of a function follow its present definition.
+    pub(super) fn follow_aliases(&mut self, target: Name) {
+        if self.world.imports().is_empty() {
+            return;
+        }
+        let text = self.engine.names().text(target);
+        let Some((_, short)) = crate::module::parts(&text) else { return };
+        let Some(short) = self.engine.names().get(short) else { return };
+        let origin = self.world.definition(short).map(|bound| bound.origin);
+        if origin == Some(Origin::Alias(target)) {
+            self.adopt_alias(short);
+            self.drop_lost_aliases();
+        }
+    }
+
+    /// Unbinds names that no import makes aliases any more.
+    pub(super) fn drop_lost_aliases(&mut self) {
+        for name in self.world.lost_aliases() {
+            self.unbind(name);
+        }
+    }
+
+    /// Unbinds a name of a module, or an alias.
+    fn unbind(&mut self, name: Name) {
+        self.world.remove(name, self.engine.names());
+        self.backend.drop_binding(name);
+        self.follow_aliases(name);
+    }
+}

@@ -1,0 +1,70 @@
+//! Where modules are, and reading their files.
+
+use crate::source::Source;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What the files of modules end with.
+const MODULE_ENDING: &str = "kal";
+
+/// The file that says that a folder is a project.
+const PROJECT: &str = "kal.toml";
+
+/// Returns the files that a module could be, in the order in which they are looked
+/// for: beside the program that imports it, in the folder `lib` of its project, in
+/// the folders of the engine.
+pub(super) fn places(module: &str, folder: Option<&Path>, folders: &[PathBuf]) -> Vec<ModulePlace> {
+    let mut path: PathBuf = module.split('.').collect();
+    path.set_extension(MODULE_ENDING);
+    let project = folder.and_then(|folder| {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let folder = folder.canonicalize().ok()?;
+        Some(folder.ancestors().find(|folder| folder.join(PROJECT).is_file())?.join("lib"))
+    });
+    let mut places: Vec<ModulePlace> = Vec::new();
+    for library in folder.map(Path::to_owned).into_iter().chain(project).chain(folders.iter().cloned()) {
+        if places.iter().all(|place| place.library != library) {
+            places.push(ModulePlace { file: library.join(&path), library });
+        }
+    }
+    places
+}
+
+/// A file that a module could be.
+#[derive(Clone)]
+pub(super) struct ModulePlace {
+    /// The folder in which the library is: `stats.robust` is in `stats` there.
+    pub(super) library: PathBuf,
+    pub(super) file: PathBuf,
+}
+
+/// Returns the first of these files that exists.
+pub(super) fn find(places: &[ModulePlace]) -> Option<&ModulePlace> {
+    places.iter().find(|place| place.file.is_file())
+}
+
+/// Reads the file of a module. What it imports is looked for in its library.
+///
+/// # Errors
+/// Why it cannot be read, for people.
+pub(super) fn read(place: &ModulePlace, longest: u32) -> Result<Source, String> {
+    let name = place.file.display().to_string();
+    let failed = |error: std::io::Error| format!("{name}: {error}");
+    let mut bytes = Vec::new();
+    let limit = u64::from(longest) + 1;
+    File::open(&place.file).and_then(|file| file.take(limit).read_to_end(&mut bytes)).map_err(failed)?;
+    let text = String::from_utf8(bytes).map_err(|error| format!("{name}: {}", error.utf8_error()))?;
+    Ok(Source::in_folder(name, text, &place.library))
+}
+
+/// Returns the folders in which modules are looked for, besides that of the program:
+/// those of `KAL_PATH`, and the user's library.
+#[cfg(feature = "cli")]
+pub(crate) fn folders_of_user() -> Vec<PathBuf> {
+    let listed = std::env::var_os("KAL_PATH");
+    let listed = listed.iter().flat_map(std::env::split_paths).filter(|path| !path.as_os_str().is_empty());
+    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share"));
+    listed.chain(data.or_else(home).map(|data| data.join("kal/lib"))).collect()
+}

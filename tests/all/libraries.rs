@@ -1,0 +1,300 @@
+//! Libraries: modules in files, and what imports make of their names.
+
+use kal::{Config, Context, Engine, Mode, Outcome};
+use std::ops::ControlFlow;
+use std::path::Path;
+use tempfile::TempDir;
+
+const MODES: [Mode; 4] = [Mode::Lazy, Mode::Eager, Mode::Interpret, Mode::Tiered];
+
+/// Writes modules into a new folder.
+fn library(modules: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    for (name, text) in modules {
+        write(folder.path(), name, text);
+    }
+    folder
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder can be made");
+    std::fs::write(path, text).expect("it can be written");
+}
+
+fn context(folder: &TempDir, mode: Mode) -> Context {
+    let config = Config::new().mode(mode).library_path(folder.path());
+    Engine::with_config(config).and_then(|engine| engine.context()).expect("a context starts")
+}
+
+/// Returns the value of the last expression of a text, which must run.
+fn value_of(context: &mut Context, text: &str) -> Option<f64> {
+    context.eval(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Returns the message of the error that a text ends with.
+fn refusal(context: &mut Context, text: &str) -> String {
+    let error = context.eval(text).expect_err(text);
+    let help = error.diagnostics().first().and_then(|found| found.help.clone());
+    help.map_or_else(|| error.to_string(), |help| format!("{error} ({help})"))
+}
+
+const STATS: &str = "
+    ## Returns the mean of two numbers.
+    def mean(a b) half(a + b)
+    def half(x) x / 2
+    def _secret(x) x
+    def open(x) _secret(x) + 1
+    var count = 3
+    def bump() count = count + 1
+    def binary ⊕ 25 (a b) mean(a, b)
+    def unary ~ (a) 0 - a
+    def own(a b) ~a ⊕ b";
+
+#[test]
+fn names_of_a_module_are_known_with_and_without_its_name() {
+    let folder = library(&[
+        ("stats.kal", STATS),
+        ("stats/robust.kal", "import stats as s\ndef median(a b c) s.half(a) * 2"),
+    ]);
+    for mode in MODES {
+        let mut context = context(&folder, mode);
+        let mut is =
+            |text: &str, value: f64| assert_eq!(value_of(&mut context, text), Some(value), "{text} {mode:?}");
+        is("import stats; mean(2, 4)", 3.0);
+        is("stats.mean(2, 4)", 3.0);
+        is("2 ⊕ 10 + 1", 7.0);
+        is("own(1, 3)", 1.0);
+        is("open(1)", 2.0);
+        is("count", 3.0);
+        is("bump() + count * 0", 4.0);
+        is("stats.count", 4.0);
+        is("stats.count = 7; count", 7.0);
+        is("import stats.robust; median(1, 2, 3) + stats.robust.median(4, 5, 6)", 5.0);
+        is("import stats as s; s.mean(4, 6)", 5.0);
+    }
+}
+
+#[test]
+fn an_import_can_be_narrow() {
+    let folder = library(&[("stats.kal", STATS)]);
+    for mode in MODES {
+        let mut qualified = context(&folder, mode);
+        assert_eq!(value_of(&mut qualified, "import stats as s; s.mean(2, 4)"), Some(3.0));
+        assert_eq!(
+            refusal(&mut qualified, "mean(2, 4)"),
+            "this expression calls `mean`, which is not defined"
+        );
+        assert!(refusal(&mut qualified, "stats.mean(2, 4)").starts_with("no module `stats` is imported"));
+        assert!(refusal(&mut qualified, "1 ⊕ 2").starts_with("no binary operator `⊕` is defined"));
+        let mut listed = context(&folder, mode);
+        assert_eq!(value_of(&mut listed, "import stats(half, binary ⊕); half(3) ⊕ 2"), Some(1.75));
+        assert_eq!(value_of(&mut listed, "stats.mean(2, 4)"), Some(3.0));
+        assert_eq!(refusal(&mut listed, "mean(2, 4)"), "this expression calls `mean`, which is not defined");
+        assert_eq!(refusal(&mut listed, "import stats(sd)"), "the module `stats` has no `sd`");
+        assert_eq!(refusal(&mut listed, "import stats(_secret)"), "the module `stats` has no `_secret`");
+        let private = "`_secret` is private to the module `stats`";
+        assert_eq!(refusal(&mut listed, "stats._secret(1)"), private);
+        assert_eq!(refusal(&mut listed, "def f(x) stats._secret(x)"), private);
+    }
+}
+
+#[test]
+fn a_definition_hides_an_alias_and_leaves_the_module_alone() {
+    let folder = library(&[("stats.kal", STATS)]);
+    for mode in MODES {
+        let mut context = context(&folder, mode);
+        context.keep_history(20);
+        let mut is =
+            |text: &str, value: f64| assert_eq!(value_of(&mut context, text), Some(value), "{text} {mode:?}");
+        is("def early(x) half(x); import stats; early(8)", 4.0);
+        is("def late(x) half(x) + 1; late(8)", 5.0);
+        is("def half(x) x * 10; early(8)", 80.0);
+        is("late(8)", 81.0);
+        is("mean(2, 4)", 3.0);
+        is("stats.half(8)", 4.0);
+        context.drop_function("half").expect("it is defined");
+        assert_eq!(value_of(&mut context, "early(8) + late(8)"), Some(9.0));
+        context.undo();
+        assert_eq!(value_of(&mut context, "early(8)"), Some(80.0));
+        context.redo();
+        assert_eq!(value_of(&mut context, "early(8)"), Some(4.0));
+        assert_eq!(value_of(&mut context, "def stats.half(x) x * 100; early(8) + mean(1, 1)"), Some(1000.0));
+        context.undo();
+        assert_eq!(value_of(&mut context, "early(8) + mean(1, 1)"), Some(5.0), "{mode:?}");
+        assert!(context.drop_function("mean").is_err(), "an alias is not the program's");
+    }
+}
+
+#[test]
+fn an_import_can_be_undone() {
+    let folder = library(&[("stats.kal", STATS)]);
+    for mode in MODES {
+        let mut context = context(&folder, mode);
+        context.keep_history(20);
+        context.eval("def f(x) half(x)").expect("it is valid");
+        assert_eq!(value_of(&mut context, "import stats"), None);
+        assert_eq!(value_of(&mut context, "f(8) ⊕ 2"), Some(3.0));
+        let undone = context.undo();
+        assert_eq!((undone.len(), undone[0].is_import, undone[0].is_defined), (1, true, false));
+        assert_eq!(refusal(&mut context, "f(8)"), "`f` calls `half`, which is not defined");
+        assert!(refusal(&mut context, "1 ⊕ 2").starts_with("no binary operator `⊕` is defined"));
+        context.redo();
+        assert_eq!(value_of(&mut context, "f(8) ⊕ 2"), Some(3.0));
+    }
+}
+
+#[test]
+fn two_modules_may_offer_the_same_name_until_it_is_used() {
+    let folder = library(&[
+        ("a.kal", "def f(x) 1\ndef g(x) 1\ndef binary @ (a b) 1"),
+        ("b.kal", "def f(x) 2\ndef h(x) f(x)\ndef binary @ (a b) 2"),
+    ]);
+    for mode in MODES {
+        let mut context = context(&folder, mode);
+        assert_eq!(
+            refusal(&mut context, "import a; import b"),
+            "`@` would have two meanings: `a.binary@` and `b.binary@` (name what is to be imported, in \
+             parentheses)"
+        );
+        assert_eq!(value_of(&mut context, "import b(f h); g(0) + h(0) + (1 @ 1)"), Some(4.0));
+        let twice = "`f` is offered by two imports (write `a.f` or `b.f`)";
+        assert_eq!(refusal(&mut context, "f(0)"), twice);
+        assert_eq!(refusal(&mut context, "def k(x) f(x)"), twice);
+        assert_eq!(value_of(&mut context, "10 * a.f(0) + b.f(0)"), Some(12.0));
+        assert_eq!(value_of(&mut context, "def f(x) 3; f(0)"), Some(3.0));
+    }
+}
+
+#[test]
+fn modules_may_import_each_other() {
+    let folder = library(&[
+        ("even.kal", "import odd\ndef even(n) if n == 0 then 1 else odd(n - 1)\ndef binary ⊗ (a b) a * b"),
+        ("odd.kal", "import even\ndef odd(n) if n == 0 then 0 else even(n - 1)\ndef square(x) x ⊗ x"),
+    ]);
+    for mode in MODES {
+        let mut context = context(&folder, mode);
+        assert_eq!(value_of(&mut context, "import even; even(10) + 2 * even(7)"), Some(1.0));
+        assert_eq!(value_of(&mut context, "import odd; odd(7) + square(3)"), Some(10.0));
+    }
+}
+
+#[test]
+fn a_changed_file_is_read_again() {
+    let folder = library(&[
+        ("top.kal", "import low\ndef top(x) low(x) + 1"),
+        ("low.kal", "def low(x) x\ndef gone(x) x"),
+    ]);
+    for mode in MODES {
+        write(folder.path(), "low.kal", "def low(x) x\ndef gone(x) x");
+        let mut context = context(&folder, mode);
+        assert_eq!(value_of(&mut context, "import top; def mine(x) top(x); mine(1)"), Some(2.0));
+        assert_eq!(value_of(&mut context, "import low; gone(5)"), Some(5.0));
+        write(folder.path(), "low.kal", "def low(x) x * 10");
+        assert_eq!(value_of(&mut context, "mine(1)"), Some(2.0));
+        assert_eq!(value_of(&mut context, "import top; mine(1)"), Some(11.0), "{mode:?}");
+        assert_eq!(refusal(&mut context, "gone(5)"), "this expression calls `gone`, which is not defined");
+    }
+}
+
+#[test]
+fn a_renamed_function_is_missed_where_it_is_called() {
+    let folder = library(&[("a.kal", "import b\ndef f(x) b.foo(x)"), ("b.kal", "def foo(x) x + 1")]);
+    for mode in MODES {
+        write(folder.path(), "b.kal", "def foo(x) x + 1");
+        let mut first = context(&folder, mode);
+        assert_eq!(value_of(&mut first, "import a; f(1)"), Some(2.0));
+        write(folder.path(), "b.kal", "def bar(x) x + 1");
+        for mut context in [first, context(&folder, mode)] {
+            assert_eq!(
+                refusal(&mut context, "import a; a.f(1)"),
+                "`a.f` calls `b.foo`, which is not defined"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_library_only_declares_and_a_refused_one_leaves_nothing() {
+    let folder = library(&[
+        ("runs.kal", "def f(x) x\nf(1)"),
+        ("broken.kal", "def f(x) x +"),
+        ("wrong.kal", "import fine\ndef f(x) y"),
+        ("other.kal", "def fine.g(x) x"),
+        ("fine.kal", "def fine(x) x"),
+        ("tall.kal", "def f(x) fine(x)\ndef fine(x) f(x, 1)"),
+    ]);
+    for mode in MODES {
+        let mut context = context(&folder, mode);
+        for (module, message) in [
+            ("runs", "a library only defines"),
+            ("broken", "expected an expression after `+`, found the end of the input"),
+            ("wrong", "unknown variable `y`"),
+            ("other", "the module `other` cannot define `fine.g`"),
+            ("tall", "`tall.f` takes 1 argument, not 2"),
+            ("none", "there is no module `none`"),
+        ] {
+            let refused = refusal(&mut context, &format!("import {module}"));
+            assert!(refused.starts_with(message), "{refused}");
+        }
+        assert_eq!(context.stats().defined, 0);
+        assert_eq!(refusal(&mut context, "fine(1)"), "this expression calls `fine`, which is not defined");
+    }
+}
+
+#[test]
+fn programs_import_nothing_unless_they_may() {
+    let mut context = Engine::new().and_then(|engine| engine.context()).expect("a context starts");
+    assert_eq!(
+        refusal(&mut context, "import stats"),
+        "there is no module `stats` (this program may import nothing: no folder is searched)"
+    );
+    assert!(refusal(&mut context, "stats.mean(1)").starts_with("no module `stats` is imported"));
+}
+
+#[test]
+fn handles_follow_an_alias() {
+    let folder = library(&[("stats.kal", STATS)]);
+    for mode in MODES {
+        let mut context = context(&folder, mode);
+        context.eval("import stats").expect("it is there");
+        let mean = context.function::<fn(f64, f64) -> f64>("mean").expect("it is imported");
+        let qualified = context.function::<fn(f64, f64) -> f64>("stats.mean").expect("it is imported");
+        assert_eq!(mean.call(&mut context, (2.0, 4.0)).ok(), Some(3.0));
+        assert_eq!(context.call("half", &[5.0]).ok(), Some(2.5));
+        context.eval("def mean(a b) 9").expect("it is valid");
+        assert_eq!(mean.call(&mut context, (2.0, 4.0)).ok(), Some(9.0));
+        assert_eq!(qualified.call(&mut context, (2.0, 4.0)).ok(), Some(3.0));
+    }
+}
+
+#[test]
+fn contexts_of_an_engine_import_by_themselves() {
+    let folder = library(&[("stats.kal", STATS)]);
+    for mode in MODES {
+        let engine = Engine::with_config(Config::new().mode(mode).library_path(folder.path()));
+        let engine = engine.expect("an engine starts");
+        let mut contexts = [0, 1].map(|_| engine.context().expect("a context starts"));
+        let text = "def f(x) half(x) + 1; f(6)";
+        assert_eq!(value_of(&mut contexts[0], &format!("import stats; {text}")), Some(4.0));
+        assert!(contexts[1].eval(text).is_err(), "nothing is imported there");
+        assert_eq!(value_of(&mut contexts[1], "def half(x) x; f(6)"), Some(7.0));
+        assert_eq!(value_of(&mut contexts[0], "f(6)"), Some(4.0));
+        assert_eq!(value_of(&mut contexts[1], "import stats; f(6) + mean(2, 2)"), Some(9.0));
+    }
+}
+
+#[test]
+fn an_import_has_an_outcome() {
+    let folder = library(&[("stats.kal", STATS)]);
+    let mut context = context(&folder, Mode::Interpret);
+    let mut imported = Vec::new();
+    let source = kal::source::Source::new("test", "import stats");
+    let _ = context.run(&source, &mut |_, outcome| {
+        if let Ok(Outcome::Imported { module }) = outcome {
+            imported.push(module);
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(imported, ["stats"]);
+}
