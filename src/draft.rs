@@ -15,7 +15,7 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::host::HostFunctions;
 use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
-use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators};
+use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, parts};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::sema::{self, Environment, Extern, arguments, declaration};
@@ -363,7 +363,7 @@ impl Environment for Draft<'_> {
 
     fn global(&self, name: Name, kind: MemberKind) -> Result<HeldName, NameMistake> {
         let text = self.names.text(name);
-        if crate::module::parts(&text).is_some() {
+        if parts(&text).is_some() {
             return self.imports.qualified(&text, self.names);
         }
         let is_own = match kind {

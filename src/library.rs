@@ -13,8 +13,6 @@ mod scope;
 #[cfg(feature = "cli")]
 pub(crate) use find::folders_of_user;
 
-use find::find;
-
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::module::{ImportedModule, ImportedNames, Imports, Module, add_operators};
@@ -26,7 +24,9 @@ use crate::syntax::ast::ItemKind;
 use crate::syntax::lexer::lex_polled;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{ParseLimits, Parser};
+use find::ModulePlace;
 use parse::ParsedModule;
+use rustc_hash::FxHashMap;
 use scope::ModuleScope;
 use std::path::Path;
 use std::sync::Arc;
@@ -66,36 +66,69 @@ impl ModuleReader<'_> {
     pub(crate) fn read(&self, import: &Import) -> Result<Vec<ReadModule>, Vec<Diagnostic>> {
         let mut parsed = Vec::new();
         let folder = import.place.source.folder().or(self.engine.config().program_folder.as_deref());
-        let mut visited = Vec::new();
+        let mut visited = VisitedFiles::default();
         self.parse(&import.module, &import.place, folder, &mut parsed, &mut visited)?;
         self.check(parsed)
     }
 
-    /// Parses a module and those that it imports.
+    /// Parses a module and those that it imports, which may import others in turn.
     fn parse(
         &self,
         name: &HeldName,
         place: &SourcePlace,
         folder: Option<&Path>,
         parsed: &mut Vec<ParsedModule>,
-        visited: &mut Vec<HeldName>,
+        visited: &mut VisitedFiles,
     ) -> Result<(), Vec<Diagnostic>> {
-        if visited.contains(name) {
+        /// The most stack that one module may use, in bytes.
+        const RED_ZONE: usize = 128 << 10;
+        /// The size of the stack segment that is added when less than that is left.
+        const STACK_SEGMENT: usize = 4 << 20;
+        stacker::maybe_grow(RED_ZONE, STACK_SEGMENT, || {
+            self.parse_module(name, place, folder, parsed, visited)
+        })
+    }
+
+    fn parse_module(
+        &self,
+        name: &HeldName,
+        place: &SourcePlace,
+        folder: Option<&Path>,
+        parsed: &mut Vec<ParsedModule>,
+        visited: &mut VisitedFiles,
+    ) -> Result<(), Vec<Diagnostic>> {
+        let found = self.find(name, place, folder)?;
+        let file = found.file.display().to_string();
+        let known = (self.known)(name.name());
+        let present =
+            visited.get(name).map(String::as_str).or(known.as_ref().map(|known| known.source.name()));
+        if let Some(other) = present.filter(|present| **present != *file) {
+            let message = format!("there are two modules `{name}`");
+            let error = Diagnostic::error(ErrorCode::AmbiguousName, &place.source, place.span, message);
+            let help = format!("this is {file}, and {other} has been imported");
+            return Err(vec![error.with_note("which one?").with_help(help)]);
+        }
+        if visited.insert(name.clone(), file).is_some() {
             return Ok(());
         }
-        visited.push(name.clone());
-        let source = self.source(name, place, folder)?;
-        let known = (self.known)(name.name()).filter(|known| known.source.text() == source.text());
+        let source = self.source(name, place, &found)?;
+        let known = known.filter(|known| known.source.text() == source.text());
         if let Some(known) = known {
+            let before = parsed.len();
             for import in known.imports.iter() {
                 self.parse(&import.module.name, place, known.source.folder(), parsed, visited)?;
             }
-            return Ok(());
+            if parsed.len() == before {
+                return Ok(());
+            }
+            // What it imports has changed: operators may mean something else.
         }
         let module = ParsedModule::begin(name.clone(), source, self.engine);
         let at = parsed.len();
         parsed.push(module);
-        self.parse_items(at, parsed, visited)
+        self.parse_items(at, parsed, visited)?;
+        parsed[at].number = parsed.iter().map(|other| other.number).max().unwrap_or_default() + 1;
+        Ok(())
     }
 
     /// Parses the items of a module, whose operators are known by then.
@@ -103,7 +136,7 @@ impl ModuleReader<'_> {
         &self,
         at: usize,
         parsed: &mut Vec<ParsedModule>,
-        visited: &mut Vec<HeldName>,
+        visited: &mut VisitedFiles,
     ) -> Result<(), Vec<Diagnostic>> {
         let (source, names) = (parsed[at].source.clone(), self.engine.names());
         let (limits, poll) = (self.engine.config().limits, self.program.poll());
@@ -148,7 +181,8 @@ impl ModuleReader<'_> {
     }
 
     /// Checks the modules that were parsed.
-    fn check(&self, parsed: Vec<ParsedModule>) -> Result<Vec<ReadModule>, Vec<Diagnostic>> {
+    fn check(&self, mut parsed: Vec<ParsedModule>) -> Result<Vec<ReadModule>, Vec<Diagnostic>> {
+        parsed.sort_by_key(|module| module.number);
         let names = self.engine.names();
         let heads = parsed.iter().flat_map(|parsed| parsed.heads(names)).collect();
         let (mut read, mut mistakes) = (Vec::new(), Vec::new());
@@ -182,9 +216,25 @@ impl ModuleReader<'_> {
             }
             read.push(ReadModule { module: interface, items });
         }
-        // Those that are imported first.
-        read.reverse();
         if mistakes.is_empty() { Ok(read) } else { Err(mistakes) }
+    }
+
+    /// Finds the file of a module.
+    fn find(
+        &self,
+        name: &HeldName,
+        place: &SourcePlace,
+        folder: Option<&Path>,
+    ) -> Result<ModulePlace, Vec<Diagnostic>> {
+        let looked = find::places(name, folder, &self.engine.config().library_paths);
+        find::find(&looked).cloned().ok_or_else(|| {
+            let looked: Vec<_> = looked.iter().map(|place| place.file.display().to_string()).collect();
+            let help = match looked.as_slice() {
+                [] => "this program may import nothing: no folder is searched".to_owned(),
+                places => format!("there is no {}", places.join(", and no ")),
+            };
+            not_read(place, format!("there is no module `{name}`"), help)
+        })
     }
 
     /// Reads the file of a module.
@@ -192,25 +242,19 @@ impl ModuleReader<'_> {
         &self,
         name: &HeldName,
         place: &SourcePlace,
-        folder: Option<&Path>,
+        found: &ModulePlace,
     ) -> Result<Source, Vec<Diagnostic>> {
-        let paths = &self.engine.config().library_paths;
-        let looked = find::places(name, folder, paths);
-        let fail = |message: String, help: String| {
-            let error = Diagnostic::error(ErrorCode::UnknownModule, &place.source, place.span, message);
-            vec![error.with_note("imported here").with_help(help)]
-        };
-        let Some(found) = find(&looked) else {
-            let looked: Vec<_> = looked.iter().map(|place| place.file.display().to_string()).collect();
-            let help = match looked.as_slice() {
-                [] => "this program may import nothing: no folder is searched".to_owned(),
-                places => format!("there is no {}", places.join(", and no ")),
-            };
-            return Err(fail(format!("there is no module `{name}`"), help));
-        };
         find::read(found, self.engine.config().limits.max_source_bytes)
-            .map_err(|error| fail(format!("the module `{name}` cannot be read"), error))
+            .map_err(|error| not_read(place, format!("the module `{name}` cannot be read"), error))
     }
+}
+
+/// The file of each module that has been met.
+type VisitedFiles = FxHashMap<HeldName, String>;
+
+fn not_read(place: &SourcePlace, message: String, help: String) -> Vec<Diagnostic> {
+    let error = Diagnostic::error(ErrorCode::UnknownModule, &place.source, place.span, message);
+    vec![error.with_note("imported here").with_help(help)]
 }
 
 /// Returns what an import makes known of a module.

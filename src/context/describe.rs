@@ -1,7 +1,7 @@
 //! Descriptions: what there is to know about a function, as plain data.
 
 use super::Context;
-use crate::module::MemberKind;
+use crate::module::{ImportedModule, MemberKind};
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::declaration;
@@ -57,16 +57,9 @@ impl Context {
         Some(self.world.aliased(name).map_or(name, |aliased| aliased.function.name))
     }
 
-    /// Returns the modules that are imported, each once, in the order of the imports.
-    pub fn imported_modules(&self) -> Vec<String> {
-        let mut modules: Vec<String> = Vec::new();
-        for import in self.world.imports().iter() {
-            let name = import.module.name.to_string();
-            if !modules.contains(&name) {
-                modules.push(name);
-            }
-        }
-        modules
+    /// Returns the imports in force, as source, in their order.
+    pub fn imports_in_force(&self) -> Vec<String> {
+        self.world.imports().iter().map(ImportedModule::text).collect()
     }
 
     /// Returns the descriptions of the program's own definitions, in alphabetical

@@ -5,7 +5,7 @@ use super::{Context, Outcome};
 use crate::config::Mode;
 use crate::error::Error;
 use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
-use crate::module::{MemberKind, add_operators};
+use crate::module::{MemberKind, add_operators, parts};
 use crate::name::Name;
 use crate::sema::Import;
 use crate::sema::checked::CheckedFunction;
@@ -46,7 +46,7 @@ impl Context {
     fn add_module(&mut self, read: ReadModule) -> Result<(), Error> {
         let ReadModule { module, items } = read;
         let before = self.world.module(module.name.name()).cloned();
-        self.world.add_module(module.clone());
+        self.check_functions(&items)?;
         let mut variables = Vec::new();
         for item in items {
             match item {
@@ -61,12 +61,24 @@ impl Context {
             }
             self.declare_variables(&function, &names)?;
         }
+        // Only now: a module whose variables cannot be assigned is read again.
+        self.world.add_module(module.clone());
         let gone = before.iter().flat_map(|before| before.offered(MemberKind::Function));
         let gone = gone.filter(|member| module.member(member.short.name(), MemberKind::Function).is_none());
         for member in gone {
             self.unbind(member.qualified.name());
         }
         Ok(())
+    }
+
+    /// Checks that the functions of a module fit into the book.
+    fn check_functions(&self, items: &[ModuleItem]) -> Result<(), Error> {
+        let functions = items.iter().filter_map(|item| match item {
+            ModuleItem::Function(function, _) => Some(function),
+            ModuleItem::Variables(..) | ModuleItem::Extern(_) => None,
+        });
+        let new = functions.filter(|function| !self.world.defines(function.name));
+        new.enumerate().try_for_each(|(before, function)| self.check_definition(function, before))
     }
 
     /// Binds the name of a module's function to it.
@@ -80,7 +92,6 @@ impl Context {
         if self.world.function(name).is_some_and(is_same) {
             return Ok(());
         }
-        self.check_definition(function)?;
         self.backend.admit(&self.engine, function)?;
         let is_new = !self.world.defines(name);
         let moment = if is_new { None } else { self.history.moment(&self.world) };
@@ -145,7 +156,7 @@ impl Context {
             return;
         }
         let text = self.engine.names().text(target);
-        let Some((_, short)) = crate::module::parts(&text) else { return };
+        let Some((_, short)) = parts(&text) else { return };
         let Some(short) = self.engine.names().get(short) else { return };
         let origin = self.world.definition(short).map(|bound| bound.origin);
         if origin == Some(Origin::Alias(target)) {

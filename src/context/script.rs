@@ -33,8 +33,8 @@ impl Context {
         let names = self.engine.names();
         let parts = self.parts();
         let mut script = String::new();
-        for import in self.world.imports().iter() {
-            script += &format!("{};\n", import.text());
+        for import in self.imports_in_force() {
+            script += &format!("{import};\n");
         }
         let own = self.variable_names().into_iter().filter(|name| module::parts(name).is_none());
         for name in own {

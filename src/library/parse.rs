@@ -19,6 +19,8 @@ pub(super) struct ParsedModule {
     /// The items, with the operators in force before each.
     pub(super) items: Vec<(Item, Arc<Operators>)>,
     pub(super) imports: Vec<Import>,
+    /// How many modules were complete before it, and one.
+    pub(super) number: usize,
     members: Vec<(MemberKind, Member)>,
     operators: Vec<ModuleOperator>,
     /// The operators in force, as long as they stay the same.
@@ -34,6 +36,7 @@ impl ParsedModule {
             source,
             items: Vec::new(),
             imports: Vec::new(),
+            number: 0,
             members: Vec::new(),
             operators: Vec::new(),
             in_force: None,

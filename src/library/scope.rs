@@ -3,7 +3,7 @@
 
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
-use crate::module::{Imports, MemberKind, Module, NameMistake, qualified};
+use crate::module::{Imports, MemberKind, Module, NameMistake, parts, qualified};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{Environment, Extern};
@@ -61,11 +61,10 @@ impl Environment for ModuleScope<'_> {
 
     fn global(&self, name: Name, kind: MemberKind) -> Result<HeldName, NameMistake> {
         let text = self.names().text(name);
-        if crate::module::parts(&text).is_some() {
-            return match crate::module::parts(&text) {
-                Some((module, _)) if *module == *self.module.name => Ok(text),
-                _ => self.module.imports.qualified(&text, self.names()),
-            };
+        match parts(&text) {
+            Some((module, _)) if *module == *self.module.name => return Ok(text),
+            Some(_) => return self.module.imports.qualified(&text, self.names()),
+            None => {}
         }
         if let Some(member) = self.module.member(name, kind) {
             return Ok(member.qualified.clone());
@@ -81,7 +80,7 @@ impl Environment for ModuleScope<'_> {
 
     fn head(&self, name: Name) -> Result<HeldName, NameMistake> {
         let text = self.names().text(name);
-        match crate::module::parts(&text) {
+        match parts(&text) {
             Some((module, _)) if *module != *self.module.name => {
                 Err(NameMistake::foreign_head(&text, &self.module.name))
             }

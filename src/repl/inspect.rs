@@ -40,11 +40,13 @@ pub(super) fn list(session: &mut ReplSession<'_>, _: &str) -> Result<(), Command
     let all = session.context.definitions();
     let mut variables = session.context.variable_names();
     variables.retain(|name| name != ANS);
+    let imports = session.context.imports_in_force();
+    imports.iter().for_each(|import| session.screen.line(import));
     let declared = session.context.undefined_declarations();
     for head in &declared {
         session.screen.line(&format!("{head}  declared, not yet defined"));
     }
-    if all.is_empty() && variables.is_empty() && !declared.is_empty() {
+    if all.is_empty() && variables.is_empty() && !(declared.is_empty() && imports.is_empty()) {
         return Ok(());
     }
     if all.is_empty() && variables.is_empty() {

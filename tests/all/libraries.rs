@@ -1,6 +1,6 @@
 //! Libraries: modules in files, and what imports make of their names.
 
-use kal::{Config, Context, Engine, Mode, Outcome};
+use kal::{Config, Context, Engine, Limits, Mode, Outcome};
 use std::ops::ControlFlow;
 use std::path::Path;
 use tempfile::TempDir;
@@ -297,4 +297,94 @@ fn an_import_has_an_outcome() {
         ControlFlow::Continue(())
     });
     assert_eq!(imported, ["stats"]);
+}
+
+#[test]
+fn an_import_that_does_not_fit_leaves_nothing() {
+    let folder = library(&[("five.kal", "def a(x) 1\ndef b(x) 2\ndef c(x) 3\ndef d(x) 4\ndef e(x) 5")]);
+    for mode in MODES {
+        let limits = Limits { max_definitions: 4, ..Limits::default() };
+        let config = Config::new().mode(mode).library_path(folder.path()).limits(limits);
+        let engine = Engine::with_config(config).expect("an engine starts");
+        let mut context = engine.context().expect("a context starts");
+        for _ in 0..2 {
+            let refused = refusal(&mut context, "import five");
+            assert_eq!(refused, "no more than 4 definitions are allowed");
+            assert_eq!(context.function_names().iter().filter(|name| *name == "a").count(), 0);
+        }
+        assert_eq!(value_of(&mut context, "def a(x) x; def b(x) x; def c(x) x; def d(x) x; d(7)"), Some(7.0));
+    }
+}
+
+#[test]
+fn a_module_whose_variables_cannot_be_assigned_is_read_again() {
+    let folder = library(&[("late.kal", "")]);
+    for mode in MODES {
+        write(folder.path(), "late.kal", "var ready = missing(1)\ndef f(x) ready + x");
+        let mut context = context(&folder, mode);
+        for _ in 0..2 {
+            let refused = refusal(&mut context, "import late");
+            assert!(refused.ends_with("calls `late.missing`, which is not defined"), "{refused}");
+            assert!(refusal(&mut context, "f(1)").starts_with("this expression calls `f`"));
+        }
+        write(folder.path(), "late.kal", "var ready = 40\ndef f(x) ready + x");
+        assert_eq!(value_of(&mut context, "import late; f(2)"), Some(42.0));
+    }
+}
+
+#[test]
+fn modules_are_read_again_when_operators_that_they_import_have_changed() {
+    let folder = library(&[("top.kal", "import low\ndef top(x) x + 2 ⊗ 3\nvar seen = low_seen + 1")]);
+    for mode in MODES {
+        write(folder.path(), "low.kal", "def binary ⊗ 10 (a b) a * b\nvar low_seen = 1");
+        let mut context = context(&folder, mode);
+        assert_eq!(value_of(&mut context, "import top; top(1) + 100 * seen"), Some(209.0));
+        write(folder.path(), "low.kal", "def binary ⊗ 90 (a b) a * b\nvar low_seen = 1");
+        assert_eq!(value_of(&mut context, "top(1)"), Some(9.0));
+        assert_eq!(value_of(&mut context, "import top; top(1)"), Some(7.0));
+    }
+}
+
+#[test]
+fn one_name_is_one_file() {
+    let folder = library(&[
+        ("one/util.kal", "def f(x) 1"),
+        ("one/first.kal", "import util\ndef first(x) f(x)"),
+        ("two/util.kal", "def f(x) 2"),
+        ("two/second.kal", "import util\ndef second(x) f(x)"),
+    ]);
+    for mode in MODES {
+        let engine = Engine::with_config(Config::new().mode(mode)).expect("an engine starts");
+        let mut context = engine.context().expect("a context starts");
+        let run = |context: &mut Context, text: &str, part: &str| {
+            let source = kal::source::Source::in_folder("test", text.to_owned(), folder.path().join(part));
+            let mut last = None;
+            let _ = context.run(&source, &mut |_, outcome| {
+                last = Some(outcome.map_err(|error| error.to_string()));
+                ControlFlow::Continue(())
+            });
+            match last {
+                Some(Ok(Outcome::Value(value))) => Ok(value),
+                Some(Err(error)) => Err(error),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(run(&mut context, "import first; first(0)", "one"), Ok(1.0));
+        assert_eq!(run(&mut context, "import second", "two"), Err("there are two modules `util`".into()));
+        assert_eq!(run(&mut context, "first(0)", "two"), Ok(1.0));
+    }
+}
+
+#[test]
+fn a_long_chain_of_modules_is_read() {
+    const LENGTH: usize = 3_000;
+    let folder = library(&[("m0.kal", "def f0(x) x")]);
+    for number in 1..LENGTH {
+        let before = number - 1;
+        let text = format!("import m{before}\ndef f{number}(x) f{before}(x) + 1");
+        write(folder.path(), &format!("m{number}.kal"), &text);
+    }
+    let last = LENGTH - 1;
+    let mut context = context(&folder, Mode::Interpret);
+    assert_eq!(value_of(&mut context, &format!("import m{last}; f{last}(0)")), Some(last as f64));
 }
