@@ -1,5 +1,6 @@
 //! Libraries: modules in files, and what imports make of their names.
 
+use crate::binary::{finish, kal};
 use kal::{Config, Context, Engine, Limits, Mode, Outcome};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -387,4 +388,74 @@ fn a_long_chain_of_modules_is_read() {
     let last = LENGTH - 1;
     let mut context = context(&folder, Mode::Interpret);
     assert_eq!(value_of(&mut context, &format!("import m{last}; f{last}(0)")), Some(last as f64));
+}
+
+#[test]
+fn the_command_finds_modules_where_it_says() {
+    let folder = library(&[
+        ("project/kal.toml", ""),
+        ("project/lib/inner.kal", "def inner(x) x + 1"),
+        (
+            "project/programs/deep/main.kal",
+            "import inner\nimport listed\nimport shared\ninner(1) + listed(1) + shared(1)",
+        ),
+        ("path/listed.kal", "def listed(x) x + 10"),
+        ("data/kal/lib/shared.kal", "def shared(x) x + 100"),
+    ]);
+    let at = |name: &str| folder.path().join(name);
+    let mut command = kal();
+    command.env("KAL_PATH", at("path")).env("XDG_DATA_HOME", at("data"));
+    let ran = finish(command.current_dir(folder.path()).arg(at("project/programs/deep/main.kal")));
+    assert_eq!((ran.out(), ran.err(), ran.code), ("114\n", "", Some(0)));
+    let mut command = kal();
+    let ran = finish(command.current_dir(at("path")).args(["-e", "import listed; listed(5)"]));
+    assert_eq!((ran.out(), ran.err()), ("15\n", ""));
+}
+
+#[test]
+fn a_stored_program_has_its_modules_in_it() {
+    let folder = library(&[
+        ("stats.kal", STATS),
+        ("main.kal", "import stats\nimport stats as s\nmean(2, 4) ⊕ s.half(9)\nbump()\ncount"),
+    ]);
+    let mut command = kal();
+    let stored =
+        finish(command.current_dir(folder.path()).args(["emit", "tape", "-o", "main.tape", "main.kal"]));
+    assert_eq!((stored.err(), stored.code), ("", Some(0)));
+    std::fs::remove_file(folder.path().join("stats.kal")).expect("it is there");
+    for mode in ["--lazy", "--eager", "--interpret", "--tiered"] {
+        let mut command = kal();
+        let ran = finish(command.current_dir(folder.path()).args([mode, "main.tape"]));
+        assert_eq!((ran.out(), ran.err(), ran.code), ("3.75\n4\n4\n", "", Some(0)), "{mode}");
+    }
+}
+
+#[test]
+fn a_script_imports_what_the_session_did() {
+    let folder = library(&[("stats.kal", STATS)]);
+    for mode in MODES {
+        let mut first = context(&folder, mode);
+        let text =
+            "import stats(mean, binary ⊕); import stats as s; var a = 2; def f(x) a * mean(x, 4) ⊕ s.half(x)";
+        assert_eq!(value_of(&mut first, text), None);
+        let script = first.script(&[]);
+        assert!(
+            script.starts_with("import stats(mean binary ⊕);\nimport stats as s;\nvar a = 2;\n"),
+            "{script}"
+        );
+        let mut second = context(&folder, mode);
+        assert_eq!(value_of(&mut second, &script), None);
+        assert_eq!(value_of(&mut second, "f(2)"), value_of(&mut first, "f(2)"));
+        assert_eq!(second.script(&[]), script);
+    }
+}
+
+#[test]
+fn a_program_is_checked_with_what_it_imports() {
+    let folder =
+        library(&[("stats.kal", STATS), ("main.kal", "import stats\nmean(1, 2) ⊕ 3\nstats.mean(1)")]);
+    let mut command = kal();
+    let ran = finish(command.current_dir(folder.path()).args(["check", "main.kal"]));
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err().starts_with("error[E0205]: `stats.mean` takes 2 arguments, not 1"), "{}", ran.err());
 }
