@@ -47,6 +47,8 @@ pub(crate) struct Draft<'a> {
     externs: FxHashMap<Name, Extern>,
     modules: FxHashMap<Name, Arc<Module>>,
     imports: Imports,
+    /// The names that are bound to functions of modules, and the names of these.
+    aliases: FxHashMap<Name, Name>,
     /// Functions whose definition is refused: calls of them are not reported.
     refused: FxHashMap<Name, HeldName>,
     /// What would be compiled: definitions and expressions in source order,
@@ -94,6 +96,7 @@ impl<'a> Draft<'a> {
             externs: FxHashMap::default(),
             modules: FxHashMap::default(),
             imports: outer.map(|outer| outer.imports().clone()).unwrap_or_default(),
+            aliases: FxHashMap::default(),
             refused: FxHashMap::default(),
             compiled: Vec::new(),
             items: Vec::new(),
@@ -163,6 +166,8 @@ impl<'a> Draft<'a> {
                         operators.define(fixity, function.name, &function.names);
                     }
                     self.functions.insert(function.name, function.clone());
+                    self.aliases.remove(&function.name);
+                    self.follow_alias(&function);
                     self.compiled.push(function);
                 }
                 Ok(sema::CheckedItem::Variables(function, names)) => {
@@ -227,10 +232,27 @@ impl<'a> Draft<'a> {
     fn alias_calls(&mut self, function: &CheckedFunction) {
         for callee in &function.callees {
             if let Some(target) = self.aliased(callee.name).cloned() {
-                let alias = Arc::new(target.under(self.names.text(callee.name)));
-                self.functions.insert(callee.name, alias.clone());
-                self.items.push(sema::CheckedItem::Definition(alias, None));
+                self.define_alias(callee.name, &target);
             }
+        }
+    }
+
+    fn define_alias(&mut self, name: Name, target: &CheckedFunction) {
+        let alias = Arc::new(target.under(self.names.text(name)));
+        self.functions.insert(name, alias.clone());
+        self.aliases.insert(name, target.name);
+        self.items.push(sema::CheckedItem::Definition(alias, None));
+    }
+
+    /// Makes the alias of a module's function follow its present definition.
+    fn follow_alias(&mut self, function: &CheckedFunction) {
+        if self.aliases.is_empty() {
+            return;
+        }
+        let text = self.names.text(function.name);
+        let short = parts(&text).and_then(|(_, short)| self.names.get(short));
+        if let Some(short) = short.filter(|short| self.aliases.get(short) == Some(&function.name)) {
+            self.define_alias(short, function);
         }
     }
 

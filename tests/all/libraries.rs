@@ -416,7 +416,10 @@ fn the_command_finds_modules_where_it_says() {
 fn a_stored_program_has_its_modules_in_it() {
     let folder = library(&[
         ("stats.kal", STATS),
-        ("main.kal", "import stats\nimport stats as s\nmean(2, 4) ⊕ s.half(9)\nbump()\ncount"),
+        (
+            "main.kal",
+            "import stats\nimport stats as s\nmean(2, 4) ⊕ s.half(9)\nbump()\ncount\ndef stats.mean(a b) 50\nmean(1, 1)",
+        ),
     ]);
     let mut command = kal();
     let stored =
@@ -426,7 +429,7 @@ fn a_stored_program_has_its_modules_in_it() {
     for mode in ["--lazy", "--eager", "--interpret", "--tiered"] {
         let mut command = kal();
         let ran = finish(command.current_dir(folder.path()).args([mode, "main.tape"]));
-        assert_eq!((ran.out(), ran.err(), ran.code), ("3.75\n4\n4\n", "", Some(0)), "{mode}");
+        assert_eq!((ran.out(), ran.err(), ran.code), ("3.75\n4\n4\n50\n", "", Some(0)), "{mode}");
     }
 }
 
