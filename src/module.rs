@@ -107,6 +107,12 @@ impl Module {
         !is_private(short) && (has(MemberKind::Function) || has(MemberKind::Variable))
     }
 
+    /// Returns its functions, also those for itself only, in no order.
+    pub fn functions(&self) -> impl Iterator<Item = &Member> {
+        let functions = self.members.iter().filter(|((_, kind), _)| *kind == MemberKind::Function);
+        functions.map(|(_, member)| member)
+    }
+
     /// Returns the names that can be imported, in no order.
     pub fn offered(&self, kind: MemberKind) -> impl Iterator<Item = &Member> {
         let of_kind = self.members.iter().filter(move |((_, known), _)| *known == kind);

@@ -5,7 +5,7 @@ use super::{Context, Outcome};
 use crate::config::Mode;
 use crate::error::Error;
 use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
-use crate::module::{MemberKind, add_operators, parts};
+use crate::module::{MemberKind, Module, add_operators, parts};
 use crate::name::Name;
 use crate::sema::Import;
 use crate::sema::checked::CheckedFunction;
@@ -18,7 +18,8 @@ impl Context {
     /// been done or they have changed, and makes its names known.
     pub(super) fn import(&mut self, import: &Import) -> Result<Outcome, Error> {
         let read = {
-            let known = |name| self.world.module(name).cloned();
+            // One of which a function was removed is read again.
+            let known = |name| self.world.module(name).filter(|module| self.is_whole(module)).cloned();
             ModuleReader { engine: &self.engine, program: self, known: &known }.read(import)
         };
         for module in read.map_err(Error::Invalid)? {
@@ -39,6 +40,12 @@ impl Context {
         self.history.push(moment, &self.world, Changed::Import(import.module.clone()));
         self.adopt_called();
         Ok(Outcome::Imported { module: import.module.to_string() })
+    }
+
+    /// Returns whether all functions of a module are bound.
+    fn is_whole(&self, module: &Module) -> bool {
+        let mut functions = module.functions();
+        functions.all(|member| self.world.defines(member.qualified.name()))
     }
 
     /// Brings a module into force, or another version of it: what has not changed

@@ -9,6 +9,7 @@ use super::Context;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::module::MemberKind;
 use crate::name::{HeldName, Name};
 use crate::runtime::Variable;
 use crate::sema::checked::CheckedFunction;
@@ -106,7 +107,10 @@ impl Context {
     }
 
     pub(super) fn declared(&self, text: &str) -> Result<Name, Error> {
-        let name = self.engine.names().get(text).filter(|name| self.world.has_variable(*name));
-        name.ok_or_else(|| Error::NoVariable(text.to_owned()))
+        let name = self.engine.names().get(text);
+        let own = name.filter(|name| self.world.has_variable(*name));
+        let imported =
+            || Some(self.world.imports().alias(name?, MemberKind::Variable).ok()??.qualified.name());
+        own.or_else(imported).ok_or_else(|| Error::NoVariable(text.to_owned()))
     }
 }

@@ -462,3 +462,18 @@ fn a_program_is_checked_with_what_it_imports() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.err().starts_with("error[E0205]: `stats.mean` takes 2 arguments, not 1"), "{}", ran.err());
 }
+
+#[test]
+fn what_was_dropped_of_a_module_comes_back_with_it() {
+    let folder = library(&[("stats.kal", STATS)]);
+    for mode in MODES {
+        let mut context = context(&folder, mode);
+        assert_eq!(value_of(&mut context, "import stats; mean(2, 4)"), Some(3.0));
+        context.drop_function("stats.half").expect("it is defined");
+        assert!(refusal(&mut context, "mean(2, 4)").ends_with("calls `stats.half`, which is not defined"));
+        assert_eq!(value_of(&mut context, "import stats; mean(2, 4)"), Some(3.0));
+        assert_eq!(context.variable("count").ok(), Some(3.0));
+        context.set_variable("count", 8.0).expect("it is declared");
+        assert_eq!(context.variable("stats.count").ok(), Some(8.0));
+    }
+}
