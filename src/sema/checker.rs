@@ -45,6 +45,9 @@ impl<'a> Checker<'a> {
 
     /// Returns what the head of a definition names.
     pub(super) fn head(&mut self, head: Spanned) -> Spanned {
+        if !self.has_aliases && !self.source.slice(head.span).contains('.') {
+            return head;
+        }
         let found = self.environment.head(head.name);
         Spanned { name: self.resolve(head.name, found, head.span), span: head.span }
     }
