@@ -143,11 +143,11 @@ impl<'a> Draft<'a> {
                 self.refused.extend(parser.defines().map(|name| (name, self.names.text(name))));
                 parser.refuse();
             }
-            if let Ok(sema::CheckedItem::Definition(function, _)) = &checked {
-                self.alias_calls(function);
-            }
-            if let Ok(sema::CheckedItem::Variables(function, _) | sema::CheckedItem::Expression(function)) =
-                &checked
+            if let Ok(
+                sema::CheckedItem::Definition(function, _)
+                | sema::CheckedItem::Variables(function, _)
+                | sema::CheckedItem::Expression(function),
+            ) = &checked
             {
                 self.alias_calls(function);
             }

@@ -24,6 +24,7 @@ use crate::syntax::ast::ItemKind;
 use crate::syntax::lexer::lex_polled;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{ParseLimits, Parser};
+use crate::syntax::token::Tokens;
 use find::ModulePlace;
 use parse::ParsedModule;
 use rustc_hash::FxHashMap;
@@ -85,65 +86,54 @@ impl ModuleReader<'_> {
         /// The size of the stack segment that is added when less than that is left.
         const STACK_SEGMENT: usize = 4 << 20;
         stacker::maybe_grow(RED_ZONE, STACK_SEGMENT, || {
-            self.parse_module(name, place, folder, parsed, visited)
-        })
-    }
-
-    fn parse_module(
-        &self,
-        name: &HeldName,
-        place: &SourcePlace,
-        folder: Option<&Path>,
-        parsed: &mut Vec<ParsedModule>,
-        visited: &mut VisitedFiles,
-    ) -> Result<(), Vec<Diagnostic>> {
-        let found = self.find(name, place, folder)?;
-        let file = found.file.display().to_string();
-        let known = (self.known)(name.name());
-        let present =
-            visited.get(name).map(String::as_str).or(known.as_ref().map(|known| known.source.name()));
-        if let Some(other) = present.filter(|present| **present != *file) {
-            let message = format!("there are two modules `{name}`");
-            let error = Diagnostic::error(ErrorCode::AmbiguousName, &place.source, place.span, message);
-            let help = format!("this is {file}, and {other} has been imported");
-            return Err(vec![error.with_note("which one?").with_help(help)]);
-        }
-        if visited.insert(name.clone(), file).is_some() {
-            return Ok(());
-        }
-        let source = self.source(name, place, &found)?;
-        let known = known.filter(|known| known.source.text() == source.text());
-        if let Some(known) = known {
-            let before = parsed.len();
-            for import in known.imports.iter() {
-                self.parse(&import.module.name, place, known.source.folder(), parsed, visited)?;
+            let found = self.find(name, place, folder)?;
+            let file = found.file.display().to_string();
+            let known = (self.known)(name.name());
+            let present =
+                visited.get(name).map(String::as_str).or(known.as_ref().map(|known| known.source.name()));
+            if let Some(other) = present.filter(|present| **present != *file) {
+                let message = format!("there are two modules `{name}`");
+                let error = Diagnostic::error(ErrorCode::AmbiguousName, &place.source, place.span, message);
+                let help = format!("this is {file}, and {other} has been imported");
+                return Err(vec![error.with_note("which one?").with_help(help)]);
             }
-            if parsed.len() == before {
+            if visited.insert(name.clone(), file).is_some() {
                 return Ok(());
             }
-            // What it imports has changed: operators may mean something else.
-        }
-        let module = ParsedModule::begin(name.clone(), source, self.engine);
-        let at = parsed.len();
-        parsed.push(module);
-        self.parse_items(at, parsed, visited)?;
-        parsed[at].number = parsed.iter().map(|other| other.number).max().unwrap_or_default() + 1;
-        Ok(())
+            let source = self.source(name, place, &found)?;
+            let known = known.filter(|known| known.source.text() == source.text());
+            if let Some(known) = known {
+                let before = parsed.len();
+                for import in known.imports.iter() {
+                    self.parse(&import.module.name, place, known.source.folder(), parsed, visited)?;
+                }
+                if parsed.len() == before {
+                    return Ok(());
+                }
+                // What it imports has changed: operators may mean something else.
+            }
+            let (longest, poll) = (self.engine.config().limits.max_source_bytes, self.program.poll());
+            let tokens = lex_polled(&source, self.engine.names(), longest, &poll);
+            let tokens = tokens.map_err(|diagnostic| vec![diagnostic])?;
+            let at = parsed.len();
+            parsed.push(ParsedModule::begin(name.clone(), &tokens, self.engine.names()));
+            self.parse_items(at, &tokens, parsed, visited)?;
+            parsed[at].number = parsed.iter().map(|other| other.number).max().unwrap_or_default() + 1;
+            Ok(())
+        })
     }
 
     /// Parses the items of a module, whose operators are known by then.
     fn parse_items(
         &self,
         at: usize,
+        tokens: &Tokens,
         parsed: &mut Vec<ParsedModule>,
         visited: &mut VisitedFiles,
     ) -> Result<(), Vec<Diagnostic>> {
-        let (source, names) = (parsed[at].source.clone(), self.engine.names());
-        let (limits, poll) = (self.engine.config().limits, self.program.poll());
-        let tokens = lex_polled(&source, names, limits.max_source_bytes, &poll);
-        let tokens = tokens.map_err(|diagnostic| vec![diagnostic])?;
-        let limits = ParseLimits { max_nesting: limits.max_nesting };
-        let mut parser = Parser::new(&tokens, names, limits).polled(&poll);
+        let (source, names) = (tokens.source(), self.engine.names());
+        let limits = ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
+        let mut parser = Parser::new(tokens, names, limits).polled(&self.program.poll());
         let mut operators = Operators::new(names);
         while let Some(item) = parser.next_item(&operators) {
             let item = item.map_err(|errors| errors.diagnostics)?;
@@ -155,7 +145,7 @@ impl ModuleReader<'_> {
                 parsed[at].imports.push(import);
             }
             match &item.kind {
-                ItemKind::Expression(_) => return Err(vec![refused_expression(&source, item.span)]),
+                ItemKind::Expression(_) => return Err(vec![refused_expression(source, item.span)]),
                 ItemKind::Definition(prototype, _) => {
                     if let Some(fixity) = prototype.fixity {
                         let function = parsed[at].operator(prototype.name.name, names);

@@ -66,7 +66,7 @@ impl Source {
     /// Creates a source whose text is from a file or a stream: a byte order
     /// mark at its start is removed.
     pub fn read(name: impl Into<String>, text: String) -> Self {
-        Self::new(name, text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text))
+        Self::new(name, without_mark(text))
     }
 
     /// Creates a source that is a part of a longer text: it begins there at
@@ -79,8 +79,7 @@ impl Source {
     /// Creates a source from a file of that folder, where the modules that it
     /// imports are looked for first.
     pub fn in_folder(name: impl Into<String>, text: String, folder: impl Into<PathBuf>) -> Self {
-        let content = text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text);
-        let (name, folder) = (name.into(), Some(folder.into()));
+        let (name, content, folder) = (name.into(), without_mark(text), Some(folder.into()));
         Self(Arc::new(Text { name, content, first: (1, 1), folder, lines_before: OnceLock::new() }))
     }
 
@@ -130,6 +129,11 @@ impl Source {
             counts
         })
     }
+}
+
+/// Returns a text without a byte order mark at its start.
+fn without_mark(text: String) -> String {
+    text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text)
 }
 
 #[expect(clippy::naive_bytecount, reason = "the compiler vectorises it")]

@@ -1,13 +1,10 @@
 //! The first pass over a module: its items, and the names it defines.
 
-use crate::engine::Engine;
 use crate::module::{Imports, Member, MemberKind, Module, ModuleOperator, qualified};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::{Extern, Import, SourcePlace};
 use crate::source::Source;
-use crate::stop::Poll;
 use crate::syntax::ast::{Item, ItemKind, Node};
-use crate::syntax::lexer::lex_polled;
 use crate::syntax::operator::{DEFAULT_PRECEDENCE, Fixity, Operators};
 use crate::syntax::token::{Terminal, Tokens};
 use std::sync::Arc;
@@ -30,10 +27,10 @@ pub(super) struct ParsedModule {
 impl ParsedModule {
     /// Begins a module. Its operators are found ahead of the rest, so that a module
     /// that it imports can import it.
-    pub(super) fn begin(name: HeldName, source: Source, engine: &Engine) -> Self {
+    pub(super) fn begin(name: HeldName, tokens: &Tokens, names: &Names) -> Self {
         let mut module = Self {
             name,
-            source,
+            source: tokens.source().clone(),
             items: Vec::new(),
             imports: Vec::new(),
             number: 0,
@@ -41,10 +38,7 @@ impl ParsedModule {
             operators: Vec::new(),
             in_force: None,
         };
-        let longest = engine.config().limits.max_source_bytes;
-        if let Ok(tokens) = lex_polled(&module.source, engine.names(), longest, &Poll::default()) {
-            module.find_operators(&tokens, engine.names());
-        }
+        module.find_operators(tokens, names);
         module
     }
 
