@@ -22,7 +22,7 @@ use crate::name::Names;
 use crate::process::{self, Activity};
 pub use crate::tier::Level;
 pub use body::{Body, LoopEntry, Thunk};
-pub use cost::{cost, is_large};
+pub use cost::{cost, is_large, may_loop};
 pub use error::CodegenError;
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -48,7 +48,8 @@ pub const STACK: usize = LARGEST * STACK_PER_NODE;
 /// A compiler: used by one thread, for any number of functions.
 pub struct Compiler {
     context: Context,
-    machines: [Option<TargetPipeline>; 4],
+    /// By level, for modules without loops and for those that may have some.
+    machines: [[Option<TargetPipeline>; 2]; 4],
     modules: u32,
     /// The largest function it accepts, in nodes.
     largest: usize,
@@ -70,7 +71,12 @@ impl Compiler {
     /// use.
     pub fn new() -> Self {
         initialize();
-        Self { context: Context::create(), machines: [const { None }; 4], modules: 0, largest: LARGEST }
+        Self {
+            context: Context::create(),
+            machines: [const { [const { None }; 2] }; 4],
+            modules: 0,
+            largest: LARGEST,
+        }
     }
 
     /// Limits the size of functions to what a stack of `bytes` bytes allows.
@@ -98,7 +104,7 @@ impl Compiler {
     /// If LLVM refuses; the compiler stays usable.
     pub fn thunk(&mut self, thunk: Thunk, symbol: &str) -> Result<Vec<u8>, CodegenError> {
         let lower = |module: &Module<'_>| thunk::define(module, thunk, symbol);
-        self.compile(Level::O0, lower, None)
+        self.compile(Level::O0, false, lower, None)
     }
 
     /// Returns what functions are compiled to.
@@ -132,7 +138,8 @@ impl Compiler {
         let lower = |module: &Module<'_>| {
             bodies.iter().try_for_each(|body| lower::body(module, *body, names, options))
         };
-        self.compile(level, lower, listing)
+        let loops = bodies.iter().any(|body| may_loop(body.function, body.inline));
+        self.compile(level, loops, lower, listing)
     }
 
     /// Creates a module, fills it with `lower`, and compiles it to an object file
@@ -140,17 +147,18 @@ impl Compiler {
     fn compile(
         &mut self,
         level: Level,
+        loops: bool,
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
         listing: Option<Listing>,
     ) -> Result<Vec<u8>, CodegenError> {
         static USED: [AtomicBool; 4] = [const { AtomicBool::new(false) }; 4];
         let used = &USED[level as usize];
         if used.load(Ordering::Acquire) {
-            return self.compile_again(level, lower, listing);
+            return self.compile_again(level, loops, lower, listing);
         }
         // On the first use of a level, LLVM builds tables that other threads
         // wait for and that the exit of the process destroys.
-        let result = process::within(Activity::Steady, || self.compile_again(level, lower, listing));
+        let result = process::within(Activity::Steady, || self.compile_again(level, loops, lower, listing));
         if !used.swap(true, Ordering::AcqRel) {
             process::watch_exit();
         }
@@ -160,13 +168,16 @@ impl Compiler {
     fn compile_again(
         &mut self,
         level: Level,
+        loops: bool,
         lower: impl for<'c> FnOnce(&Module<'c>) -> Result<(), CodegenError>,
         listing: Option<Listing>,
     ) -> Result<Vec<u8>, CodegenError> {
         self.refresh();
-        let machine = match &mut self.machines[level as usize] {
+        // Baseline code has no passes for loops.
+        let loops = loops && level > Level::O0;
+        let machine = match &mut self.machines[level as usize][usize::from(loops)] {
             Some(machine) => machine,
-            empty => empty.insert(TargetPipeline::new(level)?),
+            empty => empty.insert(TargetPipeline::new(level, loops)?),
         };
         let module = self.context.create_module("kal");
         machine.pipeline.prepare(&module, listing.is_some());
@@ -202,7 +213,7 @@ impl Default for Compiler {
 }
 
 impl TargetPipeline {
-    fn new(level: Level) -> Result<Self, CodegenError> {
+    fn new(level: Level, loops: bool) -> Result<Self, CodegenError> {
         let triple = TargetMachine::get_default_triple();
         let target = Target::from_triple(&triple).map_err(|error| CodegenError::Target(error.to_string()))?;
         let cpu = TargetMachine::get_host_cpu_name();
@@ -215,7 +226,7 @@ impl TargetPipeline {
         let machine = target
             .create_target_machine_from_options(&triple, options)
             .ok_or_else(|| CodegenError::Target(triple.to_string()))?;
-        let pipeline = Pipeline::new(&machine, level)?;
+        let pipeline = Pipeline::new(&machine, level, loops)?;
         Ok(Self { pipeline, machine })
     }
 

@@ -8,6 +8,7 @@
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 use crate::syntax::operator::BinaryOp;
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// Functions that cost more, in operations of straight-line code, are not
 /// optimised. What is just below takes about two seconds and 250 MB at most.
@@ -72,6 +73,16 @@ pub fn cost(function: &CheckedFunction) -> usize {
         | CheckedNode::Bind(_) => 1 + usize::from(depth > 0) * (REPEATED - 1),
     };
     function.nodes.iter().map(&mut weight).sum()
+}
+
+/// Returns whether the code of a function may have loops: its own, those of what
+/// is inlined into it, or those that recursion is turned into.
+pub fn may_loop(function: &CheckedFunction, inlined: &[Arc<CheckedFunction>]) -> bool {
+    let is_loop = |node: &CheckedNode| matches!(node, CheckedNode::For);
+    let mut parts = inlined.iter().map(|inlined| &**inlined).chain([function]);
+    parts.any(|part| {
+        part.callees.iter().any(|callee| callee.name == function.name) || part.nodes.iter().any(is_loop)
+    })
 }
 
 /// Returns how many locals are assigned after they are bound.

@@ -24,12 +24,27 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/AggressiveInstCombine/AggressiveInstCombine.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/BDCE.h"
+#include "llvm/Transforms/Scalar/ConstraintElimination.h"
+#include "llvm/Transforms/Scalar/CorrelatedValuePropagation.h"
+#include "llvm/Transforms/Scalar/DeadStoreElimination.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/Float2Int.h"
 #include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/InstSimplifyPass.h"
+#include "llvm/Transforms/Scalar/JumpThreading.h"
+#include "llvm/Transforms/Scalar/MemCpyOptimizer.h"
+#include "llvm/Transforms/Scalar/MergedLoadStoreMotion.h"
 #include "llvm/Transforms/Scalar/Reassociate.h"
+#include "llvm/Transforms/Scalar/SCCP.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Vectorize/SLPVectorizer.h"
+#include "llvm/Transforms/Vectorize/VectorCombine.h"
 
 using namespace llvm;
 
@@ -61,26 +76,78 @@ struct Passes {
 
   // Not `buildPerModuleDefaultPipeline`: its inliner pass moves its parts out
   // when it runs, so it can run only once.
-  Error build(unsigned Level) {
+  void build(unsigned Level, bool Loops) {
     if (Level == 0)
-      return Error::success();
+      return;
     MPM.addPass(AlwaysInlinerPass(/*InsertLifetime=*/false));
-    if (Level == 1) {
-      // Not `parsePassPipeline`, which links every pass there is.
-      FunctionPassManager FPM;
-      FPM.addPass(SROAPass(SROAOptions::ModifyCFG));
-      FPM.addPass(InstCombinePass());
-      FPM.addPass(ReassociatePass());
-      FPM.addPass(GVNPass());
-      FPM.addPass(SimplifyCFGPass());
-      MPM.addPass(createModuleToFunctionPassAdaptor(std::move(FPM)));
-      return Error::success();
-    }
     auto L = Level == 2 ? OptimizationLevel::O2 : OptimizationLevel::O3;
-    MPM.addPass(createModuleToFunctionPassAdaptor(
-        PB.buildFunctionSimplificationPipeline(L, ThinOrFullLTOPhase::None)));
-    MPM.addPass(PB.buildModuleOptimizationPipeline(L, ThinOrFullLTOPhase::None));
-    return Error::success();
+    if (Level == 1)
+      MPM.addPass(createModuleToFunctionPassAdaptor(quick()));
+    else if (!Loops)
+      MPM.addPass(createModuleToFunctionPassAdaptor(withoutLoops()));
+    else {
+      MPM.addPass(createModuleToFunctionPassAdaptor(
+          PB.buildFunctionSimplificationPipeline(L, ThinOrFullLTOPhase::None)));
+      MPM.addPass(
+          PB.buildModuleOptimizationPipeline(L, ThinOrFullLTOPhase::None));
+    }
+  }
+
+  // Not `parsePassPipeline`, which links every pass there is.
+  static FunctionPassManager quick() {
+    FunctionPassManager FPM;
+    FPM.addPass(SROAPass(SROAOptions::ModifyCFG));
+    FPM.addPass(InstCombinePass());
+    FPM.addPass(ReassociatePass());
+    FPM.addPass(GVNPass());
+    FPM.addPass(SimplifyCFGPass());
+    return FPM;
+  }
+
+  /// What LLVM's own pipelines for -O2 and -O3 have for functions without loops,
+  /// in their order.
+  static FunctionPassManager withoutLoops() {
+    auto CFG = SimplifyCFGOptions().convertSwitchRangeToICmp(true);
+    auto Sinking =
+        SimplifyCFGOptions(CFG).hoistCommonInsts(true).sinkCommonInsts(true);
+    FunctionPassManager FPM;
+    FPM.addPass(SROAPass(SROAOptions::ModifyCFG));
+    FPM.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+    FPM.addPass(JumpThreadingPass());
+    FPM.addPass(CorrelatedValuePropagationPass());
+    FPM.addPass(SimplifyCFGPass(CFG));
+    FPM.addPass(InstCombinePass());
+    FPM.addPass(AggressiveInstCombinePass());
+    FPM.addPass(ReassociatePass());
+    FPM.addPass(ConstraintEliminationPass());
+    FPM.addPass(SimplifyCFGPass(CFG));
+    FPM.addPass(InstCombinePass());
+    FPM.addPass(VectorCombinePass(/*TryEarlyFoldsOnly=*/true));
+    FPM.addPass(MergedLoadStoreMotionPass());
+    FPM.addPass(GVNPass());
+    FPM.addPass(SCCPPass());
+    FPM.addPass(BDCEPass());
+    FPM.addPass(InstCombinePass());
+    FPM.addPass(JumpThreadingPass());
+    FPM.addPass(CorrelatedValuePropagationPass());
+    FPM.addPass(ADCEPass());
+    FPM.addPass(MemCpyOptPass());
+    FPM.addPass(DSEPass());
+    FPM.addPass(SimplifyCFGPass(Sinking));
+    FPM.addPass(InstCombinePass());
+    FPM.addPass(Float2IntPass());
+    FPM.addPass(SimplifyCFGPass(SimplifyCFGOptions(Sinking)
+                                    .forwardSwitchCondToPhi(true)
+                                    .convertSwitchToLookupTable(true)
+                                    .needCanonicalLoops(false)));
+    FPM.addPass(SLPVectorizerPass());
+    FPM.addPass(VectorCombinePass());
+    FPM.addPass(InstCombinePass());
+    FPM.addPass(InstSimplifyPass());
+    FPM.addPass(SimplifyCFGPass(SimplifyCFGOptions(CFG)
+                                    .speculateUnpredictables(true)
+                                    .hoistLoadsStoresWithCondFaulting(true)));
+    return FPM;
   }
 
   void run(Module &M) {
@@ -162,18 +229,28 @@ constexpr StringLiteral IdleUnoptimized[] = {
     "Unpack machine instruction bundles",
 };
 
-/// A pass manager that skips the idle passes of a level.
+/// Passes that do nothing where there are no loops.
+constexpr StringLiteral IdleWithoutLoops[] = {
+    "Canonicalize Freeze Instructions in Loops",
+    "Loop Strength Reduction",
+    "Early Machine Loop Invariant Code Motion",
+    "Machine Loop Invariant Code Motion",
+};
+
+/// A pass manager that skips the idle passes of a pipeline.
 struct BusyPasses : legacy::PassManagerBase {
   legacy::PassManager &Manager;
   bool Optimizes;
+  bool Loops;
 
-  BusyPasses(legacy::PassManager &Manager, bool Optimizes)
-      : Manager(Manager), Optimizes(Optimizes) {}
+  BusyPasses(legacy::PassManager &Manager, bool Optimizes, bool Loops)
+      : Manager(Manager), Optimizes(Optimizes), Loops(Loops) {}
 
   void add(Pass *P) override {
     StringRef Name = P->getPassName();
     if (is_contained(Idle, Name) ||
-        (!Optimizes && is_contained(IdleUnoptimized, Name)))
+        (!Optimizes && is_contained(IdleUnoptimized, Name)) ||
+        (!Loops && is_contained(IdleWithoutLoops, Name)))
       delete P;
     else
       Manager.add(P);
@@ -239,18 +316,16 @@ char *kal_pipeline_features(const char *Host, const char *CPU) {
 
 /// Builds a pipeline for a target machine, which must outlive it: the IR
 /// passes of an optimisation level from 0 to 3, then emission of an object
-/// file. Returns null and sets `Message` (to be freed by LLVMDisposeMessage)
+/// file. Unless Loops is set, it is for modules without loops and without
+/// recursion, which optimisation may turn into loops. Returns null and sets `Message` (to be freed by LLVMDisposeMessage)
 /// on failure.
 void *kal_pipeline_create(LLVMTargetMachineRef Machine, unsigned Level,
-                          char **Message) {
+                          bool Loops, char **Message) {
   auto *TM = reinterpret_cast<TargetMachine *>(Machine);
   auto P = std::make_unique<Pipeline>(TM);
-  if (Error E = P->IR.build(Level)) {
-    *Message = LLVMCreateMessage(toString(std::move(E)).c_str());
-    return nullptr;
-  }
+  P->IR.build(Level, Loops);
   MCContext *Context = nullptr;
-  BusyPasses Busy(P->Codegen, /*Optimizes=*/Level != 0);
+  BusyPasses Busy(P->Codegen, /*Optimizes=*/Level != 0, Loops);
   if (TM->addPassesToEmitMC(Busy, Context, P->Stream,
                             /*DisableVerify=*/true)) {
     *Message = LLVMCreateMessage("this target cannot emit object files");

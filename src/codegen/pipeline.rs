@@ -24,6 +24,7 @@ unsafe extern "C" {
     fn kal_pipeline_create(
         machine: LLVMTargetMachineRef,
         level: c_uint,
+        loops: bool,
         message: *mut *mut c_char,
     ) -> *mut c_void;
     fn kal_pipeline_dispose(pipeline: *mut c_void);
@@ -67,13 +68,15 @@ pub(super) fn features(host: &TargetTriple, cpu: &CStr) -> String {
 pub(super) struct Pipeline(NonNull<c_void>);
 
 impl Pipeline {
-    /// Creates a pipeline for `machine`, which must outlive it.
-    pub(super) fn new(machine: &TargetMachine, level: Level) -> Result<Self, CodegenError> {
+    /// Creates a pipeline for `machine`, which must outlive it, and for modules
+    /// that may have loops or recursion, or have neither.
+    pub(super) fn new(machine: &TargetMachine, level: Level, loops: bool) -> Result<Self, CodegenError> {
         let mut message = ptr::null_mut();
         // SAFETY: the machine is alive, and `message` is set exactly when null
         // is returned; it is then ours to dispose of.
         unsafe {
-            let pipeline = kal_pipeline_create(machine.as_mut_ptr(), level as c_uint, &raw mut message);
+            let pipeline =
+                kal_pipeline_create(machine.as_mut_ptr(), level as c_uint, loops, &raw mut message);
             NonNull::new(pipeline).map(Self).ok_or_else(|| {
                 let text = CStr::from_ptr(message).to_string_lossy().into_owned();
                 LLVMDisposeMessage(message);

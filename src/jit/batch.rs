@@ -9,7 +9,7 @@ use super::bindings::Bindings;
 use super::code::CompiledCode;
 use super::definition::{Claim, Definition, find, link};
 use super::tier::{CompilePlan, Tier};
-use crate::codegen::{cost, is_large};
+use crate::codegen::{cost, is_large, may_loop};
 use crate::failure::Failure;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::sync::Arc;
@@ -112,6 +112,10 @@ impl BatchItem {
     fn function(&self) -> &CheckedFunction {
         self.definition.function()
     }
+
+    fn may_loop(&self) -> bool {
+        may_loop(self.function(), &self.plan.assumptions.inlined)
+    }
 }
 
 fn planned(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>, claim: Claim) -> BatchItem {
@@ -198,7 +202,9 @@ fn found(
 }
 
 /// Groups what can share an object: definitions with the same options that
-/// together cost no more than one large function. A large function is alone.
+/// together cost no more than one large function. A large function is alone, and
+/// functions that may have loops share no object with those that have none, which
+/// are compiled with fewer passes.
 fn groups(parts: impl Iterator<Item = BatchItem>, most: usize) -> Vec<Vec<BatchItem>> {
     // The cost of each group; `None` for a large function, which nothing joins.
     let mut groups: Vec<(Option<usize>, Vec<BatchItem>)> = Vec::new();
@@ -206,7 +212,7 @@ fn groups(parts: impl Iterator<Item = BatchItem>, most: usize) -> Vec<Vec<BatchI
         let size = (!is_large(part.function())).then(|| cost(part.function()));
         let fits = |(total, group): &&mut (Option<usize>, Vec<BatchItem>)| {
             let is_small = total.zip(size).is_some_and(|(total, size)| total + size <= most);
-            is_small && group[0].plan.options == part.plan.options
+            is_small && group[0].plan.options == part.plan.options && group[0].may_loop() == part.may_loop()
         };
         match groups.iter_mut().find(fits) {
             Some((total, group)) => {
