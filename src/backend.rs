@@ -491,11 +491,13 @@ fn compiled(stats: Stats, _: &JitContext) -> Stats {
 /// Adds the statistics of compiled code to others.
 #[cfg(feature = "compiler")]
 fn compiled(stats: Stats, context: &JitContext) -> Stats {
-    let counters = context.jit().counters();
+    let (counters, stored) = (context.jit().counters(), context.jit().stored());
     Stats {
         ir_generated: counters.ir_generated.get(),
         expressions: counters.expressions.get(),
         objects_linked: counters.objects_linked.get(),
+        cache_hits: stored.hits,
+        cache_misses: stored.misses,
         code_bytes: context.jit().code_bytes(),
         compile_ms: milliseconds(counters.compile_nanoseconds.get()),
         wait_ms: milliseconds(context.waited_nanoseconds()),

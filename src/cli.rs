@@ -5,6 +5,7 @@
 
 mod allocation;
 mod arguments;
+mod cache;
 mod check;
 mod completion;
 mod debug;
@@ -89,6 +90,7 @@ fn execute(arguments: CommandLine) -> Exit {
         Some(CliCommand::Check(check)) => {
             timed(options, &mut reporter, |reporter| check::check(&check, options, reporter))
         }
+        Some(CliCommand::Cache { command }) => cache::cache(&command, options, &mut reporter),
         Some(CliCommand::Completions { shell }) => reporter.printed(completion::script(shell), Exit::Fine),
         Some(CliCommand::Man) => reporter.printed(manual::page(), Exit::Fine),
         Some(CliCommand::Version { verbose }) => reporter.printed(version::print(verbose), Exit::Fine),
@@ -167,6 +169,10 @@ fn start(
         && let Ok(stats) = serde_json::to_string(&context.stats())
     {
         reporter.line(&stats);
+    }
+    context.engine().write_cache();
+    if options.trace_cache {
+        context.engine().take_cache_events().iter().for_each(|event| reporter.line(&event.to_string()));
     }
     exit::leave(reporter.ended(exit))
 }

@@ -245,6 +245,12 @@ pub fn llvm_version() -> String {
     format!("{major}.{minor}.{patch}")
 }
 
+/// Returns what code is compiled for: the processor and its features.
+pub fn target() -> String {
+    let (cpu, features) = (TargetMachine::get_host_cpu_name(), TargetMachine::get_host_cpu_features());
+    format!("{} {} {}", env!("KAL_TARGET"), cpu.to_string_lossy(), features.to_string_lossy())
+}
+
 /// Registers this machine's target with LLVM, once per process. Safe to call
 /// from several threads.
 pub fn initialize() {

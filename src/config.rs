@@ -1,5 +1,6 @@
 //! How an engine is set up.
 
+use crate::cache::CacheOptions;
 use crate::error::Error;
 use crate::host::{Call, Callable, Closure, ForeignFunction, HostError, HostFunctions};
 use crate::limits::Limits;
@@ -60,6 +61,7 @@ pub struct Config {
     pub(crate) debug_objects: bool,
     pub(crate) library_paths: Vec<PathBuf>,
     pub(crate) program_folder: Option<PathBuf>,
+    pub(crate) cache: Option<CacheOptions>,
     hosts: Vec<(String, u32, Closure)>,
     foreign: Vec<(String, Option<PathBuf>)>,
 }
@@ -81,6 +83,7 @@ impl Config {
             debug_objects: false,
             library_paths: Vec::new(),
             program_folder: None,
+            cache: None,
             hosts: Vec::new(),
             foreign: Vec::new(),
         }
@@ -107,6 +110,15 @@ impl Config {
     #[must_use]
     pub fn program_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.program_folder = Some(folder.into());
+        self
+    }
+
+    /// Keeps the code of programs and modules that are from
+    /// [files](crate::source::Source::in_folder) for later runs, and uses what earlier
+    /// ones have kept; off at first.
+    #[must_use]
+    pub fn cache(mut self, options: CacheOptions) -> Self {
+        self.cache = Some(options);
         self
     }
 

@@ -5,6 +5,7 @@ mod compiler;
 
 use crate::abi::Variables;
 use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
+use crate::cache::{Cache, CacheEvent};
 use crate::config::{Config, Mode};
 use crate::deadline::Deadlines;
 use crate::error::Error;
@@ -15,6 +16,7 @@ use crate::name::Names;
 use crate::process;
 use crate::runtime::Fence;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::source::Source;
 use crate::stats::Usage;
 use crate::stop::Poll;
 use crate::syntax::operator::Operators;
@@ -69,6 +71,7 @@ struct EngineInner {
     /// The built-in operators.
     operators: Arc<Operators>,
     budget: Arc<MemoryBudget>,
+    cache: Option<Cache>,
     jit: OnceLock<Arc<Jit>>,
     deadlines: Deadlines,
     texts: TextCache,
@@ -99,6 +102,7 @@ impl Engine {
             Fence::announce();
         }
         Ok(Self(Arc::new(EngineInner {
+            cache: config.cache.clone().filter(|_| config.mode != Mode::Interpret).map(Cache::new),
             deadlines: Deadlines::new(config.limits.deadline),
             budget: Arc::new(MemoryBudget::new(config.limits.max_code_bytes)),
             config,
@@ -154,6 +158,25 @@ impl Engine {
             garbage,
             queued,
         }
+    }
+
+    /// Finds the code that earlier runs have compiled of a source, and keeps what this
+    /// one compiles of it, if the source is from a file and the engine has a
+    /// [cache](Config::cache).
+    pub(crate) fn open_cached(&self, source: &Source) {
+        self.0.cache.iter().for_each(|cache| cache.open(source));
+    }
+
+    /// Writes the code that has been compiled since the last time to the
+    /// [cache](Config::cache), if there is one. Dropping the last handle to an engine
+    /// does so, too. A cache that cannot be written stays as it is.
+    pub fn write_cache(&self) {
+        self.0.cache.iter().for_each(Cache::write);
+    }
+
+    /// Removes and returns what has happened in the [cache](Config::cache), in order.
+    pub fn take_cache_events(&self) -> Vec<CacheEvent> {
+        self.0.cache.as_ref().map(Cache::take_events).unwrap_or_default()
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -232,6 +255,7 @@ impl Drop for EngineInner {
         if let Some(jit) = self.jit.get() {
             jit.close();
         }
+        self.cache.iter().for_each(Cache::write);
     }
 }
 

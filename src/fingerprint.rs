@@ -27,6 +27,20 @@ impl Fingerprint {
         Self(hasher.finalize().into())
     }
 
+    /// Returns the fingerprint of bytes.
+    #[cfg(feature = "compiler")]
+    pub(crate) fn of_bytes(kind: &str, bytes: &[u8]) -> Self {
+        let mut writer = Writer::default();
+        writer.bytes(bytes);
+        Self::of(kind, writer)
+    }
+
+    /// Returns the fingerprint with these bytes.
+    #[cfg(feature = "compiler")]
+    pub(crate) const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// Returns its bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -38,6 +38,7 @@ mod request;
 mod run;
 mod slot_table;
 mod slots;
+mod stored;
 mod symbols;
 pub mod state;
 mod tier;
@@ -59,6 +60,7 @@ use crate::failure::Failure;
 use crate::host::{self, Callable, HostFunctions};
 use crate::llvm;
 use crate::name::{Name, Names};
+use crate::pack::{CodeStore, StoreCounts};
 use crate::process::{self, Activity};
 use crate::runtime;
 use crate::sema::checked::{Callee, CheckedFunction};
@@ -143,6 +145,7 @@ pub struct Jit {
     shared: Mutex<SharedDefinitions>,
     shapes: Shapes,
     bodies: CodeTable,
+    store: Arc<CodeStore>,
     symbols: Symbols,
     removed_symbols: AtomicU64,
     thunks: Mutex<FxHashMap<Name, LinkedBody>>,
@@ -159,7 +162,8 @@ pub struct Jit {
 const SYMBOLS_PER_CLEARING: u64 = 2048;
 
 impl Jit {
-    /// Creates a JIT whose programs may call `hosts`.
+    /// Creates a JIT whose programs may call `hosts`, and whose code is found in
+    /// `store` and kept there.
     ///
     /// # Errors
     /// If ORC cannot be set up in this process.
@@ -168,6 +172,7 @@ impl Jit {
         hosts: Arc<HostFunctions>,
         variables: Arc<Variables>,
         budget: Arc<MemoryBudget>,
+        store: Arc<CodeStore>,
         options: JitOptions,
     ) -> Result<Arc<Self>, OrcError> {
         let session = process::within(Activity::Steady, || {
@@ -193,6 +198,7 @@ impl Jit {
             shared: Mutex::default(),
             shapes: Shapes::default(),
             bodies: CodeTable::default(),
+            store,
             removed_symbols: AtomicU64::new(0),
             thunks: Mutex::default(),
             code: Arc::default(),
@@ -224,6 +230,11 @@ impl Jit {
     /// Returns the totals since the engine started.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Returns how often code of earlier runs was looked for.
+    pub fn stored(&self) -> StoreCounts {
+        self.store.counts()
     }
 
     /// Returns the bytes of memory that linked code takes now.

@@ -77,6 +77,14 @@
 //! modules, and no call goes a longer way. Modules are read and checked as a whole
 //! (`library`) before anything of them is in force.
 //!
+//! **What one run has compiled, the next one has.** Code has an identity: that of its
+//! function, of what is inlined into it, and of how it was made. An object is taken
+//! apart into *portable code* for each body, in which only values of symbols are
+//! missing, and these are written to a *pack*, one file. A later run looks for the
+//! identity before it compiles, copies the code into the code memory and fills in slots
+//! and routines: no linker and no LLVM. Packs are trusted only if this user alone can have
+//! written them (`cache`), and whatever is wrong with one, the code is compiled.
+//!
 //! **What an engine keeps is held, and what is not held is used again**: names,
 //! variables, slots and code. A name is a number; a checked function, a
 //! declaration or a book of names holds those that are in it. A text that is
@@ -148,6 +156,8 @@
 //! | – | the crate `kal-orc` | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `codegen` | checked functions → LLVM IR → object bytes | knows ORC or a process |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
+//! | 3 | `pack` | portable code, and the file that holds it | opens a file |
+//! | 4 | `cache` | the files of packs: where they are, and which are trusted | knows what is in one |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
 //! | 5 | `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `context`, `function`, `interrupt`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `terminal` | how commands end, report, read files, wait and write | knows a command |
@@ -161,8 +171,8 @@
 //! - `compiler`: native code, and everything of LLVM. Without it programs are
 //!   interpreted, [`Mode::Interpret`] is the default, the other modes are an
 //!   error, and neither LLVM nor a C++ compiler is needed to build. The modules
-//!   `codegen` and `llvm` and the crate `kal-orc` are left out. The parts of `jit`, `runtime`
-//!   and [`Engine`] that are about machine code are replaced by files called
+//!   `codegen`, `pack` and `llvm` and the crate `kal-orc` are left out. The parts of `jit`,
+//!   `runtime`, `cache` and [`Engine`] that are about machine code are replaced by files called
 //!   `absent.rs`, with the same names, so that no other module need know.
 //! - `cli`: the command and its prompt, layer 6 and what only that uses. Without
 //!   it no crate for terminals is compiled.
@@ -175,6 +185,8 @@
 //!   context*.
 //! - *module*: a file of definitions; *qualified name*: one with its module,
 //!   `stats.mean`; *alias*: a name that an import makes known without it.
+//! - *identity*: what something was made of, as a [`Fingerprint`]; *portable code*: a
+//!   body without addresses; *pack*: a file of them.
 //! - *binding*: what a name means in a context, and its compilation status.
 //! - *to materialize*: to compile and link a definition, as in ORC.
 //! - *stub*: the address a call goes through; here, a dispatch slot.
@@ -223,8 +235,11 @@ mod interp;
 mod codegen;
 #[cfg_attr(not(feature = "compiler"), path = "runtime/absent.rs")]
 mod runtime;
+#[cfg(feature = "compiler")]
+mod pack;
 #[cfg_attr(not(feature = "compiler"), path = "jit/absent.rs")]
 mod jit;
+mod cache;
 mod limits;
 mod deadline;
 mod output;
@@ -250,6 +265,7 @@ mod repl;
 pub mod cli;
 
 pub use bytes::Damage;
+pub use cache::{CacheEvent, CacheOptions, CacheUsage};
 pub use config::{Config, Mode};
 pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, Trace, Transition};
 pub use debugger::{BreakpointError, Console};

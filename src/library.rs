@@ -234,7 +234,8 @@ impl ModuleReader<'_> {
         place: &SourcePlace,
         found: &ModulePlace,
     ) -> Result<Source, Vec<Diagnostic>> {
-        find::read(found, self.engine.config().limits.max_source_bytes)
+        let read = find::read(found, self.engine.config().limits.max_source_bytes);
+        read.inspect(|source| self.engine.open_cached(source))
             .map_err(|error| not_read(place, format!("the module `{name}` cannot be read"), error))
     }
 }

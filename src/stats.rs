@@ -23,6 +23,11 @@ pub struct Stats {
     pub expressions: u64,
     /// Object files that were linked.
     pub objects_linked: u64,
+    /// Functions and expressions whose code an earlier run had left in the
+    /// [cache](crate::Config::cache).
+    pub cache_hits: u64,
+    /// Functions and expressions whose code was not there, and is kept.
+    pub cache_misses: u64,
     /// Bytes that linked code and the context's tapes occupy at present.
     pub code_bytes: u64,
     /// Bytes that the code that was compiled for the context occupies at present,

@@ -1,6 +1,7 @@
 //! What may follow `kal` on the command line: commands, their options, and
 //! their help.
 
+use super::cache::CacheCommand;
 use super::check::CheckArguments;
 use super::debug::DebugArguments;
 use super::emit::EmitArguments;
@@ -41,6 +42,8 @@ Examples:
 Files:
   $XDG_CONFIG_HOME/kal/init.kal  a program that runs before the first prompt
                                  (~/.config if the variable is not set)
+  $XDG_CACHE_HOME/kal            compiled code, for the next start
+                                 (~/.cache if the variable is not set)
   $XDG_STATE_HOME/kal/history    what was typed at the prompt
                                  (~/.local/state if the variable is not set)
 
@@ -83,6 +86,12 @@ pub(super) enum CliCommand {
     Emit(EmitArguments),
     /// Print everything wrong with programs, without running them
     Check(CheckArguments),
+    /// The folder of compiled code
+    Cache {
+        /// What to do with it
+        #[command(subcommand)]
+        command: CacheCommand,
+    },
     /// Print a script that completes the command line in a shell
     Completions {
         /// The shell
@@ -114,7 +123,7 @@ impl CliCommand {
             Self::Debug(arguments) => Some(&mut arguments.given),
             Self::Emit(arguments) => Some(&mut arguments.given),
             Self::Check(arguments) => Some(&mut arguments.given),
-            Self::Completions { .. } | Self::Man | Self::Version { .. } => None,
+            Self::Cache { .. } | Self::Completions { .. } | Self::Man | Self::Version { .. } => None,
         }
     }
 }
@@ -141,6 +150,7 @@ impl Given {
 const MEANINGFUL: &[(&str, &[&str])] = &[
     ("check", &["timeout", "max_nesting", "color"]),
     ("emit", &["level", "timeout", "fuel", "max_nesting", "color"]),
+    ("cache", &["cache", "color"]),
     ("completions", &["color"]),
     ("man", &[]),
     ("version", &[]),
@@ -205,7 +215,8 @@ impl CommandLine {
 }
 
 /// The words that are commands.
-const COMMANDS: &[&str] = &["repl", "run", "debug", "emit", "check", "completions", "man", "version", "help"];
+const COMMANDS: &[&str] =
+    &["repl", "run", "debug", "emit", "check", "cache", "completions", "man", "version", "help"];
 
 impl Plain {
     /// Parses arguments without a command and without mistakes: building clap's

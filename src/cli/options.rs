@@ -1,6 +1,7 @@
 //! Options of every command, before or after its name.
 
 use super::quantity;
+use crate::cache::CacheOptions;
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
 use crate::terminal::report::Colors;
@@ -72,6 +73,13 @@ pub(super) struct CommonOptions {
     /// Show compiled functions by name in gdb
     #[arg(long, global = true, help_heading = "Inspection", hide_short_help = true)]
     gdb: bool,
+    /// Where compiled code is kept between runs: `off`, `ro` (not written), or a
+    /// folder. `KAL_CACHE` if not given, else the user's folder for caches
+    #[arg(long, value_name = "WHERE", global = true, help_heading = "Compilation", hide_short_help = true)]
+    cache: Option<String>,
+    /// At the end, say on standard error which files of the cache were used
+    #[arg(long, global = true, help_heading = "Inspection", hide_short_help = true)]
+    pub(super) trace_cache: bool,
     /// When to use colours; `auto` decides for each stream by itself
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     color: Color,
@@ -141,8 +149,9 @@ impl CommonOptions {
             None => TierUp::default(),
         };
         let folders = crate::library::folders_of_user().into_iter();
-        folders
-            .fold(allowed, Config::library_path)
+        let config = folders.fold(allowed, Config::library_path);
+        let cached = self.cache().into_iter().fold(config, Config::cache);
+        cached
             .program_folder("")
             .mode(self.mode())
             .level(self.level())
@@ -157,6 +166,12 @@ impl CommonOptions {
                 fuel: self.fuel,
                 ..Limits::default()
             })
+    }
+
+    /// Returns where the cache is; `None` for none.
+    pub(super) fn cache(&self) -> Option<CacheOptions> {
+        let chosen = self.cache.clone().or_else(|| std::env::var("KAL_CACHE").ok());
+        CacheOptions::of_user(chosen.as_deref())
     }
 
     /// Returns the end of the command's time; `None` if there is no limit, or

@@ -50,6 +50,7 @@ impl Context {
         self.suggestions.refill();
         self.debugger.iter().for_each(Debugger::forget_ending);
         let engine = self.engine.clone();
+        engine.open_cached(source);
         let limits = engine.config().limits;
         let poll = self.poll();
         // A debugger finds places by the source it has been given.

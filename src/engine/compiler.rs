@@ -46,8 +46,9 @@ impl Engine {
             debug_objects: shared.config.debug_objects,
             most_operations: shared.config.limits.max_compiled_operations.min(codegen::LARGEST),
         };
-        let EngineInner { names, hosts, variables, budget, .. } = shared;
-        Jit::new(names.clone(), hosts.clone(), variables.clone(), budget.clone(), options)
+        let EngineInner { names, hosts, variables, budget, cache, .. } = shared;
+        let store = cache.as_ref().map(|cache| cache.store().clone()).unwrap_or_default();
+        Jit::new(names.clone(), hosts.clone(), variables.clone(), budget.clone(), store, options)
             .map_err(|error| Error::NoCompiler(error.to_string()))
     }
 }

@@ -130,11 +130,11 @@ fn plan(jit: &Jit, bindings: &Bindings, definition: &Definition) -> CompilePlan 
     CompilePlan { loads_numbers, ..plan }
 }
 
-/// Binds the name of a definition that differs from the one before only in its
-/// numbers to the code of that one, on any thread. Returns the address of its
-/// body; `None` if it has to be compiled.
-pub(super) fn body_of_shape(jit: &Jit, bindings: &Bindings, definition: &Arc<Definition>) -> Option<usize> {
-    if !definition.loads_numbers() {
+/// Binds the name of a definition to code that needs no compiler, on any thread:
+/// that of an earlier run, or that of the definition before if only its numbers are
+/// new. Returns the address of its body; `None` if it has to be compiled.
+pub(super) fn body_found(jit: &Arc<Jit>, bindings: &Bindings, definition: &Arc<Definition>) -> Option<usize> {
+    if !definition.loads_numbers() && !jit.store.has_packs() {
         return None;
     }
     let code = found(jit, bindings, definition, &plan(jit, bindings, definition))?;
@@ -189,16 +189,17 @@ fn make_claimed(
 /// Returns code that the engine has for a definition: optimised, or else as
 /// planned.
 fn found(
-    jit: &Jit,
+    jit: &Arc<Jit>,
     bindings: &Bindings,
     definition: &Definition,
     plan: &CompilePlan,
 ) -> Option<Arc<CompiledCode>> {
     let function = definition.function();
-    let full = || find(jit, function, &bindings.plan(jit, function, Some(Tier::Full)));
-    let may_be_better = plan.tier == Tier::Quick && jit.bodies.may_have_optimised(function.name);
-    let better = may_be_better.then(full).flatten();
-    better.or_else(|| find(jit, function, plan))
+    let budget = bindings.budget();
+    let full = || find(jit, function, &bindings.plan(jit, function, Some(Tier::Full)), budget);
+    let may_be_better = || jit.bodies.may_have_optimised(function.name) || jit.store.has_packs();
+    let better = (plan.tier == Tier::Quick && may_be_better()).then(full).flatten();
+    better.or_else(|| find(jit, function, plan, budget))
 }
 
 /// Groups what can share an object: definitions with the same options that

@@ -10,7 +10,7 @@ use crate::budget::CodeCharge;
 use crate::process::{self, Activity};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::CheckedFunction;
-use kal_orc::Tracker;
+use kal_orc::{PlacedCode, Tracker};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -211,15 +211,22 @@ impl Drop for LinkedBody {
     }
 }
 
-/// An object in memory; freed when it is dropped.
+/// An object in memory, or a body that was placed there by itself; freed when it is
+/// dropped.
 pub(super) struct Object {
-    tracker: Option<Tracker>,
+    memory: Option<ObjectMemory>,
     /// The symbols that it defines.
     symbols: Vec<BodySymbol>,
     /// The slots and variables that its code refers to; released after its memory.
     held: HeldOffsets,
     /// What it counts for the context that it was made for.
     _charge: Option<CodeCharge>,
+}
+
+/// What holds the memory of an object.
+enum ObjectMemory {
+    Linked(Tracker),
+    Placed(#[expect(dead_code, reason = "only kept")] PlacedCode),
 }
 
 impl Object {
@@ -231,7 +238,13 @@ impl Object {
         held: HeldOffsets,
         charge: Option<CodeCharge>,
     ) -> Arc<Self> {
-        Arc::new(Self { tracker: Some(tracker), symbols, held, _charge: charge })
+        Arc::new(Self { memory: Some(ObjectMemory::Linked(tracker)), symbols, held, _charge: charge })
+    }
+
+    /// Wraps a body that was placed and refers to these slots and variables.
+    pub(super) fn placed(code: PlacedCode, held: HeldOffsets, charge: CodeCharge) -> Arc<Self> {
+        let memory = Some(ObjectMemory::Placed(code));
+        Arc::new(Self { memory, symbols: Vec::new(), held, _charge: Some(charge) })
     }
 
     /// Returns the symbols that it defines.
@@ -242,8 +255,9 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        let removed = self.tracker.take().is_some_and(discard);
-        if !removed {
+        if let Some(ObjectMemory::Linked(tracker)) = self.memory.take()
+            && !discard(tracker)
+        {
             std::mem::forget(std::mem::take(&mut self.symbols));
         }
     }

@@ -10,6 +10,7 @@ use super::tier::CompilePlan;
 use super::weak_table::WeakTable;
 use super::worker::locked_steadily;
 use crate::bytes::Writer;
+use crate::codegen::LoopEntry;
 use crate::fingerprint::Fingerprint;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
@@ -33,12 +34,21 @@ struct Bodies {
 }
 
 impl CompilePlan {
-    /// Returns the identity of the code of a function; `None` for an expression,
-    /// whose errors are about the text that it was typed in.
-    pub(super) fn identity(&self, function: &CheckedFunction, names: &Names) -> Option<Fingerprint> {
-        if names.text(function.name) == EXPRESSION {
-            return None;
-        }
+    /// Returns the identity of the code of a function that others share; `None` for
+    /// an expression, whose errors are about the text that it was typed in.
+    pub(super) fn shared_identity(&self, function: &CheckedFunction, names: &Names) -> Option<Fingerprint> {
+        let is_shared = names.text(function.name) != EXPRESSION;
+        is_shared.then(|| self.identity(function, None, names))
+    }
+
+    /// Returns the identity of the code of a function, entered at a loop header or at
+    /// its own entry.
+    pub(super) fn identity(
+        &self,
+        function: &CheckedFunction,
+        osr: Option<LoopEntry>,
+        names: &Names,
+    ) -> Fingerprint {
         let mut writer = Writer::default();
         writer.bytes(self.identity_of(function, names).as_bytes());
         writer.byte(self.loads_numbers.into());
@@ -58,7 +68,11 @@ impl CompilePlan {
             writer.text(&names.text(*name));
             writer.text(builtin.text());
         }
-        Some(Fingerprint::of(KIND, writer))
+        if let Some(LoopEntry { node, values }) = osr {
+            writer.number(node);
+            writer.number(values);
+        }
+        Fingerprint::of(KIND, writer)
     }
 
     /// Returns the identity of what the code is of: the function, or its shape.

@@ -8,8 +8,9 @@
 //! the definition, its code is retired.
 
 use super::Jit;
-use super::code::{CompiledCode, SharedBody};
+use super::code::{CompiledCode, LinkedBody, SharedBody};
 use super::make::{BodyRequest, MadeBody, make};
+use super::stored;
 use super::tier::{CompilePlan, Tier};
 use super::waiters::Waiters;
 use super::worker::{SteadyGuard, locked_steadily};
@@ -199,7 +200,7 @@ impl Definition {
         plan: CompilePlan,
         budget: &Arc<ContextBudget>,
     ) -> Option<Arc<CompiledCode>> {
-        let code = find(jit, &self.function, &plan).or_else(|| self.link(jit, plan, budget).ok());
+        let code = find(jit, &self.function, &plan, budget).or_else(|| self.link(jit, plan, budget).ok());
         if code.is_none() {
             self.end_improvement(false);
         }
@@ -307,14 +308,31 @@ fn gave_up() -> Failure {
 }
 
 /// Returns the code of a function that is planned so, if the engine has it: it
-/// was made for another text, or in another context.
+/// was made for another text, in another context, or by an earlier run.
 pub(super) fn find(
-    jit: &Jit,
+    jit: &Arc<Jit>,
     function: &Arc<CheckedFunction>,
     plan: &CompilePlan,
+    budget: &Arc<ContextBudget>,
 ) -> Option<Arc<CompiledCode>> {
-    let body = jit.bodies.find(plan.identity(function, &jit.names)?)?;
+    let identity = plan.shared_identity(function, &jit.names);
+    let present = identity.and_then(|identity| jit.bodies.find(identity));
+    let body = present.or_else(|| {
+        let request = BodyRequest { function, plan, osr: None };
+        let (placed, size) = stored::place(jit, &request, budget)?;
+        Some(shared(jit, &request, placed, size))
+    })?;
     Some(CompiledCode::new(body, plan.clone(), function))
+}
+
+/// Shares a body with other definitions that plan the same.
+fn shared(jit: &Arc<Jit>, request: &BodyRequest<'_>, linked: LinkedBody, size: u64) -> Arc<SharedBody> {
+    let BodyRequest { function, plan, .. } = request;
+    let body = SharedBody::new(jit, linked, size);
+    if let Some(identity) = plan.shared_identity(function, &jit.names) {
+        jit.bodies.add(identity, function.name, plan.tier, &body);
+    }
+    body
 }
 
 /// Compiles and links definitions in one object, without installing the code;
@@ -341,10 +359,8 @@ pub(super) fn link(
         .collect();
     let made = make(jit, &requests, budget)?;
     let code = |((definition, plan), (linked, size)): ((&Definition, CompilePlan), MadeBody)| {
-        let body = SharedBody::new(jit, linked, size);
-        if let Some(identity) = plan.identity(&definition.function, &jit.names) {
-            jit.bodies.add(identity, definition.function.name, plan.tier, &body);
-        }
+        let request = BodyRequest { function: &definition.function, plan: &plan, osr: None };
+        let body = shared(jit, &request, linked, size);
         CompiledCode::new(body, plan, &definition.function)
     };
     Ok(parts.into_iter().zip(made).map(code).collect())

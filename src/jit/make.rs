@@ -10,12 +10,15 @@ use super::{Jit, nanoseconds, refusal};
 use crate::budget::{CodeCharge, ContextBudget};
 use crate::codegen::{Body, Listing, LoopEntry, ObjectSymbols};
 use crate::failure::Failure;
+use crate::fingerprint::Fingerprint;
+use crate::pack::portable::PortableCode;
 use crate::sema::checked::CheckedFunction;
 use kal_orc::OrcError;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A body to make.
+#[derive(Clone, Copy)]
 pub(super) struct BodyRequest<'a> {
     pub(super) function: &'a Arc<CheckedFunction>,
     pub(super) plan: &'a CompilePlan,
@@ -61,6 +64,7 @@ fn make_within(
     let owners: Vec<_> = requests.iter().map(|request| Some(request.owner())).collect();
     let over = |limit| Failure::OverLimit { function: first.function.clone(), limit };
     let charge = budget.charge_code(ObjectSymbols::memory(&object)).map_err(over)?;
+    keep(jit, &object, requests.iter().zip(&symbols));
     let linked = link(jit, &object, symbols.into_iter().zip(owners), Some(charge));
     linked.map_err(|error| refusal::unlinked(error, Some(first.function)))
 }
@@ -106,14 +110,33 @@ pub(super) fn link(
     linked.symbols().iter().zip(owners).map(body).collect()
 }
 
+/// Keeps the code of bodies for later runs, of an object that defines their symbols.
+fn keep<'a>(jit: &Jit, object: &[u8], bodies: impl Iterator<Item = (&'a BodyRequest<'a>, &'a BodySymbol)>) {
+    for (request, symbol) in bodies {
+        let source = request.function.source.name();
+        if jit.store.keeps(source)
+            && let Some(code) = PortableCode::of(object, symbol.text())
+        {
+            jit.store.made(source, request.identity(jit), code);
+        }
+    }
+}
+
 impl BodyRequest<'_> {
-    fn symbol(&self, jit: &Jit) -> BodySymbol {
+    /// Returns the identity of its code.
+    pub(super) fn identity(&self, jit: &Jit) -> Fingerprint {
+        self.plan.identity(self.function, self.osr, &jit.names)
+    }
+
+    /// Returns a symbol for its body.
+    pub(super) fn symbol(&self, jit: &Jit) -> BodySymbol {
         let kind = if self.osr.is_some() { "osr" } else { "impl" };
         let identity = self.plan.identity_of(self.function, &jit.names);
         jit.symbols.body(self.function, identity, &jit.names, kind)
     }
 
-    fn owner(&self) -> CodeOwner {
+    /// Returns what its code belongs to.
+    pub(super) fn owner(&self) -> CodeOwner {
         CodeOwner {
             function: self.function.clone(),
             is_shared_by_shape: self.plan.loads_numbers,

@@ -5,11 +5,11 @@
 //! left at a loop header for code that is entered right there. The code is made
 //! for one run, which owns it.
 
-use super::Jit;
 use super::bindings::Bindings;
 use super::code::LinkedBody;
 use super::make::{BodyRequest, make};
 use super::tier::{CompilePlan, Tier};
+use super::{Jit, stored};
 use crate::budget::ContextBudget;
 use crate::codegen::LoopEntry;
 use crate::failure::Failure;
@@ -186,8 +186,8 @@ impl OsrCode {
             return;
         }
         let request = BodyRequest { function: &self.function, plan, osr: Some(self.entry) };
-        let linked =
-            make(jit, &[request], budget).ok().and_then(|mut made| made.pop()).map(|(linked, _)| linked);
+        let compiled = || make(jit, &[request], budget).ok()?.pop();
+        let linked = stored::place(jit, &request, budget).or_else(compiled).map(|(linked, _)| linked);
         jit.note_removed_symbol();
         *self.status.lock() = linked.map_or(OsrStatus::Failed, OsrStatus::Linked);
     }

@@ -137,7 +137,7 @@ fn body(
     if let Some(body) = install_present(jit, bindings, definition) {
         return Ok(body);
     }
-    if let Some(body) = batch::body_of_shape(jit, bindings, definition) {
+    if let Some(body) = batch::body_found(jit, bindings, definition) {
         return Ok(body);
     }
     let function = definition.function();

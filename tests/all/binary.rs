@@ -31,10 +31,10 @@ impl Ran {
     }
 }
 
-/// Returns the binary, ready for arguments.
+/// Returns the binary, ready for arguments, without a cache.
 pub fn kal() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kal"));
-    command.env_remove("NO_COLOR").stdin(Stdio::null());
+    command.env_remove("NO_COLOR").env("KAL_CACHE", "off").stdin(Stdio::null());
     command
 }
 

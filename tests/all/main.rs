@@ -2,6 +2,7 @@
 
 mod binary;
 mod breakpoints;
+mod caching;
 mod checks;
 mod choices;
 mod cli;

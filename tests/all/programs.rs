@@ -52,6 +52,14 @@ const MODES: [&[&str]; 15] = [
     &["--tiered", "-O1", "--tier-up-after=4", "--tier-up-waits"],
 ];
 
+/// Modes that must agree when the code is in the cache, too.
+const CACHED: [&[&str]; 4] = [
+    &["-O2"],
+    &["--eager", "-O2"],
+    &["-O2", "--tier-up-after=2", "--tier-up-waits"],
+    &["--tiered", "-O2", "--tier-up-after=1", "--tier-up-waits"],
+];
+
 /// Codes that no program file can bring about, and why.
 const UNREACHABLE: &[(ErrorCode, &str)] = &[
     (ErrorCode::SourceTooLong, "needs gigabytes of text; tested in the lexer"),
@@ -224,6 +232,20 @@ fn check(program: &Program) -> Result<(), String> {
                 return Err(format!(
                     "{name}: {first_mode:?} and {mode:?} differ
   {difference}"
+                ));
+            }
+        }
+    }
+    for mode in CACHED {
+        let folder = tempfile::tempdir().map_err(|error| format!("{name}: {error}"))?;
+        let cache = folder.path().to_str().ok_or("a folder with a strange name")?;
+        for (time, temperature) in ["cold", "warm", "warm again"].iter().enumerate() {
+            let ran = program.run(&[mode, &["--cache", cache]].concat(), false);
+            let (left, right) = (program.observed(&files[0].1), program.observed(&ran));
+            if left != right || ran.stdout != files[0].1.stdout {
+                let difference = difference(&left, &right);
+                return Err(format!(
+                    "{name}: {mode:?} with a {temperature} cache ({time}) differs\n  {difference}"
                 ));
             }
         }

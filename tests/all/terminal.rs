@@ -100,6 +100,7 @@ impl Terminal {
         command.env("KAL", env!("CARGO_BIN_EXE_kal"));
         command.env("TERM", "xterm-256color");
         command.env("XDG_STATE_HOME", folder.path());
+        command.env("KAL_CACHE", "off");
         command.env_remove("NO_COLOR");
         environment.iter().for_each(|(name, value)| command.env(name, value));
         let child = pair.slave.spawn_command(command).expect("the binary starts");

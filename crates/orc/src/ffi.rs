@@ -65,6 +65,22 @@ unsafe extern "C" {
         session: *mut OrcShimSession,
     ) -> LLVMOrcExecutionSessionRef;
     pub(super) fn orc_shim_session_object_layer(session: *mut OrcShimSession) -> LLVMOrcObjectLayerRef;
+    pub(super) fn orc_shim_session_take_room(
+        session: *mut OrcShimSession,
+        bytes: u64,
+        alignment: u64,
+        handle: *mut u64,
+        executable: *mut *mut u8,
+        writable: *mut *mut u8,
+    ) -> LLVMErrorRef;
+    pub(super) fn orc_shim_session_give_room(session: *mut OrcShimSession, handle: u64);
+    pub(super) fn orc_shim_session_name_code(
+        session: *mut OrcShimSession,
+        address: u64,
+        size: u64,
+        name: *const c_char,
+        length: usize,
+    );
     pub(super) fn orc_shim_session_code_bytes(session: *mut OrcShimSession) -> u64;
     pub(super) fn orc_shim_session_set_code_limit(session: *mut OrcShimSession, bytes: u64);
     pub(super) fn orc_shim_lookup_start(

@@ -134,7 +134,7 @@ impl Session {
         check(error, explain).map(|()| Address::new(address))
     }
 
-    pub(super) fn inner(&self) -> &SessionInner {
+    pub(super) fn inner(&self) -> &Arc<SessionInner> {
         &self.inner
     }
 
@@ -248,6 +248,10 @@ impl SessionInner {
 
     pub(super) fn execution_session(&self) -> LLVMOrcExecutionSessionRef {
         self.execution_session
+    }
+
+    pub(super) fn host(&self) -> &'static dyn Host {
+        self.host
     }
 
     pub(super) fn reports(&self) -> &Reports {

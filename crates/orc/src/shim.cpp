@@ -63,6 +63,8 @@ struct Session {
   std::unique_ptr<ExecutionSession> ES;
   CodeMemory *Memory;
   std::unique_ptr<ObjectLinkingLayer> Layer;
+  /// Null if no names are written.
+  std::shared_ptr<class PerfMap> Names;
 };
 
 /// A lookup in progress.
@@ -193,16 +195,28 @@ public:
     });
   }
 
+  /// Writes one name.
+  void write(uint64_t Address, uint64_t Size, StringRef Name) {
+    append(line(Address, Size, Name));
+  }
+
 private:
+  static std::string line(uint64_t Address, uint64_t Size, StringRef Name) {
+    return formatv("{0:x-} {1:x-} {2}\n", Address, Size, Name);
+  }
+
   void write(jitlink::LinkGraph &G) {
-    if (::getpid() != Process)
-      return;
     std::string Lines;
-    raw_string_ostream Stream(Lines);
     for (auto *Sym : G.defined_symbols())
       if (Sym->hasName() && Sym->isCallable())
-        Stream << formatv("{0:x-} {1:x-} {2}\n", Sym->getAddress().getValue(),
-                          Sym->getSize(), *Sym->getName());
+        Lines += line(Sym->getAddress().getValue(), Sym->getSize(),
+                      *Sym->getName());
+    append(Lines);
+  }
+
+  void append(const std::string &Lines) {
+    if (::getpid() != Process)
+      return;
     // In one write, since several threads link, and unbuffered, since the
     // process may be killed.
     std::fwrite(Lines.data(), 1, Lines.size(), File);
@@ -331,7 +345,9 @@ LLVMErrorRef orc_shim_session_perf_map(OrcShimSession *S, const char *Path) {
   std::FILE *File = openOwn(Path);
   if (!File)
     return wrap(errorCodeToError(errnoAsErrorCode()));
-  unwrapSession(S)->Layer->addPlugin(std::make_shared<PerfMap>(File));
+  auto &Owner = *unwrapSession(S);
+  Owner.Names = std::make_shared<PerfMap>(File);
+  Owner.Layer->addPlugin(Owner.Names);
   return LLVMErrorSuccess;
 }
 
@@ -379,6 +395,33 @@ LLVMOrcObjectLayerRef orc_shim_session_object_layer(OrcShimSession *S) {
   // The C API's handle points to the base class, which is at another address.
   ObjectLayer *Layer = unwrapSession(S)->Layer.get();
   return reinterpret_cast<LLVMOrcObjectLayerRef>(Layer);
+}
+
+/// Takes room for code that is not linked; to be freed by
+/// orc_shim_session_give_room before the session ends. It is executed at
+/// Executable and written through Writable.
+LLVMErrorRef orc_shim_session_take_room(OrcShimSession *S, uint64_t Bytes,
+                                        uint64_t Alignment, uint64_t *Handle,
+                                        char **Executable, char **Writable) {
+  auto Room = unwrapSession(S)->Memory->takeRoom(Bytes, Alignment);
+  if (!Room)
+    return wrap(Room.takeError());
+  *Handle = Room->Handle;
+  *Executable = Room->Executable;
+  *Writable = Room->Writable;
+  return LLVMErrorSuccess;
+}
+
+void orc_shim_session_give_room(OrcShimSession *S, uint64_t Handle) {
+  unwrapSession(S)->Memory->giveRoom(Handle);
+}
+
+/// Writes the name of code for profilers, if the session does.
+void orc_shim_session_name_code(OrcShimSession *S, uint64_t Address,
+                                uint64_t Size, const char *Name,
+                                size_t Length) {
+  if (auto &Names = unwrapSession(S)->Names)
+    Names->write(Address, Size, StringRef(Name, Length));
 }
 
 uint64_t orc_shim_session_code_bytes(OrcShimSession *S) {

@@ -236,11 +236,19 @@ public:
                   OnDeallocatedFunction OnDeallocated) override;
   uint64_t bytes() const override { return Used * Unit; }
   void allow(uint64_t Most) override { Allowed = std::min(Most, Limit); }
+  Expected<Room> takeRoom(uint64_t Bytes, uint64_t Alignment) override;
+  void giveRoom(uint64_t Handle) override { give(range(Handle)); }
 
 private:
   using DeallocActions = std::vector<shared::WrapperFunctionCall>;
   class InFlight;
   class Placement;
+
+  /// A range as the number that its owner keeps, and back.
+  static uint64_t handle(Range R) { return uint64_t(R.Size) << 32 | R.Start; }
+  static Range range(uint64_t Handle) {
+    return {uint32_t(Handle), uint32_t(Handle >> 32)};
+  }
 
   char *executable(Range R) const { return Base + R.Start * Unit; }
   char *writable(Range R) const { return executable(R) + Limit; }
@@ -378,7 +386,7 @@ void Slab::deallocate(std::vector<FinalizedAlloc> Allocs,
     std::lock_guard<std::mutex> Lock(Mutex);
     for (auto &Alloc : Allocs) {
       uint64_t Handle = Alloc.release().getValue();
-      Ranges.push_back({uint32_t(Handle), uint32_t(Handle >> 32)});
+      Ranges.push_back(range(Handle));
       auto Found = Actions.find(uint32_t(Handle));
       if (Found == Actions.end())
         continue;
@@ -431,6 +439,13 @@ void Slab::give(ArrayRef<Range> Ranges) {
   }
 }
 
+Expected<CodeMemory::Room> Slab::takeRoom(uint64_t Bytes, uint64_t Alignment) {
+  auto Taken = take(std::max<uint64_t>(Bytes, 1), Alignment);
+  if (!Taken)
+    return Taken.takeError();
+  return Room{handle(*Taken), executable(*Taken), writable(*Taken)};
+}
+
 /// The FinalizedAlloc, which the layer keeps anyway, holds all that is known of
 /// an object.
 CodeMemory::FinalizedAlloc Slab::finalized(Range R, DeallocActions ToKeep) {
@@ -438,7 +453,7 @@ CodeMemory::FinalizedAlloc Slab::finalized(Range R, DeallocActions ToKeep) {
     std::lock_guard<std::mutex> Lock(Mutex);
     Actions[R.Start] = std::move(ToKeep);
   }
-  return FinalizedAlloc(ExecutorAddr(uint64_t(R.Size) << 32 | R.Start));
+  return FinalizedAlloc(ExecutorAddr(handle(R)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -15,6 +15,20 @@ public:
 
   /// Limits all allocations from now on to Most bytes together.
   virtual void allow(uint64_t Most) = 0;
+
+  /// Room for code that is not linked: the address that it runs at, and the one
+  /// that it is written through.
+  struct Room {
+    uint64_t Handle;
+    char *Executable;
+    char *Writable;
+  };
+
+  /// Takes room at an address that is a multiple of Alignment.
+  virtual llvm::Expected<Room> takeRoom(uint64_t Bytes, uint64_t Alignment) = 0;
+
+  /// Frees room.
+  virtual void giveRoom(uint64_t Handle) = 0;
 };
 
 /// Creates code memory for up to Limit bytes; for less, if the process has not

@@ -1,0 +1,29 @@
+//! The cache: packs in files, so that the next start finds the code of this one.
+//!
+//! Each program or module that comes from a file has a folder in the cache, named by
+//! the file's path, with the packs of its functions:
+//!
+//! ```text
+//! FOLDER/FORMAT/BUILD/TARGET/PATH/TEXT.kpk      what the first run of a text has compiled
+//!                                 TEXT.1.kpk    what a later run has compiled besides
+//! ```
+//!
+//! Code is found by its identity, so packs of earlier texts of a file serve a later
+//! one: only what was edited is compiled again. A pack is never changed. It gets its
+//! name when it is whole, and only if there is none of that name.
+//!
+//! A cache that cannot be read is empty, and one that cannot be written is left as it
+//! is: a program never fails for it.
+
+mod event;
+#[cfg_attr(not(feature = "compiler"), path = "cache/absent.rs")]
+mod files;
+mod folder;
+mod options;
+#[cfg(feature = "compiler")]
+mod trust;
+
+pub use event::CacheEvent;
+pub use files::Cache;
+pub use folder::CacheUsage;
+pub use options::CacheOptions;

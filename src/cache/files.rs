@@ -1,0 +1,280 @@
+//! The packs of an engine's programs, in files.
+
+use super::folder::{ABANDONED, ENDING, UNFINISHED, of_this_build, shortened};
+use super::{CacheEvent, CacheOptions, trust};
+use crate::codegen;
+use crate::fingerprint::Fingerprint;
+use crate::pack::portable::PortableCode;
+use crate::pack::{self, CodeStore, Pack, SecretKey};
+use crate::source::Source;
+use parking_lot::Mutex;
+use std::cmp::Reverse;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// How many packs a text has before they become one.
+const MOST_PACKS: usize = 4;
+
+/// How many earlier texts of a file keep their packs.
+const EARLIER_TEXTS: usize = 3;
+
+/// The time of a pack is set when it is read, but not more often than this.
+const TOUCHED: Duration = Duration::from_secs(24 * 3600);
+
+/// The packs of an engine's programs, in files.
+pub struct Cache {
+    options: CacheOptions,
+    /// The folder for this build and target.
+    folder: PathBuf,
+    target: Fingerprint,
+    store: Arc<CodeStore>,
+    key: Option<SecretKey>,
+    sources: Mutex<Vec<CachedSource>>,
+    events: Mutex<Vec<CacheEvent>>,
+}
+
+/// A file whose code is cached.
+struct CachedSource {
+    /// The name of the source.
+    name: String,
+    folder: PathBuf,
+    /// What the names of its packs begin with.
+    text: String,
+    /// The packs of this text that were found.
+    packs: Vec<OwnPack>,
+}
+
+/// A pack of the present text of a file.
+struct OwnPack {
+    file: PathBuf,
+    number: u32,
+    pack: Arc<Pack>,
+}
+
+impl Cache {
+    /// Creates the cache of an engine. Reads nothing but the key.
+    pub fn new(options: CacheOptions) -> Self {
+        let target = Fingerprint::of_bytes("kal 2026 target", codegen::target().as_bytes());
+        let folder = of_this_build(&options.folder).join(shortened(target));
+        let (key, sources, events) = (trust::key(&options.key), Mutex::default(), Mutex::default());
+        Self { options, folder, target, store: Arc::default(), key, sources, events }
+    }
+
+    /// Returns the code that was read, and that is kept to be written.
+    pub fn store(&self) -> &Arc<CodeStore> {
+        &self.store
+    }
+
+    /// Adds what earlier runs have compiled for a file to the code that is found, and
+    /// keeps what this one compiles for it.
+    pub fn open(&self, source: &Source) {
+        if source.folder().is_none() || self.store.keeps(source.name()) {
+            return;
+        }
+        let Ok(path) = fs::canonicalize(source.name()) else { return };
+        let folder = shortened(Fingerprint::of_bytes("kal 2026 path", path.as_os_str().as_encoded_bytes()));
+        let folder = self.folder.join(folder);
+        let text = shortened(Fingerprint::of_bytes("kal 2026 text", source.text().as_bytes()));
+        self.store.keep(source.name());
+        let packs = self.read(&folder, &text);
+        if !packs.is_empty() && self.options.writes {
+            self.options.collect_now_and_then();
+        }
+        self.sources.lock().push(CachedSource { name: source.name().to_owned(), folder, text, packs });
+    }
+
+    /// Reads the packs of a folder: those of the text, then the newest others. Returns
+    /// the first kind.
+    fn read(&self, folder: &Path, text: &str) -> Vec<OwnPack> {
+        let Some(key) = &self.key else { return Vec::new() };
+        let mut files = packs(folder);
+        if files.is_empty() {
+            return Vec::new();
+        }
+        if let Err(reason) = trust::folders(&self.options.folder, folder) {
+            self.note(CacheEvent::Untrusted { file: folder.into(), reason });
+            return Vec::new();
+        }
+        files.sort_by_key(|file| (file.text != text, Reverse(file.written)));
+        let mut own = Vec::new();
+        for PackFile { path, text: made_of, number, written } in files {
+            match self.open_pack(&path, key) {
+                Ok(pack) => {
+                    self.touch(&path, written);
+                    self.note(CacheEvent::Opened { file: path.clone(), bodies: pack.len() });
+                    let pack = Arc::new(pack);
+                    self.store.add(pack.clone());
+                    if made_of == text {
+                        own.push(OwnPack { file: path, number, pack });
+                    }
+                }
+                Err(event) => {
+                    if self.options.writes && matches!(event, CacheEvent::Damaged { .. }) {
+                        let _ = fs::remove_file(&path);
+                    }
+                    self.note(event);
+                }
+            }
+        }
+        own
+    }
+
+    /// Reads a pack.
+    fn open_pack(&self, path: &Path, key: &SecretKey) -> Result<Pack, CacheEvent> {
+        let file = || path.to_owned();
+        let bytes = trust::read(path).map_err(|reason| CacheEvent::Untrusted { file: file(), reason })?;
+        Pack::open(bytes, self.target, key)
+            .map_err(|damage| CacheEvent::Damaged { file: file(), reason: damage.to_string() })
+    }
+
+    /// Records that a pack is in use.
+    fn touch(&self, path: &Path, written: SystemTime) {
+        let now = SystemTime::now();
+        if self.options.writes && now.duration_since(written).is_ok_and(|age| age > TOUCHED) {
+            let _ = fs::File::open(path).and_then(|file| file.set_modified(now));
+        }
+    }
+
+    /// Reads all packs of this build and target. Returns how many are good, and what is
+    /// wrong with the others.
+    pub fn verify(&self) -> (usize, Vec<CacheEvent>) {
+        let (mut good, mut bad) = (0, Vec::new());
+        let folders = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for folder in folders.map(|entry| entry.path()) {
+            for PackFile { path, .. } in packs(&folder) {
+                let trusted = trust::folders(&self.options.folder, &folder);
+                let trusted = trusted.and_then(|()| self.key.as_ref().ok_or("there is no key".to_owned()));
+                let opened = trusted
+                    .map_err(|reason| CacheEvent::Untrusted { file: path.clone(), reason })
+                    .and_then(|key| self.open_pack(&path, key));
+                match opened {
+                    Ok(_) => good += 1,
+                    Err(event) => bad.push(event),
+                }
+            }
+        }
+        (good, bad)
+    }
+
+    /// Writes what has been compiled since the files were opened.
+    pub fn write(&self) {
+        if !self.options.writes {
+            return;
+        }
+        for source in self.sources.lock().iter_mut() {
+            let Some(kept) = self.store.take(&source.name).filter(|kept| !kept.made.is_empty()) else {
+                continue;
+            };
+            let mut bodies = kept.made;
+            if source.packs.is_empty() {
+                // What an earlier text has left.
+                let used = kept.used.into_iter();
+                bodies.extend(used.filter_map(|identity| Some((identity, self.store.portable(&identity)?))));
+            } else if source.packs.len() >= MOST_PACKS {
+                let all = source.packs.iter().flat_map(|own| own.pack.bodies());
+                bodies.extend(all.filter_map(|(identity, body)| Some((identity, body.portable()?))));
+            }
+            if let Err(reason) = self.write_pack(source, &bodies) {
+                self.note(CacheEvent::NotWritten { folder: source.folder.clone(), reason });
+            }
+        }
+    }
+
+    fn write_pack(
+        &self,
+        source: &mut CachedSource,
+        bodies: &[(Fingerprint, PortableCode)],
+    ) -> Result<(), String> {
+        let key = trust::key_or_new(&self.options.key)?;
+        trust::create(&source.folder).map_err(|error| error.to_string())?;
+        trust::folders(&self.options.folder, &source.folder)?;
+        let number = source.packs.iter().map(|own| own.number + 1).max().unwrap_or(0);
+        let file = source.folder.join(PackFile::name(&source.text, number));
+        let meta = serde_json::json!({ "source": source.name, "kal": env!("CARGO_PKG_VERSION") }).to_string();
+        let bodies_in = bodies.iter().map(|(identity, code)| (*identity, code));
+        let bytes = pack::write(bodies_in, meta.as_bytes(), self.target, &key);
+        let written = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&source.folder).and_then(
+            |mut temporary| {
+                temporary.write_all(&bytes)?;
+                temporary.persist_noclobber(&file).map_err(|error| error.error)
+            },
+        );
+        written.map_err(|error| error.to_string())?;
+        self.note(CacheEvent::Written { file: file.clone(), bodies: bodies.len() });
+        if source.packs.len() >= MOST_PACKS {
+            source.packs.drain(..).for_each(|own| _ = fs::remove_file(own.file));
+        }
+        if let Ok(pack) = Pack::open(bytes, self.target, &key) {
+            source.packs.push(OwnPack { file, number, pack: Arc::new(pack) });
+        }
+        tidy(source);
+        Ok(())
+    }
+
+    fn note(&self, event: CacheEvent) {
+        self.events.lock().push(event);
+    }
+
+    /// Removes and returns what has happened, in order.
+    pub fn take_events(&self) -> Vec<CacheEvent> {
+        std::mem::take(&mut self.events.lock())
+    }
+}
+
+/// The file of a pack.
+struct PackFile {
+    path: PathBuf,
+    /// Of which text it was made.
+    text: String,
+    number: u32,
+    written: SystemTime,
+}
+
+impl PackFile {
+    fn name(text: &str, number: u32) -> String {
+        if number == 0 { format!("{text}.{ENDING}") } else { format!("{text}.{number}.{ENDING}") }
+    }
+
+    fn of(entry: &fs::DirEntry) -> Option<Self> {
+        let path = entry.path();
+        let stem = path.file_name().and_then(OsStr::to_str)?.strip_suffix(ENDING)?.strip_suffix('.')?;
+        let (text, number) = stem.split_once('.').unwrap_or((stem, "0"));
+        let (text, number) = (text.to_owned(), number.parse().ok()?);
+        let written = entry.metadata().and_then(|data| data.modified()).ok()?;
+        Some(Self { path, text, number, written })
+    }
+}
+
+/// Returns the packs in a folder; none if it cannot be read.
+fn packs(folder: &Path) -> Vec<PackFile> {
+    let file = |entry: std::io::Result<fs::DirEntry>| PackFile::of(&entry.ok()?);
+    fs::read_dir(folder).map(|entries| entries.filter_map(file).collect()).unwrap_or_default()
+}
+
+/// Removes the packs of all but the latest earlier texts, and what killed processes
+/// have left.
+fn tidy(source: &CachedSource) {
+    let mut files = packs(&source.folder);
+    files.sort_by_key(|file| Reverse(file.written));
+    let mut texts = vec![source.text.clone()];
+    for file in files {
+        if !texts.contains(&file.text) {
+            texts.push(file.text.clone());
+        }
+        if texts.iter().position(|text| *text == file.text) > Some(EARLIER_TEXTS) {
+            let _ = fs::remove_file(file.path);
+        }
+    }
+    for entry in fs::read_dir(&source.folder).into_iter().flatten().flatten() {
+        let is_unfinished = entry.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED));
+        let written = entry.metadata().and_then(|data| data.modified());
+        let age = written.ok().and_then(|written| written.elapsed().ok());
+        if is_unfinished && age.is_some_and(|age| age > ABANDONED) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The folder of the cache as a whole: what is in it, and what is removed.
+
+use super::CacheOptions;
+use crate::fingerprint::Fingerprint;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The number of the format of packs.
+pub(super) const FORMAT: u32 = 1;
+
+/// The ending of the files of packs.
+pub(super) const ENDING: &str = "kpk";
+
+/// What the name of a file that is not whole yet begins with.
+pub(super) const UNFINISHED: &str = ".unfinished-";
+
+/// An unfinished file that is older was left by a process that was killed.
+pub(super) const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// The file whose time says when the cache was last collected.
+const COLLECTED: &str = "collected";
+
+/// How often it is collected.
+const COLLECTION: Duration = Duration::from_secs(24 * 3600);
+
+/// How long packs of another build are kept that no run has read or written.
+const OTHER_BUILDS: Duration = Duration::from_secs(14 * 24 * 3600);
+
+/// The digits of a fingerprint in a name.
+pub(super) const DIGITS: usize = 32;
+
+/// What is in a cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CacheUsage {
+    /// The packs that this build has made.
+    pub packs: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// The packs of other builds.
+    pub other_packs: u64,
+    /// Their size in bytes.
+    pub other_bytes: u64,
+}
+
+/// A file in the cache.
+struct CacheFile {
+    path: PathBuf,
+    size: u64,
+    /// When it was last written, or read on another day.
+    used: SystemTime,
+}
+
+impl CacheFile {
+    fn age(&self) -> Duration {
+        // A time in the future is now.
+        self.used.elapsed().unwrap_or_default()
+    }
+
+    fn is_pack(&self) -> bool {
+        self.path.extension().is_some_and(|ending| ending == ENDING)
+    }
+
+    fn is_of_this_build(&self, root: &Path) -> bool {
+        self.path.starts_with(of_this_build(root))
+    }
+}
+
+/// Returns the folder of this build.
+pub(super) fn of_this_build(root: &Path) -> PathBuf {
+    root.join(FORMAT.to_string()).join(shortened(Fingerprint::BUILD))
+}
+
+/// Returns the name of something with that fingerprint.
+pub(super) fn shortened(fingerprint: Fingerprint) -> String {
+    let mut text = fingerprint.to_string();
+    text.truncate(DIGITS);
+    text
+}
+
+impl CacheOptions {
+    /// Returns what is in the cache; a cache that is not there is empty.
+    pub fn usage(&self) -> CacheUsage {
+        let mut usage = CacheUsage::default();
+        for file in self.files().into_iter().filter(CacheFile::is_pack) {
+            let (packs, bytes) = if file.is_of_this_build(&self.folder) {
+                (&mut usage.packs, &mut usage.bytes)
+            } else {
+                (&mut usage.other_packs, &mut usage.other_bytes)
+            };
+            *packs += 1;
+            *bytes += file.size;
+        }
+        usage
+    }
+
+    /// Removes everything from the cache; programs that run keep what they have read.
+    ///
+    /// # Errors
+    /// The first file or folder that cannot be removed.
+    pub fn clear(&self) -> io::Result<()> {
+        for format in formats(&self.folder) {
+            fs::remove_dir_all(format)?;
+        }
+        match fs::remove_file(self.folder.join(COLLECTED)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Removes what is not likely to be used again: what killed processes have left,
+    /// packs of other builds after two weeks, and then those that were used longest
+    /// ago, until the rest takes no more than [`most_bytes`](Self::most_bytes). Returns
+    /// the number of bytes that are free now.
+    pub fn collect(&self) -> u64 {
+        let mut files = self.files();
+        files.sort_by_key(|file| file.used);
+        let mut bytes: u64 = files.iter().map(|file| file.size).sum();
+        let before = bytes;
+        for file in files {
+            let is_old = match file.is_pack() {
+                true => file.age() > OTHER_BUILDS && !file.is_of_this_build(&self.folder),
+                false => file.age() > ABANDONED,
+            };
+            if (is_old || bytes > self.most_bytes) && fs::remove_file(&file.path).is_ok() {
+                bytes -= file.size;
+            }
+        }
+        formats(&self.folder).iter().for_each(|format| _ = remove_empty(format));
+        before - bytes
+    }
+
+    /// Collects the cache in the background if that was not done for a day.
+    pub(super) fn collect_now_and_then(&self) {
+        let marker = self.folder.join(COLLECTED);
+        let age = fs::metadata(&marker).and_then(|data| data.modified());
+        if age.is_ok_and(|time| time.elapsed().unwrap_or_default() < COLLECTION) {
+            return;
+        }
+        if fs::write(&marker, "").is_ok() {
+            let options = self.clone();
+            let collect = move || _ = options.collect();
+            let _ = std::thread::Builder::new().name("kal cache".into()).spawn(collect);
+        }
+    }
+
+    /// Returns the files in the cache, but those that mark something.
+    fn files(&self) -> Vec<CacheFile> {
+        let (mut files, mut folders) = (Vec::new(), formats(&self.folder));
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                // Of a link, not of what it leads to.
+                let Ok(data) = entry.metadata() else { continue };
+                if data.is_dir() {
+                    folders.push(entry.path());
+                } else if let Ok(used) = data.modified() {
+                    files.push(CacheFile { path: entry.path(), size: data.len(), used });
+                }
+            }
+        }
+        files
+    }
+}
+
+/// Returns the folders of all formats.
+fn formats(root: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let is_format = |entry: &fs::DirEntry| {
+        entry.file_name().to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+    };
+    entries.filter(is_format).map(|entry| entry.path()).collect()
+}
+
+/// Removes the folders below one that have nothing in them, and itself.
+fn remove_empty(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)?.flatten() {
+        if entry.file_type()?.is_dir() {
+            let _ = remove_empty(&entry.path());
+        }
+    }
+    fs::remove_dir(folder)
+}

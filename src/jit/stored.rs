@@ -1,0 +1,54 @@
+//! The code of earlier runs: placed in memory instead of compiled and linked.
+
+use super::Jit;
+use super::code::{LinkedBody, Object};
+use super::make::{BodyRequest, MadeBody};
+use crate::abi::Symbol;
+use crate::budget::ContextBudget;
+use crate::pack::PackedBody;
+use crate::pack::portable::{ALIGNMENT, PortableCode};
+use std::sync::Arc;
+
+/// Places the code of a body that an earlier run has compiled, for the context with
+/// that budget; `None` if there is none, or it cannot be placed. Needs no compiler.
+pub(super) fn place(jit: &Jit, request: &BodyRequest<'_>, budget: &Arc<ContextBudget>) -> Option<MadeBody> {
+    // A debugger would not hear of it.
+    if !jit.store.has_packs() || jit.options.debug_objects {
+        return None;
+    }
+    let source = request.function.source.name();
+    jit.store.find(source, &request.identity(jit), |packed| place_packed(jit, request, budget, packed))
+}
+
+fn place_packed(
+    jit: &Jit,
+    request: &BodyRequest<'_>,
+    budget: &Arc<ContextBudget>,
+    packed: PackedBody<'_>,
+) -> Option<MadeBody> {
+    let fields = packed.fields()?;
+    let charge = budget.charge_code(packed.code.len() as u64).ok()?;
+    let mut symbols: Vec<&str> = fields.iter().map(|(.., symbol)| *symbol).collect();
+    symbols.sort_unstable();
+    symbols.dedup();
+    let held = jit.slots.hold_all(symbols, |name| jit.names.get(name));
+    let value = |symbol: &str| {
+        let address = match Symbol::parse(symbol) {
+            Some(symbol) => jit.slots.offset(symbol, |name| jit.names.get(name)),
+            None => super::resolve(symbol),
+        };
+        address.map(kal_orc::Address::get)
+    };
+    jit.session.set_code_limit(jit.budget.left_for_code());
+    let code = jit.session.place(packed.code.len(), ALIGNMENT, |address, memory| {
+        memory.copy_from_slice(packed.code);
+        PortableCode::fill(fields, address.get(), memory, value)
+    });
+    let (code, size) = (code.ok()??, u64::from(packed.size));
+    if jit.options.perf_map {
+        code.name(0, size, request.symbol(jit).text());
+    }
+    let body = code.address().get() as usize;
+    let object = Object::placed(code, held, charge);
+    Some((LinkedBody::new(&jit.code, &object, body, Some(request.owner())), size))
+}

@@ -1,0 +1,375 @@
+//! The pack: code in one file, found by what it was made of.
+//!
+//! ```text
+//! magic 8 | format 4 | sections 4 | build 32 | target 32 | MAC 32
+//! for each section: kind 4 | 0 4 | offset 8 | length 8 | hash 32
+//! the sections
+//! ```
+//!
+//! Numbers are little-endian. A hash is BLAKE3 of a section; the MAC is BLAKE3 with
+//! the user's key of everything before it and of the table of sections, and so of
+//! all. What is read is copied first, so what was checked is what is used.
+//!
+//! | section | contents |
+//! |---|---|
+//! | meta | JSON, for people |
+//! | index | for each body, sorted by identity: identity 32, code offset 4, code length 4, size of the body 4, first field 4, fields 4, 0 4 |
+//! | code | portable code, one after the other |
+//! | fields | at 4, kind 4, addend 4, symbol 4 |
+//! | symbols | offset 4, length 4 |
+//! | names | UTF-8 |
+
+pub mod portable;
+mod store;
+
+use crate::bytes::{Damage, Reader, Writer};
+use crate::fingerprint::Fingerprint;
+use portable::{FieldKind, PortableCode};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+pub use store::{CodeStore, StoreCounts};
+
+const MAGIC: &[u8; 8] = b"KALPACK\n";
+
+/// The number of this format.
+const FORMAT: u32 = 1;
+
+/// The bytes before the MAC.
+const HEAD: usize = 80;
+
+/// The bytes of an entry in the table of sections.
+const SECTION: usize = 56;
+
+/// The bytes of a record of the index, of a field, and of a symbol.
+const ENTRY: usize = 56;
+const FIELD: usize = 16;
+const SYMBOL: usize = 8;
+
+/// What a pack contains, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SectionKind {
+    Meta = 1,
+    Index,
+    Code,
+    Fields,
+    Symbols,
+    Names,
+}
+
+const SECTIONS: [SectionKind; 6] = [
+    SectionKind::Meta,
+    SectionKind::Index,
+    SectionKind::Code,
+    SectionKind::Fields,
+    SectionKind::Symbols,
+    SectionKind::Names,
+];
+
+/// A secret of the user, with which packs are authenticated.
+pub type SecretKey = [u8; 32];
+
+/// A pack that has been checked.
+pub struct Pack {
+    bytes: Vec<u8>,
+    sections: [Range<usize>; SECTIONS.len()],
+}
+
+/// The code of a body in a pack.
+#[derive(Clone, Copy)]
+pub struct PackedBody<'a> {
+    pack: &'a Pack,
+    /// Its code and constants.
+    pub code: &'a [u8],
+    /// The size of the body.
+    pub size: u32,
+    fields: &'a [u8],
+}
+
+impl Pack {
+    /// Reads a pack that this build has made for this target, with this key.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn open(bytes: Vec<u8>, target: Fingerprint, key: &SecretKey) -> Result<Self, Damage> {
+        let mut reader = Reader::new(&bytes);
+        let is_pack = reader.bytes(8)? == MAGIC;
+        reader.expect(is_pack, "not a pack")?;
+        let format = reader.word()?;
+        reader.expect(format == FORMAT, "another format")?;
+        let count = reader.word()? as usize;
+        reader.expect(count == SECTIONS.len(), "another number of sections")?;
+        let build = reader.bytes(32)?;
+        reader.expect(build == Fingerprint::BUILD.as_bytes(), "made by another build")?;
+        let made_for = reader.bytes(32)?;
+        reader.expect(made_for == target.as_bytes(), "made for another processor")?;
+        let mac: [u8; 32] = reader.bytes(32)?.try_into().unwrap_or_default();
+        let table = reader.bytes(SECTIONS.len() * SECTION)?;
+        // Compares in constant time.
+        let is_ours = blake3::Hash::from(mac) == authenticate(key, &bytes[..HEAD], table);
+        reader.expect(is_ours, "made with another key, or damaged")?;
+        let mut entries = Reader::new(table);
+        let mut sections = [const { 0..0 }; SECTIONS.len()];
+        for (kind, section) in SECTIONS.iter().zip(&mut sections) {
+            let found = entries.word()?;
+            reader.expect(found == *kind as u32 && entries.word()? == 0, "sections out of order")?;
+            let (start, length) = (entries.long()?, entries.long()?);
+            let hash: [u8; 32] = entries.bytes(32)?.try_into().unwrap_or_default();
+            let range = usize::try_from(start).ok().zip(usize::try_from(length).ok());
+            let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
+            let contents = range.and_then(|range| Some((range.clone(), bytes.get(range)?)));
+            let (range, contents) = contents.ok_or(reader.damage("a section beyond the end"))?;
+            reader.expect(blake3::hash(contents) == blake3::Hash::from(hash), "a damaged section")?;
+            *section = range;
+        }
+        let pack = Self { bytes, sections };
+        let whole = |kind, record: usize| pack.section(kind).len().is_multiple_of(record);
+        let is_whole = whole(SectionKind::Index, ENTRY)
+            && whole(SectionKind::Fields, FIELD)
+            && whole(SectionKind::Symbols, SYMBOL);
+        if !is_whole || std::str::from_utf8(pack.section(SectionKind::Names)).is_err() {
+            return Err(Damage { what: "a malformed section", at: 0 });
+        }
+        Ok(pack)
+    }
+
+    /// Returns the number of bodies in it.
+    pub fn len(&self) -> usize {
+        self.section(SectionKind::Index).len() / ENTRY
+    }
+
+    /// Returns the code of that identity.
+    pub fn find(&self, identity: &Fingerprint) -> Option<PackedBody<'_>> {
+        let index = self.section(SectionKind::Index);
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let entry = index.get(middle * ENTRY..(middle + 1) * ENTRY)?;
+            match entry[..32].cmp(identity.as_bytes()) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return self.body(&entry[32..]),
+            }
+        }
+        None
+    }
+
+    /// Returns all bodies with their identities.
+    pub fn bodies(&self) -> impl Iterator<Item = (Fingerprint, PackedBody<'_>)> {
+        let entries = self.section(SectionKind::Index).chunks_exact(ENTRY);
+        entries.filter_map(|entry| {
+            let identity = Fingerprint::from_bytes(entry[..32].try_into().ok()?);
+            Some((identity, self.body(&entry[32..])?))
+        })
+    }
+
+    fn body(&self, entry: &[u8]) -> Option<PackedBody<'_>> {
+        let mut reader = Reader::new(entry);
+        let mut word = || reader.word().map(|word| word as usize).ok();
+        let (start, length, size) = (word()?, word()?, word()?);
+        let (first, count) = (word()?, word()?);
+        let code = self.section(SectionKind::Code).get(start..start.checked_add(length)?)?;
+        let end = first.checked_add(count)?.checked_mul(FIELD)?;
+        let fields = self.section(SectionKind::Fields).get(first.checked_mul(FIELD)?..end)?;
+        (size <= length).then_some(PackedBody { pack: self, code, size: size as u32, fields })
+    }
+
+    fn symbol(&self, number: u32) -> Option<&str> {
+        let at = (number as usize).checked_mul(SYMBOL)?;
+        let mut reader = Reader::new(self.section(SectionKind::Symbols).get(at..at + SYMBOL)?);
+        let (start, length) = (reader.word().ok()? as usize, reader.word().ok()? as usize);
+        let text = self.section(SectionKind::Names).get(start..start.checked_add(length)?)?;
+        std::str::from_utf8(text).ok()
+    }
+
+    fn section(&self, kind: SectionKind) -> &[u8] {
+        &self.bytes[self.sections[kind as usize - 1].clone()]
+    }
+}
+
+impl<'a> PackedBody<'a> {
+    /// Returns what is to be filled in: kind, offset, addend and symbol of each
+    /// field; `None` if one is malformed.
+    pub fn fields(&self) -> Option<Vec<(FieldKind, u32, i32, &'a str)>> {
+        let field = |bytes: &[u8]| {
+            let mut reader = Reader::new(bytes);
+            let mut word = || reader.word().ok();
+            let (at, kind, addend, symbol) = (word()?, word()?, word()?, word()?);
+            let kind = match kind {
+                0 => FieldKind::Offset,
+                1 => FieldKind::Call,
+                2 => FieldKind::Cell,
+                _ => return None,
+            };
+            Some((kind, at, addend.cast_signed(), self.pack.symbol(symbol)?))
+        };
+        self.fields.chunks_exact(FIELD).map(field).collect()
+    }
+
+    /// Returns a copy that does not need the pack.
+    pub fn portable(&self) -> Option<PortableCode> {
+        let field = |(kind, at, addend, symbol): (FieldKind, u32, i32, &str)| portable::Field {
+            at,
+            kind,
+            addend,
+            symbol: symbol.into(),
+        };
+        let fields = self.fields()?.into_iter().map(field).collect();
+        Some(PortableCode { bytes: self.code.to_vec(), size: self.size, fields })
+    }
+}
+
+fn authenticate(key: &SecretKey, head: &[u8], table: &[u8]) -> blake3::Hash {
+    blake3::Hasher::new_keyed(key).update(head).update(table).finalize()
+}
+
+/// Writes bodies as a pack; `meta` is JSON. Those without room are left out: a pack
+/// has less than 4 GiB.
+pub fn write<'a>(
+    bodies: impl IntoIterator<Item = (Fingerprint, &'a PortableCode)>,
+    meta: &[u8],
+    target: Fingerprint,
+    key: &SecretKey,
+) -> Vec<u8> {
+    let mut bodies: Vec<_> = bodies.into_iter().collect();
+    bodies.sort_by_key(|(identity, _)| *identity);
+    bodies.dedup_by_key(|(identity, _)| *identity);
+    let [mut index, mut fields, mut symbols, mut names] = std::array::from_fn(|_| Writer::default());
+    let (mut code, mut field_count, mut name_bytes) = (Vec::new(), 0_u32, 0_u32);
+    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
+    for (identity, body) in bodies {
+        if u32::try_from(code.len() + body.bytes.len()).is_err() {
+            break;
+        }
+        index.bytes(identity.as_bytes());
+        let lengths = [code.len(), body.bytes.len()].map(|length| length as u32);
+        let counts = [body.size, field_count, body.fields.len() as u32, 0];
+        lengths.into_iter().chain(counts).for_each(|word| index.word(word));
+        code.extend_from_slice(&body.bytes);
+        field_count += body.fields.len() as u32;
+        for field in &body.fields {
+            let count = known.len() as u32;
+            let symbol = *known.entry(&field.symbol).or_insert_with(|| {
+                symbols.word(name_bytes);
+                symbols.word(field.symbol.len() as u32);
+                names.bytes(field.symbol.as_bytes());
+                name_bytes += field.symbol.len() as u32;
+                count
+            });
+            let words = [field.at, field.kind as u32, field.addend.cast_unsigned(), symbol];
+            words.into_iter().for_each(|word| fields.word(word));
+        }
+    }
+    let [index, fields, symbols, names] = [index, fields, symbols, names].map(Writer::finish);
+    let mut head = Writer::default();
+    head.bytes(MAGIC);
+    head.word(FORMAT);
+    head.word(SECTIONS.len() as u32);
+    head.bytes(Fingerprint::BUILD.as_bytes());
+    head.bytes(target.as_bytes());
+    let (mut table, mut contents) = (Writer::default(), Vec::new());
+    let mut offset = HEAD + 32 + SECTIONS.len() * SECTION;
+    for (kind, section) in SECTIONS.iter().zip([meta, &index, &code, &fields, &symbols, &names]) {
+        table.word(*kind as u32);
+        table.word(0);
+        table.long(offset as u64);
+        table.long(section.len() as u64);
+        table.bytes(blake3::hash(section).as_bytes());
+        contents.push(section);
+        offset += section.len();
+    }
+    let (head, table) = (head.finish(), table.finish());
+    let mac = authenticate(key, &head, &table);
+    let mut bytes = Vec::with_capacity(offset);
+    [&head[..], mac.as_bytes(), &table].iter().for_each(|part| bytes.extend_from_slice(part));
+    contents.iter().for_each(|section| bytes.extend_from_slice(section));
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portable::Field;
+
+    fn identity(number: u32) -> Fingerprint {
+        let mut writer = Writer::default();
+        writer.word(number);
+        Fingerprint::of("test", writer)
+    }
+
+    fn body(number: u8) -> PortableCode {
+        let field = |at, kind, symbol: &str| Field { at, kind, addend: -4, symbol: symbol.into() };
+        PortableCode {
+            bytes: vec![number; 16 + usize::from(number)],
+            size: 10,
+            fields: vec![field(0, FieldKind::Offset, "größe$variable"), field(8, FieldKind::Cell, "fmod")],
+        }
+    }
+
+    fn pack() -> Vec<u8> {
+        let bodies: Vec<_> = (0..20).map(body).collect();
+        let entries = bodies.iter().enumerate().map(|(number, body)| (identity(number as u32), body));
+        write(entries, b"{}", identity(99), &[7; 32])
+    }
+
+    #[test]
+    fn what_was_written_is_found() {
+        let pack = Pack::open(pack(), identity(99), &[7; 32]).expect("it is whole");
+        for number in 0..20 {
+            let found = pack.find(&identity(number.into())).expect("it is there");
+            assert_eq!(found.portable(), Some(body(number)));
+        }
+        assert!(pack.find(&identity(20)).is_none());
+        assert_eq!((pack.len(), pack.bodies().count()), (20, 20));
+    }
+
+    #[test]
+    fn whatever_is_changed_or_cut_off_is_refused() {
+        let bytes = pack();
+        let open = |bytes: Vec<u8>| Pack::open(bytes, identity(99), &[7; 32]).err();
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << (at % 8);
+            assert!(open(changed).is_some(), "byte {at}");
+            assert!(open(bytes[..at].to_vec()).is_some(), "{at} bytes");
+        }
+        let error = |target, key: u8| Pack::open(bytes.clone(), identity(target), &[key; 32]).err();
+        assert_eq!(error(98, 7).map(|error| error.what), Some("made for another processor"));
+        assert_eq!(error(99, 8).map(|error| error.what), Some("made with another key, or damaged"));
+    }
+
+    /// A pack whose hashes and MAC are right, but not its contents, is no danger.
+    #[test]
+    fn forged_contents_are_found_out_when_they_are_used() {
+        let bytes = pack();
+        let original = Pack::open(bytes.clone(), identity(99), &[7; 32]).expect("it is whole");
+        let (first, last) = (original.sections[1].start, bytes.len());
+        for at in first..last {
+            for bit in 0..8 {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << bit;
+                sign(&mut changed);
+                let Ok(pack) = Pack::open(changed, identity(99), &[7; 32]) else { continue };
+                for (_, body) in pack.bodies() {
+                    let Some(fields) = body.fields() else { continue };
+                    let mut bytes = body.code.to_vec();
+                    PortableCode::fill(fields, 4096, &mut bytes, |_| Some(1));
+                }
+            }
+        }
+    }
+
+    /// Makes hashes and MAC right.
+    fn sign(bytes: &mut [u8]) {
+        let table = HEAD + 32;
+        for section in 0..SECTIONS.len() {
+            let entry = table + section * SECTION;
+            let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight")) as usize;
+            let (start, length) = (word(entry + 8), word(entry + 16));
+            let hash = blake3::hash(&bytes[start..start + length]);
+            bytes[entry + 24..entry + SECTION].copy_from_slice(hash.as_bytes());
+        }
+        let end = table + SECTIONS.len() * SECTION;
+        let mac = authenticate(&[7; 32], &bytes[..HEAD], &bytes[table..end]);
+        bytes[HEAD..table].copy_from_slice(mac.as_bytes());
+    }
+}

@@ -1,0 +1,98 @@
+//! The code of an engine that outlives it: what earlier runs have left, and what
+//! this one has made.
+
+use super::Pack;
+use super::portable::PortableCode;
+use crate::fingerprint::Fingerprint;
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where compiled code is looked for before it is compiled, and kept after.
+#[derive(Default)]
+pub struct CodeStore {
+    packs: RwLock<Vec<Arc<Pack>>>,
+    kept: Mutex<FxHashMap<Box<str>, KeptCode>>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// The code that was made of the functions of one source.
+#[derive(Default)]
+pub struct KeptCode {
+    pub made: Vec<(Fingerprint, PortableCode)>,
+    /// What of earlier runs was used.
+    pub used: Vec<Fingerprint>,
+}
+
+/// How often code was looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StoreCounts {
+    /// Found.
+    pub hits: u64,
+    /// Not found, and compiled.
+    pub misses: u64,
+}
+
+impl CodeStore {
+    /// Adds code of earlier runs.
+    pub fn add(&self, pack: Arc<Pack>) {
+        self.packs.write().push(pack);
+    }
+
+    /// Keeps the code that is made of the functions of a source from now on.
+    pub fn keep(&self, source: &str) {
+        self.kept.lock().entry(source.into()).or_default();
+    }
+
+    /// Returns whether code that is made of functions of that source is kept.
+    pub fn keeps(&self, source: &str) -> bool {
+        self.kept.lock().contains_key(source)
+    }
+
+    /// Returns whether there is code of earlier runs.
+    pub fn has_packs(&self) -> bool {
+        !self.packs.read().is_empty()
+    }
+
+    /// Calls `place` with the code of that identity of a function of that source, if
+    /// there is some; returns what it returns.
+    pub fn find<T>(
+        &self,
+        source: &str,
+        identity: &Fingerprint,
+        place: impl Fn(super::PackedBody<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let placed = self.packs.read().iter().find_map(|pack| place(pack.find(identity)?))?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        if let Some(kept) = self.kept.lock().get_mut(source) {
+            kept.used.push(*identity);
+        }
+        Some(placed)
+    }
+
+    /// Keeps code that was compiled of a function of that source.
+    pub fn made(&self, source: &str, identity: Fingerprint, code: PortableCode) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        if let Some(kept) = self.kept.lock().get_mut(source) {
+            kept.made.push((identity, code));
+        }
+    }
+
+    /// Returns how often code was looked for.
+    pub fn counts(&self) -> StoreCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        StoreCounts { hits: read(&self.hits), misses: read(&self.misses) }
+    }
+
+    /// Takes what is kept of a source.
+    pub fn take(&self, source: &str) -> Option<KeptCode> {
+        self.kept.lock().get_mut(source).map(std::mem::take)
+    }
+
+    /// Calls `visit` with the code of earlier runs of that identity.
+    pub fn portable(&self, identity: &Fingerprint) -> Option<PortableCode> {
+        self.packs.read().iter().find_map(|pack| pack.find(identity)?.portable())
+    }
+}

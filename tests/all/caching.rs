@@ -1,0 +1,570 @@
+//! The cache: what a second start finds, what it compiles again, and whom it trusts.
+
+use crate::binary::{Ran, finish, kal};
+use crate::choices::{Choices, Random};
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use tempfile::TempDir;
+
+/// A folder with programs, a cache, and the user's secret.
+struct World(TempDir);
+
+impl World {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder can be made"))
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.at(name);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder can be made");
+        fs::write(path, text).expect("it can be written");
+    }
+
+    /// Returns the command, with the cache of this world.
+    fn kal(&self, arguments: &[&str]) -> std::process::Command {
+        let mut command = kal();
+        command.env_remove("KAL_CACHE").env("XDG_CACHE_HOME", self.at("caches"));
+        command.env("XDG_STATE_HOME", self.at("state")).current_dir(self.0.path());
+        command.args(["--stats", "--trace-cache"]).args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> CachedRun {
+        CachedRun::of(finish(&mut self.kal(arguments)))
+    }
+
+    /// Returns the packs in the cache.
+    fn packs(&self) -> Vec<PathBuf> {
+        self.files()
+            .into_iter()
+            .filter(|file| file.extension().is_some_and(|ending| ending == "kpk"))
+            .collect()
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let (mut files, mut folders) = (Vec::new(), vec![self.at("caches")]);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                if entry.path().is_dir() { folders.push(entry.path()) } else { files.push(entry.path()) }
+            }
+        }
+        files.sort();
+        files
+    }
+}
+
+/// A run of the command: what it printed, and what the cache did.
+struct CachedRun {
+    out: String,
+    code: Option<i32>,
+    /// What it says besides the statistics.
+    said: Vec<String>,
+    hits: u64,
+    misses: u64,
+    compiled: u64,
+}
+
+impl CachedRun {
+    fn of(ran: Ran) -> Self {
+        let is_stats = |line: &&str| line.starts_with('{');
+        let stats = ran.err().lines().find(is_stats).expect("there are statistics");
+        let stats: serde_json::Value = serde_json::from_str(stats).expect("they are JSON");
+        let count = |name: &str| stats[name].as_u64().expect("it is a count");
+        Self {
+            out: ran.out().to_owned(),
+            code: ran.code,
+            said: ran.err().lines().filter(|line| !is_stats(line)).map(str::to_owned).collect(),
+            hits: count("cache_hits"),
+            misses: count("cache_misses"),
+            compiled: count("ir_generated") + count("expressions"),
+        }
+    }
+
+    /// Returns what was found and what was not.
+    fn counts(&self) -> (u64, u64) {
+        (self.hits, self.misses)
+    }
+
+    fn says(&self, what: &str) -> bool {
+        self.said.iter().any(|line| line.contains(what))
+    }
+}
+
+const PROGRAM: &str = "
+    def square(x) x * x
+    def loop(n) var s = 0 in (for i = 1, i < n in s = s + square(i)) + s
+    def angle(x) sin(x) ^ 2 + cos(x) ^ 2 + fmod(x, 3)
+    var count = 0
+    def counted(x) if x < 1 then count else (count = count + 1) * 0 + counted(x - 1)
+    loop(1000)
+    angle(2)
+    counted(10)
+    1 + 2 * square(3)";
+
+#[test]
+fn a_second_start_compiles_nothing() {
+    let world = World::new();
+    world.write("p.kal", PROGRAM);
+    let first = world.run(&["p.kal"]);
+    assert_eq!((first.hits, first.code), (0, Some(0)), "{:?}", first.said);
+    assert!(first.misses >= 7 && first.says("cache: wrote "), "{:?}", first.said);
+    assert_eq!(world.packs().len(), 1);
+    let bytes = fs::read(&world.packs()[0]).expect("it can be read");
+    let second = world.run(&["p.kal"]);
+    assert_eq!((second.out.as_str(), second.misses, second.compiled), (first.out.as_str(), 0, 0));
+    assert!(second.hits >= 7 && second.says("cache: read "), "{:?}", second.said);
+    assert_eq!(fs::read(&world.packs()[0]).expect("it can be read"), bytes, "a pack never changes");
+    assert_eq!(world.files(), world.packs(), "nothing else is left");
+}
+
+#[test]
+fn an_edit_compiles_what_was_edited_and_what_has_it_inlined() {
+    let world = World::new();
+    let text = |edited: &str, rest: &str| {
+        format!(
+            "def far(x) if x < 0 then 0 else if x < 1 then far(x - 1) else x
+            def small(x) x + {edited}
+            def with(x) small(x) * 2
+            def without(x) x * 3
+            {rest}
+            far(2)
+            with(1)
+            without(1)"
+        )
+    };
+    let arguments = ["--no-tier-up", "p.kal"];
+    world.write("p.kal", &text("1", ""));
+    let first = world.run(&arguments);
+    assert_eq!((first.out.as_str(), first.hits), ("2\n4\n3\n", 0));
+    // The layout, comments and the names of parameters do not matter.
+    world.write("p.kal", &text("1", "# Nothing.\n").replace("without(x) x", "without( z )  z"));
+    assert_eq!(world.run(&arguments).misses, 0);
+    world.write("p.kal", &text("2", ""));
+    let edited = world.run(&arguments);
+    let with = edited.misses;
+    assert_eq!((edited.out.as_str(), edited.hits > 0), ("2\n6\n3\n", true));
+    assert_eq!(with, 3, "`small`, `with`, and the expression that both are inlined into");
+    // Back again: the code of the earlier text is still there.
+    world.write("p.kal", &text("1", ""));
+    assert_eq!(world.run(&arguments).misses, 0);
+}
+
+#[test]
+fn what_a_later_run_calls_is_added_and_packs_become_one() {
+    let world = World::new();
+    world.write("numbers.kal", "import many\ndef unused(x) x");
+    let functions: String =
+        (0..9).map(|number| format!("def f{number}(x) x * {number} + sin(x)\n")).collect();
+    world.write("many.kal", &functions);
+    for number in 0..9 {
+        let call = format!("f{number}(1)");
+        let first = world.run(&["-e", "import many", "-e", &call]);
+        assert_eq!((first.counts(), first.code), ((0, 1), Some(0)), "{call}");
+        let again = world.run(&["-e", "import many", "-e", &call]);
+        assert_eq!((again.counts(), again.out), ((1, 0), first.out), "{call}");
+        assert!(world.packs().len() <= 5, "{:?}", world.packs());
+    }
+    // All that was compiled is there.
+    let calls: Vec<String> = (0..9).map(|number| format!("f{number}(1)")).collect();
+    let all = world.run(&["-e", "import many", "-e", &calls.join("\n")]);
+    assert_eq!(all.counts(), (9, 0));
+}
+
+#[test]
+fn texts_from_elsewhere_are_not_kept() {
+    let world = World::new();
+    world.run(&["-e", "def f(x) x + 1; f(1)"]);
+    let mut command = world.kal(&["-"]);
+    let ran = crate::binary::feed(&mut command, b"def f(x) x + 1\nf(1)\n");
+    assert_eq!((ran.out(), world.files().len()), ("2\n", 0));
+    world.write("p.kal", "def f(x) x + 1\nf(1)");
+    for arguments in [["--cache", "off", "p.kal"], ["--cache", "ro", "p.kal"]] {
+        let ran = world.run(&arguments);
+        assert_eq!((ran.out.as_str(), ran.hits, world.files().len()), ("2\n", 0, 0), "{arguments:?}");
+    }
+    world.run(&["--interpret", "p.kal"]);
+    assert_eq!(world.files().len(), 0);
+    // A cache that is not written is read.
+    world.run(&["p.kal"]);
+    let before = world.files();
+    world.write("p.kal", "def f(x) x + 1\ndef g(x) f(x) * 2\nf(1)\ng(1)");
+    let ran = world.run(&["--cache", "ro", "p.kal"]);
+    assert_eq!((ran.out.as_str(), ran.hits > 0, world.files()), ("2\n4\n", true, before));
+}
+
+#[test]
+fn a_function_of_the_host_that_the_program_defines_has_other_code() {
+    let world = World::new();
+    let arguments = ["--no-tier-up", "p.kal"];
+    world.write("p.kal", "def f(x) sin(x) * 0 + 1\nf(1)");
+    assert_eq!(world.run(&arguments).out, "1\n");
+    world.write("p.kal", "def sin(x) 7\ndef f(x) sin(x) * 0 + sin(x)\nf(1)");
+    assert_eq!(world.run(&arguments).out, "7\n");
+    world.write("p.kal", "def f(x) sin(x) * 0 + 1\nf(1)");
+    let back = world.run(&arguments);
+    assert_eq!((back.out.as_str(), back.misses), ("1\n", 0));
+}
+
+#[test]
+fn levels_and_fuel_have_code_of_their_own() {
+    let world = World::new();
+    world.write("p.kal", "def f(x) if x < 1 then 0 else f(x - 1) + 1\nf(5)");
+    let ways: [&[&str]; 6] =
+        [&["-O0"], &["-O1"], &["-O2"], &["-O3"], &["--fuel", "1000"], &["-O2", "--no-tier-up"]];
+    for way in ways {
+        let run = || world.run(&[way, &["p.kal"]].concat());
+        let (_, second) = (run(), run());
+        assert_eq!((second.out.as_str(), second.misses), ("5\n", 0), "{way:?}");
+    }
+    let stopped = world.run(&["--fuel", "3", "p.kal"]);
+    assert!(stopped.code == Some(1) && stopped.says("E0308"), "{:?}", stopped.said);
+}
+
+#[test]
+fn errors_have_their_places_whatever_was_cached() {
+    let world = World::new();
+    world.write("p.kal", "def f(x) if x < 1 then missing(x) else f(x - 1) + 1\nf(3)");
+    let places = |ran: &CachedRun| -> Vec<String> {
+        ran.said.iter().filter(|line| !line.starts_with("cache:")).cloned().collect()
+    };
+    let cold = world.run(&["p.kal"]);
+    assert_eq!((cold.code, places(&cold)), (Some(1), places(&world.run(&["p.kal"]))));
+    // The same function at another place.
+    world.write("p.kal", "# A line.\n\ndef f(x) if x < 1 then missing(x) else f(x - 1) + 1\nf(3)");
+    let moved = world.run(&["p.kal"]);
+    assert!(moved.hits > 0 && moved.says("p.kal:3:24"), "{:?}", moved.said);
+    assert_eq!(places(&moved), places(&world.run(&["--cache", "off", "p.kal"])));
+}
+
+#[test]
+fn a_damaged_pack_is_a_miss() {
+    let world = World::new();
+    world.write("p.kal", PROGRAM);
+    let right = world.run(&["p.kal"]).out;
+    let pack = world.packs().pop().expect("there is a pack");
+    let bytes = fs::read(&pack).expect("it can be read");
+    let step = bytes.len() / 40;
+    for at in (0..bytes.len()).step_by(step).chain([bytes.len() - 1]) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x10;
+        for bytes in [&changed[..], &bytes[..at]] {
+            fs::write(&pack, bytes).expect("it can be written");
+            let ran = world.run(&["p.kal"]);
+            assert_eq!((ran.out.as_str(), ran.code, ran.hits), (right.as_str(), Some(0), 0), "byte {at}");
+            assert!(ran.says("cache: not used: ") && ran.says("cache: wrote "), "{:?}", ran.said);
+        }
+    }
+    // It was replaced, and is whole again.
+    assert_eq!(world.run(&["p.kal"]).misses, 0);
+}
+
+#[test]
+fn code_that_others_could_have_written_is_not_run() {
+    let world = World::new();
+    world.write("p.kal", PROGRAM);
+    let right = world.run(&["p.kal"]).out;
+    let pack = world.packs().pop().expect("there is a pack");
+    let folder = pack.parent().expect("it is in a folder").to_owned();
+    let refused = |why: &str| {
+        let ran = world.run(&["--cache", "ro", "p.kal"]);
+        assert_eq!((ran.out.as_str(), ran.hits), (right.as_str(), 0), "{why}");
+        ran
+    };
+    let with_mode = |path: &Path, mode: u32| {
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("it is ours");
+    };
+    for (path, usual) in [(pack.clone(), 0o600), (folder.clone(), 0o700), (world.at("caches/kal"), 0o700)] {
+        for mode in [usual | 0o020, usual | 0o002] {
+            with_mode(&path, mode);
+            let why = refused("others may write").said;
+            assert!(why.iter().any(|line| line.contains("others may write it")), "{why:?}");
+        }
+        with_mode(&path, usual);
+    }
+    // A link, even to the pack itself.
+    let away = world.at("away.kpk");
+    fs::rename(&pack, &away).expect("it can be moved");
+    symlink(&away, &pack).expect("it can be linked");
+    assert!(refused("a link").says("it is a link"));
+    fs::remove_file(&pack).expect("it is ours");
+    fs::rename(&away, &pack).expect("it can be moved");
+    // Another key, a key that others can read, and no key.
+    let key = world.at("state/kal/key");
+    let secret = fs::read(&key).expect("there is a key");
+    with_mode(&key, 0o644);
+    refused("a key that others can read");
+    with_mode(&key, 0o600);
+    fs::write(&key, [1; 32]).expect("it is ours");
+    assert!(refused("another key").says("made with another key"));
+    fs::remove_file(&key).expect("it is ours");
+    refused("no key");
+    fs::write(&key, secret).expect("it is ours");
+    with_mode(&key, 0o600);
+    assert_eq!(world.run(&["p.kal"]).misses, 0, "all is well again");
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_changes_nothing() {
+    let world = World::new();
+    world.write("p.kal", PROGRAM);
+    let right = finish(kal().args(["--cache", "off", "p.kal"]).current_dir(world.0.path()));
+    let check = |command: &mut std::process::Command| {
+        let ran = finish(command);
+        assert_eq!((ran.out(), ran.err(), ran.code), (right.out(), right.err(), right.code));
+    };
+    let plain = || {
+        let mut command = kal();
+        command.env_remove("KAL_CACHE").current_dir(world.0.path()).arg("p.kal");
+        command
+    };
+    check(plain().env_remove("HOME").env_remove("XDG_CACHE_HOME").env_remove("XDG_STATE_HOME"));
+    for unwritable in ["/proc/self", "/dev/null"] {
+        check(plain().env("XDG_CACHE_HOME", unwritable).env("XDG_STATE_HOME", world.at("state")));
+        check(plain().env("XDG_CACHE_HOME", world.at("caches")).env("XDG_STATE_HOME", unwritable));
+    }
+    world.write("caches/kal", "a file where the folder would be");
+    check(plain().env("XDG_CACHE_HOME", world.at("caches")).env("XDG_STATE_HOME", world.at("state")));
+    fs::remove_file(world.at("caches/kal")).expect("it is ours");
+    // A full disk: `/dev/full` takes no byte.
+    check(plain().env("XDG_CACHE_HOME", "/dev/full").env("XDG_STATE_HOME", world.at("state")));
+    assert_eq!(world.files(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn many_processes_at_once_write_one_pack() {
+    let world = World::new();
+    world.write("p.kal", PROGRAM);
+    let right = finish(kal().args(["--cache", "off", "p.kal"]).current_dir(world.0.path()));
+    let start =
+        || world.kal(&["p.kal"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let children: Vec<_> = (0..16).map(|_| start()).collect();
+    for child in children {
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.stdout, right.stdout);
+    }
+    let bases = world.packs().into_iter().filter(|pack| {
+        let name = pack.file_name().and_then(|name| name.to_str()).expect("it has a name");
+        name.matches('.').count() == 1
+    });
+    assert_eq!((bases.count(), world.files()), (1, world.packs()));
+    let ran = world.run(&["p.kal"]);
+    assert_eq!((ran.out.as_bytes(), ran.code), (&right.stdout[..], Some(0)));
+}
+
+#[test]
+fn a_clock_that_is_ahead_and_a_cache_that_vanishes_do_no_harm() {
+    let world = World::new();
+    world.write("p.kal", PROGRAM);
+    let right = world.run(&["p.kal"]).out;
+    let pack = world.packs().pop().expect("there is a pack");
+    let next_year = std::time::SystemTime::now() + std::time::Duration::from_secs(400 * 24 * 3600);
+    fs::File::open(&pack).and_then(|file| file.set_modified(next_year)).expect("it is ours");
+    assert_eq!(world.run(&["p.kal"]).counts().1, 0);
+    fs::remove_dir_all(world.at("caches")).expect("it is ours");
+    let ran = world.run(&["p.kal"]);
+    assert_eq!((ran.out, ran.hits), (right, 0));
+}
+
+#[test]
+fn an_engine_has_a_cache_if_it_asks_for_one() {
+    use kal::source::Source;
+    use kal::{CacheEvent, CacheOptions, Config, Engine};
+    let world = World::new();
+    let options = CacheOptions::new(world.at("mine"), world.at("secret"));
+    world.write("p.kal", "def f(x) x * 2\nf(4)");
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let engine = Engine::with_config(Config::new().cache(options.clone())).expect("an engine starts");
+        let mut context = engine.context().expect("a context starts");
+        let source = Source::in_folder(
+            world.at("p.kal").display().to_string(),
+            fs::read_to_string(world.at("p.kal")).expect("it is text"),
+            world.0.path(),
+        );
+        let mut values = Vec::new();
+        let _ = context.run(&source, &mut |_, outcome| {
+            if let Ok(kal::Outcome::Value(value)) = outcome {
+                values.push(value);
+            }
+            std::ops::ControlFlow::Continue(())
+        });
+        assert_eq!(values, [8.0]);
+        let stats = context.stats();
+        engine.write_cache();
+        seen.push((stats.cache_hits, stats.cache_misses, engine.take_cache_events().len()));
+        if let Some(event) = engine.take_cache_events().first() {
+            assert!(matches!(event, CacheEvent::Written { .. }), "{event}");
+        }
+    }
+    assert_eq!(seen, [(0, 2, 1), (2, 0, 1)]);
+}
+
+#[test]
+fn the_folder_is_looked_at_and_emptied_by_a_command() {
+    let world = World::new();
+    world.write("p.kal", PROGRAM);
+    let cache = |arguments: &[&str]| {
+        let mut command = kal();
+        command.env_remove("KAL_CACHE").env("XDG_CACHE_HOME", world.at("caches"));
+        command.env("XDG_STATE_HOME", world.at("state")).arg("cache").args(arguments);
+        finish(&mut command)
+    };
+    assert_eq!(cache(&["dir"]).out().trim_end(), world.at("caches/kal").display().to_string());
+    assert_eq!(cache(&["verify"]).out(), "0 packs are good, 0 are not\n");
+    world.run(&["p.kal"]);
+    assert!(cache(&["stats"]).out().starts_with("this build: 1 packs, 0.0 MiB\nother builds: 0 packs,"));
+    assert_eq!(cache(&["verify"]).out(), "1 packs are good, 0 are not\n");
+    // What other builds and killed processes have left goes when it is old.
+    let pack = world.packs().pop().expect("there is a pack");
+    let folder = pack.parent().expect("it is in a folder");
+    let (other, unfinished) =
+        (world.at("caches/kal/1/other/target/file/text.kpk"), folder.join(".unfinished-1"));
+    for file in [&other, &unfinished] {
+        fs::create_dir_all(file.parent().expect("it is in a folder")).expect("it is ours");
+        fs::write(file, "old").expect("it is ours");
+    }
+    assert!(cache(&["stats"]).out().contains("other builds: 1 packs,"));
+    cache(&["gc"]);
+    assert_eq!(world.files().len(), 3);
+    let last_year = std::time::SystemTime::now() - std::time::Duration::from_secs(400 * 24 * 3600);
+    for file in [&other, &unfinished, &pack] {
+        fs::File::options()
+            .write(true)
+            .open(file)
+            .and_then(|file| file.set_modified(last_year))
+            .expect("it is ours");
+    }
+    cache(&["gc"]);
+    assert_eq!((world.files(), world.at("caches/kal/1/other").exists()), (vec![pack.clone()], false));
+    // A pack that is damaged.
+    let bytes = fs::read(&pack).expect("it is ours");
+    fs::write(&pack, &bytes[1..]).expect("it is ours");
+    let verified = cache(&["verify"]);
+    assert!(verified.code == Some(1) && verified.out().contains("not a pack"), "{}", verified.out());
+    assert_eq!(cache(&["clear"]).code, Some(0));
+    assert_eq!(world.files(), Vec::<PathBuf>::new());
+    assert_eq!(cache(&["stats", "--cache", "off"]).code, Some(1));
+}
+
+/// A library of functions that call others before them, and what it compiles.
+#[derive(Clone, PartialEq, Eq)]
+struct Library {
+    functions: Vec<LibraryFunction>,
+    /// What the layout adds; it means nothing.
+    comment: u32,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct LibraryFunction {
+    name: String,
+    number: u32,
+    /// Whether it is too large to be inlined.
+    is_large: bool,
+    callee: Option<usize>,
+}
+
+impl Library {
+    fn text(&self) -> String {
+        let mut text = format!("# {}\n", self.comment);
+        for function in &self.functions {
+            let called = function.callee.map(|callee| format!("{}(x)", self.functions[callee].name));
+            let called = called.unwrap_or_else(|| "x".into());
+            // 35 additions are 71 nodes.
+            let sum = if function.is_large { " + x".repeat(35) } else { String::new() };
+            text += &format!("def {}(x) {called} * {}{sum}\n", function.name, function.number);
+        }
+        self.functions.iter().for_each(|function| text += &format!("{}(2)\n", function.name));
+        text
+    }
+
+    /// Returns what the code of a function is made of.
+    fn code(&self, index: usize) -> String {
+        let function = &self.functions[index];
+        let inlined = function.callee.filter(|callee| !self.functions[*callee].is_large);
+        let callee = function.callee.map(|callee| self.functions[callee].name.clone());
+        let inlined = inlined.map(|callee| self.code(callee));
+        format!("{} {} {} {callee:?} {inlined:?}", function.name, function.number, function.is_large)
+    }
+
+    /// Returns what the code of the expression that calls a function is made of: it is
+    /// the same for functions of the same shape and name.
+    fn expression(&self, index: usize) -> String {
+        let function = &self.functions[index];
+        let inlined = (!function.is_large).then(|| self.code(index));
+        format!("calls {} {inlined:?}", function.name)
+    }
+
+    fn all_code(&self) -> BTreeSet<String> {
+        (0..self.functions.len()).flat_map(|index| [self.code(index), self.expression(index)]).collect()
+    }
+}
+
+/// Whatever is edited, exactly what is predicted is compiled, and the answers are those
+/// without a cache.
+#[test]
+fn random_edits_compile_what_a_model_predicts() {
+    use kal::source::Source;
+    use kal::{CacheOptions, Config, Engine, TierUp};
+    let world = World::new();
+    let options = CacheOptions::new(world.at("cache"), world.at("secret"));
+    let run = |text: &str, config: Config| {
+        let engine = Engine::with_config(config.tier_up(TierUp::Never)).expect("an engine starts");
+        let mut context = engine.context().expect("a context starts");
+        let source = Source::in_folder(world.at("p.kal").display().to_string(), text.into(), world.0.path());
+        let mut values = Vec::new();
+        let _ = context.run(&source, &mut |_, outcome| {
+            if let Ok(kal::Outcome::Value(value)) = outcome {
+                values.push(value.to_bits());
+            }
+            std::ops::ControlFlow::Continue(())
+        });
+        (values, context.stats().cache_misses)
+    };
+    let edits: usize = std::env::var("KAL_EDITS").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
+    let mut random = Random::new(7);
+    let function = |index: usize, random: &mut Random| LibraryFunction {
+        name: format!("f{index}"),
+        number: random.below(5) as u32,
+        is_large: random.below(3) == 0,
+        callee: (index > 0 && random.below(3) > 0).then(|| random.below(index)),
+    };
+    let functions = (0..12).map(|index| function(index, &mut random)).collect();
+    let mut library = Library { functions, comment: 0 };
+    world.write("p.kal", "");
+    // What the packs of the present text and of the three latest others have.
+    let mut texts: Vec<(String, BTreeSet<String>)> = Vec::new();
+    for edit in 0..edits {
+        let text = library.text();
+        let code = library.all_code();
+        let known: BTreeSet<String> = texts.iter().flat_map(|(_, code)| code.clone()).collect();
+        let expected = code.difference(&known).count() as u64;
+        let (values, compiled) = run(&text, Config::new().cache(options.clone()));
+        assert_eq!(compiled, expected, "edit {edit}:\n{text}");
+        assert_eq!(values, run(&text, Config::new()).0, "edit {edit}:\n{text}");
+        // A pack is written only if something was compiled.
+        if expected > 0 {
+            texts.retain(|(known, _)| *known != text);
+            texts.insert(0, (text, code));
+            texts.truncate(4);
+        }
+        let index = random.below(library.functions.len());
+        match random.below(6) {
+            0 => library.functions[index].number = random.below(5) as u32,
+            1 => library.functions[index].is_large ^= true,
+            2 => library.functions[index].callee = (index > 0).then(|| random.below(index)),
+            3 => library.functions[index].name = format!("g{}", random.below(4) * 100 + index),
+            4 => library.comment += 1,
+            _ => {
+                let number = library.functions[index].number;
+                library.functions[index].number = (number + 1) % 5;
+            }
+        }
+    }
+}
