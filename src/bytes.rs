@@ -33,6 +33,12 @@ impl Writer {
         self.0
     }
 
+    /// Returns how many bytes have been written.
+    #[cfg(feature = "compiler")]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Writes one byte.
     pub fn byte(&mut self, byte: u8) {
         self.0.push(byte);

@@ -16,6 +16,9 @@
 //! is: a program never fails for it.
 
 mod event;
+#[cfg(feature = "compiler")]
+mod explain;
+mod explanation;
 #[cfg_attr(not(feature = "compiler"), path = "cache/absent.rs")]
 mod files;
 mod folder;
@@ -24,6 +27,7 @@ mod options;
 mod trust;
 
 pub use event::CacheEvent;
+pub use explanation::Explanation;
 pub use files::Cache;
 pub use folder::CacheUsage;
 pub use options::CacheOptions;

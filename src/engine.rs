@@ -5,7 +5,7 @@ mod compiler;
 
 use crate::abi::Variables;
 use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
-use crate::cache::{Cache, CacheEvent};
+use crate::cache::{Cache, CacheEvent, Explanation};
 use crate::config::{Config, Mode};
 use crate::deadline::Deadlines;
 use crate::error::Error;
@@ -172,6 +172,21 @@ impl Engine {
     /// does so, too. A cache that cannot be written stays as it is.
     pub fn write_cache(&self) {
         self.0.cache.iter().for_each(Cache::write);
+    }
+
+    /// Explains whether the [cache](Config::cache) has code of each of the functions of a
+    /// program, from these sources; nothing without a cache.
+    #[cfg(feature = "cli")]
+    pub(crate) fn explain_cache(&self, functions: &[Arc<CheckedFunction>]) -> Vec<(String, Explanation)> {
+        let Some(cache) = &self.0.cache else { return Vec::new() };
+        functions.iter().for_each(|function| cache.open(&function.source));
+        let names = self.names();
+        let identity = |function: &Arc<CheckedFunction>| {
+            (names.text(function.name).to_string(), function.fingerprint(names))
+        };
+        let functions: Vec<_> = functions.iter().map(identity).collect();
+        let explanations = cache.explain(&functions);
+        functions.into_iter().map(|(name, _)| name).zip(explanations).collect()
     }
 
     /// Removes and returns what has happened in the [cache](Config::cache), in order.

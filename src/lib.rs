@@ -265,7 +265,7 @@ mod repl;
 pub mod cli;
 
 pub use bytes::Damage;
-pub use cache::{CacheEvent, CacheOptions, CacheUsage};
+pub use cache::{CacheEvent, CacheOptions, CacheUsage, Explanation};
 pub use config::{Config, Mode};
 pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, Trace, Transition};
 pub use debugger::{BreakpointError, Console};

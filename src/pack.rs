@@ -13,17 +13,20 @@
 //! | section | contents |
 //! |---|---|
 //! | meta | JSON, for people |
-//! | index | for each body, sorted by identity: identity 32, code offset 4, code length 4, size of the body 4, first field 4, fields 4, 0 4 |
+//! | index | for each body, sorted by identity: identity 32, code offset 4, code length 4, size of the body 4, first field 4, fields 4, origin 4 |
 //! | code | portable code, one after the other |
 //! | fields | at 4, kind 4, addend 4, symbol 4 |
 //! | symbols | offset 4, length 4 |
 //! | names | UTF-8 |
+//! | origins | what each body was made of, for people; its hash is checked when it is read |
 
+pub mod origin;
 pub mod portable;
 mod store;
 
 use crate::bytes::{Damage, Reader, Writer};
 use crate::fingerprint::Fingerprint;
+use origin::Origin;
 use portable::{FieldKind, PortableCode};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -54,15 +57,17 @@ enum SectionKind {
     Fields,
     Symbols,
     Names,
+    Origins,
 }
 
-const SECTIONS: [SectionKind; 6] = [
+const SECTIONS: [SectionKind; 7] = [
     SectionKind::Meta,
     SectionKind::Index,
     SectionKind::Code,
     SectionKind::Fields,
     SectionKind::Symbols,
     SectionKind::Names,
+    SectionKind::Origins,
 ];
 
 /// A secret of the user, with which packs are authenticated.
@@ -72,6 +77,8 @@ pub type SecretKey = [u8; 32];
 pub struct Pack {
     bytes: Vec<u8>,
     sections: [Range<usize>; SECTIONS.len()],
+    /// The hash that the section of origins has, if it is whole.
+    origins: blake3::Hash,
 }
 
 /// The code of a body in a pack.
@@ -83,6 +90,7 @@ pub struct PackedBody<'a> {
     /// The size of the body.
     pub size: u32,
     fields: &'a [u8],
+    entry: &'a [u8],
 }
 
 impl Pack {
@@ -109,6 +117,7 @@ impl Pack {
         reader.expect(is_ours, "made with another key, or damaged")?;
         let mut entries = Reader::new(table);
         let mut sections = [const { 0..0 }; SECTIONS.len()];
+        let mut origins = mac.into();
         for (kind, section) in SECTIONS.iter().zip(&mut sections) {
             let found = entries.word()?;
             reader.expect(found == *kind as u32 && entries.word()? == 0, "sections out of order")?;
@@ -118,10 +127,14 @@ impl Pack {
             let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
             let contents = range.and_then(|range| Some((range.clone(), bytes.get(range)?)));
             let (range, contents) = contents.ok_or(reader.damage("a section beyond the end"))?;
-            reader.expect(blake3::hash(contents) == blake3::Hash::from(hash), "a damaged section")?;
+            if *kind == SectionKind::Origins {
+                origins = hash.into();
+            } else {
+                reader.expect(blake3::hash(contents) == blake3::Hash::from(hash), "a damaged section")?;
+            }
             *section = range;
         }
-        let pack = Self { bytes, sections };
+        let pack = Self { bytes, sections, origins };
         let whole = |kind, record: usize| pack.section(kind).len().is_multiple_of(record);
         let is_whole = whole(SectionKind::Index, ENTRY)
             && whole(SectionKind::Fields, FIELD)
@@ -162,7 +175,23 @@ impl Pack {
         })
     }
 
-    fn body(&self, entry: &[u8]) -> Option<PackedBody<'_>> {
+    /// Returns what the bodies were made of; none if that is damaged.
+    pub fn origins(&self) -> Vec<Origin> {
+        let section = self.section(SectionKind::Origins);
+        if blake3::hash(section) != self.origins {
+            return Vec::new();
+        }
+        let entries = self.section(SectionKind::Index).chunks_exact(ENTRY);
+        entries.filter_map(|entry| self.origin(&entry[32..])).collect()
+    }
+
+    fn origin(&self, entry: &[u8]) -> Option<Origin> {
+        let at = Reader::new(entry.get(20..)?).word().ok()?;
+        let bytes = self.section(SectionKind::Origins).get(at as usize..)?;
+        Origin::read(&mut Reader::new(bytes)).ok()
+    }
+
+    fn body<'a>(&'a self, entry: &'a [u8]) -> Option<PackedBody<'a>> {
         let mut reader = Reader::new(entry);
         let mut word = || reader.word().map(|word| word as usize).ok();
         let (start, length, size) = (word()?, word()?, word()?);
@@ -170,7 +199,7 @@ impl Pack {
         let code = self.section(SectionKind::Code).get(start..start.checked_add(length)?)?;
         let end = first.checked_add(count)?.checked_mul(FIELD)?;
         let fields = self.section(SectionKind::Fields).get(first.checked_mul(FIELD)?..end)?;
-        (size <= length).then_some(PackedBody { pack: self, code, size: size as u32, fields })
+        (size <= length).then_some(PackedBody { pack: self, code, size: size as u32, fields, entry })
     }
 
     fn symbol(&self, number: u32) -> Option<&str> {
@@ -205,8 +234,8 @@ impl<'a> PackedBody<'a> {
         self.fields.chunks_exact(FIELD).map(field).collect()
     }
 
-    /// Returns a copy that does not need the pack.
-    pub fn portable(&self) -> Option<PortableCode> {
+    /// Returns a copy that does not need the pack, and what it was made of.
+    pub fn portable(&self) -> Option<(PortableCode, Origin)> {
         let field = |(kind, at, addend, symbol): (FieldKind, u32, i32, &str)| portable::Field {
             at,
             kind,
@@ -214,7 +243,8 @@ impl<'a> PackedBody<'a> {
             symbol: symbol.into(),
         };
         let fields = self.fields()?.into_iter().map(field).collect();
-        Some(PortableCode { bytes: self.code.to_vec(), size: self.size, fields })
+        let origin = self.pack.origin(self.entry)?;
+        Some((PortableCode { bytes: self.code.to_vec(), size: self.size, fields }, origin))
     }
 }
 
@@ -225,26 +255,29 @@ fn authenticate(key: &SecretKey, head: &[u8], table: &[u8]) -> blake3::Hash {
 /// Writes bodies as a pack; `meta` is JSON. Those without room are left out: a pack
 /// has less than 4 GiB.
 pub fn write<'a>(
-    bodies: impl IntoIterator<Item = (Fingerprint, &'a PortableCode)>,
+    bodies: impl IntoIterator<Item = (Fingerprint, &'a PortableCode, &'a Origin)>,
     meta: &[u8],
     target: Fingerprint,
     key: &SecretKey,
 ) -> Vec<u8> {
     let mut bodies: Vec<_> = bodies.into_iter().collect();
-    bodies.sort_by_key(|(identity, _)| *identity);
-    bodies.dedup_by_key(|(identity, _)| *identity);
+    bodies.sort_by_key(|(identity, ..)| *identity);
+    bodies.dedup_by_key(|(identity, ..)| *identity);
+    let (mut origins, mut origin_bytes) = (Writer::default(), 0);
     let [mut index, mut fields, mut symbols, mut names] = std::array::from_fn(|_| Writer::default());
     let (mut code, mut field_count, mut name_bytes) = (Vec::new(), 0_u32, 0_u32);
     let mut known: FxHashMap<&str, u32> = FxHashMap::default();
-    for (identity, body) in bodies {
+    for (identity, body, origin) in bodies {
         if u32::try_from(code.len() + body.bytes.len()).is_err() {
             break;
         }
         index.bytes(identity.as_bytes());
         let lengths = [code.len(), body.bytes.len()].map(|length| length as u32);
-        let counts = [body.size, field_count, body.fields.len() as u32, 0];
+        let counts = [body.size, field_count, body.fields.len() as u32, origin_bytes];
         lengths.into_iter().chain(counts).for_each(|word| index.word(word));
         code.extend_from_slice(&body.bytes);
+        origin.write(&mut origins);
+        origin_bytes = origins.len() as u32;
         field_count += body.fields.len() as u32;
         for field in &body.fields {
             let count = known.len() as u32;
@@ -259,7 +292,8 @@ pub fn write<'a>(
             words.into_iter().for_each(|word| fields.word(word));
         }
     }
-    let [index, fields, symbols, names] = [index, fields, symbols, names].map(Writer::finish);
+    let [index, fields, symbols, names, origins] =
+        [index, fields, symbols, names, origins].map(Writer::finish);
     let mut head = Writer::default();
     head.bytes(MAGIC);
     head.word(FORMAT);
@@ -268,7 +302,7 @@ pub fn write<'a>(
     head.bytes(target.as_bytes());
     let (mut table, mut contents) = (Writer::default(), Vec::new());
     let mut offset = HEAD + 32 + SECTIONS.len() * SECTION;
-    for (kind, section) in SECTIONS.iter().zip([meta, &index, &code, &fields, &symbols, &names]) {
+    for (kind, section) in SECTIONS.iter().zip([meta, &index, &code, &fields, &symbols, &names, &origins]) {
         table.word(*kind as u32);
         table.word(0);
         table.long(offset as u64);
@@ -305,9 +339,15 @@ mod tests {
         }
     }
 
+    fn origin(number: u8) -> Origin {
+        let other = (format!("g{number}").into(), identity(number.into()));
+        let name = format!("f{number}").into();
+        Origin { name, function: identity(1), inlined: vec![other], builtins: vec!["sin".into()] }
+    }
+
     fn pack() -> Vec<u8> {
-        let bodies: Vec<_> = (0..20).map(body).collect();
-        let entries = bodies.iter().enumerate().map(|(number, body)| (identity(number as u32), body));
+        let bodies: Vec<_> = (0..20).map(|number| (number, body(number), origin(number))).collect();
+        let entries = bodies.iter().map(|(number, body, origin)| (identity((*number).into()), body, origin));
         write(entries, b"{}", identity(99), &[7; 32])
     }
 
@@ -316,25 +356,34 @@ mod tests {
         let pack = Pack::open(pack(), identity(99), &[7; 32]).expect("it is whole");
         for number in 0..20 {
             let found = pack.find(&identity(number.into())).expect("it is there");
-            assert_eq!(found.portable(), Some(body(number)));
+            assert_eq!(found.portable(), Some((body(number), origin(number))));
         }
         assert!(pack.find(&identity(20)).is_none());
-        assert_eq!((pack.len(), pack.bodies().count()), (20, 20));
+        assert_eq!((pack.len(), pack.bodies().count(), pack.origins().len()), (20, 20, 20));
     }
 
     #[test]
     fn whatever_is_changed_or_cut_off_is_refused() {
         let bytes = pack();
         let open = |bytes: Vec<u8>| Pack::open(bytes, identity(99), &[7; 32]).err();
+        let original = open_whole(&bytes);
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1 << (at % 8);
-            assert!(open(changed).is_some(), "byte {at}");
+            if original.sections[6].contains(&at) {
+                assert!(open_whole(&changed).origins().is_empty(), "byte {at}");
+            } else {
+                assert!(open(changed).is_some(), "byte {at}");
+            }
             assert!(open(bytes[..at].to_vec()).is_some(), "{at} bytes");
         }
         let error = |target, key: u8| Pack::open(bytes.clone(), identity(target), &[key; 32]).err();
         assert_eq!(error(98, 7).map(|error| error.what), Some("made for another processor"));
         assert_eq!(error(99, 8).map(|error| error.what), Some("made with another key, or damaged"));
+    }
+
+    fn open_whole(bytes: &[u8]) -> Pack {
+        Pack::open(bytes.to_vec(), identity(99), &[7; 32]).expect("it is whole")
     }
 
     /// A pack whose hashes and MAC are right, but not its contents, is no danger.
@@ -349,6 +398,7 @@ mod tests {
                 changed[at] ^= 1 << bit;
                 sign(&mut changed);
                 let Ok(pack) = Pack::open(changed, identity(99), &[7; 32]) else { continue };
+                pack.origins();
                 for (_, body) in pack.bodies() {
                     let Some(fields) = body.fields() else { continue };
                     let mut bytes = body.code.to_vec();

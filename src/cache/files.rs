@@ -1,9 +1,11 @@
 //! The packs of an engine's programs, in files.
 
+use super::explain::explain;
 use super::folder::{ABANDONED, ENDING, UNFINISHED, of_this_build, shortened};
-use super::{CacheEvent, CacheOptions, trust};
+use super::{CacheEvent, CacheOptions, Explanation, trust};
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
+use crate::pack::origin::Origin;
 use crate::pack::portable::PortableCode;
 use crate::pack::{self, CodeStore, Pack, SecretKey};
 use crate::source::Source;
@@ -160,6 +162,12 @@ impl Cache {
         (good, bad)
     }
 
+    /// Explains whether the packs that were read have code of each of the functions of a
+    /// program, which are given by name and identity.
+    pub fn explain(&self, functions: &[(String, Fingerprint)]) -> Vec<Explanation> {
+        explain(functions, &self.store.origins())
+    }
+
     /// Writes what has been compiled since the files were opened.
     pub fn write(&self) {
         if !self.options.writes {
@@ -173,10 +181,16 @@ impl Cache {
             if source.packs.is_empty() {
                 // What an earlier text has left.
                 let used = kept.used.into_iter();
-                bodies.extend(used.filter_map(|identity| Some((identity, self.store.portable(&identity)?))));
+                bodies.extend(used.filter_map(|identity| {
+                    let (code, origin) = self.store.portable(&identity)?;
+                    Some((identity, code, origin))
+                }));
             } else if source.packs.len() >= MOST_PACKS {
                 let all = source.packs.iter().flat_map(|own| own.pack.bodies());
-                bodies.extend(all.filter_map(|(identity, body)| Some((identity, body.portable()?))));
+                bodies.extend(all.filter_map(|(identity, body)| {
+                    let (code, origin) = body.portable()?;
+                    Some((identity, code, origin))
+                }));
             }
             if let Err(reason) = self.write_pack(source, &bodies) {
                 self.note(CacheEvent::NotWritten { folder: source.folder.clone(), reason });
@@ -187,7 +201,7 @@ impl Cache {
     fn write_pack(
         &self,
         source: &mut CachedSource,
-        bodies: &[(Fingerprint, PortableCode)],
+        bodies: &[(Fingerprint, PortableCode, Origin)],
     ) -> Result<(), String> {
         let key = trust::key_or_new(&self.options.key)?;
         trust::create(&source.folder).map_err(|error| error.to_string())?;
@@ -195,7 +209,7 @@ impl Cache {
         let number = source.packs.iter().map(|own| own.number + 1).max().unwrap_or(0);
         let file = source.folder.join(PackFile::name(&source.text, number));
         let meta = serde_json::json!({ "source": source.name, "kal": env!("CARGO_PKG_VERSION") }).to_string();
-        let bodies_in = bodies.iter().map(|(identity, code)| (*identity, code));
+        let bodies_in = bodies.iter().map(|(identity, code, origin)| (*identity, code, origin));
         let bytes = pack::write(bodies_in, meta.as_bytes(), self.target, &key);
         let written = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&source.folder).and_then(
             |mut temporary| {

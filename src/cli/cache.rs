@@ -1,10 +1,13 @@
 //! `kal cache`: the folder of compiled code.
 
 use super::options::CommonOptions;
-use crate::cache::{Cache, CacheOptions};
+use crate::cache::{Cache, CacheOptions, Explanation};
+use crate::draft::Draft;
 use crate::terminal::exit::Exit;
+use crate::terminal::read::read;
 use crate::terminal::report::{self, Reporter};
-use clap::Subcommand;
+use clap::{Subcommand, ValueHint};
+use std::path::{Path, PathBuf};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum CacheCommand {
@@ -12,6 +15,12 @@ pub(super) enum CacheCommand {
     Dir,
     /// Print how much is in it
     Stats,
+    /// Print for each function of a program whether its code is there, and why not
+    Explain {
+        /// The program
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
     /// Print which of its files are damaged or not trusted
     Verify,
     /// Remove everything
@@ -26,6 +35,16 @@ pub(super) fn cache(command: &CacheCommand, options: &CommonOptions, reporter: &
         reporter.problem("there is no cache: it is off, or there is no HOME");
         return Exit::Failed;
     };
+    if let CacheCommand::Explain { file } = command {
+        return match explain(file, options, reporter) {
+            Ok(text) => reporter.printed(report::print(text.as_bytes()), Exit::Fine),
+            Err(Some(problem)) => {
+                reporter.problem(&problem);
+                Exit::Failed
+            }
+            Err(None) => Exit::Failed,
+        };
+    }
     let (text, exit) = match execute(command, &cache) {
         Ok(done) => done,
         Err(error) => {
@@ -34,6 +53,27 @@ pub(super) fn cache(command: &CacheCommand, options: &CommonOptions, reporter: &
         }
     };
     reporter.printed(report::print(text.as_bytes()), exit)
+}
+
+/// Returns a line for each function of a program.
+///
+/// # Errors
+/// What is wrong with the program, unless that has been reported.
+fn explain(file: &Path, options: &CommonOptions, reporter: &mut Reporter) -> Result<String, Option<String>> {
+    let source = read(file).map_err(|error| Some(error.to_string()))?;
+    let engine = options.engine(&[]).map_err(|error| Some(error.to_string()))?;
+    let draft = Draft::new(&[source], &engine);
+    if !draft.diagnostics.is_empty() {
+        reporter.diagnostics(&draft.diagnostics);
+        return Err(None);
+    }
+    let explained = engine.explain_cache(&draft.definitions());
+    let cached = explained.iter().filter(|(_, found)| *found == Explanation::Cached).count();
+    let widest = explained.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let line = |(name, found): &(String, Explanation)| format!("  {name:widest$}  {found}\n");
+    let lines: String = explained.iter().map(line).collect();
+    let file = file.display();
+    Ok(format!("{file}: code of {cached} of {} functions is in the cache\n{lines}", explained.len()))
 }
 
 /// Returns what is printed, and how the command ends.
@@ -58,6 +98,7 @@ fn execute(command: &CacheCommand, cache: &CacheOptions) -> std::io::Result<(Str
             let exit = if bad.is_empty() { Exit::Fine } else { Exit::Failed };
             return Ok((format!("{lines}{good} packs are good, {} are not\n", bad.len()), exit));
         }
+        CacheCommand::Explain { .. } => String::new(),
         CacheCommand::Clear => {
             cache.clear()?;
             String::new()

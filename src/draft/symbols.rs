@@ -34,6 +34,14 @@ impl Draft<'_> {
         self.functions.get(&self.names.get(name)?)
     }
 
+    /// Returns the definitions that names have at the end of the program, in order.
+    pub(crate) fn definitions(&self) -> Vec<Arc<CheckedFunction>> {
+        let is_last = |function: &&Arc<CheckedFunction>| {
+            self.functions.get(&function.name).is_some_and(|last| Arc::ptr_eq(last, function))
+        };
+        self.compiled.iter().filter(is_last).cloned().collect()
+    }
+
     /// Returns what would be compiled, with the symbols it has in emitted code.
     pub(crate) fn symbols(&self) -> Vec<(&Arc<CheckedFunction>, String)> {
         let symbols = symbols(self.compiled.iter().map(|function| &**function), self.names);

@@ -11,6 +11,7 @@ use crate::budget::{CodeCharge, ContextBudget};
 use crate::codegen::{Body, Listing, LoopEntry, ObjectSymbols};
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
+use crate::pack::origin::Origin;
 use crate::pack::portable::PortableCode;
 use crate::sema::checked::CheckedFunction;
 use kal_orc::OrcError;
@@ -117,7 +118,7 @@ fn keep<'a>(jit: &Jit, object: &[u8], bodies: impl Iterator<Item = (&'a BodyRequ
         if jit.store.keeps(source)
             && let Some(code) = PortableCode::of(object, symbol.text())
         {
-            jit.store.made(source, request.identity(jit), code);
+            jit.store.made(source, request.identity(jit), code, request.origin(jit));
         }
     }
 }
@@ -126,6 +127,19 @@ impl BodyRequest<'_> {
     /// Returns the identity of its code.
     pub(super) fn identity(&self, jit: &Jit) -> Fingerprint {
         self.plan.identity(self.function, self.osr, &jit.names)
+    }
+
+    /// Returns what its code is made of, for people.
+    fn origin(&self, jit: &Jit) -> Origin {
+        let text = |name| Box::from(&*jit.names.text(name));
+        let identity = |function: &CheckedFunction| (text(function.name), function.fingerprint(&jit.names));
+        let assumptions = &self.plan.assumptions;
+        Origin {
+            name: text(self.function.name),
+            function: self.plan.identity_of(self.function, &jit.names),
+            inlined: assumptions.inlined.iter().map(|function| identity(function)).collect(),
+            builtins: assumptions.builtins.iter().map(|(name, _)| text(*name)).collect(),
+        }
     }
 
     /// Returns a symbol for its body.

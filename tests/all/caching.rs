@@ -568,3 +568,76 @@ fn random_edits_compile_what_a_model_predicts() {
         }
     }
 }
+
+#[test]
+fn the_cache_explains_what_will_be_compiled_again() {
+    let world = World::new();
+    world.write("many.kal", "def double(x) x * 2");
+    let text = |small: &str, large: &str, rest: &str| {
+        format!(
+            "import many
+            def small(x) x + {small}
+            def total(x) small(x) * double(3)
+            def large(x) x * {large}{}
+            def waves(x) sin(x)
+            def unused(x) x
+            {rest}
+            total(1) + large(2) + waves(3)",
+            " + x".repeat(35)
+        )
+    };
+    let explain = || {
+        let ran = finish(world.kal(&["cache", "explain", "p.kal"]).current_dir(world.0.path()));
+        assert_eq!(ran.code, Some(0), "{}", ran.err());
+        let lines =
+            ran.out().lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        (ran.out().lines().next().unwrap_or_default().to_owned(), lines.collect::<Vec<_>>())
+    };
+    world.write("p.kal", &text("1", "2", ""));
+    let (head, lines) = explain();
+    assert!(head.starts_with("p.kal: code of 0 of "), "{head}");
+    assert!(lines.iter().all(|line| line.ends_with(" not compiled before")), "{lines:?}");
+    world.run(&["--no-tier-up", "p.kal"]);
+    let (_, lines) = explain();
+    for line in ["total from the cache", "large from the cache", "unused not compiled before"] {
+        assert!(lines.iter().any(|found| found == line), "{line}: {lines:?}");
+    }
+    world.write("p.kal", &text("5", "7", "def sin(x) x"));
+    let (_, lines) = explain();
+    for line in [
+        "small compiled again: it has changed",
+        "total compiled again: `small`, which was inlined into it, has changed",
+        "large compiled again: it has changed",
+        "waves compiled again: the program defines `sin` now",
+        "many.double from the cache",
+        "unused not compiled before",
+    ] {
+        assert!(lines.iter().any(|found| found == line), "{line}: {lines:?}");
+    }
+    world.write("p.kal", "def wrong(");
+    let refused = finish(&mut world.kal(&["cache", "explain", "p.kal"]));
+    assert!(refused.code == Some(1) && refused.err().contains("error[E"), "{}", refused.err());
+}
+
+/// Processes that are killed at any time leave nothing that does harm.
+#[test]
+fn killed_processes_leave_whole_packs_or_none() {
+    let world = World::new();
+    world.write("p.kal", PROGRAM);
+    let right = finish(kal().args(["--cache", "off", "p.kal"]).current_dir(world.0.path()));
+    let kills: u64 = std::env::var("KAL_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(40);
+    for kill in 0..kills {
+        let mut child =
+            world.kal(&["p.kal"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        // Anywhere between the start and the end.
+        std::thread::sleep(std::time::Duration::from_micros(kill * 7919 % 80_000));
+        let _ = child.kill();
+        child.wait().expect("it ends");
+        if kill % 8 == 0 {
+            let ran = world.run(&["--cache", "ro", "p.kal"]);
+            assert_eq!((ran.out.as_bytes(), ran.code), (&right.stdout[..], Some(0)));
+            assert!(!ran.says("cache: not used"), "{:?}", ran.said);
+            let _ = fs::remove_dir_all(world.at("caches"));
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Comparing a program with what the code in the cache was made of.
+
+use super::Explanation;
+use crate::fingerprint::Fingerprint;
+use crate::pack::origin::Origin;
+use rustc_hash::FxHashMap;
+
+/// Explains each of the functions of a program, which are given by name and identity.
+pub(super) fn explain(functions: &[(String, Fingerprint)], origins: &[Origin]) -> Vec<Explanation> {
+    let present: FxHashMap<&str, Fingerprint> =
+        functions.iter().map(|(name, function)| (name.as_str(), *function)).collect();
+    let mut by_name: FxHashMap<&str, Vec<&Origin>> = FxHashMap::default();
+    for origin in origins {
+        by_name.entry(&origin.name).or_default().push(origin);
+    }
+    let explain = |(name, function): &(String, Fingerprint)| {
+        let Some(known) = by_name.get(name.as_str()) else { return Explanation::NeverCompiled };
+        let same = known.iter().filter(|origin| origin.function == *function);
+        let mut differences = same.map(|origin| difference(origin, &present));
+        let Some(first) = differences.next() else { return Explanation::Changed };
+        let all: Option<Vec<Explanation>> = std::iter::once(first).chain(differences).collect();
+        all.and_then(|all| all.into_iter().next()).unwrap_or(Explanation::Cached)
+    };
+    functions.iter().map(explain).collect()
+}
+
+/// Returns why code of that origin does not fit a program with these functions; `None`
+/// if it does.
+fn difference(origin: &Origin, present: &FxHashMap<&str, Fingerprint>) -> Option<Explanation> {
+    let changed = origin.inlined.iter().find(|(name, function)| present.get(&**name) != Some(function));
+    let redefined = || origin.builtins.iter().find(|name| present.contains_key(&***name));
+    let changed = changed.map(|(name, _)| Explanation::InlinedChanged(name.to_string()));
+    changed.or_else(|| redefined().map(|name| Explanation::Redefined(name.to_string())))
+}
