@@ -26,7 +26,7 @@ mod store;
 
 use crate::bytes::{Damage, Reader, Writer};
 use crate::fingerprint::Fingerprint;
-use origin::Origin;
+use origin::CodeOrigin;
 use portable::{FieldKind, PortableCode};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -175,20 +175,24 @@ impl Pack {
         })
     }
 
+    /// Returns whether what the bodies were made of is not damaged.
+    pub fn has_origins(&self) -> bool {
+        blake3::hash(self.section(SectionKind::Origins)) == self.origins
+    }
+
     /// Returns what the bodies were made of; none if that is damaged.
-    pub fn origins(&self) -> Vec<Origin> {
-        let section = self.section(SectionKind::Origins);
-        if blake3::hash(section) != self.origins {
+    pub fn origins(&self) -> Vec<CodeOrigin> {
+        if !self.has_origins() {
             return Vec::new();
         }
         let entries = self.section(SectionKind::Index).chunks_exact(ENTRY);
         entries.filter_map(|entry| self.origin(&entry[32..])).collect()
     }
 
-    fn origin(&self, entry: &[u8]) -> Option<Origin> {
+    fn origin(&self, entry: &[u8]) -> Option<CodeOrigin> {
         let at = Reader::new(entry.get(20..)?).word().ok()?;
         let bytes = self.section(SectionKind::Origins).get(at as usize..)?;
-        Origin::read(&mut Reader::new(bytes)).ok()
+        CodeOrigin::read(&mut Reader::new(bytes)).ok()
     }
 
     fn body<'a>(&'a self, entry: &'a [u8]) -> Option<PackedBody<'a>> {
@@ -235,7 +239,7 @@ impl<'a> PackedBody<'a> {
     }
 
     /// Returns a copy that does not need the pack, and what it was made of.
-    pub fn portable(&self) -> Option<(PortableCode, Origin)> {
+    pub fn portable(&self) -> Option<(PortableCode, CodeOrigin)> {
         let field = |(kind, at, addend, symbol): (FieldKind, u32, i32, &str)| portable::Field {
             at,
             kind,
@@ -255,7 +259,7 @@ fn authenticate(key: &SecretKey, head: &[u8], table: &[u8]) -> blake3::Hash {
 /// Writes bodies as a pack; `meta` is JSON. Those without room are left out: a pack
 /// has less than 4 GiB.
 pub fn write<'a>(
-    bodies: impl IntoIterator<Item = (Fingerprint, &'a PortableCode, &'a Origin)>,
+    bodies: impl IntoIterator<Item = (Fingerprint, &'a PortableCode, &'a CodeOrigin)>,
     meta: &[u8],
     target: Fingerprint,
     key: &SecretKey,
@@ -339,10 +343,10 @@ mod tests {
         }
     }
 
-    fn origin(number: u8) -> Origin {
+    fn origin(number: u8) -> CodeOrigin {
         let other = (format!("g{number}").into(), identity(number.into()));
         let name = format!("f{number}").into();
-        Origin { name, function: identity(1), inlined: vec![other], builtins: vec!["sin".into()] }
+        CodeOrigin { name, function: identity(1), inlined: vec![other], builtins: vec!["sin".into()] }
     }
 
     fn pack() -> Vec<u8> {

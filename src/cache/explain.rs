@@ -2,14 +2,14 @@
 
 use super::Explanation;
 use crate::fingerprint::Fingerprint;
-use crate::pack::origin::Origin;
+use crate::pack::origin::CodeOrigin;
 use rustc_hash::FxHashMap;
 
 /// Explains each of the functions of a program, which are given by name and identity.
-pub(super) fn explain(functions: &[(String, Fingerprint)], origins: &[Origin]) -> Vec<Explanation> {
+pub(super) fn explain(functions: &[(String, Fingerprint)], origins: &[CodeOrigin]) -> Vec<Explanation> {
     let present: FxHashMap<&str, Fingerprint> =
         functions.iter().map(|(name, function)| (name.as_str(), *function)).collect();
-    let mut by_name: FxHashMap<&str, Vec<&Origin>> = FxHashMap::default();
+    let mut by_name: FxHashMap<&str, Vec<&CodeOrigin>> = FxHashMap::default();
     for origin in origins {
         by_name.entry(&origin.name).or_default().push(origin);
     }
@@ -26,7 +26,7 @@ pub(super) fn explain(functions: &[(String, Fingerprint)], origins: &[Origin]) -
 
 /// Returns why code of that origin does not fit a program with these functions; `None`
 /// if it does.
-fn difference(origin: &Origin, present: &FxHashMap<&str, Fingerprint>) -> Option<Explanation> {
+fn difference(origin: &CodeOrigin, present: &FxHashMap<&str, Fingerprint>) -> Option<Explanation> {
     let changed = origin.inlined.iter().find(|(name, function)| present.get(&**name) != Some(function));
     let redefined = || origin.builtins.iter().find(|name| present.contains_key(&***name));
     let changed = changed.map(|(name, _)| Explanation::InlinedChanged(name.to_string()));

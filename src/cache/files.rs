@@ -5,7 +5,7 @@ use super::folder::{ABANDONED, ENDING, UNFINISHED, of_this_build, shortened};
 use super::{CacheEvent, CacheOptions, Explanation, trust};
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
-use crate::pack::origin::Origin;
+use crate::pack::origin::CodeOrigin;
 use crate::pack::portable::PortableCode;
 use crate::pack::{self, CodeStore, Pack, SecretKey};
 use crate::source::Source;
@@ -154,6 +154,10 @@ impl Cache {
                     .map_err(|reason| CacheEvent::Untrusted { file: path.clone(), reason })
                     .and_then(|key| self.open_pack(&path, key));
                 match opened {
+                    Ok(pack) if !pack.has_origins() => {
+                        let reason = "a damaged section".to_owned();
+                        bad.push(CacheEvent::Damaged { file: path, reason });
+                    }
                     Ok(_) => good += 1,
                     Err(event) => bad.push(event),
                 }
@@ -201,7 +205,7 @@ impl Cache {
     fn write_pack(
         &self,
         source: &mut CachedSource,
-        bodies: &[(Fingerprint, PortableCode, Origin)],
+        bodies: &[(Fingerprint, PortableCode, CodeOrigin)],
     ) -> Result<(), String> {
         let key = trust::key_or_new(&self.options.key)?;
         trust::create(&source.folder).map_err(|error| error.to_string())?;

@@ -3,7 +3,7 @@
 use super::Draft;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Returns the functions of a program with their symbols in emitted code:
@@ -34,12 +34,19 @@ impl Draft<'_> {
         self.functions.get(&self.names.get(name)?)
     }
 
-    /// Returns the definitions that names have at the end of the program, in order.
+    /// Returns the definitions that names have at the end of the program: its own in
+    /// order, then those that it imports, by name.
     pub(crate) fn definitions(&self) -> Vec<Arc<CheckedFunction>> {
         let is_last = |function: &&Arc<CheckedFunction>| {
             self.functions.get(&function.name).is_some_and(|last| Arc::ptr_eq(last, function))
         };
-        self.compiled.iter().filter(is_last).cloned().collect()
+        let mut all: Vec<_> = self.compiled.iter().filter(is_last).cloned().collect();
+        let own: FxHashSet<Name> = all.iter().map(|function| function.name).collect();
+        let mut imported: Vec<_> =
+            self.functions.values().filter(|function| !own.contains(&function.name)).cloned().collect();
+        imported.sort_by_cached_key(|function| self.names.text(function.name).to_string());
+        all.append(&mut imported);
+        all
     }
 
     /// Returns what would be compiled, with the symbols it has in emitted code.

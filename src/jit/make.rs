@@ -11,7 +11,7 @@ use crate::budget::{CodeCharge, ContextBudget};
 use crate::codegen::{Body, Listing, LoopEntry, ObjectSymbols};
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
-use crate::pack::origin::Origin;
+use crate::pack::origin::CodeOrigin;
 use crate::pack::portable::PortableCode;
 use crate::sema::checked::CheckedFunction;
 use kal_orc::OrcError;
@@ -130,11 +130,11 @@ impl BodyRequest<'_> {
     }
 
     /// Returns what its code is made of, for people.
-    fn origin(&self, jit: &Jit) -> Origin {
+    fn origin(&self, jit: &Jit) -> CodeOrigin {
         let text = |name| Box::from(&*jit.names.text(name));
         let identity = |function: &CheckedFunction| (text(function.name), function.fingerprint(&jit.names));
         let assumptions = &self.plan.assumptions;
-        Origin {
+        CodeOrigin {
             name: text(self.function.name),
             function: self.plan.identity_of(self.function, &jit.names),
             inlined: assumptions.inlined.iter().map(|function| identity(function)).collect(),

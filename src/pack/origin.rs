@@ -5,7 +5,7 @@ use crate::fingerprint::Fingerprint;
 
 /// What the code of a function was made of.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Origin {
+pub struct CodeOrigin {
     /// The name of the function.
     pub name: Box<str>,
     /// Its identity.
@@ -16,7 +16,7 @@ pub struct Origin {
     pub builtins: Vec<Box<str>>,
 }
 
-impl Origin {
+impl CodeOrigin {
     pub(super) fn write(&self, writer: &mut Writer) {
         writer.text(&self.name);
         writer.bytes(self.function.as_bytes());

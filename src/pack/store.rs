@@ -2,7 +2,7 @@
 //! this one has made.
 
 use super::Pack;
-use super::origin::Origin;
+use super::origin::CodeOrigin;
 use super::portable::PortableCode;
 use crate::fingerprint::Fingerprint;
 use parking_lot::{Mutex, RwLock};
@@ -22,7 +22,7 @@ pub struct CodeStore {
 /// The code that was made of the functions of one source.
 #[derive(Default)]
 pub struct KeptCode {
-    pub made: Vec<(Fingerprint, PortableCode, Origin)>,
+    pub made: Vec<(Fingerprint, PortableCode, CodeOrigin)>,
     /// What of earlier runs was used.
     pub used: Vec<Fingerprint>,
 }
@@ -74,7 +74,7 @@ impl CodeStore {
     }
 
     /// Keeps code that was compiled of a function of that source.
-    pub fn made(&self, source: &str, identity: Fingerprint, code: PortableCode, origin: Origin) {
+    pub fn made(&self, source: &str, identity: Fingerprint, code: PortableCode, origin: CodeOrigin) {
         self.misses.fetch_add(1, Ordering::Relaxed);
         if let Some(kept) = self.kept.lock().get_mut(source) {
             kept.made.push((identity, code, origin));
@@ -93,12 +93,12 @@ impl CodeStore {
     }
 
     /// Returns the code of earlier runs of that identity, and what it was made of.
-    pub fn portable(&self, identity: &Fingerprint) -> Option<(PortableCode, Origin)> {
+    pub fn portable(&self, identity: &Fingerprint) -> Option<(PortableCode, CodeOrigin)> {
         self.packs.read().iter().find_map(|pack| pack.find(identity)?.portable())
     }
 
     /// Returns what the code of earlier runs was made of.
-    pub fn origins(&self) -> Vec<Origin> {
+    pub fn origins(&self) -> Vec<CodeOrigin> {
         self.packs.read().iter().flat_map(|pack| pack.origins()).collect()
     }
 }
