@@ -92,8 +92,9 @@ peers:
 robustness:
 	KAL_PROGRAMS=20000 KAL_RECURSIONS=10000 KAL_REDEFINITIONS=100000 KAL_HUGE=100000 \
 	  KAL_HUGE_SECONDS=10 KAL_INTERRUPTS=200 KAL_INTERRUPT_MS=200 KAL_EXITS=1000 KAL_FORKS=200 \
+	  KAL_EDITS=3000 KAL_KILLS=1000 \
 	  $(CARGO) test --release --locked --test all -- --nocapture --test-threads 1 \
-	  differential:: robustness:: signals:: forking:: exiting::
+	  differential:: robustness:: signals:: forking:: exiting:: caching::
 
 soak:
 	KAL_SOAK=$(or $(TIME),1800) $(CARGO) test --release --locked --test all -- --nocapture soak::
@@ -111,7 +112,7 @@ loom:
 # Any toolchain does: the sanitizer's flags are let through. LLVM's libraries are
 # not instrumented, so what its headers poison in our C++ parts stays poisoned.
 FUZZ := RUSTC_BOOTSTRAP=1 ASAN_OPTIONS=allow_user_poisoning=0 $(CARGO) fuzz
-TARGETS := text programs redefinitions api tapes
+TARGETS := text programs redefinitions api tapes packs
 TEXTS := tests/programs tests/sessions examples benches/workloads
 
 fuzz:

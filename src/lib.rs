@@ -287,7 +287,7 @@ pub use tier::{Level, Tier, TierUp};
 #[doc = include_str!("../docs/embedding.md")]
 mod embedding_page {}
 
-/// For `fuzz/`, which reaches tapes from outside.
+/// For `fuzz/`, which reaches tapes and packs from outside.
 #[cfg(fuzzing)]
 #[doc(hidden)]
-pub use interp::damaged_tapes;
+pub use {interp::damaged_tapes, pack::damaged_packs};

@@ -9,6 +9,7 @@
 mod find;
 mod parse;
 mod scope;
+mod standard;
 
 #[cfg(feature = "cli")]
 pub(crate) use find::folders_of_user;
@@ -217,7 +218,7 @@ impl ModuleReader<'_> {
         folder: Option<&Path>,
     ) -> Result<ModulePlace, Vec<Diagnostic>> {
         let looked = find::places(name, folder, &self.engine.config().library_paths);
-        find::find(&looked).cloned().ok_or_else(|| {
+        find::find(&looked, name).ok_or_else(|| {
             let looked: Vec<_> = looked.iter().map(|place| place.file.display().to_string()).collect();
             let help = match looked.as_slice() {
                 [] => "this program may import nothing: no folder is searched".to_owned(),
@@ -234,8 +235,7 @@ impl ModuleReader<'_> {
         place: &SourcePlace,
         found: &ModulePlace,
     ) -> Result<Source, Vec<Diagnostic>> {
-        let read = find::read(found, self.engine.config().limits.max_source_bytes);
-        read.inspect(|source| self.engine.open_cached(source))
+        find::read(found, self.engine.config().limits.max_source_bytes)
             .map_err(|error| not_read(place, format!("the module `{name}` cannot be read"), error))
     }
 }

@@ -23,6 +23,8 @@
 pub mod origin;
 pub mod portable;
 mod store;
+#[cfg(any(test, fuzzing))]
+mod testing;
 
 use crate::bytes::{Damage, Reader, Writer};
 use crate::fingerprint::Fingerprint;
@@ -31,6 +33,8 @@ use portable::{FieldKind, PortableCode};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 pub use store::{CodeStore, StoreCounts};
+#[cfg(fuzzing)]
+pub use testing::damaged_packs;
 
 const MAGIC: &[u8; 8] = b"KALPACK\n";
 
@@ -325,39 +329,16 @@ pub fn write<'a>(
 
 #[cfg(test)]
 mod tests {
+    use super::testing::{KEY, body, damaged_packs, identity, origin, pack, sign};
     use super::*;
-    use portable::Field;
 
-    fn identity(number: u32) -> Fingerprint {
-        let mut writer = Writer::default();
-        writer.word(number);
-        Fingerprint::of("test", writer)
-    }
-
-    fn body(number: u8) -> PortableCode {
-        let field = |at, kind, symbol: &str| Field { at, kind, addend: -4, symbol: symbol.into() };
-        PortableCode {
-            bytes: vec![number; 16 + usize::from(number)],
-            size: 10,
-            fields: vec![field(0, FieldKind::Offset, "größe$variable"), field(8, FieldKind::Cell, "fmod")],
-        }
-    }
-
-    fn origin(number: u8) -> CodeOrigin {
-        let other = (format!("g{number}").into(), identity(number.into()));
-        let name = format!("f{number}").into();
-        CodeOrigin { name, function: identity(1), inlined: vec![other], builtins: vec!["sin".into()] }
-    }
-
-    fn pack() -> Vec<u8> {
-        let bodies: Vec<_> = (0..20).map(|number| (number, body(number), origin(number))).collect();
-        let entries = bodies.iter().map(|(number, body, origin)| (identity((*number).into()), body, origin));
-        write(entries, b"{}", identity(99), &[7; 32])
+    fn open(bytes: &[u8]) -> Result<Pack, Damage> {
+        Pack::open(bytes.to_vec(), identity(99), &KEY)
     }
 
     #[test]
     fn what_was_written_is_found() {
-        let pack = Pack::open(pack(), identity(99), &[7; 32]).expect("it is whole");
+        let pack = open(&pack()).expect("it is whole");
         for number in 0..20 {
             let found = pack.find(&identity(number.into())).expect("it is there");
             assert_eq!(found.portable(), Some((body(number), origin(number))));
@@ -369,61 +350,44 @@ mod tests {
     #[test]
     fn whatever_is_changed_or_cut_off_is_refused() {
         let bytes = pack();
-        let open = |bytes: Vec<u8>| Pack::open(bytes, identity(99), &[7; 32]).err();
-        let original = open_whole(&bytes);
+        let original = open(&bytes).expect("it is whole");
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1 << (at % 8);
             if original.sections[6].contains(&at) {
-                assert!(open_whole(&changed).origins().is_empty(), "byte {at}");
+                let pack = open(&changed).expect("its code is whole");
+                assert!(!pack.has_origins() && pack.origins().is_empty(), "byte {at}");
             } else {
-                assert!(open(changed).is_some(), "byte {at}");
+                assert!(open(&changed).is_err(), "byte {at}");
             }
-            assert!(open(bytes[..at].to_vec()).is_some(), "{at} bytes");
+            assert!(open(&bytes[..at]).is_err(), "{at} bytes");
         }
         let error = |target, key: u8| Pack::open(bytes.clone(), identity(target), &[key; 32]).err();
         assert_eq!(error(98, 7).map(|error| error.what), Some("made for another processor"));
         assert_eq!(error(99, 8).map(|error| error.what), Some("made with another key, or damaged"));
     }
 
-    fn open_whole(bytes: &[u8]) -> Pack {
-        Pack::open(bytes.to_vec(), identity(99), &[7; 32]).expect("it is whole")
-    }
-
     /// A pack whose hashes and MAC are right, but not its contents, is no danger.
     #[test]
     fn forged_contents_are_found_out_when_they_are_used() {
         let bytes = pack();
-        let original = Pack::open(bytes.clone(), identity(99), &[7; 32]).expect("it is whole");
-        let (first, last) = (original.sections[1].start, bytes.len());
-        for at in first..last {
-            for bit in 0..8 {
-                let mut changed = bytes.clone();
-                changed[at] ^= 1 << bit;
-                sign(&mut changed);
-                let Ok(pack) = Pack::open(changed, identity(99), &[7; 32]) else { continue };
-                pack.origins();
-                for (_, body) in pack.bodies() {
-                    let Some(fields) = body.fields() else { continue };
-                    let mut bytes = body.code.to_vec();
-                    PortableCode::fill(fields, 4096, &mut bytes, |_| Some(1));
-                }
-            }
+        for at in 0..bytes.len() as u16 {
+            let [low, high] = at.to_le_bytes();
+            (0..8).for_each(|bit| damaged_packs(&[low, high, 1, bit]));
         }
+        let mut signed = bytes.clone();
+        sign(&mut signed);
+        assert_eq!(signed, bytes);
     }
 
-    /// Makes hashes and MAC right.
-    fn sign(bytes: &mut [u8]) {
-        let table = HEAD + 32;
-        for section in 0..SECTIONS.len() {
-            let entry = table + section * SECTION;
-            let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight")) as usize;
-            let (start, length) = (word(entry + 8), word(entry + 16));
-            let hash = blake3::hash(&bytes[start..start + length]);
-            bytes[entry + 24..entry + SECTION].copy_from_slice(hash.as_bytes());
+    /// Several changes at once, as many times as `KAL_PACKS` says.
+    #[test]
+    fn packs_that_are_damaged_at_random_are_no_danger() {
+        let times = std::env::var("KAL_PACKS").ok().and_then(|times| times.parse().ok()).unwrap_or(3_000);
+        for number in 0..times {
+            let random = identity(number);
+            let length = 4 * (1 + usize::from(random.as_bytes()[31]) % 7);
+            damaged_packs(&random.as_bytes()[..length]);
         }
-        let end = table + SECTIONS.len() * SECTION;
-        let mac = authenticate(&[7; 32], &bytes[..HEAD], &bytes[table..end]);
-        bytes[HEAD..table].copy_from_slice(mac.as_bytes());
     }
 }

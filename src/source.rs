@@ -76,6 +76,17 @@ impl Source {
         Self(Arc::new(Text { name, content, first, folder: None, lines_before: OnceLock::new() }))
     }
 
+    /// Creates the source of a module that is part of Kal.
+    pub(crate) fn of_standard_library(module: &str, text: &str) -> Self {
+        Self::new(format!("{STANDARD_LIBRARY}/{module}.kal"), text)
+    }
+
+    /// Returns whether it is a module that is part of Kal.
+    #[cfg(feature = "compiler")]
+    pub(crate) fn is_of_standard_library(&self) -> bool {
+        self.folder().is_none() && self.name().starts_with(STANDARD_LIBRARY)
+    }
+
     /// Creates a source from a file of that folder, where the modules that it
     /// imports are looked for first.
     pub fn in_folder(name: impl Into<String>, text: String, folder: impl Into<PathBuf>) -> Self {
@@ -130,6 +141,9 @@ impl Source {
         })
     }
 }
+
+/// What the names of modules that are part of Kal begin with.
+const STANDARD_LIBRARY: &str = "<standard library>";
 
 /// Returns a text without a byte order mark at its start.
 fn without_mark(text: String) -> String {

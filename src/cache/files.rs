@@ -74,10 +74,14 @@ impl Cache {
     /// Adds what earlier runs have compiled for a file to the code that is found, and
     /// keeps what this one compiles for it.
     pub fn open(&self, source: &Source) {
-        if source.folder().is_none() || self.store.keeps(source.name()) {
+        if self.store.keeps(source.name()) {
             return;
         }
-        let Ok(path) = fs::canonicalize(source.name()) else { return };
+        let path = match source.folder() {
+            Some(_) => fs::canonicalize(source.name()).ok(),
+            None => source.is_of_standard_library().then(|| source.name().into()),
+        };
+        let Some(path) = path else { return };
         let folder = shortened(Fingerprint::of_bytes("kal 2026 path", path.as_os_str().as_encoded_bytes()));
         let folder = self.folder.join(folder);
         let text = shortened(Fingerprint::of_bytes("kal 2026 text", source.text().as_bytes()));

@@ -52,6 +52,7 @@ impl Context {
     /// stays as it is.
     fn add_module(&mut self, read: ReadModule) -> Result<(), Error> {
         let ReadModule { module, items } = read;
+        self.engine.open_cached(&module.source);
         let before = self.world.module(module.name.name()).cloned();
         self.check_functions(&items)?;
         let mut variables = Vec::new();

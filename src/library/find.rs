@@ -1,5 +1,6 @@
 //! Where modules are, and reading their files.
 
+use super::standard;
 use crate::source::Source;
 use std::fs::File;
 use std::io::Read;
@@ -25,7 +26,7 @@ pub(super) fn places(module: &str, folder: Option<&Path>, folders: &[PathBuf]) -
     let mut places: Vec<ModulePlace> = Vec::new();
     for library in folder.map(Path::to_owned).into_iter().chain(project).chain(folders.iter().cloned()) {
         if places.iter().all(|place| place.library != library) {
-            places.push(ModulePlace { file: library.join(&path), library });
+            places.push(ModulePlace { file: library.join(&path), library, standard: None });
         }
     }
     places
@@ -37,11 +38,19 @@ pub(super) struct ModulePlace {
     /// The folder in which the library is: `stats.robust` is in `stats` there.
     pub(super) library: PathBuf,
     pub(super) file: PathBuf,
+    /// The module, if it is of the standard library and in no file.
+    standard: Option<Source>,
 }
 
-/// Returns the first of these files that exists.
-pub(super) fn find(places: &[ModulePlace]) -> Option<&ModulePlace> {
-    places.iter().find(|place| place.file.is_file())
+/// Returns the first of these files that exists, or else the module of the standard
+/// library.
+pub(super) fn find(places: &[ModulePlace], module: &str) -> Option<ModulePlace> {
+    let in_file = places.iter().find(|place| place.file.is_file()).cloned();
+    in_file.or_else(|| {
+        let source = standard::source(module)?;
+        let file = source.name().into();
+        Some(ModulePlace { library: PathBuf::new(), file, standard: Some(source) })
+    })
 }
 
 /// Reads the file of a module. What it imports is looked for in its library.
@@ -50,6 +59,9 @@ pub(super) fn find(places: &[ModulePlace]) -> Option<&ModulePlace> {
 /// Why it cannot be read, for people.
 pub(super) fn read(place: &ModulePlace, longest: u32) -> Result<Source, String> {
     let name = place.file.display().to_string();
+    if let Some(source) = &place.standard {
+        return Ok(source.clone());
+    }
     let failed = |error: std::io::Error| format!("{name}: {error}");
     let mut bytes = Vec::new();
     let limit = u64::from(longest) + 1;

@@ -1,30 +1,37 @@
 //! The code of an engine that outlives it: what earlier runs have left, and what
 //! this one has made.
 
-use super::Pack;
+use super::{Pack, PackedBody};
 use super::origin::CodeOrigin;
 use super::portable::PortableCode;
 use crate::fingerprint::Fingerprint;
+use crate::process::{self, Activity};
 use parking_lot::{Mutex, RwLock};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Where compiled code is looked for before it is compiled, and kept after.
 #[derive(Default)]
 pub struct CodeStore {
     packs: RwLock<Vec<Arc<Pack>>>,
     kept: Mutex<FxHashMap<Box<str>, KeptCode>>,
+    /// The size of the code that is kept, in bytes.
+    kept_bytes: AtomicUsize,
     hits: AtomicU64,
     misses: AtomicU64,
 }
+
+/// What is compiled is not kept while this many bytes have not been written: a program
+/// that redefines functions for ever does not fill the memory.
+const MOST_KEPT: usize = 64 << 20;
 
 /// The code that was made of the functions of one source.
 #[derive(Default)]
 pub struct KeptCode {
     pub made: Vec<(Fingerprint, PortableCode, CodeOrigin)>,
     /// What of earlier runs was used.
-    pub used: Vec<Fingerprint>,
+    pub used: FxHashSet<Fingerprint>,
 }
 
 /// How often code was looked for.
@@ -39,22 +46,22 @@ pub struct StoreCounts {
 impl CodeStore {
     /// Adds code of earlier runs.
     pub fn add(&self, pack: Arc<Pack>) {
-        self.packs.write().push(pack);
+        steadily(|| self.packs.write().push(pack));
     }
 
     /// Keeps the code that is made of the functions of a source from now on.
     pub fn keep(&self, source: &str) {
-        self.kept.lock().entry(source.into()).or_default();
+        self.kept(|kept| _ = kept.entry(source.into()).or_default());
     }
 
     /// Returns whether code that is made of functions of that source is kept.
     pub fn keeps(&self, source: &str) -> bool {
-        self.kept.lock().contains_key(source)
+        self.kept(|kept| kept.contains_key(source))
     }
 
     /// Returns whether there is code of earlier runs.
     pub fn has_packs(&self) -> bool {
-        !self.packs.read().is_empty()
+        steadily(|| !self.packs.read().is_empty())
     }
 
     /// Calls `place` with the code of that identity of a function of that source, if
@@ -63,21 +70,20 @@ impl CodeStore {
         &self,
         source: &str,
         identity: &Fingerprint,
-        place: impl Fn(super::PackedBody<'_>) -> Option<T>,
+        place: impl Fn(PackedBody<'_>) -> Option<T>,
     ) -> Option<T> {
-        let placed = self.packs.read().iter().find_map(|pack| place(pack.find(identity)?))?;
+        let placed = steadily(|| self.packs.read().iter().find_map(|pack| place(pack.find(identity)?)))?;
         self.hits.fetch_add(1, Ordering::Relaxed);
-        if let Some(kept) = self.kept.lock().get_mut(source) {
-            kept.used.push(*identity);
-        }
+        self.kept(|kept| kept.get_mut(source).map(|kept| kept.used.insert(*identity)));
         Some(placed)
     }
 
-    /// Keeps code that was compiled of a function of that source.
+    /// Keeps code that was compiled of a function of that source, if there is room.
     pub fn made(&self, source: &str, identity: Fingerprint, code: PortableCode, origin: CodeOrigin) {
         self.misses.fetch_add(1, Ordering::Relaxed);
-        if let Some(kept) = self.kept.lock().get_mut(source) {
-            kept.made.push((identity, code, origin));
+        let size = code.bytes.len();
+        if self.kept_bytes.fetch_add(size, Ordering::Relaxed) + size <= MOST_KEPT {
+            self.kept(|kept| kept.get_mut(source).map(|kept| kept.made.push((identity, code, origin))));
         }
     }
 
@@ -89,16 +95,27 @@ impl CodeStore {
 
     /// Takes what is kept of a source.
     pub fn take(&self, source: &str) -> Option<KeptCode> {
-        self.kept.lock().get_mut(source).map(std::mem::take)
+        self.kept_bytes.store(0, Ordering::Relaxed);
+        self.kept(|kept| kept.get_mut(source).map(std::mem::take))
     }
 
     /// Returns the code of earlier runs of that identity, and what it was made of.
     pub fn portable(&self, identity: &Fingerprint) -> Option<(PortableCode, CodeOrigin)> {
-        self.packs.read().iter().find_map(|pack| pack.find(identity)?.portable())
+        steadily(|| self.packs.read().iter().find_map(|pack| pack.find(identity)?.portable()))
     }
 
     /// Returns what the code of earlier runs was made of.
     pub fn origins(&self) -> Vec<CodeOrigin> {
-        self.packs.read().iter().flat_map(|pack| pack.origins()).collect()
+        steadily(|| self.packs.read().iter().flat_map(|pack| pack.origins()).collect())
     }
+
+    fn kept<T>(&self, work: impl FnOnce(&mut FxHashMap<Box<str>, KeptCode>) -> T) -> T {
+        steadily(|| work(&mut self.kept.lock()))
+    }
+}
+
+/// Calls `work`; no fork comes in between, so that a child never finds a lock that a
+/// thread holds which it does not have.
+fn steadily<T>(work: impl FnOnce() -> T) -> T {
+    process::within(Activity::Steady, work)
 }

@@ -624,7 +624,7 @@ fn the_cache_explains_what_will_be_compiled_again() {
         "total compiled again: `small`, which was inlined into it, has changed",
         "large compiled again: it has changed",
         "waves compiled again: the program defines `sin` now",
-        "many.double from the cache",
+        "double from the cache",
         "unused not compiled before",
     ] {
         assert!(lines.iter().any(|found| found == line), "{line}: {lines:?}");

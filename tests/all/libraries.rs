@@ -76,6 +76,46 @@ fn names_of_a_module_are_known_with_and_without_its_name() {
     }
 }
 
+/// Returns the names that the modules of the standard library offer.
+fn standard_names() -> Vec<(String, String)> {
+    let mut names = Vec::new();
+    for path in crate::binary::files(&crate::binary::directory("src/library/standard"), "kal") {
+        let module = path.file_stem().and_then(|stem| stem.to_str()).expect("it has a name").to_owned();
+        let text = std::fs::read_to_string(&path).expect("it is text");
+        let mut documented = false;
+        for line in text.lines() {
+            let head = line.strip_prefix("def ").or(line.strip_prefix("var "));
+            if let Some(name) = head.and_then(|head| head.split(['(', ' ', '=']).next()) {
+                if !name.starts_with('_') {
+                    assert!(documented, "{module}.{name} says nothing about itself");
+                    names.push((module.clone(), name.to_owned()));
+                }
+            }
+            documented = line.starts_with("## ");
+        }
+    }
+    names
+}
+
+#[test]
+fn the_standard_library_is_documented_and_found_without_a_folder() {
+    let page = std::fs::read_to_string(crate::binary::directory("docs/libraries.md")).expect("it is text");
+    let names = standard_names();
+    assert!(names.len() > 60, "{}", names.len());
+    for (module, name) in &names {
+        assert!(page.contains(&format!("| `{module}` |")), "the page does not have {module}");
+        assert!(page.contains(&format!("`{name}`")) || page.contains(&format!("`{name}(")), "{module}.{name}");
+    }
+    let mut alone = Engine::new().and_then(|engine| engine.context()).expect("a context starts");
+    for (module, _) in &names {
+        value_of(&mut alone, &format!("import {module} as m_{module}"));
+    }
+    assert_eq!(value_of(&mut alone, "m_math.clamp(5, 0, m_math.pi)"), Some(std::f64::consts::PI));
+    // A module of the user's hides one of the same name.
+    let folder = library(&[("math.kal", "def clamp(x low high) 42")]);
+    assert_eq!(value_of(&mut context(&folder, Mode::Lazy), "import math; clamp(5, 0, 1)"), Some(42.0));
+}
+
 #[test]
 fn an_import_can_be_narrow() {
     let folder = library(&[("stats.kal", STATS)]);

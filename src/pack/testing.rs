@@ -1,0 +1,89 @@
+//! Packs for tests and for `fuzz/`.
+
+use super::origin::CodeOrigin;
+use super::portable::{Field, FieldKind, PortableCode};
+use super::{HEAD, Pack, SECTION, SECTIONS, SecretKey, authenticate, write};
+use crate::bytes::Writer;
+use crate::fingerprint::Fingerprint;
+
+/// The key of the packs here.
+pub(super) const KEY: SecretKey = [7; 32];
+
+/// Returns some fingerprint.
+pub(super) fn identity(number: u32) -> Fingerprint {
+    let mut writer = Writer::default();
+    writer.word(number);
+    Fingerprint::of("test", writer)
+}
+
+/// Returns some code.
+pub(super) fn body(number: u8) -> PortableCode {
+    let field = |at, kind, symbol: &str| Field { at, kind, addend: -4, symbol: symbol.into() };
+    PortableCode {
+        bytes: vec![number; 16 + usize::from(number)],
+        size: 10,
+        fields: vec![field(0, FieldKind::Offset, "größe$variable"), field(8, FieldKind::Cell, "fmod")],
+    }
+}
+
+/// Returns what that was made of.
+pub(super) fn origin(number: u8) -> CodeOrigin {
+    let other = (format!("g{number}").into(), identity(number.into()));
+    let name = format!("f{number}").into();
+    CodeOrigin { name, function: identity(1), inlined: vec![other], builtins: vec!["sin".into()] }
+}
+
+/// Returns a pack of twenty bodies.
+pub(super) fn pack() -> Vec<u8> {
+    let bodies: Vec<_> = (0..20).map(|number| (number, body(number), origin(number))).collect();
+    let entries = bodies.iter().map(|(number, body, origin)| (identity((*number).into()), body, origin));
+    write(entries, b"{}", identity(99), &KEY)
+}
+
+/// Makes the hashes of sections, as far as they are in the bytes, and the MAC right.
+pub(super) fn sign(bytes: &mut [u8]) {
+    let (table, end) = (HEAD + 32, HEAD + 32 + SECTIONS.len() * SECTION);
+    if bytes.len() < end {
+        return;
+    }
+    for entry in (table..end).step_by(SECTION) {
+        let word = |at: usize| bytes[at..at + 8].try_into().map(u64::from_le_bytes).unwrap_or(u64::MAX);
+        let range = usize::try_from(word(entry + 8)).ok().zip(usize::try_from(word(entry + 16)).ok());
+        let contents =
+            range.and_then(|(start, length)| bytes.get(start..start.checked_add(length)?)).map(blake3::hash);
+        if let Some(hash) = contents {
+            bytes[entry + 24..entry + SECTION].copy_from_slice(hash.as_bytes());
+        }
+    }
+    let mac = authenticate(&KEY, &bytes[..HEAD], &bytes[table..end]);
+    bytes[HEAD..table].copy_from_slice(mac.as_bytes());
+}
+
+/// Changes a pack as the bytes say, four for each change (where, what, how much), makes
+/// its hashes and MAC right, and uses all that can be read of it.
+pub fn damaged_packs(changes: &[u8]) {
+    let mut bytes = pack();
+    for change in changes.chunks_exact(4) {
+        let at = usize::from(u16::from_le_bytes([change[0], change[1]])) % bytes.len();
+        match change[2] % 4 {
+            0 => bytes[at] = change[3],
+            1 => bytes[at] ^= 1 << (change[3] % 8),
+            2 => bytes.truncate(at.max(1)),
+            _ => {
+                // Splices another part in.
+                let from = usize::from(change[3]) * 16 % bytes.len();
+                let length = 16.min(bytes.len() - at.max(from));
+                bytes.copy_within(from..from + length, at);
+            }
+        }
+    }
+    sign(&mut bytes);
+    let Ok(pack) = Pack::open(bytes, identity(99), &KEY) else { return };
+    pack.origins();
+    (0..20).for_each(|number| _ = pack.find(&identity(number)).map(|body| body.portable()));
+    for (_, body) in pack.bodies() {
+        let Some(fields) = body.fields() else { continue };
+        let mut code = body.code.to_vec();
+        PortableCode::fill(fields, 4096, &mut code, |_| Some(1));
+    }
+}
