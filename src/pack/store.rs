@@ -1,9 +1,9 @@
 //! The code of an engine that outlives it: what earlier runs have left, and what
 //! this one has made.
 
-use super::{Pack, PackedBody};
 use super::origin::CodeOrigin;
 use super::portable::PortableCode;
+use super::{Pack, PackedBody};
 use crate::fingerprint::Fingerprint;
 use crate::process::{self, Activity};
 use parking_lot::{Mutex, RwLock};

@@ -47,7 +47,7 @@ pub(super) fn sign(bytes: &mut [u8]) {
         return;
     }
     for entry in (table..end).step_by(SECTION) {
-        let word = |at: usize| bytes[at..at + 8].try_into().map(u64::from_le_bytes).unwrap_or(u64::MAX);
+        let word = |at: usize| bytes[at..at + 8].try_into().map_or(u64::MAX, u64::from_le_bytes);
         let range = usize::try_from(word(entry + 8)).ok().zip(usize::try_from(word(entry + 16)).ok());
         let contents =
             range.and_then(|(start, length)| bytes.get(start..start.checked_add(length)?)).map(blake3::hash);
