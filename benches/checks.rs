@@ -124,6 +124,7 @@ fn instructions(kal: &str, kernel: &Kernel) -> u64 {
 fn counted(words: &[String]) -> u64 {
     // Code is written to memory that is a file for valgrind.
     let output = Command::new("valgrind")
+        .env("KAL_CACHE", "off")
         .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", "--smc-check=all"])
         .args(words)
         .output()

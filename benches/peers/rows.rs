@@ -57,6 +57,24 @@ pub fn all(folder: &Path) -> Vec<Row> {
         definitions(folder),
         functions(folder),
         functions_in_branches(folder),
+        second_start(
+            "10,000 functions, each called once in a branch, second start",
+            0.01,
+            &generated::functions_in_branches(10_000),
+            folder,
+        ),
+        second_start(
+            "100,000 definitions, 10 called, second start",
+            0.02,
+            &generated::definitions(100_000, Language::Kal),
+            folder,
+        ),
+        second_start(
+            "the tutorial's Mandelbrot, second start",
+            0.25,
+            include_str!("../workloads/operators.kal"),
+            folder,
+        ),
         interpreted_start(),
         interpreted("fib", "fib(40), interpreted"),
         interpreted("sum", "sum of 1/i² to 5·10⁸, interpreted"),
@@ -402,6 +420,19 @@ fn functions_in_branches(folder: &Path) -> Row {
         targets: vec![Target { contestant: KAL, limit: Limit::Seconds(1.6) }],
         rounds_factor: 1,
     }
+}
+
+/// A program whose code is in the cache from the second round on, beside one without a
+/// cache.
+fn second_start(name: &'static str, seconds: f64, text: &str, folder: &Path) -> Row {
+    let program = write(folder, &format!("second{}.kal", text.len()), text);
+    let cache = folder.join("cache").display().to_string();
+    let contestants = vec![
+        Contestant::new(KAL, kal(&["--cache", &cache, &program])),
+        Contestant::new("kal --cache off", kal(&[&program])),
+    ];
+    let targets = vec![Target { contestant: KAL, limit: Limit::Seconds(seconds) }];
+    Row { name, contestants, targets, rounds_factor: 1 }
 }
 
 fn pipe(name: &'static str, seconds: f64, text: &str, folder: &Path) -> Row {
