@@ -4,8 +4,8 @@
 //! the file's path, with the packs of its functions:
 //!
 //! ```text
-//! FOLDER/FORMAT/BUILD/TARGET/PATH/TEXT.kpk      what the first run of a text has compiled
-//!                                 TEXT.1.kpk    what a later run has compiled besides
+//! FOLDER/packs-1/BUILD/TARGET/PATH/TEXT.kpk     what the first run of a text has compiled
+//!                                  TEXT.1.kpk   what a later run has compiled besides
 //! ```
 //!
 //! Code is found by its identity, so packs of earlier texts of a file serve a later
@@ -16,7 +16,7 @@
 //! is: a program never fails for it.
 
 mod event;
-#[cfg(feature = "compiler")]
+#[cfg(all(feature = "cli", feature = "compiler"))]
 mod explain;
 mod explanation;
 #[cfg_attr(not(feature = "compiler"), path = "cache/absent.rs")]

@@ -135,8 +135,13 @@ impl Compiler {
         }
         let level = if bodies.iter().any(|body| is_large(body.function)) { Level::O0 } else { options.level };
         let options = CompileOptions { level, ..options };
+        // The lowest level inlines nothing.
+        let inlines = level > Level::O0;
         let lower = |module: &Module<'_>| {
-            bodies.iter().try_for_each(|body| lower::body(module, *body, names, options))
+            bodies.iter().try_for_each(|body| {
+                let body = Body { inline: if inlines { body.inline } else { &[] }, ..*body };
+                lower::body(module, body, names, options)
+            })
         };
         let loops = bodies.iter().any(|body| may_loop(body.function, body.inline));
         self.compile(level, loops, lower, listing)

@@ -5,7 +5,7 @@ mod compiler;
 
 use crate::abi::Variables;
 use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
-use crate::cache::{Cache, CacheEvent, Explanation};
+use crate::cache::{Cache, CacheEvent};
 use crate::config::{Config, Mode};
 use crate::deadline::Deadlines;
 use crate::error::Error;
@@ -177,7 +177,10 @@ impl Engine {
     /// Explains whether the [cache](Config::cache) has code of each of the functions of a
     /// program, from these sources; nothing without a cache.
     #[cfg(feature = "cli")]
-    pub(crate) fn explain_cache(&self, functions: &[Arc<CheckedFunction>]) -> Vec<(String, Explanation)> {
+    pub(crate) fn explain_cache(
+        &self,
+        functions: &[Arc<CheckedFunction>],
+    ) -> Vec<(String, crate::cache::Explanation)> {
         let Some(cache) = &self.0.cache else { return Vec::new() };
         functions.iter().for_each(|function| cache.open(&function.source));
         let names = self.names();

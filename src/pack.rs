@@ -154,6 +154,11 @@ impl Pack {
         self.section(SectionKind::Index).len() / ENTRY
     }
 
+    /// Returns its size in bytes.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Returns the code of that identity.
     pub fn find(&self, identity: &Fingerprint) -> Option<PackedBody<'_>> {
         let index = self.section(SectionKind::Index);
@@ -185,6 +190,7 @@ impl Pack {
     }
 
     /// Returns what the bodies were made of; none if that is damaged.
+    #[cfg(any(test, fuzzing, feature = "cli"))]
     pub fn origins(&self) -> Vec<CodeOrigin> {
         if !self.has_origins() {
             return Vec::new();

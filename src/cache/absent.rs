@@ -1,7 +1,6 @@
 //! The cache in a build without the compiler: there is no code to keep.
 
-use super::{CacheEvent, CacheOptions, Explanation};
-use crate::fingerprint::Fingerprint;
+use super::{CacheEvent, CacheOptions};
 use crate::source::Source;
 
 /// The packs of an engine's programs: none.
@@ -16,12 +15,17 @@ impl Cache {
 
     pub fn write(&self) {}
 
+    #[cfg(feature = "cli")]
     pub fn verify(&self) -> (usize, Vec<CacheEvent>) {
         (0, Vec::new())
     }
 
-    pub fn explain(&self, functions: &[(String, Fingerprint)]) -> Vec<Explanation> {
-        vec![Explanation::NeverCompiled; functions.len()]
+    #[cfg(feature = "cli")]
+    pub fn explain(
+        &self,
+        functions: &[(String, crate::fingerprint::Fingerprint)],
+    ) -> Vec<super::Explanation> {
+        vec![super::Explanation::NeverCompiled; functions.len()]
     }
 
     pub fn take_events(&self) -> Vec<CacheEvent> {

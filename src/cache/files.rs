@@ -1,13 +1,13 @@
 //! The packs of an engine's programs, in files.
 
-use super::explain::explain;
 use super::folder::{ABANDONED, ENDING, UNFINISHED, of_this_build, shortened};
-use super::{CacheEvent, CacheOptions, Explanation, trust};
+use super::{CacheEvent, CacheOptions, trust};
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
 use crate::pack::origin::CodeOrigin;
 use crate::pack::portable::PortableCode;
 use crate::pack::{self, CodeStore, Pack, SecretKey};
+use crate::process::{self, Activity};
 use crate::source::Source;
 use parking_lot::Mutex;
 use std::cmp::Reverse;
@@ -20,6 +20,9 @@ use std::time::{Duration, SystemTime};
 
 /// How many packs a text has before they become one.
 const MOST_PACKS: usize = 4;
+
+/// Packs of a text that are larger together become one of what was used last, in bytes.
+const MOST_MERGED: usize = 32 << 20;
 
 /// How many earlier texts of a file keep their packs.
 const EARLIER_TEXTS: usize = 3;
@@ -90,7 +93,8 @@ impl Cache {
         if !packs.is_empty() && self.options.writes {
             self.options.collect_now_and_then();
         }
-        self.sources.lock().push(CachedSource { name: source.name().to_owned(), folder, text, packs });
+        let opened = CachedSource { name: source.name().to_owned(), folder, text, packs };
+        self.sources(|sources| sources.push(opened));
     }
 
     /// Reads the packs of a folder: those of the text, then the newest others. Returns
@@ -147,6 +151,7 @@ impl Cache {
 
     /// Reads all packs of this build and target. Returns how many are good, and what is
     /// wrong with the others.
+    #[cfg(feature = "cli")]
     pub fn verify(&self) -> (usize, Vec<CacheEvent>) {
         let (mut good, mut bad) = (0, Vec::new());
         let folders = fs::read_dir(&self.folder).into_iter().flatten().flatten();
@@ -172,8 +177,9 @@ impl Cache {
 
     /// Explains whether the packs that were read have code of each of the functions of a
     /// program, which are given by name and identity.
-    pub fn explain(&self, functions: &[(String, Fingerprint)]) -> Vec<Explanation> {
-        explain(functions, &self.store.origins())
+    #[cfg(feature = "cli")]
+    pub fn explain(&self, functions: &[(String, Fingerprint)]) -> Vec<super::Explanation> {
+        super::explain::explain(functions, &self.store.origins())
     }
 
     /// Writes what has been compiled since the files were opened.
@@ -181,7 +187,9 @@ impl Cache {
         if !self.options.writes {
             return;
         }
-        for source in self.sources.lock().iter_mut() {
+        // No lock is held while files are written: another thread may fork.
+        let mut sources = self.sources(std::mem::take);
+        for source in &mut sources {
             let Some(kept) = self.store.take(&source.name).filter(|kept| !kept.made.is_empty()) else {
                 continue;
             };
@@ -194,7 +202,13 @@ impl Cache {
                     Some((identity, code, origin))
                 }));
             } else if source.packs.len() >= MOST_PACKS {
-                let all = source.packs.iter().flat_map(|own| own.pack.bodies());
+                let bytes: usize = source.packs.iter().map(|own| own.pack.size()).sum();
+                let is_kept = |own: &&OwnPack| bytes <= MOST_MERGED && own.pack.has_origins();
+                let all = source.packs.iter().filter(is_kept).flat_map(|own| own.pack.bodies());
+                bodies.extend(kept.used.iter().filter_map(|identity| {
+                    let (code, origin) = self.store.portable(identity)?;
+                    Some((*identity, code, origin))
+                }));
                 bodies.extend(all.filter_map(|(identity, body)| {
                     let (code, origin) = body.portable()?;
                     Some((identity, code, origin))
@@ -204,6 +218,12 @@ impl Cache {
                 self.note(CacheEvent::NotWritten { folder: source.folder.clone(), reason });
             }
         }
+        self.sources(|present| present.append(&mut sources));
+    }
+
+    /// Calls `work` with the sources; no fork comes in between.
+    fn sources<T>(&self, work: impl FnOnce(&mut Vec<CachedSource>) -> T) -> T {
+        process::within(Activity::Steady, || work(&mut self.sources.lock()))
     }
 
     fn write_pack(
@@ -238,12 +258,12 @@ impl Cache {
     }
 
     fn note(&self, event: CacheEvent) {
-        self.events.lock().push(event);
+        process::within(Activity::Steady, || self.events.lock().push(event));
     }
 
     /// Removes and returns what has happened, in order.
     pub fn take_events(&self) -> Vec<CacheEvent> {
-        std::mem::take(&mut self.events.lock())
+        process::within(Activity::Steady, || std::mem::take(&mut *self.events.lock()))
     }
 }
 

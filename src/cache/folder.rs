@@ -7,8 +7,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The number of the format of packs.
-pub(super) const FORMAT: u32 = 1;
+/// The folder of packs of this format; those of others have another number.
+const FORMAT: &str = "packs-1";
+
+/// What the folders of all formats begin with.
+const FORMATS: &str = "packs-";
+
+/// The folders between that of a format and a pack: of a build, of a target, and of a
+/// program.
+const DEPTH: usize = 3;
 
 /// The ending of the files of packs.
 pub(super) const ENDING: &str = "kpk";
@@ -23,6 +30,7 @@ pub(super) const ABANDONED: Duration = Duration::from_secs(3600);
 const COLLECTED: &str = "collected";
 
 /// How often it is collected.
+#[cfg(feature = "compiler")]
 const COLLECTION: Duration = Duration::from_secs(24 * 3600);
 
 /// How long packs of another build are kept that no run has read or written.
@@ -69,7 +77,7 @@ impl CacheFile {
 
 /// Returns the folder of this build.
 pub(super) fn of_this_build(root: &Path) -> PathBuf {
-    root.join(FORMAT.to_string()).join(shortened(Fingerprint::BUILD))
+    root.join(FORMAT).join(shortened(Fingerprint::BUILD))
 }
 
 /// Returns the name of something with that fingerprint.
@@ -100,9 +108,8 @@ impl CacheOptions {
     /// # Errors
     /// The first file or folder that cannot be removed.
     pub fn clear(&self) -> io::Result<()> {
-        for format in formats(&self.folder) {
-            fs::remove_dir_all(format)?;
-        }
+        self.files().into_iter().try_for_each(|file| fs::remove_file(file.path))?;
+        formats(&self.folder).iter().for_each(|format| _ = remove_empty(format));
         match fs::remove_file(self.folder.join(COLLECTED)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => Ok(()),
@@ -132,6 +139,7 @@ impl CacheOptions {
     }
 
     /// Collects the cache in the background if that was not done for a day.
+    #[cfg(feature = "compiler")]
     pub(super) fn collect_now_and_then(&self) {
         let marker = self.folder.join(COLLECTED);
         let age = fs::metadata(&marker).and_then(|data| data.modified());
@@ -145,30 +153,45 @@ impl CacheOptions {
         }
     }
 
-    /// Returns the files in the cache, but those that mark something.
+    /// Returns the packs in the cache, and what is not finished: nothing else that may be
+    /// in the folder.
     fn files(&self) -> Vec<CacheFile> {
-        let (mut files, mut folders) = (Vec::new(), formats(&self.folder));
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                // Of a link, not of what it leads to.
-                let Ok(data) = entry.metadata() else { continue };
-                if data.is_dir() {
-                    folders.push(entry.path());
-                } else if let Ok(used) = data.modified() {
-                    files.push(CacheFile { path: entry.path(), size: data.len(), used });
-                }
-            }
+        let mut folders = formats(&self.folder);
+        for _ in 0..DEPTH {
+            folders = folders.iter().flat_map(|folder| named_folders(folder)).collect();
         }
-        files
+        let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
+        let file = |entry: fs::DirEntry| {
+            // Of a link, not of what it leads to.
+            let data = entry.metadata().ok().filter(|data| !data.is_dir())?;
+            let file = CacheFile { path: entry.path(), size: data.len(), used: data.modified().ok()? };
+            let is_unfinished = entry.file_name().to_str()?.starts_with(UNFINISHED);
+            (is_unfinished || file.is_pack()).then_some(file)
+        };
+        entries.filter_map(file).collect()
     }
+}
+
+/// Returns the folders in one that have names as the cache makes them.
+fn named_folders(folder: &Path) -> Vec<PathBuf> {
+    let is_ours = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        let is_name = |name: &str| {
+            name.len() == DIGITS && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        name.to_str().is_some_and(is_name) && entry.file_type().is_ok_and(|kind| kind.is_dir())
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(is_ours).map(|entry| entry.path()).collect()
 }
 
 /// Returns the folders of all formats.
 fn formats(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let is_format = |entry: &fs::DirEntry| {
-        entry.file_name().to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
-            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(FORMATS)?.parse::<u32>().ok());
+        number.is_some() && entry.file_type().is_ok_and(|kind| kind.is_dir())
     };
     entries.filter(is_format).map(|entry| entry.path()).collect()
 }

@@ -115,7 +115,9 @@ pub(super) fn link(
 fn keep<'a>(jit: &Jit, object: &[u8], bodies: impl Iterator<Item = (&'a BodyRequest<'a>, &'a BodySymbol)>) {
     for (request, symbol) in bodies {
         let source = request.function.source.name();
-        if jit.store.keeps(source)
+        // What is for a debugger is never placed.
+        if !jit.options.debug_objects
+            && jit.store.keeps(source)
             && let Some(code) = PortableCode::of(object, symbol.text())
         {
             jit.store.made(source, request.identity(jit), code, request.origin(jit));

@@ -6,9 +6,10 @@
 //! value of a symbol when the code is placed. Relocations are those of the System V
 //! ABI for x86-64, section 4.4.
 
+use crate::abi;
 use object::elf::{
     R_X86_64_32S, R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX, R_X86_64_PC32, R_X86_64_PLT32,
-    R_X86_64_REX_GOTPCRELX, SHF_ALLOC, SHF_EXECINSTR, SHF_MERGE, SHF_WRITE,
+    R_X86_64_REX_GOTPCRELX, SHF_ALLOC, SHF_EXECINSTR, SHF_MERGE, SHF_STRINGS, SHF_WRITE,
 };
 use object::read::elf::{ElfFile64, SectionHeader as _};
 use object::{
@@ -69,6 +70,13 @@ impl PortableCode {
     /// something in it that only a linker can place.
     pub fn of(object: &[u8], body: &str) -> Option<Self> {
         let file = ElfFile64::<Endianness>::parse(object).ok()?;
+        // Calls of functions that only the object knows have no relocation.
+        let is_helper = |symbol: &object::read::elf::ElfSymbol64<'_, '_>| {
+            symbol.is_definition() && symbol.is_local() && symbol.kind() == SymbolKind::Text
+        };
+        if file.symbols().any(|symbol| is_helper(&symbol)) {
+            return None;
+        }
         let symbol = file.symbols().find(|symbol| symbol.is_definition() && symbol.name() == Ok(body))?;
         let entry = Part::of_symbol(&file, symbol.index())?;
         let mut packer =
@@ -138,7 +146,7 @@ impl Part {
         let section = file.section_by_index(symbol.section_index()?).ok()?;
         let SectionFlags::Elf { sh_flags } = section.flags() else { return None };
         let has = |flag: u32| sh_flags & u64::from(flag) != 0;
-        if !has(SHF_ALLOC) || has(SHF_WRITE) {
+        if !has(SHF_ALLOC) || has(SHF_WRITE) || has(SHF_STRINGS) {
             return None;
         }
         let whole = Self {
@@ -185,7 +193,8 @@ struct Packer<'a> {
 impl Packer<'_> {
     /// Adds a part; returns where it is.
     fn add(&mut self, part: Part) -> Option<u64> {
-        let is_it = |known: &&Part| known.section == part.section && known.start == part.start;
+        let is_it =
+            |known: &&Part| (known.section, known.start, known.size) == (part.section, part.start, part.size);
         if let Some(known) = self.parts.iter().find(is_it) {
             return Some(known.at);
         }
@@ -235,13 +244,15 @@ impl Packer<'_> {
 
     /// Records a reference to a symbol that is not in the object.
     fn refer(&mut self, r_type: u32, at: u64, addend: i64, name: &str) -> Option<()> {
+        // Offsets fit into 32 bits, addresses of routines may not.
+        let is_offset = abi::Symbol::parse(name).is_some();
         match r_type {
             R_X86_64_32S => self.field(at, FieldKind::Offset, addend, name),
-            R_X86_64_PLT32 | R_X86_64_PC32 => {
+            R_X86_64_PLT32 => {
                 self.cells.calls.entry(name.into()).or_default().push((at, addend));
                 Some(())
             }
-            R_X86_64_REX_GOTPCRELX if addend == -4 && self.load_value(at) => {
+            R_X86_64_REX_GOTPCRELX if addend == -4 && is_offset && self.load_value(at) => {
                 self.field(at, FieldKind::Offset, 0, name)
             }
             R_X86_64_GOTPCREL | R_X86_64_GOTPCRELX | R_X86_64_REX_GOTPCRELX => {

@@ -105,6 +105,7 @@ impl CodeStore {
     }
 
     /// Returns what the code of earlier runs was made of.
+    #[cfg(feature = "cli")]
     pub fn origins(&self) -> Vec<CodeOrigin> {
         steadily(|| self.packs.read().iter().flat_map(|pack| pack.origins()).collect())
     }

@@ -439,8 +439,10 @@ fn the_folder_is_looked_at_and_emptied_by_a_command() {
     // What other builds and killed processes have left goes when it is old.
     let pack = world.packs().pop().expect("there is a pack");
     let folder = pack.parent().expect("it is in a folder");
-    let (other, unfinished) =
-        (world.at("caches/kal/1/other/target/file/text.kpk"), folder.join(".unfinished-1"));
+    let [build, target, program] = ["0b", "1c", "2d"].map(|digits| digits.repeat(16));
+    let build = world.at("caches/kal/packs-1").join(build);
+    let other = build.join(target).join(program).join("text.kpk");
+    let unfinished = folder.join(".unfinished-1");
     for file in [&other, &unfinished] {
         fs::create_dir_all(file.parent().expect("it is in a folder")).expect("it is ours");
         fs::write(file, "old").expect("it is ours");
@@ -457,7 +459,7 @@ fn the_folder_is_looked_at_and_emptied_by_a_command() {
             .expect("it is ours");
     }
     cache(&["gc"]);
-    assert_eq!((world.files(), world.at("caches/kal/1/other").exists()), (vec![pack.clone()], false));
+    assert_eq!((world.files(), build.exists()), (vec![pack.clone()], false));
     // A pack that is damaged.
     let bytes = fs::read(&pack).expect("it is ours");
     fs::write(&pack, &bytes[1..]).expect("it is ours");
@@ -466,6 +468,44 @@ fn the_folder_is_looked_at_and_emptied_by_a_command() {
     assert_eq!(cache(&["clear"]).code, Some(0));
     assert_eq!(world.files(), Vec::<PathBuf>::new());
     assert_eq!(cache(&["stats", "--cache", "off"]).code, Some(1));
+    // What is not the cache's stays, whatever it is called and however old it is.
+    let names = ["2024/photo", "1/2/3/text.kpk", "packs-1/notes/text.kpk", "packs-x/text.kpk", "text.kpk"];
+    for name in names {
+        world.write(&format!("caches/kal/{name}"), "mine");
+        let path = world.at("caches/kal").join(name);
+        fs::File::options()
+            .write(true)
+            .open(path)
+            .and_then(|file| file.set_modified(last_year))
+            .expect("it is ours");
+    }
+    cache(&["gc"]);
+    cache(&["clear"]);
+    assert_eq!(world.files().len(), names.len());
+}
+
+/// A function that is too large to be optimised, with small ones that would be inlined.
+#[test]
+fn a_function_that_is_not_optimised_is_cached_with_what_it_calls() {
+    let world = World::new();
+    let arguments = (0..1100).map(|number| format!("small({number})")).collect::<Vec<_>>().join(", ");
+    let parameters = (0..1100).map(|number| format!("p{number}")).collect::<Vec<_>>().join(" ");
+    world.write(
+        "p.kal",
+        &format!(
+            "def small(x) x * 2 + 1
+            def wide({parameters}) p0 + p1 + p1099
+            def large(x) wide({arguments}) + small(x)
+            large(3)
+            large(4)"
+        ),
+    );
+    for way in [&["--no-tier-up"][..], &["--eager"], &["--tier-up-after=1", "--tier-up-waits"]] {
+        for _ in 0..3 {
+            let ran = world.run(&[way, &["p.kal"]].concat());
+            assert_eq!((ran.out.as_str(), ran.code), ("2210\n2212\n", Some(0)), "{way:?} {:?}", ran.said);
+        }
+    }
 }
 
 /// A library of functions that call others before them, and what it compiles.
