@@ -82,8 +82,9 @@
 //! apart into *portable code* for each body, in which only values of symbols are
 //! missing, and these are written to a *pack*, one file. A later run looks for the
 //! identity before it compiles, copies the code into the code memory and fills in slots
-//! and routines: no linker and no LLVM. Packs are trusted only if this user alone can have
-//! written them (`cache`), and whatever is wrong with one, the code is compiled.
+//! and routines: nothing is compiled, and nothing linked. Packs are trusted only if
+//! this user alone can have written them (`cache`), and whatever is wrong with one, the
+//! code is compiled.
 //!
 //! **What an engine keeps is held, and what is not held is used again**: names,
 //! variables, slots and code. A name is a number; a checked function, a
