@@ -16,10 +16,10 @@ pub(super) fn explain(functions: &[(String, Fingerprint)], origins: &[CodeOrigin
     let explain = |(name, function): &(String, Fingerprint)| {
         let Some(known) = by_name.get(name.as_str()) else { return Explanation::NeverCompiled };
         let same = known.iter().filter(|origin| origin.function == *function);
-        let mut differences = same.map(|origin| difference(origin, &present));
-        let Some(first) = differences.next() else { return Explanation::Changed };
-        let all: Option<Vec<Explanation>> = std::iter::once(first).chain(differences).collect();
-        all.and_then(|all| all.into_iter().next()).unwrap_or(Explanation::Cached)
+        // One without a difference is enough.
+        let differences: Option<Vec<_>> = same.map(|origin| difference(origin, &present)).collect();
+        let Some(differences) = differences else { return Explanation::Cached };
+        differences.into_iter().next().unwrap_or(Explanation::Changed)
     };
     functions.iter().map(explain).collect()
 }

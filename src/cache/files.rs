@@ -77,12 +77,13 @@ impl Cache {
     /// Adds what earlier runs have compiled for a file to the code that is found, and
     /// keeps what this one compiles for it.
     pub fn open(&self, source: &Source) {
-        if self.store.keeps(source.name()) {
+        let is_kept = source.folder().is_some() || source.is_of_standard_library();
+        if !is_kept || self.store.keeps(source.name()) {
             return;
         }
         let path = match source.folder() {
             Some(_) => fs::canonicalize(source.name()).ok(),
-            None => source.is_of_standard_library().then(|| source.name().into()),
+            None => Some(source.name().into()),
         };
         let Some(path) = path else { return };
         let folder = shortened(Fingerprint::of_bytes("kal 2026 path", path.as_os_str().as_encoded_bytes()));
@@ -194,21 +195,19 @@ impl Cache {
                 continue;
             };
             let mut bodies = kept.made;
-            if source.packs.is_empty() {
-                // What an earlier text has left.
-                let used = kept.used.into_iter();
+            let merges = source.packs.len() >= MOST_PACKS;
+            if source.packs.is_empty() || merges {
+                // A pack that needs no other.
+                let used = kept.used.iter();
                 bodies.extend(used.filter_map(|identity| {
-                    let (code, origin) = self.store.portable(&identity)?;
-                    Some((identity, code, origin))
-                }));
-            } else if source.packs.len() >= MOST_PACKS {
-                let bytes: usize = source.packs.iter().map(|own| own.pack.size()).sum();
-                let is_kept = |own: &&OwnPack| bytes <= MOST_MERGED && own.pack.has_origins();
-                let all = source.packs.iter().filter(is_kept).flat_map(|own| own.pack.bodies());
-                bodies.extend(kept.used.iter().filter_map(|identity| {
                     let (code, origin) = self.store.portable(identity)?;
                     Some((*identity, code, origin))
                 }));
+            }
+            if merges {
+                let bytes: usize = source.packs.iter().map(|own| own.pack.size()).sum();
+                let is_kept = |own: &&OwnPack| bytes <= MOST_MERGED && own.pack.has_origins();
+                let all = source.packs.iter().filter(is_kept).flat_map(|own| own.pack.bodies());
                 bodies.extend(all.filter_map(|(identity, body)| {
                     let (code, origin) = body.portable()?;
                     Some((identity, code, origin))

@@ -35,24 +35,13 @@ pub(super) fn cache(command: &CacheCommand, options: &CommonOptions, reporter: &
         reporter.problem("there is no cache: it is off, or there is no HOME");
         return Exit::Failed;
     };
-    if let CacheCommand::Explain { file } = command {
-        return match explain(file, options, reporter) {
-            Ok(text) => reporter.printed(report::print(text.as_bytes()), Exit::Fine),
-            Err(Some(problem)) => {
-                reporter.problem(&problem);
-                Exit::Failed
-            }
-            Err(None) => Exit::Failed,
-        };
-    }
-    let (text, exit) = match execute(command, &cache) {
-        Ok(done) => done,
-        Err(error) => {
-            reporter.problem(&format!("{}: {error}", cache.folder.display()));
-            return Exit::Failed;
+    match execute(command, &cache, options, reporter) {
+        Ok((text, exit)) => reporter.printed(report::print(text.as_bytes()), exit),
+        Err(problem) => {
+            problem.iter().for_each(|problem| reporter.problem(problem));
+            Exit::Failed
         }
-    };
-    reporter.printed(report::print(text.as_bytes()), exit)
+    }
 }
 
 /// Returns a line for each function of a program.
@@ -77,7 +66,15 @@ fn explain(file: &Path, options: &CommonOptions, reporter: &mut Reporter) -> Res
 }
 
 /// Returns what is printed, and how the command ends.
-fn execute(command: &CacheCommand, cache: &CacheOptions) -> std::io::Result<(String, Exit)> {
+///
+/// # Errors
+/// What has failed, unless that has been reported.
+fn execute(
+    command: &CacheCommand,
+    cache: &CacheOptions,
+    options: &CommonOptions,
+    reporter: &mut Reporter,
+) -> Result<(String, Exit), Option<String>> {
     let text = match command {
         CacheCommand::Dir => format!("{}\n", cache.folder.display()),
         CacheCommand::Stats => {
@@ -98,9 +95,10 @@ fn execute(command: &CacheCommand, cache: &CacheOptions) -> std::io::Result<(Str
             let exit = if bad.is_empty() { Exit::Fine } else { Exit::Failed };
             return Ok((format!("{lines}{good} packs are good, {} are not\n", bad.len()), exit));
         }
-        CacheCommand::Explain { .. } => String::new(),
+        CacheCommand::Explain { file } => explain(file, options, reporter)?,
         CacheCommand::Clear => {
-            cache.clear()?;
+            let failed = |error| Some(format!("{}: {error}", cache.folder.display()));
+            cache.clear().map_err(failed)?;
             String::new()
         }
         CacheCommand::Gc => {

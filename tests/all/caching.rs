@@ -103,6 +103,11 @@ impl CachedRun {
     }
 }
 
+/// Sets the time at which a file was last written.
+fn set_time(file: &Path, time: std::time::SystemTime) {
+    fs::File::open(file).and_then(|file| file.set_modified(time)).expect("it is ours");
+}
+
 const PROGRAM: &str = "
     def square(x) x * x
     def loop(n) var s = 0 in (for i = 1, i < n in s = s + square(i)) + s
@@ -380,7 +385,7 @@ fn a_clock_that_is_ahead_and_a_cache_that_vanishes_do_no_harm() {
     let right = world.run(&["p.kal"]).out;
     let pack = world.packs().pop().expect("there is a pack");
     let next_year = std::time::SystemTime::now() + std::time::Duration::from_secs(400 * 24 * 3600);
-    fs::File::open(&pack).and_then(|file| file.set_modified(next_year)).expect("it is ours");
+    set_time(&pack, next_year);
     assert_eq!(world.run(&["p.kal"]).counts().1, 0);
     fs::remove_dir_all(world.at("caches")).expect("it is ours");
     let ran = world.run(&["p.kal"]);
@@ -452,11 +457,7 @@ fn the_folder_is_looked_at_and_emptied_by_a_command() {
     assert_eq!(world.files().len(), 3);
     let last_year = std::time::SystemTime::now() - std::time::Duration::from_secs(400 * 24 * 3600);
     for file in [&other, &unfinished, &pack] {
-        fs::File::options()
-            .write(true)
-            .open(file)
-            .and_then(|file| file.set_modified(last_year))
-            .expect("it is ours");
+        set_time(file, last_year);
     }
     cache(&["gc"]);
     assert_eq!((world.files(), build.exists()), (vec![pack.clone()], false));
@@ -473,11 +474,7 @@ fn the_folder_is_looked_at_and_emptied_by_a_command() {
     for name in names {
         world.write(&format!("caches/kal/{name}"), "mine");
         let path = world.at("caches/kal").join(name);
-        fs::File::options()
-            .write(true)
-            .open(path)
-            .and_then(|file| file.set_modified(last_year))
-            .expect("it is ours");
+        set_time(&path, last_year);
     }
     cache(&["gc"]);
     cache(&["clear"]);
