@@ -8,6 +8,7 @@
 
 mod find;
 mod parse;
+mod project;
 mod scope;
 mod standard;
 
@@ -218,6 +219,8 @@ impl ModuleReader<'_> {
         folder: Option<&Path>,
     ) -> Result<ModulePlace, Vec<Diagnostic>> {
         let looked = find::places(name, folder, &self.engine.config().library_paths);
+        let looked =
+            looked.map_err(|error| not_read(place, format!("the module `{name}` cannot be found"), error))?;
         find::find(&looked, name).ok_or_else(|| {
             let looked: Vec<_> = looked.iter().map(|place| place.file.display().to_string()).collect();
             let help = match looked.as_slice() {

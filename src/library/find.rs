@@ -1,5 +1,6 @@
 //! Where modules are, and reading their files.
 
+use super::project::Project;
 use super::standard;
 use crate::source::Source;
 use std::fs::File;
@@ -9,27 +10,35 @@ use std::path::{Path, PathBuf};
 /// What the files of modules end with.
 const MODULE_ENDING: &str = "kal";
 
-/// The file that says that a folder is a project.
-const PROJECT: &str = "kal.toml";
-
 /// Returns the files that a module could be, in the order in which they are looked
 /// for: beside the program that imports it, in the folder `lib` of its project, in
-/// the folders of the engine.
-pub(super) fn places(module: &str, folder: Option<&Path>, folders: &[PathBuf]) -> Vec<ModulePlace> {
+/// the folders of the engine; but where its project says, if it does.
+///
+/// # Errors
+/// What is wrong with the project, for people.
+pub(super) fn places(
+    module: &str,
+    folder: Option<&Path>,
+    folders: &[PathBuf],
+) -> Result<Vec<ModulePlace>, String> {
     let mut path: PathBuf = module.split('.').collect();
     path.set_extension(MODULE_ENDING);
-    let project = folder.and_then(|folder| {
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let folder = folder.canonicalize().ok()?;
-        Some(folder.ancestors().find(|folder| folder.join(PROJECT).is_file())?.join("lib"))
-    });
+    let project = folder.map(Project::around).transpose()?.flatten();
+    let import = project.as_ref().map(|project| project.import(module)).transpose()?.flatten();
+    let libraries: Vec<PathBuf> = match import {
+        Some(library) => vec![library],
+        None => {
+            let modules = project.map(|project| project.modules());
+            folder.map(Path::to_owned).into_iter().chain(modules).chain(folders.iter().cloned()).collect()
+        }
+    };
     let mut places: Vec<ModulePlace> = Vec::new();
-    for library in folder.map(Path::to_owned).into_iter().chain(project).chain(folders.iter().cloned()) {
+    for library in libraries {
         if places.iter().all(|place| place.library != library) {
             places.push(ModulePlace { file: library.join(&path), library, standard: None });
         }
     }
-    places
+    Ok(places)
 }
 
 /// A file that a module could be.

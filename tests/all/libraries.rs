@@ -455,6 +455,52 @@ fn the_command_finds_modules_where_it_says() {
 }
 
 #[test]
+fn a_project_says_where_modules_are_and_of_which_version() {
+    let linear = |version: &str| format!("[library]\nname = \"linear\"\n{version}");
+    let folder = library(&[
+        (
+            "project/kal.toml",
+            "[library]\nname = \"mine\"\nversion = \"0.1.0\"\n[imports]\n\
+             linear = { path = \"../elsewhere\", version = \"1.1\" }\nplain = { path = \"../other\" }\n",
+        ),
+        ("project/lib/linear.kal", "def linear(x) 0"),
+        (
+            "project/main.kal",
+            "import linear\nimport linear.solve\nimport plain\nlinear(1) + solve(1) + plain(1)",
+        ),
+        ("elsewhere/linear.kal", "def linear(x) x + 1"),
+        ("elsewhere/linear/solve.kal", "def solve(x) x + 10"),
+        ("other/plain.kal", "def plain(x) x + 100"),
+    ]);
+    let run = |said: Option<&str>| {
+        if let Some(said) = said {
+            write(folder.path(), "elsewhere/kal.toml", said);
+        }
+        let ran = finish(kal().current_dir(folder.path().join("project")).arg("main.kal"));
+        (ran.out().to_owned(), ran.err().to_owned())
+    };
+    let (out, error) = run(None);
+    assert_eq!(out, "");
+    assert!(error.contains("asks for version ^1.1, but") && error.contains("says no version"), "{error}");
+    for version in ["1.1.0", "1.9.3"] {
+        let right = ("114\n".to_owned(), String::new());
+        assert_eq!(run(Some(&linear(&format!("version = \"{version}\"")))), right);
+    }
+    for version in ["1.0.9", "2.0.0"] {
+        let (out, error) = run(Some(&linear(&format!("version = \"{version}\""))));
+        assert!(error.contains(&format!("but `linear` is version {version}")), "{error}");
+        assert_eq!(out, "");
+    }
+    for (wrong, place) in [("version = 3", ":3: "), ("versio = \"1\"", ":3: unknown field"), ("[", ":3: ")] {
+        let (out, error) = run(Some(&linear(wrong)));
+        assert!(out.is_empty() && error.contains(&format!("elsewhere/kal.toml{place}")), "{error}");
+    }
+    std::fs::remove_file(folder.path().join("other/plain.kal")).expect("it is there");
+    let (_, error) = run(Some(&linear("version = \"1.1.0\"")));
+    assert!(error.contains("there is no module `plain`") && error.contains("other/plain.kal"), "{error}");
+}
+
+#[test]
 fn a_stored_program_has_its_modules_in_it() {
     let folder = library(&[
         ("stats.kal", STATS),

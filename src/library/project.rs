@@ -1,0 +1,102 @@
+//! Projects: what a file `kal.toml` says of the folder that it is in.
+//!
+//! ```toml
+//! [library]
+//! name = "statistics"
+//! version = "1.2.0"
+//!
+//! [imports]
+//! linear = { path = "../linear", version = "1.1" }
+//! ```
+//!
+//! All of it may be missing. The module `linear`, and `linear.solve` as well, are in that
+//! folder then, and nowhere else.
+
+use semver::{Version, VersionReq};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The name of the file.
+const FILE: &str = "kal.toml";
+
+/// What the file says.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Project {
+    library: LibraryTable,
+    imports: BTreeMap<String, ImportEntry>,
+    #[serde(skip)]
+    folder: PathBuf,
+}
+
+/// What the folder is as a library.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct LibraryTable {
+    name: Option<String>,
+    version: Option<Version>,
+}
+
+/// Where modules are that the files of the folder import.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ImportEntry {
+    path: PathBuf,
+    version: Option<VersionReq>,
+}
+
+impl Project {
+    /// Returns the project that a folder belongs to: that of the nearest folder around it
+    /// with such a file.
+    ///
+    /// # Errors
+    /// Why the file cannot be read, for people.
+    pub(super) fn around(folder: &Path) -> Result<Option<Self>, String> {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let Ok(folder) = folder.canonicalize() else { return Ok(None) };
+        let found = folder.ancestors().find(|folder| folder.join(FILE).is_file());
+        found.map(Self::of).transpose()
+    }
+
+    /// Reads the file of a folder.
+    fn of(folder: &Path) -> Result<Self, String> {
+        let file = folder.join(FILE);
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+        let text = std::fs::read_to_string(&file).map_err(|error| failed(&error))?;
+        let project: Self = toml::from_str(&text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            format!("{}:{line}: {}", file.display(), error.message())
+        })?;
+        Ok(Self { folder: folder.to_owned(), ..project })
+    }
+
+    /// Returns the folder of modules that every file of the project can import.
+    pub(super) fn modules(&self) -> PathBuf {
+        self.folder.join("lib")
+    }
+
+    /// Returns the folder in which a module is, if the project says so.
+    ///
+    /// # Errors
+    /// Why the library there will not do, for people.
+    pub(super) fn import(&self, module: &str) -> Result<Option<PathBuf>, String> {
+        let first = module.split('.').next().unwrap_or(module);
+        let Some(ImportEntry { path, version }) = self.imports.get(first) else { return Ok(None) };
+        let folder = self.folder.join(path);
+        let Some(wanted) = version else { return Ok(Some(folder)) };
+        let asked = format!("{} asks for version {wanted}", self.folder.join(FILE).display());
+        let has_file = folder.join(FILE).is_file();
+        let library = if has_file { Self::of(&folder)?.library } else { LibraryTable::default() };
+        match library.version {
+            Some(version) if wanted.matches(&version) => Ok(Some(folder)),
+            Some(version) => {
+                let name =
+                    library.name.map_or_else(|| folder.display().to_string(), |name| format!("`{name}`"));
+                Err(format!("{asked}, but {name} is version {version}"))
+            }
+            None => Err(format!("{asked}, but {} says no version", folder.join(FILE).display())),
+        }
+    }
+}
