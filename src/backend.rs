@@ -27,6 +27,7 @@ use crate::status::{Observer, State};
 use crate::stop::{StopHandle, Stoppable};
 use crate::tape::Tape;
 use crate::tier::Tier;
+use crate::world::Layer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tiered::TieredBackend;
@@ -182,6 +183,15 @@ impl Backend {
     pub(crate) fn adopt(&self, shared: &jit::SharedBindings) -> bool {
         match self {
             Self::Jit(jit) => jit.adopt(shared),
+            Self::Tiered(_) => false,
+        }
+    }
+
+    /// Binds the names that a layer defines, if the back end can do so when they are
+    /// needed; nothing may be bound yet. Returns whether it has.
+    pub(crate) fn put_below(&self, layer: &Arc<Layer>) -> bool {
+        match self {
+            Self::Jit(jit) => jit.put_below(layer),
             Self::Tiered(_) => false,
         }
     }

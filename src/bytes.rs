@@ -5,6 +5,10 @@
 //! needs.
 
 use std::fmt;
+use std::sync::Arc;
+
+/// Bytes that others keep as well.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// An error in stored bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,13 +32,17 @@ impl std::error::Error for Damage {}
 pub struct Writer(Vec<u8>);
 
 impl Writer {
+    /// Creates a buffer with room for that number of bytes.
+    pub fn with_room(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
     /// Returns the bytes that have been written.
     pub fn finish(self) -> Vec<u8> {
         self.0
     }
 
     /// Returns how many bytes have been written.
-    #[cfg(feature = "compiler")]
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -61,17 +69,17 @@ impl Writer {
 
     /// Writes four bytes, low first.
     pub fn word(&mut self, word: u32) {
-        self.0.extend(word.to_le_bytes());
+        self.0.extend_from_slice(&word.to_le_bytes());
     }
 
     /// Writes eight bytes, low first.
     pub fn long(&mut self, long: u64) {
-        self.0.extend(long.to_le_bytes());
+        self.0.extend_from_slice(&long.to_le_bytes());
     }
 
     /// Writes bytes as they are.
     pub fn bytes(&mut self, bytes: &[u8]) {
-        self.0.extend(bytes);
+        self.0.extend_from_slice(bytes);
     }
 
     /// Writes a text with its length.
@@ -149,7 +157,11 @@ impl<'a> Reader<'a> {
         mut one: impl FnMut(&mut Self) -> Result<T, Damage>,
     ) -> Result<Box<[T]>, Damage> {
         let count = self.count()?;
-        (0..count).map(|_| one(self)).collect()
+        let mut all = Vec::with_capacity(count);
+        for _ in 0..count {
+            all.push(one(self)?);
+        }
+        Ok(all.into_boxed_slice())
     }
 
     /// Reads four bytes, low first.

@@ -93,6 +93,8 @@ pub struct Context {
     redefined: u64,
     /// The items that were parsed and checked here.
     items_read: u64,
+    /// The number of texts of which items have been parsed.
+    parsed_units: u64,
     /// The items that the engine knew already.
     items_known: u64,
     parse_time: Duration,
@@ -117,6 +119,8 @@ enum IfUnchanged {
 enum Interest {
     /// All; it may do anything with the context.
     Everything,
+    /// Values, warnings and errors.
+    Shown,
     /// Values and errors.
     Values,
 }
@@ -182,6 +186,7 @@ impl Context {
             failed: None,
             redefined: 0,
             items_read: 0,
+            parsed_units: 0,
             items_known: 0,
             parse_time: Duration::ZERO,
             sources: SourcesInProgress::default(),
@@ -243,6 +248,16 @@ impl Context {
     /// those that `each` makes.
     pub fn run(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
         let flow = self.items(source, IfUnchanged::Replace, Interest::Everything, each);
+        self.submit();
+        flow
+    }
+
+    /// Runs a source like [`run`](Self::run), but may leave out the outcomes of
+    /// definitions without warnings. So what an earlier run has checked, and the
+    /// [cache](crate::Config::cache) has kept, can be taken over as a whole, at the start
+    /// of a program: it costs what is used of it.
+    pub fn run_for_values(&mut self, source: &Source, each: &mut Each<'_>) -> ControlFlow<()> {
+        let flow = self.items(source, IfUnchanged::Replace, Interest::Shown, each);
         self.submit();
         flow
     }
@@ -547,8 +562,12 @@ impl Context {
 
     /// Returns statistics about this context and its engine.
     pub fn stats(&self) -> Stats {
+        let (loaded_functions, loading) = self.engine.loaded();
         Stats {
             items_read: self.items_read,
+            parsed_units: self.parsed_units,
+            loaded_functions,
+            load_ms: loading as f64 / 1e6,
             items_known: self.items_known,
             redefined: self.redefined,
             parse_ms: self.parse_time.as_secs_f64() * 1e3,

@@ -5,16 +5,19 @@ mod compiler;
 
 use crate::abi::Variables;
 use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
+use crate::bytes::{SharedBytes, Writer};
 use crate::cache::{Cache, CacheEvent};
 use crate::config::{Config, Mode};
 use crate::deadline::Deadlines;
 use crate::error::Error;
+use crate::fingerprint::Fingerprint;
 use crate::host::HostFunctions;
 use crate::jit::Jit;
 use crate::limits::Limits;
 use crate::name::Names;
 use crate::process;
 use crate::runtime::Fence;
+use crate::sema;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::source::Source;
 use crate::stats::Usage;
@@ -22,7 +25,9 @@ use crate::stop::Poll;
 use crate::syntax::operator::Operators;
 use crate::text_cache::TextCache;
 use crate::tier::Level;
+use crate::world::StoredEnvironment;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -72,6 +77,8 @@ struct EngineInner {
     operators: Arc<Operators>,
     budget: Arc<MemoryBudget>,
     cache: Option<Cache>,
+    /// Where texts are read that earlier runs have checked, if there is a cache.
+    environment: Option<Arc<StoredEnvironment>>,
     jit: OnceLock<Arc<Jit>>,
     deadlines: Deadlines,
     texts: TextCache,
@@ -101,8 +108,11 @@ impl Engine {
         if config.mode != Mode::Interpret {
             Fence::announce();
         }
+        let cache = config.cache.clone().filter(|_| config.mode != Mode::Interpret).map(Cache::new);
+        let known = || Arc::new(environment(&config.limits, &names, &hosts));
         Ok(Self(Arc::new(EngineInner {
-            cache: config.cache.clone().filter(|_| config.mode != Mode::Interpret).map(Cache::new),
+            environment: cache.is_some().then(known),
+            cache,
             deadlines: Deadlines::new(config.limits.deadline),
             budget: Arc::new(MemoryBudget::new(config.limits.max_code_bytes)),
             config,
@@ -162,16 +172,33 @@ impl Engine {
 
     /// Finds the code that earlier runs have compiled of a source, and keeps what this
     /// one compiles of it, if the source is from a file and the engine has a
-    /// [cache](Config::cache).
-    pub(crate) fn open_cached(&self, source: &Source) {
-        self.0.cache.iter().for_each(|cache| cache.open(source));
+    /// [cache](Config::cache). Returns the items of the text, if one has checked them.
+    pub(crate) fn open_cached(&self, source: &Source) -> Option<SharedBytes> {
+        self.0.cache.as_ref()?.open(source)
     }
 
-    /// Writes the code that has been compiled since the last time to the
-    /// [cache](Config::cache), if there is one. Dropping the last handle to an engine
+    /// Returns where texts are read that earlier runs have checked, if there is a cache.
+    pub(crate) fn stored_environment(&self) -> Option<&Arc<StoredEnvironment>> {
+        self.0.environment.as_ref()
+    }
+
+    /// Returns how many functions that earlier runs have checked have been decoded, and
+    /// the nanoseconds that reading the cache took.
+    pub(crate) fn loaded(&self) -> (u64, u64) {
+        let functions = self.0.environment.as_ref().map_or(0, |known| known.loaded.load(Ordering::Relaxed));
+        (functions, self.0.cache.as_ref().map_or(0, Cache::nanoseconds))
+    }
+
+    /// Returns whether the items of a text are kept for later runs.
+    pub(crate) fn caches(&self, source: &Source) -> bool {
+        self.0.cache.is_some() && Cache::keeps(source)
+    }
+
+    /// Writes the texts that have been checked and the code that has been compiled since
+    /// the last time to the [cache](Config::cache), if there is one. Dropping the last handle to an engine
     /// does so, too. A cache that cannot be written stays as it is.
     pub fn write_cache(&self) {
-        self.0.cache.iter().for_each(Cache::write);
+        self.0.write_cache();
     }
 
     /// Explains whether the [cache](Config::cache) has code of each of the functions of a
@@ -182,7 +209,7 @@ impl Engine {
         functions: &[Arc<CheckedFunction>],
     ) -> Vec<(String, crate::cache::Explanation)> {
         let Some(cache) = &self.0.cache else { return Vec::new() };
-        functions.iter().for_each(|function| cache.open(&function.source));
+        functions.iter().for_each(|function| _ = cache.open(&function.source));
         let names = self.names();
         let identity = |function: &Arc<CheckedFunction>| {
             (names.text(function.name).to_string(), function.fingerprint(names))
@@ -267,13 +294,34 @@ impl Engine {
     }
 }
 
+/// Returns where stored texts are read, by what reading a text depends on.
+fn environment(limits: &Limits, names: &Arc<Names>, hosts: &HostFunctions) -> StoredEnvironment {
+    let mut writer = Writer::default();
+    writer.number(limits.max_nesting);
+    writer.long(limits.max_compiled_operations as u64);
+    hosts.write(names, &mut writer);
+    let identity = Fingerprint::of("kal 2026 environment", writer);
+    StoredEnvironment { names: names.clone(), identity, loaded: AtomicU64::new(0) }
+}
+
+impl EngineInner {
+    fn write_cache(&self) {
+        let most = self.config.limits.max_compiled_operations;
+        let left_out = |function: &CheckedFunction, fixity| {
+            function.nodes.len() <= most && sema::uncalled(function, fixity, &self.names).is_none()
+        };
+        let text = |source: &Source| self.texts.find(source)?.to_store(&left_out, self.environment.as_ref()?);
+        self.cache.iter().for_each(|cache| cache.write(&text));
+    }
+}
+
 impl Drop for EngineInner {
     fn drop(&mut self) {
-        self.texts.clear();
         if let Some(jit) = self.jit.get() {
             jit.close();
         }
-        self.cache.iter().for_each(Cache::write);
+        self.write_cache();
+        self.texts.clear();
     }
 }
 

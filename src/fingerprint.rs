@@ -22,9 +22,12 @@ impl Fingerprint {
     /// Returns the fingerprint of what an encoding says. `kind` separates
     /// encodings of different things, which might be the same bytes.
     pub(crate) fn of(kind: &str, encoding: Writer) -> Self {
-        let mut hasher = blake3::Hasher::new_derive_key(kind);
-        hasher.update(&encoding.finish());
-        Self(hasher.finalize().into())
+        // The length at the end tells where the kind begins.
+        let mut writer = encoding;
+        let length = writer.len() as u64;
+        writer.bytes(kind.as_bytes());
+        writer.long(length);
+        Self(blake3::hash(&writer.finish()).into())
     }
 
     /// Returns the fingerprint of bytes.

@@ -11,6 +11,7 @@ mod foreign;
 pub(crate) mod library;
 pub(crate) mod nesting;
 
+use crate::bytes::Writer;
 use crate::name::{Name, Names};
 use crate::stop::StopHandle;
 pub use foreign::{ForeignError, ForeignFunction};
@@ -377,6 +378,29 @@ impl HostFunctions {
         match nesting::inside(stopper, || catch_unwind(AssertUnwindSafe(|| closure(&mut call)))) {
             Ok(result) => result,
             Err(panic) => Err(HostError(format!("it panicked: {}", message(panic)))),
+        }
+    }
+
+    /// Writes what programs can know of the functions.
+    pub fn write(&self, names: &Names, writer: &mut Writer) {
+        let known = self.functions.iter().map(|(name, function)| {
+            (
+                names.text(*name).to_string(),
+                Some((function.arity, function.is_pure, function.builtin.is_some())),
+            )
+        });
+        let foreign = self.foreign.keys().map(|name| (names.text(*name).to_string(), None));
+        let mut all: Vec<_> = known.chain(foreign).collect();
+        all.sort_unstable();
+        writer.count(all.len());
+        for (name, function) in all {
+            writer.text(&name);
+            writer.byte(function.is_some().into());
+            if let Some((arity, is_pure, is_builtin)) = function {
+                writer.number(arity);
+                writer.byte(is_pure.into());
+                writer.byte(is_builtin.into());
+            }
         }
     }
 

@@ -18,6 +18,7 @@
 //! | fields | at 4, kind 4, addend 4, symbol 4 |
 //! | symbols | offset 4, length 4 |
 //! | names | UTF-8 |
+//! | text | the checked items of the text, unless another pack has them |
 //! | origins | what each body was made of, for people; its hash is checked when it is read |
 
 pub mod origin;
@@ -26,12 +27,13 @@ mod store;
 #[cfg(any(test, fuzzing))]
 mod testing;
 
-use crate::bytes::{Damage, Reader, Writer};
+use crate::bytes::{Damage, Reader, SharedBytes, Writer};
 use crate::fingerprint::Fingerprint;
 use origin::CodeOrigin;
-use portable::{FieldKind, PortableCode};
+use portable::{Field, FieldKind, PortableCode};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+use std::sync::Arc;
 pub use store::{CodeStore, StoreCounts};
 #[cfg(fuzzing)]
 pub use testing::damaged_packs;
@@ -39,7 +41,7 @@ pub use testing::damaged_packs;
 const MAGIC: &[u8; 8] = b"KALPACK\n";
 
 /// The number of this format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The bytes before the MAC.
 const HEAD: usize = 80;
@@ -61,16 +63,18 @@ enum SectionKind {
     Fields,
     Symbols,
     Names,
+    Text,
     Origins,
 }
 
-const SECTIONS: [SectionKind; 7] = [
+const SECTIONS: [SectionKind; 8] = [
     SectionKind::Meta,
     SectionKind::Index,
     SectionKind::Code,
     SectionKind::Fields,
     SectionKind::Symbols,
     SectionKind::Names,
+    SectionKind::Text,
     SectionKind::Origins,
 ];
 
@@ -175,6 +179,12 @@ impl Pack {
         None
     }
 
+    /// Returns the checked items of the text; `None` if another pack has them.
+    pub fn text(self: &Arc<Self>) -> Option<SharedBytes> {
+        let is_there = !self.section(SectionKind::Text).is_empty();
+        is_there.then(|| Arc::new(PackedText(self.clone())) as SharedBytes)
+    }
+
     /// Returns all bodies with their identities.
     pub fn bodies(&self) -> impl Iterator<Item = (Fingerprint, PackedBody<'_>)> {
         let entries = self.section(SectionKind::Index).chunks_exact(ENTRY);
@@ -229,34 +239,38 @@ impl Pack {
     }
 }
 
+/// The text in a pack.
+struct PackedText(Arc<Pack>);
+
+impl AsRef<[u8]> for PackedText {
+    fn as_ref(&self) -> &[u8] {
+        self.0.section(SectionKind::Text)
+    }
+}
+
 impl<'a> PackedBody<'a> {
-    /// Returns what is to be filled in: kind, offset, addend and symbol of each
-    /// field; `None` if one is malformed.
-    pub fn fields(&self) -> Option<Vec<(FieldKind, u32, i32, &'a str)>> {
+    /// Returns what is to be filled in, with what `symbol` makes of each symbol; `None`
+    /// if a field is malformed, or `symbol` returns it.
+    pub fn fields<S>(&self, mut symbol: impl FnMut(&'a str) -> Option<S>) -> Option<Vec<Field<S>>> {
         let field = |bytes: &[u8]| {
             let mut reader = Reader::new(bytes);
             let mut word = || reader.word().ok();
-            let (at, kind, addend, symbol) = (word()?, word()?, word()?, word()?);
+            let (at, kind, addend, number) = (word()?, word()?, word()?, word()?);
             let kind = match kind {
                 0 => FieldKind::Offset,
                 1 => FieldKind::Call,
                 2 => FieldKind::Cell,
                 _ => return None,
             };
-            Some((kind, at, addend.cast_signed(), self.pack.symbol(symbol)?))
+            let symbol = symbol(self.pack.symbol(number)?)?;
+            Some(Field { at, kind, addend: addend.cast_signed(), symbol })
         };
         self.fields.chunks_exact(FIELD).map(field).collect()
     }
 
     /// Returns a copy that does not need the pack, and what it was made of.
     pub fn portable(&self) -> Option<(PortableCode, CodeOrigin)> {
-        let field = |(kind, at, addend, symbol): (FieldKind, u32, i32, &str)| portable::Field {
-            at,
-            kind,
-            addend,
-            symbol: symbol.into(),
-        };
-        let fields = self.fields()?.into_iter().map(field).collect();
+        let fields = self.fields(|symbol| Some(symbol.into()))?;
         let origin = self.pack.origin(self.entry)?;
         Some((PortableCode { bytes: self.code.to_vec(), size: self.size, fields }, origin))
     }
@@ -266,10 +280,11 @@ fn authenticate(key: &SecretKey, head: &[u8], table: &[u8]) -> blake3::Hash {
     blake3::Hasher::new_keyed(key).update(head).update(table).finalize()
 }
 
-/// Writes bodies as a pack; `meta` is JSON. Those without room are left out: a pack
-/// has less than 4 GiB.
+/// Writes bodies as a pack, with the items of the text; `meta` is JSON. Bodies without
+/// room are left out: the code of a pack has less than 4 GiB.
 pub fn write<'a>(
     bodies: impl IntoIterator<Item = (Fingerprint, &'a PortableCode, &'a CodeOrigin)>,
+    text: &[u8],
     meta: &[u8],
     target: Fingerprint,
     key: &SecretKey,
@@ -316,7 +331,9 @@ pub fn write<'a>(
     head.bytes(target.as_bytes());
     let (mut table, mut contents) = (Writer::default(), Vec::new());
     let mut offset = HEAD + 32 + SECTIONS.len() * SECTION;
-    for (kind, section) in SECTIONS.iter().zip([meta, &index, &code, &fields, &symbols, &names, &origins]) {
+    for (kind, section) in
+        SECTIONS.iter().zip([meta, &index, &code, &fields, &symbols, &names, text, &origins])
+    {
         table.word(*kind as u32);
         table.word(0);
         table.long(offset as u64);
@@ -360,7 +377,7 @@ mod tests {
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1 << (at % 8);
-            if original.sections[6].contains(&at) {
+            if original.sections[SectionKind::Origins as usize - 1].contains(&at) {
                 let pack = open(&changed).expect("its code is whole");
                 assert!(!pack.has_origins() && pack.origins().is_empty(), "byte {at}");
             } else {

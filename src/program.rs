@@ -15,8 +15,8 @@ use crate::fingerprint::Fingerprint;
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use crate::sema::stored::{StoredTables, TableIndices, read_span, write_span};
-use crate::sema::{CheckedItem, Extern, SourcePlace};
+use crate::sema::stored::{StoredTables, TableIndices};
+use crate::sema::{CheckedItem, Extern};
 use crate::source::{Source, Span};
 use crate::stop::Poll;
 use crate::syntax::lexer::fitting;
@@ -203,54 +203,19 @@ impl TableIndices for Numbering {
 impl ProgramItem {
     /// Returns its function, if it has one.
     pub(crate) fn function(&self) -> Option<&Arc<CheckedFunction>> {
-        match &self.item {
-            CheckedItem::Definition(function, _)
-            | CheckedItem::Variables(function, _)
-            | CheckedItem::Expression(function) => Some(function),
-            CheckedItem::Extern(_) | CheckedItem::Import(_) => None,
-        }
+        self.item.function()
     }
 
     fn write(&self, writer: &mut Writer, tables: &mut Numbering) {
-        match &self.item {
-            CheckedItem::Definition(_, None) => writer.byte(0),
-            CheckedItem::Definition(_, Some(Fixity::Unary { operator })) => {
-                writer.byte(1);
-                writer.number(tables.name(*operator));
-            }
-            CheckedItem::Definition(_, Some(Fixity::Binary { operator, precedence })) => {
-                writer.byte(2);
-                writer.number(tables.name(*operator));
-                writer.byte(*precedence);
-            }
-            CheckedItem::Variables(_, names) => {
-                writer.byte(3);
-                writer.count(names.len());
-                names.iter().for_each(|name| writer.number(tables.name(*name)));
-            }
-            CheckedItem::Expression(_) => writer.byte(4),
-            // What is imported has become a part of the program.
-            CheckedItem::Import(_) => {}
-            CheckedItem::Extern(Extern { name, parameters, place, .. }) => {
-                writer.byte(5);
-                writer.number(tables.name(*name));
-                writer.count(parameters.len());
-                parameters.iter().for_each(|name| writer.number(tables.name(*name)));
-                writer.number(tables.source(&place.source));
-                write_span(writer, place.span);
-            }
-        }
-        if let (Some(function), Some(tape)) = (self.function(), &self.tape) {
-            function.write(writer, tables);
-            tape.write(writer, tables);
-        }
+        self.item.write(writer, tables);
+        self.tape.iter().for_each(|tape| tape.write(writer, tables));
     }
 }
 
 fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<ProgramItem>, Error> {
     let names = engine.names();
     let texts = reader.many(Reader::text)?;
-    let names_of: Result<_, _> = texts.iter().map(|text| names.try_hold(text)).collect();
+    let names_of: Result<Vec<_>, _> = texts.iter().map(|text| names.try_hold(text)).collect();
     let names_of = names_of.map_err(|full| {
         refused(Diagnostic::error(
             ErrorCode::TooMany,
@@ -275,7 +240,7 @@ fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<Pro
     })?;
     let longest = engine.config().limits.max_source_bytes;
     sources.iter().try_for_each(|source| fitting(source, longest)).map_err(refused)?;
-    let tables = StoredTables { names: names_of, sources: sources.into_vec() };
+    let tables = StoredTables::new(&names_of, &sources);
     let mut parts = Vec::new();
     for _ in 0..reader.count()? {
         if let Some(request) = poll.request() {
@@ -291,44 +256,32 @@ fn refused(diagnostic: Diagnostic) -> Error {
     Error::Invalid(vec![diagnostic])
 }
 
-fn part(reader: &mut Reader<'_>, tables: &StoredTables, names: &Names) -> Result<ProgramItem, Damage> {
-    let kind = reader.byte()?;
-    let fixity = match kind {
-        1 => Some(Fixity::Unary { operator: tables.name(reader)? }),
-        2 => Some(Fixity::Binary { operator: tables.name(reader)?, precedence: reader.byte()? }),
-        _ => None,
-    };
-    let item = match kind {
-        0..=2 => {
-            let operator = fixity.map(Fixity::operator);
-            let function = CheckedFunction::read(reader, tables, names, operator)?;
-            reader.expect(fits(fixity, &function, names), "definition of another name")?;
-            CheckedItem::Definition(Arc::new(function), fixity)
+fn part(reader: &mut Reader<'_>, tables: &StoredTables<'_>, names: &Names) -> Result<ProgramItem, Damage> {
+    let item = CheckedItem::read(reader, tables)?;
+    match &item {
+        CheckedItem::Definition(function, fixity) => {
+            reader.expect(fits(*fixity, function, names), "definition of another name")?;
         }
-        3 => {
-            let declared = reader.many(|reader| tables.name(reader))?;
+        CheckedItem::Variables(function, declared) => {
             let all_named = declared.iter().all(|name| is_name_in(&names.text(*name), names));
             reader.expect(all_named, "invalid variable")?;
-            CheckedItem::Variables(Arc::new(nameless(reader, tables, names)?), declared.into_vec())
+            reader.expect(is_nameless(function, names), "expression with a name")?;
         }
-        4 => CheckedItem::Expression(Arc::new(nameless(reader, tables, names)?)),
-        5 => {
-            let name = tables.name(reader)?;
-            let parameters = reader.many(|reader| tables.name(reader))?;
+        CheckedItem::Expression(function) => {
+            reader.expect(is_nameless(function, names), "expression with a name")?;
+        }
+        CheckedItem::Extern(Extern { name, parameters, .. }) => {
             let is_named = |name: &Name| is_identifier_in(&names.text(*name), names);
-            let all_named = is_named(&name) && parameters.iter().all(is_named);
+            let all_named = is_named(name) && parameters.iter().all(is_named);
             reader.expect(all_named, "a declaration that cannot be written")?;
-            let source = tables.source(reader)?;
-            let span = read_span(reader, &source)?;
-            let names = names.hold_all([name].into_iter().chain(parameters.iter().copied()));
-            let declared = Extern { name, parameters, place: SourcePlace { source, span }, names };
-            return Ok(ProgramItem { item: CheckedItem::Extern(declared), tape: None });
         }
-        _ => return Err(reader.damage("unknown kind of item")),
-    };
+        // What is imported is a part of the program.
+        CheckedItem::Import(_) => return Err(reader.damage("unknown kind of item")),
+    }
     let mut part = ProgramItem { item, tape: None };
     if let Some(function) = part.function() {
         part.tape = Some(Arc::new(Tape::read(reader, tables, function)?));
+        tables.take_held();
     }
     Ok(part)
 }
@@ -354,14 +307,7 @@ fn is_operator_of_module(name: &str, names: &Names) -> bool {
     found.is_some_and(|(module, operator)| is_name_in(module, names) && is_operator_in(operator, names))
 }
 
-/// Checks that a function is that of a top-level expression, and returns it.
-fn nameless(
-    reader: &mut Reader<'_>,
-    tables: &StoredTables,
-    names: &Names,
-) -> Result<CheckedFunction, Damage> {
-    let function = CheckedFunction::read(reader, tables, names, None)?;
-    let is_nameless = names.text(function.name) == EXPRESSION && function.arity() == 0;
-    reader.expect(is_nameless, "expression with a name")?;
-    Ok(function)
+/// Returns whether a function is that of a top-level expression.
+fn is_nameless(function: &CheckedFunction, names: &Names) -> bool {
+    names.text(function.name) == EXPRESSION && function.arity() == 0
 }

@@ -5,8 +5,14 @@
 pub struct Stats {
     /// Items of sources that this context has parsed and checked.
     pub items_read: u64,
-    /// Items that it took from what other contexts of the engine had read.
+    /// Items that it took from what other contexts of the engine, or earlier runs, had
+    /// read.
     pub items_known: u64,
+    /// Texts, of programs and modules, of which it has parsed something.
+    pub parsed_units: u64,
+    /// Functions and expressions that an earlier run had checked and that were decoded,
+    /// since they were needed, from the [cache](crate::Config::cache).
+    pub loaded_functions: u64,
     /// Names bound to a definition.
     pub defined: u64,
     /// Definitions that replaced another.
@@ -41,6 +47,8 @@ pub struct Stats {
     pub context_compile_ms: f64,
     /// Time spent parsing and checking.
     pub parse_ms: f64,
+    /// Time spent reading the cache's files and checking that they are whole.
+    pub load_ms: f64,
     /// Time that compile workers were busy, summed over all workers.
     pub compile_ms: f64,
     /// Time that programs have waited for compile workers, including thread

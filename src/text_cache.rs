@@ -11,12 +11,15 @@
 //! has been asked for in the meantime. Short texts have a cache of their own:
 //! a program that makes one after another forgets no library.
 
+use crate::bytes::SharedBytes;
 use crate::jit::{DefinitionHandle, SharedBindings, WeakBindings};
 use crate::process::{self, Activity};
 use crate::sema::CheckedItem;
 use crate::sema::asked::ReadingRecord;
+use crate::sema::checked::CheckedFunction;
 use crate::source::Source;
-use crate::world::World;
+use crate::syntax::operator::Fixity;
+use crate::world::{self, StoredEnvironment, StoredItem, StoredText, World};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
@@ -99,6 +102,11 @@ impl TextCache {
         Some(text)
     }
 
+    /// Returns the cached form of a text, if there is one.
+    pub(crate) fn find(&self, source: &Source) -> Option<Arc<CachedText>> {
+        self.halves(source.text(), |halves| halves.find(&SameText(source.clone())))
+    }
+
     /// Forgets a text.
     pub(crate) fn forget(&self, source: &Source) {
         let removed = self.halves(source.text(), |halves| halves.take(&SameText(source.clone())));
@@ -123,6 +131,11 @@ impl TextCache {
 impl Halves {
     fn of(size: usize) -> Self {
         Self { young: Half::default(), old: Half::default(), size }
+    }
+
+    fn find(&self, key: &SameText) -> Option<Arc<CachedText>> {
+        let found = self.young.texts.get(key).or_else(|| self.old.texts.get(key));
+        found.cloned()
     }
 
     fn take(&mut self, key: &SameText) -> Option<Arc<CachedText>> {
@@ -162,7 +175,11 @@ impl Half {
 pub(crate) struct CachedText {
     source: Source,
     items: RwLock<Vec<Arc<CachedItem>>>,
+    /// What an earlier run has left, as long as it means the same.
+    stored: Mutex<Option<Stored>>,
     is_complete: AtomicBool,
+    /// Whether it has been [stored](Self::to_store) for later runs.
+    was_stored: AtomicBool,
     opening: OnceLock<Arc<Opening>>,
 }
 
@@ -214,6 +231,14 @@ impl Opening {
     }
 }
 
+/// What an earlier run has checked of a text.
+#[derive(Clone)]
+struct Stored {
+    text: Arc<StoredText>,
+    /// Whether several contexts may be given the text.
+    is_for_others: bool,
+}
+
 /// An item of a text.
 pub(crate) struct CachedItem {
     pub(crate) item: CheckedItem,
@@ -223,6 +248,12 @@ pub(crate) struct CachedItem {
     /// Its definition, kept with its code once a second context has asked for
     /// it.
     pub(crate) definition: OnceLock<DefinitionHandle>,
+}
+
+impl From<StoredItem> for CachedItem {
+    fn from(stored: StoredItem) -> Self {
+        Self::new(stored.item, stored.record, stored.end)
+    }
 }
 
 impl CachedItem {
@@ -241,7 +272,9 @@ impl CachedText {
         Self {
             source: source.clone(),
             items: RwLock::default(),
+            stored: Mutex::default(),
             is_complete: AtomicBool::new(false),
+            was_stored: AtomicBool::new(false),
             opening: OnceLock::new(),
         }
     }
@@ -251,14 +284,95 @@ impl CachedText {
         &self.source
     }
 
-    /// Returns an item, if that many have been read.
+    /// Takes over what an earlier run has checked of the text, unless some of it has
+    /// been read already. Items are decoded each time they are asked for, unless others
+    /// are to have them as well.
+    pub(crate) fn restore(
+        &self,
+        bytes: SharedBytes,
+        environment: &Arc<StoredEnvironment>,
+        is_for_others: bool,
+    ) {
+        let Ok(text) = StoredText::new(bytes, &self.source, environment) else { return };
+        process::within(Activity::Steady, || {
+            if self.items.read().is_empty() {
+                *self.stored.lock() = Some(Stored { text: Arc::new(text), is_for_others });
+            }
+        });
+    }
+
+    /// Returns an item, if that many have been read, or are stored.
     pub(crate) fn item(&self, number: usize) -> Option<Arc<CachedItem>> {
-        process::within(Activity::Steady, || self.items.read().get(number).cloned())
+        let present = || self.items.read().get(number).cloned();
+        process::within(Activity::Steady, present).or_else(|| self.stored_item(number))
+    }
+
+    fn stored_item(&self, number: usize) -> Option<Arc<CachedItem>> {
+        let Stored { text, is_for_others } =
+            process::within(Activity::Steady, || self.stored.lock().clone())?;
+        if number >= text.len() {
+            return None;
+        }
+        match text.item(number).map(|item| Arc::new(item.into())) {
+            Ok(item) if is_for_others => Some(self.push(number, item)),
+            Ok(item) => Some(item),
+            Err(_) => {
+                self.forget_stored(number);
+                None
+            }
+        }
+    }
+
+    /// Forgets what is stored of the text, from an item on: it means something else
+    /// now. Items that have been read are kept.
+    pub(crate) fn forget_stored(&self, from: usize) {
+        let stored = process::within(Activity::Steady, || self.stored.lock().take());
+        let Some(Stored { text, .. }) = stored else { return };
+        let before: Vec<_> = (0..from).map_while(|number| text.item(number).ok()).collect();
+        let before = before.into_iter().map(|item| Arc::new(CachedItem::from(item)));
+        let forgotten = process::within(Activity::Steady, || {
+            let mut items = self.items.write();
+            let known = from.min(items.len());
+            let forgotten = items.split_off(known);
+            items.extend(before.skip(known));
+            forgotten
+        });
+        // Dropping code takes other locks.
+        drop(forgotten);
+    }
+
+    /// Returns what an earlier run has checked of the text, as long as it means the same.
+    pub(crate) fn stored(&self) -> Option<Arc<StoredText>> {
+        process::within(Activity::Steady, || self.stored.lock().as_ref().map(|stored| stored.text.clone()))
+    }
+
+    /// Returns the text as bytes for later runs, once, if all of it has been read and it
+    /// is not from an earlier one.
+    pub(crate) fn to_store(
+        &self,
+        left_out: &dyn Fn(&CheckedFunction, Option<Fixity>) -> bool,
+        environment: &StoredEnvironment,
+    ) -> Option<Vec<u8>> {
+        let items = process::within(Activity::Steady, || {
+            let is_new = self.is_complete.load(Ordering::Acquire) && self.stored.lock().is_none();
+            let is_due = is_new && !self.was_stored.swap(true, Ordering::Relaxed);
+            if is_due { self.items.read().clone() } else { Vec::new() }
+        });
+        let stored = items.iter().map(|item| {
+            let CachedItem { item, record, end, .. } = &**item;
+            StoredItem { item, record, end: *end }
+        });
+        (!items.is_empty()).then(|| world::encode(stored, left_out, environment))?
     }
 
     /// Adds an item, which is number `number`. Returns the item that has this
     /// number now: another context may have been quicker.
     pub(crate) fn add(&self, number: usize, item: Arc<CachedItem>) -> Arc<CachedItem> {
+        self.forget_stored(number);
+        self.push(number, item)
+    }
+
+    fn push(&self, number: usize, item: Arc<CachedItem>) -> Arc<CachedItem> {
         process::within(Activity::Steady, || {
             let mut items = self.items.write();
             if items.len() == number {
@@ -280,13 +394,18 @@ impl CachedText {
 
     /// Returns whether there are no more than `count` items.
     pub(crate) fn ends_after(&self, count: usize) -> bool {
-        self.is_complete.load(Ordering::Acquire) && self.items.read().len() == count
+        process::within(Activity::Steady, || {
+            let is_read = self.is_complete.load(Ordering::Acquire) && self.items.read().len() == count;
+            is_read || self.stored.lock().as_ref().is_some_and(|stored| stored.text.len() == count)
+        })
     }
 
     /// Records that all items have been read, if there are `count` of them.
     pub(crate) fn complete(&self, count: usize) {
-        if self.items.read().len() == count {
-            self.is_complete.store(true, Ordering::Release);
-        }
+        process::within(Activity::Steady, || {
+            if self.items.read().len() == count {
+                self.is_complete.store(true, Ordering::Release);
+            }
+        });
     }
 }

@@ -5,21 +5,30 @@
 //! older or other values of the book. It knows no back end. A back end keeps
 //! what it makes of a definition, a tape or code, in tables of its own.
 
+mod bound;
 mod calls;
 mod graph;
+mod layer;
+mod lazy;
+mod stored;
 
 use crate::module::{ImportedModule, Imports, MemberKind, Module, NameMistake, parts};
 use crate::name::{HeldName, Name, NameMap, Names};
 use crate::sema::Extern;
 use crate::sema::checked::CheckedFunction;
 use crate::syntax::operator::{BinaryAction, Fixity, Infix, Operators, UnaryMeaning};
+pub use bound::{BoundFunction, Origin};
 use calls::Calls;
+pub use layer::Layer;
 use std::sync::Arc;
+pub use stored::{StoredEnvironment, StoredItem, StoredText, encode};
 
 /// What the names of a program mean.
 #[derive(Clone)]
 pub struct World {
     definitions: NameMap<BoundFunction>,
+    /// What lies below them. No name of it is bound among them as well.
+    layer: Option<Arc<Layer>>,
     operators: Arc<Operators>,
     /// The declared variables.
     variables: NameMap<HeldName>,
@@ -31,31 +40,6 @@ pub struct World {
     /// The modules that have been read, by name.
     modules: NameMap<Arc<Module>>,
     imports: Imports,
-}
-
-/// A function, and how its source was read.
-#[derive(Clone)]
-pub struct BoundFunction {
-    /// The checked function.
-    pub function: Arc<CheckedFunction>,
-    /// The operators in force before it.
-    pub operators: Arc<Operators>,
-    /// The operator that it defines.
-    pub fixity: Option<Fixity>,
-    /// Where it is from.
-    pub origin: Origin,
-}
-
-/// Where a definition is from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
-    /// The program itself.
-    Program,
-    /// A module.
-    Module,
-    /// It is that of a module, of this name, under the name that an import gives
-    /// it.
-    Alias(Name),
 }
 
 /// What a definition or a removal has changed for others.
@@ -72,6 +56,7 @@ impl World {
     pub fn new(operators: Arc<Operators>) -> Self {
         Self {
             definitions: NameMap::default(),
+            layer: None,
             operators,
             variables: NameMap::default(),
             externs: NameMap::default(),
@@ -86,10 +71,10 @@ impl World {
         let is_alike = |declared: &Extern| {
             other.declaration(declared.name).is_some_and(|other| other.arity() == declared.arity())
         };
-        self.definitions.is_empty()
+        self.len() == 0
             && self.imports.is_empty()
             && other.imports.is_empty()
-            && other.definitions.is_empty()
+            && other.len() == 0
             && Arc::ptr_eq(&self.operators, &other.operators)
             && self.variables.len() == other.variables.len()
             && self.variables().all(|name| other.has_variable(name))
@@ -99,7 +84,7 @@ impl World {
 
     /// Returns the definition that a name is bound to.
     pub fn definition(&self, name: Name) -> Option<&BoundFunction> {
-        self.definitions.get(name)
+        self.definitions.get(name).or_else(|| self.layer.as_ref()?.definition(name))
     }
 
     /// Returns the function that a name is bound to.
@@ -109,23 +94,64 @@ impl World {
 
     /// Returns whether a name is bound to a function.
     pub fn defines(&self, name: Name) -> bool {
-        self.definitions.contains(name)
+        self.definitions.contains(name) || self.layer.as_ref().is_some_and(|layer| layer.defines(name))
     }
 
-    /// Returns the functions, in the order in which their names were first met.
+    /// Returns the definitions: those of the layer, then the others in the order in which
+    /// their names were first met.
+    fn definitions(&self) -> impl Iterator<Item = &BoundFunction> {
+        let layer = self.layer.iter().flat_map(|layer| layer.definitions());
+        layer.chain(self.definitions.values())
+    }
+
+    /// Returns the functions, those of the layer first.
     pub fn functions(&self) -> impl Iterator<Item = &Arc<CheckedFunction>> {
-        self.definitions.values().map(|definition| &definition.function)
+        self.definitions().map(|definition| &definition.function)
     }
 
     /// Returns the functions of the program itself, in the same order.
     pub fn own_functions(&self) -> impl Iterator<Item = &Arc<CheckedFunction>> {
-        let own = self.definitions.values().filter(|definition| definition.origin == Origin::Program);
+        let own = self.definitions().filter(|definition| definition.origin == Origin::Program);
         own.map(|definition| &definition.function)
     }
 
     /// Returns the number of functions.
     pub fn len(&self) -> usize {
-        self.definitions.len()
+        self.definitions.len() + self.layer.as_ref().map_or(0, |layer| layer.len())
+    }
+
+    /// Returns whether nothing is defined or imported, and no variable declared.
+    fn is_blank(&self) -> bool {
+        self.len() == 0 && self.variables.is_empty() && self.modules.is_empty() && self.imports.is_empty()
+    }
+
+    /// Returns whether all is as in a new program.
+    pub fn is_untouched(&self, operators: &Arc<Operators>) -> bool {
+        self.is_blank() && self.externs.is_empty() && Arc::ptr_eq(&self.operators, operators)
+    }
+
+    /// Returns the opening of a text, with which the program begins, as a layer to lie
+    /// below the book; `None` if something is defined by now, or the text is damaged.
+    pub fn layer_of(&self, text: &Arc<StoredText>) -> Option<Layer> {
+        if !self.is_blank() {
+            return None;
+        }
+        Layer::new(text, text.described().ok()?, &self.operators)
+    }
+
+    /// Puts a layer below a book that it was made for.
+    pub fn put_below(&mut self, layer: &Arc<Layer>) {
+        self.operators = layer.operators().clone();
+        self.layer = Some(layer.clone());
+    }
+
+    /// Binds all names of the layer.
+    fn bind_layer(&mut self) {
+        let Some(layer) = self.layer.take() else { return };
+        for definition in layer.definitions() {
+            self.calls.add(&definition.function);
+            self.definitions.insert(definition.function.name, definition.clone());
+        }
     }
 
     /// Binds a function's name to it. The operator of that fixity, if there is
@@ -256,11 +282,15 @@ impl World {
 
     /// Returns whether a definition calls a name.
     pub fn is_called(&self, name: Name) -> bool {
-        self.calls.any(name)
+        self.calls.any(name) || self.layer.as_ref().is_some_and(|layer| layer.calls(name))
     }
 
     fn bind(&mut self, definition: BoundFunction) -> Redefinition {
         let function = definition.function.clone();
+        let concerns = |layer: &&Arc<Layer>| layer.calls(function.name) || layer.defines(function.name);
+        if self.layer.as_ref().filter(concerns).is_some() {
+            self.bind_layer();
+        }
         self.calls.add(&function);
         let before = self.definitions.insert(function.name, definition).map(|before| before.function);
         before.iter().for_each(|before| self.calls.remove(before));
@@ -281,6 +311,7 @@ impl World {
     }
 
     fn unbind(&mut self, name: Name) -> Option<Arc<CheckedFunction>> {
+        self.bind_layer();
         let BoundFunction { function, .. } = self.definitions.remove(name)?;
         self.calls.remove(&function);
         Some(function)

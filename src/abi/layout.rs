@@ -133,17 +133,18 @@ impl<'a> Symbol<'a> {
 
     /// Parses a linker symbol; `None` if it is not an offset.
     pub fn parse(symbol: &'a str) -> Option<Self> {
-        if let Some(variable) = symbol.strip_suffix("$variable") {
-            return Some(Self::Variable(variable));
+        let (rest, last) = symbol.rsplit_once('$')?;
+        if last == "variable" {
+            return Some(Self::Variable(rest));
         }
-        if let Some((function, arity)) = symbol.rsplit_once("$counter$") {
-            return Some(Self::Counter(function, arity.parse().ok()?));
+        let (function, kind) = rest.rsplit_once('$')?;
+        let arity = last.parse().ok()?;
+        match kind {
+            "slot" => Some(Self::Slot(function, arity)),
+            "counter" => Some(Self::Counter(function, arity)),
+            "numbers" => Some(Self::Numbers(function, arity)),
+            _ => None,
         }
-        if let Some((function, arity)) = symbol.rsplit_once("$numbers$") {
-            return Some(Self::Numbers(function, arity.parse().ok()?));
-        }
-        let (function, arity) = symbol.rsplit_once("$slot$")?;
-        Some(Self::Slot(function, arity.parse().ok()?))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The cache in a build without the compiler: there is no code to keep.
 
 use super::{CacheEvent, CacheOptions};
+use crate::bytes::SharedBytes;
 use crate::source::Source;
 
 /// The packs of an engine's programs: none.
@@ -11,9 +12,19 @@ impl Cache {
         Self
     }
 
-    pub fn open(&self, _: &Source) {}
+    pub fn keeps(_: &Source) -> bool {
+        false
+    }
 
-    pub fn write(&self) {}
+    pub fn nanoseconds(&self) -> u64 {
+        0
+    }
+
+    pub fn open(&self, _: &Source) -> Option<SharedBytes> {
+        None
+    }
+
+    pub fn write(&self, _: &dyn Fn(&Source) -> Option<Vec<u8>>) {}
 
     #[cfg(feature = "cli")]
     pub fn verify(&self) -> (usize, Vec<CacheEvent>) {

@@ -2,6 +2,7 @@
 
 use super::folder::{ABANDONED, ENDING, UNFINISHED, of_this_build, shortened};
 use super::{CacheEvent, CacheOptions, trust};
+use crate::bytes::SharedBytes;
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
 use crate::pack::origin::CodeOrigin;
@@ -16,7 +17,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How many packs a text has before they become one.
 const MOST_PACKS: usize = 4;
@@ -40,12 +42,13 @@ pub struct Cache {
     key: Option<SecretKey>,
     sources: Mutex<Vec<CachedSource>>,
     events: Mutex<Vec<CacheEvent>>,
+    /// How long reading files took, in nanoseconds.
+    nanoseconds: AtomicU64,
 }
 
 /// A file whose code is cached.
 struct CachedSource {
-    /// The name of the source.
-    name: String,
+    source: Source,
     folder: PathBuf,
     /// What the names of its packs begin with.
     text: String,
@@ -66,7 +69,8 @@ impl Cache {
         let target = Fingerprint::of_bytes("kal 2026 target", codegen::target().as_bytes());
         let folder = of_this_build(&options.folder).join(shortened(target));
         let (key, sources, events) = (trust::key(&options.key), Mutex::default(), Mutex::default());
-        Self { options, folder, target, store: Arc::default(), key, sources, events }
+        let nanoseconds = AtomicU64::new(0);
+        Self { options, folder, target, store: Arc::default(), key, sources, events, nanoseconds }
     }
 
     /// Returns the code that was read, and that is kept to be written.
@@ -74,28 +78,43 @@ impl Cache {
         &self.store
     }
 
+    /// Returns how long reading files took, in nanoseconds.
+    pub fn nanoseconds(&self) -> u64 {
+        self.nanoseconds.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether what is made of a source is kept: it is from a file, or a part of
+    /// Kal.
+    pub fn keeps(source: &Source) -> bool {
+        source.folder().is_some() || source.is_of_standard_library()
+    }
+
     /// Adds what earlier runs have compiled for a file to the code that is found, and
-    /// keeps what this one compiles for it.
-    pub fn open(&self, source: &Source) {
-        let is_kept = source.folder().is_some() || source.is_of_standard_library();
-        if !is_kept || self.store.keeps(source.name()) {
-            return;
+    /// keeps what this one compiles for it. Returns the items of the text, if one has
+    /// checked them.
+    pub fn open(&self, source: &Source) -> Option<SharedBytes> {
+        if !Self::keeps(source) || self.store.keeps(source.name()) {
+            return None;
         }
         let path = match source.folder() {
             Some(_) => fs::canonicalize(source.name()).ok(),
             None => Some(source.name().into()),
-        };
-        let Some(path) = path else { return };
+        }?;
         let folder = shortened(Fingerprint::of_bytes("kal 2026 path", path.as_os_str().as_encoded_bytes()));
         let folder = self.folder.join(folder);
         let text = shortened(Fingerprint::of_bytes("kal 2026 text", source.text().as_bytes()));
         self.store.keep(source.name());
+        let started = Instant::now();
         let packs = self.read(&folder, &text);
+        let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.nanoseconds.fetch_add(took, Ordering::Relaxed);
         if !packs.is_empty() && self.options.writes {
             self.options.collect_now_and_then();
         }
-        let opened = CachedSource { name: source.name().to_owned(), folder, text, packs };
+        let checked = checked_text(&packs);
+        let opened = CachedSource { source: source.clone(), folder, text, packs };
         self.sources(|sources| sources.push(opened));
+        checked
     }
 
     /// Reads the packs of a folder: those of the text, then the newest others. Returns
@@ -183,17 +202,20 @@ impl Cache {
         super::explain::explain(functions, &self.store.origins())
     }
 
-    /// Writes what has been compiled since the files were opened.
-    pub fn write(&self) {
+    /// Writes what has been compiled since the files were opened, and the items of their
+    /// texts that `text` returns.
+    pub fn write(&self, text: &dyn Fn(&Source) -> Option<Vec<u8>>) {
         if !self.options.writes {
             return;
         }
         // No lock is held while files are written: another thread may fork.
         let mut sources = self.sources(std::mem::take);
         for source in &mut sources {
-            let Some(kept) = self.store.take(&source.name).filter(|kept| !kept.made.is_empty()) else {
+            let kept = self.store.take(source.source.name()).unwrap_or_default();
+            let mut text = text(&source.source).unwrap_or_default();
+            if kept.made.is_empty() && text.is_empty() {
                 continue;
-            };
+            }
             let mut bodies = kept.made;
             let merges = source.packs.len() >= MOST_PACKS;
             if source.packs.is_empty() || merges {
@@ -205,6 +227,10 @@ impl Cache {
                 }));
             }
             if merges {
+                if text.is_empty() {
+                    text =
+                        checked_text(&source.packs).map_or_else(Vec::new, |text| (*text).as_ref().to_vec());
+                }
                 let bytes: usize = source.packs.iter().map(|own| own.pack.size()).sum();
                 let is_kept = |own: &&OwnPack| bytes <= MOST_MERGED && own.pack.has_origins();
                 let all = source.packs.iter().filter(is_kept).flat_map(|own| own.pack.bodies());
@@ -213,7 +239,7 @@ impl Cache {
                     Some((identity, code, origin))
                 }));
             }
-            if let Err(reason) = self.write_pack(source, &bodies) {
+            if let Err(reason) = self.write_pack(source, &bodies, &text) {
                 self.note(CacheEvent::NotWritten { folder: source.folder.clone(), reason });
             }
         }
@@ -229,15 +255,17 @@ impl Cache {
         &self,
         source: &mut CachedSource,
         bodies: &[(Fingerprint, PortableCode, CodeOrigin)],
+        text: &[u8],
     ) -> Result<(), String> {
         let key = trust::key_or_new(&self.options.key)?;
         trust::create(&source.folder).map_err(|error| error.to_string())?;
         trust::folders(&self.options.folder, &source.folder)?;
         let number = source.packs.iter().map(|own| own.number + 1).max().unwrap_or(0);
         let file = source.folder.join(PackFile::name(&source.text, number));
-        let meta = serde_json::json!({ "source": source.name, "kal": env!("CARGO_PKG_VERSION") }).to_string();
+        let meta = serde_json::json!({ "source": source.source.name(), "kal": env!("CARGO_PKG_VERSION") })
+            .to_string();
         let bodies_in = bodies.iter().map(|(identity, code, origin)| (*identity, code, origin));
-        let bytes = pack::write(bodies_in, meta.as_bytes(), self.target, &key);
+        let bytes = pack::write(bodies_in, text, meta.as_bytes(), self.target, &key);
         let written = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&source.folder).and_then(
             |mut temporary| {
                 temporary.write_all(&bytes)?;
@@ -264,6 +292,12 @@ impl Cache {
     pub fn take_events(&self) -> Vec<CacheEvent> {
         process::within(Activity::Steady, || std::mem::take(&mut *self.events.lock()))
     }
+}
+
+/// Returns the items of the text that packs are of.
+fn checked_text(packs: &[OwnPack]) -> Option<SharedBytes> {
+    let with_text = packs.iter().filter_map(|own| Some((own.number, own.pack.text()?)));
+    with_text.max_by_key(|(number, _)| *number).map(|(_, text)| text)
 }
 
 /// The file of a pack.

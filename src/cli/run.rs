@@ -139,7 +139,9 @@ pub(crate) fn evaluate(
     after_error: AfterError,
     reporter: &mut Reporter,
 ) -> Exit {
-    each_item(context, Some(source), after_error, reporter, |context, each| context.run(source, each))
+    each_item(context, Some(source), after_error, reporter, |context, each| {
+        context.run_for_values(source, each)
+    })
 }
 
 /// Runs a stored program and prints the values of its expressions.

@@ -22,7 +22,9 @@ impl Context {
             let known = |name| self.world.module(name).filter(|module| self.is_whole(module)).cloned();
             ModuleReader { engine: &self.engine, program: self, known: &known }.read(import)
         };
-        for module in read.map_err(Error::Invalid)? {
+        let read = read.map_err(Error::Invalid)?;
+        self.parsed_units += read.len() as u64;
+        for module in read {
             self.add_module(module)?;
         }
         let refused = |diagnostic| Error::Invalid(vec![diagnostic]);
@@ -52,7 +54,7 @@ impl Context {
     /// stays as it is.
     fn add_module(&mut self, read: ReadModule) -> Result<(), Error> {
         let ReadModule { module, items } = read;
-        self.engine.open_cached(&module.source);
+        let _ = self.engine.open_cached(&module.source);
         let before = self.world.module(module.name.name()).cloned();
         self.check_functions(&items)?;
         let mut variables = Vec::new();

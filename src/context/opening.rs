@@ -7,7 +7,7 @@ use crate::config::Mode;
 use crate::sema::CheckedItem;
 use crate::status::State;
 use crate::text_cache::{CachedItem, CachedText, Opening};
-use crate::world::World;
+use crate::world::{StoredText, World};
 use std::sync::Arc;
 
 /// The search for the opening of a text that is being run.
@@ -99,6 +99,21 @@ impl OpeningSearch {
 }
 
 impl Context {
+    /// Puts the opening of a text that an earlier run has checked below the program.
+    /// Returns `false`, without effect, if it would mean something else here.
+    pub(super) fn take_layer(&mut self, text: &Arc<StoredText>) -> bool {
+        let fits = text.opening().len() <= self.engine.config().limits.max_definitions
+            && self.engine.names().has_room_for(text.name_count());
+        let Some(layer) = self.world.layer_of(text).filter(|_| fits).map(Arc::new) else {
+            return false;
+        };
+        let is_taken = self.backend.put_below(&layer);
+        if is_taken {
+            self.world.put_below(&layer);
+        }
+        is_taken
+    }
+
     /// Defines and declares what the opening of a text does.
     pub(super) fn open(&mut self, opening: &Opening) {
         self.world = opening.world.clone();

@@ -7,6 +7,7 @@
 use super::limit::Limit;
 use super::opening::OpeningSearch;
 use super::{Context, Each, Error, IfUnchanged, Interest};
+use crate::config::Mode;
 use crate::debugger::Debugger;
 use crate::sema::asked::{ReadingRecord, Recorder};
 use crate::sema::{self, CheckedItem, Environment};
@@ -16,6 +17,7 @@ use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::parser::{ParseLimits, Parser, SyntaxErrors};
 use crate::text_cache::{CachedItem, CachedText};
+use crate::world::StoredText;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,6 +34,10 @@ struct Progress {
     /// The offset where the last item ended.
     end: u32,
     opening: OpeningSearch,
+    /// Whether a layer may stand for definitions: the program begins with the text.
+    may_take_layer: bool,
+    /// Whether an item has been parsed.
+    has_parsed: bool,
 }
 
 impl Context {
@@ -50,12 +56,16 @@ impl Context {
         self.suggestions.refill();
         self.debugger.iter().for_each(Debugger::forget_ending);
         let engine = self.engine.clone();
-        engine.open_cached(source);
+        let checked = engine.open_cached(source);
         let limits = engine.config().limits;
         let poll = self.poll();
         // A debugger finds places by the source it has been given.
-        let keeps = engine.config().keeps_texts && self.debugger.is_none();
+        let keeps_items = engine.config().keeps_texts;
+        let keeps = (keeps_items || engine.caches(source)) && self.debugger.is_none();
         let cached = if keeps { engine.texts().text(source) } else { None };
+        if let (Some(cached), Some(checked), Some(known)) = (&cached, checked, engine.stored_environment()) {
+            cached.restore(checked, known, keeps_items);
+        }
         let source = cached.as_ref().map_or(source, |text| text.source()).clone();
         let mut pieces = match Pieces::new(&source, engine.names(), limits.max_source_bytes) {
             Ok(pieces) => pieces.polled(&poll),
@@ -70,7 +80,12 @@ impl Context {
         let is_plain = interest == Interest::Values && if_unchanged == IfUnchanged::Replace;
         let may_open = is_plain && self.history.depth == 0;
         let opening = OpeningSearch::new(cached.clone().filter(|_| may_open));
-        let mut progress = Progress { cached, items: 0, end: 0, opening };
+        let may_take_layer = interest == Interest::Shown
+            && if_unchanged == IfUnchanged::Replace
+            && self.history.depth == 0
+            && engine.mode() == Mode::Lazy
+            && self.world.is_untouched(engine.operators());
+        let mut progress = Progress { cached, items: 0, end: 0, opening, may_take_layer, has_parsed: false };
         let mut run = |context: &mut Self, progress: &mut Progress, item: ItemRead, is_known: bool| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {
@@ -135,6 +150,9 @@ impl Context {
     fn next_item(&mut self, parser: &mut Parser<'_>, progress: &mut Progress) -> Option<ItemRead> {
         let parsed = parser.next_item(self.world.operators())?;
         self.items_read += 1;
+        if !std::mem::replace(&mut progress.has_parsed, true) {
+            self.parsed_units += 1;
+        }
         let read = match parsed {
             Ok(item) => {
                 let checked = self.check(&item, parser, progress.cached.is_some());
@@ -196,6 +214,17 @@ impl Progress {
             context.open(&opening);
             (self.items, self.end) = (opening.until, opening.end);
         }
+        if let Some((text, end)) = self.layer() {
+            if let Err(error) = context.begin_item(limit) {
+                return Some(Err(error));
+            }
+            self.may_take_layer = false;
+            if context.take_layer(&text) {
+                let until = text.opening().end;
+                context.items_known += (until - self.items) as u64;
+                (self.items, self.end) = (until, end);
+            }
+        }
         let item = self.cached.as_ref()?.item(self.items)?;
         if !item.record().holds(context, context.world.operators()) {
             return None;
@@ -204,6 +233,15 @@ impl Progress {
         self.end = item.end;
         context.items_known += 1;
         Some(Ok(item))
+    }
+
+    /// Returns the stored text whose opening begins here, and where that ends.
+    fn layer(&self) -> Option<(Arc<StoredText>, u32)> {
+        let text = self.cached.as_ref().filter(|_| self.may_take_layer)?.stored()?;
+        let opening = text.opening();
+        let begins = !opening.is_empty() && opening.start == self.items;
+        let end = text.end(opening.end.checked_sub(1)?).ok()?;
+        begins.then_some((text, end))
     }
 
     /// Adds the item that was read next. Returns the one to run, which may be

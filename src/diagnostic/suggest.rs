@@ -40,7 +40,7 @@ impl Budget {
     /// Returns the candidate nearest to `wanted`, if one is near enough to be
     /// meant: one slip (a letter missing, added, changed, or two swapped) for
     /// every three letters, at least one. Of equally near ones, one that begins
-    /// with `wanted`, otherwise the first. Only as many are examined as the
+    /// with `wanted`, otherwise the first in alphabetical order. Only as many are examined as the
     /// budget allows.
     pub fn nearest<C: AsRef<str>>(&self, wanted: &str, candidates: impl IntoIterator<Item = C>) -> Option<C> {
         let length = length(wanted)?;
@@ -59,7 +59,8 @@ impl Budget {
             self.spend(length * other / CELLS);
             let distance = strsim::osa_distance(wanted, text);
             let rank = (distance, !text.starts_with(wanted));
-            if distance <= most && distance < other && best.as_ref().is_none_or(|(least, _)| rank < *least) {
+            let is_better = |(least, known): &((usize, bool), C)| (rank, text) < (*least, known.as_ref());
+            if distance <= most && distance < other && best.as_ref().is_none_or(is_better) {
                 best = Some((rank, candidate));
             }
         }

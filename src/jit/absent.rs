@@ -15,6 +15,7 @@ use crate::status::{Observer, State};
 use crate::stop::StopHandle;
 use crate::tape::CountedLoop;
 use crate::tier::Tier;
+use crate::world::Layer;
 use std::sync::Arc;
 
 /// A type without values.
@@ -155,6 +156,10 @@ impl JitContext {
     }
 
     pub fn adopt(&self, _: &SharedBindings) -> bool {
+        match self.0 {}
+    }
+
+    pub fn put_below(&self, _: &Arc<Layer>) -> bool {
         match self.0 {}
     }
 

@@ -25,6 +25,7 @@ use crate::host::{Callable, HostFunction};
 use crate::name::{Name, NameMap};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::{Callee, CheckedFunction};
+use crate::world::Layer;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use std::mem;
@@ -72,6 +73,8 @@ impl WeakBindings {
 #[derive(Default)]
 struct BindingTable {
     bindings: NameMap<JitBinding>,
+    /// Names that are not bound are bound to what it defines when they are needed.
+    layer: Option<Arc<Layer>>,
     /// For each name, the functions whose code depends on its meaning: it was
     /// inlined there, is called by an inlined function, or is a builtin.
     dependents: NameMap<Arc<FxHashSet<Name>>>,
@@ -122,10 +125,44 @@ impl BindingTable {
         self.bindings.insert(name, binding)
     }
 
+    /// Binds a name to what the layer defines, if it is not bound.
+    fn bind_from_layer(&mut self, name: Name) {
+        let Some(layer) = self.layer.as_ref().filter(|_| !self.bindings.contains(name)) else { return };
+        if let Some(function) = layer.function(name) {
+            let definition = Definition::new(function.clone());
+            self.bind(name, definition);
+        }
+    }
+
+    /// Binds all names that the layer defines.
+    fn bind_layer(&mut self) {
+        let Some(layer) = self.layer.clone() else { return };
+        layer.definitions().for_each(|bound| self.bind_from_layer(bound.function.name));
+        self.layer = None;
+    }
+
+    /// Returns what a name is bound to.
+    fn get(&mut self, name: Name) -> Option<&JitBinding> {
+        self.bind_from_layer(name);
+        self.bindings.get(name)
+    }
+
+    /// Returns the function that a name is bound to, or would be.
+    fn function(&self, name: Name) -> Option<&Arc<CheckedFunction>> {
+        let bound = self.bindings.get(name).map(|binding| binding.definition.function());
+        bound.or_else(|| self.layer.as_ref()?.function(name))
+    }
+
+    /// Returns whether a name is bound, or would be.
+    fn is_bound(&self, name: Name) -> bool {
+        self.bindings.contains(name) || self.layer.as_ref().is_some_and(|layer| layer.defines(name))
+    }
+
     /// Returns a table of one context with the same bindings. Takes constant time.
     fn separated(&self) -> Self {
         Self {
             bindings: self.bindings.clone(),
+            layer: self.layer.clone(),
             dependents: self.dependents.clone(),
             declared: self.declared.clone(),
             is_inspected: self.is_inspected,
@@ -145,18 +182,23 @@ impl BindingTable {
     }
 
     /// Resolves a call.
-    fn found(&self, jit: &Jit, callee: &Callee) -> Resolution {
+    fn found(&mut self, jit: &Jit, callee: &Callee) -> Resolution {
+        self.bind_from_layer(callee.name);
         match self.bindings.get(callee.name) {
             Some(JitBinding { state, definition, .. }) if definition.function().arity() == callee.arity => {
                 Resolution::Definition(*state, definition.clone())
             }
             Some(_) => Resolution::Nothing,
-            None if jit.hosts.get(callee.name).is_some_and(|host| host.arity == callee.arity) => {
-                Resolution::Host
-            }
-            None if self.declared.get(callee.name) == Some(&callee.arity) => Resolution::Host,
+            None if self.is_of_host(jit, callee) => Resolution::Host,
             None => Resolution::Nothing,
         }
+    }
+
+    /// Returns whether a call of a name that is not bound finds a function of the host,
+    /// or one that is declared.
+    fn is_of_host(&self, jit: &Jit, callee: &Callee) -> bool {
+        jit.hosts.get(callee.name).is_some_and(|host| host.arity == callee.arity)
+            || self.declared.get(callee.name) == Some(&callee.arity)
     }
 
     /// Returns whether the assumptions of code hold here: each inlined function
@@ -164,31 +206,28 @@ impl BindingTable {
     /// arity, and what became a builtin is the host's.
     fn holds(&self, jit: &Jit, assumptions: &Assumptions) -> bool {
         let Assumptions { inlined, builtins } = assumptions;
-        builtins.iter().all(|(name, _)| !self.bindings.contains(*name))
+        builtins.iter().all(|(name, _)| !self.is_bound(*name))
             && (inlined.is_empty() || !self.is_inspected)
             && inlined.iter().all(|function| {
-                let binding = self.bindings.get(function.name);
-                binding.is_some_and(|binding| Arc::ptr_eq(binding.definition.function(), function))
+                self.function(function.name).is_some_and(|bound| Arc::ptr_eq(bound, function))
                     && function.callees.iter().all(|callee| self.fits(jit, callee))
             })
     }
 
     /// Returns whether a call finds a function of its arity.
     fn fits(&self, jit: &Jit, callee: &Callee) -> bool {
-        !matches!(self.found(jit, callee), Resolution::Nothing)
+        match self.function(callee.name) {
+            Some(function) => function.arity() == callee.arity,
+            None => self.is_of_host(jit, callee),
+        }
     }
 
     /// Returns whether a call finds a function of its arity that does not fail by
     /// itself, as a closure of the host may.
     fn succeeds(&self, jit: &Jit, callee: &Callee) -> bool {
-        match self.found(jit, callee) {
-            Resolution::Definition(..) => true,
-            Resolution::Host => !matches!(
-                jit.hosts.get(callee.name),
-                Some(HostFunction { callable: Callable::Closure(_), .. })
-            ),
-            Resolution::Nothing => false,
-        }
+        let host = jit.hosts.get(callee.name).filter(|_| !self.is_bound(callee.name));
+        let may_fail = matches!(host, Some(HostFunction { callable: Callable::Closure(_), .. }));
+        self.fits(jit, callee) && !may_fail
     }
 
     /// Records what the code of a function depends on.
@@ -403,12 +442,22 @@ impl Bindings {
     pub(super) fn adopt(&self, jit: &Jit, shared: &SharedBindings) -> Vec<Name> {
         let mut owner = self.table.lock();
         let table = locked_steadily(&shared.0);
-        let hidden: Vec<Name> = jit.hosts.names().filter(|name| table.bindings.contains(*name)).collect();
+        let hidden: Vec<Name> = jit.hosts.names().filter(|name| table.is_bound(*name)).collect();
         // Their slots may lead to the host's functions.
         hidden.iter().for_each(|name| jit.slots.reset(&self.memory, *name));
         self.lead_to_code(jit, &table);
         drop(table);
         *owner = TableOwner::Shared(shared.clone());
+        hidden
+    }
+
+    /// Puts a layer below the bindings, none of which may be of a name that it defines.
+    /// Returns the names of the host that are bound now.
+    pub(super) fn put_below(&self, jit: &Jit, layer: &Arc<Layer>) -> Vec<Name> {
+        let hidden: Vec<Name> = jit.hosts.names().filter(|name| layer.defines(*name)).collect();
+        self.own_table(jit, |table| table.layer = Some(layer.clone()));
+        // Their slots may lead to the host's functions.
+        hidden.iter().for_each(|name| jit.slots.reset(&self.memory, *name));
         hidden
     }
 
@@ -469,7 +518,11 @@ impl Bindings {
     /// Unbinds a name.
     pub(super) fn unbind(&self, jit: &Jit, name: Name) {
         let incoming = Incoming::default();
-        let done = self.own_table(jit, |table| self.apply(table, jit, name, Event::Drop, incoming));
+        let done = self.own_table(jit, |table| {
+            // The layer still defines the name.
+            table.bind_layer();
+            self.apply(table, jit, name, Event::Drop, incoming)
+        });
         drop(done);
         self.report();
     }
@@ -478,7 +531,7 @@ impl Bindings {
     /// first call.
     pub(super) fn call(&self, jit: &Jit, target: CallTarget) -> CallAction {
         let called = self.table(|table| {
-            let bound = table.bindings.get(target.name).map(|binding| &binding.definition);
+            let bound = table.get(target.name).map(|binding| &binding.definition);
             if let Some(stale) = bound.filter(|definition| definition.function().arity() != target.arity) {
                 return Err(CallAction::Stale(stale.clone()));
             }
@@ -566,6 +619,7 @@ impl Bindings {
         event: Event,
         mut incoming: Incoming,
     ) -> Applied {
+        table.bind_from_layer(name);
         let state = table.bindings.get(name).map_or(State::NotDefined, |binding| binding.state);
         let (next, actions) = transition(state, event);
         let mut done = Applied::default();
@@ -659,14 +713,10 @@ impl Bindings {
         let JitOptions { code, tier_up, .. } = jit.options;
         let tier = tier.unwrap_or_else(|| tier_up.first(code.level));
         self.table(|table| {
-            let bound = |name: Name| {
-                let binding = table.bindings.get(name).filter(|_| !table.is_inspected)?;
-                Some(binding.definition.function().clone())
-            };
+            let bound = |name: Name| table.function(name).filter(|_| !table.is_inspected).cloned();
             let succeeds = |callee: &Callee| table.succeeds(jit, callee);
             let builtin = |callee: &Callee| {
-                let is_bound = table.bindings.contains(callee.name);
-                jit.hosts.builtin(callee.name, callee.arity).filter(|_| !is_bound)
+                jit.hosts.builtin(callee.name, callee.arity).filter(|_| !table.is_bound(callee.name))
             };
             let known = Callees { bound: &bound, succeeds: &succeeds, builtin: &builtin };
             tier_up.plan(tier, function, code, &known)
@@ -681,13 +731,13 @@ impl Bindings {
         }
         let JitOptions { code, tier_up, .. } = jit.options;
         let with_loops = tier_up.first(code.level) == Tier::Quick;
-        self.table(|table| certain::callees(function, with_loops, &|callee| table.found(jit, callee)))
+        self.table(|table| certain::callees(function, with_loops, &mut |callee| table.found(jit, callee)))
     }
 
     /// Returns what a name is bound to, and the state of the binding.
     pub(super) fn get(&self, name: Name) -> Option<(State, Arc<Definition>)> {
         self.table(|table| {
-            let binding = table.bindings.get(name);
+            let binding = table.get(name);
             binding.map(|binding| (binding.state, binding.definition.clone()))
         })
     }
@@ -695,6 +745,7 @@ impl Bindings {
     /// Returns all bindings, in no particular order.
     pub(super) fn all(&self) -> Vec<(State, Arc<Definition>)> {
         self.table(|table| {
+            table.bind_layer();
             let bindings = table.bindings.values();
             bindings.map(|binding| (binding.state, binding.definition.clone())).collect()
         })

@@ -35,7 +35,7 @@ const DEEPEST: usize = 64;
 pub(super) fn callees(
     function: &CheckedFunction,
     with_loops: bool,
-    find: &dyn Fn(&Callee) -> Resolution,
+    find: &mut dyn FnMut(&Callee) -> Resolution,
 ) -> Vec<Arc<Definition>> {
     if function.has_loop() && !with_loops {
         return Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn callees(
 }
 
 struct Search<'a> {
-    find: &'a dyn Fn(&Callee) -> Resolution,
+    find: &'a mut dyn FnMut(&Callee) -> Resolution,
     with_loops: bool,
     visited: FxHashSet<Name>,
     found: Vec<Arc<Definition>>,

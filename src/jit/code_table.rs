@@ -13,13 +13,13 @@ use crate::bytes::Writer;
 use crate::codegen::LoopEntry;
 use crate::fingerprint::Fingerprint;
 use crate::name::{Name, Names};
-use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::sema::checked::CheckedFunction;
 use crate::tier::Tier;
 use std::sync::{Arc, Mutex};
 
 /// What separates these encodings from others. The number changes with the
 /// encoding.
-const KIND: &str = "kal 2026 compiled code 1";
+const KIND: &str = "kal 2026 compiled code 2";
 
 /// Bodies by the identity of their inputs.
 #[derive(Default)]
@@ -34,13 +34,6 @@ struct Bodies {
 }
 
 impl CompilePlan {
-    /// Returns the identity of the code of a function that others share; `None` for
-    /// an expression, whose errors are about the text that it was typed in.
-    pub(super) fn shared_identity(&self, function: &CheckedFunction, names: &Names) -> Option<Fingerprint> {
-        let is_shared = names.text(function.name) != EXPRESSION;
-        is_shared.then(|| self.identity(function, None, names))
-    }
-
     /// Returns the identity of the code of a function, entered at a loop header or at
     /// its own entry.
     pub(super) fn identity(
@@ -49,7 +42,7 @@ impl CompilePlan {
         osr: Option<LoopEntry>,
         names: &Names,
     ) -> Fingerprint {
-        let mut writer = Writer::default();
+        let mut writer = Writer::with_room(128);
         writer.bytes(self.identity_of(function, names).as_bytes());
         writer.byte(self.loads_numbers.into());
         writer.byte(match self.tier {

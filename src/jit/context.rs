@@ -25,6 +25,7 @@ use crate::runtime::{self, CallArguments, Execution, ExecutionMemory, Left, Slot
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopHandle;
 use crate::tape::CountedLoop;
+use crate::world::Layer;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
@@ -162,6 +163,18 @@ impl JitContext {
         }
         let hidden = self.bindings.adopt(&self.jit, shared);
         hidden.into_iter().for_each(|name| self.note_builtin(name, true));
+        true
+    }
+
+    /// Binds the names that a layer defines, each when it is needed. Nothing that the
+    /// layer defines may be bound yet. Returns `false`, without effect, if there is an
+    /// observer, which wants to know of each binding.
+    pub fn put_below(&self, layer: &Arc<Layer>) -> bool {
+        if self.bindings.is_observed() {
+            return false;
+        }
+        let hidden = self.bindings.put_below(&self.jit, layer);
+        hidden.into_iter().for_each(|name| self.bound_anew(name));
         true
     }
 

@@ -16,8 +16,9 @@ use super::waiters::Waiters;
 use super::worker::{SteadyGuard, locked_steadily};
 use crate::budget::ContextBudget;
 use crate::failure::Failure;
+use crate::fingerprint::Fingerprint;
 use crate::process::Generation;
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::mem;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -315,22 +316,33 @@ pub(super) fn find(
     plan: &CompilePlan,
     budget: &Arc<ContextBudget>,
 ) -> Option<Arc<CompiledCode>> {
-    let identity = plan.shared_identity(function, &jit.names);
-    let present = identity.and_then(|identity| jit.bodies.find(identity));
+    let request = BodyRequest { function, plan, osr: None };
+    let identity = request.identity(jit);
+    let present = is_shared(jit, function).then(|| jit.bodies.find(identity)).flatten();
     let body = present.or_else(|| {
-        let request = BodyRequest { function, plan, osr: None };
-        let (placed, size) = stored::place(jit, &request, budget)?;
-        Some(shared(jit, &request, placed, size))
+        let (placed, size) = stored::place(jit, &request, identity, budget)?;
+        Some(shared(jit, &request, identity, placed, size))
     })?;
     Some(CompiledCode::new(body, plan.clone(), function))
 }
 
-/// Shares a body with other definitions that plan the same.
-fn shared(jit: &Arc<Jit>, request: &BodyRequest<'_>, linked: LinkedBody, size: u64) -> Arc<SharedBody> {
-    let BodyRequest { function, plan, .. } = request;
+/// Returns whether definitions of the same function share code. Expressions do not:
+/// their errors are about the text that each was typed in.
+fn is_shared(jit: &Jit, function: &CheckedFunction) -> bool {
+    jit.names.text(function.name) != EXPRESSION
+}
+
+/// Shares a body of that identity with other definitions that plan the same.
+fn shared(
+    jit: &Arc<Jit>,
+    request: &BodyRequest<'_>,
+    identity: Fingerprint,
+    linked: LinkedBody,
+    size: u64,
+) -> Arc<SharedBody> {
     let body = SharedBody::new(jit, linked, size);
-    if let Some(identity) = plan.shared_identity(function, &jit.names) {
-        jit.bodies.add(identity, function.name, plan.tier, &body);
+    if is_shared(jit, request.function) {
+        jit.bodies.add(identity, request.function.name, request.plan.tier, &body);
     }
     body
 }
@@ -360,7 +372,7 @@ pub(super) fn link(
     let made = make(jit, &requests, budget)?;
     let code = |((definition, plan), (linked, size)): ((&Definition, CompilePlan), MadeBody)| {
         let request = BodyRequest { function: &definition.function, plan: &plan, osr: None };
-        let body = shared(jit, &request, linked, size);
+        let body = shared(jit, &request, request.identity(jit), linked, size);
         CompiledCode::new(body, plan, &definition.function)
     };
     Ok(parts.into_iter().zip(made).map(code).collect())
@@ -388,6 +400,7 @@ mod tests {
             source: Source::new("", ""),
             span: Span::default(),
             names: crate::name::HeldNames::default(),
+            identity: crate::sema::checked::KnownIdentity::default(),
         });
         let definition = Definition::new(function);
         let claim = definition.claim().expect("it is free");

@@ -187,7 +187,8 @@ impl OsrCode {
         }
         let request = BodyRequest { function: &self.function, plan, osr: Some(self.entry) };
         let compiled = || make(jit, &[request], budget).ok()?.pop();
-        let linked = stored::place(jit, &request, budget).or_else(compiled).map(|(linked, _)| linked);
+        let placed = stored::place(jit, &request, request.identity(jit), budget);
+        let linked = placed.or_else(compiled).map(|(linked, _)| linked);
         jit.note_removed_symbol();
         *self.status.lock() = linked.map_or(OsrStatus::Failed, OsrStatus::Linked);
     }

@@ -12,7 +12,7 @@
 use super::definition::Definition;
 use super::worker::{SteadyGuard, locked_steadily};
 use crate::name::{Name, Names};
-use crate::sema::checked::{Callee, CheckedFunction, CheckedNode};
+use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity};
 use crate::source::{Source, Span};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -145,6 +145,7 @@ pub(super) fn generalised(expression: &CheckedFunction, names: &Names) -> Option
         source: Source::new(expression.source.name(), ""),
         span: Span::default(),
         names: expression.names.clone(),
+        identity: KnownIdentity::default(),
     })
 }
 

@@ -53,8 +53,8 @@ pub struct HeldSlot {
 /// What an object refers to in the memory of a context, held until it is dropped.
 pub(super) struct HeldOffsets {
     tables: SharedTables,
-    slots: Box<[Slot]>,
-    _variables: HeldVariables,
+    slots: Vec<Slot>,
+    variables: HeldVariables,
 }
 
 impl SharedTables {
@@ -106,6 +106,28 @@ impl HeldOffsets {
     /// Returns the slots.
     pub(super) fn slots(&self) -> &[Slot] {
         &self.slots
+    }
+
+    /// Holds what a symbol stands for. Returns its offset; `None` if there is no slot
+    /// or variable left.
+    pub(super) fn hold(
+        &mut self,
+        slots: &Slots,
+        symbol: abi::Symbol<'_>,
+        name: impl Fn(&str) -> Option<Name>,
+    ) -> Option<Address> {
+        let mut slot = |text: &str, arity| {
+            let slot = slots.hold_number(CallTarget { name: name(text)?, arity }).ok()?;
+            self.slots.push(slot);
+            Some(slot)
+        };
+        let offset = match symbol {
+            abi::Symbol::Slot(text, arity) => slot(text, arity)?.offset(),
+            abi::Symbol::Counter(text, arity) => slot(text, arity)?.counter_offset(),
+            abi::Symbol::Numbers(text, arity) => slot(text, arity)?.numbers_offset(),
+            abi::Symbol::Variable(text) => Variable(self.variables.hold(name(text)?)?).offset(),
+        };
+        Some(Address::new(offset as u64))
     }
 }
 
@@ -168,25 +190,17 @@ impl Slots {
         undefined: impl IntoIterator<Item = &'s str>,
         name: impl Fn(&str) -> Option<Name>,
     ) -> HeldOffsets {
-        let mut variables = HeldVariables::of(&self.variables);
-        let mut slots = Vec::new();
-        for symbol in undefined {
-            match abi::Symbol::parse(symbol) {
-                Some(
-                    abi::Symbol::Slot(text, arity)
-                    | abi::Symbol::Counter(text, arity)
-                    | abi::Symbol::Numbers(text, arity),
-                ) => {
-                    let slot = name(text).and_then(|name| self.hold_number(CallTarget { name, arity }).ok());
-                    slots.extend(slot);
-                }
-                Some(abi::Symbol::Variable(text)) => {
-                    let _ = name(text).and_then(|name| variables.hold(name));
-                }
-                None => {}
-            }
+        let mut held = self.hold_nothing();
+        for symbol in undefined.into_iter().filter_map(abi::Symbol::parse) {
+            held.hold(self, symbol, &name);
         }
-        HeldOffsets { tables: self.tables.clone(), slots: slots.into(), _variables: variables }
+        held
+    }
+
+    /// Holds nothing yet.
+    pub(super) fn hold_nothing(&self) -> HeldOffsets {
+        let variables = HeldVariables::of(&self.variables);
+        HeldOffsets { tables: self.tables.clone(), slots: Vec::new(), variables }
     }
 
     /// Returns the slot that `trampoline` was made for, and its target.

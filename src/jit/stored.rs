@@ -5,19 +5,26 @@ use super::code::{LinkedBody, Object};
 use super::make::{BodyRequest, MadeBody};
 use crate::abi::Symbol;
 use crate::budget::ContextBudget;
+use crate::fingerprint::Fingerprint;
 use crate::pack::PackedBody;
 use crate::pack::portable::{ALIGNMENT, PortableCode};
 use std::sync::Arc;
 
-/// Places the code of a body that an earlier run has compiled, for the context with
-/// that budget; `None` if there is none, or it cannot be placed. Needs no compiler.
-pub(super) fn place(jit: &Jit, request: &BodyRequest<'_>, budget: &Arc<ContextBudget>) -> Option<MadeBody> {
+/// Places the code of a body of that identity that an earlier run has compiled, for
+/// the context with that budget; `None` if there is none, or it cannot be placed.
+/// Needs no compiler.
+pub(super) fn place(
+    jit: &Jit,
+    request: &BodyRequest<'_>,
+    identity: Fingerprint,
+    budget: &Arc<ContextBudget>,
+) -> Option<MadeBody> {
     // A debugger would not hear of it.
     if !jit.store.has_packs() || jit.options.debug_objects {
         return None;
     }
     let source = request.function.source.name();
-    jit.store.find(source, &request.identity(jit), |packed| place_packed(jit, request, budget, packed))
+    jit.store.find(source, &identity, |packed| place_packed(jit, request, budget, packed))
 }
 
 fn place_packed(
@@ -26,23 +33,19 @@ fn place_packed(
     budget: &Arc<ContextBudget>,
     packed: PackedBody<'_>,
 ) -> Option<MadeBody> {
-    let fields = packed.fields()?;
-    let charge = budget.charge_code(packed.code.len() as u64).ok()?;
-    let mut symbols: Vec<&str> = fields.iter().map(|(.., symbol)| *symbol).collect();
-    symbols.sort_unstable();
-    symbols.dedup();
-    let held = jit.slots.hold_all(symbols, |name| jit.names.get(name));
-    let value = |symbol: &str| {
+    let mut held = jit.slots.hold_nothing();
+    let fields = packed.fields(|symbol| {
         let address = match Symbol::parse(symbol) {
-            Some(symbol) => jit.slots.offset(symbol, |name| jit.names.get(name)),
+            Some(symbol) => held.hold(&jit.slots, symbol, |name| jit.names.get(name)),
             None => super::resolve(symbol),
         };
         address.map(kal_orc::Address::get)
-    };
+    })?;
+    let charge = budget.charge_code(packed.code.len() as u64).ok()?;
     jit.session.set_code_limit(jit.budget.left_for_code());
     let code = jit.session.place(packed.code.len(), ALIGNMENT, |address, memory| {
         memory.copy_from_slice(packed.code);
-        PortableCode::fill(fields, address.get(), memory, value)
+        PortableCode::fill(&fields, address.get(), memory)
     });
     let (code, size) = (code.ok()??, u64::from(packed.size));
     if jit.options.perf_map {

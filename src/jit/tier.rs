@@ -239,6 +239,7 @@ mod tests {
             source: Source::new("", ""),
             span: Span::default(),
             names: crate::name::HeldNames::default(),
+            identity: crate::sema::checked::KnownIdentity::default(),
         })
     }
 

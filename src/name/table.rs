@@ -120,6 +120,11 @@ impl Names {
         self.find(text).unwrap_or_else(|| self.write(|table| table.hold(text)))
     }
 
+    /// Returns whether there is room for that number of new names.
+    pub fn has_room_for(&self, more: usize) -> bool {
+        self.read(|table| table.len().saturating_add(more) <= self.most)
+    }
+
     /// Holds the name of `text`; adds it to the table if it is new and the limit
     /// allows it.
     ///

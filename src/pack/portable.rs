@@ -29,18 +29,19 @@ pub struct PortableCode {
     /// The size of the body.
     pub size: u32,
     /// What is filled in when the code is placed.
-    pub fields: Vec<Field>,
+    pub fields: Vec<Field<Box<str>>>,
 }
 
 /// A place in code that depends on a symbol.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Field {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field<S> {
     /// The offset of its first byte.
     pub at: u32,
     pub kind: FieldKind,
     /// What is added to the value of the symbol.
     pub addend: i32,
-    pub symbol: Box<str>,
+    /// The symbol, or its value.
+    pub symbol: S,
 }
 
 /// What a field gets.
@@ -97,16 +98,10 @@ impl PortableCode {
     /// Fills the fields of code that has been copied to `bytes`, to run at
     /// `address`, with the values of their symbols. Returns whether it can run
     /// there.
-    pub fn fill<'f>(
-        fields: impl IntoIterator<Item = (FieldKind, u32, i32, &'f str)>,
-        address: u64,
-        bytes: &mut [u8],
-        mut value: impl FnMut(&str) -> Option<u64>,
-    ) -> bool {
-        fields.into_iter().all(|(kind, at, addend, symbol)| {
-            let Some(value) = value(symbol) else { return false };
-            let value = value.wrapping_add_signed(addend.into());
-            let at = at as usize;
+    pub fn fill(fields: &[Field<u64>], address: u64, bytes: &mut [u8]) -> bool {
+        fields.iter().all(|Field { kind, at, addend, symbol: value }| {
+            let value = value.wrapping_add_signed(i64::from(*addend));
+            let at = *at as usize;
             let Some(field) = at.checked_add(kind.width()).and_then(|end| bytes.get_mut(at..end)) else {
                 return false;
             };

@@ -37,7 +37,7 @@ pub(super) fn origin(number: u8) -> CodeOrigin {
 pub(super) fn pack() -> Vec<u8> {
     let bodies: Vec<_> = (0..20).map(|number| (number, body(number), origin(number))).collect();
     let entries = bodies.iter().map(|(number, body, origin)| (identity((*number).into()), body, origin));
-    write(entries, b"{}", identity(99), &KEY)
+    write(entries, b"a text", b"{}", identity(99), &KEY)
 }
 
 /// Makes the hashes of sections, as far as they are in the bytes, and the MAC right.
@@ -82,8 +82,8 @@ pub fn damaged_packs(changes: &[u8]) {
     pack.origins();
     (0..20).for_each(|number| _ = pack.find(&identity(number)).map(|body| body.portable()));
     for (_, body) in pack.bodies() {
-        let Some(fields) = body.fields() else { continue };
+        let Some(fields) = body.fields(|_| Some(1)) else { continue };
         let mut code = body.code.to_vec();
-        PortableCode::fill(fields, 4096, &mut code, |_| Some(1));
+        PortableCode::fill(&fields, 4096, &mut code);
     }
 }

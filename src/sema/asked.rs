@@ -3,6 +3,8 @@
 //! An item means the same wherever these questions have the same answers. So a
 //! context in which they have need not parse and check it again.
 
+mod stored;
+
 use super::{Environment, Extern};
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
@@ -14,6 +16,9 @@ use crate::syntax::operator::{BinaryMeaning, Operators, UnaryMeaning};
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::sync::Arc;
+
+/// So many questions are compared one by one, which takes less time than a table.
+const FEW: usize = 16;
 
 /// A question with its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -41,6 +46,28 @@ pub struct ReadingRecord {
 }
 
 impl ReadingRecord {
+    /// Returns whether all questions have the answers of a program that defines
+    /// `defined` with that arity, declares no more than `declared`, and has no variables
+    /// and imports.
+    pub fn is_of(
+        &self,
+        defined: impl Fn(Name) -> Option<u32>,
+        declared: impl Fn(Name) -> Option<u32>,
+        operators: &Operators,
+    ) -> bool {
+        !self.has_aliases
+            && self.asked.iter().all(|asked| match *asked {
+                Asked::Function(name, arity) => arity == defined(name),
+                // What the host has is not declared once more.
+                Asked::Declared(name, arity) => arity.is_none() || arity == declared(name),
+                Asked::Variable(_, is_declared) => !is_declared,
+                Asked::Global(name, _, stands_for) => stands_for == Some(name),
+                Asked::Operator(name, unary, binary) => {
+                    operators.unary(name) == unary && operators.binary(name) == binary
+                }
+            })
+    }
+
     /// Returns whether all questions have the same answers here.
     pub fn holds(&self, environment: &dyn Environment, operators: &Operators) -> bool {
         environment.has_aliases() == self.has_aliases
@@ -88,9 +115,19 @@ impl<'e> Recorder<'e> {
 
     /// Returns what was asked, each question once.
     pub fn record(self) -> ReadingRecord {
-        let mut seen = FxHashSet::default();
         let mut asked = self.asked.into_inner();
-        asked.retain(|asked| seen.insert(*asked));
+        if asked.len() <= FEW {
+            let mut once = Vec::with_capacity(asked.len());
+            for asked in asked {
+                if !once.contains(&asked) {
+                    once.push(asked);
+                }
+            }
+            asked = once;
+        } else {
+            let mut seen = FxHashSet::default();
+            asked.retain(|asked| seen.insert(*asked));
+        }
         let has_aliases = self.environment.has_aliases();
         ReadingRecord { asked: asked.into(), has_aliases, names: self.names }
     }

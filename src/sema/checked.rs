@@ -7,9 +7,11 @@
 //! numbering of [`Name`]s.
 
 use super::spans::Spans;
+use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, HeldNames, Name};
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
+use std::sync::OnceLock;
 
 /// The name of the function that a top-level expression becomes.
 pub const EXPRESSION: &str = "";
@@ -101,7 +103,13 @@ pub struct CheckedFunction {
     pub span: Span,
     /// The names in it, and others of the item it was read from.
     pub names: HeldNames,
+    /// Its identity, once it has been asked for.
+    pub identity: KnownIdentity,
 }
+
+/// The identity of a function, once it has been asked for.
+#[derive(Clone, Debug, Default)]
+pub struct KnownIdentity(pub(super) OnceLock<Box<Fingerprint>>);
 
 impl CheckedFunction {
     /// Returns the indices of the nodes that declare locals, each with the local
@@ -116,7 +124,7 @@ impl CheckedFunction {
     #[must_use]
     pub fn under(&self, name: HeldName) -> Self {
         let names = self.names.iter().cloned().chain([name.clone()]).collect();
-        Self { name: name.name(), names, ..self.clone() }
+        Self { name: name.name(), names, identity: KnownIdentity::default(), ..self.clone() }
     }
 
     /// Returns whether it is another function under its own name.
@@ -166,16 +174,6 @@ impl CheckedFunction {
             _ => 1,
         };
         self.nodes.iter().map(size).sum()
-    }
-
-    /// Returns the names in it, some more than once.
-    pub fn mentioned(&self) -> impl Iterator<Item = Name> {
-        let variables = self.nodes.iter().filter_map(|node| match node {
-            CheckedNode::Variable(name) | CheckedNode::SetVariable(name) => Some(*name),
-            _ => None,
-        });
-        let callees = self.callees.iter().map(|callee| callee.name);
-        [self.name].into_iter().chain(self.parameters.iter().copied()).chain(callees).chain(variables)
     }
 
     /// Returns whether it reads or assigns a variable of the context.

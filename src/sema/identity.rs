@@ -14,22 +14,24 @@ use crate::name::Names;
 
 /// What separates these encodings from others. The number changes with the
 /// encoding, and with what a node means.
-const KIND: &str = "kal 2026 checked function 2";
+const KIND: &str = "kal 2026 checked function 3";
 
 /// The same for shapes.
 #[cfg(feature = "compiler")]
-const SHAPE: &str = "kal 2026 shape 1";
+const SHAPE: &str = "kal 2026 shape 2";
 
 impl CheckedFunction {
     /// Returns the identity of the function: the same for functions that do the
     /// same in the same way, in every process.
     pub fn fingerprint(&self, names: &Names) -> Fingerprint {
-        self.encoded(names, |node, writer| self.encode(node, names, writer), KIND)
+        let encoded = || self.encoded(names, |node, writer| self.encode(node, names, writer), KIND);
+        **self.identity.0.get_or_init(|| Box::new(encoded()))
     }
 
     /// Returns the identity of the function whose nodes are written so.
     fn encoded(&self, names: &Names, write: impl Fn(CheckedNode, &mut Writer), kind: &str) -> Fingerprint {
-        let mut writer = Writer::default();
+        // Most nodes take two or three bytes.
+        let mut writer = Writer::with_room(64 + 4 * self.nodes.len());
         writer.text(&names.text(self.name));
         writer.number(self.arity());
         writer.number(self.locals);

@@ -3,7 +3,7 @@
 //! The walk keeps the scopes of `var` and `for` as an undo list, so it needs
 //! no recursion and each name costs one look-up, however deep the nesting.
 
-use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION};
+use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIdentity};
 use super::checker::Checker;
 use super::environment::arguments;
 use super::mistakes::Mistakes;
@@ -110,6 +110,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             source: self.checker.source.clone(),
             span,
             names: self.checker.names(),
+            identity: KnownIdentity::default(),
         }
     }
 

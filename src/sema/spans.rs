@@ -4,7 +4,8 @@
 //! as its distance from the one before and its length, seven bits a byte: two
 //! bytes for nearly every node.
 
-use crate::source::Span;
+use crate::bytes::{Damage, Reader, Writer};
+use crate::source::{Source, Span};
 
 /// A sequence of spans.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -49,6 +50,27 @@ impl FromIterator<Span> for Spans {
 }
 
 impl Spans {
+    /// Writes the spans.
+    pub fn write(&self, writer: &mut Writer) {
+        writer.count(self.0.len());
+        writer.bytes(&self.0);
+    }
+
+    /// Reads as many spans of a source as are wanted.
+    ///
+    /// # Errors
+    /// When there are more or less, or one is not within that source.
+    pub fn read(reader: &mut Reader<'_>, count: usize, source: &Source) -> Result<Self, Damage> {
+        let length = reader.count()?;
+        let spans = Self(reader.bytes(length)?.into());
+        let mut all = spans.iter();
+        let is_within = |span: &Span| source.text().get(span.range()).is_some();
+        let within = all.by_ref().take(count).filter(is_within).count();
+        reader.expect(within == count && all.next().is_none(), "a place outside the text")?;
+        drop(all);
+        Ok(spans)
+    }
+
     /// Returns the spans in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Span> + '_ {
         let mut bytes = self.0.iter();
@@ -61,6 +83,10 @@ impl Spans {
                 shift += 7;
                 if byte < 0x80 {
                     return Some(number);
+                }
+                // No distance has more bits.
+                if shift > 28 {
+                    return None;
                 }
             }
         };

@@ -4,12 +4,15 @@
 //! Functions that are read are validated in full, because the back ends rely on
 //! their indices, locals, values and marks without further checks.
 
-use super::checked::{Callee, CheckedFunction, CheckedNode};
-use super::spans::SpanPacker;
+mod item;
+
+use super::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity};
+use super::spans::Spans;
 use crate::bytes::{Damage, Reader, Writer};
-use crate::name::{HeldName, HeldNames, Name, Names};
+use crate::name::{HeldName, HeldNames, Name};
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
+use std::cell::RefCell;
 
 /// The tables of the caller while functions are written: they assign indices to
 /// names and sources.
@@ -21,22 +24,63 @@ pub trait TableIndices {
     fn source(&mut self, source: &Source) -> u32;
 }
 
-/// The tables of names and sources that were read.
-pub struct StoredTables {
-    /// The names by index.
-    pub names: Vec<HeldName>,
-    /// The sources by index.
-    pub sources: Vec<Source>,
+/// The names that were stored.
+pub trait StoredNames {
+    /// Returns the name of an index, if there is one.
+    fn get(&self, index: usize) -> Option<HeldName>;
 }
 
-impl StoredTables {
+impl StoredNames for Vec<HeldName> {
+    fn get(&self, index: usize) -> Option<HeldName> {
+        self.as_slice().get(index).cloned()
+    }
+}
+
+/// The tables of names and sources that were read.
+pub struct StoredTables<'a> {
+    /// The names by index.
+    pub names: &'a dyn StoredNames,
+    /// The sources by index.
+    pub sources: &'a [Source],
+    /// The names of what is being read.
+    held: RefCell<Vec<HeldName>>,
+}
+
+impl<'a> StoredTables<'a> {
+    /// Creates the tables of these names and sources.
+    pub fn new(names: &'a dyn StoredNames, sources: &'a [Source]) -> Self {
+        Self { names, sources, held: RefCell::default() }
+    }
+
     /// Reads the index of a name; returns the name.
     ///
     /// # Errors
     /// When there is no such name.
-    pub fn name(&self, reader: &mut Reader<'_>) -> Result<Name, Damage> {
+    pub fn held(&self, reader: &mut Reader<'_>) -> Result<HeldName, Damage> {
         let place = reader.number()? as usize;
-        self.names.get(place).map(HeldName::name).ok_or(reader.damage("a name is missing"))
+        self.names.get(place).ok_or(reader.damage("a name is missing"))
+    }
+
+    /// Reads the index of a name that is to be [held](Self::take_held); returns the
+    /// name.
+    ///
+    /// # Errors
+    /// When there is no such name.
+    pub fn name(&self, reader: &mut Reader<'_>) -> Result<Name, Damage> {
+        let held = self.held(reader)?;
+        let name = held.name();
+        if !held.is_permanent() {
+            self.held.borrow_mut().push(held);
+        }
+        Ok(name)
+    }
+
+    /// Returns the names to be held that have been read since the last time.
+    pub fn take_held(&self) -> HeldNames {
+        let mut held = self.held.take();
+        held.sort_unstable_by_key(HeldName::name);
+        held.dedup_by_key(|held| held.name());
+        held.into()
     }
 
     /// Reads the index of a source; returns the source.
@@ -84,24 +128,17 @@ impl CheckedFunction {
             write_span(writer, callee.span);
         }
         writer.count(self.nodes.len());
-        for (node, span) in self.nodes.iter().zip(self.spans.iter()) {
-            write_node(writer, *node, places);
-            write_span(writer, span);
-        }
+        self.nodes.iter().for_each(|node| write_node(writer, *node, places));
+        self.spans.write(writer);
         writer.count(self.scope_ends.len());
         self.scope_ends.iter().for_each(|end| writer.number(*end));
     }
 
-    /// Reads a function, which defines that operator.
+    /// Reads a function.
     ///
     /// # Errors
     /// When the bytes are not a function that the check could have made.
-    pub fn read(
-        reader: &mut Reader<'_>,
-        tables: &StoredTables,
-        names: &Names,
-        operator: Option<Name>,
-    ) -> Result<Self, Damage> {
+    pub fn read(reader: &mut Reader<'_>, tables: &StoredTables<'_>) -> Result<Self, Damage> {
         let name = tables.name(reader)?;
         let source = tables.source(reader)?;
         let (name_span, span) = (read_span(reader, &source)?, read_span(reader, &source)?);
@@ -112,28 +149,24 @@ impl CheckedFunction {
             let (name, arity) = (tables.name(reader)?, reader.number()?);
             Ok(Callee { name, arity, span: read_span(reader, &source)? })
         })?;
-        let mut spans = SpanPacker::default();
-        let nodes = reader.many(|reader| {
-            let node = read_node(reader, tables)?;
-            spans.push(read_span(reader, &source)?);
-            Ok(node)
-        })?;
+        let nodes = reader.many(|reader| read_node(reader, tables))?;
+        let spans = Spans::read(reader, nodes.len(), &source)?;
         let scope_ends = reader.many(Reader::number)?;
-        let mut function = Self {
+        let function = Self {
             name,
             name_span,
             parameters,
             locals,
             nodes,
-            spans: spans.finish(),
+            spans,
             scope_ends,
             numbers,
             callees,
             source,
             span,
-            names: HeldNames::default(),
+            names: tables.take_held(),
+            identity: KnownIdentity::default(),
         };
-        function.names = names.hold_all(function.mentioned().chain(operator));
         match function.fault() {
             None => Ok(function),
             Some(what) => Err(reader.damage(what)),
@@ -327,7 +360,7 @@ fn write_node(writer: &mut Writer, node: CheckedNode, places: &mut dyn TableIndi
     operand.into_iter().for_each(|operand| writer.number(operand));
 }
 
-fn read_node(reader: &mut Reader<'_>, tables: &StoredTables) -> Result<CheckedNode, Damage> {
+fn read_node(reader: &mut Reader<'_>, tables: &StoredTables<'_>) -> Result<CheckedNode, Damage> {
     fn member<T: Copy>(reader: &mut Reader<'_>, all: &[T]) -> Result<T, Damage> {
         let place = reader.number()? as usize;
         all.get(place).copied().ok_or(reader.damage("an operation that does not exist"))

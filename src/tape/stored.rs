@@ -35,7 +35,7 @@ impl Tape {
     /// If the bytes are not a valid tape of that function.
     pub fn read(
         reader: &mut Reader<'_>,
-        tables: &StoredTables,
+        tables: &StoredTables<'_>,
         function: &CheckedFunction,
     ) -> Result<Self, Damage> {
         let (locals, frame) = (reader.number()?, reader.number()?);

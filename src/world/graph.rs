@@ -6,6 +6,11 @@ use crate::sema::checked::CheckedFunction;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
+/// Returns what orders definitions by their places.
+fn place(function: &CheckedFunction) -> (&str, (usize, usize), u32) {
+    (function.source.name(), function.source.first(), function.name_span.start)
+}
+
 impl World {
     /// Returns the functions that call `name`, in the order in which their names
     /// were first met.
@@ -37,7 +42,7 @@ impl World {
     }
 
     /// Returns the definitions that call `function` with another number of
-    /// arguments than it takes. Searches all definitions, but only if one of
+    /// arguments than it takes, by their places. Searches all definitions, but only if one of
     /// them makes such a call.
     pub(super) fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
         if !self.calls.misfit(function.name, function.arity()) {
@@ -47,7 +52,9 @@ impl World {
             let mut callees = caller.callees.iter();
             callees.any(|callee| callee.name == function.name && callee.arity != function.arity())
         };
-        self.functions().filter(is_stale).cloned().collect()
+        let mut stale: Vec<_> = self.functions().filter(is_stale).cloned().collect();
+        stale.sort_by(|one, other| place(one).cmp(&place(other)));
+        stale
     }
 
     /// Returns the functions whose names are given, callees before callers

@@ -10,25 +10,25 @@ use std::process::Stdio;
 use tempfile::TempDir;
 
 /// A folder with programs, a cache, and the user's secret.
-struct World(TempDir);
+pub struct World(TempDir);
 
 impl World {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(tempfile::tempdir().expect("a folder can be made"))
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub fn at(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         let path = self.at(name);
         fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder can be made");
         fs::write(path, text).expect("it can be written");
     }
 
     /// Returns the command, with the cache of this world.
-    fn kal(&self, arguments: &[&str]) -> std::process::Command {
+    pub fn kal(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = kal();
         command.env_remove("KAL_CACHE").env("XDG_CACHE_HOME", self.at("caches"));
         command.env("XDG_STATE_HOME", self.at("state")).current_dir(self.0.path());
@@ -36,7 +36,7 @@ impl World {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> CachedRun {
+    pub fn run(&self, arguments: &[&str]) -> CachedRun {
         CachedRun::of(finish(&mut self.kal(arguments)))
     }
 
@@ -67,14 +67,16 @@ impl World {
 }
 
 /// A run of the command: what it printed, and what the cache did.
-struct CachedRun {
-    out: String,
-    code: Option<i32>,
+pub struct CachedRun {
+    pub out: String,
+    pub code: Option<i32>,
     /// What it says besides the statistics.
-    said: Vec<String>,
+    pub said: Vec<String>,
     hits: u64,
     misses: u64,
-    compiled: u64,
+    pub compiled: u64,
+    /// All statistics.
+    pub stats: serde_json::Value,
 }
 
 impl CachedRun {
@@ -90,6 +92,7 @@ impl CachedRun {
             hits: count("cache_hits"),
             misses: count("cache_misses"),
             compiled: count("ir_generated") + count("expressions"),
+            stats,
         }
     }
 
@@ -98,7 +101,7 @@ impl CachedRun {
         (self.hits, self.misses)
     }
 
-    fn says(&self, what: &str) -> bool {
+    pub fn says(&self, what: &str) -> bool {
         self.said.iter().any(|line| line.contains(what))
     }
 }

@@ -21,6 +21,7 @@ mod formulas;
 mod grammar;
 mod hosts;
 mod large;
+mod layers;
 mod inputs;
 mod interaction;
 mod libraries;

@@ -1,0 +1,198 @@
+//! Checked texts and layers: what a second start takes over instead of reading it.
+
+use crate::caching::World;
+use kal::source::Source;
+use kal::{CacheOptions, Config, Context, Engine, Outcome};
+use std::fs;
+use std::ops::ControlFlow;
+
+/// Returns definitions of `f0` to `f99`, each of which calls the one before.
+fn definitions() -> String {
+    let next = |number: u32| format!("def f{number}(x) f{}(x) + {number}\n", number - 1);
+    "def f0(x) x\n".to_owned() + &(1..100).map(next).collect::<String>()
+}
+
+#[test]
+fn a_second_start_parses_nothing_and_decodes_what_is_called() {
+    let world = World::new();
+    world.write("p.kal", &(definitions() + "f3(1)\n"));
+    let count = |ran: &crate::caching::CachedRun, name: &str| ran.stats[name].as_u64();
+    let first = world.run(&["p.kal"]);
+    assert_eq!((count(&first, "parsed_units"), count(&first, "loaded_functions")), (Some(1), Some(0)));
+    let second = world.run(&["p.kal"]);
+    assert_eq!((&*second.out, second.compiled), ("7\n", 0));
+    assert_eq!((count(&second, "parsed_units"), count(&second, "items_read")), (Some(0), Some(0)));
+    // All are counted as defined, which needs them all; but for that, four are.
+    assert_eq!(count(&second, "defined"), Some(100));
+    assert!(second.stats["load_ms"].as_f64() > Some(0.0));
+    // An edit is parsed, and compiles what it concerns.
+    world.write("p.kal", &(definitions().replace("x) x\n", "x) x + 1\n") + "f3(1)\n"));
+    let third = world.run(&["p.kal"]);
+    assert_eq!((&*third.out, count(&third, "parsed_units")), ("8\n", Some(1)));
+}
+
+/// What may come after a layer, each with something that the layer has to say.
+const ENDINGS: [&str; 16] = [
+    "f50(1)\ndef f49(x) x\nf50(1)\ndef f49(x y) x\nf50(1)",
+    "def g(x) h(x)\ng(2)\ndef h(x) f2(x)\ng(2)",
+    "def binary ⊕ 15 (a b) a * b\n1 + 2 ⊕ 3\nf3(1) ⊕ 2",
+    "extern f7(x y)\nf7(1)",
+    "extern sin(x)\nsin(f0(1))\ndef sin(x) f1(x)\nsin(1)",
+    "f3(1, 2)",
+    "f100(1)",
+    "f9(missing)",
+    "var f5 = 3\nf5 + f5(1)",
+    "def f10(x) if x > 9 then f100(x) else f10(x + 1)\nf12(1)",
+    "def f0(x) undefined(x)\nf2(1)",
+    "def f0(x) 1 = 2",
+    "import math\nclamp(f3(1), 0, 5)\ndef clamp(a b c) f2(a)\nclamp(1, 2, 3)",
+    "def unary~(x) f4(x)\n~1\ndef f4(x) -x\n~1",
+    "for i = 1, i < 3 in printd(f2(i))",
+    "f0(1) f1(",
+];
+
+#[test]
+fn programs_go_on_after_a_layer_as_without_a_cache() {
+    for ending in ENDINGS {
+        for start in ["", "extern cbrt(x)\n", "extern f3(x)\nextern f3(x)\n", "1\n"] {
+            let world = World::new();
+            world.write("p.kal", &format!("{start}{}{ending}\n", definitions()));
+            let run = |arguments: &[&str]| {
+                let ran = world.run(arguments);
+                let said: Vec<_> = ran.said.into_iter().filter(|line| !line.starts_with("cache: ")).collect();
+                (ran.out, said, ran.code)
+            };
+            let right = run(&["--cache", "off", "p.kal"]);
+            for time in ["cold", "warm", "warm again"] {
+                assert_eq!(run(&["p.kal"]), right, "{start}{ending}: {time}");
+            }
+        }
+    }
+}
+
+#[test]
+fn operators_of_a_layer_are_in_force_behind_their_definitions() {
+    let world = World::new();
+    let text = "
+        def before(a b) a + b * 2
+        def binary + 50 (a b) a - b
+        def after(a b) a + b * 2
+        def unary ! (x) -x
+        def last(a) !a
+        before(1, 2); after(1, 2); last(3); 1 + 2 * 3; !4";
+    world.write("p.kal", text);
+    let right = world.run(&["--cache", "off", "p.kal"]).out;
+    assert_eq!(right, "5\n-2\n-3\n-3\n-4\n");
+    for _ in 0..3 {
+        assert_eq!(world.run(&["p.kal"]).out, right);
+    }
+}
+
+/// Returns an engine with the cache of a world.
+fn engine(world: &World) -> Engine {
+    let options = CacheOptions::new(world.at("mine"), world.at("secret"));
+    Engine::with_config(Config::new().cache(options)).expect("an engine starts")
+}
+
+/// Runs a file in a context. Returns its values, or the first error.
+fn values(context: &mut Context, world: &World, file: &str) -> Result<Vec<f64>, String> {
+    let text = fs::read_to_string(world.at(file)).expect("it is text");
+    let source = Source::in_folder(world.at(file).display().to_string(), text, world.at(""));
+    let mut result = Ok(Vec::new());
+    let _ = context.run(&source, &mut |_, outcome| {
+        match (outcome, &mut result) {
+            (Ok(Outcome::Value(value)), Ok(values)) => values.push(value),
+            (Err(error), _) => {
+                result = Err(error.to_string());
+                return ControlFlow::Break(());
+            }
+            (Ok(_), _) => {}
+        }
+        ControlFlow::Continue(())
+    });
+    result
+}
+
+#[test]
+fn what_a_text_means_in_one_program_is_not_taken_for_what_it_means_in_others() {
+    let world = World::new();
+    world.write("p.kal", "def f(a b) a - b * 2\ndef g(x) h(x)\nf(9, 2)\n");
+    let alone = |engine: &Engine| {
+        let mut context = engine.context().expect("a context starts");
+        values(&mut context, &world, "p.kal")
+    };
+    assert_eq!(alone(&engine(&world)), Ok(vec![5.0]));
+    for _ in 0..2 {
+        let engine = engine(&world);
+        assert_eq!(alone(&engine), Ok(vec![5.0]));
+        let mut other = engine.context().expect("a context starts");
+        other.eval("def binary - 90 (a b) a + b").expect("it is fine");
+        assert_eq!(values(&mut other, &world, "p.kal"), Ok(vec![22.0]));
+        assert_eq!(alone(&engine), Ok(vec![5.0]));
+    }
+    assert_eq!(alone(&engine(&world)), Ok(vec![5.0]));
+    let run = |arguments: &[&str]| {
+        let mut command = world.kal(arguments);
+        command.env("KAL_CACHE", world.at("mine"));
+        crate::binary::finish(&mut command).out().to_owned()
+    };
+    assert_eq!((run(&["p.kal"]), run(&["p.kal"])), ("5\n".into(), "5\n".into()));
+}
+
+#[test]
+fn a_text_is_read_anew_where_other_functions_of_the_host_are_known() {
+    let world = World::new();
+    world.write("p.kal", "def f(x) twice(x)\nf(4)\n");
+    let values_with = |arity: u32| {
+        let options = CacheOptions::new(world.at("mine"), world.at("secret"));
+        let config = Config::new().cache(options);
+        let config = config.host_function("twice", arity, |call| Ok(call.arguments[0] * 2.0));
+        let engine = Engine::with_config(config).expect("an engine starts");
+        let mut context = engine.context().expect("a context starts");
+        (values(&mut context, &world, "p.kal"), context.stats().parsed_units)
+    };
+    assert_eq!(values_with(1), (Ok(vec![8.0]), 1));
+    assert_eq!(values_with(1), (Ok(vec![8.0]), 0));
+    assert!(matches!(values_with(2), (Err(_), 1)));
+    assert_eq!(values_with(1).0, Ok(vec![8.0]));
+}
+
+#[test]
+fn a_text_is_written_once() {
+    let world = World::new();
+    world.write("p.kal", "def f(x) x * 2\nf(4)\n");
+    for _ in 0..2 {
+        let engine = engine(&world);
+        let mut context = engine.context().expect("a context starts");
+        assert_eq!(values(&mut context, &world, "p.kal"), Ok(vec![8.0]));
+        (0..5).for_each(|_| engine.write_cache());
+    }
+    let mut packs = 0;
+    let mut folders = vec![world.at("mine")];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            packs += usize::from(path.extension().is_some_and(|ending| ending == "kpk"));
+            folders.extend(path.is_dir().then_some(path));
+        }
+    }
+    assert_eq!(packs, 1);
+}
+
+#[test]
+fn a_module_that_renames_a_function_is_missed_where_it_is_called() {
+    let world = World::new();
+    world.write("b.kal", "def foo(x) x * 2\n");
+    world.write("a.kal", "import b\ndef f(x) b.foo(x)\n");
+    world.write("p.kal", "import a\na.f(21)\n");
+    for _ in 0..2 {
+        assert_eq!(world.run(&["p.kal"]).out, "42\n");
+    }
+    world.write("b.kal", "def bar(x) x * 2\n");
+    for _ in 0..2 {
+        let ran = world.run(&["p.kal"]);
+        assert_eq!((&*ran.out, ran.code), ("", Some(1)));
+        assert!(ran.says("`a.f` calls `b.foo`, which is not defined"), "{:?}", ran.said);
+    }
+    world.write("b.kal", "def foo(x) x * 3\n");
+    assert_eq!(world.run(&["p.kal"]).out, "63\n");
+}
