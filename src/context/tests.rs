@@ -4,10 +4,14 @@
 use super::Context;
 use crate::diagnostic::ErrorCode;
 use crate::error::Error;
+use crate::fingerprint::Fingerprint;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
+use crate::source::Source;
+use crate::world::{StoredEnvironment, StoredText, World};
 use crate::{Config, Engine, Level, Mode, State};
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 /// Defines `refused(x)` as a bug of the check would: a branch that does not
@@ -96,5 +100,56 @@ fn a_check_that_stops_nothing_changes_nothing() {
     };
     for level in Level::ALL {
         assert_eq!(run(level, true), run(level, false), "{level:?}");
+    }
+}
+
+/// A text with items of every kind.
+const ITEMS: &str = "
+    extern cbrt(x)
+    def f(x y) if x < y then -x * 2.5 else for i = 1, i < 3 in f(y, i)
+    def binary + 50 (a b) a - b
+    def unary ! (x) var t = x, u = t in t = u && x
+    def g(x) !f(x, 1) + sin(h(x))
+    var v = 3, w = v
+    def h(x) w = v ^ x
+    import math(clamp)
+    import numbers as n
+    1 + 2";
+
+#[test]
+fn damaged_texts_are_refused_or_read_without_harm() {
+    let engine = Engine::new().expect("an engine starts");
+    let source = Source::new("items", ITEMS);
+    let mut context = engine.context().expect("a context starts");
+    let _ = context.run(&source, &mut |_, outcome| {
+        assert!(outcome.is_ok());
+        ControlFlow::Continue(())
+    });
+    let names = engine.names().clone();
+    let environment =
+        Arc::new(StoredEnvironment { names, identity: Fingerprint::BUILD, loaded: AtomicU64::new(0) });
+    let text = engine.texts().find(&source).expect("it is kept");
+    let bytes = text.to_store(&|_, _| true, &environment).expect("it is complete");
+    let blank = World::new(engine.operators().clone());
+    // Returns how many items can be read, and how many definitions the layer has.
+    let read = |bytes: Vec<u8>| {
+        let text = Arc::new(StoredText::new(Arc::new(bytes), &source, &environment).ok()?);
+        let items = (0..text.len().min(100)).filter(|number| text.item(*number).is_ok()).count();
+        let layer = blank.layer_of(&text);
+        let defined = layer.as_ref().map_or(0, |layer| layer.definitions().take(100).count());
+        for name in ["f", "g", "binary+", "missing"] {
+            let name = engine.names().intern(name);
+            layer.iter().for_each(|layer| _ = layer.definition(name).is_some());
+        }
+        Some((items, defined))
+    };
+    assert_eq!(read(bytes.clone()), Some((10, 4)));
+    for at in 0..bytes.len() {
+        for mask in [1, 0x80, 0xff] {
+            let mut changed = bytes.clone();
+            changed[at] ^= mask;
+            let _ = read(changed);
+        }
+        let _ = read(bytes[..at].to_vec());
     }
 }

@@ -108,8 +108,15 @@ pub struct CheckedFunction {
 }
 
 /// The identity of a function, once it has been asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct KnownIdentity(pub(super) OnceLock<Box<Fingerprint>>);
+
+impl Clone for KnownIdentity {
+    /// Returns one that is not known: a copy of a function may be changed.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
 
 impl CheckedFunction {
     /// Returns the indices of the nodes that declare locals, each with the local
@@ -124,7 +131,7 @@ impl CheckedFunction {
     #[must_use]
     pub fn under(&self, name: HeldName) -> Self {
         let names = self.names.iter().cloned().chain([name.clone()]).collect();
-        Self { name: name.name(), names, identity: KnownIdentity::default(), ..self.clone() }
+        Self { name: name.name(), names, ..self.clone() }
     }
 
     /// Returns whether it is another function under its own name.

@@ -85,8 +85,9 @@ pub(super) struct StoredOpening {
     pub(super) operators: Vec<usize>,
 }
 
-/// Returns the items of a text as bytes, which has been read in that environment; `None` if they take 4 GiB. Definitions that are to be part of the
-/// opening can be `left_out` by a program that runs the text.
+/// Returns the items of a text, which has been read in that environment, as bytes; `None`
+/// if they take 4 GiB. A definition can be part of the opening if a program that runs the
+/// text may leave its outcome out, as `left_out` says.
 pub fn encode<'i>(
     items: impl Iterator<Item = StoredItem<&'i CheckedItem, &'i ReadingRecord>>,
     left_out: &dyn Fn(&CheckedFunction, Option<Fixity>) -> bool,
