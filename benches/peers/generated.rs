@@ -71,6 +71,48 @@ fn functions_called(count: usize, call: impl Fn(usize, usize) -> String) -> Stri
     text
 }
 
+/// Returns what [`functions_in_branches`] does in another language.
+pub fn functions_in_branches_in(count: usize, language: Language) -> String {
+    let define = |name: &str, parameters: &str, condition: &str, one: &str, other: &str| match language {
+        Language::Kal => {
+            format!("def {name}({}) if {condition} then {one} else {other}", parameters.replace(',', ""))
+        }
+        Language::JavaScript => {
+            format!("function {name}({parameters}) {{ return {condition} ? {one} : {other} }}")
+        }
+        Language::Lua => {
+            format!(
+                "function {name}({parameters}) if {condition} then return {one} else return {other} end end"
+            )
+        }
+    };
+    let mut text = String::new();
+    for index in 0..count {
+        let (a, b) = (index % 13, index % 7 + 1);
+        let (one, other) = (format!("x * {index} + y * 2.5"), format!("(x - y) * {a} + x / {b}"));
+        let _ = writeln!(text, "{}", define(&format!("f{index}"), "x, y", "x < y", &one, &other));
+    }
+    let call = |callee: usize, argument: usize| match language {
+        Language::Kal => format!("(if z > 0 then f{callee}(z, {argument}) else z)"),
+        Language::JavaScript => format!("(z > 0 ? f{callee}(z, {argument}) : z)"),
+        Language::Lua => format!("(z > 0 and f{callee}(z, {argument}) or z)"),
+    };
+    for group in 0..count / CALLS {
+        let calls: Vec<_> = (0..CALLS).map(|index| call(group * CALLS + index, index)).collect();
+        let sum = calls.join(" + ");
+        let _ = writeln!(text, "{}", define(&format!("group{group}"), "z", "z == z", &sum, "0"));
+    }
+    let groups: Vec<_> = (0..count / CALLS).map(|group| format!("group{group}(50)")).collect();
+    let sum = groups.join(" + ");
+    let _ = match language {
+        Language::Kal => writeln!(text, "{sum}"),
+        Language::JavaScript => writeln!(text, "console.log({sum})"),
+        // As many digits as tell one double from the next.
+        Language::Lua => writeln!(text, "print(string.format('%.17g', {sum}))"),
+    };
+    text
+}
+
 /// Returns the same functions in C, each of which may be replaced (it has
 /// external linkage).
 pub fn functions_in_c(count: usize) -> String {

@@ -60,19 +60,22 @@ pub fn all(folder: &Path) -> Vec<Row> {
         second_start(
             "10,000 functions, each called once in a branch, second start",
             0.01,
-            &generated::functions_in_branches(10_000),
+            &|language| generated::functions_in_branches_in(10_000, language),
+            &[Language::Lua, Language::JavaScript],
             folder,
         ),
         second_start(
             "100,000 definitions, 10 called, second start",
             0.02,
-            &generated::definitions(100_000, Language::Kal),
+            &|language| generated::definitions(100_000, language),
+            &[Language::JavaScript],
             folder,
         ),
         second_start(
             "the tutorial's Mandelbrot, second start",
             0.25,
-            include_str!("../workloads/operators.kal"),
+            &|_| include_str!("../workloads/operators.kal").to_owned(),
+            &[],
             folder,
         ),
         interpreted_start(),
@@ -422,17 +425,44 @@ fn functions_in_branches(folder: &Path) -> Row {
     }
 }
 
-/// A program whose code is in the cache from the second round on, beside one without a
-/// cache.
-fn second_start(name: &'static str, seconds: f64, text: &str, folder: &Path) -> Row {
-    let program = write(folder, &format!("second{}.kal", text.len()), text);
+/// A program whose text and code are in the cache from the second round on, beside one
+/// without a cache, and the same in other languages: bytecode for luajit.
+fn second_start(
+    name: &'static str,
+    seconds: f64,
+    text: &dyn Fn(Language) -> String,
+    peers: &[Language],
+    folder: &Path,
+) -> Row {
+    let length = text(Language::Kal).len();
+    let file = |language, ending| write(folder, &format!("second{length}.{ending}"), &text(language));
+    let program = file(Language::Kal, "kal");
     let cache = folder.join("cache").display().to_string();
-    let contestants = vec![
+    let mut contestants = vec![
         Contestant::new(KAL, kal(&["--cache", &cache, &program])),
         Contestant::new("kal --cache off", kal(&[&program])),
     ];
+    for language in peers {
+        contestants.push(match language {
+            Language::Kal => continue,
+            Language::JavaScript => Contestant::new("node", tool(&["node", &file(*language, "js")])),
+            Language::Lua => Contestant::new("luajit -b", bytecode(&file(*language, "lua"))),
+        });
+    }
     let targets = vec![Target { contestant: KAL, limit: Limit::Seconds(seconds) }];
     Row { name, contestants, targets, rounds_factor: 1 }
+}
+
+/// Returns how to run a Lua program from bytecode.
+fn bytecode(file: &str) -> Result<Vec<String>, String> {
+    installed("luajit")?;
+    let compiled = format!("{file}.raw");
+    let made = Command::new("luajit").args(["-b", file, &compiled]).status();
+    match made {
+        Ok(status) if status.success() => tool(&["luajit", &compiled]),
+        Ok(status) => Err(format!("luajit -b: {status}")),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn pipe(name: &'static str, seconds: f64, text: &str, folder: &Path) -> Row {
