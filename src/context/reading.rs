@@ -61,8 +61,9 @@ impl Context {
         let poll = self.poll();
         // A debugger finds places by the source it has been given.
         let keeps_items = engine.config().keeps_texts;
-        let keeps = (keeps_items || engine.caches(source)) && self.debugger.is_none();
-        let cached = if keeps { engine.texts().text(source) } else { None };
+        let is_for_later = engine.caches(source);
+        let keeps = (keeps_items || is_for_later) && self.debugger.is_none();
+        let cached = if keeps { engine.texts().text(source, is_for_later) } else { None };
         if let (Some(cached), Some(checked), Some(known)) = (&cached, checked, engine.stored_environment()) {
             cached.restore(checked, known, keeps_items);
         }
