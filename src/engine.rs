@@ -195,7 +195,8 @@ impl Engine {
     }
 
     /// Writes the texts that have been checked and the code that has been compiled since
-    /// the last time to the [cache](Config::cache), if there is one. Dropping the last handle to an engine
+    /// the last time to the [cache](Config::cache), if there is one. Dropping the last
+    /// handle to an engine
     /// does so, too. A cache that cannot be written stays as it is.
     pub fn write_cache(&self) {
         self.0.write_cache();

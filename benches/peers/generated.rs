@@ -44,63 +44,43 @@ const CALLS: usize = 100;
 
 /// Returns `count` functions, each called once, outside of all branches.
 pub fn functions(count: usize) -> String {
-    functions_called(count, |callee, call| format!("f{callee}(z, {call})"))
+    functions_called(count, Language::Kal, |callee, call| format!("f{callee}(z, {call})"))
 }
 
 /// Returns the same functions, each called once in a branch, so that no call is
 /// certain before it happens.
-pub fn functions_in_branches(count: usize) -> String {
-    functions_called(count, |callee, call| format!("(if z > 0 then f{callee}(z, {call}) else z)"))
+pub fn functions_in_branches(count: usize, language: Language) -> String {
+    functions_called(count, language, |callee, call| match language {
+        Language::Kal => format!("(if z > 0 then f{callee}(z, {call}) else z)"),
+        Language::JavaScript => format!("(z > 0 ? f{callee}(z, {call}) : z)"),
+        Language::Lua => format!("(z > 0 and f{callee}(z, {call}) or z)"),
+    })
 }
 
-fn functions_called(count: usize, call: impl Fn(usize, usize) -> String) -> String {
-    let mut text = String::new();
-    for index in 0..count {
-        let (a, b) = (index % 13, index % 7 + 1);
-        let _ = writeln!(
-            text,
-            "def f{index}(x y) if x < y then x * {index} + y * 2.5 else (x - y) * {a} + x / {b}"
-        );
-    }
-    for group in 0..count / CALLS {
-        let calls: Vec<_> = (0..CALLS).map(|index| call(group * CALLS + index, index)).collect();
-        let _ = writeln!(text, "def group{group}(z) {}", calls.join(" + "));
-    }
-    let groups: Vec<_> = (0..count / CALLS).map(|group| format!("group{group}(50)")).collect();
-    let _ = writeln!(text, "{}", groups.join(" + "));
-    text
-}
-
-/// Returns what [`functions_in_branches`] does in another language.
-pub fn functions_in_branches_in(count: usize, language: Language) -> String {
-    let define = |name: &str, parameters: &str, condition: &str, one: &str, other: &str| match language {
-        Language::Kal => {
-            format!("def {name}({}) if {condition} then {one} else {other}", parameters.replace(',', ""))
-        }
-        Language::JavaScript => {
-            format!("function {name}({parameters}) {{ return {condition} ? {one} : {other} }}")
-        }
-        Language::Lua => {
-            format!(
-                "function {name}({parameters}) if {condition} then return {one} else return {other} end end"
-            )
-        }
-    };
+fn functions_called(count: usize, language: Language, call: impl Fn(usize, usize) -> String) -> String {
     let mut text = String::new();
     for index in 0..count {
         let (a, b) = (index % 13, index % 7 + 1);
         let (one, other) = (format!("x * {index} + y * 2.5"), format!("(x - y) * {a} + x / {b}"));
-        let _ = writeln!(text, "{}", define(&format!("f{index}"), "x, y", "x < y", &one, &other));
+        let _ = match language {
+            Language::Kal => writeln!(text, "def f{index}(x y) if x < y then {one} else {other}"),
+            Language::JavaScript => {
+                writeln!(text, "function f{index}(x, y) {{ return x < y ? {one} : {other} }}")
+            }
+            Language::Lua => writeln!(
+                text,
+                "function f{index}(x, y) if x < y then return {one} else return {other} end end"
+            ),
+        };
     }
-    let call = |callee: usize, argument: usize| match language {
-        Language::Kal => format!("(if z > 0 then f{callee}(z, {argument}) else z)"),
-        Language::JavaScript => format!("(z > 0 ? f{callee}(z, {argument}) : z)"),
-        Language::Lua => format!("(z > 0 and f{callee}(z, {argument}) or z)"),
-    };
     for group in 0..count / CALLS {
         let calls: Vec<_> = (0..CALLS).map(|index| call(group * CALLS + index, index)).collect();
         let sum = calls.join(" + ");
-        let _ = writeln!(text, "{}", define(&format!("group{group}"), "z", "z == z", &sum, "0"));
+        let _ = match language {
+            Language::Kal => writeln!(text, "def group{group}(z) {sum}"),
+            Language::JavaScript => writeln!(text, "function group{group}(z) {{ return {sum} }}"),
+            Language::Lua => writeln!(text, "function group{group}(z) return {sum} end"),
+        };
     }
     let groups: Vec<_> = (0..count / CALLS).map(|group| format!("group{group}(50)")).collect();
     let sum = groups.join(" + ");

@@ -60,7 +60,7 @@ pub fn all(folder: &Path) -> Vec<Row> {
         second_start(
             "10,000 functions, each called once in a branch, second start",
             0.01,
-            &|language| generated::functions_in_branches_in(10_000, language),
+            &|language| generated::functions_in_branches(10_000, language),
             &[Language::Lua, Language::JavaScript],
             folder,
         ),
@@ -412,7 +412,7 @@ fn functions(folder: &Path) -> Row {
 /// every function by itself.
 fn functions_in_branches(folder: &Path) -> Row {
     const COUNT: usize = 10_000;
-    let program = write(folder, "branches.kal", &generated::functions_in_branches(COUNT));
+    let program = write(folder, "branches.kal", &generated::functions_in_branches(COUNT, Language::Kal));
     Row {
         name: "10,000 functions, each called once in a branch",
         contestants: vec![

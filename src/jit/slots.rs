@@ -121,14 +121,25 @@ impl HeldOffsets {
             self.slots.push(slot);
             Some(slot)
         };
-        let offset = match symbol {
-            abi::Symbol::Slot(text, arity) => slot(text, arity)?.offset(),
-            abi::Symbol::Counter(text, arity) => slot(text, arity)?.counter_offset(),
-            abi::Symbol::Numbers(text, arity) => slot(text, arity)?.numbers_offset(),
-            abi::Symbol::Variable(text) => Variable(self.variables.hold(name(text)?)?).offset(),
-        };
-        Some(Address::new(offset as u64))
+        let variables = &mut self.variables;
+        offset_of(symbol, &mut slot, &mut |text| variables.hold(name(text)?))
     }
+}
+
+/// Returns the offset that a symbol stands for, by the slot of a name and arity and the
+/// number of a variable.
+fn offset_of(
+    symbol: abi::Symbol<'_>,
+    slot: &mut dyn FnMut(&str, u32) -> Option<Slot>,
+    variable: &mut dyn FnMut(&str) -> Option<u32>,
+) -> Option<Address> {
+    let offset = match symbol {
+        abi::Symbol::Slot(text, arity) => slot(text, arity)?.offset(),
+        abi::Symbol::Counter(text, arity) => slot(text, arity)?.counter_offset(),
+        abi::Symbol::Numbers(text, arity) => slot(text, arity)?.numbers_offset(),
+        abi::Symbol::Variable(text) => Variable(variable(text)?).offset(),
+    };
+    Some(Address::new(offset as u64))
 }
 
 impl Drop for HeldOffsets {
@@ -215,17 +226,11 @@ impl Slots {
         symbol: abi::Symbol<'_>,
         name: impl Fn(&str) -> Option<Name>,
     ) -> Option<Address> {
-        let slot = |text: &str, arity| {
+        let mut slot = |text: &str, arity| {
             let target = CallTarget { name: name(text)?, arity };
             self.tables.with(|tables| tables.table.find(target))
         };
-        let offset = match symbol {
-            abi::Symbol::Slot(text, arity) => slot(text, arity)?.offset(),
-            abi::Symbol::Counter(text, arity) => slot(text, arity)?.counter_offset(),
-            abi::Symbol::Numbers(text, arity) => slot(text, arity)?.numbers_offset(),
-            abi::Symbol::Variable(text) => Variable(self.variables.find(name(text)?)?).offset(),
-        };
-        Some(Address::new(offset as u64))
+        offset_of(symbol, &mut slot, &mut |text| self.variables.find(name(text)?))
     }
 
     /// Makes slots that lead nowhere yet lead to their trampolines, in one

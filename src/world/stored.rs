@@ -56,7 +56,6 @@ pub struct StoredEnvironment {
 
 /// A text that an earlier run has checked.
 pub struct StoredText {
-    environment: Arc<StoredEnvironment>,
     bytes: SharedBytes,
     source: [Source; 1],
     items: usize,
@@ -255,8 +254,7 @@ impl StoredText {
             held: LazyTable::new(texts),
             start,
         };
-        let environment = environment.clone();
-        Ok(Self { environment, bytes, source: [source.clone()], items, names, places, opening, described })
+        Ok(Self { bytes, source: [source.clone()], items, names, places, opening, described })
     }
 
     /// Returns the number of items.
@@ -276,7 +274,7 @@ impl StoredText {
 
     /// Returns the table of names that it was made with.
     pub(super) fn names(&self) -> &Arc<Names> {
-        &self.environment.names
+        &self.names.environment.names
     }
 
     /// Decodes an item, with what its reading asked.
@@ -301,7 +299,7 @@ impl StoredText {
         let name = self.names.get(entry.word()? as usize).map(|held| held.name());
         let has_name = item.function().is_none_or(|function| Some(function.name) == name);
         entry.expect(has_name, "a definition of another name")?;
-        self.environment.loaded.fetch_add(item.function().iter().len() as u64, Ordering::Relaxed);
+        self.names.environment.loaded.fetch_add(item.function().iter().len() as u64, Ordering::Relaxed);
         Ok(item)
     }
 
