@@ -205,6 +205,14 @@ impl ContextBudget {
         self.code.fetch_add(bytes, Ordering::Relaxed);
         Ok(CodeCharge { budget: self.clone(), bytes })
     }
+
+    /// Charges the bytes of code that is made for it before it is called; `None` if it
+    /// would take more than a quarter of what the limits leave.
+    pub fn charge_code_ahead(self: &Arc<Self>, bytes: u64) -> Option<CodeCharge> {
+        let most = bytes.saturating_mul(4);
+        let fits = self.engine.fits(most) && self.check_code(most).is_ok();
+        fits.then(|| self.charge_code(bytes).ok()).flatten()
+    }
 }
 
 /// Bytes of code that count for the context that they were made for, until it is
@@ -236,6 +244,8 @@ mod tests {
         assert_eq!(one.check_tape(21), Err(Some(ReachedLimit::Tapes(60))));
         let code = one.charge_code(60).expect("there is room");
         assert_eq!((one.code_bytes(), engine.used()), (60, 40), "the linker counts code");
+        assert!(one.charge_code_ahead(1).is_none() && other.charge_code_ahead(16).is_none());
+        assert!(other.charge_code_ahead(15).is_some_and(|code| code.bytes == 15));
         assert_eq!(one.charge_code(1).err(), Some(ReachedLimit::Code(60)));
         assert_eq!((one.check_compile(), one.check_tape(20)), (Err(ReachedLimit::Code(60)), Ok(())));
         assert_eq!(

@@ -22,12 +22,21 @@ mod explanation;
 #[cfg_attr(not(feature = "compiler"), path = "cache/absent.rs")]
 mod files;
 mod folder;
+#[cfg(all(feature = "cli", feature = "compiler"))]
+mod library;
 mod options;
 #[cfg(feature = "compiler")]
 mod trust;
 
+use crate::source::Source;
 pub use event::CacheEvent;
 pub use explanation::Explanation;
 pub use files::Cache;
+#[cfg(feature = "compiler")]
+pub use files::StoredForm;
 pub use folder::CacheUsage;
 pub use options::CacheOptions;
+
+/// Returns the items of a text that was read as a program, or as the module of that name,
+/// as bytes; `None` if they have not been read, or have been written before.
+pub type CheckedTexts<'a> = &'a dyn Fn(&Source, Option<&str>) -> Option<Vec<u8>>;

@@ -7,6 +7,7 @@ mod allocation;
 mod arguments;
 mod cache;
 mod check;
+mod compile;
 mod completion;
 mod debug;
 mod emit;
@@ -89,6 +90,9 @@ fn execute(arguments: CommandLine) -> Exit {
         }
         Some(CliCommand::Check(check)) => {
             timed(options, &mut reporter, |reporter| check::check(&check, options, reporter))
+        }
+        Some(CliCommand::Compile(compile)) => {
+            timed(options, &mut reporter, |reporter| compile::compile(&compile, options, reporter))
         }
         Some(CliCommand::Cache { command }) => cache::cache(&command, options, &mut reporter),
         Some(CliCommand::Completions { shell }) => reporter.printed(completion::script(shell), Exit::Fine),

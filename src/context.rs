@@ -627,6 +627,10 @@ impl Environment for Context {
         self.world.meaning(name).cloned()
     }
 
+    fn arity(&self, name: Name) -> Option<u32> {
+        self.world.arity(name)
+    }
+
     fn global(&self, name: Name, kind: MemberKind) -> Result<HeldName, NameMistake> {
         self.world.global(name, kind, self.names())
     }
@@ -644,7 +648,7 @@ impl Environment for Context {
     }
 
     fn functions(&self) -> Vec<Name> {
-        let bound = self.world.functions().map(|function| function.name);
+        let bound = self.world.function_names();
         bound.chain(self.engine.hosts().names()).collect()
     }
 

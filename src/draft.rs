@@ -197,7 +197,7 @@ impl<'a> Draft<'a> {
             let outer = || self.outer?.imports().iter().find(|known| known.module.name.name() == name);
             self.modules.get(&name).or_else(|| Some(&outer()?.module)).cloned()
         };
-        let read = ModuleReader { engine, program: &*self, known: &known }.read(import)?;
+        let read = ModuleReader { engine, program: &*self, known: &known, keeps: false }.read(import)?;
         let known = known(import.module.name());
         let module = read.last().map(|read| read.module.clone()).or(known);
         let Some(module) = module.filter(|module| module.name == import.module) else { return Ok(()) };
@@ -207,7 +207,7 @@ impl<'a> Draft<'a> {
             .map_err(|(operator, other)| vec![library::two_meanings(import, operator, &other)])?;
         for ReadModule { module, items } in read {
             self.modules.insert(module.name.name(), module);
-            for item in items {
+            for item in items.all() {
                 match item {
                     ModuleItem::Function(function, _) => {
                         self.functions.insert(function.name, function.clone());

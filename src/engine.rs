@@ -17,7 +17,6 @@ use crate::limits::Limits;
 use crate::name::Names;
 use crate::process;
 use crate::runtime::Fence;
-use crate::sema;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::source::Source;
 use crate::stats::Usage;
@@ -27,6 +26,8 @@ use crate::text_cache::TextCache;
 use crate::tier::Level;
 use crate::world::StoredEnvironment;
 use std::fmt;
+#[cfg(feature = "cli")]
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -172,9 +173,10 @@ impl Engine {
 
     /// Finds the code that earlier runs have compiled of a source, and keeps what this
     /// one compiles of it, if the source is from a file and the engine has a
-    /// [cache](Config::cache). Returns the items of the text, if one has checked them.
-    pub(crate) fn open_cached(&self, source: &Source) -> Option<SharedBytes> {
-        self.0.cache.as_ref()?.open(source)
+    /// [cache](Config::cache). Returns the items of the text, which may be that of a module
+    /// of that name, if one has checked them.
+    pub(crate) fn open_cached(&self, source: &Source, module: Option<&str>) -> Option<SharedBytes> {
+        self.0.cache.as_ref()?.open(source, module)
     }
 
     /// Returns where texts are read that earlier runs have checked, if there is a cache.
@@ -202,6 +204,17 @@ impl Engine {
         self.0.write_cache();
     }
 
+    /// Writes what was compiled of the modules in the folder of a library to that folder,
+    /// or only what was checked. Returns the numbers of modules and of functions.
+    ///
+    /// # Errors
+    /// Why nothing can be written, for people.
+    #[cfg(feature = "cli")]
+    pub(crate) fn write_library(&self, library: &Path, with_code: bool) -> Result<(usize, usize), String> {
+        let cache = self.0.cache.as_ref().ok_or("there is no cache")?;
+        cache.write_library(library, with_code, &|source, module| self.0.stored_text(source, module))
+    }
+
     /// Explains whether the [cache](Config::cache) has code of each of the functions of a
     /// program, from these sources; nothing without a cache.
     #[cfg(feature = "cli")]
@@ -210,7 +223,7 @@ impl Engine {
         functions: &[Arc<CheckedFunction>],
     ) -> Vec<(String, crate::cache::Explanation)> {
         let Some(cache) = &self.0.cache else { return Vec::new() };
-        functions.iter().for_each(|function| _ = cache.open(&function.source));
+        functions.iter().for_each(|function| _ = cache.open(&function.source, None));
         let names = self.names();
         let identity = |function: &Arc<CheckedFunction>| {
             (names.text(function.name).to_string(), function.fingerprint(names))
@@ -302,17 +315,26 @@ fn environment(limits: &Limits, names: &Arc<Names>, hosts: &HostFunctions) -> St
     writer.long(limits.max_compiled_operations as u64);
     hosts.write(names, &mut writer);
     let identity = Fingerprint::of("kal 2026 environment", writer);
-    StoredEnvironment { names: names.clone(), identity, loaded: AtomicU64::new(0) }
+    let largest = limits.max_compiled_operations;
+    StoredEnvironment { names: names.clone(), identity, largest, loaded: AtomicU64::new(0) }
 }
 
 impl EngineInner {
     fn write_cache(&self) {
-        let most = self.config.limits.max_compiled_operations;
-        let left_out = |function: &CheckedFunction, fixity| {
-            function.nodes.len() <= most && sema::uncalled(function, fixity, &self.names).is_none()
-        };
-        let text = |source: &Source| self.texts.find(source)?.to_store(&left_out, self.environment.as_ref()?);
-        self.cache.iter().for_each(|cache| cache.write(&text));
+        self.cache
+            .iter()
+            .for_each(|cache| self.write_packs(cache, &|source, module| self.stored_text(source, module)));
+    }
+
+    /// Returns the items of a text that was checked, as a program or as the module of that
+    /// name, as bytes; `None` if it was not, or they have been written before.
+    fn stored_text(&self, source: &Source, module: Option<&str>) -> Option<Vec<u8>> {
+        let environment = self.environment.as_ref()?;
+        match self.texts.take_kept(source, module) {
+            Some(bytes) => bytes.wait(),
+            None if module.is_some() => None,
+            None => self.texts.find(source)?.to_store(environment),
+        }
     }
 }
 

@@ -31,11 +31,10 @@ impl Fingerprint {
     }
 
     /// Returns the fingerprint of bytes.
-    #[cfg(feature = "compiler")]
     pub(crate) fn of_bytes(kind: &str, bytes: &[u8]) -> Self {
-        let mut writer = Writer::default();
-        writer.bytes(bytes);
-        Self::of(kind, writer)
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(bytes).update(kind.as_bytes()).update(&(bytes.len() as u64).to_le_bytes());
+        Self(hasher.finalize().into())
     }
 
     /// Returns the fingerprint with these bytes.

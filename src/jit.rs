@@ -18,6 +18,7 @@
 mod answer;
 mod batch;
 mod bindings;
+mod block;
 mod certain;
 mod code;
 mod code_map;
@@ -29,6 +30,7 @@ mod shared;
 mod epoch;
 mod forks;
 mod formula;
+mod links;
 mod make;
 mod context;
 mod queued;
@@ -57,6 +59,7 @@ use crate::budget::MemoryBudget;
 pub use crate::codegen::Listing;
 use crate::codegen::{self, Thunk};
 use crate::failure::Failure;
+use crate::fingerprint::Fingerprint;
 use crate::host::{self, Callable, HostFunctions};
 use crate::llvm;
 use crate::name::{Name, Names};
@@ -66,7 +69,7 @@ use crate::runtime;
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::stop::StopHandle;
 use answer::Answer;
-use code::{LinkedBody, RetiredCode};
+use code::{CodeBlock, LinkedBody, RetiredCode};
 use code_map::CodeMap;
 use code_table::CodeTable;
 use definition::Definition;
@@ -84,6 +87,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use symbols::Symbols;
 use tier::{CompilePlan, TierUp};
+use weak_table::WeakTable;
 use worker::{Announcement, Urgency, Workers};
 
 /// A counter that many threads add to.
@@ -145,6 +149,8 @@ pub struct Jit {
     shared: Mutex<SharedDefinitions>,
     shapes: Shapes,
     bodies: CodeTable,
+    /// Code of layers, by what it assumes.
+    blocks: Mutex<WeakTable<Fingerprint, CodeBlock>>,
     store: Arc<CodeStore>,
     symbols: Symbols,
     removed_symbols: AtomicU64,
@@ -198,6 +204,7 @@ impl Jit {
             shared: Mutex::default(),
             shapes: Shapes::default(),
             bodies: CodeTable::default(),
+            blocks: Mutex::default(),
             store,
             removed_symbols: AtomicU64::new(0),
             thunks: Mutex::default(),

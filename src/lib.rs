@@ -88,9 +88,14 @@
 //!
 //! **What one run has checked, the next one need not read.** A pack holds the checked
 //! items of its text as well, with what their reading asked. The definitions that a
-//! program begins with become a *layer* below the book of names and below the bindings: a
-//! name that these do not bind is looked up there, decoded and bound, when it is first
-//! called. So a start costs what is used of a text, not what is in it.
+//! program begins with, and each module that it imports, become a *layer* below the book
+//! of names and below the bindings: a name that these do not bind is looked up there,
+//! decoded and bound, when it is first called. So a start costs what is used of a text,
+//! not what is in it. A pack links the definitions of its text with their code, and all
+//! code that is linked with a layer is placed as one *block* at the first call: the slots
+//! of its functions lead there, though nothing is decoded or bound. What one of them means
+//! is bound, with its code, when something asks for it, and before anything changes that
+//! the code assumes. A library brings such packs along, if `kal compile` has made them.
 //!
 //! **What an engine keeps is held, and what is not held is used again**: names,
 //! variables, slots and code. A name is a number; a checked function, a
@@ -157,7 +162,7 @@
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `module` | what a module offers, what imports make of it | reads files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
-//! | 3 | `world` | the book of names: what every name means, who calls whom; the layer below it; checked texts as bytes | knows a back end or a thread |
+//! | 3 | `world` | the book of names: what every name means, who calls whom; the layers below it; checked texts as bytes | knows a back end or a thread |
 //! | 3 | `failure` | the results of defining and running, for all back ends | knows one of them |
 //! | 3 | `tape`, `interp` | checked functions → bytecode, and the interpreter | knows LLVM, ORC or compiled code |
 //! | – | the crate `kal-orc` | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
@@ -193,6 +198,8 @@
 //! - *module*: a file of definitions; *qualified name*: one with its module,
 //!   `stats.mean`; *alias*: a name that an import makes known without it.
 //! - *layer*: definitions that are there as a whole, each decoded when it is needed.
+//! - *block*: the code of many definitions of a layer, in one range of memory; *link*:
+//!   which code in a pack is that of which definition of a text.
 //! - *identity*: what something was made of, as a [`Fingerprint`]; *portable code*: a
 //!   body without addresses; *pack*: a file of them.
 //! - *binding*: what a name means in a context, and its compilation status.

@@ -10,20 +10,46 @@ use crate::name::{HeldName, Name, Names};
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryAction, Fixity, Operators, UnaryMeaning};
 use rustc_hash::FxHashMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// What a file of a library offers.
-#[derive(Debug)]
+#[derive(Clone)]
 pub struct Module {
     /// The name, `stats` or `stats.robust`.
     pub name: HeldName,
     /// The text of the file.
     pub source: Source,
-    members: FxHashMap<(Name, MemberKind), Member>,
+    functions: Arc<dyn MemberTable>,
+    variables: FxHashMap<Name, Member>,
     /// The operators that it defines.
     pub operators: Vec<ModuleOperator>,
     /// What it imports itself.
     pub imports: Imports,
+}
+
+/// Members by their short names.
+pub trait MemberTable: Send + Sync {
+    /// Returns the member of that name.
+    fn member(&self, short: Name) -> Option<&Member>;
+
+    /// Returns all, in no order.
+    fn members(&self) -> Box<dyn Iterator<Item = &Member> + '_>;
+}
+
+impl MemberTable for FxHashMap<Name, Member> {
+    fn member(&self, short: Name) -> Option<&Member> {
+        self.get(&short)
+    }
+
+    fn members(&self) -> Box<dyn Iterator<Item = &Member> + '_> {
+        Box::new(self.values())
+    }
+}
+
+/// Returns members by their short names; the last one of each name.
+pub fn by_name(members: impl IntoIterator<Item = Member>) -> FxHashMap<Name, Member> {
+    members.into_iter().map(|member| (member.short.name(), member)).collect()
 }
 
 /// What a name stands for.
@@ -78,27 +104,28 @@ pub fn parts(name: &str) -> Option<(&str, &str)> {
 }
 
 impl Module {
-    /// Creates a module that defines these names.
+    /// Creates a module that defines these functions and variables, and imports nothing.
     pub fn new(
         name: HeldName,
         source: Source,
-        members: impl IntoIterator<Item = (MemberKind, Member)>,
+        functions: Arc<dyn MemberTable>,
+        variables: FxHashMap<Name, Member>,
         operators: Vec<ModuleOperator>,
-        imports: Imports,
     ) -> Self {
-        let members = members.into_iter().map(|(kind, member)| ((member.short.name(), kind), member));
-        Self { name, source, members: members.collect(), operators, imports }
+        Self { name, source, functions, variables, operators, imports: Imports::default() }
     }
 
     /// Returns what a name means inside of the module.
     pub fn member(&self, short: Name, kind: MemberKind) -> Option<&Member> {
-        self.members.get(&(short, kind))
+        match kind {
+            MemberKind::Function => self.functions.member(short),
+            MemberKind::Variable => self.variables.get(&short),
+        }
     }
 
     /// Returns the module with what it imports.
-    #[must_use]
-    pub fn importing(self, imports: Imports) -> Self {
-        Self { imports, ..self }
+    pub fn importing(&self, imports: Imports) -> Self {
+        Self { imports, ..self.clone() }
     }
 
     /// Returns whether an import may name this.
@@ -109,14 +136,21 @@ impl Module {
 
     /// Returns its functions, also those for itself only, in no order.
     pub fn functions(&self) -> impl Iterator<Item = &Member> {
-        let functions = self.members.iter().filter(|((_, kind), _)| *kind == MemberKind::Function);
-        functions.map(|(_, member)| member)
+        self.functions.members()
     }
 
     /// Returns the names that can be imported, in no order.
     pub fn offered(&self, kind: MemberKind) -> impl Iterator<Item = &Member> {
-        let of_kind = self.members.iter().filter(move |((_, known), _)| *known == kind);
-        of_kind.map(|(_, member)| member).filter(|member| !member.is_private())
+        let functions = (kind == MemberKind::Function).then(|| self.functions.members());
+        let variables = (kind == MemberKind::Variable).then(|| self.variables.values());
+        let members = functions.into_iter().flatten().chain(variables.into_iter().flatten());
+        members.filter(|member| !member.is_private())
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

@@ -18,30 +18,33 @@
 //! | fields | at 4, kind 4, addend 4, symbol 4 |
 //! | symbols | offset 4, length 4 |
 //! | names | UTF-8 |
+//! | links | which bodies are the code of which definitions of the text: see [`links`] |
 //! | text | the checked items of the text, unless another pack has them |
 //! | origins | what each body was made of, for people; its hash is checked when it is read |
 
+pub mod links;
 pub mod origin;
 pub mod portable;
 mod store;
 #[cfg(any(test, fuzzing))]
 mod testing;
+mod writing;
 
-use crate::bytes::{Damage, Reader, SharedBytes, Writer};
+use crate::bytes::{Damage, Reader, SharedBytes};
 use crate::fingerprint::Fingerprint;
 use origin::CodeOrigin;
 use portable::{Field, FieldKind, PortableCode};
-use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 pub use store::{CodeStore, StoreCounts};
 #[cfg(fuzzing)]
 pub use testing::damaged_packs;
+pub use writing::write;
 
 const MAGIC: &[u8; 8] = b"KALPACK\n";
 
 /// The number of this format.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The bytes before the MAC.
 const HEAD: usize = 80;
@@ -63,17 +66,19 @@ enum SectionKind {
     Fields,
     Symbols,
     Names,
+    Links,
     Text,
     Origins,
 }
 
-const SECTIONS: [SectionKind; 8] = [
+const SECTIONS: [SectionKind; 9] = [
     SectionKind::Meta,
     SectionKind::Index,
     SectionKind::Code,
     SectionKind::Fields,
     SectionKind::Symbols,
     SectionKind::Names,
+    SectionKind::Links,
     SectionKind::Text,
     SectionKind::Origins,
 ];
@@ -87,6 +92,7 @@ pub struct Pack {
     sections: [Range<usize>; SECTIONS.len()],
     /// The hash that the section of origins has, if it is whole.
     origins: blake3::Hash,
+    is_trusted: bool,
 }
 
 /// The code of a body in a pack.
@@ -107,6 +113,23 @@ impl Pack {
     /// # Errors
     /// What is wrong with it.
     pub fn open(bytes: Vec<u8>, target: Fingerprint, key: &SecretKey) -> Result<Self, Damage> {
+        Self::read(bytes, target, Some(key))
+    }
+
+    /// Reads a pack that this build has made for this target, with any key: its checked
+    /// items, which are validated when they are decoded, without its code.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn open_without_code(bytes: Vec<u8>, target: Fingerprint) -> Result<Self, Damage> {
+        let mut pack = Self { is_trusted: false, ..Self::read(bytes, target, None)? };
+        for kind in SECTIONS.into_iter().filter(|kind| *kind != SectionKind::Text) {
+            pack.sections[kind as usize - 1] = 0..0;
+        }
+        Ok(pack)
+    }
+
+    fn read(bytes: Vec<u8>, target: Fingerprint, key: Option<&SecretKey>) -> Result<Self, Damage> {
         let mut reader = Reader::new(&bytes);
         let is_pack = reader.bytes(8)? == MAGIC;
         reader.expect(is_pack, "not a pack")?;
@@ -121,7 +144,8 @@ impl Pack {
         let mac: [u8; 32] = reader.bytes(32)?.try_into().unwrap_or_default();
         let table = reader.bytes(SECTIONS.len() * SECTION)?;
         // Compares in constant time.
-        let is_ours = blake3::Hash::from(mac) == authenticate(key, &bytes[..HEAD], table);
+        let is_by = |key| blake3::Hash::from(mac) == authenticate(key, &bytes[..HEAD], table);
+        let is_ours = key.is_none_or(is_by);
         reader.expect(is_ours, "made with another key, or damaged")?;
         let mut entries = Reader::new(table);
         let mut sections = [const { 0..0 }; SECTIONS.len()];
@@ -142,7 +166,7 @@ impl Pack {
             }
             *section = range;
         }
-        let pack = Self { bytes, sections, origins };
+        let pack = Self { bytes, sections, origins, is_trusted: true };
         let whole = |kind, record: usize| pack.section(kind).len().is_multiple_of(record);
         let is_whole = whole(SectionKind::Index, ENTRY)
             && whole(SectionKind::Fields, FIELD)
@@ -151,6 +175,11 @@ impl Pack {
             return Err(Damage { what: "a malformed section", at: 0 });
         }
         Ok(pack)
+    }
+
+    /// Returns whether it was made with this user's key, so that its code may be run.
+    pub fn is_trusted(&self) -> bool {
+        self.is_trusted
     }
 
     /// Returns the number of bodies in it.
@@ -226,10 +255,15 @@ impl Pack {
         (size <= length).then_some(PackedBody { pack: self, code, size: size as u32, fields, entry })
     }
 
+    /// Returns a symbol by its number.
     fn symbol(&self, number: u32) -> Option<&str> {
         let at = (number as usize).checked_mul(SYMBOL)?;
         let mut reader = Reader::new(self.section(SectionKind::Symbols).get(at..at + SYMBOL)?);
         let (start, length) = (reader.word().ok()? as usize, reader.word().ok()? as usize);
+        self.name(start, length)
+    }
+
+    fn name(&self, start: usize, length: usize) -> Option<&str> {
         let text = self.section(SectionKind::Names).get(start..start.checked_add(length)?)?;
         std::str::from_utf8(text).ok()
     }
@@ -252,6 +286,16 @@ impl<'a> PackedBody<'a> {
     /// Returns what is to be filled in, with what `symbol` makes of each symbol; `None`
     /// if a field is malformed, or `symbol` returns it.
     pub fn fields<S>(&self, mut symbol: impl FnMut(&'a str) -> Option<S>) -> Option<Vec<Field<S>>> {
+        let field = |field: Option<Field<u32>>| {
+            let Field { at, kind, addend, symbol: number } = field?;
+            Some(Field { at, kind, addend, symbol: symbol(self.pack.symbol(number)?)? })
+        };
+        self.numbered_fields().map(field).collect()
+    }
+
+    /// Returns what is to be filled in, with the numbers of symbols in the pack; `None`
+    /// for a field that is malformed.
+    pub fn numbered_fields(&self) -> impl Iterator<Item = Option<Field<u32>>> {
         let field = |bytes: &[u8]| {
             let mut reader = Reader::new(bytes);
             let mut word = || reader.word().ok();
@@ -262,10 +306,9 @@ impl<'a> PackedBody<'a> {
                 2 => FieldKind::Cell,
                 _ => return None,
             };
-            let symbol = symbol(self.pack.symbol(number)?)?;
-            Some(Field { at, kind, addend: addend.cast_signed(), symbol })
+            Some(Field { at, kind, addend: addend.cast_signed(), symbol: number })
         };
-        self.fields.chunks_exact(FIELD).map(field).collect()
+        self.fields.chunks_exact(FIELD).map(field)
     }
 
     /// Returns a copy that does not need the pack, and what it was made of.
@@ -280,80 +323,12 @@ fn authenticate(key: &SecretKey, head: &[u8], table: &[u8]) -> blake3::Hash {
     blake3::Hasher::new_keyed(key).update(head).update(table).finalize()
 }
 
-/// Writes bodies as a pack, with the items of the text; `meta` is JSON. Bodies without
-/// room are left out: the code of a pack has less than 4 GiB.
-pub fn write<'a>(
-    bodies: impl IntoIterator<Item = (Fingerprint, &'a PortableCode, &'a CodeOrigin)>,
-    text: &[u8],
-    meta: &[u8],
-    target: Fingerprint,
-    key: &SecretKey,
-) -> Vec<u8> {
-    let mut bodies: Vec<_> = bodies.into_iter().collect();
-    bodies.sort_by_key(|(identity, ..)| *identity);
-    bodies.dedup_by_key(|(identity, ..)| *identity);
-    let (mut origins, mut origin_bytes) = (Writer::default(), 0);
-    let [mut index, mut fields, mut symbols, mut names] = std::array::from_fn(|_| Writer::default());
-    let (mut code, mut field_count, mut name_bytes) = (Vec::new(), 0_u32, 0_u32);
-    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
-    for (identity, body, origin) in bodies {
-        if u32::try_from(code.len() + body.bytes.len()).is_err() {
-            break;
-        }
-        index.bytes(identity.as_bytes());
-        let lengths = [code.len(), body.bytes.len()].map(|length| length as u32);
-        let counts = [body.size, field_count, body.fields.len() as u32, origin_bytes];
-        lengths.into_iter().chain(counts).for_each(|word| index.word(word));
-        code.extend_from_slice(&body.bytes);
-        origin.write(&mut origins);
-        origin_bytes = origins.len() as u32;
-        field_count += body.fields.len() as u32;
-        for field in &body.fields {
-            let count = known.len() as u32;
-            let symbol = *known.entry(&field.symbol).or_insert_with(|| {
-                symbols.word(name_bytes);
-                symbols.word(field.symbol.len() as u32);
-                names.bytes(field.symbol.as_bytes());
-                name_bytes += field.symbol.len() as u32;
-                count
-            });
-            let words = [field.at, field.kind as u32, field.addend.cast_unsigned(), symbol];
-            words.into_iter().for_each(|word| fields.word(word));
-        }
-    }
-    let [index, fields, symbols, names, origins] =
-        [index, fields, symbols, names, origins].map(Writer::finish);
-    let mut head = Writer::default();
-    head.bytes(MAGIC);
-    head.word(FORMAT);
-    head.word(SECTIONS.len() as u32);
-    head.bytes(Fingerprint::BUILD.as_bytes());
-    head.bytes(target.as_bytes());
-    let (mut table, mut contents) = (Writer::default(), Vec::new());
-    let mut offset = HEAD + 32 + SECTIONS.len() * SECTION;
-    for (kind, section) in
-        SECTIONS.iter().zip([meta, &index, &code, &fields, &symbols, &names, text, &origins])
-    {
-        table.word(*kind as u32);
-        table.word(0);
-        table.long(offset as u64);
-        table.long(section.len() as u64);
-        table.bytes(blake3::hash(section).as_bytes());
-        contents.push(section);
-        offset += section.len();
-    }
-    let (head, table) = (head.finish(), table.finish());
-    let mac = authenticate(key, &head, &table);
-    let mut bytes = Vec::with_capacity(offset);
-    [&head[..], mac.as_bytes(), &table].iter().for_each(|part| bytes.extend_from_slice(part));
-    contents.iter().for_each(|section| bytes.extend_from_slice(section));
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
+    use super::links::{LinkedSymbol, PackedLink};
     use super::testing::{KEY, body, damaged_packs, identity, origin, pack, sign};
     use super::*;
+    use crate::tier::Tier;
 
     fn open(bytes: &[u8]) -> Result<Pack, Damage> {
         Pack::open(bytes.to_vec(), identity(99), &KEY)
@@ -368,6 +343,27 @@ mod tests {
         }
         assert!(pack.find(&identity(20)).is_none());
         assert_eq!((pack.len(), pack.bodies().count(), pack.origins().len()), (20, 20, 20));
+    }
+
+    #[test]
+    fn links_lead_to_bodies_where_what_they_assume_holds() {
+        let pack = open(&pack()).expect("it is whole");
+        assert!(pack.links(&identity(78)).is_none());
+        let links = pack.links(&identity(77)).expect("it has them");
+        let targets: Vec<_> = links.targets().collect();
+        assert_eq!((targets.len(), targets[0]), (10, Some(("f0", 2))));
+        let symbols: Vec<_> = (0..3).map(|number| links.symbol(number)).collect();
+        let others = ["größe$variable", "fmod"].map(|symbol| Some(LinkedSymbol::Other(symbol)));
+        assert_eq!(symbols, [others[0], others[1], None]);
+        let linked: Vec<_> = links.bodies().collect();
+        assert_eq!(linked.len(), 20);
+        for (place, (link, found, code)) in linked.into_iter().enumerate() {
+            // Of a definition that has both, the better code comes first.
+            let (tier, number) =
+                if place % 2 == 0 { (Tier::Full, place + 1) } else { (Tier::Quick, place - 1) };
+            assert_eq!(link, PackedLink { item: place as u32 / 2, target: place as u32 / 2, tier });
+            assert_eq!((found, code.code), (identity(number as u32), &body(number as u8).bytes[..]));
+        }
     }
 
     #[test]

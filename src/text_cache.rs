@@ -1,8 +1,9 @@
 //! Texts that an engine has read, for contexts that are given them as well.
 //!
-//! With every item goes what its reading asked ([`ReadingRecord`]). A context in which
-//! the questions have the same answers takes the checked item, and with it the
-//! code that other contexts have made of it; it parses and checks nothing.
+//! With every item goes what its reading asked
+//! ([`ReadingRecord`](crate::sema::asked::ReadingRecord)). A context in which the
+//! questions have the same answers takes the checked item, and with it the code
+//! that other contexts have made of it; it parses and checks nothing.
 //! Contexts that read the same text at once follow each other item by item, so
 //! each item is read by one of them.
 //!
@@ -11,15 +12,14 @@
 //! has been asked for in the meantime. Short texts have a cache of their own:
 //! a program that makes one after another forgets no library.
 
+mod item;
+mod kept;
+
 use crate::bytes::SharedBytes;
-use crate::jit::{DefinitionHandle, SharedBindings, WeakBindings};
+use crate::jit::{SharedBindings, WeakBindings};
 use crate::process::{self, Activity};
-use crate::sema::CheckedItem;
-use crate::sema::asked::ReadingRecord;
-use crate::sema::checked::CheckedFunction;
 use crate::source::Source;
-use crate::syntax::operator::Fixity;
-use crate::world::{self, StoredEnvironment, StoredItem, StoredText, World};
+use crate::world::{StoredEnvironment, StoredText, TextWriter, World};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
@@ -36,15 +36,24 @@ const SHORT_HALF: usize = 2 << 20;
 /// Texts of at least this many bytes are long.
 const LONG: usize = 512;
 
+pub(crate) use item::CachedItem;
+pub(crate) use kept::{KeptBytes, KeptText};
+
 /// The texts of one engine.
 pub(crate) struct TextCache {
     short: Mutex<Halves>,
     long: Mutex<Halves>,
+    /// What is kept for later runs and has not been written to the cache.
+    kept: Mutex<FxHashMap<KeptName, (Source, KeptBytes)>>,
 }
+
+/// The file of a text that is kept, and the module that it was read as.
+type KeptName = (Box<str>, Option<Box<str>>);
 
 impl Default for TextCache {
     fn default() -> Self {
-        Self { short: Mutex::new(Halves::of(SHORT_HALF)), long: Mutex::new(Halves::of(LONG_HALF)) }
+        let [short, long] = [SHORT_HALF, LONG_HALF].map(|size| Mutex::new(Halves::of(size)));
+        Self { short, long, kept: Mutex::default() }
     }
 }
 
@@ -53,6 +62,10 @@ struct Halves {
     old: Half,
     /// What each may hold.
     size: usize,
+}
+
+fn kept_name(source: &Source, module: Option<&str>) -> KeptName {
+    (source.name().into(), module.map(Box::from))
 }
 
 /// Returns what a text and the items in it take, in bytes of memory, roughly.
@@ -112,6 +125,21 @@ impl TextCache {
     pub(crate) fn forget(&self, source: &Source) {
         let removed = self.halves(source.text(), |halves| halves.take(&SameText(source.clone())));
         drop(removed);
+    }
+
+    /// Keeps a text, which was read as a program or as the module of that name, for later
+    /// runs.
+    pub(crate) fn keep(&self, source: &Source, module: Option<&str>, bytes: KeptBytes) {
+        let (name, kept) = (kept_name(source, module), (source.clone(), bytes));
+        let before = process::within(Activity::Steady, || self.kept.lock().insert(name, kept));
+        drop(before);
+    }
+
+    /// Takes what is kept of a text.
+    pub(crate) fn take_kept(&self, source: &Source, module: Option<&str>) -> Option<KeptBytes> {
+        let name = kept_name(source, module);
+        let kept = process::within(Activity::Steady, || self.kept.lock().remove(&name));
+        kept.filter(|(read, _)| read.text() == source.text()).map(|(_, bytes)| bytes)
     }
 
     /// Calls `work` with the halves for a text. No fork comes in between.
@@ -240,34 +268,6 @@ struct Stored {
     is_for_others: bool,
 }
 
-/// An item of a text.
-pub(crate) struct CachedItem {
-    pub(crate) item: CheckedItem,
-    record: ReadingRecord,
-    /// The offset in the text where it ends.
-    pub(crate) end: u32,
-    /// Its definition, kept with its code once a second context has asked for
-    /// it.
-    pub(crate) definition: OnceLock<DefinitionHandle>,
-}
-
-impl From<StoredItem> for CachedItem {
-    fn from(stored: StoredItem) -> Self {
-        Self::new(stored.item, stored.record, stored.end)
-    }
-}
-
-impl CachedItem {
-    pub(crate) fn new(item: CheckedItem, record: ReadingRecord, end: u32) -> Self {
-        Self { item, record, end, definition: OnceLock::new() }
-    }
-
-    /// Returns the record of what its reading asked.
-    pub(crate) fn record(&self) -> &ReadingRecord {
-        &self.record
-    }
-}
-
 impl CachedText {
     fn new(source: &Source) -> Self {
         Self {
@@ -306,6 +306,13 @@ impl CachedText {
     pub(crate) fn item(&self, number: usize) -> Option<Arc<CachedItem>> {
         let present = || self.items.read().get(number).cloned();
         process::within(Activity::Steady, present).or_else(|| self.stored_item(number))
+    }
+
+    /// Returns the function of an item that has been read.
+    #[cfg(feature = "compiler")]
+    pub(crate) fn function(&self, number: usize) -> Option<Arc<crate::sema::checked::CheckedFunction>> {
+        let present = || self.items.read().get(number).and_then(|item| item.item.function().cloned());
+        process::within(Activity::Steady, present)
     }
 
     fn stored_item(&self, number: usize) -> Option<Arc<CachedItem>> {
@@ -349,21 +356,18 @@ impl CachedText {
 
     /// Returns the text as bytes for later runs, once, if all of it has been read and it
     /// is not from an earlier one.
-    pub(crate) fn to_store(
-        &self,
-        left_out: &dyn Fn(&CheckedFunction, Option<Fixity>) -> bool,
-        environment: &StoredEnvironment,
-    ) -> Option<Vec<u8>> {
+    pub(crate) fn to_store(&self, environment: &StoredEnvironment) -> Option<Vec<u8>> {
         let items = process::within(Activity::Steady, || {
             let is_new = self.is_complete.load(Ordering::Acquire) && self.stored.lock().is_none();
             let is_due = is_new && !self.was_stored.swap(true, Ordering::Relaxed);
             if is_due { self.items.read().clone() } else { Vec::new() }
         });
-        let stored = items.iter().map(|item| {
-            let CachedItem { item, record, end, .. } = &**item;
-            StoredItem { item, record, end: *end }
-        });
-        (!items.is_empty()).then(|| world::encode(stored, left_out, environment))?
+        if items.is_empty() {
+            return None;
+        }
+        let mut writer = TextWriter::new(environment);
+        items.iter().for_each(|item| writer.item(&item.stored()));
+        writer.finish()
     }
 
     /// Adds an item, which is number `number`. Returns the item that has this

@@ -9,6 +9,7 @@ mod bound;
 mod calls;
 mod graph;
 mod layer;
+mod layers;
 mod lazy;
 mod stored;
 
@@ -20,15 +21,17 @@ use crate::syntax::operator::{BinaryAction, Fixity, Infix, Operators, UnaryMeani
 pub use bound::{BoundFunction, Origin};
 use calls::Calls;
 pub use layer::Layer;
+pub use layers::Layers;
+pub use lazy::LazyTable;
 use std::sync::Arc;
-pub use stored::{StoredEnvironment, StoredItem, StoredText, encode};
+pub use stored::{StoredEnvironment, StoredItem, StoredOpening, StoredText, TextWriter, encode_module};
 
 /// What the names of a program mean.
 #[derive(Clone)]
 pub struct World {
     definitions: NameMap<BoundFunction>,
     /// What lies below them. No name of it is bound among them as well.
-    layer: Option<Arc<Layer>>,
+    layers: Layers,
     operators: Arc<Operators>,
     /// The declared variables.
     variables: NameMap<HeldName>,
@@ -56,7 +59,7 @@ impl World {
     pub fn new(operators: Arc<Operators>) -> Self {
         Self {
             definitions: NameMap::default(),
-            layer: None,
+            layers: Layers::default(),
             operators,
             variables: NameMap::default(),
             externs: NameMap::default(),
@@ -84,7 +87,7 @@ impl World {
 
     /// Returns the definition that a name is bound to.
     pub fn definition(&self, name: Name) -> Option<&BoundFunction> {
-        self.definitions.get(name).or_else(|| self.layer.as_ref()?.definition(name))
+        self.definitions.get(name).or_else(|| self.layers.definition(name))
     }
 
     /// Returns the function that a name is bound to.
@@ -92,32 +95,51 @@ impl World {
         self.definition(name).map(|definition| &definition.function)
     }
 
+    /// Returns the number of parameters of the function that a name is bound to, or would
+    /// be if it were called. Decodes nothing of a layer.
+    pub fn arity(&self, name: Name) -> Option<u32> {
+        if !self.definitions.contains(name)
+            && let Some(arity) = self.layers.arity(name)
+        {
+            return Some(arity);
+        }
+        self.meaning(name).map(|function| function.arity())
+    }
+
     /// Returns whether a name is bound to a function.
     pub fn defines(&self, name: Name) -> bool {
-        self.definitions.contains(name) || self.layer.as_ref().is_some_and(|layer| layer.defines(name))
+        self.definitions.contains(name) || self.layers.defines(name)
     }
 
-    /// Returns the definitions: those of the layer, then the others in the order in which
+    /// Returns the definitions: those of the layers, then the others in the order in which
     /// their names were first met.
     fn definitions(&self) -> impl Iterator<Item = &BoundFunction> {
-        let layer = self.layer.iter().flat_map(|layer| layer.definitions());
-        layer.chain(self.definitions.values())
+        let layers = self.layers.iter().flat_map(|layer| layer.definitions());
+        layers.chain(self.definitions.values())
     }
 
-    /// Returns the functions, those of the layer first.
+    /// Returns the functions, those of the layers first.
     pub fn functions(&self) -> impl Iterator<Item = &Arc<CheckedFunction>> {
         self.definitions().map(|definition| &definition.function)
     }
 
+    /// Returns the names of the functions, in the same order.
+    pub fn function_names(&self) -> impl Iterator<Item = Name> {
+        let layers = self.layers.iter().flat_map(|layer| layer.names());
+        layers.map(|held| held.name()).chain(self.definitions.names())
+    }
+
     /// Returns the functions of the program itself, in the same order.
     pub fn own_functions(&self) -> impl Iterator<Item = &Arc<CheckedFunction>> {
-        let own = self.definitions().filter(|definition| definition.origin == Origin::Program);
+        let layers = self.layers.iter().filter(|layer| layer.module().is_none());
+        let definitions = layers.flat_map(|layer| layer.definitions()).chain(self.definitions.values());
+        let own = definitions.filter(|definition| definition.origin == Origin::Program);
         own.map(|definition| &definition.function)
     }
 
     /// Returns the number of functions.
     pub fn len(&self) -> usize {
-        self.definitions.len() + self.layer.as_ref().map_or(0, |layer| layer.len())
+        self.definitions.len() + self.layers.definition_count()
     }
 
     /// Returns whether nothing is defined or imported, and no variable declared.
@@ -141,16 +163,24 @@ impl World {
 
     /// Puts a layer below a book that it was made for.
     pub fn put_below(&mut self, layer: &Arc<Layer>) {
-        self.operators = layer.operators().clone();
-        self.layer = Some(layer.clone());
+        if layer.module().is_none() {
+            self.operators = layer.operators().clone();
+        }
+        self.layers.add(layer);
     }
 
-    /// Binds all names of the layer.
-    fn bind_layer(&mut self) {
-        let Some(layer) = self.layer.take() else { return };
-        for definition in layer.definitions() {
-            self.calls.add(&definition.function);
-            self.definitions.insert(definition.function.name, definition.clone());
+    /// Returns whether a module lies below the book as a layer.
+    pub fn has_layer_of(&self, module: Name) -> bool {
+        self.layers.iter().filter_map(|layer| layer.module()).any(|held| held.name() == module)
+    }
+
+    /// Binds all names of the layers that `concerns` selects.
+    fn bind_layers(&mut self, concerns: impl Fn(&Layer) -> bool) {
+        for layer in self.layers.take(concerns) {
+            for definition in layer.definitions() {
+                self.calls.add(&definition.function);
+                self.definitions.insert(definition.function.name, definition.clone());
+            }
         }
     }
 
@@ -282,15 +312,22 @@ impl World {
 
     /// Returns whether a definition calls a name.
     pub fn is_called(&self, name: Name) -> bool {
-        self.calls.any(name) || self.layer.as_ref().is_some_and(|layer| layer.calls(name))
+        self.calls.any(name) || self.layers.calls(name)
+    }
+
+    /// Returns the names that may be those of aliases that definitions call: what is
+    /// called, and the aliases that are bound.
+    pub fn called_or_aliases(&self) -> Vec<Name> {
+        let is_alias = |bound: &&BoundFunction| matches!(bound.origin, Origin::Alias(_));
+        let aliases = self.definitions.values().filter(is_alias).map(|bound| bound.function.name);
+        // A module calls nothing by an alias.
+        let layers = self.layers.iter().filter(|layer| layer.module().is_none());
+        aliases.chain(self.calls.names()).chain(layers.flat_map(|layer| layer.called())).collect()
     }
 
     fn bind(&mut self, definition: BoundFunction) -> Redefinition {
         let function = definition.function.clone();
-        let concerns = |layer: &&Arc<Layer>| layer.calls(function.name) || layer.defines(function.name);
-        if self.layer.as_ref().filter(concerns).is_some() {
-            self.bind_layer();
-        }
+        self.bind_layers(|layer| layer.calls(function.name) || layer.defines(function.name));
         self.calls.add(&function);
         let before = self.definitions.insert(function.name, definition).map(|before| before.function);
         before.iter().for_each(|before| self.calls.remove(before));
@@ -311,7 +348,7 @@ impl World {
     }
 
     fn unbind(&mut self, name: Name) -> Option<Arc<CheckedFunction>> {
-        self.bind_layer();
+        self.bind_layers(|layer| layer.defines(name));
         let BoundFunction { function, .. } = self.definitions.remove(name)?;
         self.calls.remove(&function);
         Some(function)

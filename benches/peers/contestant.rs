@@ -20,6 +20,8 @@ pub struct Contestant {
     command: Result<Vec<String>, String>,
     input: Option<PathBuf>,
     typed: Option<Typed>,
+    /// What is done before each run, which is given by its number.
+    before: Option<Box<dyn FnMut(usize)>>,
     runs: Vec<Run>,
     /// The last line it printed.
     pub answer: String,
@@ -35,7 +37,8 @@ struct Run {
 impl Contestant {
     /// Creates a contestant, or why it cannot take part.
     pub fn new(name: &'static str, command: Result<Vec<String>, String>) -> Self {
-        Self { name, command, input: None, typed: None, runs: Vec::new(), answer: String::new() }
+        let (runs, answer) = (Vec::new(), String::new());
+        Self { name, command, input: None, typed: None, before: None, runs, answer }
     }
 
     /// Reads standard input from a file.
@@ -51,6 +54,13 @@ impl Contestant {
         self
     }
 
+    /// Does something before each run, which is given by its number, and is not measured.
+    #[allow(dead_code, reason = "one of the benchmarks uses it")]
+    pub fn with_before(mut self, before: impl FnMut(usize) + 'static) -> Self {
+        self.before = Some(Box::new(before));
+        self
+    }
+
     pub fn command(&self) -> Result<String, &str> {
         self.command.as_ref().map(|words| words.join(" ")).map_err(String::as_str)
     }
@@ -58,6 +68,7 @@ impl Contestant {
     /// Runs it once; a failure puts it out of the contest.
     pub fn run(&mut self) {
         if let Ok(words) = &self.command {
+            self.before.iter_mut().for_each(|before| before(self.runs.len()));
             let input = self.input.as_ref().and_then(|path| File::open(path).ok());
             let ran = match self.typed {
                 Some(typed) => prompt::seconds(words, typed)

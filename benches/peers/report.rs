@@ -108,13 +108,19 @@ fn verdict(row: &Row, target: &Target) -> String {
             (format!("{limit} × {peer}"), is.map(|(is, peer)| is / peer), limit)
         }
         Limit::Seconds(limit) => (format!("{limit} s"), subject.and_then(Contestant::wall), limit),
+        Limit::MoreSeconds(limit, peer) => {
+            let is = subject.and_then(Contestant::wall).zip(find(peer).and_then(Contestant::wall));
+            (format!("{limit} s more than {peer}"), is.map(|(is, peer)| is - peer), limit)
+        }
         Limit::Megabytes(limit) => (format!("{limit} MB"), subject.and_then(Contestant::megabytes), limit),
     };
+    // Differences of milliseconds have to be seen.
+    let digits = if limit < 0.1 { 3 } else { 2 };
     let who = if target.contestant == "kal" { String::new() } else { format!("{}: ", target.contestant) };
     match is {
         None => format!("{who}{aim} | – | not measured"),
-        Some(is) if is <= limit => format!("{who}{aim} | {is:.2} | reached"),
-        Some(is) => format!("{who}{aim} | {is:.2} | {MISSED}"),
+        Some(is) if is <= limit => format!("{who}{aim} | {is:.digits$} | reached"),
+        Some(is) => format!("{who}{aim} | {is:.digits$} | {MISSED}"),
     }
 }
 

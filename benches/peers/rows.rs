@@ -26,6 +26,8 @@ pub enum Limit {
     /// At most this many times what this peer takes.
     Ratio(f64, &'static str),
     Seconds(f64),
+    /// At most this many seconds more than this peer takes.
+    MoreSeconds(f64, &'static str),
     Megabytes(f64),
 }
 
@@ -76,6 +78,18 @@ pub fn all(folder: &Path) -> Vec<Row> {
             0.25,
             &|_| include_str!("../workloads/operators.kal").to_owned(),
             &[],
+            folder,
+        ),
+        edited(folder),
+        imported(folder),
+        cold(
+            "10,000 functions, each called once in a branch, first start",
+            &generated::functions_in_branches(10_000, Language::Kal),
+            folder,
+        ),
+        cold(
+            "100,000 definitions, 10 called, first start",
+            &generated::definitions(100_000, Language::Kal),
             folder,
         ),
         interpreted_start(),
@@ -451,6 +465,73 @@ fn second_start(
     }
     let targets = vec![Target { contestant: KAL, limit: Limit::Seconds(seconds) }];
     Row { name, contestants, targets, rounds_factor: 1 }
+}
+
+/// A program of 10,000 functions, one of which is another one at each run.
+fn edited(folder: &Path) -> Row {
+    let text = generated::functions_in_branches(10_000, Language::Kal);
+    let program = write(folder, "edited.kal", &text);
+    let cache = folder.join("cache").display().to_string();
+    let edit = |program: String| {
+        let (text, line) = (text.clone(), "def f5000(x y)");
+        move |number: usize| {
+            let edited = text.replace(line, &format!("def f5000(x y) if x < 0 then {number} else"));
+            std::fs::write(&program, edited).expect("the folder is ours");
+        }
+    };
+    let plain = write(folder, "edited-plain.kal", &text);
+    Row {
+        name: "10,000 functions, each called once in a branch, one edited",
+        contestants: vec![
+            Contestant::new(KAL, kal(&["--cache", &cache, &program])).with_before(edit(program)),
+            Contestant::new("kal --cache off", kal(&[&plain])).with_before(edit(plain)),
+        ],
+        targets: vec![Target { contestant: KAL, limit: Limit::Seconds(0.045) }],
+        rounds_factor: 1,
+    }
+}
+
+/// A program that imports a module of 100,000 functions and calls ten of them, beside one
+/// that does nothing.
+fn imported(folder: &Path) -> Row {
+    let module: String =
+        (0..100_000).map(|index| format!("def f{index}(x y) if x < y then x * {index} else y\n")).collect();
+    write(folder, "large.kal", &module);
+    let calls: String = (0..10).map(|index| format!("f{}(1, 2)\n", index * 9_999)).collect();
+    let program = write(folder, "importing.kal", &format!("import large\n{calls}"));
+    let empty = write(folder, "empty.kal", &"1 * 89991\n".repeat(10));
+    let cache = folder.join("cache").display().to_string();
+    Row {
+        name: "import of 100,000 functions, 10 called, second start",
+        contestants: vec![
+            Contestant::new(KAL, kal(&["--cache", &cache, &program])),
+            Contestant::new("kal, nothing imported", kal(&["--cache", &cache, &empty])),
+            Contestant::new("kal --cache off", kal(&[&program])),
+        ],
+        targets: vec![Target { contestant: KAL, limit: Limit::MoreSeconds(0.005, "kal, nothing imported") }],
+        rounds_factor: 1,
+    }
+}
+
+/// A program that is run with an empty cache, and without one.
+fn cold(name: &'static str, text: &str, folder: &Path) -> Row {
+    let program = write(folder, &format!("cold{}.kal", text.len()), text);
+    let cache = folder.join("cold");
+    let cached = kal(&["--cache", &cache.display().to_string(), &program]);
+    let empty = move |_| _ = std::fs::remove_dir_all(&cache);
+    let off = "kal --cache off";
+    Row {
+        name,
+        contestants: vec![
+            Contestant::new(KAL, cached).with_before(empty),
+            Contestant::new(off, kal(&[&program])),
+        ],
+        targets: vec![
+            Target { contestant: KAL, limit: Limit::Ratio(1.03, off) },
+            Target { contestant: KAL, limit: Limit::MoreSeconds(0.02, off) },
+        ],
+        rounds_factor: 1,
+    }
 }
 
 /// Returns how to run a Lua program from bytecode.

@@ -1,6 +1,6 @@
 //! The cache in a build without the compiler: there is no code to keep.
 
-use super::{CacheEvent, CacheOptions};
+use super::{CacheEvent, CacheOptions, CheckedTexts};
 use crate::bytes::SharedBytes;
 use crate::source::Source;
 
@@ -20,11 +20,21 @@ impl Cache {
         0
     }
 
-    pub fn open(&self, _: &Source) -> Option<SharedBytes> {
+    pub fn open(&self, _: &Source, _: Option<&str>) -> Option<SharedBytes> {
         None
     }
 
-    pub fn write(&self, _: &dyn Fn(&Source) -> Option<Vec<u8>>) {}
+    pub fn write(&self, _: CheckedTexts<'_>) {}
+
+    #[cfg(feature = "cli")]
+    pub fn write_library(
+        &self,
+        _: &std::path::Path,
+        _: bool,
+        _: CheckedTexts<'_>,
+    ) -> Result<(usize, usize), String> {
+        Err("this build of Kal has no compiler".into())
+    }
 
     #[cfg(feature = "cli")]
     pub fn verify(&self) -> (usize, Vec<CacheEvent>) {

@@ -13,6 +13,11 @@ pub enum CacheEvent {
         /// How many functions and expressions it has code of.
         bodies: usize,
     },
+    /// The checked items of a pack were read, but not its code: another user made it.
+    WithoutCode {
+        /// Its file.
+        file: PathBuf,
+    },
     /// A pack was not used: others could have written it.
     Untrusted {
         /// The file or folder.
@@ -47,6 +52,9 @@ impl fmt::Display for CacheEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Opened { file, bodies } => write!(f, "cache: read {} ({bodies} in it)", file.display()),
+            Self::WithoutCode { file } => {
+                write!(f, "cache: read {}, without its code: made with another key", file.display())
+            }
             Self::Untrusted { file, reason } => write!(f, "cache: not used: {}: {reason}", file.display()),
             Self::Damaged { file, reason } => write!(f, "cache: not used: {}: {reason}", file.display()),
             Self::Written { file, bodies } => write!(f, "cache: wrote {} ({bodies} in it)", file.display()),

@@ -1,10 +1,11 @@
 //! The packs of an engine's programs, in files.
 
-use super::folder::{ABANDONED, ENDING, UNFINISHED, of_this_build, shortened};
-use super::{CacheEvent, CacheOptions, trust};
-use crate::bytes::SharedBytes;
+use super::folder::{ABANDONED, ENDING, ENDING_WITHOUT_CODE, UNFINISHED, of_this_target, shortened};
+use super::{CacheEvent, CacheOptions, CheckedTexts, trust};
+use crate::bytes::{Damage, SharedBytes, Writer};
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
+use crate::pack::links::CodeLinks;
 use crate::pack::origin::CodeOrigin;
 use crate::pack::portable::PortableCode;
 use crate::pack::{self, CodeStore, Pack, SecretKey};
@@ -29,16 +30,31 @@ const MOST_MERGED: usize = 32 << 20;
 /// How many earlier texts of a file keep their packs.
 const EARLIER_TEXTS: usize = 3;
 
+/// The folder of a library that is not part of it.
+const OF_LIBRARY: &str = ".kal";
+
 /// The time of a pack is set when it is read, but not more often than this.
 const TOUCHED: Duration = Duration::from_secs(24 * 3600);
 
+/// Finds what of code, given by name and identity, is that of definitions of a text.
+pub type FindLinks<'a> =
+    &'a dyn Fn(&Source, StoredForm, &mut dyn Iterator<Item = (&str, Fingerprint)>) -> Option<CodeLinks>;
+
+/// The checked items of a text.
+pub enum StoredForm {
+    /// They have just been read.
+    New(SharedBytes),
+    /// An earlier run has read them.
+    Old(SharedBytes),
+}
+
 /// The packs of an engine's programs, in files.
 pub struct Cache {
-    options: CacheOptions,
+    pub(super) options: CacheOptions,
     /// The folder for this build and target.
     folder: PathBuf,
-    target: Fingerprint,
-    store: Arc<CodeStore>,
+    pub(super) target: Fingerprint,
+    pub(super) store: Arc<CodeStore>,
     key: Option<SecretKey>,
     sources: Mutex<Vec<CachedSource>>,
     events: Mutex<Vec<CacheEvent>>,
@@ -47,13 +63,33 @@ pub struct Cache {
 }
 
 /// A file whose code is cached.
-struct CachedSource {
-    source: Source,
+pub(super) struct CachedSource {
+    pub(super) source: Source,
+    /// The module that it was read as.
+    pub(super) module: Option<Box<str>>,
     folder: PathBuf,
     /// What the names of its packs begin with.
-    text: String,
+    pub(super) text: String,
     /// The packs of this text that were found.
     packs: Vec<OwnPack>,
+    /// The same with its library.
+    shipped: Vec<OwnPack>,
+}
+
+impl CachedSource {
+    /// Returns the items of the text that its packs have.
+    pub(super) fn checked_text(&self) -> Option<SharedBytes> {
+        checked_text(&self.packs).or_else(|| checked_text(&self.shipped))
+    }
+}
+
+/// A folder with packs of one program or module.
+pub(super) struct PackFolder {
+    /// The folder from which on others must not be able to write.
+    pub(super) root: PathBuf,
+    pub(super) folder: PathBuf,
+    /// Whether it is with a library: never written by a run.
+    pub(super) is_shipped: bool,
 }
 
 /// A pack of the present text of a file.
@@ -67,7 +103,7 @@ impl Cache {
     /// Creates the cache of an engine. Reads nothing but the key.
     pub fn new(options: CacheOptions) -> Self {
         let target = Fingerprint::of_bytes("kal 2026 target", codegen::target().as_bytes());
-        let folder = of_this_build(&options.folder).join(shortened(target));
+        let folder = of_this_target(&options.folder, target);
         let (key, sources, events) = (trust::key(&options.key), Mutex::default(), Mutex::default());
         let nanoseconds = AtomicU64::new(0);
         Self { options, folder, target, store: Arc::default(), key, sources, events, nanoseconds }
@@ -90,11 +126,14 @@ impl Cache {
     }
 
     /// Adds what earlier runs have compiled for a file to the code that is found, and
-    /// keeps what this one compiles for it. Returns the items of the text, if one has
-    /// checked them.
-    pub fn open(&self, source: &Source) -> Option<SharedBytes> {
-        if !Self::keeps(source) || self.store.keeps(source.name()) {
+    /// keeps what this one compiles for it. Returns the items of the text, which may be
+    /// that of a module of that name, if one has checked them.
+    pub fn open(&self, source: &Source, module: Option<&str>) -> Option<SharedBytes> {
+        if !Self::keeps(source) {
             return None;
+        }
+        if self.store.keeps(source.name()) {
+            return self.opened(source, module);
         }
         let path = match source.folder() {
             Some(_) => fs::canonicalize(source.name()).ok(),
@@ -102,40 +141,67 @@ impl Cache {
         }?;
         let folder = shortened(Fingerprint::of_bytes("kal 2026 path", path.as_os_str().as_encoded_bytes()));
         let folder = self.folder.join(folder);
-        let text = shortened(Fingerprint::of_bytes("kal 2026 text", source.text().as_bytes()));
+        let text = shortened(identity(source, module));
         self.store.keep(source.name());
         let started = Instant::now();
-        let packs = self.read(&folder, &text);
+        let (root, is_shipped) = (self.options.folder.clone(), false);
+        let packs = self.read(&PackFolder { root, folder: folder.clone(), is_shipped }, &text);
+        let with_library = module.zip(source.folder()).map(|(module, library)| self.shipped(library, module));
+        let shipped = with_library.map_or_else(Vec::new, |place| self.read(&place, &text));
         let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.nanoseconds.fetch_add(took, Ordering::Relaxed);
         if !packs.is_empty() && self.options.writes {
             self.options.collect_now_and_then();
         }
-        let checked = checked_text(&packs);
-        let opened = CachedSource { source: source.clone(), folder, text, packs };
+        let module = module.map(Box::from);
+        let opened = CachedSource { source: source.clone(), module, folder, text, packs, shipped };
+        let checked = opened.checked_text();
         self.sources(|sources| sources.push(opened));
         checked
     }
 
+    /// Returns the items of a text whose packs have been read.
+    fn opened(&self, source: &Source, module: Option<&str>) -> Option<SharedBytes> {
+        let is_same = |known: &&CachedSource| {
+            known.module.as_deref() == module
+                && known.source.name() == source.name()
+                && known.source.text() == source.text()
+        };
+        self.sources(|sources| sources.iter().find(is_same).and_then(CachedSource::checked_text))
+    }
+
+    /// Returns where the packs of a module are with its library.
+    pub(super) fn shipped(&self, library: &Path, module: &str) -> PackFolder {
+        let root = library.join(OF_LIBRARY);
+        let name = shortened(Fingerprint::of_bytes("kal 2026 member", module.as_bytes()));
+        let folder = of_this_target(&root.join("cache"), self.target).join(name);
+        PackFolder { root, folder, is_shipped: true }
+    }
+
     /// Reads the packs of a folder: those of the text, then the newest others. Returns
     /// the first kind.
-    fn read(&self, folder: &Path, text: &str) -> Vec<OwnPack> {
-        let Some(key) = &self.key else { return Vec::new() };
-        let mut files = packs(folder);
-        if files.is_empty() {
+    fn read(&self, place: &PackFolder, text: &str) -> Vec<OwnPack> {
+        let mut files = packs(&place.folder);
+        if files.is_empty() || self.key.is_none() && !place.is_shipped {
             return Vec::new();
         }
-        if let Err(reason) = trust::folders(&self.options.folder, folder) {
-            self.note(CacheEvent::Untrusted { file: folder.into(), reason });
+        if let Err(reason) = trust::folders(&place.root, &place.folder) {
+            self.note(CacheEvent::Untrusted { file: place.folder.clone(), reason });
             return Vec::new();
         }
         files.sort_by_key(|file| (file.text != text, Reverse(file.written)));
         let mut own = Vec::new();
         for PackFile { path, text: made_of, number, written } in files {
-            match self.open_pack(&path, key) {
+            match self.open_pack(&path, place.is_shipped) {
                 Ok(pack) => {
-                    self.touch(&path, written);
-                    self.note(CacheEvent::Opened { file: path.clone(), bodies: pack.len() });
+                    if !place.is_shipped {
+                        self.touch(&path, written);
+                    }
+                    let (file, bodies) = (path.clone(), pack.len());
+                    self.note(match pack.is_trusted() {
+                        true => CacheEvent::Opened { file, bodies },
+                        false => CacheEvent::WithoutCode { file },
+                    });
                     let pack = Arc::new(pack);
                     self.store.add(pack.clone());
                     if made_of == text {
@@ -143,7 +209,8 @@ impl Cache {
                     }
                 }
                 Err(event) => {
-                    if self.options.writes && matches!(event, CacheEvent::Damaged { .. }) {
+                    if self.options.writes && !place.is_shipped && matches!(event, CacheEvent::Damaged { .. })
+                    {
                         let _ = fs::remove_file(&path);
                     }
                     self.note(event);
@@ -153,12 +220,21 @@ impl Cache {
         own
     }
 
-    /// Reads a pack.
-    fn open_pack(&self, path: &Path, key: &SecretKey) -> Result<Pack, CacheEvent> {
+    /// Reads a pack; one that is with a library without its code, if it was made with
+    /// another key.
+    fn open_pack(&self, path: &Path, is_shipped: bool) -> Result<Pack, CacheEvent> {
         let file = || path.to_owned();
         let bytes = trust::read(path).map_err(|reason| CacheEvent::Untrusted { file: file(), reason })?;
-        Pack::open(bytes, self.target, key)
-            .map_err(|damage| CacheEvent::Damaged { file: file(), reason: damage.to_string() })
+        let damaged = |damage: Damage| CacheEvent::Damaged { file: file(), reason: damage.to_string() };
+        let opened = match &self.key {
+            Some(key) if is_shipped => match Pack::open(bytes.clone(), self.target, key) {
+                Err(_) => Pack::open_without_code(bytes, self.target),
+                opened => opened,
+            },
+            Some(key) => Pack::open(bytes, self.target, key),
+            None => Pack::open_without_code(bytes, self.target),
+        };
+        opened.map_err(damaged)
     }
 
     /// Records that a pack is in use.
@@ -178,10 +254,10 @@ impl Cache {
         for folder in folders.map(|entry| entry.path()) {
             for PackFile { path, .. } in packs(&folder) {
                 let trusted = trust::folders(&self.options.folder, &folder);
-                let trusted = trusted.and_then(|()| self.key.as_ref().ok_or("there is no key".to_owned()));
+                let trusted = trusted.and_then(|()| self.key.ok_or("there is no key".to_owned()));
                 let opened = trusted
                     .map_err(|reason| CacheEvent::Untrusted { file: path.clone(), reason })
-                    .and_then(|key| self.open_pack(&path, key));
+                    .and_then(|_| self.open_pack(&path, false));
                 match opened {
                     Ok(pack) if !pack.has_origins() => {
                         let reason = "a damaged section".to_owned();
@@ -203,8 +279,8 @@ impl Cache {
     }
 
     /// Writes what has been compiled since the files were opened, and the items of their
-    /// texts that `text` returns.
-    pub fn write(&self, text: &dyn Fn(&Source) -> Option<Vec<u8>>) {
+    /// texts that `text` returns, with links between the two.
+    pub fn write(&self, text: CheckedTexts<'_>, links: FindLinks<'_>) {
         if !self.options.writes {
             return;
         }
@@ -212,7 +288,11 @@ impl Cache {
         let mut sources = self.sources(std::mem::take);
         for source in &mut sources {
             let kept = self.store.take(source.source.name()).unwrap_or_default();
-            let mut text = text(&source.source).unwrap_or_default();
+            let mut text = text(&source.source, source.module.as_deref()).unwrap_or_default();
+            // A text may be read several times.
+            if source.checked_text().is_some_and(|known| (*known).as_ref() == text) {
+                text.clear();
+            }
             if kept.made.is_empty() && text.is_empty() {
                 continue;
             }
@@ -221,10 +301,7 @@ impl Cache {
             if source.packs.is_empty() || merges {
                 // A pack that needs no other.
                 let used = kept.used.iter();
-                bodies.extend(used.filter_map(|identity| {
-                    let (code, origin) = self.store.portable(identity)?;
-                    Some((*identity, code, origin))
-                }));
+                bodies.extend(used.filter_map(|identity| self.used(identity)));
             }
             if merges {
                 if text.is_empty() {
@@ -239,15 +316,28 @@ impl Cache {
                     Some((identity, code, origin))
                 }));
             }
-            if let Err(reason) = self.write_pack(source, &bodies, &text) {
+            let text = Arc::new(text);
+            let stored = match text.is_empty() {
+                true => checked_text(&source.packs).map(StoredForm::Old),
+                false => Some(StoredForm::New(text.clone())),
+            };
+            let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
+            let links = stored.and_then(|stored| links(&source.source, stored, &mut { made }));
+            if let Err(reason) = self.write_pack(source, &bodies, &text, links.as_ref()) {
                 self.note(CacheEvent::NotWritten { folder: source.folder.clone(), reason });
             }
         }
         self.sources(|present| present.append(&mut sources));
     }
 
+    /// Returns code of earlier runs.
+    pub(super) fn used(&self, identity: &Fingerprint) -> Option<(Fingerprint, PortableCode, CodeOrigin)> {
+        let (code, origin) = self.store.portable(identity)?;
+        Some((*identity, code, origin))
+    }
+
     /// Calls `work` with the sources; no fork comes in between.
-    fn sources<T>(&self, work: impl FnOnce(&mut Vec<CachedSource>) -> T) -> T {
+    pub(super) fn sources<T>(&self, work: impl FnOnce(&mut Vec<CachedSource>) -> T) -> T {
         process::within(Activity::Steady, || work(&mut self.sources.lock()))
     }
 
@@ -256,16 +346,14 @@ impl Cache {
         source: &mut CachedSource,
         bodies: &[(Fingerprint, PortableCode, CodeOrigin)],
         text: &[u8],
+        links: Option<&CodeLinks>,
     ) -> Result<(), String> {
         let key = trust::key_or_new(&self.options.key)?;
         trust::create(&source.folder).map_err(|error| error.to_string())?;
         trust::folders(&self.options.folder, &source.folder)?;
         let number = source.packs.iter().map(|own| own.number + 1).max().unwrap_or(0);
         let file = source.folder.join(PackFile::name(&source.text, number));
-        let meta = serde_json::json!({ "source": source.source.name(), "kal": env!("CARGO_PKG_VERSION") })
-            .to_string();
-        let bodies_in = bodies.iter().map(|(identity, code, origin)| (*identity, code, origin));
-        let bytes = pack::write(bodies_in, text, meta.as_bytes(), self.target, &key);
+        let bytes = self.pack(&source.source, bodies, text, links, &key);
         let written = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&source.folder).and_then(
             |mut temporary| {
                 temporary.write_all(&bytes)?;
@@ -284,7 +372,21 @@ impl Cache {
         Ok(())
     }
 
-    fn note(&self, event: CacheEvent) {
+    /// Returns a pack as bytes.
+    pub(super) fn pack(
+        &self,
+        source: &Source,
+        bodies: &[(Fingerprint, PortableCode, CodeOrigin)],
+        text: &[u8],
+        links: Option<&CodeLinks>,
+        key: &SecretKey,
+    ) -> Vec<u8> {
+        let meta = serde_json::json!({ "source": source.name(), "kal": env!("CARGO_PKG_VERSION") });
+        let bodies = bodies.iter().map(|(identity, code, origin)| (*identity, code, origin));
+        pack::write(bodies, text, links, meta.to_string().as_bytes(), self.target, key)
+    }
+
+    pub(super) fn note(&self, event: CacheEvent) {
         process::within(Activity::Steady, || self.events.lock().push(event));
     }
 
@@ -294,6 +396,16 @@ impl Cache {
     }
 }
 
+/// Returns what a text is found by: a module of it is something else than a program.
+fn identity(source: &Source, module: Option<&str>) -> Fingerprint {
+    let text = Fingerprint::of_bytes("kal 2026 text", source.text().as_bytes());
+    let Some(module) = module else { return text };
+    let mut writer = Writer::default();
+    writer.text(module);
+    writer.bytes(text.as_bytes());
+    Fingerprint::of("kal 2026 module", writer)
+}
+
 /// Returns the items of the text that packs are of.
 fn checked_text(packs: &[OwnPack]) -> Option<SharedBytes> {
     let with_text = packs.iter().filter_map(|own| Some((own.number, own.pack.text()?)));
@@ -301,8 +413,8 @@ fn checked_text(packs: &[OwnPack]) -> Option<SharedBytes> {
 }
 
 /// The file of a pack.
-struct PackFile {
-    path: PathBuf,
+pub(super) struct PackFile {
+    pub(super) path: PathBuf,
     /// Of which text it was made.
     text: String,
     number: u32,
@@ -316,7 +428,9 @@ impl PackFile {
 
     fn of(entry: &fs::DirEntry) -> Option<Self> {
         let path = entry.path();
-        let stem = path.file_name().and_then(OsStr::to_str)?.strip_suffix(ENDING)?.strip_suffix('.')?;
+        let name = path.file_name().and_then(OsStr::to_str)?;
+        let stem = name.strip_suffix(ENDING).or_else(|| name.strip_suffix(ENDING_WITHOUT_CODE))?;
+        let stem = stem.strip_suffix('.')?;
         let (text, number) = stem.split_once('.').unwrap_or((stem, "0"));
         let (text, number) = (text.to_owned(), number.parse().ok()?);
         let written = entry.metadata().and_then(|data| data.modified()).ok()?;
@@ -325,7 +439,7 @@ impl PackFile {
 }
 
 /// Returns the packs in a folder; none if it cannot be read.
-fn packs(folder: &Path) -> Vec<PackFile> {
+pub(super) fn packs(folder: &Path) -> Vec<PackFile> {
     let file = |entry: std::io::Result<fs::DirEntry>| PackFile::of(&entry.ok()?);
     fs::read_dir(folder).map(|entries| entries.filter_map(file).collect()).unwrap_or_default()
 }

@@ -20,6 +20,10 @@ const DEPTH: usize = 3;
 /// The ending of the files of packs.
 pub(super) const ENDING: &str = "kpk";
 
+/// The ending of the files of packs without code.
+#[cfg(feature = "compiler")]
+pub(super) const ENDING_WITHOUT_CODE: &str = "bindings";
+
 /// What the name of a file that is not whole yet begins with.
 pub(super) const UNFINISHED: &str = ".unfinished-";
 
@@ -78,6 +82,12 @@ impl CacheFile {
 /// Returns the folder of this build.
 pub(super) fn of_this_build(root: &Path) -> PathBuf {
     root.join(FORMAT).join(shortened(Fingerprint::BUILD))
+}
+
+/// Returns the folder of this build for a target.
+#[cfg(feature = "compiler")]
+pub(super) fn of_this_target(root: &Path, target: Fingerprint) -> PathBuf {
+    of_this_build(root).join(shortened(target))
 }
 
 /// Returns the name of something with that fingerprint.

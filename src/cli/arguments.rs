@@ -3,6 +3,7 @@
 
 use super::cache::CacheCommand;
 use super::check::CheckArguments;
+use super::compile::CompileArguments;
 use super::debug::DebugArguments;
 use super::emit::EmitArguments;
 use super::given::{Given, MISSING, RunArguments};
@@ -86,6 +87,8 @@ pub(super) enum CliCommand {
     Emit(EmitArguments),
     /// Print everything wrong with programs, without running them
     Check(CheckArguments),
+    /// Check and compile libraries ahead, into their folders
+    Compile(CompileArguments),
     /// The folder of compiled code
     Cache {
         /// What to do with it
@@ -123,7 +126,11 @@ impl CliCommand {
             Self::Debug(arguments) => Some(&mut arguments.given),
             Self::Emit(arguments) => Some(&mut arguments.given),
             Self::Check(arguments) => Some(&mut arguments.given),
-            Self::Cache { .. } | Self::Completions { .. } | Self::Man | Self::Version { .. } => None,
+            Self::Compile(_)
+            | Self::Cache { .. }
+            | Self::Completions { .. }
+            | Self::Man
+            | Self::Version { .. } => None,
         }
     }
 }
@@ -150,6 +157,7 @@ impl Given {
 const MEANINGFUL: &[(&str, &[&str])] = &[
     ("check", &["timeout", "max_nesting", "color"]),
     ("emit", &["level", "timeout", "fuel", "max_nesting", "color"]),
+    ("compile", &["level", "timeout", "fuel", "max_nesting", "cache", "trace_cache", "color"]),
     ("cache", &["cache", "color"]),
     ("completions", &["color"]),
     ("man", &[]),
@@ -216,7 +224,7 @@ impl CommandLine {
 
 /// The words that are commands.
 const COMMANDS: &[&str] =
-    &["repl", "run", "debug", "emit", "check", "cache", "completions", "man", "version", "help"];
+    &["repl", "run", "debug", "emit", "check", "compile", "cache", "completions", "man", "version", "help"];
 
 impl Plain {
     /// Parses arguments without a command and without mistakes: building clap's

@@ -197,6 +197,14 @@ impl CommonOptions {
         }
     }
 
+    /// Returns the options for compiling libraries ahead, or for checking them alone.
+    pub(super) fn for_libraries(&self, with_code: bool) -> Self {
+        // What is written is authenticated, also where nothing is kept for later runs.
+        let cache = if self.cache().is_some() { self.cache.clone() } else { Some("ro".to_owned()) };
+        let (eager, lazy) = (with_code, !with_code);
+        Self { eager, lazy, interpret: false, tiered: false, cache, ..self.clone() }
+    }
+
     fn mode(&self) -> Mode {
         if self.eager {
             Mode::Eager

@@ -4,13 +4,13 @@ use super::history::Changed;
 use super::{Context, Outcome};
 use crate::config::Mode;
 use crate::error::Error;
-use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
+use crate::library::{self, ModuleItem, ModuleItems, ModuleReader, ReadModule};
 use crate::module::{MemberKind, Module, add_operators, parts};
 use crate::name::Name;
 use crate::sema::Import;
 use crate::sema::checked::CheckedFunction;
 use crate::syntax::operator::Operators;
-use crate::world::Origin;
+use crate::world::{Layer, Origin};
 use std::sync::Arc;
 
 impl Context {
@@ -20,10 +20,9 @@ impl Context {
         let read = {
             // One of which a function was removed is read again.
             let known = |name| self.world.module(name).filter(|module| self.is_whole(module)).cloned();
-            ModuleReader { engine: &self.engine, program: self, known: &known }.read(import)
+            ModuleReader { engine: &self.engine, program: self, known: &known, keeps: true }.read(import)
         };
         let read = read.map_err(Error::Invalid)?;
-        self.parsed_units += read.len() as u64;
         for module in read {
             self.add_module(module)?;
         }
@@ -47,15 +46,22 @@ impl Context {
     /// Returns whether all functions of a module are bound.
     fn is_whole(&self, module: &Module) -> bool {
         let mut functions = module.functions();
-        functions.all(|member| self.world.defines(member.qualified.name()))
+        self.world.has_layer_of(module.name.name())
+            || functions.all(|member| self.world.defines(member.qualified.name()))
     }
 
     /// Brings a module into force, or another version of it: what has not changed
     /// stays as it is.
     fn add_module(&mut self, read: ReadModule) -> Result<(), Error> {
         let ReadModule { module, items } = read;
-        let _ = self.engine.open_cached(&module.source);
         let before = self.world.module(module.name.name()).cloned();
+        self.parsed_units += u64::from(matches!(items, ModuleItems::Parsed(_)));
+        let items = match items {
+            ModuleItems::Stored(layer) if before.is_none() && self.take_module(&layer) => {
+                library::others(&layer).collect()
+            }
+            items => items.all(),
+        };
         self.check_functions(&items)?;
         let mut variables = Vec::new();
         for item in items {
@@ -79,6 +85,22 @@ impl Context {
             self.unbind(member.qualified.name());
         }
         Ok(())
+    }
+
+    /// Puts a module below the program as a layer. Returns `false`, without effect, where
+    /// its functions have to be bound one by one.
+    fn take_module(&mut self, layer: &Arc<Layer>) -> bool {
+        let limits = self.engine.config().limits;
+        let fits = self.engine.mode() == Mode::Lazy
+            && self.debugger.is_none()
+            && layer.largest() <= limits.max_compiled_operations
+            && self.world.len() + layer.len() <= limits.max_definitions
+            && self.engine.names().has_room_for(layer.text().name_count());
+        let is_taken = fits && self.backend.put_below(layer);
+        if is_taken {
+            self.world.put_below(layer);
+        }
+        is_taken
     }
 
     /// Checks that the functions of a module fit into the book.
@@ -145,11 +167,8 @@ impl Context {
 
     /// Binds the aliases that definitions call, after the imports have changed.
     pub(super) fn adopt_called(&mut self) {
-        let modules: Vec<_> = self.world.imports().iter().map(|import| import.module.clone()).collect();
-        for module in modules {
-            for member in module.offered(MemberKind::Function) {
-                self.adopt_if_called(member.short.name());
-            }
+        for name in self.world.called_or_aliases() {
+            self.adopt_alias(name);
         }
     }
 

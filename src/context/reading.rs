@@ -9,6 +9,7 @@ use super::opening::OpeningSearch;
 use super::{Context, Each, Error, IfUnchanged, Interest};
 use crate::config::Mode;
 use crate::debugger::Debugger;
+use crate::engine::Engine;
 use crate::sema::asked::{ReadingRecord, Recorder};
 use crate::sema::{self, CheckedItem, Environment};
 use crate::source::Source;
@@ -16,7 +17,7 @@ use crate::syntax::ast::Item;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::parser::{ParseLimits, Parser, SyntaxErrors};
-use crate::text_cache::{CachedItem, CachedText};
+use crate::text_cache::{CachedItem, CachedText, KeptText};
 use crate::world::StoredText;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -29,6 +30,9 @@ type ItemRead = Result<Arc<CachedItem>, Error>;
 struct Progress {
     /// The text in the cache; `None` once reading it has met a mistake.
     cached: Option<Arc<CachedText>>,
+    /// The text as it is kept for later runs, if only for these; `None` once reading it
+    /// has met a mistake.
+    kept: Option<KeptText>,
     /// The number of items.
     items: usize,
     /// The offset where the last item ended.
@@ -56,14 +60,17 @@ impl Context {
         self.suggestions.refill();
         self.debugger.iter().for_each(Debugger::forget_ending);
         let engine = self.engine.clone();
-        let checked = engine.open_cached(source);
+        let checked = engine.open_cached(source, None);
         let limits = engine.config().limits;
         let poll = self.poll();
         // A debugger finds places by the source it has been given.
         let keeps_items = engine.config().keeps_texts;
         let is_for_later = engine.caches(source);
         let keeps = (keeps_items || is_for_later) && self.debugger.is_none();
-        let cached = if keeps { engine.texts().text(source, is_for_later) } else { None };
+        // What no other context is given, and no earlier run has read, goes by at once.
+        let goes_by = keeps && !keeps_items && checked.is_none() && source.text().contains("def");
+        let kept = engine.stored_environment().filter(|_| goes_by).cloned().map(KeptText::new);
+        let cached = if keeps && kept.is_none() { engine.texts().text(source, is_for_later) } else { None };
         if let (Some(cached), Some(checked), Some(known)) = (&cached, checked, engine.stored_environment()) {
             cached.restore(checked, known, keeps_items);
         }
@@ -86,7 +93,8 @@ impl Context {
             && self.history.depth == 0
             && engine.mode() == Mode::Lazy
             && self.world.is_untouched(engine.operators());
-        let mut progress = Progress { cached, items: 0, end: 0, opening, may_take_layer, has_parsed: false };
+        let mut progress =
+            Progress { cached, kept, items: 0, end: 0, opening, may_take_layer, has_parsed: false };
         let mut run = |context: &mut Self, progress: &mut Progress, item: ItemRead, is_known: bool| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {
@@ -134,7 +142,7 @@ impl Context {
                 run(self, &mut progress, item, false)?;
             }
         }
-        progress.complete();
+        progress.complete(&engine, &source);
         progress.opening.finish(self);
         ControlFlow::Continue(())
     }
@@ -156,7 +164,7 @@ impl Context {
         }
         let read = match parsed {
             Ok(item) => {
-                let checked = self.check(&item, parser, progress.cached.is_some());
+                let checked = self.check(&item, parser, progress.cached.is_some() || progress.kept.is_some());
                 checked.map(|(checked, record)| (checked, record, item.span.end))
             }
             Err(SyntaxErrors { diagnostics, .. }) => Err(Error::Invalid(diagnostics)),
@@ -164,6 +172,7 @@ impl Context {
         Some(match read {
             Ok((item, record, end)) => Ok(progress.add(CachedItem::new(item, record, end))),
             Err(error) => {
+                progress.kept = None;
                 if let Some(text) = progress.cached.take() {
                     self.engine.texts().forget(text.source());
                 }
@@ -250,6 +259,7 @@ impl Progress {
     fn add(&mut self, item: CachedItem) -> Arc<CachedItem> {
         let item = Arc::new(item);
         self.end = item.end;
+        self.kept.iter_mut().for_each(|kept| kept.add(item.clone()));
         let Some(text) = &self.cached else { return item };
         let present = text.add(self.items, item.clone());
         self.items += 1;
@@ -265,9 +275,13 @@ impl Progress {
         self.cached.as_ref().is_some_and(|text| text.ends_after(self.items))
     }
 
-    fn complete(&self) {
+    /// Records that all of a text has been read.
+    fn complete(&mut self, engine: &Engine, source: &Source) {
         if let Some(text) = &self.cached {
             text.complete(self.items);
+        }
+        if let Some(kept) = self.kept.take() {
+            engine.texts().keep(source, None, kept.finish());
         }
     }
 }

@@ -126,10 +126,14 @@ fn damaged_texts_are_refused_or_read_without_harm() {
         ControlFlow::Continue(())
     });
     let names = engine.names().clone();
-    let environment =
-        Arc::new(StoredEnvironment { names, identity: Fingerprint::BUILD, loaded: AtomicU64::new(0) });
+    let environment = Arc::new(StoredEnvironment {
+        names,
+        identity: Fingerprint::BUILD,
+        largest: 1000,
+        loaded: AtomicU64::new(0),
+    });
     let text = engine.texts().find(&source).expect("it is kept");
-    let bytes = text.to_store(&|_, _| true, &environment).expect("it is complete");
+    let bytes = text.to_store(&environment).expect("it is complete");
     let blank = World::new(engine.operators().clone());
     // Returns how many items can be read, and how many definitions the layer has.
     let read = |bytes: Vec<u8>| {

@@ -198,8 +198,8 @@ impl Context {
     pub fn reset(&mut self) {
         let world = std::mem::replace(&mut self.world, World::new(self.engine.operators().clone()));
         if !self.backend.reset() {
-            for function in world.functions() {
-                self.backend.drop_binding(function.name);
+            for name in world.function_names() {
+                self.backend.drop_binding(name);
             }
             for declared in world.declarations() {
                 self.tell_declared(declared.name, None);

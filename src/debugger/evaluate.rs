@@ -172,7 +172,7 @@ impl Environment for DebuggerEnvironment<'_> {
     }
 
     fn functions(&self) -> Vec<Name> {
-        let bound = self.scope.world.functions().map(|function| function.name);
+        let bound = self.scope.world.function_names();
         bound.chain(self.hosts.names()).collect()
     }
 

@@ -1,6 +1,7 @@
 //! The compiler of an engine, in a build without one.
 
-use super::Engine;
+use super::{Engine, EngineInner};
+use crate::cache::{Cache, CheckedTexts};
 use crate::config::Mode;
 use crate::error::Error;
 use crate::jit::Jit;
@@ -34,5 +35,11 @@ impl Engine {
 
     pub(super) fn new_jit(&self) -> Result<Arc<Jit>, Error> {
         Err(missing("machine code"))
+    }
+}
+
+impl EngineInner {
+    pub(super) fn write_packs(&self, cache: &Cache, text: CheckedTexts<'_>) {
+        cache.write(text);
     }
 }

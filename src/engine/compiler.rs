@@ -1,11 +1,17 @@
 //! The compiler of an engine.
 
 use super::{Engine, EngineInner};
+use crate::cache::{Cache, CheckedTexts, StoredForm};
 use crate::codegen;
 use crate::config::{Mode, WORKER_STACK};
 use crate::error::Error;
 use crate::jit::{self, Jit};
+use crate::name::Name;
+use crate::sema::checked::CheckedFunction;
 use crate::tier::TierUp;
+use crate::world::StoredText;
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 const _: () = assert!(codegen::STACK <= WORKER_STACK);
@@ -50,6 +56,32 @@ impl Engine {
         let store = cache.as_ref().map(|cache| cache.store().clone()).unwrap_or_default();
         Jit::new(names.clone(), hosts.clone(), variables.clone(), budget.clone(), store, options)
             .map_err(|error| Error::NoCompiler(error.to_string()))
+    }
+}
+
+impl EngineInner {
+    /// Writes the texts that `text` returns and the code that has been compiled to a cache.
+    pub(super) fn write_packs(&self, cache: &Cache, text: CheckedTexts<'_>) {
+        cache.write(text, &|source, stored, made| {
+            let (jit, environment) = self.jit.get().zip(self.environment.as_ref())?;
+            let (bytes, read) = match stored {
+                StoredForm::New(bytes) => (bytes, self.texts.find(source)),
+                StoredForm::Old(bytes) => (bytes, None),
+            };
+            let text = StoredText::new(bytes, source, environment).ok()?;
+            let decoded = RefCell::new(FxHashMap::default());
+            let defined = |name: Name| -> Option<Arc<CheckedFunction>> {
+                let item = text.find(&self.names.text(name))?;
+                let present = read.as_ref().and_then(|read| read.function(item));
+                if let Some(function) = present.or_else(|| decoded.borrow().get(&item).cloned()) {
+                    return Some(function);
+                }
+                let function = text.checked_item(item).ok()?.function()?.clone();
+                decoded.borrow_mut().insert(item, function.clone());
+                Some(function)
+            };
+            jit.links(&text, &defined, made)
+        });
     }
 }
 

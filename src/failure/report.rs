@@ -170,7 +170,7 @@ impl FailureReport<'_> {
         if self.suggestions.is_empty() {
             return diagnostic;
         }
-        let bound = self.world.functions().map(|function| function.name);
+        let bound = self.world.function_names();
         let functions: Vec<Name> = bound.chain(self.hosts.names()).collect();
         // A function that misspells a callee hardly means itself.
         let is_caller = |name: &Name| caller.is_some_and(|caller| caller.name == *name);

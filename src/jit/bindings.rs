@@ -9,6 +9,9 @@
 //! another meaning continues with a copy of its own, which is a clone of two
 //! persistent maps.
 
+mod layer_block;
+mod layered;
+
 use super::certain::{self, Resolution};
 use super::code::{CompiledCode, RetiredCode};
 use super::definition::Definition;
@@ -25,7 +28,8 @@ use crate::host::{Callable, HostFunction};
 use crate::name::{Name, NameMap};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::{Callee, CheckedFunction};
-use crate::world::Layer;
+use crate::world::{Layer, Layers};
+use layer_block::LayerBlock;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use std::mem;
@@ -73,8 +77,10 @@ impl WeakBindings {
 #[derive(Default)]
 struct BindingTable {
     bindings: NameMap<JitBinding>,
-    /// Names that are not bound are bound to what it defines when they are needed.
-    layer: Option<Arc<Layer>>,
+    /// Names that are not bound are bound to what they define when they are needed.
+    layers: Layers,
+    /// The code of layers.
+    blocks: Vec<LayerBlock>,
     /// For each name, the functions whose code depends on its meaning: it was
     /// inlined there, is called by an inlined function, or is a builtin.
     dependents: NameMap<Arc<FxHashSet<Name>>>,
@@ -125,20 +131,16 @@ impl BindingTable {
         self.bindings.insert(name, binding)
     }
 
-    /// Binds a name to what the layer defines, if it is not bound.
+    /// Binds a name to what a layer defines, if it is not bound.
     fn bind_from_layer(&mut self, name: Name) {
-        let Some(layer) = self.layer.as_ref().filter(|_| !self.bindings.contains(name)) else { return };
-        if let Some(function) = layer.function(name) {
+        if self.layers.is_empty() || self.bindings.contains(name) {
+            return;
+        }
+        if let Some(function) = self.layers.function(name) {
             let definition = Definition::new(function.clone());
             self.bind(name, definition);
+            self.bind_code(name);
         }
-    }
-
-    /// Binds all names that the layer defines.
-    fn bind_layer(&mut self) {
-        let Some(layer) = self.layer.clone() else { return };
-        layer.definitions().for_each(|bound| self.bind_from_layer(bound.function.name));
-        self.layer = None;
     }
 
     /// Returns what a name is bound to.
@@ -150,19 +152,26 @@ impl BindingTable {
     /// Returns the function that a name is bound to, or would be.
     fn function(&self, name: Name) -> Option<&Arc<CheckedFunction>> {
         let bound = self.bindings.get(name).map(|binding| binding.definition.function());
-        bound.or_else(|| self.layer.as_ref()?.function(name))
+        bound.or_else(|| self.layers.function(name))
+    }
+
+    /// Returns the number of nodes of that function.
+    fn node_count(&self, name: Name) -> Option<usize> {
+        let bound = self.bindings.get(name).map(|binding| binding.definition.function().nodes.len());
+        bound.or_else(|| self.layers.node_count(name))
     }
 
     /// Returns whether a name is bound, or would be.
     fn is_bound(&self, name: Name) -> bool {
-        self.bindings.contains(name) || self.layer.as_ref().is_some_and(|layer| layer.defines(name))
+        self.bindings.contains(name) || self.layers.defines(name)
     }
 
     /// Returns a table of one context with the same bindings. Takes constant time.
     fn separated(&self) -> Self {
         Self {
             bindings: self.bindings.clone(),
-            layer: self.layer.clone(),
+            layers: self.layers.clone(),
+            blocks: self.blocks.clone(),
             dependents: self.dependents.clone(),
             declared: self.declared.clone(),
             is_inspected: self.is_inspected,
@@ -427,6 +436,7 @@ impl Bindings {
             TableOwner::Context(table) => {
                 let installed = table.bindings.values().filter_map(|binding| binding.installed.as_ref());
                 installed.for_each(|code| code.admit_several());
+                table.placed().for_each(|block| block.admit_several());
                 let table = BindingTable { sharing: Some(Sharing::default()), ..mem::take(table) };
                 SharedBindings(Arc::new(std::sync::Mutex::new(table)))
             }
@@ -455,7 +465,10 @@ impl Bindings {
     /// Returns the names of the host that are bound now.
     pub(super) fn put_below(&self, jit: &Jit, layer: &Arc<Layer>) -> Vec<Name> {
         let hidden: Vec<Name> = jit.hosts.names().filter(|name| layer.defines(*name)).collect();
-        self.own_table(jit, |table| table.layer = Some(layer.clone()));
+        self.own_table(jit, |table| {
+            table.layers.add(layer);
+            table.blocks.push(LayerBlock::unplaced(layer));
+        });
         // Their slots may lead to the host's functions.
         hidden.iter().for_each(|name| jit.slots.reset(&self.memory, *name));
         hidden
@@ -475,7 +488,10 @@ impl Bindings {
     pub(super) fn bind(&self, jit: &Jit, event: Event, definition: Arc<Definition>) {
         let name = definition.function().name;
         let incoming = Incoming::definition(definition);
-        let done = self.own_table(jit, |table| self.apply(table, jit, name, event, incoming));
+        let done = self.own_table(jit, |table| {
+            table.prepare_change(name);
+            self.apply(table, jit, name, event, incoming)
+        });
         drop(done);
         self.report();
     }
@@ -485,6 +501,7 @@ impl Bindings {
     pub(super) fn restore(&self, jit: &Jit, definition: Arc<Definition>) {
         let name = definition.function().name;
         let done = self.own_table(jit, |table| {
+            table.prepare_change(name);
             let code = definition.present().filter(|code| table.holds(jit, code.assumptions()));
             let event = if code.is_some() { Event::Restore } else { Event::Define };
             let incoming = Incoming { code, ..Incoming::definition(definition) };
@@ -501,6 +518,7 @@ impl Bindings {
             return false;
         }
         self.own_table(jit, |table| {
+            table.prepare_change(name);
             match arity {
                 Some(arity) => table.declared.insert(name, arity),
                 None => table.declared.remove(name),
@@ -519,8 +537,8 @@ impl Bindings {
     pub(super) fn unbind(&self, jit: &Jit, name: Name) {
         let incoming = Incoming::default();
         let done = self.own_table(jit, |table| {
-            // The layer still defines the name.
-            table.bind_layer();
+            // The layer would still define the name.
+            table.bind_layers(|layer| layer.defines(name));
             self.apply(table, jit, name, Event::Drop, incoming)
         });
         drop(done);
@@ -681,6 +699,7 @@ impl Bindings {
     /// functions with code into which something was inlined.
     pub(super) fn inspect(&self, jit: &Jit) -> Vec<Arc<CheckedFunction>> {
         self.own_table(jit, |table| {
+            table.settle_blocks(|_| true);
             table.is_inspected = true;
             let inlines = |binding: &&JitBinding| {
                 binding.installed.as_ref().is_some_and(|code| !code.assumptions().inlined.is_empty())
@@ -718,7 +737,9 @@ impl Bindings {
             let builtin = |callee: &Callee| {
                 jit.hosts.builtin(callee.name, callee.arity).filter(|_| !table.is_bound(callee.name))
             };
-            let known = Callees { bound: &bound, succeeds: &succeeds, builtin: &builtin };
+            let node_count = |name: Name| table.node_count(name);
+            let known =
+                Callees { bound: &bound, node_count: &node_count, succeeds: &succeeds, builtin: &builtin };
             tier_up.plan(tier, function, code, &known)
         })
     }
@@ -745,7 +766,7 @@ impl Bindings {
     /// Returns all bindings, in no particular order.
     pub(super) fn all(&self) -> Vec<(State, Arc<Definition>)> {
         self.table(|table| {
-            table.bind_layer();
+            table.bind_layers(|_| true);
             let bindings = table.bindings.values();
             bindings.map(|binding| (binding.state, binding.definition.clone())).collect()
         })

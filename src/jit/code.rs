@@ -1,12 +1,14 @@
 //! Linked code and its release.
 
 use super::Jit;
-use super::code_map::{CodeMap, CodeOwner};
+use super::code_map::{BlockOwners, CodeMap, CodeOwner};
 use super::epoch::RunEpoch;
-use super::slots::HeldOffsets;
+use super::slots::{CallTarget, HeldOffsets};
 use super::symbols::BodySymbol;
 use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::budget::CodeCharge;
+use crate::fingerprint::Fingerprint;
+use crate::name::HeldName;
 use crate::process::{self, Activity};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::CheckedFunction;
@@ -34,6 +36,7 @@ struct LoadedNumbers {
 /// What runs may still use: freed when it is dropped.
 pub(super) enum RetiredCode {
     Body(#[expect(dead_code, reason = "only kept")] LinkedBody),
+    Block(#[expect(dead_code, reason = "only kept")] LinkedBlock),
     Numbers(#[expect(dead_code, reason = "only kept")] Arc<CheckedFunction>),
 }
 
@@ -41,11 +44,39 @@ pub(super) enum RetiredCode {
 /// Dropping it retires it: it is freed when no run that may be inside is left.
 pub(super) struct SharedBody {
     jit: Weak<Jit>,
-    linked: Option<LinkedBody>,
+    keeps: KeptMemory,
     address: usize,
     /// Its size in bytes.
     size: u64,
+}
+
+/// What keeps the memory of a body.
+enum KeptMemory {
+    Own(Option<LinkedBody>, Users),
+    /// Many bodies have it.
+    Block(Arc<CodeBlock>),
+}
+
+/// The code of many definitions of a layer, placed together: see [`block`](super::block).
+/// Dropping it retires it, as [`SharedBody`] does.
+pub(super) struct CodeBlock {
+    pub(super) jit: Weak<Jit>,
+    linked: Option<LinkedBlock>,
+    /// In the order of the layer.
+    pub(super) entries: Vec<BlockEntry>,
     users: Users,
+}
+
+/// The code of a definition in a block.
+pub(super) struct BlockEntry {
+    /// The position of the definition in its layer.
+    pub(super) position: u32,
+    pub(super) offset: u32,
+    pub(super) size: u32,
+    pub(super) tier: Tier,
+    pub(super) identity: Fingerprint,
+    pub(super) target: CallTarget,
+    pub(super) slot: Slot,
 }
 
 /// The contexts that may run code: none, one or several.
@@ -82,8 +113,53 @@ impl Users {
 impl SharedBody {
     pub(super) fn new(jit: &Arc<Jit>, linked: LinkedBody, size: u64) -> Arc<Self> {
         let address = linked.body;
-        let users = Users::default();
-        Arc::new(Self { jit: Arc::downgrade(jit), linked: Some(linked), address, size, users })
+        let keeps = KeptMemory::Own(Some(linked), Users::default());
+        Arc::new(Self { jit: Arc::downgrade(jit), keeps, address, size })
+    }
+
+    /// Creates a body in a block.
+    pub(super) fn in_block(block: &Arc<CodeBlock>, address: usize, size: u64) -> Arc<Self> {
+        Arc::new(Self { jit: block.jit.clone(), keeps: KeptMemory::Block(block.clone()), address, size })
+    }
+
+    fn users(&self) -> &Users {
+        match &self.keeps {
+            KeptMemory::Own(_, users) => users,
+            KeptMemory::Block(block) => &block.users,
+        }
+    }
+
+    fn slots(&self) -> &[Slot] {
+        match &self.keeps {
+            KeptMemory::Own(linked, _) => linked.as_ref().map_or(&[], LinkedBody::slots),
+            KeptMemory::Block(block) => block.slots(),
+        }
+    }
+}
+
+impl CodeBlock {
+    pub(super) fn new(jit: &Arc<Jit>, linked: LinkedBlock, entries: Vec<BlockEntry>) -> Arc<Self> {
+        Arc::new(Self { jit: Arc::downgrade(jit), linked: Some(linked), entries, users: Users::default() })
+    }
+
+    /// Returns the address of its first body.
+    pub(super) fn start(&self) -> usize {
+        self.linked.as_ref().map_or(0, |linked| linked.start)
+    }
+
+    /// Adds a context whose runs may be in the code.
+    pub(super) fn add_user(&self, context: &Arc<RunEpoch<RetiredCode>>) {
+        self.users.add(context);
+    }
+
+    /// Makes the code wait for the runs of all contexts when it is given up.
+    pub(super) fn admit_several(&self) {
+        self.users.are_several.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the slots that its code calls through, and those of its bodies.
+    pub(super) fn slots(&self) -> &[Slot] {
+        self.linked.as_ref().map_or(&[], |linked| linked.object.held.slots())
     }
 }
 
@@ -118,7 +194,7 @@ impl CompiledCode {
     /// lead somewhere. The code is freed only when no run of the context can be
     /// in it.
     pub(super) fn admit(&self, jit: &Jit, memory: &ExecutionMemory, context: &Arc<RunEpoch<RetiredCode>>) {
-        self.body.users.add(context);
+        self.body.users().add(context);
         self.numbers.iter().for_each(|numbers| numbers.users.add(context));
         jit.slots.fill(memory, self.slots());
     }
@@ -126,12 +202,12 @@ impl CompiledCode {
     /// Makes the code wait for the runs of all contexts when it is given up.
     pub(super) fn admit_several(&self) {
         let numbers = self.numbers.iter().map(|numbers| &numbers.users);
-        numbers.chain([&self.body.users]).for_each(|users| users.are_several.store(true, Ordering::Relaxed));
+        numbers.chain([self.body.users()]).for_each(|users| users.are_several.store(true, Ordering::Relaxed));
     }
 
     /// Returns the slots that it calls through.
     pub(super) fn slots(&self) -> &[Slot] {
-        self.body.linked.as_ref().map_or(&[], LinkedBody::slots)
+        self.body.slots()
     }
 
     /// Returns the size of the body in bytes.
@@ -157,9 +233,18 @@ impl CompiledCode {
 
 impl Drop for SharedBody {
     fn drop(&mut self) {
-        if let (Some(jit), Some(linked)) = (self.jit.upgrade(), self.linked.take()) {
-            self.users.retire(&jit, RetiredCode::Body(linked));
+        let KeptMemory::Own(linked, users) = &mut self.keeps else { return };
+        if let (Some(jit), Some(linked)) = (self.jit.upgrade(), linked.take()) {
+            users.retire(&jit, RetiredCode::Body(linked));
             jit.note_removed_symbol();
+        }
+    }
+}
+
+impl Drop for CodeBlock {
+    fn drop(&mut self) {
+        if let (Some(jit), Some(linked)) = (self.jit.upgrade(), self.linked.take()) {
+            self.users.retire(&jit, RetiredCode::Block(linked));
         }
     }
 }
@@ -211,7 +296,37 @@ impl Drop for LinkedBody {
     }
 }
 
-/// An object in memory, or a body that was placed there by itself; freed when it is
+/// Many bodies in memory, one after the other.
+pub(super) struct LinkedBlock {
+    object: Arc<Object>,
+    start: usize,
+    map: Arc<CodeMap>,
+    _names: Vec<HeldName>,
+}
+
+impl LinkedBlock {
+    /// Registers bodies from address `start` on, in an object that refers to slots of
+    /// these names.
+    pub(super) fn new(
+        map: &Arc<CodeMap>,
+        object: &Arc<Object>,
+        start: usize,
+        owners: BlockOwners,
+        names: Vec<HeldName>,
+    ) -> Self {
+        map.insert_block(start, owners);
+        Self { object: object.clone(), start, map: map.clone(), _names: names }
+    }
+}
+
+impl Drop for LinkedBlock {
+    fn drop(&mut self) {
+        // Before its object is freed.
+        self.map.remove(self.start);
+    }
+}
+
+/// An object in memory, or code that was placed there by itself; freed when it is
 /// dropped.
 pub(super) struct Object {
     memory: Option<ObjectMemory>,
@@ -241,7 +356,7 @@ impl Object {
         Arc::new(Self { memory: Some(ObjectMemory::Linked(tracker)), symbols, held, _charge: charge })
     }
 
-    /// Wraps a body that was placed and refers to these slots and variables.
+    /// Wraps code that was placed and refers to these slots and variables.
     pub(super) fn placed(code: PlacedCode, held: HeldOffsets, charge: CodeCharge) -> Arc<Self> {
         let memory = Some(ObjectMemory::Placed(code));
         Arc::new(Self { memory, symbols: Vec::new(), held, _charge: Some(charge) })

@@ -3,6 +3,7 @@
 use crate::name::Names;
 use crate::process::{self, Activity};
 use crate::sema::checked::CheckedFunction;
+use crate::world::Layer;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,7 +11,21 @@ use std::sync::Arc;
 
 /// The bodies that are linked now, by address.
 #[derive(Default)]
-pub(super) struct CodeMap(Mutex<BTreeMap<usize, Owner>>);
+pub(super) struct CodeMap(Mutex<BTreeMap<usize, MappedCode>>);
+
+/// What begins at an address.
+enum MappedCode {
+    Body(Owner),
+    Block(Arc<BlockOwners>),
+}
+
+/// What the bodies of a block belong to: definitions of a layer, which are decoded when
+/// an address is looked up.
+pub(super) struct BlockOwners {
+    pub(super) layer: Arc<Layer>,
+    /// The offset of each body, in ascending order, with the position of its definition.
+    pub(super) bodies: Vec<(u32, u32)>,
+}
 
 /// What the code belongs to; `None` for a thunk.
 type Owner = Option<CodeOwner>;
@@ -28,7 +43,12 @@ pub(super) struct CodeOwner {
 
 impl CodeMap {
     pub(super) fn insert(&self, body: usize, owner: Option<CodeOwner>) {
-        self.bodies(|bodies| bodies.insert(body, owner));
+        self.bodies(|bodies| bodies.insert(body, MappedCode::Body(owner)));
+    }
+
+    /// Registers the bodies of a block that begins at an address.
+    pub(super) fn insert_block(&self, start: usize, owners: BlockOwners) {
+        self.bodies(|bodies| bodies.insert(start, MappedCode::Block(Arc::new(owners))));
     }
 
     pub(super) fn remove(&self, body: usize) {
@@ -39,16 +59,46 @@ impl CodeMap {
     /// Returns the owner of the body that contains an address inside linked
     /// code, and the range of addresses with the same answer.
     pub(super) fn find(&self, address: usize) -> Option<(Range<usize>, Owner)> {
-        self.bodies(|bodies| {
-            let (start, owner) = bodies.range(..=address).next_back()?;
+        let (range, block) = self.bodies(|bodies| {
+            let (start, mapped) = bodies.range(..=address).next_back()?;
             let end = bodies.range(address + 1..).next().map_or(usize::MAX, |(next, _)| *next);
-            Some((*start..end, owner.clone()))
+            Some((
+                *start..end,
+                match mapped {
+                    MappedCode::Body(owner) => Err(owner.clone()),
+                    MappedCode::Block(block) => Ok(block.clone()),
+                },
+            ))
+        })?;
+        // Decoding takes other locks.
+        Some(match block {
+            Ok(block) => block.find(range, address),
+            Err(owner) => (range, owner),
         })
     }
 
     /// Calls `work` with the map. No fork comes in between.
-    fn bodies<T>(&self, work: impl FnOnce(&mut BTreeMap<usize, Owner>) -> T) -> T {
+    fn bodies<T>(&self, work: impl FnOnce(&mut BTreeMap<usize, MappedCode>) -> T) -> T {
         process::within(Activity::Steady, || work(&mut self.0.lock()))
+    }
+}
+
+impl BlockOwners {
+    /// Returns the owner of the body that contains an address, in a block that has a
+    /// range of addresses, and the part of them with the same answer.
+    fn find(&self, block: Range<usize>, address: usize) -> (Range<usize>, Owner) {
+        let next = self.bodies.partition_point(|(offset, _)| block.start + *offset as usize <= address);
+        let end = self.bodies.get(next).map_or(block.end, |(offset, _)| block.start + *offset as usize);
+        let Some((offset, position)) = next.checked_sub(1).map(|at| self.bodies[at]) else {
+            return (block.start..end, None);
+        };
+        let function = self.layer.function_at(position as usize);
+        let owner = function.map(|function| CodeOwner {
+            function: function.clone(),
+            is_shared_by_shape: false,
+            is_osr: false,
+        });
+        (block.start + offset as usize..end, owner)
     }
 }
 

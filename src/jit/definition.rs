@@ -155,6 +155,14 @@ impl Definition {
         self.state().code.code().cloned()
     }
 
+    /// Sets the code of a definition that has none, which an earlier run has made.
+    pub(super) fn restore(&self, code: Arc<CompiledCode>) {
+        let mut state = self.state();
+        if let CodeState::Absent = state.code {
+            state.code = CodeState::Compiled(code);
+        }
+    }
+
     /// Replaces linked baseline code by optimised code. Returns the code that
     /// is not kept: the old code, or the new code if there is no baseline code
     /// to replace.

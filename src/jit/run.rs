@@ -68,6 +68,9 @@ impl JitRun<'_> {
     }
 
     fn body_of(&mut self, target: CallTarget) -> Result<usize, Failure> {
+        if self.interpreted.is_none() {
+            self.bindings.place_layer_of(self.jit, target.name);
+        }
         match self.bindings.call(self.jit, target) {
             CallAction::Ready(body) => Ok(body),
             CallAction::Wait(definition) => {

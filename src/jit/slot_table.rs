@@ -134,6 +134,13 @@ impl SlotTable {
         Ok(slot)
     }
 
+    /// Makes room for new targets.
+    pub(super) fn reserve(&mut self, more: usize) {
+        self.by_name.reserve(more);
+        self.by_trampoline.reserve(more);
+        self.entries.reserve(more);
+    }
+
     /// Holds a slot once more.
     pub(super) fn hold_again(&mut self, slot: Slot) {
         let holders = &mut self.entries[slot.0 as usize].holders;

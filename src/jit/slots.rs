@@ -180,18 +180,45 @@ impl Slots {
     }
 
     fn hold_number(&self, target: CallTarget) -> Result<Slot, Failure> {
-        let trampoline = || {
-            let trampoline = self.trampolines.get().map_err(|error| Failure::System(error.to_string()))?;
-            Ok(trampoline.get() as usize)
-        };
         let (slot, memories) = self.tables.with(|tables| {
             let is_due = tables.table.is_due() && tables.table.find(target).is_none();
             let memories = if is_due { tables.collect() } else { Vec::new() };
-            (tables.table.hold(target, trampoline), memories)
+            (tables.table.hold(target, || self.trampoline()), memories)
         });
         // Dropping the last owner of a memory takes other locks.
         drop(memories);
         slot
+    }
+
+    /// Holds the slots of calls of many targets for an object, each once more. Returns
+    /// them in that order.
+    ///
+    /// # Errors
+    /// If there are too many functions.
+    pub(super) fn hold_targets(
+        &self,
+        held: &mut HeldOffsets,
+        targets: &[CallTarget],
+    ) -> Result<Vec<Slot>, Failure> {
+        let (slots, memories) = self.tables.with(|tables| {
+            let memories = if tables.table.is_due() { tables.collect() } else { Vec::new() };
+            tables.table.reserve(targets.len());
+            held.slots.reserve(targets.len());
+            let hold = |target: &CallTarget| {
+                let slot = tables.table.hold(*target, || self.trampoline())?;
+                held.slots.push(slot);
+                Ok(slot)
+            };
+            (targets.iter().map(hold).collect(), memories)
+        });
+        // Dropping the last owner of a memory takes other locks.
+        drop(memories);
+        slots
+    }
+
+    fn trampoline(&self) -> Result<usize, Failure> {
+        let trampoline = self.trampolines.get().map_err(|error| Failure::System(error.to_string()))?;
+        Ok(trampoline.get() as usize)
     }
 
     /// Holds what the undefined symbols of an object stand for. Linking the object
@@ -280,6 +307,16 @@ impl Slots {
         })
     }
 
+    /// Redirects slots that are held to addresses.
+    pub(super) fn lead(
+        &self,
+        memory: &ExecutionMemory,
+        entries: impl IntoIterator<Item = (CallTarget, Slot, usize)>,
+    ) {
+        self.tables
+            .with(|_| entries.into_iter().for_each(|(_, slot, address)| memory.redirect(slot, address)));
+    }
+
     /// Redirects slots to addresses, except those that are for another target by
     /// now.
     pub(super) fn redirect_all(
@@ -295,6 +332,19 @@ impl Slots {
                 }
             }
         });
+    }
+
+    /// Makes a slot that leads to an address lead to its trampoline, in all contexts.
+    pub(super) fn retract(&self, slot: Slot, address: usize) {
+        let memories = self.tables.with(|tables| {
+            let memories: Vec<_> = tables.memories.iter().filter_map(Weak::upgrade).collect();
+            for memory in memories.iter().filter(|memory| memory.slot(slot) == address) {
+                memory.redirect(slot, tables.table.trampoline(slot));
+            }
+            memories
+        });
+        // Dropping the last owner of a memory takes other locks.
+        drop(memories);
     }
 
     /// Clears the memory of a context.

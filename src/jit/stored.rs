@@ -45,7 +45,7 @@ fn place_packed(
     jit.session.set_code_limit(jit.budget.left_for_code());
     let code = jit.session.place(packed.code.len(), ALIGNMENT, |address, memory| {
         memory.copy_from_slice(packed.code);
-        PortableCode::fill(&fields, address.get(), memory)
+        PortableCode::fill(fields, address.get(), memory)
     });
     let (code, size) = (code.ok()??, u64::from(packed.size));
     if jit.options.perf_map {

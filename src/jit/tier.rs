@@ -49,6 +49,8 @@ pub(super) struct Assumptions {
 pub(super) struct Callees<'a> {
     /// Returns the definition of a name that may be inlined.
     pub(super) bound: &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>,
+    /// Returns the number of nodes of that definition.
+    pub(super) node_count: &'a dyn Fn(Name) -> Option<usize>,
     /// Returns whether a call finds a function of its arity that does not fail by
     /// itself.
     pub(super) succeeds: &'a dyn Fn(&Callee) -> bool,
@@ -161,13 +163,14 @@ struct Selection<'a> {
 impl Selection<'_> {
     fn callees(&mut self, function: &CheckedFunction) {
         for callee in &function.callees {
-            if self.visited.contains(&callee.name) {
+            let node_count = || (self.known.node_count)(callee.name);
+            if self.visited.contains(&callee.name) || node_count().is_none_or(|count| count > SMALL) {
                 continue;
             }
             let found = (self.known.bound)(callee.name);
             let Some(found) = found.filter(|found| found.arity() == callee.arity) else { continue };
             let size = self.size + found.nodes.len();
-            if found.nodes.len() > SMALL || size > BUDGET || !self.is_safe(&found) {
+            if size > BUDGET || !self.is_safe(&found) {
                 continue;
             }
             self.size = size;
@@ -256,7 +259,11 @@ mod tests {
         ];
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let succeeds = |callee: &Callee| called(callee.name).is_some();
-        let chosen = inlinable(&all[0], &Callees { bound: &called, succeeds: &succeeds, builtin: &|_| None });
+        let node_count = |name| called(name).map(|function| function.nodes.len());
+        let chosen = inlinable(
+            &all[0],
+            &Callees { bound: &called, node_count: &node_count, succeeds: &succeeds, builtin: &|_| None },
+        );
         let order: Vec<_> = chosen.iter().map(|function| names.text(function.name)).collect();
         assert_eq!(order, ["i", "h", "g"]);
     }
@@ -275,9 +282,12 @@ mod tests {
             .collect();
         let called = |name| all.iter().find(|function| function.name == name).cloned();
         let succeeds = |callee: &Callee| called(callee.name).is_some();
+        let node_count = |name| called(name).map(|function| function.nodes.len());
         let chosen = |function| {
-            let chosen =
-                inlinable(function, &Callees { bound: &called, succeeds: &succeeds, builtin: &|_| None });
+            let chosen = inlinable(
+                function,
+                &Callees { bound: &called, node_count: &node_count, succeeds: &succeeds, builtin: &|_| None },
+            );
             chosen.iter().map(|function| names.text(function.name).to_string()).collect::<Vec<_>>()
         };
         // 2 nodes and two of the size before: 0, 2, 6, 14, 30, 62; f6 would be

@@ -3,8 +3,10 @@
 use super::project::Project;
 use super::standard;
 use crate::source::Source;
+#[cfg(feature = "cli")]
+use crate::syntax::is_name;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// What the files of modules end with.
@@ -62,6 +64,19 @@ pub(super) fn find(places: &[ModulePlace], module: &str) -> Option<ModulePlace> 
     })
 }
 
+/// Returns what can be read from a file, up to a number of bytes.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
+    let expected = file.metadata().map_or(0, |data| data.len()).min(limit);
+    let mut bytes = Vec::new();
+    // One more, so that the end is found without growing. What is not there is found later.
+    let _ = bytes.try_reserve(usize::try_from(expected).unwrap_or(0) + 1);
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Reads the file of a module. What it imports is looked for in its library.
 ///
 /// # Errors
@@ -72,11 +87,66 @@ pub(super) fn read(place: &ModulePlace, longest: u32) -> Result<Source, String> 
         return Ok(source.clone());
     }
     let failed = |error: std::io::Error| format!("{name}: {error}");
-    let mut bytes = Vec::new();
-    let limit = u64::from(longest) + 1;
-    File::open(&place.file).and_then(|file| file.take(limit).read_to_end(&mut bytes)).map_err(failed)?;
+    let opened = File::open(&place.file);
+    let bytes = opened.and_then(|file| read_up_to(file, u64::from(longest) + 1)).map_err(failed)?;
     let text = String::from_utf8(bytes).map_err(|error| format!("{name}: {}", error.utf8_error()))?;
     Ok(Source::in_folder(name, text, &place.library))
+}
+
+/// A module in the folder of a library.
+#[cfg(feature = "cli")]
+pub(crate) struct LibraryModule {
+    pub(crate) name: String,
+    pub(crate) file: PathBuf,
+}
+
+/// Returns the modules in a folder, by the folder in which they are looked for: that of a
+/// project has another one in it. Of a file, only that module.
+///
+/// # Errors
+/// What cannot be read.
+#[cfg(feature = "cli")]
+pub(crate) fn modules_of(library: &Path) -> std::io::Result<Vec<(PathBuf, Vec<LibraryModule>)>> {
+    let library = std::fs::canonicalize(library)?;
+    if library.is_file() {
+        let folder = library.parent().unwrap_or(&library).to_owned();
+        let module = module_in(&folder, &library);
+        let found =
+            module.ok_or_else(|| std::io::Error::other("no program can import a file of that name"))?;
+        return Ok(vec![(folder, vec![found])]);
+    }
+    let own = Project::modules_in(&library).filter(|own| own.is_dir());
+    let mut folders = Vec::new();
+    for folder in std::iter::once(library).chain(own.clone()) {
+        let (mut modules, mut waiting) = (Vec::new(), vec![folder.clone()]);
+        while let Some(inside) = waiting.pop() {
+            for entry in std::fs::read_dir(&inside)? {
+                let path = entry?.path();
+                let is_hidden =
+                    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+                if path.is_dir() && !path.is_symlink() && !is_hidden && Some(&path) != own.as_ref() {
+                    waiting.push(path);
+                } else {
+                    modules.extend(module_in(&folder, &path));
+                }
+            }
+        }
+        modules.sort_by(|one, other| one.name.cmp(&other.name));
+        if !modules.is_empty() {
+            folders.push((folder, modules));
+        }
+    }
+    Ok(folders)
+}
+
+/// Returns the module that a file is in a library; `None` if no program can import it.
+#[cfg(feature = "cli")]
+fn module_in(library: &Path, file: &Path) -> Option<LibraryModule> {
+    let is_module = file.extension().is_some_and(|ending| ending == MODULE_ENDING) && file.is_file();
+    let path = file.strip_prefix(library).ok().filter(|_| is_module)?.with_extension("");
+    let parts: Option<Vec<&str>> =
+        path.iter().map(|part| part.to_str().filter(|part| is_name(part))).collect();
+    Some(LibraryModule { name: parts?.join("."), file: file.to_owned() })
 }
 
 /// Returns the folders in which modules are looked for, besides that of the program:

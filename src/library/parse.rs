@@ -1,12 +1,13 @@
 //! The first pass over a module: its items, and the names it defines.
 
-use crate::module::{Imports, Member, MemberKind, Module, ModuleOperator, qualified};
+use crate::module::{Member, Module, ModuleOperator, by_name, qualified};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::{Extern, Import, SourcePlace};
 use crate::source::Source;
 use crate::syntax::ast::{Item, ItemKind, Node};
 use crate::syntax::operator::{DEFAULT_PRECEDENCE, Fixity, Operators};
 use crate::syntax::token::{Terminal, Tokens};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// A module as it was parsed.
@@ -16,9 +17,10 @@ pub(super) struct ParsedModule {
     /// The items, with the operators in force before each.
     pub(super) items: Vec<(Item, Arc<Operators>)>,
     pub(super) imports: Vec<Import>,
-    /// How many modules were complete before it, and one.
-    pub(super) number: usize,
-    members: Vec<(MemberKind, Member)>,
+    /// The operators in its text.
+    pub(super) used: FxHashSet<Name>,
+    functions: Vec<Member>,
+    variables: Vec<Member>,
     operators: Vec<ModuleOperator>,
     /// The operators in force, as long as they stay the same.
     in_force: Option<Arc<Operators>>,
@@ -33,8 +35,9 @@ impl ParsedModule {
             source: tokens.source().clone(),
             items: Vec::new(),
             imports: Vec::new(),
-            number: 0,
-            members: Vec::new(),
+            used: FxHashSet::default(),
+            functions: Vec::new(),
+            variables: Vec::new(),
             operators: Vec::new(),
             in_force: None,
         };
@@ -83,7 +86,7 @@ impl ParsedModule {
         let changes = match &item.kind {
             ItemKind::Definition(prototype, _) => {
                 let short = names.text(prototype.name.name);
-                self.members.push((MemberKind::Function, self.member(short, names)));
+                self.functions.push(self.member(short, names));
                 prototype.fixity.is_some()
             }
             ItemKind::Variables(ast) => {
@@ -92,7 +95,7 @@ impl ParsedModule {
                     _ => None,
                 });
                 for short in declared {
-                    self.members.push((MemberKind::Variable, self.member(short, names)));
+                    self.variables.push(self.member(short, names));
                 }
                 false
             }
@@ -103,18 +106,13 @@ impl ParsedModule {
         self.items.push((item, before));
     }
 
-    /// Returns what it offers, without what it imports.
+    /// Returns what it offers, as far as it has been parsed, without what it imports.
     pub(super) fn interface(&self) -> Module {
-        let operators = self.operators.iter();
-        let functions = operators.map(|operator| (MemberKind::Function, operator.function.clone()));
-        let members: Vec<_> = self.members.iter().cloned().chain(functions).collect();
-        Module::new(
-            self.name.clone(),
-            self.source.clone(),
-            members,
-            self.operators.clone(),
-            Imports::default(),
-        )
+        let operators = self.operators.iter().map(|operator| operator.function.clone());
+        let functions = by_name(self.functions.iter().cloned().chain(operators));
+        let variables = by_name(self.variables.iter().cloned());
+        let (name, source) = (self.name.clone(), self.source.clone());
+        Module::new(name, source, Arc::new(functions), variables, self.operators.clone())
     }
 
     /// Returns the heads of its functions.

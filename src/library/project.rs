@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 /// The name of the file.
 const FILE: &str = "kal.toml";
 
+/// The folder of modules in a project.
+const MODULES: &str = "lib";
+
 /// What the file says.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
@@ -74,7 +77,13 @@ impl Project {
 
     /// Returns the folder of modules that every file of the project can import.
     pub(super) fn modules(&self) -> PathBuf {
-        self.folder.join("lib")
+        self.folder.join(MODULES)
+    }
+
+    /// Returns the same of the project in a folder, if there is one.
+    #[cfg(feature = "cli")]
+    pub(super) fn modules_in(folder: &Path) -> Option<PathBuf> {
+        folder.join(FILE).is_file().then(|| folder.join(MODULES))
     }
 
     /// Returns the folder in which a module is, if the project says so.

@@ -8,6 +8,7 @@ use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{Environment, Extern};
 use crate::stop::Poll;
+use crate::world::Layers;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -15,8 +16,10 @@ use std::sync::Arc;
 pub(super) struct ModuleScope<'a> {
     program: &'a dyn Environment,
     module: &'a Module,
-    /// The functions of all modules that are being read.
+    /// The functions of all modules that are being parsed.
     heads: &'a FxHashMap<Name, Extern>,
+    /// The modules that an earlier run has checked.
+    layers: &'a Layers,
     /// The variables of the module that have been declared.
     variables: FxHashSet<Name>,
 }
@@ -26,8 +29,9 @@ impl<'a> ModuleScope<'a> {
         program: &'a dyn Environment,
         module: &'a Module,
         heads: &'a FxHashMap<Name, Extern>,
+        layers: &'a Layers,
     ) -> Self {
-        Self { program, module, heads, variables: FxHashSet::default() }
+        Self { program, module, heads, layers, variables: FxHashSet::default() }
     }
 
     /// Declares variables of the module, by their qualified names.
@@ -52,7 +56,17 @@ impl Environment for ModuleScope<'_> {
 
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
         // What is being read comes first: it may replace what was read before.
-        if self.heads.contains_key(&name) { None } else { self.program.function(name) }
+        if self.heads.contains_key(&name) {
+            return None;
+        }
+        self.layers.function(name).cloned().or_else(|| self.program.function(name))
+    }
+
+    fn arity(&self, name: Name) -> Option<u32> {
+        if self.heads.contains_key(&name) {
+            return None;
+        }
+        self.layers.arity(name).or_else(|| self.program.arity(name))
     }
 
     fn declared(&self, name: Name) -> Option<&Extern> {
@@ -106,7 +120,8 @@ impl Environment for ModuleScope<'_> {
     }
 
     fn functions(&self) -> Vec<Name> {
-        self.heads.keys().copied().chain(self.hosts().names()).collect()
+        let layers = self.layers.iter().flat_map(|layer| layer.names()).map(|held| held.name());
+        self.heads.keys().copied().chain(layers).chain(self.hosts().names()).collect()
     }
 
     fn variables(&self) -> Vec<Name> {

@@ -144,6 +144,27 @@ impl Names {
         })
     }
 
+    /// Holds the names of many texts, as [`try_hold`](Self::try_hold) does.
+    ///
+    /// # Errors
+    /// If there are too many.
+    #[cfg(feature = "compiler")]
+    pub fn try_hold_all<'t>(
+        &self,
+        texts: impl Iterator<Item = &'t str>,
+    ) -> Result<Vec<HeldName>, TooManyNames> {
+        self.write(|table| {
+            let hold = |text| {
+                if table.len() >= self.most {
+                    table.collect();
+                }
+                let is_full = table.len() >= self.most && table.find(text).is_none();
+                if is_full { Err(TooManyNames { most: self.most }) } else { Ok(table.hold(text)) }
+            };
+            texts.map(hold).collect()
+        })
+    }
+
     fn find(&self, text: &str) -> Option<HeldName> {
         self.read(|table| table.find(text).cloned())
     }

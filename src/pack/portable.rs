@@ -98,10 +98,10 @@ impl PortableCode {
     /// Fills the fields of code that has been copied to `bytes`, to run at
     /// `address`, with the values of their symbols. Returns whether it can run
     /// there.
-    pub fn fill(fields: &[Field<u64>], address: u64, bytes: &mut [u8]) -> bool {
-        fields.iter().all(|Field { kind, at, addend, symbol: value }| {
-            let value = value.wrapping_add_signed(i64::from(*addend));
-            let at = *at as usize;
+    pub fn fill(fields: impl IntoIterator<Item = Field<u64>>, address: u64, bytes: &mut [u8]) -> bool {
+        fields.into_iter().all(|Field { kind, at, addend, symbol: value }| {
+            let value = value.wrapping_add_signed(i64::from(addend));
+            let at = at as usize;
             let Some(field) = at.checked_add(kind.width()).and_then(|end| bytes.get_mut(at..end)) else {
                 return false;
             };

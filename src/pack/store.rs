@@ -78,6 +78,17 @@ impl CodeStore {
         Some(placed)
     }
 
+    /// Returns the packs that have links under what is assumed.
+    pub fn linked(&self, assumed: &Fingerprint) -> Vec<Arc<Pack>> {
+        steadily(|| self.packs.read().iter().filter(|pack| pack.links(assumed).is_some()).cloned().collect())
+    }
+
+    /// Counts bodies of functions of that source which have been found by links.
+    pub fn found(&self, source: &str, bodies: impl ExactSizeIterator<Item = Fingerprint>) {
+        self.hits.fetch_add(bodies.len() as u64, Ordering::Relaxed);
+        self.kept(|kept| kept.get_mut(source).map(|kept| kept.used.extend(bodies)));
+    }
+
     /// Keeps code that was compiled of a function of that source, if there is room.
     pub fn made(&self, source: &str, identity: Fingerprint, code: PortableCode, origin: CodeOrigin) {
         self.misses.fetch_add(1, Ordering::Relaxed);

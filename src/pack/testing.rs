@@ -1,10 +1,12 @@
 //! Packs for tests and for `fuzz/`.
 
+use super::links::{CodeLink, CodeLinks};
 use super::origin::CodeOrigin;
 use super::portable::{Field, FieldKind, PortableCode};
 use super::{HEAD, Pack, SECTION, SECTIONS, SecretKey, authenticate, write};
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
+use crate::tier::Tier;
 
 /// The key of the packs here.
 pub(super) const KEY: SecretKey = [7; 32];
@@ -37,7 +39,13 @@ pub(super) fn origin(number: u8) -> CodeOrigin {
 pub(super) fn pack() -> Vec<u8> {
     let bodies: Vec<_> = (0..20).map(|number| (number, body(number), origin(number))).collect();
     let entries = bodies.iter().map(|(number, body, origin)| (identity((*number).into()), body, origin));
-    write(entries, b"a text", b"{}", identity(99), &KEY)
+    let link = |number| {
+        let tier = if number % 2 == 0 { Tier::Quick } else { Tier::Full };
+        let name = format!("f{}", number / 2).into();
+        (CodeLink { item: number / 2, name, arity: 2, tier }, identity(number))
+    };
+    let links = CodeLinks { assumed: identity(77), bodies: (0..20).map(link).collect() };
+    write(entries, b"a text", Some(&links), b"{}", identity(99), &KEY)
 }
 
 /// Makes the hashes of sections, as far as they are in the bytes, and the MAC right.
@@ -81,9 +89,15 @@ pub fn damaged_packs(changes: &[u8]) {
     let Ok(pack) = Pack::open(bytes, identity(99), &KEY) else { return };
     pack.origins();
     (0..20).for_each(|number| _ = pack.find(&identity(number)).map(|body| body.portable()));
-    for (_, body) in pack.bodies() {
+    let links = pack.links(&identity(77));
+    let linked = links.iter().flat_map(|links| {
+        links.targets().for_each(drop);
+        (0..links.symbol_count() as u32 + 1).for_each(|number| _ = links.symbol(number));
+        links.bodies().map(|(.., body)| body)
+    });
+    for body in pack.bodies().map(|(_, body)| body).chain(linked) {
         let Some(fields) = body.fields(|_| Some(1)) else { continue };
         let mut code = body.code.to_vec();
-        PortableCode::fill(&fields, 4096, &mut code);
+        PortableCode::fill(fields, 4096, &mut code);
     }
 }

@@ -68,25 +68,87 @@ impl ReadingRecord {
             })
     }
 
+    /// Returns what the records of a module's items have asked together and the module does
+    /// not answer itself, as `is_own` says; and what the operators that it uses mean by its
+    /// imports alone.
+    pub fn of_module(
+        records: &[Self],
+        used: impl Iterator<Item = Name>,
+        imported: &Operators,
+        is_own: impl Fn(Name, Option<MemberKind>) -> bool,
+    ) -> Self {
+        let meaning = |name| Asked::Operator(name, imported.unary(name), imported.binary(name));
+        let mut asked: Vec<_> = used.map(meaning).collect();
+        let (mut seen, mut held) = (FxHashSet::default(), FxHashSet::default());
+        for record in records {
+            for question in &record.asked {
+                let question = match *question {
+                    // Whether it is defined or declared depends on what is read together.
+                    Asked::Declared(_, None) => continue,
+                    Asked::Function(name, arity) | Asked::Declared(name, arity) => {
+                        Asked::Function(name, arity)
+                    }
+                    Asked::Variable(..) | Asked::Global(..) | Asked::Operator(..) => *question,
+                };
+                let is_answered = match question {
+                    Asked::Function(name, _) | Asked::Variable(name, _) => is_own(name, None),
+                    Asked::Global(name, kind, _) => is_own(name, Some(kind)),
+                    Asked::Operator(..) | Asked::Declared(..) => false,
+                };
+                if !is_answered && seen.insert(question) {
+                    asked.push(question);
+                }
+            }
+            held.extend(record.names.iter().cloned());
+        }
+        // Of a function that is declared only, both were asked.
+        let arities: FxHashSet<Name> = asked.iter().filter_map(Asked::name_with_arity).collect();
+        asked.retain(|asked| !matches!(asked, Asked::Function(name, None) if arities.contains(name)));
+        Self { asked: asked.into(), has_aliases: true, names: held.into_iter().collect() }
+    }
+
+    /// Returns whether all questions of a module's [record](Self::of_module) have the same
+    /// answers here, where its imports alone make operators mean `imported`.
+    pub fn holds_in_module(&self, environment: &dyn Environment, imported: &Operators) -> bool {
+        self.asked.iter().all(|asked| match *asked {
+            Asked::Function(name, arity) => {
+                let declared = || environment.declared(name).map(Extern::arity);
+                environment.arity(name).or_else(declared) == arity
+            }
+            _ => asked.holds(environment, imported),
+        })
+    }
+
     /// Returns whether all questions have the same answers here.
     pub fn holds(&self, environment: &dyn Environment, operators: &Operators) -> bool {
         environment.has_aliases() == self.has_aliases
-            && self.asked.iter().all(|asked| match *asked {
-                Asked::Function(name, arity) => arity_of(environment, name) == arity,
-                Asked::Declared(name, arity) => environment.declared(name).map(Extern::arity) == arity,
-                Asked::Variable(name, is_declared) => environment.has_variable(name) == is_declared,
-                Asked::Global(name, kind, stands_for) => {
-                    environment.global(name, kind).ok().map(|held| held.name()) == stands_for
-                }
-                Asked::Operator(name, unary, binary) => {
-                    operators.unary(name) == unary && operators.binary(name) == binary
-                }
-            })
+            && self.asked.iter().all(|asked| asked.holds(environment, operators))
     }
 }
 
-fn arity_of(environment: &dyn Environment, name: Name) -> Option<u32> {
-    environment.function(name).map(|function| function.arity())
+impl Asked {
+    /// Returns whether the question has the same answer here.
+    fn holds(&self, environment: &dyn Environment, operators: &Operators) -> bool {
+        match *self {
+            Self::Function(name, arity) => environment.arity(name) == arity,
+            Self::Declared(name, arity) => environment.declared(name).map(Extern::arity) == arity,
+            Self::Variable(name, is_declared) => environment.has_variable(name) == is_declared,
+            Self::Global(name, kind, stands_for) => {
+                environment.global(name, kind).ok().map(|held| held.name()) == stands_for
+            }
+            Self::Operator(name, unary, binary) => {
+                operators.unary(name) == unary && operators.binary(name) == binary
+            }
+        }
+    }
+
+    /// Returns the name whose arity is the answer.
+    fn name_with_arity(&self) -> Option<Name> {
+        match self {
+            Self::Function(name, Some(_)) => Some(*name),
+            _ => None,
+        }
+    }
 }
 
 /// An environment that records what it is asked. What it is asked for

@@ -20,6 +20,11 @@ pub trait Environment {
     /// Returns the definition that a name is bound to.
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>>;
 
+    /// Returns the number of parameters of that definition.
+    fn arity(&self, name: Name) -> Option<u32> {
+        self.function(name).map(|function| function.arity())
+    }
+
     /// Returns the `extern` that declares a function of unknown arity: a
     /// foreign one, or one that the program is to define.
     fn declared(&self, name: Name) -> Option<&Extern>;

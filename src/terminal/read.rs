@@ -1,6 +1,7 @@
 //! Reading programs from files and from standard input.
 
 use crate::error::Error;
+use crate::library::read_up_to;
 use crate::program::Program;
 use crate::source::Source;
 use crate::syntax::lexer::LONGEST_SOURCE;
@@ -34,11 +35,8 @@ pub(crate) fn read(path: &Path) -> Result<Source, ReadError> {
 pub(crate) fn load(path: &Path) -> Result<Vec<u8>, ReadError> {
     let failed = |error| ReadError::Io(path.display().to_string(), error);
     let file = File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
     // A device may have no end.
-    let limit = u64::from(LONGEST_SOURCE) + 1;
-    file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
+    read_up_to(file, u64::from(LONGEST_SOURCE) + 1).map_err(failed)
 }
 
 /// Makes a source of the bytes of a file.

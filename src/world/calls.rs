@@ -69,6 +69,11 @@ impl Calls {
         self.0.contains(name)
     }
 
+    /// Returns the names that definitions call.
+    pub(super) fn names(&self) -> impl Iterator<Item = Name> {
+        self.0.names()
+    }
+
     /// Returns whether a definition calls `name` with another number of
     /// arguments than `arity`.
     pub(super) fn misfit(&self, name: Name, arity: u32) -> bool {

@@ -1,8 +1,8 @@
 //! Checked texts as bytes, for later runs, and back.
 //!
 //! ```text
-//! environment 32 | items 4 | names 4 | places 4 | from 4 | until 4 | opening 4
-//! for each item: end 4 | offset of the record 4 | offset 4 | name 4
+//! environment 32 | identity 32 | items 4 | names 4 | places 4 | from 4 | until 4 | opening 4
+//! for each item: end 4 | offset of the record 4 | offset 4 | name 4 | parameters 4 | nodes 4
 //! for each name: offset 4
 //! for each place of the table of defined names: item 4
 //! records and items, names, and the opening
@@ -11,17 +11,18 @@
 //! Numbers are little-endian; offsets are from the start. An item is decoded when it
 //! is its turn, and a name is interned when it is met. The *opening* of a text is a
 //! run of definitions, from one item until another, which can be taken over as a
-//! [`Layer`](super::Layer) by a program that begins with the text. It is described by what
-//! it calls and does not define, and which of its items define operators.
+//! [`Layer`](super::Layer) by a program that begins with the text; that of a module is all
+//! of it. It is described by what it calls and does not define, which of its items change
+//! the operators in force, which are no definitions, and what all of it asked.
 
 use super::lazy::LazyTable;
 use crate::bytes::{Damage, Reader, SharedBytes, Writer, checksum};
 use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, Name, Names};
-use crate::sema::CheckedItem;
 use crate::sema::asked::ReadingRecord;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::stored::{StoredNames, StoredTables, TableIndices};
+use crate::sema::{self, CheckedItem};
 use crate::source::Source;
 use crate::syntax::operator::{Fixity, Operators};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,9 +31,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The bytes before the first table, and those of an item, and of another entry.
-const HEAD: usize = 56;
-const ITEM: usize = 16;
+const HEAD: usize = 88;
+const ITEM: usize = 24;
 const ENTRY: usize = 4;
+
+/// Where the identity is: that of all bytes, of which it is 0.
+const IDENTITY: Range<usize> = 32..64;
 
 /// An item of a text, with what its reading asked and the offset where it ends.
 pub struct StoredItem<I = CheckedItem, R = ReadingRecord> {
@@ -50,6 +54,8 @@ pub struct StoredEnvironment {
     pub names: Arc<Names>,
     /// What reading a text depends on, besides the program: host functions and limits.
     pub identity: Fingerprint,
+    /// The number of nodes of the largest function that can be compiled.
+    pub largest: usize,
     /// How many functions have been decoded.
     pub loaded: AtomicU64,
 }
@@ -76,72 +82,185 @@ struct StoredNameTable {
     start: usize,
 }
 
-/// What a layer needs to know of the opening.
-pub(super) struct StoredOpening {
+/// What is known of the opening of a text.
+#[derive(Default)]
+pub struct StoredOpening {
     /// What it calls and does not define, or with another number of arguments.
-    pub(super) calls: FxHashSet<Name>,
-    /// The items in it that define operators.
-    pub(super) operators: Vec<usize>,
+    pub calls: FxHashSet<Name>,
+    /// The items in it that change the operators in force: definitions and imports.
+    pub operators: Vec<usize>,
+    /// The items in it that are no definitions, or whose definitions others replace.
+    pub others: Vec<usize>,
+    /// What reading a module asked that it does not answer itself.
+    pub record: ReadingRecord,
+    /// The number of nodes of the largest function of a module.
+    pub largest: usize,
 }
 
-/// Returns the items of a text, which has been read in that environment, as bytes; `None`
-/// if they take 4 GiB. A definition can be part of the opening if a program that runs the
-/// text may leave its outcome out, as `left_out` says.
-pub fn encode<'i>(
-    items: impl Iterator<Item = StoredItem<&'i CheckedItem, &'i ReadingRecord>>,
-    left_out: &dyn Fn(&CheckedFunction, Option<Fixity>) -> bool,
+/// A text that is being written, item by item.
+pub struct TextWriter<'e> {
+    environment: &'e StoredEnvironment,
+    encoder: TextEncoder<'e>,
+    finder: OpeningFinder<'e>,
+}
+
+impl<'e> TextWriter<'e> {
+    /// Begins a text, which is read in that environment.
+    pub fn new(environment: &'e StoredEnvironment) -> Self {
+        let encoder = TextEncoder::new(&environment.names);
+        Self { environment, encoder, finder: OpeningFinder::new(environment) }
+    }
+
+    /// Writes the next item.
+    pub fn item(&mut self, stored: &StoredItem<&CheckedItem, &ReadingRecord>) {
+        self.finder.item(self.encoder.table.len(), stored.item, stored.record);
+        self.encoder.item(stored.item, stored.record, stored.end);
+    }
+
+    /// Returns the text as bytes; `None` if they are 4 GiB.
+    pub fn finish(self) -> Option<Vec<u8>> {
+        let (range, opening) = self.finder.finish();
+        self.encoder.finish(range, &opening, self.environment)
+    }
+}
+
+/// Returns the items of a module, which has been read in that environment and asked this
+/// of others, as bytes; `None` if they take 4 GiB. All of it is its opening.
+pub fn encode_module(
+    items: &[CheckedItem],
+    record: &ReadingRecord,
     environment: &StoredEnvironment,
 ) -> Option<Vec<u8>> {
-    let names = &*environment.names;
-    let mut numbering = NameNumbering::default();
-    let (mut table, mut contents) = (Vec::new(), Writer::default());
-    let mut found = OpeningFinder::new(left_out, names);
-    for (number, StoredItem { item, record, end }) in items.enumerate() {
-        found.item(number, item, record);
-        let name = item.function().map_or(0, |function| numbering.name(function.name));
-        let asked = contents.len();
-        record.write(&mut contents, &mut numbering);
-        table.push((end, asked, contents.len(), name));
-        item.write(&mut contents, &mut numbering);
+    let mut encoder = TextEncoder::new(&environment.names);
+    let (mut defined, mut opening) = (FxHashMap::default(), StoredOpening::default());
+    for (number, item) in items.iter().enumerate() {
+        encoder.item(item, &ReadingRecord::default(), 0);
+        match item {
+            CheckedItem::Definition(function, fixity) => {
+                opening.largest = opening.largest.max(function.nodes.len());
+                opening
+                    .others
+                    .extend(defined.insert(function.name, (number, function.arity())).map(|old| old.0));
+                opening.operators.extend(fixity.map(|_| number));
+            }
+            CheckedItem::Import(_) => {
+                opening.operators.push(number);
+                opening.others.push(number);
+            }
+            _ => opening.others.push(number),
+        }
     }
-    let (opening, description) = found.finish(&mut numbering);
-    let mut texts = Vec::new();
-    for name in &numbering.names {
-        texts.push(contents.len());
-        contents.text(&names.text(*name));
+    opening.others.sort_unstable();
+    opening.record = record.clone();
+    for callee in items.iter().filter_map(CheckedItem::function).flat_map(|function| &function.callees) {
+        if defined.get(&callee.name).is_none_or(|(_, arity)| *arity != callee.arity) {
+            opening.calls.insert(callee.name);
+        }
     }
-    let described = contents.len();
-    contents.bytes(&description);
-    let count = if opening.is_empty() { 0 } else { (2 * opening.len()).next_power_of_two() };
-    let mut places = vec![0_u32; count];
-    for number in opening.clone() {
-        let text = names.text(numbering.names[table[number].3 as usize]);
-        let first = checksum(text.as_bytes()) as usize % count;
-        let free = (first..count).chain(0..first).find(|place| places[*place] == 0);
-        free.into_iter().for_each(|place| places[place] = number as u32 + 1);
+    encoder.finish(0..items.len(), &opening, environment)
+}
+
+/// The tables and contents of a stored text, as far as they have been written.
+struct TextEncoder<'n> {
+    names: &'n Names,
+    numbering: NameNumbering,
+    /// Of each item: the end, the offsets of its record and of itself, its name, and the
+    /// numbers of parameters and of nodes.
+    table: Vec<(u32, usize, usize, u32, [u32; 2])>,
+    contents: Writer,
+}
+
+impl<'n> TextEncoder<'n> {
+    fn new(names: &'n Names) -> Self {
+        let (numbering, table, contents) = (NameNumbering::default(), Vec::new(), Writer::default());
+        Self { names, numbering, table, contents }
     }
-    let start = HEAD + ITEM * table.len() + ENTRY * (texts.len() + places.len());
-    u32::try_from(start + contents.len()).ok()?;
-    let offset = |at: usize| (start + at) as u32;
-    let mut writer = Writer::with_room(start + contents.len());
-    writer.bytes(environment.identity.as_bytes());
-    let head = [table.len(), texts.len(), places.len(), opening.start, opening.end];
-    head.iter().for_each(|word| writer.word(*word as u32));
-    writer.word(offset(described));
-    for (end, asked, at, name) in table {
-        [end, offset(asked), offset(at), name].iter().for_each(|word| writer.word(*word));
+
+    fn item(&mut self, item: &CheckedItem, record: &ReadingRecord, end: u32) {
+        let function = item.function();
+        let name = function.map_or(0, |function| self.numbering.name(function.name));
+        let size = function.map_or([0; 2], |function| [function.arity(), function.nodes.len() as u32]);
+        let asked = self.contents.len();
+        record.write(&mut self.contents, &mut self.numbering);
+        self.table.push((end, asked, self.contents.len(), name, size));
+        item.write(&mut self.contents, &mut self.numbering);
     }
-    texts.iter().for_each(|at| writer.word(offset(*at)));
-    places.iter().for_each(|place| writer.word(*place));
-    writer.bytes(&contents.finish());
-    Some(writer.finish())
+
+    /// Returns the text as bytes.
+    fn finish(
+        self,
+        range: Range<usize>,
+        opening: &StoredOpening,
+        environment: &StoredEnvironment,
+    ) -> Option<Vec<u8>> {
+        let Self { names, mut numbering, table, mut contents } = self;
+        let mut description = Writer::default();
+        opening.write(&mut description, &mut numbering);
+        let mut texts = Vec::new();
+        for name in &numbering.names {
+            texts.push(contents.len());
+            contents.text(&names.text(*name));
+        }
+        let described = contents.len();
+        contents.bytes(&description.finish());
+        let defined = range.len() - opening.others.len();
+        let mut places = vec![0_u32; if defined == 0 { 0 } else { (2 * defined).next_power_of_two() }];
+        for number in range.clone().filter(|number| opening.others.binary_search(number).is_err()) {
+            let text = names.text(numbering.names[table[number].3 as usize]);
+            let first = checksum(text.as_bytes()) as usize % places.len();
+            let free = (first..places.len()).chain(0..first).find(|place| places[*place] == 0);
+            free.into_iter().for_each(|place| places[place] = number as u32 + 1);
+        }
+        let start = HEAD + ITEM * table.len() + ENTRY * (texts.len() + places.len());
+        u32::try_from(start + contents.len()).ok()?;
+        let offset = |at: usize| (start + at) as u32;
+        let mut writer = Writer::with_room(start + contents.len());
+        writer.bytes(environment.identity.as_bytes());
+        writer.bytes(&[0; 32]);
+        let head = [table.len(), texts.len(), places.len(), range.start, range.end];
+        head.iter().for_each(|word| writer.word(*word as u32));
+        writer.word(offset(described));
+        for (end, asked, at, name, [arity, nodes]) in table {
+            [end, offset(asked), offset(at), name, arity, nodes].iter().for_each(|word| writer.word(*word));
+        }
+        texts.iter().for_each(|at| writer.word(offset(*at)));
+        places.iter().for_each(|place| writer.word(*place));
+        writer.bytes(&contents.finish());
+        let mut bytes = writer.finish();
+        let identity = Fingerprint::of_bytes("kal 2026 checked text", &bytes);
+        bytes[IDENTITY].copy_from_slice(identity.as_bytes());
+        Some(bytes)
+    }
+}
+
+impl StoredOpening {
+    fn write(&self, writer: &mut Writer, numbering: &mut NameNumbering) {
+        let mut calls: Vec<_> = self.calls.iter().copied().collect();
+        calls.sort_unstable();
+        writer.count(calls.len());
+        calls.into_iter().for_each(|name| writer.number(numbering.name(name)));
+        for numbers in [&self.operators, &self.others] {
+            writer.count(numbers.len());
+            numbers.iter().for_each(|number| writer.count(*number));
+        }
+        writer.count(self.largest);
+        self.record.write(writer, numbering);
+    }
+
+    fn read(reader: &mut Reader<'_>, tables: &StoredTables<'_>) -> Result<Self, Damage> {
+        let calls = reader.many(|reader| tables.name(reader))?.into_iter().collect();
+        let mut numbers = || Ok(reader.many(|reader| Ok(reader.number()? as usize))?.into_vec());
+        let (operators, others) = (numbers()?, numbers()?);
+        let largest = reader.number()? as usize;
+        Ok(Self { calls, operators, others, largest, record: ReadingRecord::read(reader, tables)? })
+    }
 }
 
 /// The definitions of an opening, as far as they have been met. It ends where a name is
 /// defined again, or called before with another number of arguments, or something else
 /// than a definition follows, or what was asked shows that the program had begun before.
 struct OpeningFinder<'a> {
-    left_out: &'a dyn Fn(&CheckedFunction, Option<Fixity>) -> bool,
+    environment: &'a StoredEnvironment,
     range: Range<usize>,
     has_ended: bool,
     declared: FxHashMap<Name, u32>,
@@ -152,15 +271,15 @@ struct OpeningFinder<'a> {
 }
 
 impl<'a> OpeningFinder<'a> {
-    fn new(left_out: &'a dyn Fn(&CheckedFunction, Option<Fixity>) -> bool, names: &Names) -> Self {
+    fn new(environment: &'a StoredEnvironment) -> Self {
         Self {
-            left_out,
+            environment,
             range: 0..0,
             has_ended: false,
             declared: FxHashMap::default(),
             defined: FxHashMap::default(),
             called: FxHashMap::default(),
-            operators: Operators::new(names),
+            operators: Operators::new(&environment.names),
             operator_items: Vec::new(),
         }
     }
@@ -174,7 +293,7 @@ impl<'a> OpeningFinder<'a> {
         }
         match item {
             CheckedItem::Definition(function, fixity)
-                if self.adds(function) && (self.left_out)(function, *fixity) =>
+                if self.adds(function) && self.may_be_left_out(function, *fixity) =>
             {
                 self.defined.insert(function.name, function.arity());
                 for callee in &function.callees {
@@ -198,6 +317,13 @@ impl<'a> OpeningFinder<'a> {
         }
     }
 
+    /// Returns whether a program that runs the text may leave the outcome of a definition
+    /// out: it is not too large to be compiled, and there is nothing to say about it.
+    fn may_be_left_out(&self, function: &CheckedFunction, fixity: Option<Fixity>) -> bool {
+        let StoredEnvironment { names, largest, .. } = self.environment;
+        function.nodes.len() <= *largest && sema::uncalled(function, fixity, names).is_none()
+    }
+
     /// Returns whether a function is defined for the first time, and all earlier calls
     /// fit it.
     fn adds(&self, function: &CheckedFunction) -> bool {
@@ -205,22 +331,13 @@ impl<'a> OpeningFinder<'a> {
         !self.defined.contains_key(&function.name) && self.called.get(&function.name).is_none_or(fits)
     }
 
-    /// Returns the opening, which may be empty, and its description.
-    fn finish(self, numbering: &mut NameNumbering) -> (Range<usize>, Vec<u8>) {
-        let Self { range, defined, called, operator_items, .. } = self;
-        let called = called
-            .into_iter()
-            .flat_map(|(name, arities)| arities.into_iter().map(move |arity| (name, arity)));
-        let mut open: Vec<_> = called.filter(|(name, arity)| defined.get(name) != Some(arity)).collect();
-        open.sort_unstable();
-        let mut writer = Writer::default();
-        writer.count(open.len());
-        for (name, _) in open {
-            writer.number(numbering.name(name));
-        }
-        writer.count(operator_items.len());
-        operator_items.iter().for_each(|number| writer.count(*number));
-        (range, writer.finish())
+    /// Returns the opening, which may be empty, and what is known of it.
+    fn finish(self) -> (Range<usize>, StoredOpening) {
+        let Self { range, defined, called, operator_items: operators, .. } = self;
+        let is_open =
+            |(name, arities): &(Name, Vec<u32>)| arities.iter().any(|arity| defined.get(name) != Some(arity));
+        let calls = called.into_iter().filter(is_open).map(|(name, _)| name).collect();
+        (range, StoredOpening { calls, operators, ..Default::default() })
     }
 }
 
@@ -238,6 +355,7 @@ impl StoredText {
         let mut reader = Reader::new(all);
         let read_in = reader.bytes(32)?;
         reader.expect(read_in == environment.identity.as_bytes(), "read where other functions are known")?;
+        reader.bytes(IDENTITY.len())?;
         let mut word = || reader.word().map(|word| word as usize);
         let [items, texts, places] = [word()?, word()?, word()?];
         let (opening, described) = (word()?..word()?, word()?);
@@ -262,6 +380,14 @@ impl StoredText {
         self.items
     }
 
+    /// Returns what the writer of the bytes says that they are: what is known of a text
+    /// of this identity is about these items.
+    #[cfg(feature = "compiler")]
+    pub fn identity(&self) -> Option<Fingerprint> {
+        let identity = (*self.bytes).as_ref().get(IDENTITY)?;
+        identity.try_into().ok().map(Fingerprint::from_bytes)
+    }
+
     /// Returns the number of names in it.
     pub fn name_count(&self) -> usize {
         self.names.held.len()
@@ -272,8 +398,8 @@ impl StoredText {
         self.opening.clone()
     }
 
-    /// Returns the table of names that it was made with.
-    pub(super) fn names(&self) -> &Arc<Names> {
+    /// Returns the table of names of its engine.
+    pub fn names(&self) -> &Arc<Names> {
         &self.names.environment.names
     }
 
@@ -292,13 +418,16 @@ impl StoredText {
     ///
     /// # Errors
     /// When its bytes are not those of an item of that name, or there is no such item.
-    pub(super) fn checked_item(&self, number: usize) -> Result<CheckedItem, Damage> {
+    pub fn checked_item(&self, number: usize) -> Result<CheckedItem, Damage> {
         let mut entry = self.entry(number)?;
         entry.bytes(8)?;
         let item = CheckedItem::read(&mut self.reader(entry.word()? as usize)?, &self.tables())?;
         let name = self.names.get(entry.word()? as usize).map(|held| held.name());
-        let has_name = item.function().is_none_or(|function| Some(function.name) == name);
-        entry.expect(has_name, "a definition of another name")?;
+        let size = [entry.word()?, entry.word()?];
+        let is_described = item.function().is_none_or(|function| {
+            Some(function.name) == name && [function.arity(), function.nodes.len() as u32] == size
+        });
+        entry.expect(is_described, "another definition")?;
         self.names.environment.loaded.fetch_add(item.function().iter().len() as u64, Ordering::Relaxed);
         Ok(item)
     }
@@ -311,33 +440,55 @@ impl StoredText {
         self.entry(number)?.word()
     }
 
+    /// Returns the number of parameters of the definition that an item is, and of its
+    /// nodes.
+    pub(super) fn size_of(&self, item: usize) -> Option<(u32, u32)> {
+        let mut entry = self.entry(item).ok()?;
+        entry.bytes(16).ok()?;
+        Some((entry.word().ok()?, entry.word().ok()?))
+    }
+
     /// Returns the item of the opening that defines a name.
-    pub(super) fn find(&self, name: &str) -> Option<usize> {
+    pub fn find(&self, name: &str) -> Option<usize> {
         let (count, start) = self.places;
         let first = checksum(name.as_bytes()) as usize;
         // A damaged table may be full.
         for step in 0..count {
             let at = start + (first.wrapping_add(step) & (count - 1)) * ENTRY;
             let item = (self.reader(at).ok()?.word().ok()? as usize).checked_sub(1)?;
-            let mut entry = self.entry(item).ok()?;
-            entry.bytes(12).ok()?;
-            if self.names.text(entry.word().ok()? as usize) == Some(name) && self.opening.contains(&item) {
+            if self.names.text(self.name_index(item)?) == Some(name) && self.opening.contains(&item) {
                 return Some(item);
             }
         }
         None
     }
 
-    /// Reads the description of the opening.
+    /// Returns the name of the function of an item.
+    pub fn name(&self, number: usize) -> Option<HeldName> {
+        self.names.get(self.name_index(number)?)
+    }
+
+    fn name_index(&self, number: usize) -> Option<usize> {
+        let mut entry = self.entry(number).ok()?;
+        entry.bytes(12).ok()?;
+        Some(entry.word().ok()? as usize)
+    }
+
+    /// Returns the items of the opening that are definitions in force, in order.
+    pub fn definitions(&self) -> impl Iterator<Item = usize> {
+        let is_found = |number: &usize| {
+            let name = self.names.text(self.name_index(*number)?)?;
+            Some(self.find(name)? == *number)
+        };
+        self.opening.clone().filter(move |number| is_found(number) == Some(true))
+    }
+
+    /// Reads what is known of the opening.
     ///
     /// # Errors
     /// When it is malformed.
-    pub(super) fn described(&self) -> Result<StoredOpening, Damage> {
-        let mut reader = self.reader(self.described)?;
-        let tables = self.tables();
-        let calls = reader.many(|reader| tables.name(reader))?.into_iter().collect();
-        let operators = reader.many(|reader| Ok(reader.number()? as usize))?.into_vec();
-        Ok(StoredOpening { calls, operators })
+    pub fn described(&self) -> Result<StoredOpening, Damage> {
+        StoredOpening::read(&mut self.reader(self.described)?, &self.tables())
     }
 
     fn tables(&self) -> StoredTables<'_> {

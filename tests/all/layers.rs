@@ -2,7 +2,7 @@
 
 use crate::caching::World;
 use kal::source::Source;
-use kal::{CacheOptions, Config, Context, Engine, Outcome};
+use kal::{CacheOptions, Config, Context, Engine, Outcome, TierUp};
 use std::fs;
 use std::ops::ControlFlow;
 
@@ -195,4 +195,125 @@ fn a_module_that_renames_a_function_is_missed_where_it_is_called() {
     }
     world.write("b.kal", "def foo(x) x * 3\n");
     assert_eq!(world.run(&["p.kal"]).out, "63\n");
+}
+
+/// A program whose functions are called in branches, so that each is compiled when it is
+/// called, and what it prints.
+const BRANCHES: (&str, &str) = (
+    "def leaf(x) x * 2
+    def one(x) if x > 0 then leaf(x) + sin(0) else 0
+    def two(x) if x > 0 then one(x) + leaf(x) else 0
+    def unused(x) if x > 0 then leaf(x) else 0
+    def all(x) if x > 0 then one(x) + two(x) + 1 else unused(x)\n",
+    "all(1)\n",
+);
+
+/// Runs the program in a context of an engine with the cache of a world.
+fn begin(world: &World, engine: &Engine) -> Context {
+    world.write("p.kal", &(BRANCHES.0.to_owned() + BRANCHES.1));
+    let text = fs::read_to_string(world.at("p.kal")).expect("it is text");
+    let source = Source::in_folder(world.at("p.kal").display().to_string(), text, world.at(""));
+    let mut context = engine.context().expect("a context starts");
+    let mut values = Vec::new();
+    let _ = context.run_for_values(&source, &mut |_, outcome| {
+        if let Ok(Outcome::Value(value)) = outcome {
+            values.push(value);
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(values, [7.0]);
+    context
+}
+
+/// Returns an engine with the cache of a world, whose first code is that of a tier.
+fn engine_that(tier_up: TierUp, world: &World) -> Engine {
+    let options = CacheOptions::new(world.at("mine"), world.at("secret"));
+    Engine::with_config(Config::new().cache(options).tier_up(tier_up)).expect("an engine starts")
+}
+
+/// Baseline code first, and optimised code only, into which functions are inlined.
+const TIERS: [TierUp; 2] = [TierUp::After(1000), TierUp::Never];
+
+#[test]
+fn the_code_of_a_layer_is_there_at_once_and_follows_every_change() {
+    for tier_up in TIERS {
+        let world = World::new();
+        drop(begin(&world, &engine_that(tier_up, &world)));
+        let start = || begin(&world, &engine_that(tier_up, &world));
+        let eval = |context: &mut Context, text: &str| context.eval(text).map_err(|error| error.to_string());
+        let mut context = start();
+        let stats = context.stats();
+        assert_eq!((stats.objects_linked, stats.cache_misses), (0, 0), "{tier_up:?}: {stats:?}");
+        if tier_up != TierUp::Never {
+            assert_eq!((stats.materialized, stats.pending), (4, 1), "{stats:?}");
+        }
+        // Whatever is redefined, all callers see it, also those that it is inlined into.
+        assert_eq!(eval(&mut context, "def leaf(x) x * 10\nall(1)"), Ok(Some(31.0)), "{tier_up:?}");
+        let mut context = start();
+        assert_eq!(eval(&mut context, "def one(x) 100\nall(1)"), Ok(Some(203.0)), "{tier_up:?}");
+        assert_eq!(eval(&mut context, "def leaf(x) x * 3\nall(1)"), Ok(Some(204.0)), "{tier_up:?}");
+        // What was a function of the library is one of the program.
+        let mut context = start();
+        assert_eq!(eval(&mut context, "def sin(x) 5\nall(1)"), Ok(Some(17.0)), "{tier_up:?}");
+        // Another number of arguments.
+        let mut context = start();
+        let stale = eval(&mut context, "def leaf(x y) x\nall(1)").expect_err("it is stale");
+        assert!(stale.contains("`leaf`"), "{tier_up:?}: {stale}");
+        // Removed, and as it was again.
+        let mut context = start();
+        context.keep_history(10);
+        assert_eq!(eval(&mut context, "def leaf(x) x * 10"), Ok(None));
+        assert_eq!(eval(&mut context, "all(1)"), Ok(Some(31.0)), "{tier_up:?}");
+        context.undo();
+        context.undo();
+        assert_eq!(eval(&mut context, "all(1)"), Ok(Some(7.0)), "{tier_up:?}");
+        context.drop_function("leaf").expect("it is defined");
+        let gone = eval(&mut context, "all(1)").expect_err("it is gone");
+        assert!(gone.contains("`leaf`"), "{tier_up:?}: {gone}");
+        context.undo();
+        context.undo();
+        assert_eq!(eval(&mut context, "all(1)"), Ok(Some(7.0)), "{tier_up:?}");
+        let mut context = start();
+        context.reset();
+        assert!(eval(&mut context, "all(1)").is_err());
+    }
+}
+
+#[test]
+fn contexts_of_an_engine_have_the_code_of_a_layer_once() {
+    for tier_up in TIERS {
+        let world = World::new();
+        drop(begin(&world, &engine_that(tier_up, &world)));
+        let engine = engine_that(tier_up, &world);
+        let mut one = begin(&world, &engine);
+        let code = one.stats().code_bytes;
+        let mut other = begin(&world, &engine);
+        assert_eq!(other.stats().objects_linked, 0);
+        assert!(other.stats().code_bytes <= code + 128, "{tier_up:?}: {code} {:?}", other.stats());
+        assert_eq!(one.eval("def leaf(x) x * 10\nall(1)").ok(), Some(Some(31.0)));
+        assert_eq!(other.eval("all(1)").ok(), Some(Some(7.0)));
+        drop(one);
+        assert_eq!(other.eval("all(1) + two(1)").ok(), Some(Some(11.0)));
+        drop(other);
+        assert_eq!(begin(&world, &engine).eval("all(2)").ok(), Some(Some(13.0)));
+    }
+}
+
+#[test]
+fn the_code_of_a_layer_knows_whose_it_is() {
+    let world = World::new();
+    let text = "def inner(x) if x > 0 then missing(x) else x
+        def middle(x) if x > 0 then inner(x) + 1 else x
+        def outer(x) if x > 0 then middle(x) + 1 else x
+        outer(0) + middle(0) + inner(0)
+        outer(1)\n";
+    world.write("p.kal", text);
+    let cold = world.run(&["p.kal"]);
+    assert!(cold.says("inner") && cold.says("middle") && cold.says("outer"), "{:?}", cold.said);
+    let warm = world.run(&["p.kal"]);
+    let said = |ran: &crate::caching::CachedRun| {
+        ran.said.iter().filter(|line| !line.starts_with("cache: ")).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!((said(&warm), &warm.out, warm.code), (said(&cold), &cold.out, cold.code));
+    assert_eq!((warm.compiled, warm.stats["materialized"].as_u64()), (0, Some(3)));
 }

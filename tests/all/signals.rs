@@ -220,9 +220,9 @@ const WAYS: [&str; 7] = ["--interpret", "-O0", "-O2", "-O3", "--no-tier-up", "--
 /// of the signal that ended it, negative.
 fn ended(way: &str, program: &str, by: &str) -> i32 {
     let limit = if by == "timeout" { "150ms" } else { "60s" };
-    // The tests may run where a hang-up is ignored.
+    // The tests may run where a hang-up or an interrupt is ignored.
     let mut command = Command::new("env");
-    command.arg("--default-signal=HUP").arg(env!("CARGO_BIN_EXE_kal"));
+    command.arg("--default-signal=HUP,INT").arg(env!("CARGO_BIN_EXE_kal"));
     command.args([way, "--timeout", limit, "-e", program]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the binary starts");
     if by != "timeout" {

@@ -1,0 +1,240 @@
+//! Blocks: the code of many definitions of a layer, placed together.
+//!
+//! When a definition of a layer is first called, the code of all definitions that earlier
+//! runs have linked with the text is copied to one range of the code memory, and their
+//! slots are filled: no call of them comes by a trampoline, nothing of them is decoded,
+//! and no name is bound. What a name means is bound with its code when something asks for
+//! it, and before anything changes that the code assumes.
+
+use super::Jit;
+use super::code::{BlockEntry, CodeBlock, CompiledCode, LinkedBlock, Object, SharedBody};
+use super::code_map::BlockOwners;
+use super::slots::{CallTarget, HeldOffsets};
+use super::tier::Tier;
+use crate::abi::Symbol;
+use crate::budget::ContextBudget;
+use crate::fingerprint::Fingerprint;
+use crate::name::{HeldName, Name};
+use crate::pack::PackedBody;
+use crate::pack::links::{LinkedSymbol, PackedLink, PackedLinks};
+use crate::pack::portable::{ALIGNMENT, Field, PortableCode};
+use crate::process::{self, Activity};
+use crate::runtime::Slot;
+use crate::sema::checked::CheckedFunction;
+use crate::world::Layer;
+use std::sync::Arc;
+
+/// What is to be placed for a definition.
+struct LinkedCode<'p> {
+    position: u32,
+    /// The number of the target of its calls in its pack.
+    target: u32,
+    tier: Tier,
+    identity: Fingerprint,
+    /// The number of its pack.
+    pack: usize,
+    body: PackedBody<'p>,
+    /// Where it is placed.
+    offset: usize,
+}
+
+impl CodeBlock {
+    /// Returns the code of the definitions of a layer that earlier runs have linked with
+    /// its text, placed for the context with that budget unless the engine has it; `None`
+    /// if there is none, or it cannot be placed as a whole. Needs no compiler.
+    pub(super) fn of(jit: &Arc<Jit>, layer: &Arc<Layer>, budget: &Arc<ContextBudget>) -> Option<Arc<Self>> {
+        // Tools are told of each body.
+        if jit.options.debug_objects || jit.options.perf_map {
+            return None;
+        }
+        let assumed = jit.assumed(layer.text())?;
+        let known = process::within(Activity::Steady, || jit.blocks.lock().find(&assumed));
+        known.or_else(|| {
+            let block = Self::place(jit, layer, &assumed, budget)?;
+            process::within(Activity::Steady, || jit.blocks.lock().add(assumed, &block));
+            Some(block)
+        })
+    }
+
+    fn place(
+        jit: &Arc<Jit>,
+        layer: &Arc<Layer>,
+        assumed: &Fingerprint,
+        budget: &Arc<ContextBudget>,
+    ) -> Option<Arc<Self>> {
+        let packs = jit.store.linked(assumed);
+        let packs: Vec<_> = packs.iter().filter_map(|pack| pack.links(assumed)).collect();
+        let (linked, size) = linked(&packs, layer);
+        let first = layer.function_at(linked.first()?.position as usize)?;
+        u32::try_from(size).ok()?;
+        let charge = budget.charge_code_ahead(size as u64)?;
+        let referred = Referred::of(jit, &packs)?;
+        jit.session.set_code_limit(jit.budget.left_for_code());
+        let code = jit.session.place(size, ALIGNMENT, |address, memory| {
+            linked.iter().all(|code| {
+                let memory = &mut memory[code.offset..code.offset + code.body.code.len()];
+                referred.write(code, address.get() + code.offset as u64, memory)
+            })
+        });
+        let code = code.ok()??;
+        let start = code.address().get() as usize;
+        let bodies = linked.iter().map(|code| (code.offset as u32, code.position)).collect();
+        let owners = BlockOwners { layer: layer.clone(), bodies };
+        let entry = |code: LinkedCode<'_>| {
+            let (target, slot) = referred.calls(&code)?;
+            Some(BlockEntry {
+                position: code.position,
+                offset: code.offset as u32,
+                size: code.body.size,
+                tier: code.tier,
+                identity: code.identity,
+                target,
+                slot,
+            })
+        };
+        let entries: Vec<_> = linked.into_iter().map(entry).collect::<Option<_>>()?;
+        let Referred { names, held, .. } = referred;
+        jit.store.found(first.source.name(), entries.iter().map(|entry| entry.identity));
+        let object = Object::placed(code, held, charge);
+        let block = LinkedBlock::new(&jit.code, &object, start, owners, names);
+        Some(Self::new(jit, block, entries))
+    }
+
+    /// Returns the calls that lead to each of its bodies, with their slot and the address
+    /// of the body.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (CallTarget, Slot, usize)> {
+        self.entries.iter().map(|entry| (entry.target, entry.slot, self.start() + entry.offset as usize))
+    }
+
+    /// Returns the code of a definition of a layer, with its slot; `None` if it has none.
+    /// Should it not be what the definition would be compiled to, nothing leads to it any
+    /// more.
+    pub(super) fn code(
+        self: &Arc<Self>,
+        layer: &Layer,
+        function: &Arc<CheckedFunction>,
+    ) -> Option<(Arc<CompiledCode>, Slot)> {
+        let jit = self.jit.upgrade()?;
+        let position = layer.position(function.name)? as u32;
+        let at = self.entries.binary_search_by_key(&position, |entry| entry.position).ok()?;
+        let entry = &self.entries[at];
+        let defined = |name: Name| layer.definition(name).map(|bound| bound.function.clone());
+        let plan = jit.plan_alone(entry.tier, function, &defined);
+        let address = self.start() + entry.offset as usize;
+        if plan.identity(function, None, &jit.names) != entry.identity {
+            jit.slots.retract(entry.slot, address);
+            return None;
+        }
+        let body = SharedBody::in_block(self, address, entry.size.into());
+        Some((CompiledCode::new(body, plan, function), entry.slot))
+    }
+
+    /// Returns whether it has the code of a definition of a layer.
+    pub(super) fn has(&self, layer: &Layer, name: Name) -> bool {
+        let position = layer.position(name).map(|position| position as u32);
+        let at = |position| self.entries.binary_search_by_key(&position, |entry| entry.position).ok();
+        position.and_then(at).is_some()
+    }
+
+    /// Makes the slots that lead to code of definitions for which `is_left` lead nowhere.
+    pub(super) fn retract(&self, is_left: impl Fn(Name) -> bool) {
+        let Some(jit) = self.jit.upgrade() else { return };
+        let left = self.entries().filter(|(target, ..)| is_left(target.name));
+        left.for_each(|(_, slot, address)| jit.slots.retract(slot, address));
+    }
+}
+
+/// Returns the code of each definition of a layer that has links in packs, the better if
+/// there are several, and how much memory they take.
+fn linked<'p>(packs: &[PackedLinks<'p>], layer: &Layer) -> (Vec<LinkedCode<'p>>, usize) {
+    let start = layer.text().opening().start;
+    let mut linked: Vec<_> = Vec::with_capacity(packs.iter().map(|links| links.len()).sum());
+    for (pack, links) in packs.iter().enumerate() {
+        linked.extend(links.bodies().filter_map(|(PackedLink { item, target, tier }, identity, body)| {
+            let position = (item as usize)
+                .checked_sub(start)
+                .filter(|position| *position < layer.text().opening().len())?;
+            Some(LinkedCode { position: position as u32, target, tier, identity, pack, body, offset: 0 })
+        }));
+    }
+    linked.sort_by_key(|code| (code.position, code.tier == Tier::Quick));
+    linked.dedup_by_key(|code| code.position);
+    let mut size = 0;
+    for code in &mut linked {
+        code.offset = size;
+        size = (size + code.body.code.len()).next_multiple_of(ALIGNMENT);
+    }
+    (linked, size)
+}
+
+/// What the linked code of packs refers to.
+struct Referred {
+    names: Vec<HeldName>,
+    targets: Vec<CallTarget>,
+    /// The slots of the targets.
+    slots: Vec<Slot>,
+    /// For each pack, its first target.
+    starts: Vec<usize>,
+    /// For each pack, what its symbols stand for; 0 if no linked code has them.
+    values: Vec<Vec<u64>>,
+    held: HeldOffsets,
+}
+
+impl Referred {
+    /// Holds what the linked code of packs refers to.
+    fn of(jit: &Jit, packs: &[PackedLinks<'_>]) -> Option<Self> {
+        let all: Vec<_> = packs.iter().flat_map(|links| links.targets()).collect::<Option<_>>()?;
+        let names = jit.names.try_hold_all(all.iter().map(|(name, _)| *name)).ok()?;
+        let target =
+            |(name, (_, arity)): (&HeldName, &(&str, u32))| CallTarget { name: name.name(), arity: *arity };
+        let targets: Vec<_> = names.iter().zip(&all).map(target).collect();
+        let mut held = jit.slots.hold_nothing();
+        let slots = jit.slots.hold_targets(&mut held, &targets).ok()?;
+        let (mut starts, mut next) = (Vec::new(), 0);
+        for links in packs {
+            starts.push(next);
+            next += links.targets().len();
+        }
+        let mut value = |links: &PackedLinks<'_>, start: usize, number| -> Option<u64> {
+            let slot = |target: u32| slots.get(start + target as usize).copied();
+            Some(match links.symbol(number) {
+                Some(LinkedSymbol::Slot(target)) => slot(target)?.offset() as u64,
+                Some(LinkedSymbol::Counter(target)) => slot(target)?.counter_offset() as u64,
+                Some(LinkedSymbol::Numbers(target)) => slot(target)?.numbers_offset() as u64,
+                Some(LinkedSymbol::Other(symbol)) => match Symbol::parse(symbol) {
+                    Some(symbol) => held.hold(&jit.slots, symbol, |name| jit.names.get(name))?.get(),
+                    None => super::resolve(symbol)?.get(),
+                },
+                None => 0,
+            })
+        };
+        let mut of_pack = |(links, start): (&PackedLinks<'_>, &usize)| {
+            (0..links.symbol_count() as u32).map(|number| value(links, *start, number)).collect::<Option<_>>()
+        };
+        let values = packs.iter().zip(&starts).map(&mut of_pack).collect::<Option<_>>()?;
+        Some(Self { names, targets, slots, starts, values, held })
+    }
+
+    /// Returns the calls that lead to code, and their slot.
+    fn calls(&self, code: &LinkedCode<'_>) -> Option<(CallTarget, Slot)> {
+        let target = self.starts[code.pack] + code.target as usize;
+        self.targets.get(target).copied().zip(self.slots.get(target).copied())
+    }
+
+    /// Copies code to memory that will run at an address, and fills its fields. Returns
+    /// whether it can run there.
+    fn write(&self, code: &LinkedCode<'_>, address: u64, memory: &mut [u8]) -> bool {
+        memory.copy_from_slice(code.body.code);
+        let values = &self.values[code.pack];
+        let mut is_whole = true;
+        let field = |field: Option<Field<u32>>| {
+            let value = field.and_then(|Field { at, kind, addend, symbol }| {
+                let symbol = values.get(symbol as usize).copied().filter(|value| *value != 0)?;
+                Some(Field { at, kind, addend, symbol })
+            });
+            is_whole &= value.is_some();
+            value
+        };
+        PortableCode::fill(code.body.numbered_fields().map_while(field), address, memory) && is_whole
+    }
+}

@@ -1,0 +1,219 @@
+//! Links: which bodies of a pack are the code of which definitions of a text.
+//!
+//! ```text
+//! identity of what they assume 32 | targets 4 | symbols 4
+//! for each target: name offset 4 | length 4 | number of arguments 4
+//! for each symbol of the pack: target and kind 4
+//! for each link: item of the text 4 | target 4 | body 4 | tier 4
+//! ```
+//!
+//! With them go the calls that linked code makes, and that lead to it: what these are for
+//! is found once for each target, and not for each symbol.
+
+use super::{ENTRY, Pack, PackedBody, PortableCode, SectionKind};
+use crate::abi::Symbol;
+use crate::bytes::{Reader, Writer};
+use crate::fingerprint::Fingerprint;
+use crate::tier::Tier;
+use rustc_hash::FxHashMap;
+
+/// The bytes before the targets, of a target, of a symbol, and of a link.
+const HEAD: usize = 40;
+const TARGET: usize = 12;
+const SYMBOL: usize = 4;
+const LINK: usize = 16;
+
+/// A definition of a text whose code a body is.
+#[derive(Clone, Debug)]
+pub struct CodeLink {
+    /// The item of the text.
+    pub item: u32,
+    /// What calls of it are for.
+    pub name: Box<str>,
+    pub arity: u32,
+    pub tier: Tier,
+}
+
+/// Which bodies are the code of which definitions of a text.
+#[derive(Debug)]
+pub struct CodeLinks {
+    /// The identity of what has to hold.
+    pub assumed: Fingerprint,
+    /// The definitions, with the identities of the bodies.
+    pub bodies: Vec<(CodeLink, Fingerprint)>,
+}
+
+/// The links of a pack.
+#[derive(Clone, Copy)]
+pub struct PackedLinks<'p> {
+    pack: &'p Pack,
+    targets: &'p [u8],
+    symbols: &'p [u8],
+    links: &'p [u8],
+}
+
+/// A link in a pack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PackedLink {
+    /// The item of the text.
+    pub item: u32,
+    /// The number of the target of its calls.
+    pub target: u32,
+    pub tier: Tier,
+}
+
+/// What a symbol of linked code stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkedSymbol<'p> {
+    /// The slot of a target.
+    Slot(u32),
+    /// The counter of its calls.
+    Counter(u32),
+    /// The address of its numbers.
+    Numbers(u32),
+    /// What the symbol says.
+    Other(&'p str),
+}
+
+/// The kinds of symbols, in the two low bits.
+const SLOT: u32 = 0;
+const COUNTER: u32 = 1;
+const NUMBERS: u32 = 2;
+const OTHER: u32 = 3;
+
+/// The targets of calls, numbered in the order of their first use.
+#[derive(Default)]
+struct Targets<'a> {
+    numbers: FxHashMap<(&'a str, u32), u32>,
+    writer: Writer,
+}
+
+impl<'a> Targets<'a> {
+    fn number(&mut self, name: &'a str, arity: u32, names: &mut Writer) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry((name, arity)).or_insert_with(|| {
+            [names.len() as u32, name.len() as u32, arity].iter().for_each(|word| self.writer.word(*word));
+            names.bytes(name.as_bytes());
+            next
+        })
+    }
+}
+
+impl CodeLinks {
+    /// Returns them as bytes, in a pack of these bodies, sorted by identity, which refer
+    /// to these symbols. Texts are added to the names.
+    pub(super) fn write(
+        &self,
+        bodies: &[(Fingerprint, &PortableCode)],
+        symbols: &FxHashMap<&str, u32>,
+        names: &mut Writer,
+    ) -> Vec<u8> {
+        let body = |identity: &Fingerprint| bodies.binary_search_by_key(identity, |(known, _)| *known).ok();
+        let mut links: Vec<_> =
+            self.bodies.iter().filter_map(|(link, identity)| Some((link, body(identity)?))).collect();
+        links.sort_by_key(|(link, _)| (link.item, link.tier == Tier::Quick));
+        let mut targets = Targets::default();
+        let mut linked = Writer::with_room(links.len() * LINK);
+        for (link, body) in &links {
+            let tier = match link.tier {
+                Tier::Quick => 0,
+                Tier::Full => 1,
+            };
+            let target = targets.number(&link.name, link.arity, names);
+            [link.item, target, *body as u32, tier].into_iter().for_each(|word| linked.word(word));
+        }
+        // Those of code without links stand for nothing.
+        let mut meant = vec![u32::MAX; symbols.len()];
+        for field in links.iter().flat_map(|(_, body)| &bodies[*body].1.fields) {
+            let Some(number) = symbols.get(&*field.symbol) else { continue };
+            let meant = &mut meant[*number as usize];
+            if *meant == u32::MAX {
+                let mut target = |name, arity| targets.number(name, arity, names) << 2;
+                *meant = match Symbol::parse(&field.symbol) {
+                    Some(Symbol::Slot(name, arity)) => target(name, arity) | SLOT,
+                    Some(Symbol::Counter(name, arity)) => target(name, arity) | COUNTER,
+                    Some(Symbol::Numbers(name, arity)) => target(name, arity) | NUMBERS,
+                    Some(Symbol::Variable(_)) | None => OTHER,
+                };
+            }
+        }
+        let mut writer = Writer::default();
+        writer.bytes(self.assumed.as_bytes());
+        writer.word(targets.numbers.len() as u32);
+        writer.word(meant.len() as u32);
+        writer.bytes(&targets.writer.finish());
+        meant.into_iter().for_each(|word| writer.word(word));
+        writer.bytes(&linked.finish());
+        writer.finish()
+    }
+}
+
+impl Pack {
+    /// Returns which of its bodies are the code of which definitions of a text, if it says
+    /// so under what is assumed.
+    pub fn links(&self, assumed: &Fingerprint) -> Option<PackedLinks<'_>> {
+        PackedLinks::read(self, self.section(SectionKind::Links), assumed)
+    }
+}
+
+impl<'p> PackedLinks<'p> {
+    fn read(pack: &'p Pack, section: &'p [u8], assumed: &Fingerprint) -> Option<Self> {
+        let rest = section.strip_prefix(assumed.as_bytes())?;
+        let mut reader = Reader::new(rest);
+        let (targets, symbols) = (reader.word().ok()? as usize, reader.word().ok()? as usize);
+        let (targets, rest) = section.get(HEAD..)?.split_at_checked(targets.checked_mul(TARGET)?)?;
+        let (symbols, links) = rest.split_at_checked(symbols.checked_mul(SYMBOL)?)?;
+        Some(Self { pack, targets, symbols, links })
+    }
+
+    /// Returns the name and the number of arguments of each target.
+    pub fn targets(self) -> impl ExactSizeIterator<Item = Option<(&'p str, u32)>> {
+        self.targets.chunks_exact(TARGET).map(move |bytes| {
+            let mut reader = Reader::new(bytes);
+            let mut word = || reader.word().ok();
+            let (start, length, arity) = (word()?, word()?, word()?);
+            Some((self.pack.name(start as usize, length as usize)?, arity))
+        })
+    }
+
+    /// Returns the number of symbols.
+    pub fn symbol_count(self) -> usize {
+        self.symbols.len() / SYMBOL
+    }
+
+    /// Returns what a symbol of the pack stands for; `None` if no linked code has it.
+    pub fn symbol(self, number: u32) -> Option<LinkedSymbol<'p>> {
+        let word = self.symbols.chunks_exact(SYMBOL).nth(number as usize)?;
+        let word = Reader::new(word).word().ok().filter(|word| *word != u32::MAX)?;
+        Some(match word & 3 {
+            SLOT => LinkedSymbol::Slot(word >> 2),
+            COUNTER => LinkedSymbol::Counter(word >> 2),
+            NUMBERS => LinkedSymbol::Numbers(word >> 2),
+            _ => LinkedSymbol::Other(self.pack.symbol(number)?),
+        })
+    }
+
+    /// Returns the number of links.
+    pub fn len(self) -> usize {
+        self.links.len() / LINK
+    }
+
+    /// Returns the links, with the identity and the code of each body. Those of bodies
+    /// that are not there are left out.
+    pub fn bodies(self) -> impl Iterator<Item = (PackedLink, Fingerprint, PackedBody<'p>)> {
+        let index = self.pack.section(SectionKind::Index);
+        self.links.chunks_exact(LINK).filter_map(move |bytes| {
+            let mut reader = Reader::new(bytes);
+            let mut word = || reader.word().ok();
+            let (item, target, body) = (word()?, word()?, word()?);
+            let tier = match word()? {
+                0 => Tier::Quick,
+                1 => Tier::Full,
+                _ => return None,
+            };
+            let entry = index.chunks_exact(ENTRY).nth(body as usize)?;
+            let identity = Fingerprint::from_bytes(entry[..32].try_into().ok()?);
+            Some((PackedLink { item, target, tier }, identity, self.pack.body(&entry[32..])?))
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! Writing a pack.
+
+use super::links::CodeLinks;
+use super::origin::CodeOrigin;
+use super::portable::PortableCode;
+use super::{FORMAT, HEAD, MAGIC, SECTION, SECTIONS, SecretKey, authenticate};
+use crate::bytes::Writer;
+use crate::fingerprint::Fingerprint;
+use rustc_hash::FxHashMap;
+
+/// Writes bodies as a pack, with the items of the text, and with links; `meta` is JSON.
+/// Bodies without room are left out: the code of a pack has less than 4 GiB.
+pub fn write<'a>(
+    bodies: impl IntoIterator<Item = (Fingerprint, &'a PortableCode, &'a CodeOrigin)>,
+    text: &[u8],
+    links: Option<&CodeLinks>,
+    meta: &[u8],
+    target: Fingerprint,
+    key: &SecretKey,
+) -> Vec<u8> {
+    let mut bodies: Vec<_> = bodies.into_iter().collect();
+    bodies.sort_by_key(|(identity, ..)| *identity);
+    bodies.dedup_by_key(|(identity, ..)| *identity);
+    let (mut origins, mut origin_bytes) = (Writer::default(), 0);
+    let [mut index, mut fields, mut symbols, mut names] = std::array::from_fn(|_| Writer::default());
+    let (mut code, mut field_count, mut name_bytes) = (Vec::new(), 0_u32, 0_u32);
+    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
+    let mut written = Vec::new();
+    for (identity, body, origin) in bodies {
+        if u32::try_from(code.len() + body.bytes.len()).is_err() {
+            break;
+        }
+        index.bytes(identity.as_bytes());
+        written.push((identity, body));
+        let lengths = [code.len(), body.bytes.len()].map(|length| length as u32);
+        let counts = [body.size, field_count, body.fields.len() as u32, origin_bytes];
+        lengths.into_iter().chain(counts).for_each(|word| index.word(word));
+        code.extend_from_slice(&body.bytes);
+        origin.write(&mut origins);
+        origin_bytes = origins.len() as u32;
+        field_count += body.fields.len() as u32;
+        for field in &body.fields {
+            let count = known.len() as u32;
+            let symbol = *known.entry(&field.symbol).or_insert_with(|| {
+                symbols.word(name_bytes);
+                symbols.word(field.symbol.len() as u32);
+                names.bytes(field.symbol.as_bytes());
+                name_bytes += field.symbol.len() as u32;
+                count
+            });
+            let words = [field.at, field.kind as u32, field.addend.cast_unsigned(), symbol];
+            words.into_iter().for_each(|word| fields.word(word));
+        }
+    }
+    let linked = links.map(|links| links.write(&written, &known, &mut names)).unwrap_or_default();
+    let [index, fields, symbols, names, origins] =
+        [index, fields, symbols, names, origins].map(Writer::finish);
+    let mut head = Writer::default();
+    head.bytes(MAGIC);
+    head.word(FORMAT);
+    head.word(SECTIONS.len() as u32);
+    head.bytes(Fingerprint::BUILD.as_bytes());
+    head.bytes(target.as_bytes());
+    let (mut table, mut contents) = (Writer::default(), Vec::new());
+    let mut offset = HEAD + 32 + SECTIONS.len() * SECTION;
+    for (kind, section) in
+        SECTIONS.iter().zip([meta, &index, &code, &fields, &symbols, &names, &linked, text, &origins])
+    {
+        table.word(*kind as u32);
+        table.word(0);
+        table.long(offset as u64);
+        table.long(section.len() as u64);
+        table.bytes(blake3::hash(section).as_bytes());
+        contents.push(section);
+        offset += section.len();
+    }
+    let (head, table) = (head.finish(), table.finish());
+    let mac = authenticate(key, &head, &table);
+    let mut bytes = Vec::with_capacity(offset);
+    [&head[..], mac.as_bytes(), &table].iter().for_each(|part| bytes.extend_from_slice(part));
+    contents.iter().for_each(|section| bytes.extend_from_slice(section));
+    bytes
+}
