@@ -331,7 +331,7 @@ impl EngineInner {
     fn stored_text(&self, source: &Source, module: Option<&str>) -> Option<Vec<u8>> {
         let environment = self.environment.as_ref()?;
         match self.texts.take_kept(source, module) {
-            Some(bytes) => bytes.wait(),
+            Some(bytes) => Some(bytes),
             None if module.is_some() => None,
             None => self.texts.find(source)?.to_store(environment),
         }

@@ -31,8 +31,7 @@ use crate::syntax::lexer::lex_polled;
 use crate::syntax::operator::Operators;
 use crate::syntax::parser::{ParseLimits, Parser};
 use crate::syntax::token::Tokens;
-use crate::text_cache::KeptBytes;
-use crate::world::{BoundFunction, Layer, Layers};
+use crate::world::{self, BoundFunction, Layer, Layers};
 use find::ModulePlace;
 use parse::ParsedModule;
 use rustc_hash::FxHashMap;
@@ -421,8 +420,9 @@ impl ModuleReader<'_> {
         }
         for (module, items, record) in kept {
             if let Some(environment) = self.engine.stored_environment() {
-                let bytes = KeptBytes::of_module(environment, items, record);
-                self.engine.texts().keep(&module.source, Some(&module.name), bytes);
+                let bytes = world::encode_module(&items, record, environment);
+                let texts = self.engine.texts();
+                bytes.into_iter().for_each(|bytes| texts.keep(&module.source, Some(&module.name), bytes));
             }
         }
         Ok(read)

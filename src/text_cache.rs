@@ -13,7 +13,6 @@
 //! a program that makes one after another forgets no library.
 
 mod item;
-mod kept;
 
 use crate::bytes::SharedBytes;
 use crate::jit::{SharedBindings, WeakBindings};
@@ -37,14 +36,13 @@ const SHORT_HALF: usize = 2 << 20;
 const LONG: usize = 512;
 
 pub(crate) use item::CachedItem;
-pub(crate) use kept::{KeptBytes, KeptText};
 
 /// The texts of one engine.
 pub(crate) struct TextCache {
     short: Mutex<Halves>,
     long: Mutex<Halves>,
     /// What is kept for later runs and has not been written to the cache.
-    kept: Mutex<FxHashMap<KeptName, (Source, KeptBytes)>>,
+    kept: Mutex<FxHashMap<KeptName, (Source, Vec<u8>)>>,
 }
 
 /// The file of a text that is kept, and the module that it was read as.
@@ -127,16 +125,16 @@ impl TextCache {
         drop(removed);
     }
 
-    /// Keeps a text, which was read as a program or as the module of that name, for later
-    /// runs.
-    pub(crate) fn keep(&self, source: &Source, module: Option<&str>, bytes: KeptBytes) {
+    /// Keeps the items of a text, which was read as a program or as the module of that
+    /// name, for later runs.
+    pub(crate) fn keep(&self, source: &Source, module: Option<&str>, bytes: Vec<u8>) {
         let (name, kept) = (kept_name(source, module), (source.clone(), bytes));
         let before = process::within(Activity::Steady, || self.kept.lock().insert(name, kept));
         drop(before);
     }
 
     /// Takes what is kept of a text.
-    pub(crate) fn take_kept(&self, source: &Source, module: Option<&str>) -> Option<KeptBytes> {
+    pub(crate) fn take_kept(&self, source: &Source, module: Option<&str>) -> Option<Vec<u8>> {
         let name = kept_name(source, module);
         let kept = process::within(Activity::Steady, || self.kept.lock().remove(&name));
         kept.filter(|(read, _)| read.text() == source.text()).map(|(_, bytes)| bytes)
@@ -356,15 +354,12 @@ impl CachedText {
 
     /// Returns the text as bytes for later runs, once, if all of it has been read and it
     /// is not from an earlier one.
-    pub(crate) fn to_store(&self, environment: &StoredEnvironment) -> Option<Vec<u8>> {
+    pub(crate) fn to_store(&self, environment: &Arc<StoredEnvironment>) -> Option<Vec<u8>> {
         let items = process::within(Activity::Steady, || {
             let is_new = self.is_complete.load(Ordering::Acquire) && self.stored.lock().is_none();
             let is_due = is_new && !self.was_stored.swap(true, Ordering::Relaxed);
             if is_due { self.items.read().clone() } else { Vec::new() }
         });
-        if items.is_empty() {
-            return None;
-        }
         let mut writer = TextWriter::new(environment);
         items.iter().for_each(|item| writer.item(&item.stored()));
         writer.finish()

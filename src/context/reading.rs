@@ -17,8 +17,8 @@ use crate::syntax::ast::Item;
 use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::parser::{ParseLimits, Parser, SyntaxErrors};
-use crate::text_cache::{CachedItem, CachedText, KeptText};
-use crate::world::StoredText;
+use crate::text_cache::{CachedItem, CachedText};
+use crate::world::{StoredText, TextWriter};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,7 +32,7 @@ struct Progress {
     cached: Option<Arc<CachedText>>,
     /// The text as it is kept for later runs, if only for these; `None` once reading it
     /// has met a mistake.
-    kept: Option<KeptText>,
+    kept: Option<TextWriter>,
     /// The number of items.
     items: usize,
     /// The offset where the last item ended.
@@ -69,7 +69,7 @@ impl Context {
         let keeps = (keeps_items || is_for_later) && self.debugger.is_none();
         // What no other context is given, and no earlier run has read, goes by at once.
         let goes_by = keeps && !keeps_items && checked.is_none() && source.text().contains("def");
-        let kept = engine.stored_environment().filter(|_| goes_by).cloned().map(KeptText::new);
+        let kept = engine.stored_environment().filter(|_| goes_by).map(TextWriter::new);
         let cached = if keeps && kept.is_none() { engine.texts().text(source, is_for_later) } else { None };
         if let (Some(cached), Some(checked), Some(known)) = (&cached, checked, engine.stored_environment()) {
             cached.restore(checked, known, keeps_items);
@@ -259,7 +259,7 @@ impl Progress {
     fn add(&mut self, item: CachedItem) -> Arc<CachedItem> {
         let item = Arc::new(item);
         self.end = item.end;
-        self.kept.iter_mut().for_each(|kept| kept.add(item.clone()));
+        self.kept.iter_mut().for_each(|kept| kept.item(&item.stored()));
         let Some(text) = &self.cached else { return item };
         let present = text.add(self.items, item.clone());
         self.items += 1;
@@ -280,8 +280,8 @@ impl Progress {
         if let Some(text) = &self.cached {
             text.complete(self.items);
         }
-        if let Some(kept) = self.kept.take() {
-            engine.texts().keep(source, None, kept.finish());
+        if let Some(bytes) = self.kept.take().and_then(TextWriter::finish) {
+            engine.texts().keep(source, None, bytes);
         }
     }
 }

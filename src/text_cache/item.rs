@@ -29,7 +29,7 @@ impl CachedItem {
     }
 
     /// Returns it as what is kept for later runs.
-    pub(super) fn stored(&self) -> StoredItem<&CheckedItem, &ReadingRecord> {
+    pub(crate) fn stored(&self) -> StoredItem<&CheckedItem, &ReadingRecord> {
         StoredItem { item: &self.item, record: &self.record, end: self.end }
     }
 

@@ -1,11 +1,13 @@
 //! Checked texts as bytes, for later runs, and back.
 //!
 //! ```text
-//! environment 32 | identity 32 | items 4 | names 4 | places 4 | from 4 | until 4 | opening 4
+//! environment 32 | identity 32 | items 4 | names 4 | places 4 | from 4 | until 4
+//! offset of the opening 4 | of the names 4 | of the tables 4
+//! for each item: its record, then itself
+//! the opening, the names
 //! for each item: end 4 | offset of the record 4 | offset 4 | name 4 | parameters 4 | nodes 4
-//! for each name: offset 4
+//! for each name: offset of its end 4
 //! for each place of the table of defined names: item 4
-//! records and items, names, and the opening
 //! ```
 //!
 //! Numbers are little-endian; offsets are from the start. An item is decoded when it
@@ -31,7 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The bytes before the first table, and those of an item, and of another entry.
-const HEAD: usize = 88;
+const HEAD: usize = 96;
 const ITEM: usize = 24;
 const ENTRY: usize = 4;
 
@@ -66,6 +68,8 @@ pub struct StoredText {
     source: [Source; 1],
     items: usize,
     names: StoredNameTable,
+    /// Where the tables begin.
+    tables: usize,
     /// The number of places of the table of defined names, and where it begins.
     places: (usize, usize),
     opening: Range<usize>,
@@ -78,8 +82,9 @@ struct StoredNameTable {
     bytes: SharedBytes,
     environment: Arc<StoredEnvironment>,
     held: LazyTable<HeldName>,
-    /// Where their offsets are.
-    start: usize,
+    /// Where they begin, and where their ends are.
+    texts: usize,
+    ends: usize,
 }
 
 /// What is known of the opening of a text.
@@ -98,17 +103,15 @@ pub struct StoredOpening {
 }
 
 /// A text that is being written, item by item.
-pub struct TextWriter<'e> {
-    environment: &'e StoredEnvironment,
-    encoder: TextEncoder<'e>,
-    finder: OpeningFinder<'e>,
+pub struct TextWriter {
+    encoder: TextEncoder,
+    finder: OpeningFinder,
 }
 
-impl<'e> TextWriter<'e> {
+impl TextWriter {
     /// Begins a text, which is read in that environment.
-    pub fn new(environment: &'e StoredEnvironment) -> Self {
-        let encoder = TextEncoder::new(&environment.names);
-        Self { environment, encoder, finder: OpeningFinder::new(environment) }
+    pub fn new(environment: &Arc<StoredEnvironment>) -> Self {
+        Self { encoder: TextEncoder::new(environment), finder: OpeningFinder::new(environment) }
     }
 
     /// Writes the next item.
@@ -117,10 +120,13 @@ impl<'e> TextWriter<'e> {
         self.encoder.item(stored.item, stored.record, stored.end);
     }
 
-    /// Returns the text as bytes; `None` if they are 4 GiB.
+    /// Returns the text as bytes; `None` if it has no items, or they are 4 GiB.
     pub fn finish(self) -> Option<Vec<u8>> {
+        if self.encoder.table.is_empty() {
+            return None;
+        }
         let (range, opening) = self.finder.finish();
-        self.encoder.finish(range, &opening, self.environment)
+        self.encoder.finish(range, &opening)
     }
 }
 
@@ -128,10 +134,10 @@ impl<'e> TextWriter<'e> {
 /// of others, as bytes; `None` if they take 4 GiB. All of it is its opening.
 pub fn encode_module(
     items: &[CheckedItem],
-    record: &ReadingRecord,
-    environment: &StoredEnvironment,
+    record: ReadingRecord,
+    environment: &Arc<StoredEnvironment>,
 ) -> Option<Vec<u8>> {
-    let mut encoder = TextEncoder::new(&environment.names);
+    let mut encoder = TextEncoder::new(environment);
     let (mut defined, mut opening) = (FxHashMap::default(), StoredOpening::default());
     for (number, item) in items.iter().enumerate() {
         encoder.item(item, &ReadingRecord::default(), 0);
@@ -151,82 +157,71 @@ pub fn encode_module(
         }
     }
     opening.others.sort_unstable();
-    opening.record = record.clone();
+    opening.record = record;
     for callee in items.iter().filter_map(CheckedItem::function).flat_map(|function| &function.callees) {
         if defined.get(&callee.name).is_none_or(|(_, arity)| *arity != callee.arity) {
             opening.calls.insert(callee.name);
         }
     }
-    encoder.finish(0..items.len(), &opening, environment)
+    encoder.finish(0..items.len(), &opening)
 }
 
-/// The tables and contents of a stored text, as far as they have been written.
-struct TextEncoder<'n> {
-    names: &'n Names,
+/// The head and the contents of a stored text, as far as they have been written.
+struct TextEncoder {
+    environment: Arc<StoredEnvironment>,
     numbering: NameNumbering,
     /// Of each item: the end, the offsets of its record and of itself, its name, and the
     /// numbers of parameters and of nodes.
-    table: Vec<(u32, usize, usize, u32, [u32; 2])>,
-    contents: Writer,
+    table: Vec<[u32; 6]>,
+    writer: Writer,
 }
 
-impl<'n> TextEncoder<'n> {
-    fn new(names: &'n Names) -> Self {
-        let (numbering, table, contents) = (NameNumbering::default(), Vec::new(), Writer::default());
-        Self { names, numbering, table, contents }
+impl TextEncoder {
+    fn new(environment: &Arc<StoredEnvironment>) -> Self {
+        let mut writer = Writer::default();
+        writer.bytes(&[0; HEAD]);
+        let numbering = NameNumbering::new(environment);
+        Self { environment: environment.clone(), numbering, table: Vec::new(), writer }
     }
 
     fn item(&mut self, item: &CheckedItem, record: &ReadingRecord, end: u32) {
         let function = item.function();
         let name = function.map_or(0, |function| self.numbering.name(function.name));
-        let size = function.map_or([0; 2], |function| [function.arity(), function.nodes.len() as u32]);
-        let asked = self.contents.len();
-        record.write(&mut self.contents, &mut self.numbering);
-        self.table.push((end, asked, self.contents.len(), name, size));
-        item.write(&mut self.contents, &mut self.numbering);
+        let [arity, nodes] =
+            function.map_or([0; 2], |function| [function.arity(), function.nodes.len() as u32]);
+        let asked = self.writer.len() as u32;
+        record.write(&mut self.writer, &mut self.numbering);
+        self.table.push([end, asked, self.writer.len() as u32, name, arity, nodes]);
+        item.write(&mut self.writer, &mut self.numbering);
     }
 
     /// Returns the text as bytes.
-    fn finish(
-        self,
-        range: Range<usize>,
-        opening: &StoredOpening,
-        environment: &StoredEnvironment,
-    ) -> Option<Vec<u8>> {
-        let Self { names, mut numbering, table, mut contents } = self;
-        let mut description = Writer::default();
-        opening.write(&mut description, &mut numbering);
-        let mut texts = Vec::new();
-        for name in &numbering.names {
-            texts.push(contents.len());
-            contents.text(&names.text(*name));
-        }
-        let described = contents.len();
-        contents.bytes(&description.finish());
+    fn finish(self, range: Range<usize>, opening: &StoredOpening) -> Option<Vec<u8>> {
+        let Self { environment, mut numbering, table, mut writer } = self;
+        let described = writer.len();
+        opening.write(&mut writer, &mut numbering);
+        let texts = writer.len();
+        writer.bytes(&numbering.texts);
         let defined = range.len() - opening.others.len();
         let mut places = vec![0_u32; if defined == 0 { 0 } else { (2 * defined).next_power_of_two() }];
         for number in range.clone().filter(|number| opening.others.binary_search(number).is_err()) {
-            let text = names.text(numbering.names[table[number].3 as usize]);
-            let first = checksum(text.as_bytes()) as usize % places.len();
+            let first = checksum(numbering.text(table[number][3])) as usize % places.len();
             let free = (first..places.len()).chain(0..first).find(|place| places[*place] == 0);
             free.into_iter().for_each(|place| places[place] = number as u32 + 1);
         }
-        let start = HEAD + ITEM * table.len() + ENTRY * (texts.len() + places.len());
-        u32::try_from(start + contents.len()).ok()?;
-        let offset = |at: usize| (start + at) as u32;
-        let mut writer = Writer::with_room(start + contents.len());
-        writer.bytes(environment.identity.as_bytes());
-        writer.bytes(&[0; 32]);
-        let head = [table.len(), texts.len(), places.len(), range.start, range.end];
-        head.iter().for_each(|word| writer.word(*word as u32));
-        writer.word(offset(described));
-        for (end, asked, at, name, [arity, nodes]) in table {
-            [end, offset(asked), offset(at), name, arity, nodes].iter().for_each(|word| writer.word(*word));
-        }
-        texts.iter().for_each(|at| writer.word(offset(*at)));
-        places.iter().for_each(|place| writer.word(*place));
-        writer.bytes(&contents.finish());
+        let tables = writer.len();
+        table.iter().flatten().for_each(|word| writer.word(*word));
+        let ends = numbering.ends.iter().map(|end| texts as u32 + end);
+        ends.chain(places.iter().copied()).for_each(|word| writer.word(word));
+        u32::try_from(writer.len()).ok()?;
+        let mut head = Writer::with_room(HEAD);
+        head.bytes(environment.identity.as_bytes());
+        head.bytes(&[0; 32]);
+        let counts = [table.len(), numbering.ends.len(), places.len(), range.start, range.end];
+        let offsets = [described, texts, tables];
+        counts.into_iter().chain(offsets).for_each(|word| head.word(word as u32));
         let mut bytes = writer.finish();
+        bytes[..HEAD].copy_from_slice(&head.finish());
         let identity = Fingerprint::of_bytes("kal 2026 checked text", &bytes);
         bytes[IDENTITY].copy_from_slice(identity.as_bytes());
         Some(bytes)
@@ -259,8 +254,8 @@ impl StoredOpening {
 /// The definitions of an opening, as far as they have been met. It ends where a name is
 /// defined again, or called before with another number of arguments, or something else
 /// than a definition follows, or what was asked shows that the program had begun before.
-struct OpeningFinder<'a> {
-    environment: &'a StoredEnvironment,
+struct OpeningFinder {
+    environment: Arc<StoredEnvironment>,
     range: Range<usize>,
     has_ended: bool,
     declared: FxHashMap<Name, u32>,
@@ -270,10 +265,10 @@ struct OpeningFinder<'a> {
     operator_items: Vec<usize>,
 }
 
-impl<'a> OpeningFinder<'a> {
-    fn new(environment: &'a StoredEnvironment) -> Self {
+impl OpeningFinder {
+    fn new(environment: &Arc<StoredEnvironment>) -> Self {
         Self {
-            environment,
+            environment: environment.clone(),
             range: 0..0,
             has_ended: false,
             declared: FxHashMap::default(),
@@ -320,7 +315,7 @@ impl<'a> OpeningFinder<'a> {
     /// Returns whether a program that runs the text may leave the outcome of a definition
     /// out: it is not too large to be compiled, and there is nothing to say about it.
     fn may_be_left_out(&self, function: &CheckedFunction, fixity: Option<Fixity>) -> bool {
-        let StoredEnvironment { names, largest, .. } = self.environment;
+        let StoredEnvironment { names, largest, .. } = &*self.environment;
         function.nodes.len() <= *largest && sema::uncalled(function, fixity, names).is_none()
     }
 
@@ -357,22 +352,20 @@ impl StoredText {
         reader.expect(read_in == environment.identity.as_bytes(), "read where other functions are known")?;
         reader.bytes(IDENTITY.len())?;
         let mut word = || reader.word().map(|word| word as usize);
-        let [items, texts, places] = [word()?, word()?, word()?];
-        let (opening, described) = (word()?..word()?, word()?);
-        let tables = [items.checked_mul(ITEM), texts.checked_mul(ENTRY), places.checked_mul(ENTRY)];
-        let end = tables.into_iter().try_fold(HEAD, |end, table| end.checked_add(table?));
+        let [items, names, places] = [word()?, word()?, word()?];
+        let opening = word()?..word()?;
+        let [described, texts, tables] = [word()?, word()?, word()?];
+        let sizes = [items.checked_mul(ITEM), names.checked_mul(ENTRY), places.checked_mul(ENTRY)];
+        let end = sizes.into_iter().try_fold(tables, |end, size| end.checked_add(size?));
         reader.expect(end.is_some_and(|end| end <= all.len()), "a table is missing")?;
         let is_whole = opening.start <= opening.end && opening.end <= items;
         reader.expect(is_whole && (places == 0 || places.is_power_of_two()), "no such opening")?;
-        let start = HEAD + items * ITEM;
-        let places = (places, start + texts * ENTRY);
-        let names = StoredNameTable {
-            bytes: bytes.clone(),
-            environment: environment.clone(),
-            held: LazyTable::new(texts),
-            start,
-        };
-        Ok(Self { bytes, source: [source.clone()], items, names, places, opening, described })
+        let ends = tables + items * ITEM;
+        let places = (places, ends + names * ENTRY);
+        let held = LazyTable::new(names);
+        let names =
+            StoredNameTable { bytes: bytes.clone(), environment: environment.clone(), held, texts, ends };
+        Ok(Self { bytes, source: [source.clone()], items, names, tables, places, opening, described })
     }
 
     /// Returns the number of items.
@@ -496,7 +489,7 @@ impl StoredText {
     }
 
     fn entry(&self, number: usize) -> Result<Reader<'_>, Damage> {
-        let at = HEAD + number * ITEM;
+        let at = self.tables + number * ITEM;
         if number < self.items { self.reader(at) } else { Err(Damage { what: "no such item", at }) }
     }
 
@@ -510,9 +503,10 @@ impl StoredText {
 impl StoredNameTable {
     fn text(&self, index: usize) -> Option<&str> {
         let bytes = (*self.bytes).as_ref();
-        let at = (index < self.held.len()).then(|| self.start + index * ENTRY)?;
-        let at = Reader::new(bytes.get(at..)?).word().ok()?;
-        Reader::new(bytes.get(at as usize..)?).text().ok()
+        let last = (index < self.held.len()).then(|| self.ends + index * ENTRY)?;
+        let end = |at: usize| Reader::new(bytes.get(at..)?).word().ok().map(|end| end as usize);
+        let start = if index == 0 { self.texts } else { end(last - ENTRY)? };
+        std::str::from_utf8(bytes.get(start..end(last)?)?).ok()
     }
 }
 
@@ -526,26 +520,36 @@ impl StoredNames for StoredNameTable {
     }
 }
 
-/// Names, numbered in the order of their first use.
-#[derive(Default)]
+/// Names, numbered in the order of their first use, and their texts.
 struct NameNumbering {
-    names: Vec<Name>,
-    /// The number of each name and one more, by its index; 0 of those without one.
-    places: Vec<u32>,
+    environment: Arc<StoredEnvironment>,
+    numbers: FxHashMap<Name, u32>,
+    /// Nothing holds a name until all is written: the texts of all, one after the other.
+    texts: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<u32>,
+}
+
+impl NameNumbering {
+    fn new(environment: &Arc<StoredEnvironment>) -> Self {
+        let environment = environment.clone();
+        Self { environment, numbers: FxHashMap::default(), texts: Vec::new(), ends: Vec::new() }
+    }
+
+    fn text(&self, number: u32) -> &[u8] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+        &self.texts[start as usize..self.ends[number as usize] as usize]
+    }
 }
 
 impl TableIndices for NameNumbering {
     fn name(&mut self, name: Name) -> u32 {
-        let index = name.index();
-        if index >= self.places.len() {
-            self.places.resize((index + 1).max(2 * self.places.len()), 0);
-        }
-        let place = &mut self.places[index];
-        if *place == 0 {
-            self.names.push(name);
-            *place = self.names.len() as u32;
-        }
-        *place - 1
+        let Self { environment, numbers, texts, ends } = self;
+        *numbers.entry(name).or_insert_with(|| {
+            texts.extend_from_slice(environment.names.text(name).as_bytes());
+            ends.push(texts.len() as u32);
+            ends.len() as u32 - 1
+        })
     }
 
     fn source(&mut self, _: &Source) -> u32 {
