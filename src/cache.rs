@@ -28,6 +28,7 @@ mod options;
 #[cfg(feature = "compiler")]
 mod trust;
 
+use crate::bytes::SharedBytes;
 use crate::source::Source;
 pub use event::CacheEvent;
 pub use explanation::Explanation;
@@ -36,6 +37,14 @@ pub use files::Cache;
 pub use files::StoredForm;
 pub use folder::CacheUsage;
 pub use options::CacheOptions;
+
+/// The items that an earlier run has checked of a file.
+pub enum CheckedText {
+    /// Those of its text.
+    Same(SharedBytes),
+    /// Those of a program's earlier text.
+    Earlier(SharedBytes),
+}
 
 /// Returns the items of a text that was read as a program, or as the module of that name,
 /// as bytes; `None` if they have not been read, or have been written before.

@@ -5,6 +5,7 @@ mod command;
 mod debugging;
 mod declaring;
 mod describe;
+mod editing;
 mod formula;
 mod history;
 mod importing;

@@ -5,8 +5,8 @@ mod compiler;
 
 use crate::abi::Variables;
 use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
-use crate::bytes::{SharedBytes, Writer};
-use crate::cache::{Cache, CacheEvent};
+use crate::bytes::Writer;
+use crate::cache::{Cache, CacheEvent, CheckedText};
 use crate::config::{Config, Mode};
 use crate::deadline::Deadlines;
 use crate::error::Error;
@@ -174,8 +174,8 @@ impl Engine {
     /// Finds the code that earlier runs have compiled of a source, and keeps what this
     /// one compiles of it, if the source is from a file and the engine has a
     /// [cache](Config::cache). Returns the items of the text, which may be that of a module
-    /// of that name, if one has checked them.
-    pub(crate) fn open_cached(&self, source: &Source, module: Option<&str>) -> Option<SharedBytes> {
+    /// of that name, or of an earlier text, if one has checked them.
+    pub(crate) fn open_cached(&self, source: &Source, module: Option<&str>) -> Option<CheckedText> {
         self.0.cache.as_ref()?.open(source, module)
     }
 

@@ -16,6 +16,7 @@ mod stored;
 #[cfg(feature = "cli")]
 pub(crate) use find::{LibraryModule, folders_of_user, modules_of, read_up_to};
 
+use crate::cache::CheckedText;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::module::{
@@ -231,7 +232,7 @@ impl ModuleReader<'_> {
 
     /// Returns what an earlier run has checked of a module.
     fn stored(&self, name: &HeldName, source: &Source) -> Option<StoredModule> {
-        let bytes = self.engine.open_cached(source, Some(name))?;
+        let Some(CheckedText::Same(bytes)) = self.engine.open_cached(source, Some(name)) else { return None };
         StoredModule::new(name, source, bytes, self.engine.stored_environment()?)
     }
 

@@ -355,7 +355,12 @@ mod tests {
         let symbols: Vec<_> = (0..3).map(|number| links.symbol(number)).collect();
         let others = ["größe$variable", "fmod"].map(|symbol| Some(LinkedSymbol::Other(symbol)));
         assert_eq!(symbols, [others[0], others[1], None]);
-        let linked: Vec<_> = links.bodies().collect();
+        for changed in [3, 33] {
+            let items: Vec<_> = links.bodies(|item| item == changed).map(|(link, ..)| link.item).collect();
+            let others: Vec<_> = (0..10).filter(|item| *item != 3).flat_map(|item| [item; 2]).collect();
+            assert_eq!(items, others);
+        }
+        let linked: Vec<_> = links.bodies(|_| false).collect();
         assert_eq!(linked.len(), 20);
         for (place, (link, found, code)) in linked.into_iter().enumerate() {
             // Of a definition that has both, the better code comes first.

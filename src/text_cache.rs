@@ -14,7 +14,6 @@
 
 mod item;
 
-use crate::bytes::SharedBytes;
 use crate::jit::{SharedBindings, WeakBindings};
 use crate::process::{self, Activity};
 use crate::source::Source;
@@ -286,13 +285,7 @@ impl CachedText {
     /// Takes over what an earlier run has checked of the text, unless some of it has
     /// been read already. Items are decoded each time they are asked for, unless others
     /// are to have them as well.
-    pub(crate) fn restore(
-        &self,
-        bytes: SharedBytes,
-        environment: &Arc<StoredEnvironment>,
-        is_for_others: bool,
-    ) {
-        let Ok(text) = StoredText::new(bytes, &self.source, environment) else { return };
+    pub(crate) fn restore(&self, text: StoredText, is_for_others: bool) {
         process::within(Activity::Steady, || {
             if self.items.read().is_empty() {
                 *self.stored.lock() = Some(Stored { text: Arc::new(text), is_for_others });
@@ -360,7 +353,7 @@ impl CachedText {
             let is_due = is_new && !self.was_stored.swap(true, Ordering::Relaxed);
             if is_due { self.items.read().clone() } else { Vec::new() }
         });
-        let mut writer = TextWriter::new(environment);
+        let mut writer = TextWriter::new(environment, &self.source);
         items.iter().for_each(|item| writer.item(&item.stored()));
         writer.finish()
     }
@@ -396,7 +389,12 @@ impl CachedText {
     pub(crate) fn ends_after(&self, count: usize) -> bool {
         process::within(Activity::Steady, || {
             let is_read = self.is_complete.load(Ordering::Acquire) && self.items.read().len() == count;
-            is_read || self.stored.lock().as_ref().is_some_and(|stored| stored.text.len() == count)
+            is_read
+                || self
+                    .stored
+                    .lock()
+                    .as_ref()
+                    .is_some_and(|Stored { text, .. }| text.is_all() && text.len() == count)
         })
     }
 

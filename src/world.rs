@@ -7,6 +7,7 @@
 
 mod bound;
 mod calls;
+mod edit;
 mod graph;
 mod layer;
 mod layers;
@@ -20,6 +21,7 @@ use crate::sema::checked::CheckedFunction;
 use crate::syntax::operator::{BinaryAction, Fixity, Infix, Operators, UnaryMeaning};
 pub use bound::{BoundFunction, Origin};
 use calls::Calls;
+pub use edit::EditedText;
 pub use layer::Layer;
 pub use layers::Layers;
 pub use lazy::LazyTable;

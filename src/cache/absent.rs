@@ -1,7 +1,6 @@
 //! The cache in a build without the compiler: there is no code to keep.
 
-use super::{CacheEvent, CacheOptions, CheckedTexts};
-use crate::bytes::SharedBytes;
+use super::{CacheEvent, CacheOptions, CheckedText, CheckedTexts};
 use crate::source::Source;
 
 /// The packs of an engine's programs: none.
@@ -20,7 +19,7 @@ impl Cache {
         0
     }
 
-    pub fn open(&self, _: &Source, _: Option<&str>) -> Option<SharedBytes> {
+    pub fn open(&self, _: &Source, _: Option<&str>) -> Option<CheckedText> {
         None
     }
 

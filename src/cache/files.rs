@@ -1,7 +1,7 @@
 //! The packs of an engine's programs, in files.
 
 use super::folder::{ABANDONED, ENDING, ENDING_WITHOUT_CODE, UNFINISHED, of_this_target, shortened};
-use super::{CacheEvent, CacheOptions, CheckedTexts, trust};
+use super::{CacheEvent, CacheOptions, CheckedText, CheckedTexts, trust};
 use crate::bytes::{Damage, SharedBytes, Writer};
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
@@ -46,6 +46,8 @@ pub enum StoredForm {
     New(SharedBytes),
     /// An earlier run has read them.
     Old(SharedBytes),
+    /// An earlier run has read most of them, in an earlier text.
+    Edited,
 }
 
 /// The packs of an engine's programs, in files.
@@ -74,6 +76,9 @@ pub(super) struct CachedSource {
     packs: Vec<OwnPack>,
     /// The same with its library.
     shipped: Vec<OwnPack>,
+    /// What an earlier text of the program was, if this one has not been checked: what
+    /// its packs' names begin with, and its items.
+    earlier: Option<(String, SharedBytes)>,
 }
 
 impl CachedSource {
@@ -127,13 +132,14 @@ impl Cache {
 
     /// Adds what earlier runs have compiled for a file to the code that is found, and
     /// keeps what this one compiles for it. Returns the items of the text, which may be
-    /// that of a module of that name, if one has checked them.
-    pub fn open(&self, source: &Source, module: Option<&str>) -> Option<SharedBytes> {
+    /// that of a module of that name, or of an earlier text of a program, if one has checked
+    /// them.
+    pub fn open(&self, source: &Source, module: Option<&str>) -> Option<CheckedText> {
         if !Self::keeps(source) {
             return None;
         }
         if self.store.keeps(source.name()) {
-            return self.opened(source, module);
+            return self.opened(source, module).map(CheckedText::Same);
         }
         let path = match source.folder() {
             Some(_) => fs::canonicalize(source.name()).ok(),
@@ -145,19 +151,24 @@ impl Cache {
         self.store.keep(source.name());
         let started = Instant::now();
         let (root, is_shipped) = (self.options.folder.clone(), false);
-        let packs = self.read(&PackFolder { root, folder: folder.clone(), is_shipped }, &text);
+        let (packs, earlier) = self.read(&PackFolder { root, folder: folder.clone(), is_shipped }, &text);
         let with_library = module.zip(source.folder()).map(|(module, library)| self.shipped(library, module));
-        let shipped = with_library.map_or_else(Vec::new, |place| self.read(&place, &text));
+        let shipped = with_library.map_or_else(Vec::new, |place| self.read(&place, &text).0);
         let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.nanoseconds.fetch_add(took, Ordering::Relaxed);
         if !packs.is_empty() && self.options.writes {
             self.options.collect_now_and_then();
         }
-        let module = module.map(Box::from);
-        let opened = CachedSource { source: source.clone(), module, folder, text, packs, shipped };
+        let (module, earlier) = (module.map(Box::from), earlier.filter(|_| module.is_none()));
+        let mut opened =
+            CachedSource { source: source.clone(), module, folder, text, packs, shipped, earlier };
         let checked = opened.checked_text();
+        if checked.is_some() {
+            opened.earlier = None;
+        }
+        let earlier = opened.earlier.as_ref().map(|(_, bytes)| CheckedText::Earlier(bytes.clone()));
         self.sources(|sources| sources.push(opened));
-        checked
+        checked.map(CheckedText::Same).or(earlier)
     }
 
     /// Returns the items of a text whose packs have been read.
@@ -179,18 +190,18 @@ impl Cache {
     }
 
     /// Reads the packs of a folder: those of the text, then the newest others. Returns
-    /// the first kind.
-    fn read(&self, place: &PackFolder, text: &str) -> Vec<OwnPack> {
+    /// the first kind, and the newest checked items of another text.
+    fn read(&self, place: &PackFolder, text: &str) -> (Vec<OwnPack>, Option<(String, SharedBytes)>) {
         let mut files = packs(&place.folder);
         if files.is_empty() || self.key.is_none() && !place.is_shipped {
-            return Vec::new();
+            return (Vec::new(), None);
         }
         if let Err(reason) = trust::folders(&place.root, &place.folder) {
             self.note(CacheEvent::Untrusted { file: place.folder.clone(), reason });
-            return Vec::new();
+            return (Vec::new(), None);
         }
         files.sort_by_key(|file| (file.text != text, Reverse(file.written)));
-        let mut own = Vec::new();
+        let (mut own, mut earlier) = (Vec::new(), None);
         for PackFile { path, text: made_of, number, written } in files {
             match self.open_pack(&path, place.is_shipped) {
                 Ok(pack) => {
@@ -206,6 +217,8 @@ impl Cache {
                     self.store.add(pack.clone());
                     if made_of == text {
                         own.push(OwnPack { file: path, number, pack });
+                    } else if earlier.is_none() {
+                        earlier = pack.text().map(|items| (made_of, items));
                     }
                 }
                 Err(event) => {
@@ -217,7 +230,7 @@ impl Cache {
                 }
             }
         }
-        own
+        (own, earlier)
     }
 
     /// Reads a pack; one that is with a library without its code, if it was made with
@@ -298,7 +311,8 @@ impl Cache {
             }
             let mut bodies = kept.made;
             let merges = source.packs.len() >= MOST_PACKS;
-            if source.packs.is_empty() || merges {
+            let is_edit = source.earlier.is_some() && text.is_empty();
+            if source.packs.is_empty() && !is_edit || merges {
                 // A pack that needs no other.
                 let used = kept.used.iter();
                 bodies.extend(used.filter_map(|identity| self.used(identity)));
@@ -318,6 +332,7 @@ impl Cache {
             }
             let text = Arc::new(text);
             let stored = match text.is_empty() {
+                true if is_edit => Some(StoredForm::Edited),
                 true => checked_text(&source.packs).map(StoredForm::Old),
                 false => Some(StoredForm::New(text.clone())),
             };
@@ -444,17 +459,19 @@ pub(super) fn packs(folder: &Path) -> Vec<PackFile> {
     fs::read_dir(folder).map(|entries| entries.filter_map(file).collect()).unwrap_or_default()
 }
 
-/// Removes the packs of all but the latest earlier texts, and what killed processes
-/// have left.
+/// Removes the packs of all but the latest earlier texts, except for those that this one
+/// needs, and what killed processes have left.
 fn tidy(source: &CachedSource) {
     let mut files = packs(&source.folder);
     files.sort_by_key(|file| Reverse(file.written));
     let mut texts = vec![source.text.clone()];
+    texts.extend(source.earlier.iter().map(|(text, _)| text.clone()));
+    let most = texts.len() + EARLIER_TEXTS;
     for file in files {
         if !texts.contains(&file.text) {
             texts.push(file.text.clone());
         }
-        if texts.iter().position(|text| *text == file.text) > Some(EARLIER_TEXTS) {
+        if texts.iter().position(|text| *text == file.text) >= Some(most) {
             let _ = fs::remove_file(file.path);
         }
     }

@@ -7,6 +7,7 @@
 use super::limit::Limit;
 use super::opening::OpeningSearch;
 use super::{Context, Each, Error, IfUnchanged, Interest};
+use crate::cache::CheckedText;
 use crate::config::Mode;
 use crate::debugger::Debugger;
 use crate::engine::Engine;
@@ -60,19 +61,33 @@ impl Context {
         self.suggestions.refill();
         self.debugger.iter().for_each(Debugger::forget_ending);
         let engine = self.engine.clone();
-        let checked = engine.open_cached(source, None);
+        let opened = engine.open_cached(source, None);
         let limits = engine.config().limits;
         let poll = self.poll();
         // A debugger finds places by the source it has been given.
         let keeps_items = engine.config().keeps_texts;
         let is_for_later = engine.caches(source);
         let keeps = (keeps_items || is_for_later) && self.debugger.is_none();
+        let may_take_layer = interest == Interest::Shown
+            && if_unchanged == IfUnchanged::Replace
+            && self.history.depth == 0
+            && engine.mode() == Mode::Lazy
+            && self.world.is_untouched(engine.operators());
+        let read_before = self.items_read;
+        let stored = match (opened, engine.stored_environment()) {
+            (Some(CheckedText::Same(bytes)), Some(known)) => StoredText::new(bytes, source, known).ok(),
+            (Some(CheckedText::Earlier(bytes)), _) if keeps && !keeps_items && may_take_layer => {
+                self.parsing(|context| context.edited_text(bytes, source))
+            }
+            _ => None,
+        };
         // What no other context is given, and no earlier run has read, goes by at once.
-        let goes_by = keeps && !keeps_items && checked.is_none() && source.text().contains("def");
-        let kept = engine.stored_environment().filter(|_| goes_by).map(TextWriter::new);
+        let goes_by = keeps && !keeps_items && stored.is_none() && source.text().contains("def");
+        let known = engine.stored_environment().filter(|_| goes_by);
+        let kept = known.map(|known| TextWriter::new(known, source));
         let cached = if keeps && kept.is_none() { engine.texts().text(source, is_for_later) } else { None };
-        if let (Some(cached), Some(checked), Some(known)) = (&cached, checked, engine.stored_environment()) {
-            cached.restore(checked, known, keeps_items);
+        if let Some((cached, stored)) = cached.as_ref().zip(stored) {
+            cached.restore(stored, keeps_items);
         }
         let source = cached.as_ref().map_or(source, |text| text.source()).clone();
         let mut pieces = match Pieces::new(&source, engine.names(), limits.max_source_bytes) {
@@ -88,13 +103,9 @@ impl Context {
         let is_plain = interest == Interest::Values && if_unchanged == IfUnchanged::Replace;
         let may_open = is_plain && self.history.depth == 0;
         let opening = OpeningSearch::new(cached.clone().filter(|_| may_open));
-        let may_take_layer = interest == Interest::Shown
-            && if_unchanged == IfUnchanged::Replace
-            && self.history.depth == 0
-            && engine.mode() == Mode::Lazy
-            && self.world.is_untouched(engine.operators());
-        let mut progress =
-            Progress { cached, kept, items: 0, end: 0, opening, may_take_layer, has_parsed: false };
+        let has_parsed = self.items_read > read_before;
+        self.parsed_units += u64::from(has_parsed);
+        let mut progress = Progress { cached, kept, items: 0, end: 0, opening, may_take_layer, has_parsed };
         let mut run = |context: &mut Self, progress: &mut Progress, item: ItemRead, is_known: bool| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {
@@ -125,6 +136,7 @@ impl Context {
             progress.opening.finish(self);
             return ControlFlow::Continue(());
         }
+        pieces.skip_to(progress.end);
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
             let limits = ParseLimits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits).polled(&poll);
@@ -159,6 +171,7 @@ impl Context {
     fn next_item(&mut self, parser: &mut Parser<'_>, progress: &mut Progress) -> Option<ItemRead> {
         let parsed = parser.next_item(self.world.operators())?;
         self.items_read += 1;
+        progress.leave_edited();
         if !std::mem::replace(&mut progress.has_parsed, true) {
             self.parsed_units += 1;
         }
@@ -243,6 +256,12 @@ impl Progress {
         self.end = item.end;
         context.items_known += 1;
         Some(Ok(item))
+    }
+
+    /// Goes on without the text in the cache if the rest of that is different.
+    fn leave_edited(&mut self) {
+        let is_edited = |text: &Arc<CachedText>| text.stored().is_some_and(|text| text.is_edited());
+        self.cached.take_if(|text| is_edited(text));
     }
 
     /// Returns the stored text whose opening begins here, and where that ends.

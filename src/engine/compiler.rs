@@ -64,23 +64,24 @@ impl EngineInner {
     pub(super) fn write_packs(&self, cache: &Cache, text: CheckedTexts<'_>) {
         cache.write(text, &|source, stored, made| {
             let (jit, environment) = self.jit.get().zip(self.environment.as_ref())?;
-            let (bytes, read) = match stored {
-                StoredForm::New(bytes) => (bytes, self.texts.find(source)),
-                StoredForm::Old(bytes) => (bytes, None),
+            let read = self.texts.find(source);
+            let (text, read) = match stored {
+                StoredForm::New(bytes) => (StoredText::new(bytes, source, environment).ok()?.into(), read),
+                StoredForm::Old(bytes) => (StoredText::new(bytes, source, environment).ok()?.into(), None),
+                StoredForm::Edited => (read?.stored().filter(|text| text.is_edited())?, None),
             };
-            let text = StoredText::new(bytes, source, environment).ok()?;
             let decoded = RefCell::new(FxHashMap::default());
-            let defined = |name: Name| -> Option<Arc<CheckedFunction>> {
+            let find = |name: Name| -> Option<(usize, Arc<CheckedFunction>)> {
                 let item = text.find(&self.names.text(name))?;
                 let present = read.as_ref().and_then(|read| read.function(item));
                 if let Some(function) = present.or_else(|| decoded.borrow().get(&item).cloned()) {
-                    return Some(function);
+                    return Some((item, function));
                 }
                 let function = text.checked_item(item).ok()?.function()?.clone();
                 decoded.borrow_mut().insert(item, function.clone());
-                Some(function)
+                Some((item, function))
             };
-            jit.links(&text, &defined, made)
+            jit.links(&text, &find, made)
         });
     }
 }

@@ -62,9 +62,14 @@ impl CodeBlock {
         assumed: &Fingerprint,
         budget: &Arc<ContextBudget>,
     ) -> Option<Arc<Self>> {
-        let packs = jit.store.linked(assumed);
-        let packs: Vec<_> = packs.iter().filter_map(|pack| pack.links(assumed)).collect();
-        let (linked, size) = linked(&packs, layer);
+        let own = jit.store.linked(assumed);
+        let mut packs: Vec<_> = own.iter().filter_map(|pack| pack.links(assumed)).collect();
+        // Of an earlier text, what is planned as it was has the same code.
+        let stored = layer.text().stored_identity().filter(|_| layer.text().is_edited());
+        let before = stored.map(|stored| jit.assumed_of(stored));
+        let earlier = before.map_or_else(Vec::new, |before| jit.store.linked(&before));
+        packs.extend(earlier.iter().filter_map(|pack| pack.links(&before?)));
+        let (linked, size) = linked(&packs, own.len(), layer);
         let first = layer.function_at(linked.first()?.position as usize)?;
         u32::try_from(size).ok()?;
         let charge = budget.charge_code_ahead(size as u64)?;
@@ -145,17 +150,21 @@ impl CodeBlock {
 }
 
 /// Returns the code of each definition of a layer that has links in packs, the better if
-/// there are several, and how much memory they take.
-fn linked<'p>(packs: &[PackedLinks<'p>], layer: &Layer) -> (Vec<LinkedCode<'p>>, usize) {
+/// there are several, and how much memory they take. The first packs are those of the
+/// text, and others of an earlier one.
+fn linked<'p>(packs: &[PackedLinks<'p>], own: usize, layer: &Layer) -> (Vec<LinkedCode<'p>>, usize) {
     let start = layer.text().opening().start;
     let mut linked: Vec<_> = Vec::with_capacity(packs.iter().map(|links| links.len()).sum());
     for (pack, links) in packs.iter().enumerate() {
-        linked.extend(links.bodies().filter_map(|(PackedLink { item, target, tier }, identity, body)| {
-            let position = (item as usize)
-                .checked_sub(start)
-                .filter(|position| *position < layer.text().opening().len())?;
-            Some(LinkedCode { position: position as u32, target, tier, identity, pack, body, offset: 0 })
-        }));
+        let is_changed = |item| pack >= own && layer.text().is_changed(item as usize);
+        linked.extend(links.bodies(is_changed).filter_map(
+            |(PackedLink { item, target, tier }, identity, body)| {
+                let position = (item as usize)
+                    .checked_sub(start)
+                    .filter(|position| *position < layer.text().opening().len())?;
+                Some(LinkedCode { position: position as u32, target, tier, identity, pack, body, offset: 0 })
+            },
+        ));
     }
     linked.sort_by_key(|code| (code.position, code.tier == Tier::Quick));
     linked.dedup_by_key(|code| code.position);

@@ -16,6 +16,8 @@ use crate::pack::links::{CodeLink, CodeLinks};
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::tier::TierUp;
 use crate::world::StoredText;
+use rustc_hash::FxHashSet;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Returns the function that the opening of a text defines under a name.
@@ -23,33 +25,45 @@ pub type Defined<'a> = &'a dyn Fn(Name) -> Option<Arc<CheckedFunction>>;
 
 impl Jit {
     /// Returns what of the code of these names and identities is that of definitions in
-    /// the opening of a text; `None` if there is no opening.
+    /// the opening of a text, which `find` finds with their items; `None` if there is no
+    /// opening.
     pub fn links<'m>(
         &self,
         text: &StoredText,
-        defined: Defined<'_>,
+        find: &dyn Fn(Name) -> Option<(usize, Arc<CheckedFunction>)>,
         made: impl Iterator<Item = (&'m str, Fingerprint)>,
     ) -> Option<CodeLinks> {
         let assumed = self.assumed(text)?;
         let tiers = [self.first_tier(), Tier::Full];
         let link = |(name, identity): (&str, Fingerprint)| {
-            let item = text.find(name)?;
-            let function = defined(self.names.get(name)?)?;
+            let (item, function) = find(self.names.get(name)?)?;
+            let consulted = RefCell::new(FxHashSet::from_iter([item as u32]));
+            let consult = |name: Name| {
+                let (item, function) = find(name)?;
+                consulted.borrow_mut().insert(item as u32);
+                Some(function)
+            };
             let is_of = |tier: &&Tier| {
-                let plan = self.plan_alone(**tier, &function, defined);
+                let plan = self.plan_alone(**tier, &function, &consult);
                 plan.identity(&function, None, &self.names) == identity
             };
             let tier = *tiers.iter().find(is_of)?;
             let (name, arity) = (name.into(), function.arity());
-            Some((CodeLink { item: item as u32, name, arity, tier }, identity))
+            let consulted = consulted.into_inner().into_iter().collect();
+            Some((CodeLink { item: item as u32, name, arity, tier, consulted }, identity))
         };
         (!text.opening().is_empty()).then(|| CodeLinks { assumed, bodies: made.filter_map(link).collect() })
     }
 
     /// Returns the identity of what links of a text assume.
     pub(super) fn assumed(&self, text: &StoredText) -> Option<Fingerprint> {
+        text.identity().map(|identity| self.assumed_of(identity))
+    }
+
+    /// Returns the same of the text of that identity.
+    pub(super) fn assumed_of(&self, text: Fingerprint) -> Fingerprint {
         let mut writer = Writer::default();
-        writer.bytes(text.identity()?.as_bytes());
+        writer.bytes(text.as_bytes());
         writer.byte(self.options.code.level as u8);
         writer.byte(self.options.code.counts_fuel.into());
         writer.long(match self.options.tier_up {
@@ -63,7 +77,7 @@ impl Jit {
             writer.text(&self.names.text(name));
             writer.byte(is_closure.into());
         }
-        Some(Fingerprint::of("kal 2026 links", writer))
+        Fingerprint::of("kal 2026 links", writer)
     }
 
     fn first_tier(&self) -> Tier {

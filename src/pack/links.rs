@@ -1,11 +1,15 @@
 //! Links: which bodies of a pack are the code of which definitions of a text.
 //!
 //! ```text
-//! identity of what they assume 32 | targets 4 | symbols 4
+//! identity of what they assume 32 | targets 4 | symbols 4 | links 4
 //! for each target: name offset 4 | length 4 | number of arguments 4
 //! for each symbol of the pack: target and kind 4
-//! for each link: item of the text 4 | target 4 | body 4 | tier 4
+//! for each link: item of the text 4 | target 4 | body 4 | tier 4 | consulted 4
+//! for each definition that the plans of the links consulted: item 4
 //! ```
+//!
+//! A link says where those it consulted end; they begin where those of the one before do.
+//! As long as these are what they were, so is the code, whatever else a text defines.
 //!
 //! With them go the calls that linked code makes, and that lead to it: what these are for
 //! is found once for each target, and not for each symbol.
@@ -18,10 +22,11 @@ use crate::tier::Tier;
 use rustc_hash::FxHashMap;
 
 /// The bytes before the targets, of a target, of a symbol, and of a link.
-const HEAD: usize = 40;
+const HEAD: usize = 44;
 const TARGET: usize = 12;
 const SYMBOL: usize = 4;
-const LINK: usize = 16;
+const LINK: usize = 20;
+const CONSULTED: usize = 4;
 
 /// A definition of a text whose code a body is.
 #[derive(Clone, Debug)]
@@ -32,6 +37,8 @@ pub struct CodeLink {
     pub name: Box<str>,
     pub arity: u32,
     pub tier: Tier,
+    /// The items that were consulted to plan it.
+    pub consulted: Vec<u32>,
 }
 
 /// Which bodies are the code of which definitions of a text.
@@ -50,6 +57,7 @@ pub struct PackedLinks<'p> {
     targets: &'p [u8],
     symbols: &'p [u8],
     links: &'p [u8],
+    consulted: &'p [u8],
 }
 
 /// A link in a pack.
@@ -113,14 +121,16 @@ impl CodeLinks {
             self.bodies.iter().filter_map(|(link, identity)| Some((link, body(identity)?))).collect();
         links.sort_by_key(|(link, _)| (link.item, link.tier == Tier::Quick));
         let mut targets = Targets::default();
-        let mut linked = Writer::with_room(links.len() * LINK);
+        let (mut linked, mut consulted) = (Writer::with_room(links.len() * LINK), Writer::default());
         for (link, body) in &links {
             let tier = match link.tier {
                 Tier::Quick => 0,
                 Tier::Full => 1,
             };
             let target = targets.number(&link.name, link.arity, names);
-            [link.item, target, *body as u32, tier].into_iter().for_each(|word| linked.word(word));
+            link.consulted.iter().for_each(|item| consulted.word(*item));
+            let end = (consulted.len() / CONSULTED) as u32;
+            [link.item, target, *body as u32, tier, end].into_iter().for_each(|word| linked.word(word));
         }
         // Those of code without links stand for nothing.
         let mut meant = vec![u32::MAX; symbols.len()];
@@ -141,9 +151,11 @@ impl CodeLinks {
         writer.bytes(self.assumed.as_bytes());
         writer.word(targets.numbers.len() as u32);
         writer.word(meant.len() as u32);
+        writer.word(links.len() as u32);
         writer.bytes(&targets.writer.finish());
         meant.into_iter().for_each(|word| writer.word(word));
         writer.bytes(&linked.finish());
+        writer.bytes(&consulted.finish());
         writer.finish()
     }
 }
@@ -160,10 +172,12 @@ impl<'p> PackedLinks<'p> {
     fn read(pack: &'p Pack, section: &'p [u8], assumed: &Fingerprint) -> Option<Self> {
         let rest = section.strip_prefix(assumed.as_bytes())?;
         let mut reader = Reader::new(rest);
-        let (targets, symbols) = (reader.word().ok()? as usize, reader.word().ok()? as usize);
+        let mut count = || reader.word().ok().map(|count| count as usize);
+        let (targets, symbols, links) = (count()?, count()?, count()?);
         let (targets, rest) = section.get(HEAD..)?.split_at_checked(targets.checked_mul(TARGET)?)?;
-        let (symbols, links) = rest.split_at_checked(symbols.checked_mul(SYMBOL)?)?;
-        Some(Self { pack, targets, symbols, links })
+        let (symbols, rest) = rest.split_at_checked(symbols.checked_mul(SYMBOL)?)?;
+        let (links, consulted) = rest.split_at_checked(links.checked_mul(LINK)?)?;
+        Some(Self { pack, targets, symbols, links, consulted })
     }
 
     /// Returns the name and the number of arguments of each target.
@@ -199,14 +213,26 @@ impl<'p> PackedLinks<'p> {
     }
 
     /// Returns the links, with the identity and the code of each body. Those of bodies
-    /// that are not there are left out.
-    pub fn bodies(self) -> impl Iterator<Item = (PackedLink, Fingerprint, PackedBody<'p>)> {
+    /// that are not there are left out, and those for which a definition was consulted that
+    /// `is_changed` selects.
+    pub fn bodies(
+        self,
+        is_changed: impl Fn(u32) -> bool,
+    ) -> impl Iterator<Item = (PackedLink, Fingerprint, PackedBody<'p>)> {
         let index = self.pack.section(SectionKind::Index);
+        let mut consulted = self.consulted.chunks_exact(CONSULTED);
+        let mut passed = 0;
         self.links.chunks_exact(LINK).filter_map(move |bytes| {
             let mut reader = Reader::new(bytes);
             let mut word = || reader.word().ok();
-            let (item, target, body) = (word()?, word()?, word()?);
-            let tier = match word()? {
+            let (item, target, body, tier, end) = (word()?, word()?, word()?, word()?, word()?);
+            let own = consulted.by_ref().take((end as usize).saturating_sub(passed));
+            passed = passed.max(end as usize);
+            let is_other = |item: &[u8]| Reader::new(item).word().is_ok_and(&is_changed);
+            if own.fold(false, |changed, item| changed | is_other(item)) {
+                return None;
+            }
+            let tier = match tier {
                 0 => Tier::Quick,
                 1 => Tier::Full,
                 _ => return None,

@@ -42,7 +42,8 @@ pub(super) fn pack() -> Vec<u8> {
     let link = |number| {
         let tier = if number % 2 == 0 { Tier::Quick } else { Tier::Full };
         let name = format!("f{}", number / 2).into();
-        (CodeLink { item: number / 2, name, arity: 2, tier }, identity(number))
+        let (item, consulted) = (number / 2, vec![number / 2, 30 + number / 2]);
+        (CodeLink { item, name, arity: 2, tier, consulted }, identity(number))
     };
     let links = CodeLinks { assumed: identity(77), bodies: (0..20).map(link).collect() };
     write(entries, b"a text", Some(&links), b"{}", identity(99), &KEY)
@@ -93,7 +94,7 @@ pub fn damaged_packs(changes: &[u8]) {
     let linked = links.iter().flat_map(|links| {
         links.targets().for_each(drop);
         (0..links.symbol_count() as u32 + 1).for_each(|number| _ = links.symbol(number));
-        links.bodies().map(|(.., body)| body)
+        links.bodies(|item| item == 31).map(|(.., body)| body)
     });
     for body in pack.bodies().map(|(_, body)| body).chain(linked) {
         let Some(fields) = body.fields(|_| Some(1)) else { continue };

@@ -50,19 +50,37 @@ impl FromIterator<Span> for Spans {
 }
 
 impl Spans {
-    /// Writes the spans.
-    pub fn write(&self, writer: &mut Writer) {
-        writer.count(self.0.len());
-        writer.bytes(&self.0);
+    /// Writes the spans, counted from an offset.
+    pub fn write(&self, writer: &mut Writer, base: u32) {
+        match self.moved(base.wrapping_neg()) {
+            Some(moved) => moved.write(writer, 0),
+            None => {
+                writer.count(self.0.len());
+                writer.bytes(&self.0);
+            }
+        }
     }
 
-    /// Reads as many spans of a source as are wanted.
+    /// Returns the spans with that added to each place, which is counted from the first
+    /// one; `None` if nothing changes.
+    fn moved(&self, by: u32) -> Option<Self> {
+        let first = self.iter().next().filter(|_| by != 0)?;
+        let length = self.0.iter().position(|byte| *byte < 0x80)? + 1;
+        let mut packer = SpanPacker::default();
+        let distance = i64::from(first.start.wrapping_add(by));
+        packer.number((distance << 1).cast_unsigned());
+        packer.bytes.extend_from_slice(&self.0[length..]);
+        Some(packer.finish())
+    }
+
+    /// Reads as many spans of a source as are wanted, counted from an offset.
     ///
     /// # Errors
     /// When there are more or less, or one is not within that source.
-    pub fn read(reader: &mut Reader<'_>, count: usize, source: &Source) -> Result<Self, Damage> {
+    pub fn read(reader: &mut Reader<'_>, count: usize, source: &Source, base: u32) -> Result<Self, Damage> {
         let length = reader.count()?;
-        let spans = Self(reader.bytes(length)?.into());
+        let stored = Self(reader.bytes(length)?.into());
+        let spans = stored.moved(base).unwrap_or(stored);
         let mut all = spans.iter();
         let is_within = |span: &Span| source.text().get(span.range()).is_some();
         let within = all.by_ref().take(count).filter(is_within).count();

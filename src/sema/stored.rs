@@ -22,6 +22,11 @@ pub trait TableIndices {
 
     /// Returns the index of a source.
     fn source(&mut self, source: &Source) -> u32;
+
+    /// Returns the offset from which places are counted.
+    fn base(&self) -> u32 {
+        0
+    }
 }
 
 /// The names that were stored.
@@ -42,6 +47,8 @@ pub struct StoredTables<'a> {
     pub names: &'a dyn StoredNames,
     /// The sources by index.
     pub sources: &'a [Source],
+    /// The offset from which places are counted.
+    pub base: u32,
     /// The names of what is being read.
     held: RefCell<Vec<HeldName>>,
 }
@@ -49,7 +56,13 @@ pub struct StoredTables<'a> {
 impl<'a> StoredTables<'a> {
     /// Creates the tables of these names and sources.
     pub fn new(names: &'a dyn StoredNames, sources: &'a [Source]) -> Self {
-        Self { names, sources, held: RefCell::default() }
+        Self { names, sources, base: 0, held: RefCell::default() }
+    }
+
+    /// Counts places from an offset.
+    #[must_use]
+    pub fn from(self, base: u32) -> Self {
+        Self { base, ..self }
     }
 
     /// Reads the index of a name; returns the name.
@@ -93,18 +106,19 @@ impl<'a> StoredTables<'a> {
     }
 }
 
-/// Writes a span.
-pub fn write_span(writer: &mut Writer, span: Span) {
-    writer.number(span.start);
-    writer.number(span.end);
+/// Writes a span, counted from an offset.
+pub fn write_span(writer: &mut Writer, span: Span, base: u32) {
+    writer.number(span.start.wrapping_sub(base));
+    writer.number(span.end.wrapping_sub(base));
 }
 
-/// Reads a span of a source.
+/// Reads a span of a source, counted from an offset.
 ///
 /// # Errors
 /// When it is not within that source.
-pub fn read_span(reader: &mut Reader<'_>, source: &Source) -> Result<Span, Damage> {
-    let span = Span { start: reader.number()?, end: reader.number()? };
+pub fn read_span(reader: &mut Reader<'_>, source: &Source, base: u32) -> Result<Span, Damage> {
+    let [start, end] = [reader.number()?, reader.number()?].map(|at| at.wrapping_add(base));
+    let span = Span { start, end };
     reader.expect(source.text().get(span.range()).is_some(), "a place outside the text")?;
     Ok(span)
 }
@@ -114,8 +128,8 @@ impl CheckedFunction {
     pub fn write(&self, writer: &mut Writer, places: &mut dyn TableIndices) {
         writer.number(places.name(self.name));
         writer.number(places.source(&self.source));
-        write_span(writer, self.name_span);
-        write_span(writer, self.span);
+        write_span(writer, self.name_span, places.base());
+        write_span(writer, self.span, places.base());
         writer.count(self.parameters.len());
         self.parameters.iter().for_each(|name| writer.number(places.name(*name)));
         writer.number(self.locals);
@@ -125,11 +139,11 @@ impl CheckedFunction {
         for callee in &self.callees {
             writer.number(places.name(callee.name));
             writer.number(callee.arity);
-            write_span(writer, callee.span);
+            write_span(writer, callee.span, places.base());
         }
         writer.count(self.nodes.len());
         self.nodes.iter().for_each(|node| write_node(writer, *node, places));
-        self.spans.write(writer);
+        self.spans.write(writer, places.base());
         writer.count(self.scope_ends.len());
         self.scope_ends.iter().for_each(|end| writer.number(*end));
     }
@@ -141,16 +155,17 @@ impl CheckedFunction {
     pub fn read(reader: &mut Reader<'_>, tables: &StoredTables<'_>) -> Result<Self, Damage> {
         let name = tables.name(reader)?;
         let source = tables.source(reader)?;
-        let (name_span, span) = (read_span(reader, &source)?, read_span(reader, &source)?);
+        let (name_span, span) =
+            (read_span(reader, &source, tables.base)?, read_span(reader, &source, tables.base)?);
         let parameters = reader.many(|reader| tables.name(reader))?;
         let locals = reader.number()?;
         let numbers = reader.many(|reader| reader.long().map(f64::from_bits))?;
         let callees = reader.many(|reader| {
             let (name, arity) = (tables.name(reader)?, reader.number()?);
-            Ok(Callee { name, arity, span: read_span(reader, &source)? })
+            Ok(Callee { name, arity, span: read_span(reader, &source, tables.base)? })
         })?;
         let nodes = reader.many(|reader| read_node(reader, tables))?;
-        let spans = Spans::read(reader, nodes.len(), &source)?;
+        let spans = Spans::read(reader, nodes.len(), &source, tables.base)?;
         let scope_ends = reader.many(Reader::number)?;
         let function = Self {
             name,

@@ -105,6 +105,20 @@ impl Pieces<'_> {
         Self { poll: poll.clone(), ..self }
     }
 
+    /// Makes a piece end before the next item that a keyword begins.
+    #[must_use]
+    pub(crate) fn short(self) -> Self {
+        Self { size: 1, ..self }
+    }
+
+    /// Continues at an offset, if that is further on.
+    pub(crate) fn skip_to(&mut self, offset: u32) {
+        let between = (offset as usize).saturating_sub(self.lexer.span().end);
+        if self.carried.is_none() && self.lexer.source().is_char_boundary(offset as usize) {
+            self.lexer.bump(between);
+        }
+    }
+
     /// Returns whether the item that is being read is too long.
     fn is_too_long(&self) -> bool {
         self.collector.tokens.len() >= self.size.saturating_add(LONGEST_ITEM)

@@ -1,16 +1,19 @@
 //! Checked texts as bytes, for later runs, and back.
 //!
 //! ```text
-//! environment 32 | identity 32 | items 4 | names 4 | places 4 | from 4 | until 4
+//! environment 32 | identity 32 | items 4 | names 4 | places 4 | hashes 4 | from 4 | until 4
 //! offset of the opening 4 | of the names 4 | of the tables 4
 //! for each item: its record, then itself
 //! the opening, the names
 //! for each item: end 4 | offset of the record 4 | offset 4 | name 4 | parameters 4 | nodes 4
 //! for each name: offset of its end 4
 //! for each place of the table of defined names: item 4
+//! for each item of a program: hash of its text 16
 //! ```
 //!
-//! Numbers are little-endian; offsets are from the start. An item is decoded when it
+//! Numbers are little-endian; offsets are from the start. Places in an item are counted from
+//! the end of the one before, so that an item can be read where it is in a
+//! [changed](super::edit) text. An item is decoded when it
 //! is its turn, and a name is interned when it is met. The *opening* of a text is a
 //! run of definitions, from one item until another, which can be taken over as a
 //! [`Layer`](super::Layer) by a program that begins with the text; that of a module is all
@@ -33,14 +36,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The bytes before the first table, and those of an item, and of another entry.
-const HEAD: usize = 96;
+const HEAD: usize = 100;
 const ITEM: usize = 24;
 const ENTRY: usize = 4;
+const HASH: usize = 16;
 
 /// Where the identity is: that of all bytes, of which it is 0.
 const IDENTITY: Range<usize> = 32..64;
 
 /// An item of a text, with what its reading asked and the offset where it ends.
+#[derive(Clone)]
 pub struct StoredItem<I = CheckedItem, R = ReadingRecord> {
     /// The item.
     pub item: I,
@@ -66,15 +71,40 @@ pub struct StoredEnvironment {
 pub struct StoredText {
     bytes: SharedBytes,
     source: [Source; 1],
-    items: usize,
+    pub(super) items: usize,
     names: StoredNameTable,
     /// Where the tables begin.
     tables: usize,
     /// The number of places of the table of defined names, and where it begins.
     places: (usize, usize),
+    /// Where the hashes of the texts of items are, if it has them.
+    hashes: Option<usize>,
     opening: Range<usize>,
     /// Where the opening is described.
     described: usize,
+    /// What is different in the text that is read.
+    pub(super) edit: Option<TextEdit>,
+}
+
+/// How a text differs from the one that was stored.
+#[derive(Default)]
+pub(super) struct TextEdit {
+    /// The definitions that are other ones.
+    pub(super) items: FxHashMap<usize, StoredItem>,
+    /// How far items are from where they were, from each of these on.
+    pub(super) shifts: Vec<(usize, u32)>,
+    /// What the definitions call that the text does not define.
+    pub(super) calls: Vec<Name>,
+    /// Whether something else follows the items.
+    pub(super) is_cut: bool,
+    pub(super) identity: Option<Fingerprint>,
+}
+
+impl TextEdit {
+    fn shift(&self, item: usize) -> u32 {
+        let after = self.shifts.partition_point(|(from, _)| *from <= item);
+        after.checked_sub(1).map_or(0, |last| self.shifts[last].1)
+    }
 }
 
 /// The names in a stored text.
@@ -109,9 +139,9 @@ pub struct TextWriter {
 }
 
 impl TextWriter {
-    /// Begins a text, which is read in that environment.
-    pub fn new(environment: &Arc<StoredEnvironment>) -> Self {
-        Self { encoder: TextEncoder::new(environment), finder: OpeningFinder::new(environment) }
+    /// Begins the text of a program, which is read in that environment.
+    pub fn new(environment: &Arc<StoredEnvironment>, source: &Source) -> Self {
+        Self { encoder: TextEncoder::new(environment, Some(source)), finder: OpeningFinder::new(environment) }
     }
 
     /// Writes the next item.
@@ -137,7 +167,7 @@ pub fn encode_module(
     record: ReadingRecord,
     environment: &Arc<StoredEnvironment>,
 ) -> Option<Vec<u8>> {
-    let mut encoder = TextEncoder::new(environment);
+    let mut encoder = TextEncoder::new(environment, None);
     let (mut defined, mut opening) = (FxHashMap::default(), StoredOpening::default());
     for (number, item) in items.iter().enumerate() {
         encoder.item(item, &ReadingRecord::default(), 0);
@@ -173,15 +203,25 @@ struct TextEncoder {
     /// Of each item: the end, the offsets of its record and of itself, its name, and the
     /// numbers of parameters and of nodes.
     table: Vec<[u32; 6]>,
+    /// The text of a program.
+    source: Option<Source>,
+    hashes: Vec<[u8; HASH]>,
     writer: Writer,
 }
 
 impl TextEncoder {
-    fn new(environment: &Arc<StoredEnvironment>) -> Self {
+    fn new(environment: &Arc<StoredEnvironment>, source: Option<&Source>) -> Self {
         let mut writer = Writer::default();
         writer.bytes(&[0; HEAD]);
-        let numbering = NameNumbering::new(environment);
-        Self { environment: environment.clone(), numbering, table: Vec::new(), writer }
+        let (environment, numbering) = (environment.clone(), NameNumbering::new(environment));
+        Self {
+            environment,
+            numbering,
+            table: Vec::new(),
+            source: source.cloned(),
+            hashes: Vec::new(),
+            writer,
+        }
     }
 
     fn item(&mut self, item: &CheckedItem, record: &ReadingRecord, end: u32) {
@@ -189,6 +229,11 @@ impl TextEncoder {
         let name = function.map_or(0, |function| self.numbering.name(function.name));
         let [arity, nodes] =
             function.map_or([0; 2], |function| [function.arity(), function.nodes.len() as u32]);
+        if let Some(source) = &self.source {
+            let start = std::mem::replace(&mut self.numbering.end, end);
+            self.numbering.start = start;
+            self.hashes.push(hash_of(source, start..end));
+        }
         let asked = self.writer.len() as u32;
         record.write(&mut self.writer, &mut self.numbering);
         self.table.push([end, asked, self.writer.len() as u32, name, arity, nodes]);
@@ -197,7 +242,7 @@ impl TextEncoder {
 
     /// Returns the text as bytes.
     fn finish(self, range: Range<usize>, opening: &StoredOpening) -> Option<Vec<u8>> {
-        let Self { environment, mut numbering, table, mut writer } = self;
+        let Self { environment, mut numbering, table, hashes, mut writer, .. } = self;
         let described = writer.len();
         opening.write(&mut writer, &mut numbering);
         let texts = writer.len();
@@ -213,11 +258,12 @@ impl TextEncoder {
         table.iter().flatten().for_each(|word| writer.word(*word));
         let ends = numbering.ends.iter().map(|end| texts as u32 + end);
         ends.chain(places.iter().copied()).for_each(|word| writer.word(word));
+        hashes.iter().for_each(|hash| writer.bytes(hash));
         u32::try_from(writer.len()).ok()?;
         let mut head = Writer::with_room(HEAD);
         head.bytes(environment.identity.as_bytes());
         head.bytes(&[0; 32]);
-        let counts = [table.len(), numbering.ends.len(), places.len(), range.start, range.end];
+        let counts = [table.len(), numbering.ends.len(), places.len(), hashes.len(), range.start, range.end];
         let offsets = [described, texts, tables];
         counts.into_iter().chain(offsets).for_each(|word| head.word(word as u32));
         let mut bytes = writer.finish();
@@ -352,20 +398,24 @@ impl StoredText {
         reader.expect(read_in == environment.identity.as_bytes(), "read where other functions are known")?;
         reader.bytes(IDENTITY.len())?;
         let mut word = || reader.word().map(|word| word as usize);
-        let [items, names, places] = [word()?, word()?, word()?];
+        let [items, names, places, hashes] = [word()?, word()?, word()?, word()?];
         let opening = word()?..word()?;
         let [described, texts, tables] = [word()?, word()?, word()?];
-        let sizes = [items.checked_mul(ITEM), names.checked_mul(ENTRY), places.checked_mul(ENTRY)];
+        let sizes = [(items, ITEM), (names, ENTRY), (places, ENTRY), (hashes, HASH)];
+        let sizes = sizes.map(|(count, size)| count.checked_mul(size));
         let end = sizes.into_iter().try_fold(tables, |end, size| end.checked_add(size?));
         reader.expect(end.is_some_and(|end| end <= all.len()), "a table is missing")?;
-        let is_whole = opening.start <= opening.end && opening.end <= items;
+        let is_whole =
+            opening.start <= opening.end && opening.end <= items && (hashes == 0 || hashes == items);
         reader.expect(is_whole && (places == 0 || places.is_power_of_two()), "no such opening")?;
         let ends = tables + items * ITEM;
+        let hashes = (hashes > 0).then_some(ends + (names + places) * ENTRY);
         let places = (places, ends + names * ENTRY);
         let held = LazyTable::new(names);
         let names =
             StoredNameTable { bytes: bytes.clone(), environment: environment.clone(), held, texts, ends };
-        Ok(Self { bytes, source: [source.clone()], items, names, tables, places, opening, described })
+        let (source, edit) = ([source.clone()], None);
+        Ok(Self { bytes, source, items, names, tables, places, hashes, opening, described, edit })
     }
 
     /// Returns the number of items.
@@ -373,10 +423,34 @@ impl StoredText {
         self.items
     }
 
+    /// Returns whether nothing follows the items.
+    pub fn is_all(&self) -> bool {
+        self.edit.as_ref().is_none_or(|edit| !edit.is_cut)
+    }
+
+    /// Returns whether the text is another one than was stored.
+    pub fn is_edited(&self) -> bool {
+        self.edit.is_some()
+    }
+
+    /// Returns whether an item is another one than was stored.
+    #[cfg(feature = "compiler")]
+    pub fn is_changed(&self, item: usize) -> bool {
+        self.changed(item).is_some()
+    }
+
     /// Returns what the writer of the bytes says that they are: what is known of a text
     /// of this identity is about these items.
     #[cfg(feature = "compiler")]
     pub fn identity(&self) -> Option<Fingerprint> {
+        match &self.edit {
+            Some(edit) => edit.identity,
+            None => self.stored_identity(),
+        }
+    }
+
+    /// Returns the same of the text that was stored, which may be an earlier one.
+    pub fn stored_identity(&self) -> Option<Fingerprint> {
         let identity = (*self.bytes).as_ref().get(IDENTITY)?;
         identity.try_into().ok().map(Fingerprint::from_bytes)
     }
@@ -401,10 +475,14 @@ impl StoredText {
     /// # Errors
     /// When its bytes are not those of an item, or there is no such item.
     pub fn item(&self, number: usize) -> Result<StoredItem, Damage> {
+        if let Some(changed) = self.changed(number) {
+            return Ok(changed.clone());
+        }
         let mut entry = self.entry(number)?;
-        let (end, asked) = (entry.word()?, entry.word()? as usize);
+        entry.bytes(4)?;
+        let asked = entry.word()? as usize;
         let record = ReadingRecord::read(&mut self.reader(asked)?, &self.tables())?;
-        Ok(StoredItem { item: self.checked_item(number)?, record, end })
+        Ok(StoredItem { item: self.checked_item(number)?, record, end: self.end(number)? })
     }
 
     /// Decodes an item.
@@ -412,9 +490,13 @@ impl StoredText {
     /// # Errors
     /// When its bytes are not those of an item of that name, or there is no such item.
     pub fn checked_item(&self, number: usize) -> Result<CheckedItem, Damage> {
+        if let Some(changed) = self.changed(number) {
+            return Ok(changed.item.clone());
+        }
         let mut entry = self.entry(number)?;
         entry.bytes(8)?;
-        let item = CheckedItem::read(&mut self.reader(entry.word()? as usize)?, &self.tables())?;
+        let tables = self.tables().from(self.start(number)?);
+        let item = CheckedItem::read(&mut self.reader(entry.word()? as usize)?, &tables)?;
         let name = self.names.get(entry.word()? as usize).map(|held| held.name());
         let size = [entry.word()?, entry.word()?];
         let is_described = item.function().is_none_or(|function| {
@@ -430,12 +512,39 @@ impl StoredText {
     /// # Errors
     /// When there is no such item.
     pub fn end(&self, number: usize) -> Result<u32, Damage> {
+        if let Some(changed) = self.changed(number) {
+            return Ok(changed.end);
+        }
+        Ok(self.stored_end(number)?.wrapping_add(self.edit.as_ref().map_or(0, |edit| edit.shift(number))))
+    }
+
+    /// Returns the offset in the text that was stored where an item ends.
+    pub(super) fn stored_end(&self, number: usize) -> Result<u32, Damage> {
         self.entry(number)?.word()
+    }
+
+    /// Returns the offset in the text where the item before ends.
+    pub fn start(&self, number: usize) -> Result<u32, Damage> {
+        if number == 0 { Ok(0) } else { self.end(number - 1) }
+    }
+
+    /// Returns the item that is there now.
+    fn changed(&self, number: usize) -> Option<&StoredItem> {
+        self.edit.as_ref()?.items.get(&number)
+    }
+
+    /// Returns the hash of the text of an item; `None` if it is not known.
+    pub(super) fn hash(&self, number: usize) -> Option<&[u8]> {
+        let at = self.hashes.filter(|_| number < self.items)? + number * HASH;
+        (*self.bytes).as_ref().get(at..at + HASH)
     }
 
     /// Returns the number of parameters of the definition that an item is, and of its
     /// nodes.
     pub(super) fn size_of(&self, item: usize) -> Option<(u32, u32)> {
+        if let Some(function) = self.changed(item).and_then(|changed| changed.item.function()) {
+            return Some((function.arity(), function.nodes.len() as u32));
+        }
         let mut entry = self.entry(item).ok()?;
         entry.bytes(16).ok()?;
         Some((entry.word().ok()?, entry.word().ok()?))
@@ -481,7 +590,9 @@ impl StoredText {
     /// # Errors
     /// When it is malformed.
     pub fn described(&self) -> Result<StoredOpening, Damage> {
-        StoredOpening::read(&mut self.reader(self.described)?, &self.tables())
+        let mut opening = StoredOpening::read(&mut self.reader(self.described)?, &self.tables())?;
+        opening.calls.extend(self.edit.iter().flat_map(|edit| &edit.calls));
+        Ok(opening)
     }
 
     fn tables(&self) -> StoredTables<'_> {
@@ -528,12 +639,16 @@ struct NameNumbering {
     texts: Vec<u8>,
     /// Where each ends.
     ends: Vec<u32>,
+    /// The place of the item that is being written, and from where its places are counted.
+    start: u32,
+    end: u32,
 }
 
 impl NameNumbering {
     fn new(environment: &Arc<StoredEnvironment>) -> Self {
         let environment = environment.clone();
-        Self { environment, numbers: FxHashMap::default(), texts: Vec::new(), ends: Vec::new() }
+        let (numbers, texts, ends) = (FxHashMap::default(), Vec::new(), Vec::new());
+        Self { environment, numbers, texts, ends, start: 0, end: 0 }
     }
 
     fn text(&self, number: u32) -> &[u8] {
@@ -544,7 +659,7 @@ impl NameNumbering {
 
 impl TableIndices for NameNumbering {
     fn name(&mut self, name: Name) -> u32 {
-        let Self { environment, numbers, texts, ends } = self;
+        let Self { environment, numbers, texts, ends, .. } = self;
         *numbers.entry(name).or_insert_with(|| {
             texts.extend_from_slice(environment.names.text(name).as_bytes());
             ends.push(texts.len() as u32);
@@ -555,4 +670,16 @@ impl TableIndices for NameNumbering {
     fn source(&mut self, _: &Source) -> u32 {
         0
     }
+
+    fn base(&self) -> u32 {
+        self.start
+    }
+}
+
+/// Returns the hash of the text of an item.
+pub(super) fn hash_of(source: &Source, range: Range<u32>) -> [u8; HASH] {
+    let text = source.text().get(range.start as usize..range.end as usize).unwrap_or_default();
+    let mut hash = [0; HASH];
+    hash.copy_from_slice(&Fingerprint::of_bytes("kal 2026 item", text.as_bytes()).as_bytes()[..HASH]);
+    hash
 }

@@ -56,7 +56,7 @@ impl CheckedItem {
                     writer.count(names.len());
                     for (name, span) in names {
                         writer.number(tables.name(name.name()));
-                        write_span(writer, *span);
+                        write_span(writer, *span, tables.base());
                     }
                 }
             }
@@ -99,8 +99,9 @@ impl CheckedItem {
                 let module = tables.held(reader)?;
                 let place = read_place(reader, tables)?;
                 let alias = reader.many(|reader| tables.held(reader))?.into_iter().next();
-                let name =
-                    |reader: &mut Reader<'_>| Ok((tables.held(reader)?, read_span(reader, &place.source)?));
+                let name = |reader: &mut Reader<'_>| {
+                    Ok((tables.held(reader)?, read_span(reader, &place.source, tables.base)?))
+                };
                 let names = reader.many(|reader| reader.many(name).map(<[_]>::into_vec))?;
                 let names = names.into_iter().next();
                 Self::Import(Import { module, alias, names, place })
@@ -112,11 +113,11 @@ impl CheckedItem {
 
 fn write_place(writer: &mut Writer, place: &SourcePlace, tables: &mut dyn TableIndices) {
     writer.number(tables.source(&place.source));
-    write_span(writer, place.span);
+    write_span(writer, place.span, tables.base());
 }
 
 fn read_place(reader: &mut Reader<'_>, tables: &StoredTables<'_>) -> Result<SourcePlace, Damage> {
     let source = tables.source(reader)?;
-    let span = read_span(reader, &source)?;
+    let span = read_span(reader, &source, tables.base)?;
     Ok(SourcePlace { source, span })
 }

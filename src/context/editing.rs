@@ -1,0 +1,182 @@
+//! Reading a text of which an earlier run has checked an earlier form: only what was
+//! changed is parsed.
+
+use super::Context;
+use crate::bytes::SharedBytes;
+use crate::diagnostic::suggest::Budget;
+use crate::host::HostFunctions;
+use crate::module::Imports;
+use crate::name::{Name, Names};
+use crate::sema::asked::{ReadingRecord, Recorder};
+use crate::sema::checked::CheckedFunction;
+use crate::sema::{self, CheckedItem, Environment, Extern};
+use crate::source::Source;
+use crate::stop::Poll;
+use crate::syntax::lexer::Pieces;
+use crate::syntax::operator::Operators;
+use crate::syntax::parser::{ParseLimits, Parser};
+use crate::syntax::token::{Terminal, Tokens};
+use crate::world::{EditedText, StoredItem, StoredText};
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// What is known of the program before an item of the opening.
+struct OpeningEnvironment<'a> {
+    context: &'a Context,
+    text: &'a StoredText,
+    declared: &'a [Extern],
+    item: usize,
+    /// Whether a definition cannot be read.
+    is_damaged: Cell<bool>,
+}
+
+/// What is read at a place in a text.
+struct ReadAgain {
+    item: CheckedItem,
+    record: ReadingRecord,
+    end: u32,
+}
+
+impl Context {
+    /// Returns the items of a text, with which the program begins, as far as they can be
+    /// taken from those of an earlier text and from definitions that are read again; `None`
+    /// if it is too different from that.
+    pub(super) fn edited_text(&mut self, earlier: SharedBytes, source: &Source) -> Option<StoredText> {
+        let engine = self.engine.clone();
+        let environment = engine.stored_environment()?;
+        let mut edited = EditedText::new(earlier, source, environment)?;
+        let opening = edited.text().opening();
+        let mut next = edited.compare(0)?;
+        if next < opening.start {
+            return None;
+        }
+        let mut declared = Vec::new();
+        for number in 0..opening.start {
+            match edited.text().checked_item(number).ok()? {
+                CheckedItem::Extern(item) => declared.push(item),
+                _ => return None,
+            }
+        }
+        let described = edited.text().described().ok()?;
+        let mut operators = Operators::clone(self.world.operators());
+        let mut own_operators = described.operators.iter().copied().peekable();
+        let mut enter_operators = |text: &StoredText, operators: &mut Operators, before: usize| {
+            while let Some(number) = own_operators.next_if(|number| *number < before) {
+                let item = text.checked_item(number).ok()?;
+                let CheckedItem::Definition(function, Some(fixity)) = item else { return None };
+                operators.define(fixity, function.name, &function.names);
+            }
+            (own_operators.peek() != Some(&before)).then_some(())
+        };
+        while next < opening.end {
+            enter_operators(edited.text(), &mut operators, next)?;
+            let start = edited.text().start(next).ok()?;
+            let tokens = self.tokens_at(source, start)?;
+            let begins = tokens.terminals().first().is_some_and(|first| first.begins_item());
+            let before = OpeningEnvironment {
+                context: self,
+                text: edited.text(),
+                declared: &declared,
+                item: next,
+                is_damaged: Cell::new(false),
+            };
+            let ReadAgain { item, record, end } = begins.then(|| before.read(&tokens, &operators))??;
+            edited.replace(next, StoredItem { item, record, end }, environment.largest)?;
+            next = edited.compare(next + 1)?;
+        }
+        let rest = self.tokens_at(source, edited.text().start(next).ok()?)?;
+        if let Some(first) = rest.terminals().first() {
+            // What comes before may go on here.
+            let is_apart = first.begins_item() || *first == Terminal::Semicolon;
+            let mut cut = if is_apart { next } else { next.checked_sub(1)? };
+            if cut < opening.end {
+                enter_operators(edited.text(), &mut operators, cut)?;
+                let tokens = self.tokens_at(source, edited.text().start(cut).ok()?)?;
+                let last = self.parser_of(&tokens).next_item(&operators)?.ok()?;
+                if last.span.end != edited.text().end(cut).ok()? {
+                    return None;
+                }
+                cut = opening.end;
+            }
+            edited.cut(cut);
+        }
+        self.items_read += edited.changed() as u64;
+        edited.finish()
+    }
+
+    /// Returns the tokens from an offset on, up to the next definition or further.
+    fn tokens_at(&self, source: &Source, start: u32) -> Option<Tokens> {
+        let limits = self.engine.config().limits;
+        let pieces = Pieces::new(source, self.engine.names(), limits.max_source_bytes).ok()?;
+        let mut pieces = pieces.polled(&self.poll()).short();
+        pieces.skip_to(start);
+        pieces.next()
+    }
+
+    fn parser_of<'t>(&'t self, tokens: &'t Tokens) -> Parser<'t> {
+        let limits = ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
+        Parser::new(tokens, self.engine.names(), limits).polled(&self.poll())
+    }
+}
+
+impl OpeningEnvironment<'_> {
+    /// Reads the first item of tokens; `None` if it has mistakes.
+    fn read(&self, tokens: &Tokens, operators: &Operators) -> Option<ReadAgain> {
+        let mut parser = self.context.parser_of(tokens);
+        let item = parser.next_item(operators)?.ok()?;
+        let recorder = Recorder::new(self, operators, parser.operators(), item.names.clone());
+        let checked = sema::check(&item, &recorder).ok()?;
+        let is_whole = !self.is_damaged.get();
+        is_whole.then(|| ReadAgain { item: checked, record: recorder.record(), end: item.span.end })
+    }
+
+    /// Returns the item that defines a name before this one.
+    fn defining(&self, name: Name) -> Option<usize> {
+        self.text.find(&self.names().text(name)).filter(|item| *item < self.item)
+    }
+}
+
+impl Environment for OpeningEnvironment<'_> {
+    fn names(&self) -> &Names {
+        self.context.names()
+    }
+
+    fn hosts(&self) -> &HostFunctions {
+        self.context.hosts()
+    }
+
+    fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
+        let item = self.text.checked_item(self.defining(name)?);
+        let function = item.ok().and_then(|item| item.function().cloned());
+        self.is_damaged.set(self.is_damaged.get() || function.is_none());
+        function
+    }
+
+    fn declared(&self, name: Name) -> Option<&Extern> {
+        self.declared.iter().rev().find(|declared| declared.name == name)
+    }
+
+    fn imports(&self) -> &Imports {
+        self.context.imports()
+    }
+
+    fn has_variable(&self, name: Name) -> bool {
+        self.context.has_variable(name)
+    }
+
+    fn functions(&self) -> Vec<Name> {
+        self.context.functions()
+    }
+
+    fn variables(&self) -> Vec<Name> {
+        self.context.variables()
+    }
+
+    fn suggestions(&self) -> &Budget {
+        self.context.suggestions()
+    }
+
+    fn poll(&self) -> Poll {
+        Environment::poll(self.context)
+    }
+}
