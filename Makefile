@@ -92,7 +92,7 @@ peers:
 robustness:
 	KAL_PROGRAMS=20000 KAL_RECURSIONS=10000 KAL_REDEFINITIONS=100000 KAL_HUGE=100000 \
 	  KAL_HUGE_SECONDS=10 KAL_INTERRUPTS=200 KAL_INTERRUPT_MS=200 KAL_EXITS=1000 KAL_FORKS=200 \
-	  KAL_EDITS=3000 KAL_KILLS=1000 \
+	  KAL_EDITS=3000 KAL_CHANGES=500 KAL_KILLS=1000 \
 	  $(CARGO) test --release --locked --test all -- --nocapture --test-threads 1 \
 	  differential:: robustness:: signals:: forking:: exiting:: caching::
 

@@ -7,7 +7,7 @@ use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
 use crate::module::Imports;
 use crate::name::{Name, Names};
-use crate::sema::asked::{ReadingRecord, Recorder};
+use crate::sema::asked::Recorder;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, CheckedItem, Environment, Extern};
 use crate::source::Source;
@@ -28,13 +28,6 @@ struct OpeningEnvironment<'a> {
     item: usize,
     /// Whether a definition cannot be read.
     is_damaged: Cell<bool>,
-}
-
-/// What is read at a place in a text.
-struct ReadAgain {
-    item: CheckedItem,
-    record: ReadingRecord,
-    end: u32,
 }
 
 impl Context {
@@ -60,45 +53,44 @@ impl Context {
         let described = edited.text().described().ok()?;
         let mut operators = Operators::clone(self.world.operators());
         let mut own_operators = described.operators.iter().copied().peekable();
-        let mut enter_operators = |text: &StoredText, operators: &mut Operators, before: usize| {
-            while let Some(number) = own_operators.next_if(|number| *number < before) {
-                let item = text.checked_item(number).ok()?;
+        loop {
+            let tokens = self.tokens_at(source, edited.text().start(next).ok()?)?;
+            let Some(first) = tokens.terminals().first() else {
+                if next < edited.text().len() {
+                    (next >= opening.end).then(|| edited.cut(next))?;
+                }
+                break;
+            };
+            // If this does not begin an item, what comes before may go on here.
+            let is_apart = first.begins_item() || *first == Terminal::Semicolon;
+            if next > opening.end || next == opening.end && is_apart {
+                edited.cut(if is_apart { next } else { next - 1 });
+                break;
+            }
+            let (at, tokens) = if is_apart {
+                (next, tokens)
+            } else {
+                let before = next.checked_sub(1).filter(|before| *before >= opening.start)?;
+                (before, self.tokens_at(source, edited.text().start(before).ok()?)?)
+            };
+            while let Some(number) = own_operators.next_if(|number| *number < at) {
+                let item = edited.text().checked_item(number).ok()?;
                 let CheckedItem::Definition(function, Some(fixity)) = item else { return None };
                 operators.define(fixity, function.name, &function.names);
             }
-            (own_operators.peek() != Some(&before)).then_some(())
-        };
-        while next < opening.end {
-            enter_operators(edited.text(), &mut operators, next)?;
-            let start = edited.text().start(next).ok()?;
-            let tokens = self.tokens_at(source, start)?;
-            let begins = tokens.terminals().first().is_some_and(|first| first.begins_item());
-            let before = OpeningEnvironment {
-                context: self,
-                text: edited.text(),
-                declared: &declared,
-                item: next,
-                is_damaged: Cell::new(false),
-            };
-            let ReadAgain { item, record, end } = begins.then(|| before.read(&tokens, &operators))??;
-            edited.replace(next, StoredItem { item, record, end }, environment.largest)?;
-            next = edited.compare(next + 1)?;
-        }
-        let rest = self.tokens_at(source, edited.text().start(next).ok()?)?;
-        if let Some(first) = rest.terminals().first() {
-            // What comes before may go on here.
-            let is_apart = first.begins_item() || *first == Terminal::Semicolon;
-            let mut cut = if is_apart { next } else { next.checked_sub(1)? };
-            if cut < opening.end {
-                enter_operators(edited.text(), &mut operators, cut)?;
-                let tokens = self.tokens_at(source, edited.text().start(cut).ok()?)?;
-                let last = self.parser_of(&tokens).next_item(&operators)?.ok()?;
-                if last.span.end != edited.text().end(cut).ok()? {
+            let context = &*self;
+            let (declared, is_damaged) = (&*declared, Cell::new(false));
+            let before = OpeningEnvironment { context, text: edited.text(), declared, item: at, is_damaged };
+            let read = before.read(&tokens, &operators)?;
+            if at < next && read.end == edited.text().end(at).ok()? {
+                if next < opening.end {
                     return None;
                 }
-                cut = opening.end;
+                edited.cut(next);
+                break;
             }
-            edited.cut(cut);
+            edited.replace(at, read, environment.largest)?;
+            next = edited.compare(at + 1)?;
         }
         self.items_read += edited.changed() as u64;
         edited.finish()
@@ -121,13 +113,13 @@ impl Context {
 
 impl OpeningEnvironment<'_> {
     /// Reads the first item of tokens; `None` if it has mistakes.
-    fn read(&self, tokens: &Tokens, operators: &Operators) -> Option<ReadAgain> {
+    fn read(&self, tokens: &Tokens, operators: &Operators) -> Option<StoredItem> {
         let mut parser = self.context.parser_of(tokens);
         let item = parser.next_item(operators)?.ok()?;
         let recorder = Recorder::new(self, operators, parser.operators(), item.names.clone());
         let checked = sema::check(&item, &recorder).ok()?;
         let is_whole = !self.is_damaged.get();
-        is_whole.then(|| ReadAgain { item: checked, record: recorder.record(), end: item.span.end })
+        is_whole.then(|| StoredItem { item: checked, record: recorder.record(), end: item.span.end })
     }
 
     /// Returns the item that defines a name before this one.

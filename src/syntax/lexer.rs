@@ -108,7 +108,8 @@ impl Pieces<'_> {
     /// Makes a piece end before the next item that a keyword begins.
     #[must_use]
     pub(crate) fn short(self) -> Self {
-        Self { size: 1, ..self }
+        // A `;` before the keyword is not a piece by itself.
+        Self { size: 2, ..self }
     }
 
     /// Continues at an offset, if that is further on.

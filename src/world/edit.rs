@@ -69,8 +69,9 @@ impl EditedText {
     pub fn replace(&mut self, number: usize, read: StoredItem, largest: usize) -> Option<()> {
         let CheckedItem::Definition(function, None) = &read.item else { return None };
         let (arity, _) = self.text.size_of(number)?;
+        let is_known = self.text.edit.as_ref()?.items.contains_key(&number);
         let is_same = self.text.name(number)?.name() == function.name && function.arity() == arity;
-        if !is_same || self.changed() >= MOST_CHANGED || function.nodes.len() > largest {
+        if !is_same || is_known || self.changed() >= MOST_CHANGED || function.nodes.len() > largest {
             return None;
         }
         let mut calls = Vec::new();

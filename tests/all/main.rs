@@ -3,6 +3,7 @@
 mod binary;
 mod breakpoints;
 mod caching;
+mod changed_texts;
 mod checks;
 mod choices;
 mod cli;
