@@ -95,7 +95,9 @@
 //! code that is linked with a layer is placed as one *block* at the first call: the slots
 //! of its functions lead there, though nothing is decoded or bound. What one of them means
 //! is bound, with its code, when something asks for it, and before anything changes that
-//! the code assumes. A library brings such packs along, if `kal compile` has made them.
+//! the code assumes. An edited program is its earlier text with some other definitions: the
+//! layer and the block are those of that text, without what was edited and without code
+//! for which an edited definition was looked at. A library brings such packs along, if `kal compile` has made them.
 //!
 //! **What an engine keeps is held, and what is not held is used again**: names,
 //! variables, slots and code. A name is a number; a checked function, a

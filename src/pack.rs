@@ -12,7 +12,7 @@
 //!
 //! | section | contents |
 //! |---|---|
-//! | meta | JSON, for people |
+//! | meta | JSON: the source, and the earlier text whose packs are needed |
 //! | index | for each body, sorted by identity: identity 32, code offset 4, code length 4, size of the body 4, first field 4, fields 4, origin 4 |
 //! | code | portable code, one after the other |
 //! | fields | at 4, kind 4, addend 4, symbol 4 |
@@ -208,6 +208,11 @@ impl Pack {
         None
     }
 
+    /// Returns what is said of it, as JSON.
+    pub fn meta(&self) -> &[u8] {
+        self.section(SectionKind::Meta)
+    }
+
     /// Returns the checked items of the text; `None` if another pack has them.
     pub fn text(self: &Arc<Self>) -> Option<SharedBytes> {
         let is_there = !self.section(SectionKind::Text).is_empty();
@@ -311,11 +316,15 @@ impl<'a> PackedBody<'a> {
         self.fields.chunks_exact(FIELD).map(field)
     }
 
+    /// Returns what it was made of.
+    pub fn origin(&self) -> Option<CodeOrigin> {
+        self.pack.origin(self.entry)
+    }
+
     /// Returns a copy that does not need the pack, and what it was made of.
     pub fn portable(&self) -> Option<(PortableCode, CodeOrigin)> {
         let fields = self.fields(|symbol| Some(symbol.into()))?;
-        let origin = self.pack.origin(self.entry)?;
-        Some((PortableCode { bytes: self.code.to_vec(), size: self.size, fields }, origin))
+        Some((PortableCode { bytes: self.code.to_vec(), size: self.size, fields }, self.origin()?))
     }
 }
 

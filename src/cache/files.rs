@@ -12,6 +12,7 @@ use crate::pack::{self, CodeStore, Pack, SecretKey};
 use crate::process::{self, Activity};
 use crate::source::Source;
 use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::fs;
@@ -32,6 +33,9 @@ const EARLIER_TEXTS: usize = 3;
 
 /// The folder of a library that is not part of it.
 const OF_LIBRARY: &str = ".kal";
+
+/// What the metadata of a pack calls the earlier text whose packs it needs.
+const EARLIER: &str = "earlier";
 
 /// The time of a pack is set when it is read, but not more often than this.
 const TOUCHED: Duration = Duration::from_secs(24 * 3600);
@@ -76,9 +80,33 @@ pub(super) struct CachedSource {
     packs: Vec<OwnPack>,
     /// The same with its library.
     shipped: Vec<OwnPack>,
-    /// What an earlier text of the program was, if this one has not been checked: what
-    /// its packs' names begin with, and its items.
-    earlier: Option<(String, SharedBytes)>,
+    /// An earlier text of the program, if this one has not been checked.
+    earlier: Option<EarlierText>,
+    /// Which texts of the program need which earlier ones.
+    needs: Vec<(String, String)>,
+}
+
+/// The last text of a program that was checked, before it was edited.
+struct EarlierText {
+    /// What the names of its packs begin with.
+    text: String,
+    items: SharedBytes,
+    packs: Vec<Arc<Pack>>,
+}
+
+impl EarlierText {
+    /// Returns the newest text whose items are in packs, which are given with the texts
+    /// that they are of.
+    fn newest(packs: Vec<(String, Arc<Pack>)>) -> Option<Self> {
+        let (text, items) = packs.iter().find_map(|(text, pack)| Some((text.clone(), pack.text()?)))?;
+        let packs = packs.into_iter().filter(|(made_of, _)| *made_of == text).map(|(_, pack)| pack).collect();
+        Some(Self { text, items, packs })
+    }
+
+    /// Returns whether it has code.
+    fn has(&self, identity: &Fingerprint) -> bool {
+        self.packs.iter().any(|pack| pack.find(identity).is_some())
+    }
 }
 
 impl CachedSource {
@@ -151,7 +179,7 @@ impl Cache {
         self.store.keep(source.name());
         let started = Instant::now();
         let (root, is_shipped) = (self.options.folder.clone(), false);
-        let (packs, earlier) = self.read(&PackFolder { root, folder: folder.clone(), is_shipped }, &text);
+        let (packs, others) = self.read(&PackFolder { root, folder: folder.clone(), is_shipped }, &text);
         let with_library = module.zip(source.folder()).map(|(module, library)| self.shipped(library, module));
         let shipped = with_library.map_or_else(Vec::new, |place| self.read(&place, &text).0);
         let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -159,14 +187,17 @@ impl Cache {
         if !packs.is_empty() && self.options.writes {
             self.options.collect_now_and_then();
         }
-        let (module, earlier) = (module.map(Box::from), earlier.filter(|_| module.is_none()));
+        let need = |(text, pack): &(String, Arc<Pack>)| Some((text.clone(), earlier_text(pack)?));
+        let needs = others.iter().filter_map(need).collect();
+        let earlier = module.is_none().then(|| EarlierText::newest(others)).flatten();
+        let module = module.map(Box::from);
         let mut opened =
-            CachedSource { source: source.clone(), module, folder, text, packs, shipped, earlier };
+            CachedSource { source: source.clone(), module, folder, text, packs, shipped, earlier, needs };
         let checked = opened.checked_text();
         if checked.is_some() {
             opened.earlier = None;
         }
-        let earlier = opened.earlier.as_ref().map(|(_, bytes)| CheckedText::Earlier(bytes.clone()));
+        let earlier = opened.earlier.as_ref().map(|text| CheckedText::Earlier(text.items.clone()));
         self.sources(|sources| sources.push(opened));
         checked.map(CheckedText::Same).or(earlier)
     }
@@ -190,18 +221,18 @@ impl Cache {
     }
 
     /// Reads the packs of a folder: those of the text, then the newest others. Returns
-    /// the first kind, and the newest checked items of another text.
-    fn read(&self, place: &PackFolder, text: &str) -> (Vec<OwnPack>, Option<(String, SharedBytes)>) {
+    /// both, and of which texts the others are.
+    fn read(&self, place: &PackFolder, text: &str) -> (Vec<OwnPack>, Vec<(String, Arc<Pack>)>) {
         let mut files = packs(&place.folder);
         if files.is_empty() || self.key.is_none() && !place.is_shipped {
-            return (Vec::new(), None);
+            return (Vec::new(), Vec::new());
         }
         if let Err(reason) = trust::folders(&place.root, &place.folder) {
             self.note(CacheEvent::Untrusted { file: place.folder.clone(), reason });
-            return (Vec::new(), None);
+            return (Vec::new(), Vec::new());
         }
         files.sort_by_key(|file| (file.text != text, Reverse(file.written)));
-        let (mut own, mut earlier) = (Vec::new(), None);
+        let (mut own, mut others) = (Vec::new(), Vec::new());
         for PackFile { path, text: made_of, number, written } in files {
             match self.open_pack(&path, place.is_shipped) {
                 Ok(pack) => {
@@ -217,8 +248,8 @@ impl Cache {
                     self.store.add(pack.clone());
                     if made_of == text {
                         own.push(OwnPack { file: path, number, pack });
-                    } else if earlier.is_none() {
-                        earlier = pack.text().map(|items| (made_of, items));
+                    } else {
+                        others.push((made_of, pack));
                     }
                 }
                 Err(event) => {
@@ -230,7 +261,7 @@ impl Cache {
                 }
             }
         }
-        (own, earlier)
+        (own, others)
     }
 
     /// Reads a pack; one that is with a library without its code, if it was made with
@@ -311,10 +342,13 @@ impl Cache {
             }
             let mut bodies = kept.made;
             let merges = source.packs.len() >= MOST_PACKS;
-            let is_edit = source.earlier.is_some() && text.is_empty();
-            if source.packs.is_empty() && !is_edit || merges {
-                // A pack that needs no other.
-                let used = kept.used.iter();
+            let earlier = source.earlier.as_ref().filter(|_| text.is_empty());
+            let is_edit = earlier.is_some();
+            // A pack that needs no other, but for those of the earlier text.
+            let is_whole = source.packs.is_empty() || merges;
+            let is_missing = |identity: &Fingerprint| earlier.is_none_or(|text| !text.has(identity));
+            if is_whole {
+                let used = kept.used.iter().filter(|identity| is_missing(identity));
                 bodies.extend(used.filter_map(|identity| self.used(identity)));
             }
             if merges {
@@ -336,8 +370,16 @@ impl Cache {
                 true => checked_text(&source.packs).map(StoredForm::Old),
                 false => Some(StoredForm::New(text.clone())),
             };
+            let known: FxHashSet<Fingerprint> = bodies.iter().map(|(identity, ..)| *identity).collect();
+            let is_spare = |identity: &Fingerprint| !known.contains(identity) && is_missing(identity);
+            let spare = if is_whole { self.store.origins_of(is_spare) } else { Vec::new() };
             let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
-            let links = stored.and_then(|stored| links(&source.source, stored, &mut { made }));
+            let unused = spare.iter().map(|(identity, origin)| (&*origin.name, *identity));
+            let links = stored.and_then(|stored| links(&source.source, stored, &mut made.chain(unused)));
+            // What this run had no use for stays if it is code of the text.
+            let linked = links.iter().flat_map(|links| &links.bodies).map(|(_, identity)| identity);
+            let spare: FxHashSet<_> = linked.filter(|identity| !known.contains(identity)).collect();
+            bodies.extend(spare.into_iter().filter_map(|identity| self.used(identity)));
             if let Err(reason) = self.write_pack(source, &bodies, &text, links.as_ref()) {
                 self.note(CacheEvent::NotWritten { folder: source.folder.clone(), reason });
             }
@@ -368,7 +410,9 @@ impl Cache {
         trust::folders(&self.options.folder, &source.folder)?;
         let number = source.packs.iter().map(|own| own.number + 1).max().unwrap_or(0);
         let file = source.folder.join(PackFile::name(&source.text, number));
-        let bytes = self.pack(&source.source, bodies, text, links, &key);
+        let earlier = source.earlier.as_ref().filter(|_| text.is_empty());
+        let earlier = earlier.map(|earlier| earlier.text.as_str());
+        let bytes = self.pack(&source.source, earlier, bodies, text, links, &key);
         let written = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&source.folder).and_then(
             |mut temporary| {
                 temporary.write_all(&bytes)?;
@@ -387,16 +431,18 @@ impl Cache {
         Ok(())
     }
 
-    /// Returns a pack as bytes.
+    /// Returns a pack as bytes, which needs those of an earlier text if that is given.
     pub(super) fn pack(
         &self,
         source: &Source,
+        earlier: Option<&str>,
         bodies: &[(Fingerprint, PortableCode, CodeOrigin)],
         text: &[u8],
         links: Option<&CodeLinks>,
         key: &SecretKey,
     ) -> Vec<u8> {
-        let meta = serde_json::json!({ "source": source.name(), "kal": env!("CARGO_PKG_VERSION") });
+        let version = env!("CARGO_PKG_VERSION");
+        let meta = serde_json::json!({ "source": source.name(), "kal": version, EARLIER: earlier });
         let bodies = bodies.iter().map(|(identity, code, origin)| (*identity, code, origin));
         pack::write(bodies, text, links, meta.to_string().as_bytes(), self.target, key)
     }
@@ -409,6 +455,12 @@ impl Cache {
     pub fn take_events(&self) -> Vec<CacheEvent> {
         process::within(Activity::Steady, || std::mem::take(&mut *self.events.lock()))
     }
+}
+
+/// Returns the earlier text whose packs a pack needs.
+fn earlier_text(pack: &Pack) -> Option<String> {
+    let meta: serde_json::Value = serde_json::from_slice(pack.meta()).ok()?;
+    meta[EARLIER].as_str().map(str::to_owned)
 }
 
 /// Returns what a text is found by: a module of it is something else than a program.
@@ -459,21 +511,27 @@ pub(super) fn packs(folder: &Path) -> Vec<PackFile> {
     fs::read_dir(folder).map(|entries| entries.filter_map(file).collect()).unwrap_or_default()
 }
 
-/// Removes the packs of all but the latest earlier texts, except for those that this one
-/// needs, and what killed processes have left.
+/// Removes the packs of all but the latest earlier texts and what these need, and what
+/// killed processes have left.
 fn tidy(source: &CachedSource) {
     let mut files = packs(&source.folder);
     files.sort_by_key(|file| Reverse(file.written));
-    let mut texts = vec![source.text.clone()];
-    texts.extend(source.earlier.iter().map(|(text, _)| text.clone()));
-    let most = texts.len() + EARLIER_TEXTS;
-    for file in files {
-        if !texts.contains(&file.text) {
-            texts.push(file.text.clone());
+    let mut texts = vec![&source.text];
+    for PackFile { text, .. } in &files {
+        if texts.len() <= EARLIER_TEXTS && !texts.contains(&text) {
+            texts.push(text);
         }
-        if texts.iter().position(|text| *text == file.text) >= Some(most) {
-            let _ = fs::remove_file(file.path);
+    }
+    let earlier = source.earlier.as_ref().map(|earlier| (&source.text, &earlier.text));
+    let needs = source.needs.iter().map(|(text, earlier)| (text, earlier)).chain(earlier);
+    for (text, earlier) in needs.collect::<Vec<_>>() {
+        // A text that was checked needs no other, so this does not go on.
+        if texts.contains(&text) {
+            texts.push(earlier);
         }
+    }
+    for file in files.iter().filter(|file| !texts.contains(&&file.text)) {
+        let _ = fs::remove_file(&file.path);
     }
     for entry in fs::read_dir(&source.folder).into_iter().flatten().flatten() {
         let is_unfinished = entry.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED));

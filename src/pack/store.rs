@@ -115,6 +115,16 @@ impl CodeStore {
         steadily(|| self.packs.read().iter().find_map(|pack| pack.find(identity)?.portable()))
     }
 
+    /// Returns what the functions' code of earlier runs was made of that `is_asked` selects.
+    pub fn origins_of(&self, is_asked: impl Fn(&Fingerprint) -> bool) -> Vec<(Fingerprint, CodeOrigin)> {
+        let of_pack = |pack: &Arc<Pack>| {
+            let bodies = pack.bodies().filter(|(identity, _)| is_asked(identity));
+            let origins = bodies.filter_map(|(identity, body)| Some((identity, body.origin()?)));
+            origins.filter(|(_, origin)| !origin.name.is_empty()).collect::<Vec<_>>()
+        };
+        steadily(|| self.packs.read().iter().flat_map(of_pack).collect())
+    }
+
     /// Returns what the code of earlier runs was made of.
     #[cfg(feature = "cli")]
     pub fn origins(&self) -> Vec<CodeOrigin> {

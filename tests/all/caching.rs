@@ -56,20 +56,25 @@ impl World {
 
     /// Returns the files of the cache, but the one whose time says when it was collected.
     fn files(&self) -> Vec<PathBuf> {
-        let (mut files, mut folders) = (Vec::new(), vec![self.at("caches")]);
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                let path = entry.path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if !path.ends_with("collected") {
-                    files.push(path);
-                }
+        files_in(self.at("caches"))
+    }
+}
+
+/// Returns the files of a cache, but the one whose time says when it was collected.
+fn files_in(cache: PathBuf) -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![cache]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if !path.ends_with("collected") {
+                files.push(path);
             }
         }
-        files.sort();
-        files
     }
+    files.sort();
+    files
 }
 
 /// A run of the command: what it printed, and what the cache did.
@@ -567,6 +572,14 @@ impl Library {
     }
 }
 
+/// A text whose packs are in the cache.
+struct KeptText {
+    text: String,
+    code: BTreeSet<String>,
+    /// The text that it is an edited form of, if it was not checked as a whole.
+    edited_from: Option<String>,
+}
+
 /// Whatever is edited, exactly what is predicted is compiled, and the answers are those
 /// without a cache.
 #[test]
@@ -575,18 +588,23 @@ fn random_edits_compile_what_a_model_predicts() {
     use kal::{CacheOptions, Config, Engine, TierUp};
     let world = World::new();
     let options = CacheOptions::new(world.at("cache"), world.at("secret"));
-    let run = |text: &str, config: Config| {
-        let engine = Engine::with_config(config.tier_up(TierUp::Never)).expect("an engine starts");
+    // As a host that shares texts between contexts, or as the command, which takes an edited
+    // text for its earlier form with some other definitions.
+    let run = |text: &str, config: Config, shares: bool| {
+        let config = config.tier_up(TierUp::Never).keep_texts(shares);
+        let engine = Engine::with_config(config).expect("an engine starts");
         let mut context = engine.context().expect("a context starts");
         let source = Source::in_folder(world.at("p.kal").display().to_string(), text.into(), world.0.path());
         let mut values = Vec::new();
-        let _ = context.run(&source, &mut |_, outcome| {
+        let mut each = |_: &mut kal::Context, outcome: Result<kal::Outcome, kal::Error>| {
             if let Ok(kal::Outcome::Value(value)) = outcome {
                 values.push(value.to_bits());
             }
             std::ops::ControlFlow::Continue(())
-        });
-        (values, context.stats().cache_misses)
+        };
+        let _ =
+            if shares { context.run(&source, &mut each) } else { context.run_for_values(&source, &mut each) };
+        (values, context.stats().cache_misses, context.stats().items_read)
     };
     let edits: usize = std::env::var("KAL_EDITS").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
     let mut random = Random::new(7);
@@ -599,21 +617,36 @@ fn random_edits_compile_what_a_model_predicts() {
     let functions = (0..12).map(|index| function(index, &mut random)).collect();
     let mut library = Library { functions, comment: 0 };
     world.write("p.kal", "");
-    // What the packs of the present text and of the three latest others have.
-    let mut texts: Vec<(String, BTreeSet<String>)> = Vec::new();
+    // What the packs of the present text have, of the three latest others, and of the texts
+    // of which these are edited forms, newest first.
+    let mut texts: Vec<KeptText> = Vec::new();
+    let mut packs = BTreeSet::new();
     for edit in 0..edits {
         let text = library.text();
         let code = library.all_code();
-        let known: BTreeSet<String> = texts.iter().flat_map(|(_, code)| code.clone()).collect();
+        let known: BTreeSet<String> = texts.iter().flat_map(|text| text.code.clone()).collect();
         let expected = code.difference(&known).count() as u64;
-        let (values, compiled) = run(&text, Config::new().cache(options.clone()));
+        let shares = random.below(2) == 0;
+        let (values, compiled, read) = run(&text, Config::new().cache(options.clone()), shares);
         assert_eq!(compiled, expected, "edit {edit}:\n{text}");
-        assert_eq!(values, run(&text, Config::new()).0, "edit {edit}:\n{text}");
-        // A pack is written only if something was compiled.
-        if expected > 0 {
-            texts.retain(|(known, _)| *known != text);
-            texts.insert(0, (text, code));
-            texts.truncate(4);
+        assert_eq!(values, run(&text, Config::new(), true).0, "edit {edit}:\n{text}");
+        // A pack is written if something was compiled, or a text was checked as a whole.
+        let present = BTreeSet::from_iter(files_in(world.at("cache")));
+        let is_written = present.difference(&packs).next().is_some();
+        assert!(is_written || expected == 0, "edit {edit}");
+        packs = present;
+        if is_written {
+            let before = texts.iter().position(|known| known.text == text).map(|at| texts.remove(at));
+            let is_edited = !shares && read < 2 * library.functions.len() as u64;
+            let newest = texts.iter().find(|known| known.edited_from.is_none());
+            let edited_from = match before {
+                Some(before) if before.edited_from.is_none() => None,
+                Some(_) | None => newest.filter(|_| is_edited).map(|newest| newest.text.clone()),
+            };
+            texts.insert(0, KeptText { text, code, edited_from });
+            let needed: Vec<_> = texts.iter().take(4).filter_map(|text| text.edited_from.clone()).collect();
+            let mut place = 0..;
+            texts.retain(|known| place.next() < Some(4) || needed.contains(&known.text));
         }
         let index = random.below(library.functions.len());
         match random.below(6) {
