@@ -38,7 +38,6 @@ impl Fingerprint {
     }
 
     /// Returns the fingerprint with these bytes.
-    #[cfg(feature = "compiler")]
     pub(crate) const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
