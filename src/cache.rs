@@ -39,6 +39,7 @@ pub use folder::CacheUsage;
 pub use options::CacheOptions;
 
 /// The items that an earlier run has checked of a file.
+#[cfg_attr(not(feature = "compiler"), expect(dead_code, reason = "only a cache of code keeps texts"))]
 pub enum CheckedText {
     /// Those of its text.
     Same(SharedBytes),
