@@ -203,12 +203,14 @@ fn random_changes_show_nowhere() {
         (said, read)
     };
     world.write("p.kal", "");
-    let define = |index: usize, random: &mut Random| match random.below(5) {
+    let define = |index: usize, random: &mut Random| match random.below(8) {
         0 => format!("def f{index}(x) x * {index} + f{}(x)\n", index.saturating_sub(1)),
         1 => format!("def f{index}(x) if x < {index} then f{}(x + 1) else x\n", random.below(12)),
         2 => format!("def f{index}(x) sin(x) + {index} ⊕ x\n"),
         3 => format!("# About it.\ndef f{index}(x)\n  var y = {index} in y - x; "),
-        _ => format!("def f{index}(x) x + {index}\n"),
+        4 => format!("def f{index}(x) x + {index}\n"),
+        // Too large to be inlined: it has code of its own.
+        _ => format!("def f{index}(x) x * 2{} + f{}(x)\n", " - x / 3".repeat(20), index.saturating_sub(2)),
     };
     let count: u64 = std::env::var("KAL_CHANGES").ok().and_then(|count| count.parse().ok()).unwrap_or(16);
     let (mut taken, mut runs) = (0, 0);
