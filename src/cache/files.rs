@@ -34,8 +34,10 @@ const EARLIER_TEXTS: usize = 3;
 /// The folder of a library that is not part of it.
 const OF_LIBRARY: &str = ".kal";
 
-/// What the metadata of a pack calls the earlier text whose packs it needs.
+/// What the metadata of a pack calls the earlier text whose packs it needs, and the module
+/// that its text was read as.
 const EARLIER: &str = "earlier";
+const MODULE: &str = "module";
 
 /// The time of a pack is set when it is read, but not more often than this.
 const TOUCHED: Duration = Duration::from_secs(24 * 3600);
@@ -95,10 +97,11 @@ struct EarlierText {
 }
 
 impl EarlierText {
-    /// Returns the newest text whose items are in packs, which are given with the texts
-    /// that they are of.
+    /// Returns the newest text of a program whose items are in packs, which are given with
+    /// the texts that they are of.
     fn newest(packs: Vec<(String, Arc<Pack>)>) -> Option<Self> {
-        let (text, items) = packs.iter().find_map(|(text, pack)| Some((text.clone(), pack.text()?)))?;
+        let of_program = packs.iter().filter(|(_, pack)| meta(pack)[MODULE].is_null());
+        let (text, items) = { of_program }.find_map(|(text, pack)| Some((text.clone(), pack.text()?)))?;
         let packs = packs.into_iter().filter(|(made_of, _)| *made_of == text).map(|(_, pack)| pack).collect();
         Some(Self { text, items, packs })
     }
@@ -110,6 +113,12 @@ impl EarlierText {
 }
 
 impl CachedSource {
+    /// Returns the earlier text that this one, which was checked as `new` if that is not
+    /// empty, is an edited form of.
+    fn form_of(&self, new: &[u8]) -> Option<&EarlierText> {
+        self.earlier.as_ref().filter(|_| new.is_empty() && self.checked_text().is_none())
+    }
+
     /// Returns the items of the text that its packs have.
     pub(super) fn checked_text(&self) -> Option<SharedBytes> {
         checked_text(&self.packs).or_else(|| checked_text(&self.shipped))
@@ -187,7 +196,8 @@ impl Cache {
         if !packs.is_empty() && self.options.writes {
             self.options.collect_now_and_then();
         }
-        let need = |(text, pack): &(String, Arc<Pack>)| Some((text.clone(), earlier_text(pack)?));
+        let need =
+            |(text, pack): &(String, Arc<Pack>)| Some((text.clone(), meta(pack)[EARLIER].as_str()?.into()));
         let needs = others.iter().filter_map(need).collect();
         let earlier = module.is_none().then(|| EarlierText::newest(others)).flatten();
         let module = module.map(Box::from);
@@ -342,7 +352,7 @@ impl Cache {
             }
             let mut bodies = kept.made;
             let merges = source.packs.len() >= MOST_PACKS;
-            let earlier = source.earlier.as_ref().filter(|_| text.is_empty());
+            let earlier = source.form_of(&text);
             let is_edit = earlier.is_some();
             // A pack that needs no other, but for those of the earlier text.
             let is_whole = source.packs.is_empty() || merges;
@@ -410,9 +420,7 @@ impl Cache {
         trust::folders(&self.options.folder, &source.folder)?;
         let number = source.packs.iter().map(|own| own.number + 1).max().unwrap_or(0);
         let file = source.folder.join(PackFile::name(&source.text, number));
-        let earlier = source.earlier.as_ref().filter(|_| text.is_empty());
-        let earlier = earlier.map(|earlier| earlier.text.as_str());
-        let bytes = self.pack(&source.source, earlier, bodies, text, links, &key);
+        let bytes = self.pack(source, bodies, text, links, &key);
         let written = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&source.folder).and_then(
             |mut temporary| {
                 temporary.write_all(&bytes)?;
@@ -431,18 +439,20 @@ impl Cache {
         Ok(())
     }
 
-    /// Returns a pack as bytes, which needs those of an earlier text if that is given.
+    /// Returns a pack of a text, whose items these are if there are some, as bytes.
     pub(super) fn pack(
         &self,
-        source: &Source,
-        earlier: Option<&str>,
+        source: &CachedSource,
         bodies: &[(Fingerprint, PortableCode, CodeOrigin)],
         text: &[u8],
         links: Option<&CodeLinks>,
         key: &SecretKey,
     ) -> Vec<u8> {
         let version = env!("CARGO_PKG_VERSION");
-        let meta = serde_json::json!({ "source": source.name(), "kal": version, EARLIER: earlier });
+        let (name, earlier) = (source.source.name(), source.form_of(text).map(|earlier| &earlier.text));
+        let meta = serde_json::json!({
+            "source": name, MODULE: source.module, "kal": version, EARLIER: earlier
+        });
         let bodies = bodies.iter().map(|(identity, code, origin)| (*identity, code, origin));
         pack::write(bodies, text, links, meta.to_string().as_bytes(), self.target, key)
     }
@@ -457,10 +467,9 @@ impl Cache {
     }
 }
 
-/// Returns the earlier text whose packs a pack needs.
-fn earlier_text(pack: &Pack) -> Option<String> {
-    let meta: serde_json::Value = serde_json::from_slice(pack.meta()).ok()?;
-    meta[EARLIER].as_str().map(str::to_owned)
+/// Returns what a pack says of itself.
+fn meta(pack: &Pack) -> serde_json::Value {
+    serde_json::from_slice(pack.meta()).unwrap_or_default()
 }
 
 /// Returns what a text is found by: a module of it is something else than a program.

@@ -53,7 +53,7 @@ impl Cache {
             if text.is_empty() {
                 continue;
             }
-            let bytes = self.pack(&source.source, None, &bodies, &text, None, &key);
+            let bytes = self.pack(source, &bodies, &text, None, &key);
             let ending = if with_code { ENDING } else { ENDING_WITHOUT_CODE };
             let PackFolder { folder, .. } = self.shipped(library, module);
             if let Err(error) = write(&folder, &format!("{}.{ending}", source.text), &bytes) {

@@ -54,15 +54,18 @@ impl Context {
         let mut operators = Operators::clone(self.world.operators());
         let mut own_operators = described.operators.iter().copied().peekable();
         loop {
-            let tokens = self.tokens_at(source, edited.text().start(next).ok()?)?;
+            let start = edited.text().start(next).ok()?;
+            let tokens = self.tokens_at(source, start)?;
             let Some(first) = tokens.terminals().first() else {
                 if next < edited.text().len() {
                     (next >= opening.end).then(|| edited.cut(next))?;
                 }
                 break;
             };
-            // If this does not begin an item, what comes before may go on here.
-            let is_apart = first.begins_item() || *first == Terminal::Semicolon;
+            // If this does not begin an item, what comes before may go on here: the item, or
+            // its last word.
+            let is_separate = next == 0 || tokens.span(0).start > start;
+            let is_apart = first.begins_item() && is_separate || *first == Terminal::Semicolon;
             if next > opening.end || next == opening.end && is_apart {
                 edited.cut(if is_apart { next } else { next - 1 });
                 break;

@@ -38,6 +38,8 @@ struct Progress {
     items: usize,
     /// The offset where the last item ended.
     end: u32,
+    /// An offset where it had not begun.
+    last: u32,
     opening: OpeningSearch,
     /// Whether a layer may stand for definitions: the program begins with the text.
     may_take_layer: bool,
@@ -105,7 +107,8 @@ impl Context {
         let opening = OpeningSearch::new(cached.clone().filter(|_| may_open));
         let has_parsed = self.items_read > read_before;
         self.parsed_units += u64::from(has_parsed);
-        let mut progress = Progress { cached, kept, items: 0, end: 0, opening, may_take_layer, has_parsed };
+        let mut progress =
+            Progress { cached, kept, items: 0, end: 0, last: 0, opening, may_take_layer, has_parsed };
         let mut run = |context: &mut Self, progress: &mut Progress, item: ItemRead, is_known: bool| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {
@@ -136,7 +139,8 @@ impl Context {
             progress.opening.finish(self);
             return ControlFlow::Continue(());
         }
-        pieces.skip_to(progress.end);
+        // What comes before an item can explain a mistake in it.
+        pieces.skip_to(progress.last);
         while let Some(tokens) = self.parsing(|_| pieces.next()) {
             let limits = ParseLimits { max_nesting: limits.max_nesting };
             let mut parser = Parser::new(&tokens, engine.names(), limits).polled(&poll);
@@ -237,7 +241,7 @@ impl Progress {
             context.open(&opening);
             (self.items, self.end) = (opening.until, opening.end);
         }
-        if let Some((text, end)) = self.layer() {
+        if let Some((text, last, end)) = self.layer() {
             if let Err(error) = context.begin_item(limit) {
                 return Some(Err(error));
             }
@@ -245,7 +249,7 @@ impl Progress {
             if context.take_layer(&text) {
                 let until = text.opening().end;
                 context.items_known += (until - self.items) as u64;
-                (self.items, self.end) = (until, end);
+                (self.items, self.last, self.end) = (until, last, end);
             }
         }
         let item = self.cached.as_ref()?.item(self.items)?;
@@ -253,7 +257,7 @@ impl Progress {
             return None;
         }
         self.items += 1;
-        self.end = item.end;
+        (self.last, self.end) = (self.end, item.end);
         context.items_known += 1;
         Some(Ok(item))
     }
@@ -264,13 +268,15 @@ impl Progress {
         self.cached.take_if(|text| is_edited(text));
     }
 
-    /// Returns the stored text whose opening begins here, and where that ends.
-    fn layer(&self) -> Option<(Arc<StoredText>, u32)> {
+    /// Returns the stored text whose opening begins here, and where its last item begins and
+    /// ends.
+    fn layer(&self) -> Option<(Arc<StoredText>, u32, u32)> {
         let text = self.cached.as_ref().filter(|_| self.may_take_layer)?.stored()?;
         let opening = text.opening();
         let begins = !opening.is_empty() && opening.start == self.items;
-        let end = text.end(opening.end.checked_sub(1)?).ok()?;
-        begins.then_some((text, end))
+        let last = opening.end.checked_sub(1)?;
+        let (start, end) = (text.start(last).ok()?, text.end(last).ok()?);
+        begins.then_some((text, start, end))
     }
 
     /// Adds the item that was read next. Returns the one to run, which may be

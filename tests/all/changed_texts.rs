@@ -61,6 +61,14 @@ fn only_what_was_changed_is_parsed() {
         ("extern cbrt(x)", "extern cbrt(x y)", None),
         ("extern cbrt(x)", "extern  cbrt(x)", None),
         ("extern cbrt(x)\n", "", None),
+        // Words that grow together.
+        ("x * 2\ndef", "x * 2def", None),
+        ("x * 2\ndef", "xdef", None),
+        ("last(1)\n", "last(1)\n2\n", Some(2)),
+        ("last(3)\nroot(27)", "2extern sin(x)\nroot(27)", Some(1)),
+        ("last(3)\n", "last(3) 2 + nothing\n", Some(2)),
+        ("last(1)\n", "last(1) +)\n", Some(1)),
+        ("def last(x)", "2 def last(x)", None),
         ("x * 2", "if x > 7 then nowhere(x) else x * 2", Some(1)),
     ];
     for (from, to, expected) in changes {
@@ -130,6 +138,11 @@ fn only_what_a_change_concerns_is_compiled() {
 
 /// Changes a text somewhere.
 fn change(text: &str, random: &mut Random) -> String {
+    if random.below(5) == 0 {
+        // A character goes; a line may go on.
+        let gone = random.below(text.chars().count());
+        return text.chars().enumerate().filter(|(at, _)| *at != gone).map(|(_, char)| char).collect();
+    }
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let line = random.below(lines.len());
     let splice = random.pick(&[
@@ -156,6 +169,10 @@ fn change(text: &str, random: &mut Random) -> String {
     ]);
     match random.below(7) {
         0 => _ = lines.remove(line),
+        1 if random.below(2) == 0 && line + 1 < lines.len() => {
+            let next = lines.remove(line + 1);
+            lines[line].push_str(&next);
+        }
         1 => lines.insert(line, lines[line].clone()),
         2 => {
             let other = random.below(lines.len());
