@@ -100,8 +100,8 @@ impl EarlierText {
     /// Returns the newest text of a program whose items are in packs, which are given with
     /// the texts that they are of.
     fn newest(packs: Vec<(String, Arc<Pack>)>) -> Option<Self> {
-        let of_program = packs.iter().filter(|(_, pack)| meta(pack)[MODULE].is_null());
-        let (text, items) = { of_program }.find_map(|(text, pack)| Some((text.clone(), pack.text()?)))?;
+        let mut of_program = packs.iter().filter(|(_, pack)| meta(pack)[MODULE].is_null());
+        let (text, items) = of_program.find_map(|(text, pack)| Some((text.clone(), pack.text()?)))?;
         let packs = packs.into_iter().filter(|(made_of, _)| *made_of == text).map(|(_, pack)| pack).collect();
         Some(Self { text, items, packs })
     }
