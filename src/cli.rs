@@ -3,7 +3,7 @@
 //! It needs the feature `cli`. Everything here uses the embedding API, except
 //! that `emit` uses the stages of the compiler.
 
-mod allocation;
+mod settings;
 mod arguments;
 mod cache;
 mod check;
@@ -34,7 +34,7 @@ use std::process::ExitCode;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    allocation::tune();
+    settings::make();
     match completion::answer() {
         Ok(false) => {}
         Ok(true) => return ExitCode::SUCCESS,

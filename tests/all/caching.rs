@@ -4,7 +4,7 @@ use crate::binary::{Ran, finish, kal};
 use crate::choices::{Choices, Random};
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::TempDir;
@@ -369,6 +369,51 @@ fn a_cache_that_cannot_be_written_changes_nothing() {
     // A full disk: `/dev/full` takes no byte.
     check(plain().env("XDG_CACHE_HOME", "/dev/full").env("XDG_STATE_HOME", world.at("state")));
     assert_eq!(world.files(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_pack_that_does_not_fit_is_not_written() {
+    let world = World::new();
+    let sum = |count: u64| format!("{PROGRAM}; {}", "square(4); ".repeat(count as usize));
+    world.write("p.kal", &sum(1000));
+    let right = finish(kal().args(["--cache", "off", "p.kal"]).current_dir(world.0.path()));
+    // Files end at a few blocks of 512 bytes: the kernel takes a part of what is written,
+    // and refuses the rest.
+    for blocks in [0, 1, 8] {
+        let mut shell = std::process::Command::new("sh");
+        let limited = format!("ulimit -f {blocks}; exec \"$@\"");
+        let plain = world.kal(&["p.kal"]);
+        shell.args(["-c", &limited, "sh"]).arg(plain.get_program()).args(plain.get_args());
+        shell.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let ran = CachedRun::of(finish(shell.env_remove("KAL_CACHE").current_dir(world.0.path())));
+        assert_eq!((ran.out.as_bytes(), ran.code), (&right.stdout[..], Some(0)), "{blocks} blocks");
+        let whole = |file: &PathBuf| !file.ends_with("key") && fs::metadata(file).is_ok();
+        assert!(!world.files().iter().any(whole), "{:?}", world.files());
+    }
+    assert_eq!(world.run(&["p.kal"]).out.as_bytes(), &right.stdout[..]);
+    assert_eq!(world.run(&["p.kal"]).compiled, 0);
+}
+
+/// Only root can give a file away.
+#[test]
+fn code_of_another_owner_is_not_run() {
+    let world = World::new();
+    world.write("p.kal", PROGRAM);
+    let right = world.run(&["p.kal"]).out;
+    let pack = world.packs().pop().expect("there is a pack");
+    let owner = fs::metadata(&pack).expect("it is there").uid();
+    if owner != 0 {
+        return;
+    }
+    let folder = pack.parent().expect("it is in a folder").to_owned();
+    for path in [pack.clone(), folder, world.at("caches/kal")] {
+        chown(&path, Some(65534), None).expect("root may");
+        let ran = world.run(&["--cache", "ro", "p.kal"]);
+        assert_eq!((ran.out.as_str(), ran.hits), (right.as_str(), 0), "{}", path.display());
+        assert!(ran.says("it belongs to the user 65534"), "{:?}", ran.said);
+        chown(&path, Some(owner), None).expect("root may");
+    }
+    assert_eq!(world.run(&["p.kal"]).misses, 0, "all is well again");
 }
 
 #[test]

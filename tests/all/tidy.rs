@@ -124,7 +124,7 @@ const UNSAFE: &[&str] = &[
     "src/codegen.rs",
     "src/codegen/",
     "src/jit/context.rs",
-    "src/cli/allocation.rs",
+    "src/cli/settings.rs",
     "src/terminal/exit.rs",
     "src/llvm.rs",
     "src/process.rs",

@@ -1,7 +1,7 @@
 //! Profilers and debuggers: `--perf` and `--gdb`.
 
 use crate::binary::{self, Ran};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// The folder of a test, with the program that it looks at.
@@ -37,8 +37,29 @@ impl Folder {
         std::fs::write(&script, format!("{before}{commands}")).expect("a file");
         let mut gdb = Command::new("gdb");
         gdb.args(["-nx", "-batch", "-x"]).arg(script).arg("--args").arg(binary::kal().get_program());
+        self.has_cache(&mut gdb);
         let Ran { stdout, .. } = binary::finish(gdb.args(ARGUMENTS).args(options).arg(self.program()));
         String::from_utf8(stdout).expect("gdb writes text")
+    }
+
+    /// Makes a command keep its cache in this folder.
+    fn has_cache(&self, command: &mut Command) {
+        let [cache, state] = ["cache", "state"].map(|name| self.0.join(name));
+        command.env_remove("KAL_CACHE").env("XDG_CACHE_HOME", cache).env("XDG_STATE_HOME", state);
+    }
+
+    /// Runs the program to its end; the map it may have written, and how many bodies were
+    /// found in the cache.
+    fn run(&self, options: &[&str]) -> (Map, u64) {
+        let mut kal = binary::kal();
+        self.has_cache(&mut kal);
+        kal.args(ARGUMENTS).arg("--stats").args(options).arg(self.program());
+        let child = kal.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let map = Map::of(child.id());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "4\n4\n");
+        let stats: serde_json::Value = serde_json::from_slice(&output.stderr).expect("they are JSON");
+        (map, stats["cache_hits"].as_u64().expect("it is a count"))
     }
 }
 
@@ -79,21 +100,10 @@ impl Drop for Map {
     }
 }
 
-/// Runs the program to its end; the map it may have written.
-fn run(program: &Path, options: &[&str]) -> Map {
-    let mut kal = binary::kal();
-    let child = kal.args(ARGUMENTS).args(options).arg(program).stdout(Stdio::piped()).spawn();
-    let child = child.expect("it starts");
-    let map = Map::of(child.id());
-    let output = child.wait_with_output().expect("it ends");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "4\n4\n");
-    map
-}
-
 #[test]
 fn perf_is_told_the_functions_that_are_compiled() {
     let folder = Folder::new("perf");
-    let map = run(&folder.program(), &["--perf"]);
+    let (map, _) = folder.run(&["--perf"]);
     let entries = map.read();
     let names: Vec<&str> = entries.iter().map(|(_, _, name)| name.as_str()).collect();
     // Each is called after its function and the identity of that.
@@ -104,12 +114,20 @@ fn perf_is_told_the_functions_that_are_compiled() {
     let mut ranges: Vec<_> = entries.iter().map(|(address, size, _)| (*address, address + size)).collect();
     ranges.sort_unstable();
     assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{ranges:x?}");
+    // What comes from the cache has the same names and sizes.
+    let sizes = |entries: Vec<(u64, u64, String)>| {
+        let mut sizes: Vec<_> = entries.into_iter().map(|(_, size, name)| (name, size)).collect();
+        sizes.sort_unstable();
+        sizes
+    };
+    let (map, found) = folder.run(&["--perf"]);
+    assert_eq!((sizes(map.read()), found), (sizes(entries), 3));
 }
 
 #[test]
 fn nobody_is_told_anything_unless_asked() {
     let folder = Folder::new("quiet");
-    let map = run(&folder.program(), &[]);
+    let (map, _) = folder.run(&[]);
     assert!(!map.0.exists(), "{} was written", map.0.display());
     let said = folder.debug(&[], "break j0\nrun\ninfo symbol 'leaf$impl$0'\nbt\ncontinue\ncontinue\n");
     assert!(said.contains("Breakpoint 1, "), "{said}");
@@ -121,7 +139,7 @@ fn nobody_is_told_anything_unless_asked() {
 fn gdb_knows_the_functions_that_are_compiled() {
     let folder = Folder::new("gdb");
     // Symbols are the same in every process.
-    let entries = run(&folder.program(), &["--perf"]).read();
+    let entries = folder.run(&["--perf"]).0.read();
     let leaf = entries.into_iter().map(|(_, _, name)| name).find(|name| function(name) == "leaf$impl");
     let leaf = leaf.expect("it is compiled");
     let said = folder.debug(
