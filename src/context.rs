@@ -167,6 +167,8 @@ pub enum Outcome {
     },
     /// An expression was evaluated.
     Value(f64),
+    /// An expression was evaluated for its effect, by `do`.
+    Done,
 }
 
 impl Context {
@@ -231,7 +233,8 @@ impl Context {
                     | Outcome::Unchanged { .. }
                     | Outcome::Extern { .. }
                     | Outcome::Imported { .. }
-                    | Outcome::Declared { .. },
+                    | Outcome::Declared { .. }
+                    | Outcome::Done,
                 ) => {}
                 Err(error) => result = Err(error),
             }
@@ -349,6 +352,7 @@ impl Context {
                 Ok(Outcome::Declared { names: names.iter().map(ToString::to_string).collect() })
             }
             sema::CheckedItem::Expression(function) => self.evaluate(&function).map(Outcome::Value),
+            sema::CheckedItem::Effect(function) => self.evaluate(&function).map(|_| Outcome::Done),
         }
     }
 

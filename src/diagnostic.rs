@@ -123,8 +123,6 @@ codes! {
     UnusedParameter = 403;
     /// A definition that takes an unindented next line as its body.
     SwallowedLine = 404;
-    /// Comparisons in a chain, such as `1 < 2 < 3`.
-    ChainedComparison = 405;
     /// An assignment as the step of a `for`, which is what is added each time.
     AssignedStep = 406;
     /// An expression that goes on with a `-` at the beginning of the next line.

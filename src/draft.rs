@@ -146,7 +146,8 @@ impl<'a> Draft<'a> {
             if let Ok(
                 sema::CheckedItem::Definition(function, _)
                 | sema::CheckedItem::Variables(function, _)
-                | sema::CheckedItem::Expression(function),
+                | sema::CheckedItem::Expression(function)
+                | sema::CheckedItem::Effect(function),
             ) = &checked
             {
                 self.alias_calls(function);
@@ -174,7 +175,9 @@ impl<'a> Draft<'a> {
                     self.variables.extend(names);
                     self.compiled.push(function);
                 }
-                Ok(sema::CheckedItem::Expression(function)) => self.compiled.push(function),
+                Ok(sema::CheckedItem::Expression(function) | sema::CheckedItem::Effect(function)) => {
+                    self.compiled.push(function)
+                }
                 Ok(sema::CheckedItem::Import(_)) => {}
                 Ok(sema::CheckedItem::Extern(declared)) => {
                     self.externs.entry(declared.name).or_insert(declared);

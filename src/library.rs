@@ -86,7 +86,10 @@ pub(crate) fn others(layer: &Layer) -> impl Iterator<Item = ModuleItem> {
     layer.others().filter_map(|item| match item.ok()? {
         CheckedItem::Variables(function, names) => Some(ModuleItem::Variables(function, names)),
         CheckedItem::Extern(declared) => Some(ModuleItem::Extern(declared)),
-        CheckedItem::Definition(..) | CheckedItem::Import(_) | CheckedItem::Expression(_) => None,
+        CheckedItem::Definition(..)
+        | CheckedItem::Import(_)
+        | CheckedItem::Expression(_)
+        | CheckedItem::Effect(_) => None,
     })
 }
 
@@ -266,7 +269,9 @@ impl ModuleReader<'_> {
             }
             let Some(module) = found[at].parsed() else { break };
             match &item.kind {
-                ItemKind::Expression(_) => return Err(vec![refused_expression(source, item.span)]),
+                ItemKind::Expression(_) | ItemKind::Effect(_) => {
+                    return Err(vec![refused_expression(source, item.span)]);
+                }
                 ItemKind::Definition(prototype, _) => {
                     if let Some(fixity) = prototype.fixity {
                         let function = module.operator(prototype.name.name, names);
@@ -459,7 +464,7 @@ impl ModuleReader<'_> {
                     read.push(ModuleItem::Variables(function, variables));
                 }
                 Ok(CheckedItem::Extern(declared)) => read.push(ModuleItem::Extern(declared)),
-                Ok(CheckedItem::Import(_) | CheckedItem::Expression(_)) => {}
+                Ok(CheckedItem::Import(_) | CheckedItem::Expression(_) | CheckedItem::Effect(_)) => {}
                 Err(found) => mistakes.extend(found),
             }
         }

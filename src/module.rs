@@ -386,7 +386,13 @@ pub fn add_operators<'i>(
             Fixity::Binary { operator, .. } => match operators.binary(operator).map(|meaning| meaning.action)
             {
                 Some(BinaryAction::Function(present)) => Some(present),
-                Some(BinaryAction::BuiltIn(_) | BinaryAction::Assign) | None => None,
+                Some(
+                    BinaryAction::BuiltIn(_)
+                    | BinaryAction::Assign
+                    | BinaryAction::Sequence
+                    | BinaryAction::Update { .. },
+                )
+                | None => None,
             },
         };
         if let Some(present) = present.filter(|present| *present != function).map(|name| names.text(name)) {

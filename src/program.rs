@@ -267,7 +267,7 @@ fn part(reader: &mut Reader<'_>, tables: &StoredTables<'_>, names: &Names) -> Re
             reader.expect(all_named, "invalid variable")?;
             reader.expect(is_nameless(function, names), "expression with a name")?;
         }
-        CheckedItem::Expression(function) => {
+        CheckedItem::Expression(function) | CheckedItem::Effect(function) => {
             reader.expect(is_nameless(function, names), "expression with a name")?;
         }
         CheckedItem::Extern(Extern { name, parameters, .. }) => {

@@ -45,6 +45,8 @@ pub enum CheckedItem {
     Variables(Arc<CheckedFunction>, Vec<Name>),
     /// A top-level expression as a function without parameters.
     Expression(Arc<CheckedFunction>),
+    /// `do`: such a function, whose value nobody wants.
+    Effect(Arc<CheckedFunction>),
 }
 
 /// Checks an item in its environment.
@@ -145,6 +147,10 @@ impl Checker<'_> {
             ItemKind::Expression(body) => {
                 let function = Resolver::new(self, nameless(), &[]).body(body, item.span);
                 CheckedItem::Expression(Arc::new(function))
+            }
+            ItemKind::Effect(body) => {
+                let function = Resolver::new(self, nameless(), &[]).body(body, item.span);
+                CheckedItem::Effect(Arc::new(function))
             }
         }
     }

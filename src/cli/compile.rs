@@ -75,7 +75,7 @@ fn write(
     for (number, module) in modules.iter().enumerate() {
         let source = read(&module.file).map_err(|error| error.to_string())?;
         let items = Draft::new(&[source], &engine).items;
-        if items.iter().any(|item| matches!(item, CheckedItem::Expression(_))) {
+        if items.iter().any(|item| matches!(item, CheckedItem::Expression(_) | CheckedItem::Effect(_))) {
             let _ = writeln!(said, "{}: a program, which is not compiled ahead", module.file.display());
             continue;
         }

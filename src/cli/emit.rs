@@ -186,7 +186,8 @@ fn defines(item: &ast::Item, name: &str, engine: &Engine) -> bool {
         ast::ItemKind::Extern(_)
         | ast::ItemKind::Import(_)
         | ast::ItemKind::Variables(_)
-        | ast::ItemKind::Expression(_) => false,
+        | ast::ItemKind::Expression(_)
+        | ast::ItemKind::Effect(_) => false,
     }
 }
 

@@ -204,7 +204,8 @@ fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Re
             Outcome::Unchanged { .. }
             | Outcome::Extern { .. }
             | Outcome::Imported { .. }
-            | Outcome::Declared { .. },
+            | Outcome::Declared { .. }
+            | Outcome::Done,
         ) => Exit::Fine,
         Err(error) => {
             // If the output is closed, that is why `printd` failed, and no more

@@ -55,13 +55,18 @@ impl Seams {
             Terminal::Identifier | Terminal::Qualified => (is_behind_operand, Before::Name),
             Terminal::As => (false, Before::Name),
             Terminal::Number => (is_behind_operand, Before::Operand),
-            Terminal::If | Terminal::For | Terminal::Var => (is_behind_operand, Before::Open),
+            Terminal::If | Terminal::For | Terminal::While | Terminal::Var => {
+                (is_behind_operand, Before::Open)
+            }
             Terminal::LeftParenthesis => (self.before == Before::Operand, Before::Open),
             Terminal::RightParenthesis => (false, Before::Operand),
             Terminal::Operator => (is_behind_operand && !is_binary(), Before::Open),
-            Terminal::Def | Terminal::Extern | Terminal::Import | Terminal::Semicolon | Terminal::Unknown => {
-                (true, Before::Open)
-            }
+            Terminal::Def
+            | Terminal::Do
+            | Terminal::Extern
+            | Terminal::Import
+            | Terminal::Semicolon
+            | Terminal::Unknown => (true, Before::Open),
             Terminal::Equals
             | Terminal::Comma
             | Terminal::Then

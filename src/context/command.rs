@@ -73,7 +73,9 @@ impl Context {
                         .for_each(|name| scope.world.declare_variable(self.engine.names().text(*name)));
                     functions.push(function.clone());
                 }
-                CheckedItem::Expression(function) => functions.push(function.clone()),
+                CheckedItem::Expression(function) | CheckedItem::Effect(function) => {
+                    functions.push(function.clone())
+                }
                 CheckedItem::Extern(_) | CheckedItem::Import(_) => {}
             }
         }

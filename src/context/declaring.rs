@@ -65,7 +65,8 @@ impl Context {
             sema::CheckedItem::Extern(_)
             | sema::CheckedItem::Import(_)
             | sema::CheckedItem::Variables(..)
-            | sema::CheckedItem::Expression(_) => Ok(()),
+            | sema::CheckedItem::Expression(_)
+            | sema::CheckedItem::Effect(_) => Ok(()),
         }
     }
 

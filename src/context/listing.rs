@@ -91,7 +91,8 @@ impl Context {
             match sema::check(&item, self).map_err(Error::Invalid)? {
                 sema::CheckedItem::Definition(function, _)
                 | sema::CheckedItem::Variables(function, _)
-                | sema::CheckedItem::Expression(function) => functions.push(function),
+                | sema::CheckedItem::Expression(function)
+                | sema::CheckedItem::Effect(function) => functions.push(function),
                 sema::CheckedItem::Extern(_) | sema::CheckedItem::Import(_) => {}
             }
         }

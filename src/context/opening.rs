@@ -48,7 +48,10 @@ impl OpeningSearch {
         let Some(text) = &self.text else { return };
         let adds = match &item.item {
             CheckedItem::Definition(..) | CheckedItem::Extern(_) => true,
-            CheckedItem::Import(_) | CheckedItem::Variables(..) | CheckedItem::Expression(_) => false,
+            CheckedItem::Import(_)
+            | CheckedItem::Variables(..)
+            | CheckedItem::Expression(_)
+            | CheckedItem::Effect(_) => false,
         };
         if !adds {
             if self.found.is_some() {

@@ -24,7 +24,7 @@ impl Inner {
             return true;
         };
         let item = match parse(&text, &self.names, &self.scope) {
-            Ok(item) if matches!(item.kind, ItemKind::Expression(_)) => return false,
+            Ok(item) if matches!(item.kind, ItemKind::Expression(_) | ItemKind::Effect(_)) => return false,
             Ok(item) => self.checking(|surroundings| sema::check(&item, surroundings)),
             Err(diagnostics) => Err(diagnostics),
         };
@@ -33,7 +33,7 @@ impl Inner {
             Ok(CheckedItem::Variables(function, names)) => self.declare(stop, &function, &names),
             Ok(CheckedItem::Import(_)) => self.error("an import is for the kal> prompt or the program"),
             Ok(CheckedItem::Extern(_)) => self.error("an extern is for the kal> prompt or the program"),
-            Ok(CheckedItem::Expression(_)) => return false,
+            Ok(CheckedItem::Expression(_) | CheckedItem::Effect(_)) => return false,
             Err(diagnostics) => self.console.say(&drawn(&diagnostics)),
         }
         true

@@ -56,7 +56,9 @@ impl Draft<'_> {
             match item {
                 CheckedItem::Definition(function, _) => _ = defined.insert(function.name, function),
                 CheckedItem::Extern(_) | CheckedItem::Import(_) => {}
-                CheckedItem::Variables(function, _) | CheckedItem::Expression(function) => {
+                CheckedItem::Variables(function, _)
+                | CheckedItem::Expression(function)
+                | CheckedItem::Effect(function) => {
                     let mut visited = FxHashSet::from_iter([function.name]);
                     let fatal = self.fatal(function, &defined, &mut visited, 0);
                     let is_new =

@@ -152,7 +152,7 @@ impl TestSession {
                     self.interpreter.run(&function, None, &mut DiscardOutput).expect("initialisers run");
                     self.variables.extend(names);
                 }
-                CheckedItem::Expression(function) => {
+                CheckedItem::Expression(function) | CheckedItem::Effect(function) => {
                     let result = self.interpreter.run(&function, None, &mut DiscardOutput);
                     results.push(result.map_err(|stopped| stopped.failure));
                 }

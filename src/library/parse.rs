@@ -100,7 +100,7 @@ impl ParsedModule {
                 false
             }
             ItemKind::Import(_) => true,
-            ItemKind::Extern(_) | ItemKind::Expression(_) => false,
+            ItemKind::Extern(_) | ItemKind::Expression(_) | ItemKind::Effect(_) => false,
         };
         self.in_force = Some(if changes { Arc::new(operators.clone()) } else { before.clone() });
         self.items.push((item, before));

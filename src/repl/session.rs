@@ -473,6 +473,7 @@ fn report(
                 screen.line(&format!("{name} = {}", value.unwrap_or_default()));
             }
         }
+        Outcome::Done => {}
         Outcome::Imported { module } => {
             if feedback == Feedback::Each {
                 screen.line(&format!("{module} imported"));

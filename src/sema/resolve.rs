@@ -14,6 +14,7 @@ use crate::name::Name;
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast, Spanned};
 use crate::syntax::foreign;
+use crate::syntax::operator::BinaryOp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The state of resolving one body.
@@ -38,6 +39,8 @@ pub(super) struct Resolver<'c, 'a> {
     near: FxHashMap<Name, Option<String>>,
     /// The variables reported as not declared: each is reported once.
     undeclared: FxHashSet<Name>,
+    /// What locals are called that the program cannot name.
+    nameless: Name,
 }
 
 impl<'c, 'a> Resolver<'c, 'a> {
@@ -48,6 +51,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             scope.open(parameter.name);
         }
         let checker_diagnostics = checker.diagnostics.len();
+        let nameless = checker.environment.names().intern(EXPRESSION);
         Self {
             checker,
             head,
@@ -64,6 +68,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             mistakes: Mistakes::new(checker_diagnostics),
             near: FxHashMap::default(),
             undeclared: FxHashSet::default(),
+            nameless,
         }
     }
 
@@ -128,6 +133,61 @@ impl<'c, 'a> Resolver<'c, 'a> {
         }
     }
 
+    /// Begins the scope of a local that the program cannot name, which the next node
+    /// declares; returns it.
+    fn begin_hidden(&mut self) -> u32 {
+        self.scope_ends.push(self.nodes.len() as u32);
+        self.scope.open(self.nameless)
+    }
+
+    /// Compares in a chain: `a < b < c` is `a < b && b < c` with `b` evaluated once.
+    fn chained(&mut self, op: BinaryOp, is_first: bool, is_last: bool, span: Span) {
+        let operand = if is_first { self.begin_hidden() } else { self.innermost() };
+        if !is_last {
+            if !is_first {
+                self.scope_ends.push(self.nodes.len() as u32);
+            }
+            self.push(CheckedNode::Bind(operand), span);
+            self.push(CheckedNode::Local(operand), span);
+        }
+        self.push(CheckedNode::Binary(op), span);
+        if !is_first {
+            self.push(CheckedNode::Binary(BinaryOp::And), span);
+        }
+        if is_last {
+            self.scope.close();
+        } else {
+            self.push(CheckedNode::ShortCircuit(BinaryOp::And), span);
+            self.push(CheckedNode::Local(operand), span);
+        }
+    }
+
+    /// Returns the local of the innermost scope.
+    fn innermost(&self) -> u32 {
+        self.scope.undo.len() as u32 - 1
+    }
+
+    /// Begins a `while`, which is checked as a loop that tests what its body found: `while
+    /// c in b` is `for _ = 0, going, 0 in if going = c then b else 0`.
+    fn begin_while(&mut self, span: Span) {
+        let zero = self.number(0.0);
+        self.push(zero, span);
+        let going = self.begin_hidden();
+        self.push(CheckedNode::Bind(going), span);
+        self.push(zero, span);
+        let counter = self.begin_hidden();
+        self.push(CheckedNode::ForVariable(counter), span);
+        self.push(CheckedNode::Local(going), span);
+        self.push(CheckedNode::ForCondition, span);
+        self.push(zero, span);
+        self.push(CheckedNode::ForStep, span);
+    }
+
+    fn number(&mut self, value: f64) -> CheckedNode {
+        self.numbers.push(value);
+        CheckedNode::Number(self.numbers.len() as u32 - 1)
+    }
+
     fn push(&mut self, node: CheckedNode, span: Span) {
         self.nodes.push(node);
         self.spans.push(span);
@@ -166,10 +226,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     fn node(&mut self, node: ast::Node, span: Span) -> Option<CheckedNode> {
         Some(match node {
-            ast::Node::Number(value) => {
-                self.numbers.push(value);
-                CheckedNode::Number(self.numbers.len() as u32 - 1)
-            }
+            ast::Node::Number(value) => self.number(value),
             ast::Node::Variable(name) => match self.scope.local(name) {
                 Some(local) => CheckedNode::Local(local),
                 None => {
@@ -187,6 +244,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
             ast::Node::Unary(op) => CheckedNode::Unary(op),
             ast::Node::Binary(op) => CheckedNode::Binary(op),
             ast::Node::ShortCircuit(op) => CheckedNode::ShortCircuit(op),
+            ast::Node::Chained { op, is_first, is_last } => {
+                self.chained(op, is_first, is_last, span);
+                return None;
+            }
             ast::Node::Call { callee, arguments } => {
                 let callee = self.global(callee, MemberKind::Function, span);
                 self.call(callee, arguments, span)
@@ -206,6 +267,29 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 self.end_scope(1);
                 CheckedNode::For
             }
+            ast::Node::WhileCondition => {
+                self.begin_while(span);
+                return None;
+            }
+            ast::Node::WhileBody => {
+                self.push(CheckedNode::SetLocal(self.innermost() - 1), span);
+                CheckedNode::Then
+            }
+            ast::Node::While => {
+                self.push(CheckedNode::Else, span);
+                let zero = self.number(0.0);
+                self.push(zero, span);
+                self.push(CheckedNode::If, span);
+                self.scope.close();
+                self.scope.close();
+                CheckedNode::For
+            }
+            ast::Node::Next => {
+                let local = self.begin_hidden();
+                self.scope.close();
+                CheckedNode::Bind(local)
+            }
+            ast::Node::Sequence => return None,
             ast::Node::Bind(name) => CheckedNode::Bind(self.begin_scope(name)),
             ast::Node::Var(count) => {
                 for _ in 0..count {

@@ -14,12 +14,16 @@
 //!                   c  Then  a  Else  b  If
 //! for i = s, c, t in b
 //!                   s  ForVariable(i)  c  ForCondition  t  ForStep  b  For
+//! while c in b      WhileCondition  c  WhileBody  b  While
+//! a : b             a  Next  b  Sequence
+//! a < b < c         a  b  Chained(<, first)  c  Chained(<, last)
+//! x += e            x  e  Binary(+)  Assign(x)
 //! var x = e, y in b
 //!                   e  Bind(x)  0  Bind(y)  b  Var(2)
 //! ```
 //!
-//! A missing step is the number 1, a missing initialiser the number 0 (with the
-//! empty span of the place where they would be).
+//! A missing step is the number 1, a missing initialiser or `else` branch the number 0
+//! (with the empty span of the place where they would be).
 
 use crate::name::{HeldNames, Name};
 use crate::source::{Source, Span};
@@ -72,6 +76,27 @@ pub enum Node {
     ForStep,
     /// End of a `for`: takes the value of the body, leaves 0, ends the scope.
     For,
+    /// Mark before the condition of a `while`.
+    WhileCondition,
+    /// Mark after the condition of a `while`: takes it.
+    WhileBody,
+    /// End of a `while`: takes the value of the body, leaves 0.
+    While,
+    /// A comparison in a chain, `a < b < c`: takes two values. The last leaves 1 if all
+    /// hold, else 0. The others leave for the next what they found, and their right
+    /// operand, which that compares with its own.
+    Chained {
+        /// The comparison.
+        op: BinaryOp,
+        /// Whether the chain begins with it.
+        is_first: bool,
+        /// Whether the chain ends with it.
+        is_last: bool,
+    },
+    /// Mark after the left operand of the built-in `:`: takes it.
+    Next,
+    /// End of the built-in `:`: leaves the value of the right operand.
+    Sequence,
     /// Mark after an initialiser: takes it, brings the variable into scope.
     Bind(Name),
     /// End of a `var … in`: ends the scope of this many variables and leaves
@@ -90,6 +115,13 @@ pub struct Ast {
     pub spans: Vec<Span>,
 }
 
+impl Node {
+    /// Returns the [group](BinaryOp::comparison) of a comparison.
+    pub fn comparison(self) -> Option<u8> {
+        if let Self::Binary(op) | Self::Chained { op, .. } = self { op.comparison() } else { None }
+    }
+}
+
 impl Ast {
     /// Returns, for each node, the index of the first node of its operands; for
     /// a mark, that of the mark.
@@ -99,7 +131,7 @@ impl Ast {
             let count = match *node {
                 Node::Number(_) | Node::Variable(_) => 0,
                 Node::Assign(_) | Node::Unary(_) => 1,
-                Node::Binary(_) => 2,
+                Node::Binary(_) | Node::Chained { .. } | Node::Sequence | Node::While => 2,
                 Node::Call { arguments, .. } => arguments as usize,
                 Node::Operator { arguments, .. } => usize::from(arguments),
                 Node::If => 3,
@@ -111,6 +143,9 @@ impl Ast {
                 | Node::ForVariable(_)
                 | Node::ForCondition
                 | Node::ForStep
+                | Node::WhileCondition
+                | Node::WhileBody
+                | Node::Next
                 | Node::Bind(_) => return at,
             };
             let rest = values.len().saturating_sub(count);
@@ -167,6 +202,8 @@ pub enum ItemKind {
     Variables(Ast),
     /// A top-level expression.
     Expression(Ast),
+    /// `do expression`: only for its effect.
+    Effect(Ast),
 }
 
 /// One item of a program.

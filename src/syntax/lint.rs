@@ -22,7 +22,9 @@ pub fn lints(item: &Item, runs_on: bool, names: &Names) -> Vec<Diagnostic> {
             found.extend(swallowed_line(item, prototype, body, names));
             found.extend(body_lints(item, body, names));
         }
-        ItemKind::Variables(body) | ItemKind::Expression(body) => found.extend(body_lints(item, body, names)),
+        ItemKind::Variables(body) | ItemKind::Expression(body) | ItemKind::Effect(body) => {
+            found.extend(body_lints(item, body, names))
+        }
         ItemKind::Extern(_) | ItemKind::Import(_) => {}
     }
     found
@@ -86,14 +88,10 @@ pub fn explain_run_on(mut mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 fn body_lints(item: &Item, body: &Ast, names: &Names) -> Vec<Diagnostic> {
-    let is_comparison = |node: &Node| matches!(node, Node::Binary(op) if comparison(*op).is_some());
-    let chains = body.nodes.iter().filter(|node| is_comparison(node)).nth(1).is_some();
-    let starts = if chains { body.starts() } else { Vec::new() };
     let found = body.nodes.iter().enumerate().filter_map(|(at, node)| match node {
-        Node::Then | Node::ForCondition => assigned_condition(item, body, at, names),
+        Node::Then | Node::ForCondition | Node::WhileBody => assigned_condition(item, body, at, names),
         Node::ForStep => assigned_step(item, body, at, names),
         Node::Binary(BinaryOp::Subtract) => continued_line(item, body.spans[at]),
-        Node::Binary(op) if chains => chained_comparison(item, body, &starts, at, *op),
         _ => None,
     });
     found.collect()
@@ -132,46 +130,6 @@ fn continued_line(item: &Item, operator: Span) -> Option<Diagnostic> {
     let message = "this line continues the one before it";
     let found = warning(ErrorCode::ContinuedLine, item, operator, message, "subtracts from the line before");
     Some(found.with_help("if it is meant, indent it; if not, put `;` between them"))
-}
-
-/// Returns the group of a comparison: 1 for an order, 2 for equality; those of
-/// a group can form a chain.
-fn comparison(op: BinaryOp) -> Option<u8> {
-    match op {
-        BinaryOp::Less | BinaryOp::Greater | BinaryOp::LessEqual | BinaryOp::GreaterEqual => Some(1),
-        BinaryOp::Equal | BinaryOp::NotEqual => Some(2),
-        BinaryOp::Or
-        | BinaryOp::And
-        | BinaryOp::Add
-        | BinaryOp::Subtract
-        | BinaryOp::Multiply
-        | BinaryOp::Divide
-        | BinaryOp::Remainder
-        | BinaryOp::Power => None,
-    }
-}
-
-/// Warns of `a < b < c`.
-fn chained_comparison(
-    item: &Item,
-    body: &Ast,
-    starts: &[usize],
-    at: usize,
-    op: BinaryOp,
-) -> Option<Diagnostic> {
-    let left = starts.get(at.checked_sub(1)?)?.checked_sub(1)?;
-    let Node::Binary(first) = body.nodes[left] else { return None };
-    comparison(op).filter(|kind| comparison(first) == Some(*kind))?;
-    let (first_place, place) = (body.spans[left], body.spans[at]);
-    if closes_a_parenthesis(&item.source.text()[first_place.end as usize..place.start as usize]) {
-        return None;
-    }
-    let (first, second) = (first.text(), op.text());
-    let message = format!("`a {first} b {second} c` compares the result of `a {first} b`, 0 or 1, with `c`");
-    let found = warning(ErrorCode::ChainedComparison, item, place, message, "compares 0 or 1")
-        .with_label(&item.source, first_place, "the result of this")
-        .with_help(format!("to compare `b` with both, write `a {first} b && b {second} c`"));
-    Some(found)
 }
 
 /// Returns whether a piece of the source has a `)` without its `(`.

@@ -7,6 +7,9 @@
 use crate::name::{HeldName, Name, Names};
 use rustc_hash::FxHashMap;
 
+/// The operators that change a variable.
+pub const UPDATES: [&str; 4] = ["+=", "-=", "*=", "/="];
+
 /// Precedence of a user-defined binary operator that does not specify one.
 pub const DEFAULT_PRECEDENCE: u8 = 30;
 
@@ -25,6 +28,9 @@ pub struct Infix {
 impl Infix {
     /// `=`
     pub const ASSIGNMENT: Self = Self { precedence: 2, right_associative: true, binds_over_unary: false };
+
+    /// The built-in `:`
+    pub const SEQUENCE: Self = Self { precedence: 1, right_associative: false, binds_over_unary: false };
 
     /// Creates a built-in operator.
     pub fn built_in(op: BinaryOp) -> Self {
@@ -169,6 +175,23 @@ impl BinaryOp {
         }
     }
 
+    /// Returns the group of a comparison: 1 for an order, 2 for equality; those of a
+    /// group form chains.
+    pub fn comparison(self) -> Option<u8> {
+        match self {
+            Self::Less | Self::Greater | Self::LessEqual | Self::GreaterEqual => Some(1),
+            Self::Equal | Self::NotEqual => Some(2),
+            Self::Or
+            | Self::And
+            | Self::Add
+            | Self::Subtract
+            | Self::Multiply
+            | Self::Divide
+            | Self::Remainder
+            | Self::Power => None,
+        }
+    }
+
     /// Returns whether its right operand is evaluated only if the left one does
     /// not decide the result.
     pub fn short_circuits(self) -> bool {
@@ -230,6 +253,14 @@ pub struct BinaryMeaning {
 pub enum BinaryAction {
     /// `=`
     Assign,
+    /// The built-in `:`
+    Sequence,
+    /// `+=`, `-=`, `*=`, `/=`: assigns what the operator before the `=` makes of the
+    /// variable and the right side.
+    Update {
+        /// That operator, which may be one of the program.
+        operator: Name,
+    },
     /// A built-in operator.
     BuiltIn(BinaryOp),
     /// The function that defines it, `binary|`.
@@ -264,6 +295,12 @@ impl Operators {
             .collect();
         let assign = BinaryMeaning { infix: Infix::ASSIGNMENT, action: BinaryAction::Assign };
         binary.insert(names.intern("="), assign);
+        let sequence = BinaryMeaning { infix: Infix::SEQUENCE, action: BinaryAction::Sequence };
+        binary.insert(names.intern(":"), sequence);
+        for text in UPDATES {
+            let action = BinaryAction::Update { operator: names.intern(&text[..1]) };
+            binary.insert(names.intern(text), BinaryMeaning { infix: Infix::ASSIGNMENT, action });
+        }
         Self { unary: unary.into_iter().collect(), binary, held: Vec::new() }
     }
 

@@ -16,7 +16,7 @@ use super::ast::{Item, ItemKind};
 use super::foreign::{self, ForeignSyntax};
 use super::lexer::{self, LONGEST_SOURCE, Pieces};
 use super::lint;
-use super::operator::Operators;
+use super::operator::{Operators, UPDATES};
 use super::token::{Terminal, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{HeldNames, Name, Names};
@@ -209,9 +209,19 @@ impl<'t> Parser<'t> {
     pub fn operators(&self) -> impl Iterator<Item = Name> {
         let end = self.tokens.len().min(self.position + 1);
         let tokens = self.begun..end;
+        let of_update = |token| {
+            let text = self.tokens.text(token);
+            UPDATES.contains(&text).then(|| self.names.intern(&text[..1]))
+        };
         tokens
             .filter(|token| self.tokens.terminals()[*token].is_operator())
-            .map(|token| self.tokens.name(token))
+            .flat_map(move |token| [self.tokens.name(token)].into_iter().chain(of_update(token)))
+    }
+
+    /// Returns whether the item read last ends the source with an `if` that has no `else`
+    /// so far.
+    fn may_go_on(&self) -> bool {
+        self.position == self.tokens.len() && self.builder.open_choice == Some(self.position)
     }
 
     /// Returns the name that the item read last defines, or was to define.
@@ -333,7 +343,12 @@ impl<'t> Parser<'t> {
     fn begins_line(&self, at: usize) -> bool {
         let is_operand = matches!(
             self.tokens.terminals()[at],
-            Terminal::Number | Terminal::Identifier | Terminal::If | Terminal::For | Terminal::Var
+            Terminal::Number
+                | Terminal::Identifier
+                | Terminal::If
+                | Terminal::For
+                | Terminal::While
+                | Terminal::Var
         );
         let start = self.tokens.span(at).start as usize;
         is_operand && self.tokens.source().text()[..start].ends_with('\n')
@@ -455,9 +470,10 @@ pub fn is_incomplete(source: &Source, names: &Names, operators: &Operators) -> b
     let mut parser = Parser::new(&tokens, names, ParseLimits::default());
     let mut incomplete = false;
     parser.each_item(&mut operators, |parser, item| {
-        if let Err(errors) = item {
-            incomplete = errors.at_end && !is_afterthought(&tokens, parser.begun);
-        }
+        incomplete = match item {
+            Ok(item) => parser.may_go_on() && source.slice(item.span).contains('\n'),
+            Err(errors) => errors.at_end && !is_afterthought(&tokens, parser.begun),
+        };
     });
     incomplete
 }

@@ -64,11 +64,13 @@ terminals! {
         Def "def"
         Extern "extern"
         Import "import"
+        Do "do"
         As "as"
         If "if"
         Then "then"
         Else "else"
         For "for"
+        While "while"
         In "in"
         Var "var"
         Unary "unary"
@@ -81,7 +83,7 @@ terminals! {
         Semicolon ";"
         Equals "="
     }
-    compound_operators { "==" "!=" "<=" ">=" "&&" "||" }
+    compound_operators { "==" "!=" "<=" ">=" "&&" "||" "+=" "-=" "*=" "/=" }
 }
 
 impl Terminal {
@@ -102,7 +104,7 @@ impl Terminal {
 
     /// Returns whether it can only begin an item, never continue one.
     pub fn begins_item(self) -> bool {
-        matches!(self, Self::Def | Self::Extern | Self::Import)
+        matches!(self, Self::Def | Self::Extern | Self::Import | Self::Do)
     }
 
     /// Returns the name of the kind, as `emit tokens` shows it.
@@ -116,11 +118,13 @@ impl Terminal {
             Self::Def
             | Self::Extern
             | Self::Import
+            | Self::Do
             | Self::As
             | Self::If
             | Self::Then
             | Self::Else
             | Self::For
+            | Self::While
             | Self::In
             | Self::Var
             | Self::Unary

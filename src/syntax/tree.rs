@@ -36,14 +36,21 @@ impl Tree {
             match node {
                 Node::Number(_) | Node::Variable(_) => tree.add(node, 0, 0),
                 Node::Assign(_) | Node::Unary(_) => tree.add(node, 1, 0),
-                Node::Binary(_) => tree.add(node, 2, 0),
+                Node::Binary(_) | Node::Chained { .. } | Node::Sequence | Node::While => tree.add(node, 2, 0),
                 Node::Call { arguments, .. } => tree.add(node, arguments as usize, 0),
                 Node::Operator { arguments, .. } => tree.add(node, usize::from(arguments), 0),
                 Node::If => tree.add(node, 3, 0),
                 Node::For => tree.add(node, 4, 1),
                 Node::Var(count) => tree.add(node, count as usize + 1, count as usize),
                 Node::ForVariable(name) | Node::Bind(name) => tree.root_names.push(name),
-                Node::ShortCircuit(_) | Node::Then | Node::Else | Node::ForCondition | Node::ForStep => {}
+                Node::ShortCircuit(_)
+                | Node::Then
+                | Node::Else
+                | Node::ForCondition
+                | Node::ForStep
+                | Node::WhileCondition
+                | Node::WhileBody
+                | Node::Next => {}
             }
         }
         tree

@@ -14,6 +14,12 @@ const FUNCTION: u8 = u8::MAX;
 /// What `=` does.
 const ASSIGN: u8 = FUNCTION - 1;
 
+/// What `:` does.
+const SEQUENCE: u8 = ASSIGN - 1;
+
+/// What `+=` does, and others like it.
+const UPDATE: u8 = SEQUENCE - 1;
+
 impl ReadingRecord {
     /// Writes the record.
     pub fn write(&self, writer: &mut Writer, tables: &mut dyn TableIndices) {
@@ -67,6 +73,11 @@ impl ReadingRecord {
                     };
                     match action {
                         BinaryAction::Assign => writer.byte(ASSIGN),
+                        BinaryAction::Sequence => writer.byte(SEQUENCE),
+                        BinaryAction::Update { operator } => {
+                            writer.byte(UPDATE);
+                            number(writer, operator);
+                        }
                         BinaryAction::BuiltIn(op) => writer.byte(1 + op as u8),
                         BinaryAction::Function(name) => {
                             writer.byte(FUNCTION);
@@ -123,6 +134,8 @@ impl Asked {
                     0 => return Ok(Self::Operator(name, unary, None)),
                     FUNCTION => BinaryAction::Function(tables.name(reader)?),
                     ASSIGN => BinaryAction::Assign,
+                    SEQUENCE => BinaryAction::Sequence,
+                    UPDATE => BinaryAction::Update { operator: tables.name(reader)? },
                     op => {
                         let op = built_in(op.checked_sub(1)).and_then(|op| BinaryOp::ALL.get(op));
                         BinaryAction::BuiltIn(*op.ok_or(reader.damage("no such operator"))?)

@@ -11,9 +11,10 @@ impl CheckedItem {
     /// Returns its function, if it has one.
     pub fn function(&self) -> Option<&Arc<CheckedFunction>> {
         match self {
-            Self::Definition(function, _) | Self::Variables(function, _) | Self::Expression(function) => {
-                Some(function)
-            }
+            Self::Definition(function, _)
+            | Self::Variables(function, _)
+            | Self::Expression(function)
+            | Self::Effect(function) => Some(function),
             Self::Extern(_) | Self::Import(_) => None,
         }
     }
@@ -37,6 +38,7 @@ impl CheckedItem {
                 names.iter().for_each(|name| writer.number(tables.name(*name)));
             }
             Self::Expression(_) => writer.byte(4),
+            Self::Effect(_) => writer.byte(7),
             Self::Extern(Extern { name, parameters, place, .. }) => {
                 writer.byte(5);
                 writer.number(tables.name(*name));
@@ -89,6 +91,7 @@ impl CheckedItem {
                 Self::Variables(parameterless(reader)?, declared.into_vec())
             }
             4 => Self::Expression(parameterless(reader)?),
+            7 => Self::Effect(parameterless(reader)?),
             5 => {
                 let name = tables.name(reader)?;
                 let parameters = reader.many(|reader| tables.name(reader))?;

@@ -65,6 +65,7 @@ pub(super) enum ItemShape {
     Variables,
     #[default]
     Expression,
+    Effect,
 }
 
 /// The item under construction; reused for all items of a text.
@@ -86,6 +87,10 @@ pub(super) struct Builder {
     constructs: Vec<(u32, u32)>,
     /// The tokens of the parentheses now open.
     pub(super) open_parentheses: Vec<u32>,
+    /// The number of nodes when parentheses closed last.
+    pub(super) grouped: usize,
+    /// The token at which an `if` ended that could have gone on with `else`.
+    pub(super) open_choice: Option<usize>,
     /// The first operator without a meaning, which the check will refuse
     /// however the item continues: its token, and the number of operands it
     /// seems to have.
@@ -108,6 +113,8 @@ impl Builder {
         self.enclosing = 0;
         self.constructs.clear();
         self.open_parentheses.clear();
+        self.grouped = 0;
+        self.open_choice = None;
         self.unknown_operator = None;
         self.functions.clear();
         self.diagnostics.clear();
@@ -123,12 +130,29 @@ impl Builder {
             ItemShape::Import => ItemKind::Import(self.import.take()?),
             ItemShape::Variables => ItemKind::Variables(ast),
             ItemShape::Expression => ItemKind::Expression(ast),
+            ItemShape::Effect => ItemKind::Effect(ast),
         })
     }
 
     pub(super) fn push(&mut self, node: Node, span: Span) {
         self.ast.nodes.push(node);
         self.ast.spans.push(span);
+    }
+
+    /// Makes the comparison that is the last node one of a chain that goes on, if it is
+    /// of that group and not in parentheses. Returns whether it does.
+    fn chain(&mut self, group: u8) -> bool {
+        let is_grouped = self.grouped == self.ast.nodes.len();
+        let Some(last) = self.ast.nodes.last_mut() else { return false };
+        if is_grouped || last.comparison() != Some(group) {
+            return false;
+        }
+        match last {
+            Node::Binary(op) => *last = Node::Chained { op: *op, is_first: true, is_last: false },
+            Node::Chained { is_last, .. } => *is_last = false,
+            _ => return false,
+        }
+        true
     }
 
     /// Appends the waiting operators of the innermost expression whose operands
@@ -185,6 +209,13 @@ impl<'s> ParserState<'s> {
     pub(super) fn push_gap(&mut self, node: Node, token: usize) {
         let end = self.tokens.span(token.saturating_sub(1)).end;
         self.builder.push(node, Span { start: end, end });
+    }
+
+    /// Adds the value of an `if` that has no `else`, which would be at `token`.
+    pub(super) fn no_alternative(&mut self, token: usize) {
+        self.push_gap(Node::Else, token);
+        self.push_gap(Node::Number(0.0), token);
+        self.builder.open_choice = Some(token);
     }
 
     pub(super) fn number(&mut self, token: usize) {
@@ -286,19 +317,48 @@ impl<'s> ParserState<'s> {
         self.builder.settle(Some(meaning.infix));
         let (node, span) = match meaning.action {
             BinaryAction::Assign => self.assignment(token),
+            BinaryAction::Update { operator } => self.update(operator, meaning.infix, token),
             BinaryAction::Function(callee) => {
                 self.hold(callee);
                 (Node::Operator { callee, arguments: 2 }, self.span(token))
+            }
+            BinaryAction::Sequence => {
+                self.push(Node::Next, token);
+                (Node::Sequence, self.span(token))
             }
             BinaryAction::BuiltIn(op) => {
                 if op.short_circuits() {
                     self.push(Node::ShortCircuit(op), token);
                 }
-                (Node::Binary(op), self.span(token))
+                let is_chained = op.comparison().is_some_and(|group| self.builder.chain(group));
+                let chained = Node::Chained { op, is_first: false, is_last: true };
+                (if is_chained { chained } else { Node::Binary(op) }, self.span(token))
             }
         };
         self.builder.waiting.push(PendingOperator { binds: OpenOperator::Infix(meaning.infix), node, span });
         true
+    }
+
+    /// Begins to change the variable that is the last node by an operator.
+    fn update(&mut self, operator: Name, infix: Infix, token: usize) -> (Node, Span) {
+        let span = self.span(token);
+        let ast = &self.builder.ast;
+        let variable = ast.nodes.last().copied().zip(ast.spans.last().copied());
+        let (node, place) = self.assignment(token);
+        if let Some((Node::Variable(name), place)) = variable {
+            self.builder.push(Node::Variable(name), place);
+        }
+        // It ends with the operator.
+        self.builder.waiting.push(PendingOperator { binds: OpenOperator::Infix(infix), node, span: place });
+        let node = match self.binary_meaning(operator).map(|meaning| meaning.action) {
+            Some(BinaryAction::BuiltIn(op)) => Node::Binary(op),
+            Some(BinaryAction::Function(callee)) => {
+                self.hold(callee);
+                Node::Operator { callee, arguments: 2 }
+            }
+            _ => Node::Operator { callee: self.function("binary", operator), arguments: 2 },
+        };
+        (node, span)
     }
 
     /// Removes the variable to assign to from the nodes.

@@ -21,8 +21,8 @@ use super::phrase::{
 };
 use crate::syntax::ast::Node;
 use crate::syntax::token::Terminal::{
-    self, As, Binary, Comma, Def, Else, Equals, Extern, For, Identifier, If, Import, In, Number, Then, Unary,
-    Var,
+    self, As, Binary, Comma, Def, Do, Else, Equals, Extern, For, Identifier, If, Import, In, Number, Then,
+    Unary, Var, While,
 };
 
 /// Parses one item of `{ item | ";" }`; the parser's loop does the rest.
@@ -31,7 +31,7 @@ pub(super) fn program<'s>() -> Phrase<impl Rule<'s>> {
 }
 
 fn item<'s>() -> Phrase<impl Rule<'s>> {
-    choice(Expected::ITEM, (definition, external, import, variables, expr))
+    choice(Expected::ITEM, (definition, external, import, variables, effect, expr))
 }
 
 fn definition<'s>() -> Phrase<impl Rule<'s>> {
@@ -79,6 +79,10 @@ fn variables<'s>() -> Phrase<impl Rule<'s>> {
     begins(Var).then(bindings()).then(scope_body().or_else(shape(ItemShape::Variables)))
 }
 
+fn effect<'s>() -> Phrase<impl Rule<'s>> {
+    token(Do).then(shape(ItemShape::Effect)).then(expr())
+}
+
 fn proto<'s>() -> Phrase<impl Rule<'s>> {
     choice(Expected::PROTOTYPE, (function_proto, unary_proto, binary_proto))
 }
@@ -121,6 +125,7 @@ const FIRST_OF_EXPRESSION: Expected = Expected::OPERATORS
     .or(Expected::terminal(Terminal::LeftParenthesis))
     .or(Expected::terminal(If))
     .or(Expected::terminal(For))
+    .or(Expected::terminal(While))
     .or(Expected::terminal(Var));
 
 /// Parses an expression, one level deeper.
@@ -157,7 +162,7 @@ fn operand<'s>() -> Phrase<impl Rule<'s>> {
 }
 
 fn primary<'s>() -> Phrase<impl Rule<'s>> {
-    choice(Expected::EXPRESSION, (number, reference, group, conditional, repetition, scope))
+    choice(Expected::EXPRESSION, (number, reference, group, conditional, counting, repetition, scope))
 }
 
 fn number<'s>() -> Phrase<impl Rule<'s>> {
@@ -186,20 +191,35 @@ fn argument<'s>() -> Phrase<impl Rule<'s>> {
 }
 
 fn group<'s>() -> Phrase<impl Rule<'s>> {
-    open().then(enclosed()).then(close())
+    open()
+        .then(enclosed())
+        .then(close())
+        .then(act(|state, _| state.builder.grouped = state.builder.ast.nodes.len()))
 }
 
 fn conditional<'s>() -> Phrase<impl Rule<'s>> {
     begins(If)
         .then(enclosed())
         .then(mark(Then, Node::Then))
-        .then(enclosed())
-        .then(mark(Else, Node::Else))
         .then(expr())
+        .then(alternative().or_else(act(ParserState::no_alternative)))
         .then(ends(|_| Node::If))
 }
 
+fn alternative<'s>() -> Phrase<impl Rule<'s>> {
+    mark(Else, Node::Else).then(expr())
+}
+
 fn repetition<'s>() -> Phrase<impl Rule<'s>> {
+    begins(While)
+        .then(add(Node::WhileCondition))
+        .then(enclosed())
+        .then(mark(In, Node::WhileBody))
+        .then(expr())
+        .then(ends(|_| Node::While))
+}
+
+fn counting<'s>() -> Phrase<impl Rule<'s>> {
     begins(For)
         .then(begins(Identifier))
         .then(token(Equals))

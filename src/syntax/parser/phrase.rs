@@ -140,6 +140,7 @@ macro_rules! alternatives {
 alternatives!(A P B Q C R);
 alternatives!(A P B Q C R D S E T);
 alternatives!(A P B Q C R D S E T F U);
+alternatives!(A P B Q C R D S E T F U G V);
 
 /// Parses the one of some productions that begins with the next token; a
 /// mistake says that `name` was expected. Only the parser of the one that is

@@ -18,6 +18,10 @@ pub fn source(item: &Item, names: &Names, operators: &Operators) -> String {
     let mut printer = Printer { names, operators, own: None, text: String::new() };
     match &item.kind {
         ItemKind::Expression(ast) => printer.expressions(ast),
+        ItemKind::Effect(ast) => {
+            printer.text.push_str("do ");
+            printer.expressions(ast);
+        }
         ItemKind::Variables(ast) => {
             printer.text.push_str("var ");
             printer.expressions(ast);
@@ -75,7 +79,7 @@ enum EntryShape {
     Prefix,
     /// An operator between operands.
     Infix(Infix),
-    /// `if`, `for`, `var`: open on the right.
+    /// `if`, `for`, `while`, `var`: open on the right.
     Construct,
 }
 
@@ -182,6 +186,14 @@ impl Printer<'_> {
             let shape = self.shape(node);
             plan.shapes.push(shape);
             plan.parentheses.push(self.would_end_the_item(node));
+            // A comparison of what another found is no chain.
+            let left = tree.children(entry).first().filter(|_| node.comparison().is_some());
+            let goes_on = matches!(node, Node::Chained { is_first: false, .. });
+            if let Some(left) =
+                left.filter(|left| tree.entries[**left].node.comparison() == node.comparison())
+            {
+                plan.parentheses[*left] |= !goes_on;
+            }
             let edges = plan.operands(shape, tree.children(entry));
             plan.edges.push(edges);
         }
@@ -192,9 +204,10 @@ impl Printer<'_> {
         match node {
             Node::Unary(_) | Node::Operator { arguments: 1, .. } => EntryShape::Prefix,
             Node::Assign(_) => EntryShape::Infix(Infix::ASSIGNMENT),
-            Node::Binary(op) => EntryShape::Infix(Infix::built_in(op)),
+            Node::Sequence => EntryShape::Infix(Infix::SEQUENCE),
+            Node::Binary(op) | Node::Chained { op, .. } => EntryShape::Infix(Infix::built_in(op)),
             Node::Operator { callee, .. } => EntryShape::Infix(self.defined(callee)),
-            Node::If | Node::For | Node::Var(_) => EntryShape::Construct,
+            Node::If | Node::For | Node::While | Node::Var(_) => EntryShape::Construct,
             // Marks are not entries of a tree.
             Node::Number(_)
             | Node::Variable(_)
@@ -205,6 +218,9 @@ impl Printer<'_> {
             | Node::ForVariable(_)
             | Node::ForCondition
             | Node::ForStep
+            | Node::WhileCondition
+            | Node::WhileBody
+            | Node::Next
             | Node::Bind(_) => EntryShape::Primary,
         }
     }
@@ -260,7 +276,10 @@ impl Printer<'_> {
             (Node::Operator { callee, .. }, &[operand]) => {
                 prefix(operator_text(&self.names.text(callee)), plan, operand, tasks);
             }
-            (Node::Binary(op), &[left, right]) => infix(op.text(), left, right, tasks),
+            (Node::Sequence, &[left, right]) => infix(":", left, right, tasks),
+            (Node::Binary(op) | Node::Chained { op, .. }, &[left, right]) => {
+                infix(op.text(), left, right, tasks)
+            }
             (Node::Operator { callee, .. }, &[left, right]) => {
                 infix(operator_text(&self.names.text(callee)), left, right, tasks);
             }
@@ -282,6 +301,10 @@ impl Printer<'_> {
                 tasks.extend(tree.names(entry).iter().map(|&name| SourceTask::Name(name)));
                 tasks.push(SourceTask::Text(" = "));
                 push_list(&[start, condition, step], tasks);
+                tasks.extend([SourceTask::Text(" in "), SourceTask::Entry(body)]);
+            }
+            (Node::While, &[condition, body]) => {
+                tasks.extend([SourceTask::Text("while "), SourceTask::Entry(condition)]);
                 tasks.extend([SourceTask::Text(" in "), SourceTask::Entry(body)]);
             }
             (Node::Var(_), [values @ .., body]) => {

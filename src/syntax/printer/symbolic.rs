@@ -22,6 +22,11 @@ pub fn symbolic(item: &Item, names: &Names) -> String {
     let mut writer = SymbolicWriter { names, events: Vec::new(), open: Vec::new() };
     match &item.kind {
         ItemKind::Expression(ast) => writer.expression(ast),
+        ItemKind::Effect(ast) => {
+            writer.begin("do");
+            writer.expression(ast);
+            writer.end();
+        }
         ItemKind::Variables(ast) => {
             writer.begin("var");
             writer.expression(ast);
@@ -160,8 +165,10 @@ impl SymbolicWriter<'_> {
                 self.atom(&names.text(name));
             }
             Node::Unary(op) => self.begin(op.text()),
-            Node::Binary(op) => self.begin(op.text()),
+            Node::Binary(op) | Node::Chained { op, .. } => self.begin(op.text()),
             Node::Call { callee, .. } | Node::Operator { callee, .. } => self.begin(&names.text(callee)),
+            Node::Sequence => self.begin(":"),
+            Node::While => self.begin("while"),
             Node::If => self.begin("if"),
             Node::For => {
                 self.begin("for");
@@ -174,6 +181,9 @@ impl SymbolicWriter<'_> {
             | Node::ForVariable(_)
             | Node::ForCondition
             | Node::ForStep
+            | Node::WhileCondition
+            | Node::WhileBody
+            | Node::Next
             | Node::Bind(_) => return,
         }
         tasks.push(SymbolicTask::End);
