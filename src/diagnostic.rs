@@ -71,6 +71,8 @@ codes! {
     SourceTooLong = 109;
     /// An item of the grammar that this context cannot run.
     Unsupported = 110;
+    /// A text that does not end on its line, or has an unknown escape.
+    MalformedText = 111;
 
     /// A variable that nothing declares.
     UnknownVariable = 201;
@@ -93,6 +95,8 @@ codes! {
     /// A name that two imports offer, or an operator to which they give two
     /// meanings.
     AmbiguousName = 210;
+    /// A text that is not printed: every value is a number.
+    MisplacedText = 211;
 
     /// A call of a function that is not defined, found when it ran.
     UndefinedFunction = 301;

@@ -10,6 +10,7 @@
 mod foreign;
 pub(crate) mod library;
 pub(crate) mod nesting;
+pub(crate) mod printing;
 
 use crate::bytes::Writer;
 use crate::name::{Name, Names};
@@ -277,6 +278,8 @@ pub struct HostFunction {
     pub(crate) entry: Option<&'static library::LibraryEntry>,
     /// Whether it has no effects and its result depends on its arguments only.
     pub is_pure: bool,
+    /// Whether no program can name it.
+    is_hidden: bool,
 }
 
 /// The host functions that programs may call, by name. Immutable once an engine
@@ -301,11 +304,13 @@ impl HostFunctions {
                 builtin: Some(intrinsic.map_or(called, Builtin::Instruction)),
                 entry: None,
                 is_pure: true,
+                is_hidden: false,
             };
             table.functions.insert(names.intern(name), entry);
         }
         table.insert(names.intern("printd"), 1, Callable::Closure(Arc::new(printd)));
         table.insert(names.intern("putchard"), 1, Callable::Closure(Arc::new(putchard)));
+        printing::add(&mut table, names);
         for (name, function) in &mut table.functions {
             function.entry = library::LibraryEntry::of(&names.text(*name));
         }
@@ -314,7 +319,8 @@ impl HostFunctions {
 
     /// Adds a function; replaces one of the same name.
     pub fn insert(&mut self, name: Name, arity: u32, callable: Callable) {
-        let function = HostFunction { arity, callable, builtin: None, entry: None, is_pure: false };
+        let (builtin, entry) = (None, None);
+        let function = HostFunction { arity, callable, builtin, entry, is_pure: false, is_hidden: false };
         self.functions.insert(name, function);
     }
 
@@ -404,9 +410,11 @@ impl HostFunctions {
         }
     }
 
-    /// Returns all names, in the order in which they were first met.
+    /// Returns the names that programs can write, in the order in which they were first
+    /// met.
     pub fn names(&self) -> impl Iterator<Item = Name> {
-        let mut names: Vec<Name> = self.functions.keys().chain(self.foreign.keys()).copied().collect();
+        let written = self.functions.iter().filter(|(_, function)| !function.is_hidden);
+        let mut names: Vec<Name> = written.map(|(name, _)| name).chain(self.foreign.keys()).copied().collect();
         names.sort_unstable();
         names.into_iter()
     }

@@ -13,6 +13,7 @@ pub mod declaration;
 mod environment;
 mod identity;
 mod mistakes;
+mod printing;
 mod resolve;
 pub mod spans;
 pub mod stored;
@@ -45,7 +46,7 @@ pub enum CheckedItem {
     Variables(Arc<CheckedFunction>, Vec<Name>),
     /// A top-level expression as a function without parameters.
     Expression(Arc<CheckedFunction>),
-    /// `do`: such a function, whose value nobody wants.
+    /// `do`, or a call of `print` or `write`: such a function, whose value nobody wants.
     Effect(Arc<CheckedFunction>),
 }
 
@@ -145,8 +146,10 @@ impl Checker<'_> {
                 CheckedItem::Variables(Arc::new(function), variables)
             }
             ItemKind::Expression(body) => {
-                let function = Resolver::new(self, nameless(), &[]).body(body, item.span);
-                CheckedItem::Expression(Arc::new(function))
+                let mut resolver = Resolver::new(self, nameless(), &[]);
+                let prints = resolver.prints(body);
+                let function = Arc::new(resolver.body(body, item.span));
+                if prints { CheckedItem::Effect(function) } else { CheckedItem::Expression(function) }
             }
             ItemKind::Effect(body) => {
                 let function = Resolver::new(self, nameless(), &[]).body(body, item.span);

@@ -10,6 +10,7 @@ mod number;
 pub mod operator;
 pub mod parser;
 pub mod printer;
+pub(crate) mod text;
 pub mod token;
 mod tree;
 

@@ -54,7 +54,7 @@ impl Seams {
         let (ends, before) = match terminal {
             Terminal::Identifier | Terminal::Qualified => (is_behind_operand, Before::Name),
             Terminal::As => (false, Before::Name),
-            Terminal::Number => (is_behind_operand, Before::Operand),
+            Terminal::Number | Terminal::Text => (is_behind_operand, Before::Operand),
             Terminal::If | Terminal::For | Terminal::While | Terminal::Var => {
                 (is_behind_operand, Before::Open)
             }

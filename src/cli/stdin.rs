@@ -25,6 +25,8 @@ pub(super) struct Items<R> {
     /// The input after the last line end and the last `;`.
     unfinished: Vec<u8>,
     in_comment: bool,
+    /// Whether the input ends inside a text in quotes, and whether behind a `\` there.
+    in_text: Option<bool>,
     /// The input before that which has not been handed out.
     text: String,
     /// Line and column that `text` begins at, from 1.
@@ -56,6 +58,7 @@ impl<R: Read> Items<R> {
             at_terminal,
             unfinished: Vec::new(),
             in_comment: false,
+            in_text: None,
             text: String::new(),
             place: (1, 1),
             semicolon: None,
@@ -108,11 +111,17 @@ impl<R: Read> Items<R> {
         for (end, byte) in (1..).zip(bytes) {
             match byte {
                 b'\n' => {
-                    self.in_comment = false;
+                    (self.in_comment, self.in_text) = (false, None);
                     line = Some(end);
                 }
+                _ if self.in_comment => {}
+                b'"' if self.in_text == Some(false) => self.in_text = None,
+                _ if self.in_text.is_some() => {
+                    self.in_text = Some(*byte == b'\\' && self.in_text == Some(false));
+                }
+                b'"' => self.in_text = Some(false),
                 b'#' => self.in_comment = true,
-                b';' if !self.in_comment => semicolon = Some(end),
+                b';' => semicolon = Some(end),
                 _ => {}
             }
         }

@@ -43,6 +43,14 @@ impl<'a> Checker<'a> {
         self.resolve(name, found, span)
     }
 
+    /// Returns the same without a mistake, if there is one.
+    pub(super) fn stands_for(&self, name: Name, kind: MemberKind, span: Span) -> Option<Name> {
+        if !self.has_aliases && !self.source.slice(span).contains('.') {
+            return Some(name);
+        }
+        self.environment.global(name, kind).ok().map(|found| found.name())
+    }
+
     /// Returns what the head of a definition names.
     pub(super) fn head(&mut self, head: Spanned) -> Spanned {
         if !self.has_aliases && !self.source.slice(head.span).contains('.') {

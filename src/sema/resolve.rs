@@ -5,8 +5,9 @@
 
 use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIdentity};
 use super::checker::Checker;
-use super::environment::arguments;
+use super::environment::{Environment, arguments};
 use super::mistakes::Mistakes;
+use super::printing::PrintRole;
 use super::spans::SpanPacker;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::module::MemberKind;
@@ -135,9 +136,28 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     /// Begins the scope of a local that the program cannot name, which the next node
     /// declares; returns it.
-    fn begin_hidden(&mut self) -> u32 {
+    pub(super) fn begin_hidden(&mut self) -> u32 {
         self.scope_ends.push(self.nodes.len() as u32);
         self.scope.open(self.nameless)
+    }
+
+    /// Ends the scope of the innermost hidden local.
+    pub(super) fn end_hidden(&mut self) {
+        self.scope.close();
+    }
+
+    pub(super) fn environment(&self) -> &'a dyn Environment {
+        self.checker.environment
+    }
+
+    /// Returns whether a name is that of the function of this body.
+    pub(super) fn defines(&self, name: Name) -> bool {
+        name == self.head.name || name == self.written
+    }
+
+    /// Returns what a name stands for; `None` if that is a mistake.
+    pub(super) fn stands_for(&self, name: Name, kind: MemberKind, span: Span) -> Option<Name> {
+        self.checker.stands_for(name, kind, span)
     }
 
     /// Compares in a chain: `a < b < c` is `a < b && b < c` with `b` evaluated once.
@@ -183,24 +203,33 @@ impl<'c, 'a> Resolver<'c, 'a> {
         self.push(CheckedNode::ForStep, span);
     }
 
-    fn number(&mut self, value: f64) -> CheckedNode {
+    pub(super) fn number(&mut self, value: f64) -> CheckedNode {
         self.numbers.push(value);
         CheckedNode::Number(self.numbers.len() as u32 - 1)
     }
 
-    fn push(&mut self, node: CheckedNode, span: Span) {
+    pub(super) fn push(&mut self, node: CheckedNode, span: Span) {
         self.nodes.push(node);
         self.spans.push(span);
     }
 
     fn walk(&mut self, body: &Ast) {
         self.nodes.reserve(body.nodes.len());
+        let printing = self.printing(body);
         for (at, (node, span)) in body.nodes.iter().zip(&body.spans).enumerate() {
             if let Some(request) = self.checker.poll.step() {
                 self.checker.diagnostics.push(request.while_reading(self.checker.source, *span));
                 return;
             }
             self.mistakes.at = at;
+            match printing.get(&at) {
+                Some(PrintRole::Part) => continue,
+                Some(PrintRole::Statement(parts)) => {
+                    self.print(parts, *span);
+                    continue;
+                }
+                None => {}
+            }
             if let Some(node) = self.node(*node, *span) {
                 self.push(node, *span);
             }
@@ -219,7 +248,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         name
     }
 
-    fn error(&mut self, code: ErrorCode, span: Span, message: String) -> &mut Diagnostic {
+    pub(super) fn error(&mut self, code: ErrorCode, span: Span, message: String) -> &mut Diagnostic {
         self.mistakes.nodes.push(self.mistakes.at);
         self.checker.error(code, span, message)
     }
@@ -227,6 +256,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
     fn node(&mut self, node: ast::Node, span: Span) -> Option<CheckedNode> {
         Some(match node {
             ast::Node::Number(value) => self.number(value),
+            ast::Node::Text(_) => {
+                self.misplaced_text(span);
+                self.number(0.0)
+            }
             ast::Node::Variable(name) => match self.scope.local(name) {
                 Some(local) => CheckedNode::Local(local),
                 None => {
@@ -280,13 +313,13 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 let zero = self.number(0.0);
                 self.push(zero, span);
                 self.push(CheckedNode::If, span);
-                self.scope.close();
-                self.scope.close();
+                self.end_hidden();
+                self.end_hidden();
                 CheckedNode::For
             }
             ast::Node::Next => {
                 let local = self.begin_hidden();
-                self.scope.close();
+                self.end_hidden();
                 CheckedNode::Bind(local)
             }
             ast::Node::Sequence => return None,
@@ -390,7 +423,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         self.callee(callee, u32::from(operands), span)
     }
 
-    fn callee(&mut self, name: Name, arity: u32, span: Span) -> CheckedNode {
+    pub(super) fn callee(&mut self, name: Name, arity: u32, span: Span) -> CheckedNode {
         let callees = &mut self.callees;
         let index = *self.callee_index.entry((name, arity)).or_insert_with(|| {
             callees.push(Callee { name, arity, span });
@@ -399,7 +432,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         CheckedNode::Call(index)
     }
 
-    fn fits(
+    pub(super) fn fits(
         &mut self,
         callee: Name,
         passed: u32,

@@ -35,6 +35,9 @@ use crate::syntax::operator::{BinaryOp, Fixity, UnaryOp};
 pub enum Node {
     /// Leaves the number.
     Number(f64),
+    /// Leaves a text, which only `print` and `write` take: as it is written, with its
+    /// quotes.
+    Text(Name),
     /// Leaves the value of a variable.
     Variable(Name),
     /// Takes a value, assigns it to the variable, leaves it.
@@ -129,7 +132,7 @@ impl Ast {
         let mut values: Vec<usize> = Vec::new();
         let first_of = |(at, node): (usize, &Node)| {
             let count = match *node {
-                Node::Number(_) | Node::Variable(_) => 0,
+                Node::Number(_) | Node::Text(_) | Node::Variable(_) => 0,
                 Node::Assign(_) | Node::Unary(_) => 1,
                 Node::Binary(_) | Node::Chained { .. } | Node::Sequence | Node::While => 2,
                 Node::Call { arguments, .. } => arguments as usize,
@@ -150,6 +153,8 @@ impl Ast {
             };
             let rest = values.len().saturating_sub(count);
             let first = values.drain(rest..).next().unwrap_or(at);
+            // Its mark comes before its condition.
+            let first = if *node == Node::While { first.saturating_sub(1) } else { first };
             values.push(first);
             first
         };

@@ -6,6 +6,7 @@
 //! parser refuses or, for a malformed number, takes as a number.
 
 use super::number;
+use super::text;
 use super::token::{FaultKind, KEYWORDS, LONGEST_ITEM, Terminal, TokenFault, Tokens};
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{Names, TooManyNames};
@@ -224,6 +225,12 @@ impl<'s> Collector<'s> {
             }
             Terminal::Identifier | Terminal::Operator | Terminal::Equals => self.word(text)?,
             Terminal::Number => self.number(text),
+            Terminal::Text => {
+                if let Err(malformed) = text::value(text) {
+                    self.push_fault(FaultKind::MalformedText(malformed));
+                }
+                self.word(text)?
+            }
             _ => 0,
         };
         self.push_raw(terminal, span, payload);

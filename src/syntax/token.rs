@@ -40,9 +40,12 @@ macro_rules! terminals {
             /// A number, well formed or not: the lexer checks that.
             #[regex(r"\.?[0-9]", extend)]
             Number,
+            /// A text in quotes, well formed or not: the lexer checks that.
+            #[regex(r#""([^"\\\n\r]|\\[^\n\r])*"?"#)]
+            Text,
             /// An operator other than `=`.
             $(#[token($compound)])+
-            #[regex(r"[[:punct:]\p{S}&&[^(),;#_=\u{FFFD}\p{XID_Start}]]")]
+            #[regex(r#"[[:punct:]\p{S}&&[^(),;#_="\u{FFFD}\p{XID_Start}]]"#)]
             Operator,
             /// A run of characters that no token starts with.
             Unknown,
@@ -112,6 +115,7 @@ impl Terminal {
         match self {
             Self::Identifier | Self::Qualified => "identifier",
             Self::Number => "number",
+            Self::Text => "text",
             Self::Operator | Self::Equals => "operator",
             Self::Unknown => "unknown",
             Self::LeftParenthesis | Self::RightParenthesis | Self::Comma | Self::Semicolon => "punctuation",
@@ -151,6 +155,7 @@ pub(super) struct TokenFault {
 pub(super) enum FaultKind {
     UnknownCharacter,
     MalformedNumber(super::number::Malformed),
+    MalformedText(super::text::MalformedText),
     /// A part of a qualified name is a keyword.
     KeywordInName,
     /// Here the lexer gave up on an item.
@@ -167,7 +172,7 @@ pub struct Tokens {
     pub(super) source: Source,
     pub(super) terminals: Vec<Terminal>,
     pub(super) spans: Vec<Span>,
-    /// For names and operators an index into `vocabulary`, for numbers an index
+    /// For names, operators and texts an index into `vocabulary`, for numbers an index
     /// into `numbers`, else 0.
     pub(super) payloads: Vec<u32>,
     pub(super) vocabulary: Vec<HeldName>,
@@ -215,12 +220,13 @@ impl Tokens {
 
     /// Returns the words of a range of tokens, as indices into the vocabulary.
     pub(super) fn words(&self, tokens: std::ops::Range<usize>) -> impl Iterator<Item = u32> {
-        let has_word = |terminal: Terminal| terminal.is_name() || terminal.is_operator();
+        let has_word = |terminal: Terminal| terminal.is_name() || terminal.is_operator() || terminal == Terminal::Text;
         let all = self.terminals[tokens.clone()].iter().zip(&self.payloads[tokens]);
         all.filter(move |(terminal, _)| has_word(**terminal)).map(|(_, word)| *word)
     }
 
-    /// Returns the name of a token that is an identifier or an operator.
+    /// Returns the name of a token that is an identifier or an operator, or the text of one
+    /// in quotes.
     pub fn name(&self, token: usize) -> Name {
         self.vocabulary[self.payloads[token] as usize].name()
     }
@@ -243,7 +249,10 @@ impl Tokens {
         let fault = self.faults.binary_search_by_key(&token, |fault| fault.token as usize);
         fault.is_ok_and(|fault| match self.faults[fault].kind {
             FaultKind::TooLong | FaultKind::TooManyNames(_) | FaultKind::Stopped(_) => true,
-            FaultKind::UnknownCharacter | FaultKind::MalformedNumber(_) | FaultKind::KeywordInName => false,
+            FaultKind::UnknownCharacter
+            | FaultKind::MalformedNumber(_)
+            | FaultKind::MalformedText(_)
+            | FaultKind::KeywordInName => false,
         })
     }
 
@@ -268,6 +277,12 @@ impl Tokens {
                     .with_note("one name too many; what follows is not read")
             }
             FaultKind::Stopped(request) => request.while_reading(&self.source, self.span(token)),
+            FaultKind::MalformedText(malformed) => {
+                let message = format!("`{}` is not a well-formed text", shortened(self.text(token)));
+                Diagnostic::error(ErrorCode::MalformedText, &self.source, self.span(token), message)
+                    .with_note(malformed.reason())
+                    .with_help(malformed.advice())
+            }
             FaultKind::MalformedNumber(malformed) => {
                 let message = format!("`{}` is not a well-formed number", shortened(self.text(token)));
                 Diagnostic::error(ErrorCode::MalformedNumber, &self.source, self.span(token), message)

@@ -222,6 +222,10 @@ impl<'s> ParserState<'s> {
         self.push(Node::Number(self.tokens.number(token)), token);
     }
 
+    pub(super) fn text(&mut self, token: usize) {
+        self.push(Node::Text(self.tokens.name(token)), token);
+    }
+
     pub(super) fn variable(&mut self, token: usize) {
         self.push(Node::Variable(self.tokens.name(token)), token);
     }

@@ -21,8 +21,8 @@ use super::phrase::{
 };
 use crate::syntax::ast::Node;
 use crate::syntax::token::Terminal::{
-    self, As, Binary, Comma, Def, Do, Else, Equals, Extern, For, Identifier, If, Import, In, Number, Then,
-    Unary, Var, While,
+    self, As, Binary, Comma, Def, Do, Else, Equals, Extern, For, Identifier, If, Import, In, Number, Text,
+    Then, Unary, Var, While,
 };
 
 /// Parses one item of `{ item | ";" }`; the parser's loop does the rest.
@@ -187,7 +187,11 @@ fn arguments<'s>() -> Phrase<impl Rule<'s>> {
 }
 
 fn argument<'s>() -> Phrase<impl Rule<'s>> {
-    enclosed().then(count())
+    choice(Expected::EXPRESSION, (text, enclosed)).then(count())
+}
+
+fn text<'s>() -> Phrase<impl Rule<'s>> {
+    read(Text, ParserState::text)
 }
 
 fn group<'s>() -> Phrase<impl Rule<'s>> {

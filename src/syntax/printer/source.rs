@@ -210,6 +210,7 @@ impl Printer<'_> {
             Node::If | Node::For | Node::While | Node::Var(_) => EntryShape::Construct,
             // Marks are not entries of a tree.
             Node::Number(_)
+            | Node::Text(_)
             | Node::Variable(_)
             | Node::Call { .. }
             | Node::ShortCircuit(_)
@@ -268,7 +269,7 @@ impl Printer<'_> {
         let children = tree.children(entry);
         match (tree.entries[entry].node, children) {
             (Node::Number(value), _) => tasks.push(SourceTask::Operator(number::text(value))),
-            (Node::Variable(name), _) => tasks.push(SourceTask::Name(name)),
+            (Node::Text(name) | Node::Variable(name), _) => tasks.push(SourceTask::Name(name)),
             (Node::Assign(name), &[value]) => {
                 tasks.extend([SourceTask::Name(name), SourceTask::Text(" = "), SourceTask::Entry(value)]);
             }

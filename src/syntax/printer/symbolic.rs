@@ -159,7 +159,7 @@ impl SymbolicWriter<'_> {
         let names = self.names;
         match tree.entries[entry].node {
             Node::Number(value) => return self.atom(&number::text(value)),
-            Node::Variable(name) => return self.atom(&names.text(name)),
+            Node::Text(name) | Node::Variable(name) => return self.atom(&names.text(name)),
             Node::Assign(name) => {
                 self.begin("=");
                 self.atom(&names.text(name));
