@@ -16,10 +16,10 @@ use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
-use crate::host::Output;
 use crate::interp::inspect::Inspector;
 use crate::jit::{self, HeldSlot, JitContext};
 use crate::name::Name;
+use crate::outside::Outside;
 use crate::runtime::{CallArguments, ExecutionMemory, Variable};
 use crate::sema::checked::CheckedFunction;
 use crate::stats::Stats;
@@ -286,17 +286,17 @@ impl Backend {
         &mut self,
         code: &FormulaCode,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         match (self, code) {
             (Self::Jit(jit), FormulaCode::Compiled(formula)) => {
-                jit.run_formula(formula, arguments, output, None)
+                jit.run_formula(formula, arguments, outside, None)
             }
             (Self::Tiered(tiered), FormulaCode::Interpreted(formula)) => {
-                tiered.run_formula(formula, arguments, output)
+                tiered.run_formula(formula, arguments, outside)
             }
             (Self::Tiered(tiered), FormulaCode::Compiled(formula)) => {
-                tiered.run_compiled(formula, arguments, output)
+                tiered.run_compiled(formula, arguments, outside)
             }
             (Self::Jit(_), FormulaCode::Interpreted(_)) => {
                 Err(Failure::internal("a formula came to another engine").into())
@@ -399,11 +399,11 @@ impl Backend {
     pub(crate) fn run(
         &mut self,
         expression: &Arc<CheckedFunction>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         match self {
-            Self::Jit(jit) => jit.run(expression, output, None),
-            Self::Tiered(tiered) => tiered.run(expression, output),
+            Self::Jit(jit) => jit.run(expression, outside, None),
+            Self::Tiered(tiered) => tiered.run(expression, outside),
         }
     }
 
@@ -432,16 +432,16 @@ impl Backend {
         &mut self,
         handle: &CallHandle,
         arguments: CallArguments<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         match (self, handle) {
-            (Self::Jit(jit), CallHandle::Slot(slot)) => jit.call(slot, arguments, output, None),
+            (Self::Jit(jit), CallHandle::Slot(slot)) => jit.call(slot, arguments, outside, None),
             (Self::Tiered(tiered), CallHandle::Name(name)) => {
-                tiered.call(*name, arguments.as_slice(), output)
+                tiered.call(*name, arguments.as_slice(), outside)
             }
-            (Self::Tiered(tiered), CallHandle::Slot(slot)) => tiered.call_slot(slot, arguments, output),
+            (Self::Tiered(tiered), CallHandle::Slot(slot)) => tiered.call_slot(slot, arguments, outside),
             // The handle is from a context that interprets.
-            (Self::Jit(jit), CallHandle::Name(name)) => jit.call_by_name(*name, arguments, output),
+            (Self::Jit(jit), CallHandle::Name(name)) => jit.call_by_name(*name, arguments, outside),
         }
     }
 

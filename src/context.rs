@@ -43,7 +43,7 @@ use crate::host::{HostFunctions, Output};
 use crate::interrupt::InterruptHandle;
 use crate::module::{Imports, MemberKind, NameMistake};
 use crate::name::{HeldName, Name, Names};
-use crate::output::LineOutput;
+use crate::outside::{NumberInput, Outside};
 use crate::program::Program;
 use crate::runtime::CallArguments;
 use crate::sema::{self, Declaration, Environment, checked};
@@ -81,7 +81,7 @@ pub struct Context {
     /// The places of the variables that are declared, or may be again.
     variables: HeldVariables,
     history: History,
-    output: Box<dyn Output>,
+    outside: Outside,
     deadline: Option<Instant>,
     alarm: OnceCell<Arc<Alarm>>,
     debugger: Option<Debugger>,
@@ -180,7 +180,7 @@ impl Context {
             world: World::new(engine.operators().clone()),
             variables: HeldVariables::of(engine.variables()),
             history: History::default(),
-            output: Box::new(LineOutput::stdout()),
+            outside: Outside::default(),
             deadline: None,
             alarm: OnceCell::new(),
             debugger: None,
@@ -205,12 +205,23 @@ impl Context {
     /// Returns the output of `printd` and `putchard`: standard output by
     /// default.
     pub fn output(&mut self) -> &mut dyn Output {
-        &mut *self.output
+        &mut *self.outside.output
     }
 
     /// Sets the output of `printd` and `putchard`.
     pub fn set_output(&mut self, output: Box<dyn Output>) {
-        self.output = output;
+        self.outside.output = output;
+    }
+
+    /// Sets where `read()` reads numbers: standard input by default.
+    pub fn set_input(&mut self, input: Box<dyn std::io::Read + Send>) {
+        self.outside.given.input = NumberInput::from_host(input);
+    }
+
+    /// Sets what `arg(n)` and `args()` return: the arguments of the program, none by
+    /// default.
+    pub fn set_arguments(&mut self, arguments: Vec<String>) {
+        self.outside.given.arguments = arguments;
     }
 
     /// Runs a source, item by item, up to its first error. Returns the value of
@@ -438,7 +449,7 @@ impl Context {
         self.submit();
         self.backend.admit(&self.engine, expression)?;
         self.adopt_aliases(expression);
-        let result = self.backend.run(expression, &mut *self.output);
+        let result = self.backend.run(expression, &mut self.outside);
         self.adopt();
         result.map_err(|stopped| {
             self.failed = self.keeps_failures.then(|| expression.clone());
@@ -467,7 +478,7 @@ impl Context {
         if self.is_limited() || self.debugger.is_some() {
             return self.call_limited(handle, arguments);
         }
-        let result = self.backend.call(handle, arguments, &mut *self.output);
+        let result = self.backend.call(handle, arguments, &mut self.outside);
         result.map_err(|stopped| self.call_stopped(&stopped))
     }
 
@@ -479,7 +490,7 @@ impl Context {
         if let Some(debugger) = &self.debugger {
             debugger.enter(self.scope());
         }
-        let result = self.backend.call(handle, arguments, &mut *self.output);
+        let result = self.backend.call(handle, arguments, &mut self.outside);
         if self.debugger.is_some() {
             self.adopt();
         }

@@ -14,6 +14,7 @@ pub(crate) mod printing;
 
 use crate::bytes::Writer;
 use crate::name::{Name, Names};
+use crate::outside::{self, Given, Outside, RandomNumbers};
 use crate::stop::StopHandle;
 pub use foreign::{ForeignError, ForeignFunction};
 use rustc_hash::FxHashMap;
@@ -28,6 +29,7 @@ pub struct Call<'a> {
     pub arguments: &'a [f64],
     /// Where the program's output goes.
     pub output: &'a mut dyn Output,
+    given: &'a mut Given,
     stopper: &'a StopHandle,
 }
 
@@ -296,7 +298,8 @@ impl HostFunctions {
     pub fn standard(names: &Names) -> Self {
         let mut table = Self::default();
         for (place, (name, function)) in library().enumerate() {
-            let intrinsic = Intrinsic::ALL.into_iter().find(|intrinsic| intrinsic.text() == name);
+            let exact = if name == "abs" { "fabs" } else { name };
+            let intrinsic = Intrinsic::ALL.into_iter().find(|intrinsic| intrinsic.text() == exact);
             let called = Builtin::Call(PureFunction(place as u8));
             let entry = HostFunction {
                 arity: function.arity(),
@@ -310,6 +313,9 @@ impl HostFunctions {
         }
         table.insert(names.intern("printd"), 1, Callable::Closure(Arc::new(printd)));
         table.insert(names.intern("putchard"), 1, Callable::Closure(Arc::new(putchard)));
+        for (name, arity, function) in OUTSIDE {
+            table.insert(names.intern(name), *arity, Callable::Closure(Arc::new(function)));
+        }
         printing::add(&mut table, names);
         for (name, function) in &mut table.functions {
             function.entry = library::LibraryEntry::of(&names.text(*name));
@@ -351,35 +357,36 @@ impl HostFunctions {
     ///
     /// # Errors
     /// What a closure reports; also if there is no such function.
-    pub fn call(
+    pub(crate) fn call(
         &self,
         name: Name,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
         stopper: &StopHandle,
     ) -> Result<f64, HostError> {
         let value = match self.get(name).map(|host| &host.callable) {
             Some(Callable::Native(function)) => function.call(arguments),
             Some(Callable::Closure(_)) | None => None,
         };
-        value.map_or_else(|| self.call_closure(name, arguments, output, stopper), Ok)
+        value.map_or_else(|| self.call_closure(name, arguments, outside, stopper), Ok)
     }
 
     /// Calls a closure. Its error, or a panic in it, is returned as an error.
     ///
     /// # Errors
     /// What the closure reports; also if the function is not a closure.
-    pub fn call_closure(
+    pub(crate) fn call_closure(
         &self,
         name: Name,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
         stopper: &StopHandle,
     ) -> Result<f64, HostError> {
         let Some(Callable::Closure(closure)) = self.get(name).map(|host| &host.callable) else {
             return Err(HostError("it is no closure".into()));
         };
-        let mut call = Call { arguments, output, stopper };
+        let Outside { output, given } = outside;
+        let mut call = Call { arguments, output: &mut **output, given, stopper };
         // A panic must not cross frames of compiled code.
         match nesting::inside(stopper, || catch_unwind(AssertUnwindSafe(|| closure(&mut call)))) {
             Ok(result) => result,
@@ -414,7 +421,8 @@ impl HostFunctions {
     /// met.
     pub fn names(&self) -> impl Iterator<Item = Name> {
         let written = self.functions.iter().filter(|(_, function)| !function.is_hidden);
-        let mut names: Vec<Name> = written.map(|(name, _)| name).chain(self.foreign.keys()).copied().collect();
+        let mut names: Vec<Name> =
+            written.map(|(name, _)| name).chain(self.foreign.keys()).copied().collect();
         names.sort_unstable();
         names.into_iter()
     }
@@ -435,6 +443,25 @@ pub(crate) fn discard(panic: Box<dyn Any + Send>) {
         std::mem::forget(another);
     }
 }
+
+type Closed = fn(&mut Call<'_>) -> Result<f64, HostError>;
+
+/// What a program asks of the world outside.
+const OUTSIDE: &[(&str, u32, Closed)] = &[
+    ("random", 0, |call| Ok(call.given.random.next())),
+    ("seed", 1, |call| {
+        call.given.random = RandomNumbers::new(call.arguments[0].to_bits());
+        Ok(0.0)
+    }),
+    ("clock", 0, |call| Ok(call.given.clock())),
+    ("now", 0, |_| Ok(outside::now())),
+    ("read", 0, |call| {
+        call.output.flush()?;
+        call.given.input.next(call.stopper)
+    }),
+    ("arg", 1, |call| call.given.argument(call.arguments[0])),
+    ("args", 0, |call| Ok(call.given.arguments.len() as f64)),
+];
 
 fn printd(call: &mut Call<'_>) -> Result<f64, HostError> {
     call.output.value(call.arguments[0])?;
@@ -497,6 +524,24 @@ pub extern "C" fn copysign(x: f64, y: f64) -> f64 {
     x.copysign(if y.is_nan() { 1.0 } else { y })
 }
 
+/// Computes `sign` of the language: 1, -1, or the argument if it is 0 or a NaN.
+extern "C" fn sign(x: f64) -> f64 {
+    if x > 0.0 {
+        1.0
+    } else if x < 0.0 {
+        -1.0
+    } else {
+        x
+    }
+}
+
+/// Computes `mod` of the language: the remainder of `x / y` that has the sign of `y`.
+extern "C" fn floored(x: f64, y: f64) -> f64 {
+    let remainder = libm::fmod(x, y);
+    let is_other = remainder != 0.0 && (remainder < 0.0) != (y < 0.0);
+    if is_other { remainder + y } else { remainder }
+}
+
 /// Returns the address of a function that compiled code may call directly: pure
 /// functions, and the exact functions that the code generator may choose to call.
 pub fn support(symbol: &str) -> Option<usize> {
@@ -535,6 +580,9 @@ type Unary = extern "C" fn(f64) -> f64;
 type Binary = extern "C" fn(f64, f64) -> f64;
 
 const UNARY: &[(&str, Unary)] = &[
+    ("abs", libm::fabs),
+    ("ln", libm::log),
+    ("sign", sign),
     ("acos", libm::acos),
     ("acosh", libm::acosh),
     ("asin", libm::asin),
@@ -571,6 +619,9 @@ const UNARY: &[(&str, Unary)] = &[
 ];
 
 const BINARY: &[(&str, Binary)] = &[
+    ("max", libm::fmax),
+    ("min", libm::fmin),
+    ("mod", floored),
     ("atan2", libm::atan2),
     ("copysign", copysign),
     ("fdim", libm::fdim),

@@ -37,8 +37,9 @@ mod tests;
 use crate::abi::{HeldVariables, Memory, Variables};
 use crate::budget::ContextBudget;
 use crate::failure::{CallTrace, Failure, RunFailure};
-use crate::host::{ForeignFunction, HostError, HostFunctions, Output};
+use crate::host::{ForeignFunction, HostError, HostFunctions};
 use crate::name::{Name, Names};
+use crate::outside::Outside;
 use crate::process::GenerationCell;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::stop::StopHandle;
@@ -255,12 +256,12 @@ impl Interpreter {
         &mut self,
         expression: &Arc<CheckedFunction>,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         let tape = self.supplied(expression);
         let entry = self.link(expression, tape)?;
         self.expressions += 1;
-        let result = self.enter(entry, &[], compiled, output);
+        let result = self.enter(entry, &[], compiled, outside);
         self.retire(Some(entry.code));
         result
     }
@@ -274,18 +275,18 @@ impl Interpreter {
         name: Name,
         arguments: &[f64],
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         let callee = TapeCallee { name, arity: arguments.len() as u32 };
         if self.linkage(callee) != Linkage::Bound {
             if let Some(request) = self.take_request() {
                 return Err(Failure::from(request).into());
             }
-            let result = self.hosts.call(name, arguments, output, &self.stopper);
+            let result = self.hosts.call(name, arguments, outside, &self.stopper);
             return Ok(result.map_err(|HostError(message)| Failure::Host { callee: name, message })?);
         }
         let number = self.links.callee(&mut self.code, callee)?;
-        self.enter(self.links.entry(number), arguments, compiled, output)
+        self.enter(self.links.entry(number), arguments, compiled, outside)
     }
 
     /// Calls a function on behalf of compiled code, from that call site.
@@ -298,10 +299,10 @@ impl Interpreter {
         name: Name,
         arguments: &[f64],
         compiled: &dyn CompiledTier,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         self.outer.push(Outer::Compiled(site));
-        let result = self.call(name, arguments, Some(compiled), output);
+        let result = self.call(name, arguments, Some(compiled), outside);
         self.outer.pop();
         let value = result?;
         self.leave_to(site, value, compiled)?;
@@ -462,7 +463,7 @@ impl Interpreter {
         entry: EntryPoint,
         arguments: &[f64],
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         self.forget_remains();
         // Before its frame is set up, the slots hold values of earlier runs: no
@@ -475,12 +476,12 @@ impl Interpreter {
         let start = (self.depth == 0).then(Instant::now);
         let mut state = InterpState { at: entry.code as usize, base: self.top, accumulator: 0.0 };
         self.depth += 1;
-        let begun = self.begin_stepping(&mut state, compiled, output);
-        let mut result = begun.and_then(|()| self.resume(&mut state, compiled, output));
+        let begun = self.begin_stepping(&mut state, compiled, outside);
+        let mut result = begun.and_then(|()| self.resume(&mut state, compiled, outside));
         while let Err(stopped) = &result
-            && self.show_failure(&mut state, stopped, compiled, output)
+            && self.show_failure(&mut state, stopped, compiled, outside)
         {
-            result = self.resume(&mut state, compiled, output);
+            result = self.resume(&mut state, compiled, outside);
         }
         self.depth -= 1;
         if let Some(start) = start {
@@ -512,14 +513,14 @@ impl Interpreter {
         &mut self,
         state: &mut InterpState,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         loop {
             let pause = match self.step_mode {
                 StepMode::Run if self.is_watching() => self.execute::<false, true>(state),
                 StepMode::Run => self.execute::<false, false>(state),
                 StepMode::Past | StepMode::Step { .. } => {
-                    if let Some(value) = self.step(state, compiled, output)? {
+                    if let Some(value) = self.step(state, compiled, outside)? {
                         return Ok(value);
                     }
                     continue;
@@ -527,18 +528,18 @@ impl Interpreter {
             };
             match pause {
                 Pause::Left => return Ok(state.accumulator),
-                Pause::Break => self.inspect(state, Reason::Place, compiled, output)?,
+                Pause::Break => self.inspect(state, Reason::Place, compiled, outside)?,
                 Pause::Nonfinite(operation) => {
-                    self.stop_if_nonfinite(operation, state, compiled, output)?;
+                    self.stop_if_nonfinite(operation, state, compiled, outside)?;
                 }
                 pause => {
-                    if self.breaks_in(pause, state, compiled, output)? {
+                    if self.breaks_in(pause, state, compiled, outside)? {
                         continue;
                     }
-                    self.handle_pause(pause, state, compiled, output)?;
+                    self.handle_pause(pause, state, compiled, outside)?;
                     // A nested run may have been stepped out of.
-                    if !self.stop_if_host_nonfinite(state, compiled, output)? {
-                        self.arrive(state, compiled, output)?;
+                    if !self.stop_if_host_nonfinite(state, compiled, outside)? {
+                        self.arrive(state, compiled, outside)?;
                     }
                 }
             }
@@ -564,11 +565,11 @@ impl Interpreter {
         pause: Pause,
         state: &mut InterpState,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<(), RunFailure> {
         match pause {
             Pause::Left | Pause::Break | Pause::Once | Pause::Nonfinite(_) => {}
-            Pause::FirstCall => self.first_call(state, compiled, output)?,
+            Pause::FirstCall => self.first_call(state, compiled, outside)?,
             Pause::Limit(slots) => {
                 self.poll_ready_code(compiled);
                 self.reserve(slots)?;
@@ -578,8 +579,8 @@ impl Interpreter {
                 self.reserve(0)?;
             }
             Pause::Fuel => return Err(Failure::OutOfFuel.into()),
-            Pause::Closure => self.closure(state, output)?,
-            Pause::Hot => self.hot(state, compiled, output)?,
+            Pause::Closure => self.closure(state, outside)?,
+            Pause::Hot => self.hot(state, compiled, outside)?,
         }
         Ok(())
     }
@@ -621,7 +622,7 @@ impl Interpreter {
         &mut self,
         state: &mut InterpState,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<(), RunFailure> {
         let number = self.code.words()[state.at] >> 8;
         let callee = self.links.target(number);
@@ -630,7 +631,7 @@ impl Interpreter {
         if let Some(compiled) = compiled {
             let arguments = self.stack[state.base..state.base + arity].to_vec();
             return self.leave_for(state, callee.arity, |interpreter| {
-                compiled.call(interpreter, callee, &arguments, output)
+                compiled.call(interpreter, callee, &arguments, outside)
             });
         }
         if let Some(foreign) = self.foreign(callee) {
@@ -693,7 +694,7 @@ impl Interpreter {
     }
 
     /// Calls the closure of the host that the next instruction refers to.
-    fn closure(&mut self, state: &mut InterpState, output: &mut dyn Output) -> Result<(), Failure> {
+    fn closure(&mut self, state: &mut InterpState, outside: &mut Outside) -> Result<(), Failure> {
         let words = &self.code.words()[state.at..];
         let from_accumulator = Op::of(words[0]) == Some(Op::HostA);
         let number = if from_accumulator { words[0] >> 8 } else { words[1] };
@@ -705,7 +706,7 @@ impl Interpreter {
             &self.stack[first..first + arity as usize]
         };
         let is_finite = arguments.iter().all(|argument| argument.is_finite());
-        let result = self.hosts.call_closure(name, arguments, output, &self.stopper);
+        let result = self.hosts.call_closure(name, arguments, outside, &self.stopper);
         self.note_fork();
         // A request that came meanwhile is for this run, not for the next.
         if let Some(request) = self.take_request() {

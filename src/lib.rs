@@ -260,6 +260,7 @@ mod cache;
 mod limits;
 mod deadline;
 mod output;
+mod outside;
 mod debugger;
 mod error;
 mod config;

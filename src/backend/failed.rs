@@ -2,7 +2,7 @@
 
 use super::Backend;
 use super::tiered::TieredBackend;
-use crate::host::Output;
+use crate::outside::Outside;
 
 impl Backend {
     /// Keeps the frames of failed runs for [`examine`](Self::examine), in
@@ -16,10 +16,10 @@ impl Backend {
 
     /// Shows the last failed run to the inspector; returns whether its frames
     /// are still there.
-    pub(crate) fn examine(&mut self, output: &mut dyn Output) -> bool {
+    pub(crate) fn examine(&mut self, outside: &mut Outside) -> bool {
         match self {
             Self::Jit(_) => false,
-            Self::Tiered(tiered) => tiered.examine(output),
+            Self::Tiered(tiered) => tiered.examine(outside),
         }
     }
 }
@@ -27,7 +27,7 @@ impl Backend {
 impl TieredBackend {
     /// Shows the last failed run to the inspector; returns whether its frames
     /// are still there.
-    fn examine(&mut self, output: &mut dyn Output) -> bool {
-        self.interpreter.examine(Some(&self.jit), output)
+    fn examine(&mut self, outside: &mut Outside) -> bool {
+        self.interpreter.examine(Some(&self.jit), outside)
     }
 }

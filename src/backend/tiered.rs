@@ -11,13 +11,13 @@ use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
-use crate::host::Output;
 use crate::interp::inspect::Inspector;
 use crate::interp::{
     self, CallSite, CodeStatus, CompiledTier, HotSpot, InterpretedTier, Interpreter, KeptFunction,
 };
 use crate::jit::{self, HeldSlot, JitContext, OsrCode};
 use crate::name::Name;
+use crate::outside::Outside;
 use crate::runtime::{CallArguments, ExecutionMemory};
 use crate::sema::checked::CheckedFunction;
 use crate::status::State;
@@ -234,20 +234,20 @@ impl TieredBackend {
     pub(super) fn run(
         &mut self,
         expression: &Arc<CheckedFunction>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         let result = match self.jit.compiled_first() {
             Some(_) if !self.interpreter.wants(expression) && !self.is_too_large(expression) => {
                 let run = |context: &JitContext, interpreted: InterpretedTier<'_>| {
-                    context.run(expression, output, Some(interpreted))
+                    context.run(expression, outside, Some(interpreted))
                 };
                 let result = self.in_code("an expression", run);
                 if let Err(stopped) = &result {
-                    self.interpreter.show_code(stopped, Some(&self.jit), output);
+                    self.interpreter.show_code(stopped, Some(&self.jit), outside);
                 }
                 result
             }
-            Some(_) | None => self.interpreter.run(expression, Some(&self.jit), output),
+            Some(_) | None => self.interpreter.run(expression, Some(&self.jit), outside),
         };
         self.jit.forget_osr_codes();
         result
@@ -258,10 +258,10 @@ impl TieredBackend {
         &mut self,
         slot: &HeldSlot,
         arguments: CallArguments<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         self.in_code("a handle", |context, interpreted| {
-            context.call(slot, arguments, output, Some(interpreted))
+            context.call(slot, arguments, outside, Some(interpreted))
         })
     }
 
@@ -270,10 +270,10 @@ impl TieredBackend {
         &mut self,
         code: &jit::CompiledFormula,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         self.in_code("a formula", |context, interpreted| {
-            context.run_formula(code, arguments, output, Some(interpreted))
+            context.run_formula(code, arguments, outside, Some(interpreted))
         })
     }
 
@@ -295,9 +295,9 @@ impl TieredBackend {
         &mut self,
         name: Name,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
-        let result = self.interpreter.call(name, arguments, Some(&self.jit), output);
+        let result = self.interpreter.call(name, arguments, Some(&self.jit), outside);
         self.jit.forget_osr_codes();
         result
     }
@@ -306,11 +306,11 @@ impl TieredBackend {
         &mut self,
         formula: &InterpretedFormula,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         let result = match formula.code(&self.jit, &self.interpreter)? {
-            Some(code) if self.jit.context().is_some() => self.run_compiled(code, arguments, output),
-            Some(_) | None => self.interpreter.run_kept(&formula.kept, arguments, Some(&self.jit), output),
+            Some(code) if self.jit.context().is_some() => self.run_compiled(code, arguments, outside),
+            Some(_) | None => self.interpreter.run_kept(&formula.kept, arguments, Some(&self.jit), outside),
         };
         self.jit.forget_osr_codes();
         result
@@ -502,14 +502,14 @@ impl CompiledTier for LazyJit {
         interpreter: &mut Interpreter,
         callee: TapeCallee,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         let missing = Failure::Undefined { callee: callee.name, passed: callee.arity, caller: None };
         let context = self.context().ok_or(missing)?;
         let slot = self.slot(context, callee)?;
         let mut budget = [0.0; 8];
         let arguments = CallArguments::new(arguments, &mut budget);
-        context.call(&slot, arguments, output, Some(self.lend(interpreter)))
+        context.call(&slot, arguments, outside, Some(self.lend(interpreter)))
     }
 
     fn promote(&self, interpreter: &Interpreter, spot: &HotSpot) -> CodeStatus {
@@ -544,11 +544,11 @@ impl CompiledTier for LazyJit {
         interpreter: &mut Interpreter,
         spot: &HotSpot,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         let (Some(context), Some(code)) = (self.context(), self.osr_code(spot)) else {
             return Err(Failure::internal("code that was ready is not there").into());
         };
-        context.enter_osr(&code, arguments, output, Some(self.lend(interpreter)))
+        context.enter_osr(&code, arguments, outside, Some(self.lend(interpreter)))
     }
 }

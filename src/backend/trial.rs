@@ -9,6 +9,7 @@ use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
 use crate::engine::Engine;
 use crate::host::Output;
 use crate::interp::{InterpMemory, InterpOptions, Interpreter};
+use crate::outside::Outside;
 use crate::runtime::ExecutionMemory;
 use crate::sema::checked::CheckedFunction;
 use std::io;
@@ -49,7 +50,7 @@ pub(super) fn run(
     for function in needed {
         interpreter.define(function);
     }
-    interpreter.run(expression, None, &mut NoOutput).ok()
+    interpreter.run(expression, None, &mut Outside::new(Box::new(NoOutput))).ok()
 }
 
 /// The output of a trial: every write fails.

@@ -250,12 +250,6 @@ impl RunArguments {
     }
 
     fn superfluous(&self) -> Option<String> {
-        if let Some(extra) = self.extra.first() {
-            let extra = extra.to_string_lossy();
-            return Some(format!(
-                "unexpected argument `{extra}`: a program takes no arguments; give it values with -e 'var n = 5'"
-            ));
-        }
         let is_input = self.file.as_deref().is_some_and(|file| file.as_os_str() == "-");
         (self.interactive && is_input)
             .then(|| "with -i, standard input is for the prompt: name a FILE".to_owned())

@@ -1,7 +1,6 @@
 //! The program that a command is given.
 
 use clap::{Args, ValueHint};
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub(super) const MISSING: &str = "the program is missing: name a FILE, or give it with -e TEXT";
@@ -30,7 +29,7 @@ pub(super) struct RunArguments {
     /// The program; `-` is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(super) file: Option<PathBuf>,
-    /// Excess arguments after FILE.
-    #[arg(hide = true)]
-    pub(super) extra: Vec<OsString>,
+    /// What `arg(1)`, `arg(2)`, … of the program return
+    #[arg(value_name = "NUMBER", allow_negative_numbers = true)]
+    pub(super) numbers: Vec<String>,
 }

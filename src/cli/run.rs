@@ -32,6 +32,7 @@ pub(super) fn run(
     idle: &Idle,
 ) -> Exit {
     context.heed_earlier_interrupts();
+    context.set_arguments(arguments.numbers.clone());
     let exit = sources(arguments, context, reporter, idle);
     let exit = if exit == Exit::Fine { settle(context, reporter) } else { exit };
     reporter.printed(context.output().flush(), exit)
@@ -64,6 +65,7 @@ pub(super) fn before_prompt(
     reporter: &mut Reporter,
     idle: &Idle,
 ) -> Exit {
+    context.set_arguments(arguments.numbers.clone());
     let exit = texts(arguments.given.sources(), context, reporter);
     match &arguments.file {
         Some(path) if exit == Exit::Fine => file(path, context, reporter, idle),

@@ -107,7 +107,7 @@ impl Context {
         let Some(debugger) = self.debugger.clone() else { return false };
         debugger.begin(self.scope());
         let restore = debugger.look_at_everything();
-        let was_there = self.backend.examine(&mut *self.output);
+        let was_there = self.backend.examine(&mut self.outside);
         restore(&debugger);
         self.adopt();
         was_there

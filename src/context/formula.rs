@@ -52,7 +52,7 @@ impl Formula {
         }
         let _limit = context.limit()?;
         context.backend.admit_formula(&self.engine, &self.code)?;
-        let result = context.backend.run_formula(&self.code, arguments, &mut *context.output);
+        let result = context.backend.run_formula(&self.code, arguments, &mut context.outside);
         result.map_err(|stopped| {
             context.suggestions.refill();
             context.stopped(&stopped)

@@ -26,17 +26,18 @@ impl LibraryEntry {
 }
 
 macro_rules! library {
-    ($($title:literal { $($name:ident($($parameter:ident)+) $summary:literal)+ })+) => {
+    ($($title:literal { $($name:ident($($parameter:ident)*) $summary:literal)+ })+) => {
         /// The library's functions, in groups with titles.
         pub const LIBRARY: &[(&str, &[LibraryEntry])] = &[$(($title, &[$(LibraryEntry {
             name: stringify!($name),
-            parameters: parameters!($($parameter)+),
+            parameters: parameters!($($parameter)*),
             summary: $summary,
         }),+])),+];
     };
 }
 
 macro_rules! parameters {
+    () => { "" };
     ($first:ident $($rest:ident)*) => { concat!(stringify!($first) $(, " ", stringify!($rest))*) };
 }
 
@@ -49,6 +50,7 @@ library! {
         exp(x) "e to the power of x"
         exp2(x) "2 to the power of x"
         expm1(x) "exp(x) - 1, accurate near 0"
+        ln(x) "the natural logarithm of x; also log(x)"
         log(x) "the natural logarithm of x; nan if x is below 0"
         log2(x) "the logarithm of x to base 2"
         log10(x) "the logarithm of x to base 10"
@@ -81,11 +83,16 @@ library! {
         nearbyint(x) "the same as rint(x)"
     }
     "Sign, remainder, comparison" {
+        abs(x) "the absolute value of x; also fabs(x)"
         fabs(x) "the absolute value of x"
+        sign(x) "1 if x is positive, -1 if it is negative, else x"
         copysign(x y) "the absolute value of x with the sign of y"
+        min(x y) "the smaller of x and y; also fmin(x, y)"
+        max(x y) "the larger of x and y; also fmax(x, y)"
         fmin(x y) "the smaller of x and y; the other one if one is nan"
         fmax(x y) "the larger of x and y; the other one if one is nan"
         fdim(x y) "x - y if that is positive, else 0"
+        mod(x y) "the remainder of x / y, with the sign of y"
         fmod(x y) "the remainder of x / y, with the sign of x; also x % y"
         remainder(x y) "x minus the multiple of y nearest to it"
         fma(x y z) "x * y + z, rounded once"
@@ -100,6 +107,15 @@ library! {
     "Output" {
         printd(x) "prints x on a line of its own; returns 0"
         putchard(x) "writes one byte: putchard(65) writes A; returns 0"
+    }
+    "The world outside" {
+        random() "a number from 0 up to 1, by xoshiro256++"
+        seed(n) "begins the random numbers again; the first seed is 0"
+        clock() "the seconds since the session began"
+        now() "the seconds since 1970, in UTC"
+        read() "the next number of the input; nan at its end"
+        arg(n) "argument n of the program, from 1"
+        args() "the number of arguments of the program"
     }
 }
 
@@ -121,7 +137,7 @@ mod tests {
         assert_eq!(described, present);
         for entry in entries {
             let host = hosts.get(names.intern(entry.name)).expect("it is there");
-            assert_eq!(host.arity as usize, entry.parameters.split(' ').count(), "{}", entry.name);
+            assert_eq!(host.arity as usize, entry.parameters.split_whitespace().count(), "{}", entry.name);
             assert_eq!(host.entry, Some(entry), "{}", entry.name);
             assert!(entry.summary.len() <= 60, "{}", entry.name);
         }

@@ -8,8 +8,8 @@
 use super::Interpreter;
 use super::code::HotSpot;
 use crate::failure::RunFailure;
-use crate::host::Output;
 use crate::name::Name;
+use crate::outside::Outside;
 use crate::sema::checked::CheckedFunction;
 use crate::tape::TapeCallee;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub trait CompiledTier {
         interpreter: &mut Interpreter,
         callee: TapeCallee,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure>;
 
     /// Binds a function's name to it during a run.
@@ -83,7 +83,7 @@ pub trait CompiledTier {
         interpreter: &mut Interpreter,
         spot: &HotSpot,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure>;
 }
 
@@ -116,8 +116,8 @@ impl InterpretedTier<'_> {
         site: CallSite,
         name: Name,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
-        self.interpreter.call_from(site, name, arguments, self.compiled, output)
+        self.interpreter.call_from(site, name, arguments, self.compiled, outside)
     }
 }

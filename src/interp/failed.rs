@@ -2,7 +2,7 @@
 //! the command.
 
 use super::{Crossing, Interpreter};
-use crate::host::Output;
+use crate::outside::Outside;
 
 impl Interpreter {
     /// Keeps the frames of failed runs for [`examine`](Self::examine): until
@@ -13,12 +13,12 @@ impl Interpreter {
 
     /// Shows the last failed run to the inspector; returns whether its frames
     /// are still there.
-    pub fn examine(&mut self, compiled: Crossing<'_>, output: &mut dyn Output) -> bool {
+    pub fn examine(&mut self, compiled: Crossing<'_>, outside: &mut Outside) -> bool {
         let Some((mut state, stopped)) = self.remains.failed.take() else { return false };
         // What is evaluated meanwhile is a nested run.
         self.depth += 1;
         self.begin_outermost();
-        self.show_failure(&mut state, &stopped, compiled, output);
+        self.show_failure(&mut state, &stopped, compiled, outside);
         self.depth -= 1;
         self.remains.failed = Some((state, stopped));
         true

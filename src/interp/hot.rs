@@ -4,7 +4,7 @@
 use super::execute::InterpState;
 use super::{CodeStatus, Crossing, HotSpot, Interpreter};
 use crate::failure::RunFailure;
-use crate::host::Output;
+use crate::outside::Outside;
 use crate::tape::op::Op;
 use crate::tape::{LiveValue, TapeCallee};
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ impl Interpreter {
         &mut self,
         state: &mut InterpState,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<(), RunFailure> {
         let at = state.at as u32;
         let (spot, link) = (self.code.spot(at), self.code.frame(at).map(|(_, tape)| tape.locals));
@@ -34,10 +34,10 @@ impl Interpreter {
                 self.code.end_count(at);
                 let arguments = self.state_of(&spot, state.base);
                 self.leave_for(state, link, |interpreter| match spot.counted {
-                    Some(_) => compiled.enter_osr(interpreter, &spot, &arguments, output),
+                    Some(_) => compiled.enter_osr(interpreter, &spot, &arguments, outside),
                     None => {
                         let callee = TapeCallee { name: spot.function.name, arity: spot.function.arity() };
-                        compiled.call(interpreter, callee, &arguments, output)
+                        compiled.call(interpreter, callee, &arguments, outside)
                     }
                 })
             }

@@ -10,8 +10,9 @@ use super::execute::{InterpState, Pause};
 use super::kept::KeptFunction;
 use super::{CallSite, CompiledTier, Crossing, Interpreter};
 use crate::failure::{CallGroup, Failure, RunFailure};
-use crate::host::{self, HostFunctions, Output};
+use crate::host::{self, HostFunctions};
 use crate::name::Name;
+use crate::outside::Outside;
 use crate::process;
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopRequest;
@@ -136,7 +137,7 @@ pub struct PausedRun<'a> {
     interpreter: &'a mut Interpreter,
     state: InterpState,
     compiled: Crossing<'a>,
-    output: &'a mut dyn Output,
+    outside: &'a mut Outside,
     /// The calls in progress, innermost first.
     pub frames: Vec<CallFrame>,
     /// Why it has stopped.
@@ -195,10 +196,10 @@ impl PausedRun<'_> {
         function: &Arc<KeptFunction>,
         arguments: &[f64],
     ) -> Result<(f64, Vec<f64>), RunFailure> {
-        let Self { interpreter, state, compiled, output, .. } = self;
+        let Self { interpreter, state, compiled, outside, .. } = self;
         let end = interpreter.end_of(*state);
         let top = std::mem::replace(&mut interpreter.top, end);
-        let result = interpreter.run_kept(function, arguments, *compiled, *output);
+        let result = interpreter.run_kept(function, arguments, *compiled, *outside);
         interpreter.top = top;
         interpreter.set_limit();
         let value = result?;
@@ -292,16 +293,16 @@ impl Interpreter {
         &mut self,
         state: &mut InterpState,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<(), RunFailure> {
         let Some(inspector) = &self.inspector else { return Ok(()) };
         let stops = inspector.stops_at_first();
         if !self.outer.is_empty() {
-            return self.arrive(state, compiled, output);
+            return self.arrive(state, compiled, outside);
         }
         self.begin_outermost();
         if stops {
-            self.inspect(state, Reason::Place, compiled, output)?;
+            self.inspect(state, Reason::Place, compiled, outside)?;
         }
         Ok(())
     }
@@ -311,13 +312,13 @@ impl Interpreter {
         &mut self,
         state: &mut InterpState,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<(), RunFailure> {
         let StepMode::Step { below, .. } = self.step_mode else { return Ok(()) };
         // The instruction that ends a run belongs to no function.
         let is_inside = self.code.start(state.at as u32).is_some();
         if is_inside && (state.base < below || self.code.has_break(state.at as u32)) {
-            self.inspect(state, Reason::Place, compiled, output)?;
+            self.inspect(state, Reason::Place, compiled, outside)?;
         }
         Ok(())
     }
@@ -352,7 +353,7 @@ impl Interpreter {
         &mut self,
         state: &mut InterpState,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<Option<f64>, RunFailure> {
         let (at, step_mode) = (state.at as u32, self.step_mode);
         let had_break = self.code.remove_break(at);
@@ -361,7 +362,7 @@ impl Interpreter {
             false => self.execute::<true, false>(state),
         };
         let stops = self.stops;
-        let broke = self.step_rest(pause, state, compiled, output);
+        let broke = self.step_rest(pause, state, compiled, outside);
         if had_break && !self.code.has_break(at) {
             self.code.add_break(at);
         }
@@ -372,7 +373,7 @@ impl Interpreter {
         match (pause, step_mode) {
             (Pause::Left, _) => return Ok(Some(state.accumulator)),
             (_, StepMode::Past) if is_done && self.stops == stops => self.step_mode = StepMode::Run,
-            (_, StepMode::Step { .. }) if is_done => self.arrive(state, compiled, output)?,
+            (_, StepMode::Step { .. }) if is_done => self.arrive(state, compiled, outside)?,
             (_, StepMode::Run | StepMode::Past | StepMode::Step { .. }) => {}
         }
         Ok(None)
@@ -385,16 +386,16 @@ impl Interpreter {
         pause: Pause,
         state: &mut InterpState,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<bool, RunFailure> {
         if let Pause::Nonfinite(operation) = pause {
-            return Ok(self.stop_if_nonfinite(operation, state, compiled, output)?);
+            return Ok(self.stop_if_nonfinite(operation, state, compiled, outside)?);
         }
-        if self.breaks_in(pause, state, compiled, output)? {
+        if self.breaks_in(pause, state, compiled, outside)? {
             return Ok(true);
         }
-        self.handle_pause(pause, state, compiled, output)?;
-        Ok(self.stop_if_host_nonfinite(state, compiled, output)?)
+        self.handle_pause(pause, state, compiled, outside)?;
+        Ok(self.stop_if_host_nonfinite(state, compiled, outside)?)
     }
 
     /// Stops an interrupted run if the inspector handles interrupts.
@@ -403,13 +404,13 @@ impl Interpreter {
         pause: Pause,
         state: &mut InterpState,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<bool, Failure> {
         if !matches!(pause, Pause::Limit(_) | Pause::Stop) || !self.is_broken_in() {
             return Ok(false);
         }
         self.memory.requests().fetch_and(!StopRequest::Interrupt.bits(), Ordering::SeqCst);
-        self.inspect(state, Reason::Interrupt, compiled, output)?;
+        self.inspect(state, Reason::Interrupt, compiled, outside)?;
         Ok(true)
     }
 
@@ -433,7 +434,7 @@ impl Interpreter {
         state: &mut InterpState,
         reason: Reason,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<(), Failure> {
         let Some(mut inspector) = self.inspector.take() else {
             self.step_mode = StepMode::Past;
@@ -446,7 +447,7 @@ impl Interpreter {
             Reason::Place | Reason::Interrupt | Reason::Failure => self.frames(*state, true, compiled),
         };
         let calls = frames.clone();
-        let mut stop = PausedRun { interpreter: self, state: *state, compiled, output, frames, reason, own };
+        let mut stop = PausedRun { interpreter: self, state: *state, compiled, outside, frames, reason, own };
         let go = ask(&mut *inspector, |inspector| inspector.stopped(&mut stop));
         let has_changed = inspector.has_changed();
         self.inspector = Some(inspector);
@@ -486,7 +487,7 @@ impl Interpreter {
         state: &mut InterpState,
         stopped: &RunFailure,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> bool {
         // The outer runs of a failed one fail, too.
         if self.has_shown {
@@ -497,7 +498,7 @@ impl Interpreter {
         self.step_mode = StepMode::Run;
         let (frames, own) = self.frames(InterpState { at: state.at + 1, ..*state }, false, compiled);
         let (calls, reason) = (frames.clone(), Reason::Failure);
-        let mut stop = PausedRun { interpreter: self, state: *state, compiled, output, frames, reason, own };
+        let mut stop = PausedRun { interpreter: self, state: *state, compiled, outside, frames, reason, own };
         let go = ask(&mut *inspector, |inspector| inspector.failed(&mut stop, stopped));
         let has_changed = inspector.has_changed();
         self.inspector = Some(inspector);
@@ -511,7 +512,7 @@ impl Interpreter {
 
     /// Shows a failed run of compiled code to the inspector: only its calls are
     /// known.
-    pub fn show_code(&mut self, stopped: &RunFailure, compiled: Crossing<'_>, output: &mut dyn Output) {
+    pub fn show_code(&mut self, stopped: &RunFailure, compiled: Crossing<'_>, outside: &mut Outside) {
         if std::mem::replace(&mut self.has_shown, true) {
             return;
         }
@@ -521,7 +522,7 @@ impl Interpreter {
         let frames = functions.cloned().map(CallFrame::of_code).collect();
         let state = InterpState { at: 0, base: self.top, accumulator: 0.0 };
         let reason = Reason::Failure;
-        let mut stop = PausedRun { interpreter: self, state, compiled, output, frames, reason, own: 0 };
+        let mut stop = PausedRun { interpreter: self, state, compiled, outside, frames, reason, own: 0 };
         // The run has failed anyway.
         let _ = ask(&mut *inspector, |inspector| inspector.failed(&mut stop, stopped));
         self.inspector = Some(inspector);

@@ -4,7 +4,7 @@
 use super::code::{CodeMemory, EntryPoint};
 use super::{Crossing, Interpreter};
 use crate::failure::{Failure, RunFailure};
-use crate::host::Output;
+use crate::outside::Outside;
 use crate::sema::checked::CheckedFunction;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Weak};
@@ -58,14 +58,14 @@ impl Interpreter {
         kept: &Arc<KeptFunction>,
         arguments: &[f64],
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         let known = self.kept.entries.get(&(Arc::as_ptr(kept) as usize)).map(|(_, entry)| *entry);
         let entry = match known {
             Some(entry) => entry,
             None => self.keep(kept)?,
         };
-        self.enter(entry, arguments, compiled, output)
+        self.enter(entry, arguments, compiled, outside)
     }
 
     /// Links a function until its last owner drops it.

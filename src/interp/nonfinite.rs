@@ -6,7 +6,7 @@ use super::execute::{InterpState, Operation};
 use super::inspect::Reason;
 use super::{Crossing, Interpreter};
 use crate::failure::Failure;
-use crate::host::Output;
+use crate::outside::Outside;
 use crate::tape::TapeCallee;
 use crate::tape::op::{Instruction, Op, OperandKind};
 
@@ -23,11 +23,11 @@ impl Interpreter {
         operation: Operation,
         state: &mut InterpState,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<bool, Failure> {
         let is_first = self.were_finite(operation, state.base);
         if is_first {
-            self.inspect(state, Reason::Nonfinite(operation.at), compiled, output)?;
+            self.inspect(state, Reason::Nonfinite(operation.at), compiled, outside)?;
         }
         Ok(is_first)
     }
@@ -38,11 +38,11 @@ impl Interpreter {
         &mut self,
         state: &mut InterpState,
         compiled: Crossing<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<bool, Failure> {
         let is_first = std::mem::take(&mut self.is_nonfinite) && self.is_watching();
         if is_first {
-            self.inspect(state, Reason::Nonfinite(state.at - 1), compiled, output)?;
+            self.inspect(state, Reason::Nonfinite(state.at - 1), compiled, outside)?;
         }
         Ok(is_first)
     }

@@ -25,7 +25,7 @@ pub(super) type Alone = InterpMemory<[AtomicU64; 16]>;
 /// Output that is discarded.
 struct DiscardOutput;
 
-impl Output for DiscardOutput {
+impl crate::host::Output for DiscardOutput {
     fn value(&mut self, _: f64) -> io::Result<()> {
         Ok(())
     }
@@ -149,11 +149,14 @@ impl TestSession {
                 }
                 CheckedItem::Extern(_) | CheckedItem::Import(_) => {}
                 CheckedItem::Variables(function, names) => {
-                    self.interpreter.run(&function, None, &mut DiscardOutput).expect("initialisers run");
+                    self.interpreter
+                        .run(&function, None, &mut Outside::new(Box::new(DiscardOutput)))
+                        .expect("initialisers run");
                     self.variables.extend(names);
                 }
                 CheckedItem::Expression(function) | CheckedItem::Effect(function) => {
-                    let result = self.interpreter.run(&function, None, &mut DiscardOutput);
+                    let result =
+                        self.interpreter.run(&function, None, &mut Outside::new(Box::new(DiscardOutput)));
                     results.push(result.map_err(|stopped| stopped.failure));
                 }
             }
@@ -231,7 +234,7 @@ impl Workshop {
         let interpreter = &mut self.session.interpreter;
         let Ok(entry) = interpreter.link_tape(&tape, &self.functions[which]) else { return false };
         let arguments = vec![1.0; (tape.locals as usize).min(2)];
-        let _ = interpreter.enter(entry, &arguments, None, &mut DiscardOutput);
+        let _ = interpreter.enter(entry, &arguments, None, &mut Outside::new(Box::new(DiscardOutput)));
         interpreter.code.remove(entry.code);
         true
     }

@@ -6,9 +6,9 @@
 
 use crate::budget::ContextBudget;
 use crate::failure::{Failure, RunFailure};
-use crate::host::Output;
 use crate::interp::{CallSite, InterpretedTier};
 use crate::name::Name;
+use crate::outside::Outside;
 use crate::runtime::{CallArguments, ExecutionMemory};
 use crate::sema::checked::CheckedFunction;
 use crate::status::{Observer, State};
@@ -210,7 +210,7 @@ impl JitContext {
     pub fn run(
         &self,
         _: &Arc<CheckedFunction>,
-        _: &mut dyn Output,
+        _: &mut Outside,
         _: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         match self.0 {}
@@ -224,7 +224,7 @@ impl JitContext {
         &self,
         _: &CompiledFormula,
         _: &[f64],
-        _: &mut dyn Output,
+        _: &mut Outside,
         _: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         match self.0 {}
@@ -267,7 +267,7 @@ impl JitContext {
         &self,
         _: &OsrCode,
         _: &[f64],
-        _: &mut dyn Output,
+        _: &mut Outside,
         _: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         match self.0 {}
@@ -283,12 +283,12 @@ impl JitContext {
         &self,
         HeldSlot(name): &HeldSlot,
         arguments: CallArguments<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let (site, arguments) = (CallSite { address: 0, frame: 0 }, arguments.as_slice());
         match interpreted {
-            Some(mut tier) if tier.takes(*name, false) => tier.call(site, *name, arguments, output),
+            Some(mut tier) if tier.takes(*name, false) => tier.call(site, *name, arguments, outside),
             Some(_) | None => {
                 let passed = arguments.len() as u32;
                 Err(Failure::Undefined { callee: *name, passed, caller: None }.into())
@@ -301,9 +301,9 @@ impl JitContext {
         &self,
         name: Name,
         arguments: CallArguments<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
-        self.call(&HeldSlot(name), arguments, output, None)
+        self.call(&HeldSlot(name), arguments, outside, None)
     }
 
     pub fn callers(&self, _: usize, _: usize) -> Vec<Arc<CheckedFunction>> {

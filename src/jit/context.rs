@@ -18,9 +18,9 @@ use super::{Jit, nanoseconds};
 use crate::budget::ContextBudget;
 use crate::codegen::LoopEntry;
 use crate::failure::{CallTrace, Failure, RunFailure};
-use crate::host::Output;
 use crate::interp::InterpretedTier;
 use crate::name::Name;
+use crate::outside::Outside;
 use crate::runtime::{self, CallArguments, Execution, ExecutionMemory, Left, Slot};
 use crate::sema::checked::CheckedFunction;
 use crate::stop::StopHandle;
@@ -287,7 +287,7 @@ impl JitContext {
     pub fn run(
         &self,
         expression: &Arc<CheckedFunction>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let start = Instant::now();
@@ -299,7 +299,7 @@ impl JitContext {
         let mut buffer = [0.0; 8];
         self.expressions.borrow_mut().push((function.clone(), expression.clone()));
         let body = |_: &ExecutionMemory| self.admit(&code);
-        let result = self.enter(body, CallArguments::new(numbers, &mut buffer), output, interpreted);
+        let result = self.enter(body, CallArguments::new(numbers, &mut buffer), outside, interpreted);
         self.expressions.borrow_mut().pop();
         let result = result.map_err(|failure| failure.restate(&function, expression));
         let waited = self.waited.get() - waited;
@@ -372,12 +372,12 @@ impl JitContext {
         &self,
         formula: &CompiledFormula,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let code = self.formula_code(formula)?;
         let mut buffer = [0.0; 8];
-        self.enter(|_| self.admit(code), CallArguments::new(arguments, &mut buffer), output, interpreted)
+        self.enter(|_| self.admit(code), CallArguments::new(arguments, &mut buffer), outside, interpreted)
     }
 
     /// Returns whether a call of this name and arity runs machine code: the
@@ -478,13 +478,13 @@ impl JitContext {
         &self,
         code: &OsrCode,
         arguments: &[f64],
-        output: &mut dyn Output,
+        outside: &mut Outside,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let Some(body) = code.body_for(&self.jit, self.memory()) else {
             return Err(Failure::internal("code is entered before it is ready").into());
         };
-        self.enter(|_| body, CallArguments::new(arguments, &mut [0.0; 8]), output, interpreted)
+        self.enter(|_| body, CallArguments::new(arguments, &mut [0.0; 8]), outside, interpreted)
     }
 
     /// Returns the dispatch slot for calls of a function from Rust.
@@ -505,7 +505,7 @@ impl JitContext {
         &self,
         slot: &HeldSlot,
         arguments: CallArguments<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let slot = slot.slot();
@@ -513,7 +513,7 @@ impl JitContext {
             0 => self.first_body(slot),
             body => body,
         };
-        self.enter(body, arguments, output, interpreted)
+        self.enter(body, arguments, outside, interpreted)
     }
 
     /// Calls the function that a name is bound to.
@@ -525,10 +525,10 @@ impl JitContext {
         &self,
         name: Name,
         arguments: CallArguments<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
     ) -> Result<f64, RunFailure> {
         let slot = self.slot(name, arguments.as_slice().len() as u32)?;
-        self.call(&slot, arguments, output, None)
+        self.call(&slot, arguments, outside, None)
     }
 
     /// Returns what a slot leads to that the context has not used yet.
@@ -544,7 +544,7 @@ impl JitContext {
         &self,
         body: impl FnOnce(&ExecutionMemory) -> usize,
         arguments: CallArguments<'_>,
-        output: &mut dyn Output,
+        outside: &mut Outside,
         interpreted: Option<InterpretedTier<'_>>,
     ) -> Result<f64, RunFailure> {
         let Self { jit, bindings, execution, .. } = self;
@@ -554,7 +554,7 @@ impl JitContext {
         let mut run = JitRun {
             jit,
             bindings,
-            output,
+            outside,
             interpreted,
             tape: None,
             failure: None,

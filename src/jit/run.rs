@@ -14,9 +14,10 @@ use super::tier::Tier;
 use super::{Jit, nanoseconds};
 use crate::codegen::LoopEntry;
 use crate::failure::{Failure, RunFailure};
-use crate::host::{HostError, Output};
+use crate::host::HostError;
 use crate::interp::{CallSite, InterpretedTier};
 use crate::name::Name;
+use crate::outside::Outside;
 use crate::runtime::{Destination, RuntimeCallbacks, StopReason};
 use crate::stop::StopHandle;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use std::time::Instant;
 pub(super) struct JitRun<'a> {
     pub(super) jit: &'a Arc<Jit>,
     pub(super) bindings: &'a Arc<Bindings>,
-    pub(super) output: &'a mut dyn Output,
+    pub(super) outside: &'a mut Outside,
     pub(super) interpreted: Option<InterpretedTier<'a>>,
     /// The callee of a call that is on its way to the interpreter.
     pub(super) tape: Option<Name>,
@@ -160,14 +161,14 @@ impl RuntimeCallbacks for JitRun<'_> {
         let from = self.bindings.memory().called_from();
         let site = CallSite { address: from.fault, frame: from.frame };
         // A call goes there only if there is one.
-        let result = self.interpreted.as_mut()?.call(site, name, arguments, self.output);
+        let result = self.interpreted.as_mut()?.call(site, name, arguments, self.outside);
         result.map_err(|stopped| self.failure = Some(stopped.into())).ok()
     }
 
     fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64> {
         let callee = Name::from_index(closure as usize)?;
         let stopper = self.stopper();
-        let result = self.jit.hosts.call_closure(callee, arguments, self.output, &stopper);
+        let result = self.jit.hosts.call_closure(callee, arguments, self.outside, &stopper);
         // A request that came meanwhile is for this run, not for the next.
         if let Some(request) = stopper.take() {
             self.fail(Failure::from(request));

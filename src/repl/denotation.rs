@@ -53,8 +53,9 @@ impl Denotation {
             return vec![Self::Variable(text.to_owned())];
         }
         let (kinds, name) = operator(text);
-        let keywords =
-            ManualEntry::all(text).filter(|entry| entry.kind == ManualKind::Keyword).map(Self::Manual);
+        let keywords = ManualEntry::all(text)
+            .filter(|entry| matches!(entry.kind, ManualKind::Keyword | ManualKind::Word))
+            .map(Self::Manual);
         keywords.chain(kinds.iter().filter_map(|kind| Self::operator(context, *kind, name))).collect()
     }
 
@@ -64,7 +65,7 @@ impl Denotation {
         let full = match kind {
             ManualKind::Unary => format!("unary{name}"),
             ManualKind::Binary => format!("binary{name}"),
-            ManualKind::Keyword => return None,
+            ManualKind::Keyword | ManualKind::Word => return None,
         };
         if context.state(&full).is_some() {
             return Some(Self::Definition(full));

@@ -4,7 +4,7 @@
 //! commands have theirs (`command`); completion uses all of them.
 
 use crate::host::library::LIBRARY;
-use crate::syntax::operator::BinaryOp;
+use crate::syntax::operator::{BinaryOp, Infix};
 
 /// What an entry is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +12,8 @@ pub(super) enum ManualKind {
     Unary,
     Binary,
     Keyword,
+    /// A word that has a meaning where nothing else is called so.
+    Word,
 }
 
 /// The help about an operator or a keyword.
@@ -50,7 +52,8 @@ pub(super) const ENTRIES: &[ManualEntry] = entries! {
     Binary "%" "x % y" "the remainder of x / y, with the sign of x" [];
     Binary "+" "x + y" "the sum of x and y" [];
     Binary "-" "x - y" "the difference of x and y" [];
-    Binary "<" "x < y" "1 if x is less than y, else 0" [];
+    Binary "<" "x < y" "1 if x is less than y, else 0"
+        ["Comparisons form chains: `1 < x < 3` is `1 < x && x < 3`."];
     Binary ">" "x > y" "1 if x is greater than y, else 0" [];
     Binary "<=" "x <= y" "1 if x is less than or equal to y, else 0" [];
     Binary ">=" "x >= y" "1 if x is greater than or equal to y, else 0" [];
@@ -60,6 +63,11 @@ pub(super) const ENTRIES: &[ManualEntry] = entries! {
     Binary "||" "x || y" "1 if x or y is not 0, else 0; y is evaluated only if x is 0" [];
     Binary "=" "x = y" "assigns y to the variable x; its value is y"
         ["To compare, write `==`."];
+    Binary "+=" "x += y" "assigns x + y to the variable x" [];
+    Binary "-=" "x -= y" "assigns x - y to the variable x" [];
+    Binary "*=" "x *= y" "assigns x * y to the variable x" [];
+    Binary "/=" "x /= y" "assigns x / y to the variable x" [];
+    Binary ":" "x : y" "evaluates x, then y, which is its value" [];
     Keyword "def" "def NAME(A B …) EXPR" "defines a function; parameters are separated by blanks or commas"
         ["Defining a name again redefines it, and every caller sees the new definition."
          "Operators: `?unary` and `?binary`."];
@@ -69,19 +77,37 @@ pub(super) const ENTRIES: &[ManualEntry] = entries! {
          "Its names are then `mean` and `stats.mean`; `as s` makes that `s.mean` only."
          "A list imports these names only: `import stats(mean sd binary ⊕)`."];
     Keyword "as" "import MODULE as NAME" "gives the names of a module another qualifier: `NAME.f`" [];
-    Keyword "if" "if CONDITION then A else B" "A if CONDITION is not 0, else B; only that one is evaluated" [];
+    Keyword "if" "if CONDITION then A else B" "A if CONDITION is not 0, else B; only that one is evaluated"
+        ["Without `else`, its value is 0 where CONDITION is 0."
+         "An `else` belongs to the nearest `if` before it."];
     Keyword "then" "if CONDITION then A else B" "precedes the value for a CONDITION that is not 0; see `?if`" [];
     Keyword "else" "if CONDITION then A else B" "precedes the value for a CONDITION that is 0; see `?if`" [];
     Keyword "for" "for I = START, CONDITION in BODY" "repeats BODY while CONDITION is not 0; its value is 0"
         ["BODY runs before CONDITION is tested, so it runs at least once:"
          "`for i = 1, i < n in printd(i)` prints 1 to n."
          "Each time I grows by 1, or STEP: `for I = START, CONDITION, STEP in BODY`."];
-    Keyword "in" "for … in BODY, var … in BODY" "precedes the body of `for` and of `var`" [];
+    Keyword "while" "while CONDITION in BODY" "repeats BODY while CONDITION is not 0; its value is 0"
+        ["CONDITION is tested first: BODY may run never."];
+    Keyword "do" "do EXPR" "evaluates EXPR at the top level for its effect, and prints nothing" [];
+    Keyword "in" "for … in BODY, var … in BODY" "precedes the body of `for`, `while` and `var`" [];
     Keyword "var" "var A = X, B = Y in BODY" "variables for BODY, which is its value; they are 0 if nothing is assigned"
         ["At the top level, without `in`: variables that all functions can use."];
     Keyword "unary" "def unary OP (A) EXPR" "defines an operator that is written before its operand: `OP x`" [];
     Keyword "binary" "def binary OP PRECEDENCE (A B) EXPR" "defines an operator between two operands: `x OP y`"
         ["PRECEDENCE is 1 (loosest) to 100; 30 if omitted. `:help operators` shows those of the others."];
+    Word "print" "print(A, B, …)" "writes its arguments and ends the line: texts, and numbers as values are printed"
+        ["`print(\"n = \", n)`; its value is 0, which is not printed."
+         "All numbers are evaluated before anything is written."
+         "In texts `\\n`, `\\t`, `\\\"`, `\\\\` and `\\u{b5}` stand for characters."
+         "How a number is written: `?fixed`, `?sci`, `?pad`."];
+    Word "write" "write(A, B, …)" "writes its arguments as `print` does, and does not end the line" [];
+    Word "fixed" "fixed(X, DIGITS)" "in `print`: X with so many digits behind the point" [];
+    Word "sci" "sci(X, DIGITS)" "in `print`: X as `1.50e3`, with so many digits behind the point" [];
+    Word "pad" "pad(A, WIDTH)" "in `print`: A in so many columns, at their right; at their left if WIDTH is negative" [];
+    Word "pi" "pi" "the circumference of a circle of diameter 1: 3.141592653589793" [];
+    Word "e" "e" "the base of the natural logarithm: 2.718281828459045" [];
+    Word "inf" "inf" "infinity: more than every number" [];
+    Word "nan" "nan" "not a number: what 0/0 is; it equals nothing" [];
 };
 
 impl ManualEntry {
@@ -95,7 +121,7 @@ impl ManualEntry {
         match self.kind {
             ManualKind::Unary => format!("unary{}", self.name),
             ManualKind::Binary => format!("binary{}", self.name),
-            ManualKind::Keyword => self.name.to_owned(),
+            ManualKind::Keyword | ManualKind::Word => self.name.to_owned(),
         }
     }
 
@@ -106,7 +132,7 @@ impl ManualEntry {
             ManualKind::Binary => {
                 self.precedence().map(|level| format!("def binary {} {level} (x y) ", self.name))
             }
-            ManualKind::Keyword => None,
+            ManualKind::Keyword | ManualKind::Word => None,
         }
     }
 
@@ -115,10 +141,11 @@ impl ManualEntry {
         match self.kind {
             ManualKind::Binary => {
                 let known = BinaryOp::ALL.into_iter().find(|op| op.text() == self.name);
-                // `=` is not an operation.
-                Some(known.map_or(2, BinaryOp::precedence))
+                // What assigns is not an operation.
+                let other = if self.name == ":" { Infix::SEQUENCE } else { Infix::ASSIGNMENT };
+                Some(known.map_or(other.precedence, BinaryOp::precedence))
             }
-            ManualKind::Unary | ManualKind::Keyword => None,
+            ManualKind::Unary | ManualKind::Keyword | ManualKind::Word => None,
         }
     }
 
@@ -129,7 +156,8 @@ impl ManualEntry {
             text += &format!("\n    {detail}");
         }
         if let Some(precedence) = self.precedence() {
-            let side = if matches!(self.name, "^" | "=") { "right" } else { "left" };
+            let side =
+                if matches!(self.name, "^" | "=" | "+=" | "-=" | "*=" | "/=") { "right" } else { "left" };
             text += &format!("\nprecedence {precedence}, groups to the {side}");
         }
         if self.kind == ManualKind::Unary {
@@ -165,7 +193,7 @@ fn functions() -> String {
 fn operators() -> String {
     let mut text = String::from("Operators, tightest first, with their precedence\n");
     for entry in ENTRIES {
-        if entry.kind != ManualKind::Keyword {
+        if matches!(entry.kind, ManualKind::Unary | ManualKind::Binary) {
             let precedence = entry.precedence().map(|precedence| precedence.to_string());
             let precedence = precedence.unwrap_or_default();
             text += &format!("{precedence:>4}  {:6}  {}\n", entry.form, entry.summary);
@@ -185,7 +213,7 @@ fn keywords() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::operator::UnaryOp;
+    use crate::syntax::operator::{UPDATES, UnaryOp};
     use crate::syntax::token::KEYWORDS;
 
     #[test]
@@ -200,7 +228,7 @@ mod tests {
             names.sort_unstable();
             names
         };
-        let binary = BinaryOp::ALL.iter().map(|op| op.text()).chain(["="]).collect();
+        let binary = BinaryOp::ALL.iter().map(|op| op.text()).chain(["=", ":"]).chain(UPDATES).collect();
         assert_eq!(names(ManualKind::Binary), sorted(binary));
         assert_eq!(names(ManualKind::Unary), sorted(UnaryOp::ALL.iter().map(|op| op.text()).collect()));
         assert_eq!(names(ManualKind::Keyword), sorted(KEYWORDS.iter().map(|(_, text)| *text).collect()));

@@ -117,7 +117,9 @@ impl Resolver<'_, '_> {
     ) -> Option<PrintForm> {
         if let Node::Text(name) = body.nodes[at] {
             roles.insert(at, PrintRole::Part);
-            return Some(PrintForm::Text(text::value(&self.environment().names().text(name)).unwrap_or_default()));
+            return Some(PrintForm::Text(
+                text::value(&self.environment().names().text(name)).unwrap_or_default(),
+            ));
         }
         for (word, function) in [("fixed", FIXED), ("sci", SCIENTIFIC)] {
             if self.words(body, operands, at, word, 2).is_some() {

@@ -9,6 +9,7 @@ use super::environment::{Environment, arguments};
 use super::mistakes::Mistakes;
 use super::printing::PrintRole;
 use super::spans::SpanPacker;
+use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::module::MemberKind;
 use crate::name::Name;
@@ -263,8 +264,12 @@ impl<'c, 'a> Resolver<'c, 'a> {
             ast::Node::Variable(name) => match self.scope.local(name) {
                 Some(local) => CheckedNode::Local(local),
                 None => {
-                    let name = self.global(name, MemberKind::Variable, span);
-                    CheckedNode::Variable(self.variable(name, span))
+                    let known = self.global(name, MemberKind::Variable, span);
+                    let is_own = known != name || self.checker.environment.has_variable(name);
+                    match constant(&self.checker.text(name)).filter(|_| !is_own) {
+                        Some(value) => self.number(value),
+                        None => CheckedNode::Variable(self.variable(known, span)),
+                    }
                 }
             },
             ast::Node::Assign(name) => match self.scope.local(name) {
@@ -342,6 +347,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             let text = environment.names().text(name);
             let near = self.near(name);
             let is_function = environment.function(name).is_some() || environment.hosts().get(name).is_some();
+            let near = near.or_else(|| nearest(&text, ["else"]).map(str::to_owned));
             let (message, help) = match (foreign::word(self.checker.source, span), near) {
                 _ if is_function => (None, Some(format!("`{text}` is a function: call it as `{text}(…)`"))),
                 (Some((message, help)), _) => (Some(message), Some(help)),
@@ -455,6 +461,20 @@ impl<'c, 'a> Resolver<'c, 'a> {
         }
     }
 }
+
+/// Returns the value of a constant that every program knows, unless it declares a variable
+/// of that name.
+fn constant(name: &str) -> Option<f64> {
+    CONSTANTS.iter().find(|(known, ..)| *known == name).map(|(_, value, _)| *value)
+}
+
+/// The constants that every program knows, with their help.
+pub const CONSTANTS: [(&str, f64, &str); 4] = [
+    ("pi", std::f64::consts::PI, "the circumference of a circle of diameter 1"),
+    ("e", std::f64::consts::E, "the base of the natural logarithm"),
+    ("inf", f64::INFINITY, "infinity: more than every number"),
+    ("nan", f64::NAN, "not a number: what 0/0 is"),
+];
 
 /// The names in scope, each with its local; inner ones hide outer ones.
 #[derive(Default)]

@@ -26,7 +26,7 @@ const OPERATORS: [(&str, &str); 17] = [
     ("===", "to compare, write `==`"),
     ("!==", "to compare, write `!=`"),
     ("**", "the power is written `x ^ y`"),
-    ("++", "write `x = x + 1`"),
+    ("++", "write `x += 1`"),
     ("=>", "did you mean `>=`?"),
     ("=<", "did you mean `<=`?"),
     ("=!", "did you mean `!=`?"),
@@ -42,10 +42,10 @@ const OPERATORS: [(&str, &str); 17] = [
 ];
 
 /// Compound assignments of other languages.
-const COMPOUND_ASSIGNMENTS: [&str; 6] = ["+=", "-=", "*=", "/=", "%=", "^="];
+const COMPOUND_ASSIGNMENTS: [&str; 2] = ["%=", "^="];
 
 /// Words that are operators, keywords or constants elsewhere.
-const WORDS: [(&str, &str); 26] = [
+const WORDS: [(&str, &str); 23] = [
     ("mod", "the remainder is written `%`"),
     ("div", "integer division is written `floor(a / b)`"),
     ("and", "and is written `&&`"),
@@ -54,16 +54,13 @@ const WORDS: [(&str, &str); 26] = [
     ("let", "to declare a variable: `var x = 3`"),
     ("const", "to declare a variable: `var x = 3`"),
     ("return", "the value of the body is the value of the function: `def f(x) x + 1`"),
-    ("while", "the loop is written `for i = 1, i < 10 in …`"),
+    ("print", PRINT),
     ("function", "a function is written `def f(x) x + 1`"),
     ("fn", "a function is written `def f(x) x + 1`"),
     ("func", "a function is written `def f(x) x + 1`"),
     ("true", "true is any number but 0, such as `1`"),
     ("false", "false is `0`"),
-    ("pi", "define it: `var pi = 3.141592653589793`"),
-    ("inf", "infinity is `1/0`"),
-    ("nan", "not a number is `0/0`"),
-    ("PI", "define it: `var PI = 3.141592653589793`"),
+    ("PI", "did you mean `pi`?"),
     ("null", "every value is a number, such as `0`"),
     ("nil", "every value is a number, such as `0`"),
     ("None", "every value is a number, such as `0`"),
@@ -74,21 +71,23 @@ const WORDS: [(&str, &str); 26] = [
     ("void", NO_TYPES),
 ];
 
+/// How something is printed.
+const PRINT: &str = "to print, write `print(\"x = \", x)`";
+
 /// What is written instead of types.
 pub const NO_TYPES: &str = "there are no types, every value is a number: `var x = 3`, `def f(x) x + 1`";
 
 /// Functions that have another name here, or none.
-const FUNCTIONS: [(&str, &str); 13] = [
-    ("abs", "did you mean `fabs`?"),
-    ("min", "did you mean `fmin`?"),
-    ("max", "did you mean `fmax`?"),
-    ("mod", "the remainder is written `%`"),
-    ("ln", "did you mean `log`?"),
+const FUNCTIONS: [(&str, &str); 12] = [
     ("int", "did you mean `trunc`?"),
-    ("print", "the value of an expression is printed by itself; inside of a function, `printd(x)` prints"),
-    ("println", "the value of an expression is printed by itself; inside of a function, `printd(x)` prints"),
-    ("printf", "the value of an expression is printed by itself; inside of a function, `printd(x)` prints"),
-    ("while", "the loop is written `for i = 1, i < 10 in …`"),
+    ("println", PRINT),
+    ("printf", PRINT),
+    ("echo", PRINT),
+    ("puts", PRINT),
+    ("fixed", "it stands among the arguments of `print`: `print(fixed(x, 2))`"),
+    ("sci", "it stands among the arguments of `print`: `print(sci(x, 2))`"),
+    ("pad", "it stands among the arguments of `print`: `print(pad(x, 8))`"),
+    ("input", "did you mean `read`?"),
     ("not", "not is written `!`"),
     ("exit", "a program ends where its source ends"),
     ("quit", "a program ends where its source ends"),
@@ -98,7 +97,7 @@ const FUNCTIONS: [(&str, &str); 13] = [
 const INFIX_WORDS: [&str; 4] = ["mod", "div", "and", "or"];
 
 /// The words above that are values.
-const CONSTANTS: [&str; 9] = ["true", "false", "pi", "PI", "inf", "nan", "null", "nil", "None"];
+const CONSTANTS: [&str; 6] = ["true", "false", "PI", "null", "nil", "None"];
 
 /// The words above that are types.
 const TYPES: [&str; 4] = ["int", "float", "double", "void"];
@@ -108,7 +107,6 @@ impl ForeignSyntax {
     pub fn recognise(source: &Source, operator: Span) -> Option<Self> {
         let text = source.text();
         match text.get(operator.range())? {
-            "\"" => Some(string(text, operator, '"')),
             "'" if !follows_a_word(text, operator) => Some(string(text, operator, '\'')),
             "{" | "}" => Some(brace(text, operator)),
             "[" | "]" => Some(bracket(text, operator)),
@@ -179,10 +177,6 @@ fn cure(symbol: &str, operands: u8, begins_line: bool) -> Option<String> {
         (":", 1) if begins_line => "commands such as `:list` are for the prompt: `kal`, or `kal repl`".into(),
         (":", 1) => "the body follows the parameters at once: `def f(x) x + 1`".into(),
         ("+", 1) => "leave it out: a number without a sign is positive".into(),
-        (":", 2) => {
-            "`:` is not predefined; to do one thing after another: `def binary : 1 (first second) second`"
-                .into()
-        }
         ("|" | "||", 2) => format!("define it first: `def binary {symbol} 5 (x y) …`"),
         (_, 1) if may_be_meant => format!("define it first: `def unary {symbol} (x) …`"),
         (_, _) if may_be_meant => {
@@ -198,8 +192,10 @@ pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
     if let Some(foreign) = ForeignSyntax::recognise(source, place) {
         return foreign.diagnostic(ErrorCode::BadAssignment, source);
     }
-    Diagnostic::error(ErrorCode::BadAssignment, source, place, "the left side of `=` is not a variable")
-        .with_note("this `=` assigns, so a variable must come before it")
+    let symbol = source.slice(place);
+    let message = format!("the left side of `{symbol}` is not a variable");
+    Diagnostic::error(ErrorCode::BadAssignment, source, place, message)
+        .with_note(format!("this `{symbol}` assigns, so a variable must come before it"))
         .with_help("to compare, write `==`")
 }
 
@@ -268,12 +264,11 @@ pub fn grouped_digits(source: &Source, place: Span) -> Option<String> {
 fn string(text: &str, quote: Span, mark: char) -> ForeignSyntax {
     let line = line_from(text, quote.end);
     let length = line.find(mark).map_or(line.len(), |at| at + 1);
-    let first = line.chars().next().filter(|first| first.is_ascii() && *first != mark).unwrap_or('h');
     ForeignSyntax {
         span: Span { start: quote.start, end: quote.end + length as u32 },
-        message: "there are no strings in Kaleidoscope".into(),
-        note: "a string",
-        help: Some(format!("to write characters, use putchard({})", u32::from(first))),
+        message: "a text has double quotes, and only `print` and `write` take it".into(),
+        note: "not a text",
+        help: Some("write `print(\"…\")`".into()),
     }
 }
 
@@ -281,7 +276,8 @@ fn brace(text: &str, brace: Span) -> ForeignSyntax {
     let before = line_up_to(text, brace.start);
     let help = match before.split(|character: char| !character.is_alphanumeric()).find(|word| is_head(word)) {
         Some("def") => "the body is one expression: `def f(x) x + 1`",
-        Some("for" | "while") => "write `for i = 1, i < 10 in …`",
+        Some("for") => "write `for i = 1, i < 10 in …`",
+        Some("while") => "write `while x < 10 in …`",
         Some(_) => "write `if a then b else c`",
         None => "to group, write `( … )`",
     };
@@ -428,7 +424,7 @@ mod tests {
     #[test]
     fn an_operator_is_seen_whole_from_any_of_its_characters() {
         for (text, token, whole) in [
-            ("x += 1", "=", "+="),
+            ("x %= 1", "=", "%="),
             ("x => 1", ">", "=>"),
             ("2 === 3", "= ", "==="),
             ("2 // c ", "/", "// c"),
@@ -444,9 +440,8 @@ mod tests {
     #[test]
     fn advice_uses_the_operands() {
         let help = |text, token| recognised(text, token).and_then(|found| found.2);
-        assert_eq!(help("sum *= 2 # twice", "="), Some("write `sum = sum * 2`".into()));
-        assert_eq!(help("3 -= 2", "="), Some("write `x = x - 1`".into()));
-        assert_eq!(help("\"Hi\"", "\""), Some("to write characters, use putchard(72)".into()));
+        assert_eq!(help("sum %= 2 # twice", "="), Some("write `sum = sum % 2`".into()));
+        assert_eq!(help("3 ^= 2", "="), Some("write `x = x ^ 1`".into()));
     }
 
     #[test]

@@ -382,6 +382,7 @@ mod tests {
                     ';' => Terminal::Semicolon,
                     '_' => Terminal::Identifier,
                     '=' => Terminal::Equals,
+                    '"' => Terminal::Text,
                     _ => Terminal::Operator,
                 };
                 assert_eq!(kinds(&character.to_string())[0].0, expected, "{character}");

@@ -361,6 +361,9 @@ impl<'t> Parser<'t> {
         let mut diagnostics = std::mem::take(&mut self.builder.diagnostics);
         diagnostics.extend(self.tokens.diagnostics(start..self.position).take(MOST_LEXICAL));
         let mut at_end = false;
+        // A text that is not closed has swallowed what follows.
+        let is_swallowed = diagnostics.iter().any(|lexical| lexical.code == ErrorCode::MalformedText);
+        let failure = failure.filter(|_| !is_swallowed);
         let code = if failure.is_some() { ErrorCode::UnexpectedToken } else { ErrorCode::UnknownOperator };
         if let Some(failure) = failure {
             let has_meaning = self.builder.unknown_operator.is_none();

@@ -55,7 +55,8 @@ fn escaped(rest: &mut std::str::Chars<'_>) -> Option<char> {
         '\\' => '\\',
         'u' => {
             let (digits, after) = rest.as_str().strip_prefix('{')?.split_once('}')?;
-            let is_number = (1..=6).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let is_number =
+                (1..=6).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
             let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_number)?;
             *rest = after.chars();
             char::from_u32(code)?

@@ -220,7 +220,8 @@ impl Tokens {
 
     /// Returns the words of a range of tokens, as indices into the vocabulary.
     pub(super) fn words(&self, tokens: std::ops::Range<usize>) -> impl Iterator<Item = u32> {
-        let has_word = |terminal: Terminal| terminal.is_name() || terminal.is_operator() || terminal == Terminal::Text;
+        let has_word =
+            |terminal: Terminal| terminal.is_name() || terminal.is_operator() || terminal == Terminal::Text;
         let all = self.terminals[tokens.clone()].iter().zip(&self.payloads[tokens]);
         all.filter(move |(terminal, _)| has_word(**terminal)).map(|(_, word)| *word)
     }

@@ -156,6 +156,7 @@ fn refusals(text: &str) -> Vec<Diagnostic> {
                 | ErrorCode::UnexpectedEnd
                 | ErrorCode::UnclosedParenthesis
                 | ErrorCode::UnknownCharacter
+                | ErrorCode::MisplacedText
         )
     });
     diagnostics
@@ -202,7 +203,8 @@ fn the_editor_grammar_has_the_same_words() {
 fn sample_tokens_are_the_terminals_they_stand_for() {
     let mut random = Random::new(4);
     for _ in 0..SENTENCES {
-        for terminal in [Terminal::Identifier, Terminal::Qualified, Terminal::Number, Terminal::Operator] {
+        use Terminal::{Identifier, Number, Operator, Qualified, Text};
+        for terminal in [Identifier, Qualified, Number, Text, Operator] {
             let text = sentences::sample(terminal, &mut random);
             let tokens = lexer::lex(&Source::new("test", text.as_str()), &Names::new()).unwrap();
             assert_eq!(tokens.terminals(), [terminal], "{text}");
@@ -213,13 +215,19 @@ fn sample_tokens_are_the_terminals_they_stand_for() {
 
 #[test]
 fn arbitrary_texts_are_read_and_their_mistakes_drawn() {
-    const PIECES: [&str; 32] = [
+    const PIECES: [&str; 38] = [
         "def",
         "extern",
         "if",
         "then",
         "else",
         "for",
+        "while",
+        "do",
+        "\"text\"",
+        "print(",
+        "+=",
+        ":",
         "in",
         "var",
         "unary",

@@ -39,6 +39,7 @@ fn shape(item: &Item) -> String {
     let nodes = |ast: &Ast| format!("{:?}", ast.nodes);
     match &item.kind {
         ItemKind::Expression(ast) => nodes(ast),
+        ItemKind::Effect(ast) => format!("do {}", nodes(ast)),
         ItemKind::Variables(ast) => format!("variables {}", nodes(ast)),
         ItemKind::Import(import) => {
             let names = import.names.iter().flatten().map(|name| name.name).collect::<Vec<_>>();

@@ -40,6 +40,9 @@ impl SyntaxFailure {
                     .with_help("name parts of it with `var … in`, or move them into functions");
             }
         }
+        if tokens.terminals().get(self.at) == Some(&Terminal::Text) {
+            return misplaced_text(tokens, self.at);
+        }
         let message = self.message(tokens, start);
         let open = builder.open_parentheses.last().map(|&token| tokens.span(token as usize));
         let diagnostic = match open {
@@ -188,6 +191,17 @@ impl SyntaxFailure {
         let item = || nearest(identifier(start.checked_sub(1))?, ["def", "extern", "import"]);
         here.or(operator).or_else(item)
     }
+}
+
+/// Returns the diagnostic for a text that is no argument.
+fn misplaced_text(tokens: &Tokens, token: usize) -> Diagnostic {
+    let message = "a text stands only among the arguments of `print` and `write`";
+    let diagnostic =
+        Diagnostic::error(ErrorCode::MisplacedText, tokens.source(), tokens.span(token), message);
+    let text = tokens.text(token);
+    let help =
+        if text.len() <= 40 { format!("write `print({text})`") } else { "write `print(\"…\")`".into() };
+    diagnostic.with_note("every value is a number").with_help(help)
 }
 
 /// Describes a token in words.

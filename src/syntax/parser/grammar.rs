@@ -205,7 +205,7 @@ fn conditional<'s>() -> Phrase<impl Rule<'s>> {
     begins(If)
         .then(enclosed())
         .then(mark(Then, Node::Then))
-        .then(expr())
+        .then(enclosed())
         .then(alternative().or_else(act(ParserState::no_alternative)))
         .then(ends(|_| Node::If))
 }
@@ -270,7 +270,7 @@ fn operator<'s>(action: impl Fn(&mut ParserState<'s>, usize)) -> Phrase<impl Rul
     read_operator(action)
 }
 
-/// Parses an [`expr`] that something of the same item must follow.
+/// Parses an [`expr`] that something of the same item follows, or may follow.
 fn enclosed<'s>() -> Phrase<impl Rule<'s>> {
     act(|state, _| state.enclosed_begin()).then(expr()).then(act(|state, _| state.enclosed_end()))
 }

@@ -135,8 +135,8 @@ fn spans_are_those_of_the_tokens() {
 #[test]
 fn one_mistake_one_diagnostic() {
     use ErrorCode::{
-        BadAssignment, BadPrecedence, MalformedNumber, ReservedOperator, TooDeep, UnclosedParenthesis,
-        UnexpectedEnd, UnexpectedToken, UnknownCharacter,
+        BadAssignment, BadPrecedence, MalformedNumber, MalformedText, MisplacedText, ReservedOperator,
+        TooDeep, UnclosedParenthesis, UnexpectedEnd, UnexpectedToken, UnknownCharacter,
     };
     let cases: &[(&str, ErrorCode, &str, &str)] = &[
         ("f(1 then", UnexpectedToken, "then", "expected `)` or `,`, found `then`"),
@@ -145,7 +145,13 @@ fn one_mistake_one_diagnostic() {
         ("1 + )", UnexpectedToken, ")", "expected an expression after `+`, found `)`"),
         (")", UnexpectedToken, ")", "this `)` closes nothing"),
         ("1 +\ndef f(x) x", UnexpectedToken, "+", "expected an expression after `+`, found `def`"),
-        ("\"it’s", UnknownCharacter, "’", "unknown character `’` (U+2019)"),
+        ("\"it’s", MalformedText, "\"it’s", "`\"it’s` is not a well-formed text"),
+        (
+            "\"its\" + 1",
+            MisplacedText,
+            "\"its\"",
+            "a text stands only among the arguments of `print` and `write`",
+        ),
         ("x ? ", UnexpectedToken, "?", "no binary operator `?` is defined"),
         ("def 1", UnexpectedToken, "1", "expected a name, `unary` or `binary`, found `1`"),
         ("def f", UnexpectedEnd, "", "expected `(`, found the end of the input"),
@@ -195,7 +201,6 @@ fn second_places_and_advice() {
     assert_eq!(inside.labels[1].span.range(), 0..1);
     let advice = [
         ("if a thn b", "did you mean `then`?"),
-        ("if a then b els c", "did you mean `else`?"),
         ("dfe foo(x y) 1", "did you mean `def`?"),
         ("dfe unary!(x) 1", "did you mean `def`?"),
         ("def unari!(x) 1", "did you mean `unary`?"),
@@ -259,11 +264,14 @@ fn incomplete_texts() {
         "def",
         "(1",
         "f(1,",
-        "if a then b",
+        "if a then",
+        "if a\nthen b",
+        "def f(x)\n  if x then\n    1",
         "var a = 1,",
         "for i = 1, i < 3",
         "1; -",
         "50%",
+        "x +=",
         "1\n-",
         "def binary $ (a b) a $",
         "def binary $ (a b) a\n1 $",
@@ -276,6 +284,10 @@ fn incomplete_texts() {
         "1",
         "var a = 1",
         "1 + )",
+        "if a then b",
+        "def f(x) if x then 1",
+        "if a\nthen b;",
+        "if a\nthen b else c",
         "f(1;",
         "1.2.3 +",
         "1 = 2 +",
@@ -295,7 +307,6 @@ fn incomplete_texts() {
         "(1 $ ",
         ":?",
         "~",
-        "x +=",
     ] {
         assert!(!check(text), "{text}");
     }

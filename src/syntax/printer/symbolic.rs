@@ -165,7 +165,8 @@ impl SymbolicWriter<'_> {
                 self.atom(&names.text(name));
             }
             Node::Unary(op) => self.begin(op.text()),
-            Node::Binary(op) | Node::Chained { op, .. } => self.begin(op.text()),
+            Node::Binary(op) | Node::Chained { op, is_first: true, .. } => self.begin(op.text()),
+            Node::Chained { op, .. } => self.begin(&format!("…{}", op.text())),
             Node::Call { callee, .. } | Node::Operator { callee, .. } => self.begin(&names.text(callee)),
             Node::Sequence => self.begin(":"),
             Node::While => self.begin("while"),

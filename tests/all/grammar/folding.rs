@@ -57,6 +57,16 @@ impl Table {
         (found.1, found.2)
     }
 
+    /// Returns which comparisons form chains with this one.
+    fn comparison(&self, text: &str) -> Option<u8> {
+        match text {
+            _ if self.is_defined(text) => None,
+            "==" => Some(2),
+            "<" => Some(1),
+            _ => None,
+        }
+    }
+
     /// Returns the name of an operator in a tree.
     fn symbol(&self, text: &str) -> String {
         if self.is_defined(text) { format!("binary{text}") } else { text.to_owned() }
@@ -81,6 +91,7 @@ impl Chain<'_> {
             "~" => format!("(unary~ {})", self.operand(Some(None))),
             unary => format!("({unary} {})", self.operand(Some(None))),
         };
+        let mut before = None;
         while let Some(&text) = self.tokens.get(self.at) {
             let (precedence, is_power) = self.table.get(text);
             let is_ours = match open {
@@ -95,7 +106,10 @@ impl Chain<'_> {
             }
             self.at += 1;
             let right = self.operand(Some(Some((precedence, is_power))));
-            left = format!("({} {left} {right})", self.table.symbol(text));
+            let group = self.table.comparison(text);
+            let link = if group.is_some() && group == before { "…" } else { "" };
+            left = format!("({link}{} {left} {right})", self.table.symbol(text));
+            before = group;
         }
         left
     }

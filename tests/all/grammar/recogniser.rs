@@ -100,6 +100,7 @@ pub(super) fn class(name: &str) -> Option<Terminal> {
         "IDENTIFIER" => Some(Terminal::Identifier),
         "QUALIFIED" => Some(Terminal::Qualified),
         "NUMBER" => Some(Terminal::Number),
+        "TEXT" => Some(Terminal::Text),
         "OPERATOR" => Some(Terminal::Operator),
         _ => None,
     }

@@ -3,6 +3,7 @@
 use super::ebnf::{Expression, Grammar};
 use super::recogniser::{class, fixed};
 use crate::choices::{Choices, Random};
+use kal::syntax::operator::UPDATES;
 use kal::syntax::token::{COMPOUND_OPERATORS, Terminal};
 
 pub(super) struct Generator<'g> {
@@ -125,14 +126,19 @@ pub(super) fn sample(terminal: Terminal, random: &mut Random) -> String {
     const NUMBERS: [&str; 12] =
         ["0", "1", "2", "5", "10", "1.5", ".5", "5.", "1e-3", "0x1F", "1_000", "2.5E+7"];
     const OPERATORS: [&str; 24] = [
-        "+", "-", "*", "/", "<", ">", "^", "%", "!", "|", "&", ":", "@", "~", "$", "?", "'", "\"", "\\", "[",
+        "+", "-", "*", "/", "<", ">", "^", "%", "!", "|", "&", ":", "@", "~", "$", "?", "'", "¤", "\\", "[",
         "{", ".", "∑", "×",
     ];
     match terminal {
         Terminal::Identifier => random.pick(&NAMES).to_owned(),
         Terminal::Qualified => random.pick(&["a.b", "stats.mean", "_a.b._c", "é.x1"]).to_owned(),
         Terminal::Number => random.pick(&NUMBERS).to_owned(),
-        Terminal::Operator if random.below(3) == 0 => random.pick(COMPOUND_OPERATORS).to_owned(),
+        // Those that assign are rare: the left side of most would be no variable.
+        Terminal::Operator if random.below(3) == 0 => match random.pick(COMPOUND_OPERATORS) {
+            operator if UPDATES.contains(&operator) && random.below(10) > 0 => "<=".to_owned(),
+            operator => operator.to_owned(),
+        },
+        Terminal::Text => random.pick(&["\"\"", "\"a # b; c\"", r#""\n\t\"\\\u{b5}""#, "\"é “\""]).to_owned(),
         Terminal::Operator => random.pick(&OPERATORS).to_owned(),
         fixed => fixed.fixed_text().unwrap().to_owned(),
     }
