@@ -40,10 +40,11 @@ use crate::failure::report::FailureReport;
 use crate::failure::{Failure, RunFailure};
 use crate::fingerprint::Fingerprint;
 use crate::host::{HostFunctions, Output};
+use crate::host::{NumberInput, Outside};
 use crate::interrupt::InterruptHandle;
 use crate::module::{Imports, MemberKind, NameMistake};
 use crate::name::{HeldName, Name, Names};
-use crate::outside::{NumberInput, Outside};
+use crate::output::LineOutput;
 use crate::program::Program;
 use crate::runtime::CallArguments;
 use crate::sema::{self, Declaration, Environment, checked};
@@ -180,7 +181,7 @@ impl Context {
             world: World::new(engine.operators().clone()),
             variables: HeldVariables::of(engine.variables()),
             history: History::default(),
-            outside: Outside::default(),
+            outside: Outside::new(Box::new(LineOutput::stdout())),
             deadline: None,
             alarm: OnceCell::new(),
             debugger: None,
@@ -215,13 +216,13 @@ impl Context {
 
     /// Sets where `read()` reads numbers: standard input by default.
     pub fn set_input(&mut self, input: Box<dyn std::io::Read + Send>) {
-        self.outside.given.input = NumberInput::from_host(input);
+        self.outside.state.input = NumberInput::from_host(input);
     }
 
     /// Sets what `arg(n)` and `args()` return: the arguments of the program, none by
     /// default.
     pub fn set_arguments(&mut self, arguments: Vec<String>) {
-        self.outside.given.arguments = arguments;
+        self.outside.state.arguments = arguments;
     }
 
     /// Runs a source, item by item, up to its first error. Returns the value of

@@ -176,7 +176,7 @@ impl<'a> Draft<'a> {
                     self.compiled.push(function);
                 }
                 Ok(sema::CheckedItem::Expression(function) | sema::CheckedItem::Effect(function)) => {
-                    self.compiled.push(function)
+                    self.compiled.push(function);
                 }
                 Ok(sema::CheckedItem::Import(_)) => {}
                 Ok(sema::CheckedItem::Extern(declared)) => {

@@ -7,17 +7,22 @@
 //! a slice, may write output and may fail, and *foreign* functions, which the
 //! user has allowed and whose arity is only known from the program's `extern`.
 
+pub(crate) mod decimal;
 mod foreign;
 pub(crate) mod library;
 pub(crate) mod nesting;
+mod outside;
 pub(crate) mod printing;
+pub(crate) mod sink;
 
 use crate::bytes::Writer;
 use crate::name::{Name, Names};
-use crate::outside::{self, Given, Outside, RandomNumbers};
 use crate::stop::StopHandle;
 pub use foreign::{ForeignError, ForeignFunction};
+pub(crate) use outside::{NumberInput, Outside};
+use outside::{OutsideState, RandomNumbers};
 use rustc_hash::FxHashMap;
+pub use sink::{HostError, Output};
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,7 +34,7 @@ pub struct Call<'a> {
     pub arguments: &'a [f64],
     /// Where the program's output goes.
     pub output: &'a mut dyn Output,
-    given: &'a mut Given,
+    state: &'a mut OutsideState,
     stopper: &'a StopHandle,
 }
 
@@ -41,47 +46,6 @@ impl Call<'_> {
     /// run.
     pub fn is_stopped(&self) -> bool {
         self.stopper.requested().is_some()
-    }
-}
-
-/// A sink for a program's output: printed values and single bytes, in order.
-pub trait Output: Send {
-    /// Prints a number as a top-level value is printed, on its own line.
-    ///
-    /// # Errors
-    /// If the sink cannot take more.
-    fn value(&mut self, value: f64) -> std::io::Result<()>;
-
-    /// Writes one byte.
-    ///
-    /// # Errors
-    /// If the sink cannot take more.
-    fn byte(&mut self, byte: u8) -> std::io::Result<()>;
-
-    /// Ends an unfinished line of bytes, so that what others write next begins
-    /// a new line.
-    ///
-    /// # Errors
-    /// If the sink cannot take more.
-    fn end_line(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    /// Passes everything written so far to the system.
-    ///
-    /// # Errors
-    /// If the sink cannot take it.
-    fn flush(&mut self) -> std::io::Result<()>;
-}
-
-/// Why a host function failed; shown to the user verbatim.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct HostError(pub String);
-
-impl From<std::io::Error> for HostError {
-    fn from(error: std::io::Error) -> Self {
-        Self(error.to_string())
     }
 }
 
@@ -316,7 +280,12 @@ impl HostFunctions {
         for (name, arity, function) in OUTSIDE {
             table.insert(names.intern(name), *arity, Callable::Closure(Arc::new(function)));
         }
-        printing::add(&mut table, names);
+        for (name, arity, part) in printing::PARTS {
+            let write = move |call: &mut Call<'_>| part(call.output, call.arguments).map(|()| 0.0);
+            let name = names.intern(name);
+            table.insert(name, *arity, Callable::Closure(Arc::new(write)));
+            table.functions.entry(name).and_modify(|function| function.is_hidden = true);
+        }
         for (name, function) in &mut table.functions {
             function.entry = library::LibraryEntry::of(&names.text(*name));
         }
@@ -385,8 +354,8 @@ impl HostFunctions {
         let Some(Callable::Closure(closure)) = self.get(name).map(|host| &host.callable) else {
             return Err(HostError("it is no closure".into()));
         };
-        let Outside { output, given } = outside;
-        let mut call = Call { arguments, output: &mut **output, given, stopper };
+        let Outside { output, state } = outside;
+        let mut call = Call { arguments, output: &mut **output, state, stopper };
         // A panic must not cross frames of compiled code.
         match nesting::inside(stopper, || catch_unwind(AssertUnwindSafe(|| closure(&mut call)))) {
             Ok(result) => result,
@@ -448,19 +417,19 @@ type Closed = fn(&mut Call<'_>) -> Result<f64, HostError>;
 
 /// What a program asks of the world outside.
 const OUTSIDE: &[(&str, u32, Closed)] = &[
-    ("random", 0, |call| Ok(call.given.random.next())),
+    ("random", 0, |call| Ok(call.state.random.next())),
     ("seed", 1, |call| {
-        call.given.random = RandomNumbers::new(call.arguments[0].to_bits());
+        call.state.random = RandomNumbers::new(call.arguments[0].to_bits());
         Ok(0.0)
     }),
-    ("clock", 0, |call| Ok(call.given.clock())),
+    ("clock", 0, |call| Ok(call.state.clock())),
     ("now", 0, |_| Ok(outside::now())),
     ("read", 0, |call| {
         call.output.flush()?;
-        call.given.input.next(call.stopper)
+        call.state.input.next(call.stopper)
     }),
-    ("arg", 1, |call| call.given.argument(call.arguments[0])),
-    ("args", 0, |call| Ok(call.given.arguments.len() as f64)),
+    ("arg", 1, |call| call.state.argument(call.arguments[0])),
+    ("args", 0, |call| Ok(call.state.arguments.len() as f64)),
 ];
 
 fn printd(call: &mut Call<'_>) -> Result<f64, HostError> {
@@ -538,8 +507,13 @@ extern "C" fn sign(x: f64) -> f64 {
 /// Computes `mod` of the language: the remainder of `x / y` that has the sign of `y`.
 extern "C" fn floored(x: f64, y: f64) -> f64 {
     let remainder = libm::fmod(x, y);
-    let is_other = remainder != 0.0 && (remainder < 0.0) != (y < 0.0);
-    if is_other { remainder + y } else { remainder }
+    if remainder == 0.0 {
+        0.0_f64.copysign(y)
+    } else if (remainder < 0.0) != (y < 0.0) {
+        remainder + y
+    } else {
+        remainder
+    }
 }
 
 /// Returns the address of a function that compiled code may call directly: pure
@@ -580,9 +554,6 @@ type Unary = extern "C" fn(f64) -> f64;
 type Binary = extern "C" fn(f64, f64) -> f64;
 
 const UNARY: &[(&str, Unary)] = &[
-    ("abs", libm::fabs),
-    ("ln", libm::log),
-    ("sign", sign),
     ("acos", libm::acos),
     ("acosh", libm::acosh),
     ("asin", libm::asin),
@@ -616,12 +587,12 @@ const UNARY: &[(&str, Unary)] = &[
     ("tanh", libm::tanh),
     ("tgamma", libm::tgamma),
     ("trunc", libm::trunc),
+    ("abs", libm::fabs),
+    ("ln", libm::log),
+    ("sign", sign),
 ];
 
 const BINARY: &[(&str, Binary)] = &[
-    ("max", libm::fmax),
-    ("min", libm::fmin),
-    ("mod", floored),
     ("atan2", libm::atan2),
     ("copysign", copysign),
     ("fdim", libm::fdim),
@@ -632,4 +603,7 @@ const BINARY: &[(&str, Binary)] = &[
     ("nextafter", libm::nextafter),
     ("pow", libm::pow),
     ("remainder", libm::remainder),
+    ("max", libm::fmax),
+    ("min", libm::fmin),
+    ("mod", floored),
 ];

@@ -12,7 +12,7 @@ use crate::draft::Draft;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
-use crate::host::HostFunctions;
+use crate::host::{HostFunctions, printing};
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::sema::stored::{StoredTables, TableIndices};
@@ -230,6 +230,7 @@ fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<Pro
             || is_name_in(text, names)
             || is_operator_in(operator.unwrap_or(text), names)
             || is_operator_of_module(text, names)
+            || printing::is_part(text)
     };
     reader.expect(texts.iter().all(allowed), "invalid name")?;
     let sources = reader.many(|reader| {

@@ -46,7 +46,7 @@ pub enum CheckedItem {
     Variables(Arc<CheckedFunction>, Vec<Name>),
     /// A top-level expression as a function without parameters.
     Expression(Arc<CheckedFunction>),
-    /// `do`, or a call of `print` or `write`: such a function, whose value nobody wants.
+    /// `do`, or a call of `print` or `write`: such a function, whose value is not printed.
     Effect(Arc<CheckedFunction>),
 }
 
@@ -146,7 +146,7 @@ impl Checker<'_> {
                 CheckedItem::Variables(Arc::new(function), variables)
             }
             ItemKind::Expression(body) => {
-                let mut resolver = Resolver::new(self, nameless(), &[]);
+                let resolver = Resolver::new(self, nameless(), &[]);
                 let prints = resolver.prints(body);
                 let function = Arc::new(resolver.body(body, item.span));
                 if prints { CheckedItem::Effect(function) } else { CheckedItem::Expression(function) }

@@ -2,7 +2,7 @@
 
 use super::Backend;
 use super::tiered::TieredBackend;
-use crate::outside::Outside;
+use crate::host::Outside;
 
 impl Backend {
     /// Keeps the frames of failed runs for [`examine`](Self::examine), in

@@ -11,13 +11,13 @@ use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::failure::{Failure, RunFailure};
+use crate::host::Outside;
 use crate::interp::inspect::Inspector;
 use crate::interp::{
     self, CallSite, CodeStatus, CompiledTier, HotSpot, InterpretedTier, Interpreter, KeptFunction,
 };
 use crate::jit::{self, HeldSlot, JitContext, OsrCode};
 use crate::name::Name;
-use crate::outside::Outside;
 use crate::runtime::{CallArguments, ExecutionMemory};
 use crate::sema::checked::CheckedFunction;
 use crate::status::State;

@@ -74,7 +74,7 @@ impl Context {
                     functions.push(function.clone());
                 }
                 CheckedItem::Expression(function) | CheckedItem::Effect(function) => {
-                    functions.push(function.clone())
+                    functions.push(function.clone());
                 }
                 CheckedItem::Extern(_) | CheckedItem::Import(_) => {}
             }

@@ -2,9 +2,9 @@
 
 use super::place::{self, InstructionPlace, Places};
 use super::{Inner, waiting};
+use crate::host::decimal::format_number;
 use crate::interp::inspect::{CallFrame, PausedRun};
 use crate::name::Name;
-use crate::output::format_number;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::source::Source;
 use crate::tape::Tape;

@@ -1,27 +1,25 @@
 //! What `print` and `write` are made of: functions that write a part of a line.
 //!
 //! Their names have a blank, so that no program can call or define them. A text is passed
-//! six bytes at a time: a double holds any whole number of so many bits, so that texts need
-//! no memory beside the code, and take every way that numbers take.
+//! six bytes at a time: a double holds any whole number of 51 bits, so texts need no memory
+//! beside the code, and go wherever numbers go.
 
-use super::{Call, Callable, HostError, HostFunctions};
-use crate::name::Names;
-use crate::output::format_number;
-use std::sync::Arc;
+use super::decimal::format_number;
+use super::sink::{HostError, Output};
 
 /// Writes bytes of a text, given by [`pieces`].
 pub const TEXT: &str = "print text";
 
-/// Writes `x` as a value is printed, in so many columns: `(x width)`.
+/// Writes `x` as a value is printed, in `width` columns: `(x width)`.
 pub const NUMBER: &str = "print number";
 
-/// Writes `x` with so many digits behind the point: `(x digits width)`.
+/// Writes `x` with `digits` digits behind the point: `(x digits width)`.
 pub const FIXED: &str = "print fixed";
 
-/// Writes `x` as `1.50e3`, with so many digits behind the point: `(x digits width)`.
+/// Writes `x` as `1.50e3`, with `digits` digits behind the point: `(x digits width)`.
 pub const SCIENTIFIC: &str = "print sci";
 
-/// Writes the blanks that text of so many columns lacks: `(width columns)`.
+/// Writes the blanks by which `width` exceeds `columns`: `(width columns)`.
 pub const BLANKS: &str = "print blanks";
 
 /// The bytes of a text that a number holds.
@@ -38,60 +36,55 @@ pub fn pieces(text: &[u8]) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Adds the functions to a table.
-pub(super) fn add(hosts: &mut HostFunctions, names: &Names) {
-    type Part = fn(&mut Call<'_>) -> Result<(), HostError>;
-    let parts: [(&str, u32, Part); 5] = [
-        (TEXT, 1, text),
-        (NUMBER, 2, |call| {
-            let (text, width) = (format_number(call.arguments[0]), call.arguments[1]);
-            padded(call, &text, width)
-        }),
-        (FIXED, 3, |call| formatted(call, |x, digits| format!("{x:.digits$}"))),
-        (SCIENTIFIC, 3, |call| formatted(call, |x, digits| format!("{x:.digits$e}"))),
-        (BLANKS, 2, |call| {
-            let [width, columns] = *call.arguments else { return Ok(()) };
-            blanks(call, within(width, "a width")? - columns)
-        }),
-    ];
-    for (name, arity, part) in parts {
-        let function = move |call: &mut Call<'_>| part(call).map(|()| 0.0);
-        let name = names.intern(name);
-        hosts.insert(name, arity, Callable::Closure(Arc::new(function)));
-        hosts.functions.entry(name).and_modify(|function| function.is_hidden = true);
-    }
+/// A function that writes a part: where it writes, and its arguments.
+pub(super) type PartWriter = fn(&mut dyn Output, &[f64]) -> Result<(), HostError>;
+
+/// The functions, with their numbers of arguments.
+pub(super) const PARTS: &[(&str, u32, PartWriter)] = &[
+    (TEXT, 1, |output, arguments| {
+        let number = arguments[0] as u64;
+        let length = (number >> (8 * PIECE)) as usize;
+        write(output, &number.to_le_bytes()[..length.min(PIECE)])
+    }),
+    (NUMBER, 2, |output, arguments| padded(output, &format_number(arguments[0]), arguments[1])),
+    (FIXED, 3, |output, arguments| formatted(output, arguments, |x, digits| format!("{x:.digits$}"))),
+    (SCIENTIFIC, 3, |output, arguments| formatted(output, arguments, |x, digits| format!("{x:.digits$e}"))),
+    (BLANKS, 2, |output, arguments| blanks(output, within(arguments[0], "a width")? - arguments[1])),
+];
+
+/// Returns whether a name is that of such a function.
+pub(crate) fn is_part(name: &str) -> bool {
+    PARTS.iter().any(|(part, ..)| *part == name)
 }
 
-fn text(call: &mut Call<'_>) -> Result<(), HostError> {
-    let number = call.arguments[0] as u64;
-    let length = (number >> (8 * PIECE)) as usize;
-    write(call, &number.to_le_bytes()[..length.min(PIECE)])
-}
-
-fn formatted(call: &mut Call<'_>, format: fn(f64, usize) -> String) -> Result<(), HostError> {
-    let [x, digits, width] = *call.arguments else { return Ok(()) };
+fn formatted(
+    output: &mut dyn Output,
+    arguments: &[f64],
+    format: fn(f64, usize) -> String,
+) -> Result<(), HostError> {
+    let [x, digits, width] = *arguments else { return Ok(()) };
     let digits = within(digits, "a number of digits")?;
     if digits < 0.0 {
         return Err(HostError(format!("a number of digits is not negative: {}", format_number(digits))));
     }
     let text = if x.is_finite() { format(x, digits as usize) } else { format_number(x) };
-    padded(call, &text, width)
+    padded(output, &text, width)
 }
 
 /// Writes a number, after blanks if the width is positive, or before them.
-fn padded(call: &mut Call<'_>, text: &str, width: f64) -> Result<(), HostError> {
+fn padded(output: &mut dyn Output, text: &str, width: f64) -> Result<(), HostError> {
     let (width, columns) = (within(width, "a width")?, text.len() as f64);
-    blanks(call, width - columns)?;
-    write(call, text.as_bytes())?;
-    blanks(call, -width - columns)
+    blanks(output, width - columns)?;
+    write(output, text.as_bytes())?;
+    blanks(output, -width - columns)
 }
 
-fn blanks(call: &mut Call<'_>, count: f64) -> Result<(), HostError> {
-    write(call, " ".repeat(count.max(0.0) as usize).as_bytes())
+fn blanks(output: &mut dyn Output, count: f64) -> Result<(), HostError> {
+    write(output, " ".repeat(count.max(0.0) as usize).as_bytes())
 }
 
-fn write(call: &mut Call<'_>, bytes: &[u8]) -> Result<(), HostError> {
-    bytes.iter().try_for_each(|byte| call.output.byte(*byte))?;
+fn write(output: &mut dyn Output, bytes: &[u8]) -> Result<(), HostError> {
+    bytes.iter().try_for_each(|byte| output.byte(*byte))?;
     Ok(())
 }
 

@@ -8,8 +8,8 @@
 use super::Interpreter;
 use super::code::HotSpot;
 use crate::failure::RunFailure;
+use crate::host::Outside;
 use crate::name::Name;
-use crate::outside::Outside;
 use crate::sema::checked::CheckedFunction;
 use crate::tape::TapeCallee;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! the command.
 
 use super::{Crossing, Interpreter};
-use crate::outside::Outside;
+use crate::host::Outside;
 
 impl Interpreter {
     /// Keeps the frames of failed runs for [`examine`](Self::examine): until

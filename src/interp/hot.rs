@@ -4,7 +4,7 @@
 use super::execute::InterpState;
 use super::{CodeStatus, Crossing, HotSpot, Interpreter};
 use crate::failure::RunFailure;
-use crate::outside::Outside;
+use crate::host::Outside;
 use crate::tape::op::Op;
 use crate::tape::{LiveValue, TapeCallee};
 use std::sync::atomic::Ordering;

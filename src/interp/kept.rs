@@ -4,7 +4,7 @@
 use super::code::{CodeMemory, EntryPoint};
 use super::{Crossing, Interpreter};
 use crate::failure::{Failure, RunFailure};
-use crate::outside::Outside;
+use crate::host::Outside;
 use crate::sema::checked::CheckedFunction;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Weak};

@@ -6,7 +6,7 @@ use super::execute::{InterpState, Operation};
 use super::inspect::Reason;
 use super::{Crossing, Interpreter};
 use crate::failure::Failure;
-use crate::outside::Outside;
+use crate::host::Outside;
 use crate::tape::TapeCallee;
 use crate::tape::op::{Instruction, Op, OperandKind};
 

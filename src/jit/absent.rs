@@ -6,9 +6,9 @@
 
 use crate::budget::ContextBudget;
 use crate::failure::{Failure, RunFailure};
+use crate::host::Outside;
 use crate::interp::{CallSite, InterpretedTier};
 use crate::name::Name;
-use crate::outside::Outside;
 use crate::runtime::{CallArguments, ExecutionMemory};
 use crate::sema::checked::CheckedFunction;
 use crate::status::{Observer, State};

@@ -92,7 +92,7 @@ fn tick_text(value: f64, step: f64) -> String {
     let digits = (magnitude(value) - magnitude(step)).clamp(0.0, 17.0);
     let text = format!("{value:.*e}", digits as usize);
     let rounded: f64 = text.parse().unwrap_or(value);
-    crate::output::format_number(rounded)
+    crate::host::decimal::format_number(rounded)
 }
 
 /// Returns the curves in Braille characters, with axes, `width` columns wide.

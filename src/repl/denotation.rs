@@ -5,7 +5,7 @@ use super::command::CommandError;
 use super::manual::{ManualEntry, ManualKind};
 use crate::context::Context;
 use crate::diagnostic::suggest::nearest;
-use crate::output::format_number;
+use crate::host::decimal::format_number;
 
 /// Something that has a name. An operator's function is named as in
 /// descriptions: `unary!`, `binary|`.

@@ -2,7 +2,7 @@
 
 use super::{command, input};
 use crate::context::Context;
-use crate::output::format_number;
+use crate::host::decimal::format_number;
 use crate::terminal::margin;
 use rustc_hash::FxHashSet;
 use rustyline::history::SearchDirection;

@@ -4,7 +4,7 @@ use super::command::CommandError;
 use super::denotation::Denotation;
 use super::session::{ANS, ReplSession};
 use crate::context::{Description, Stage};
-use crate::output::format_number;
+use crate::host::decimal::format_number;
 use crate::{Mode, State, Tier};
 
 /// Returns the state of a function: whether it is compiled, and if so at which

@@ -101,9 +101,9 @@ pub(super) const ENTRIES: &[ManualEntry] = entries! {
          "In texts `\\n`, `\\t`, `\\\"`, `\\\\` and `\\u{b5}` stand for characters."
          "How a number is written: `?fixed`, `?sci`, `?pad`."];
     Word "write" "write(A, B, …)" "writes its arguments as `print` does, and does not end the line" [];
-    Word "fixed" "fixed(X, DIGITS)" "in `print`: X with so many digits behind the point" [];
-    Word "sci" "sci(X, DIGITS)" "in `print`: X as `1.50e3`, with so many digits behind the point" [];
-    Word "pad" "pad(A, WIDTH)" "in `print`: A in so many columns, at their right; at their left if WIDTH is negative" [];
+    Word "fixed" "fixed(X, DIGITS)" "in `print`: X with DIGITS digits behind the point" [];
+    Word "sci" "sci(X, DIGITS)" "in `print`: X as `1.50e3`, with DIGITS digits behind the point" [];
+    Word "pad" "pad(A, WIDTH)" "in `print`: A in WIDTH columns, at their right; at their left if WIDTH is negative" [];
     Word "pi" "pi" "the circumference of a circle of diameter 1: 3.141592653589793" [];
     Word "e" "e" "the base of the natural logarithm: 2.718281828459045" [];
     Word "inf" "inf" "infinity: more than every number" [];

@@ -469,7 +469,7 @@ fn report(
         Outcome::Unchanged { .. } => tally.unchanged += 1,
         Outcome::Declared { names } => {
             for name in names.iter().filter(|_| feedback == Feedback::Each) {
-                let value = context.variable(name).map(crate::output::format_number);
+                let value = context.variable(name).map(crate::host::decimal::format_number);
                 screen.line(&format!("{name} = {}", value.unwrap_or_default()));
             }
         }

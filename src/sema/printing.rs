@@ -4,13 +4,8 @@
 //! is written: calls of [functions of the host](crate::host::printing) that no program
 //! can name.
 
-use super::checked::CheckedNode;
-use super::resolve::Resolver;
-use crate::diagnostic::ErrorCode;
 use crate::host::printing::{BLANKS, FIXED, NUMBER, SCIENTIFIC, TEXT, pieces};
-use crate::module::MemberKind;
-use crate::name::Name;
-use crate::source::Span;
+use crate::name::{Name, Names};
 use crate::syntax::ast::{Ast, Node};
 use crate::syntax::text;
 use rustc_hash::FxHashMap;
@@ -42,212 +37,184 @@ enum PrintForm {
     Digits(&'static str),
 }
 
-impl Resolver<'_, '_> {
-    /// Returns what the nodes of a body are in the calls of `print` and `write` in it.
-    pub(super) fn printing(&mut self, body: &Ast) -> FxHashMap<usize, PrintRole> {
-        let mut roles = FxHashMap::default();
-        let statements = ["print", "write"].map(|word| self.environment().names().get(word));
-        let is_statement = |node: &Node| match node {
-            Node::Call { callee, .. } => statements.contains(&Some(*callee)),
+/// A step of writing.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum PrintStep {
+    /// Leaves a value of the parts, by its number.
+    Value(usize),
+    /// Leaves such a value with the other sign.
+    Negated(usize),
+    /// Leaves a number.
+    Constant(f64),
+    /// Calls a function with that many arguments, which leaves 0.
+    Call(&'static str, u32),
+    /// Takes what the last call has left.
+    Next,
+}
+
+/// What the nodes of a body are in its calls of `print` and `write`.
+#[derive(Default, Debug)]
+pub(super) struct PrintPlan {
+    pub(super) roles: FxHashMap<usize, PrintRole>,
+    /// The calls with another number of arguments than they take.
+    pub(super) misfits: Vec<(usize, u32)>,
+}
+
+/// Whether a name has its meaning in `print`, at a node.
+type IsWord<'w> = &'w dyn Fn(Name, usize) -> bool;
+
+impl PrintPlan {
+    /// Returns the plan of a body.
+    pub(super) fn of(body: &Ast, names: &Names, is_word: IsWord<'_>) -> Self {
+        let mut plan = Self::default();
+        if !body.nodes.iter().any(|node| matches!(node, Node::Call { .. })) {
+            return plan;
+        }
+        let statements = statements(names);
+        let is_statement = |at: usize| match body.nodes[at] {
+            Node::Call { callee, .. } => statements.contains(&Some(callee)) && is_word(callee, at),
             _ => false,
         };
-        if !body.nodes.iter().any(is_statement) {
-            return roles;
+        let found: Vec<usize> = (0..body.nodes.len()).filter(|at| is_statement(*at)).collect();
+        if found.is_empty() {
+            return plan;
         }
-        let operands = operands(body);
-        for (at, node) in body.nodes.iter().enumerate() {
-            let Node::Call { callee, .. } = node else { continue };
-            if !is_statement(node) || !self.is_word(*callee, body.spans[at]) {
-                continue;
+        let reader = PartReader { body, names, is_word, operands: operands(body) };
+        for at in found {
+            let parts = reader.operands[at].iter().map(|operand| reader.part(*operand, &mut plan));
+            let mut parts: Vec<_> = parts.collect();
+            if matches!(body.nodes[at], Node::Call { callee, .. } if Some(callee) == statements[0]) {
+                parts.push(PrintedPart { form: PrintForm::Text("\n".into()), is_padded: false });
             }
-            let mut parts: Vec<_> =
-                operands[at].iter().map(|operand| self.part(body, &operands, *operand, &mut roles)).collect();
-            if Some(*callee) == statements[0] {
-                let form = PrintForm::Text("\n".into());
-                parts.push(PrintedPart { form, is_padded: false });
-            }
-            roles.insert(at, PrintRole::Statement(parts));
+            plan.roles.insert(at, PrintRole::Statement(parts));
         }
-        roles
+        plan
     }
 
     /// Returns whether an expression is a call of `print` or `write`.
-    pub(super) fn prints(&mut self, body: &Ast) -> bool {
-        let Some(Node::Call { callee, .. }) = body.nodes.last() else { return false };
-        let names = self.environment().names();
-        ["print", "write"].iter().any(|word| names.get(word) == Some(*callee))
-            && body.spans.last().is_some_and(|span| self.is_word(*callee, *span))
-    }
-
-    /// Returns whether a name has its meaning in `print`: nothing else is called so.
-    fn is_word(&mut self, name: Name, span: Span) -> bool {
-        let stands_for = self.stands_for(name, MemberKind::Function, span);
-        let environment = self.environment();
-        stands_for == Some(name)
-            && !self.defines(name)
-            && environment.function(name).is_none()
-            && environment.declared(name).is_none()
-            && environment.hosts().get(name).is_none()
-    }
-
-    /// Returns what an argument is, and records what its nodes are.
-    fn part(
-        &mut self,
-        body: &Ast,
-        operands: &[Vec<usize>],
-        at: usize,
-        roles: &mut FxHashMap<usize, PrintRole>,
-    ) -> PrintedPart {
-        if let Some([inner, _]) = self.words(body, operands, at, "pad", 2)
-            && let Some(form) = self.form(body, operands, inner, roles)
-        {
-            roles.insert(at, PrintRole::Part);
-            return PrintedPart { form, is_padded: true };
+    pub(super) fn prints(body: &Ast, names: &Names, is_word: IsWord<'_>) -> bool {
+        match body.nodes.last() {
+            Some(Node::Call { callee, .. }) => {
+                statements(names).contains(&Some(*callee)) && is_word(*callee, body.nodes.len() - 1)
+            }
+            _ => false,
         }
-        let form = self.form(body, operands, at, roles).unwrap_or(PrintForm::Number);
-        PrintedPart { form, is_padded: false }
+    }
+}
+
+fn statements(names: &Names) -> [Option<Name>; 2] {
+    ["print", "write"].map(|word| names.get(word))
+}
+
+/// Finds out what arguments are.
+struct PartReader<'b> {
+    body: &'b Ast,
+    names: &'b Names,
+    is_word: IsWord<'b>,
+    /// The operands of each call.
+    operands: Vec<Vec<usize>>,
+}
+
+impl PartReader<'_> {
+    /// Returns what an argument is, and records what its nodes are.
+    fn part(&self, at: usize, plan: &mut PrintPlan) -> PrintedPart {
+        if let Some(inner) = self.word(at, "pad", plan) {
+            plan.roles.insert(at, PrintRole::Part);
+            return PrintedPart { form: self.form(inner, plan), is_padded: true };
+        }
+        PrintedPart { form: self.form(at, plan), is_padded: false }
     }
 
-    fn form(
-        &mut self,
-        body: &Ast,
-        operands: &[Vec<usize>],
-        at: usize,
-        roles: &mut FxHashMap<usize, PrintRole>,
-    ) -> Option<PrintForm> {
-        if let Node::Text(name) = body.nodes[at] {
-            roles.insert(at, PrintRole::Part);
-            return Some(PrintForm::Text(
-                text::value(&self.environment().names().text(name)).unwrap_or_default(),
-            ));
+    fn form(&self, at: usize, plan: &mut PrintPlan) -> PrintForm {
+        if let Node::Text(name) = self.body.nodes[at] {
+            plan.roles.insert(at, PrintRole::Part);
+            return PrintForm::Text(text::value(&self.names.text(name)).unwrap_or_default());
         }
         for (word, function) in [("fixed", FIXED), ("sci", SCIENTIFIC)] {
-            if self.words(body, operands, at, word, 2).is_some() {
-                roles.insert(at, PrintRole::Part);
-                return Some(PrintForm::Digits(function));
+            if self.word(at, word, plan).is_some() {
+                plan.roles.insert(at, PrintRole::Part);
+                return PrintForm::Digits(function);
             }
         }
-        Some(PrintForm::Number)
+        PrintForm::Number
     }
 
-    /// Returns the arguments of a node that is a call of a word of `print`; reports another
-    /// number of arguments.
-    fn words(
-        &mut self,
-        body: &Ast,
-        operands: &[Vec<usize>],
-        at: usize,
-        word: &str,
-        wanted: u32,
-    ) -> Option<[usize; 2]> {
-        let Node::Call { callee, arguments } = body.nodes[at] else { return None };
-        let span = body.spans[at];
-        if self.environment().names().get(word) != Some(callee) || !self.is_word(callee, span) {
+    /// Returns the first argument of a node that is a call of a word of `print`.
+    fn word(&self, at: usize, word: &str, plan: &mut PrintPlan) -> Option<usize> {
+        /// All of them take as many.
+        const ARGUMENTS: u32 = 2;
+        let Node::Call { callee, arguments } = self.body.nodes[at] else { return None };
+        if self.names.get(word) != Some(callee) || !(self.is_word)(callee, at) {
             return None;
         }
-        if arguments != wanted {
-            self.fits(callee, arguments, span, wanted, None);
+        if arguments != ARGUMENTS {
+            plan.misfits.push((at, ARGUMENTS));
+            return None;
         }
-        operands[at].get(..2)?.try_into().ok()
+        self.operands[at].first().copied()
     }
+}
 
-    /// Adds what a call of `print` or `write` does: its values are on the stack.
-    pub(super) fn print(&mut self, parts: &[PrintedPart], span: Span) {
-        let values = |part: &PrintedPart| {
-            usize::from(part.is_padded)
-                + match part.form {
-                    PrintForm::Text(_) => 0,
-                    PrintForm::Number => 1,
-                    PrintForm::Digits(_) => 2,
-                }
+impl PrintedPart {
+    /// Returns how many values it has.
+    pub(super) fn values(&self) -> usize {
+        let of_form = match self.form {
+            PrintForm::Text(_) => 0,
+            PrintForm::Number => 1,
+            PrintForm::Digits(_) => 2,
         };
-        let count: usize = parts.iter().map(values).sum();
-        let mut locals: Vec<u32> = Vec::with_capacity(count);
-        for _ in 0..count {
-            let local = self.begin_hidden();
-            self.push(CheckedNode::Bind(local), span);
-            locals.push(local);
-        }
-        // The last value is on top.
-        let mut locals = locals.into_iter().rev();
-        let (mut text, mut is_first) = (String::new(), true);
-        for part in parts {
-            let own: Vec<u32> = locals.by_ref().take(values(part)).collect();
-            if let (PrintForm::Text(own), false) = (&part.form, part.is_padded) {
-                text.push_str(own);
-                continue;
+        of_form + usize::from(self.is_padded)
+    }
+}
+
+/// Returns how parts are written, whose values are numbered in order. What is left at the
+/// end is 0.
+pub(super) fn steps(parts: &[PrintedPart]) -> Vec<PrintStep> {
+    let (mut steps, mut text, mut next) = (StepList::default(), String::new(), 0);
+    for part in parts {
+        let values = next..next + part.values();
+        next = values.end;
+        match &part.form {
+            PrintForm::Text(own) if !part.is_padded => text.push_str(own),
+            PrintForm::Text(padded) => {
+                let columns = PrintStep::Constant(padded.width() as f64);
+                text = steps.text(&text);
+                steps.call(&[PrintStep::Value(values.start), columns], BLANKS);
+                text += &steps.text(padded);
+                steps.call(&[PrintStep::Negated(values.start), columns], BLANKS);
             }
-            self.write(&std::mem::take(&mut text), &mut is_first, span);
-            match &part.form {
-                PrintForm::Text(padded) => {
-                    let columns = padded.width() as f64;
-                    for before in [true, false] {
-                        self.next(&mut is_first, span);
-                        own.iter().for_each(|width| self.push(CheckedNode::Local(*width), span));
-                        if !before {
-                            self.push(CheckedNode::Unary(crate::syntax::operator::UnaryOp::Negate), span);
-                        }
-                        self.constant(columns, span);
-                        self.call_hidden(BLANKS, 2, span);
-                        if before {
-                            self.write(padded, &mut is_first, span);
-                        }
-                    }
-                }
-                PrintForm::Number | PrintForm::Digits(_) => {
-                    self.next(&mut is_first, span);
-                    own.iter().for_each(|value| self.push(CheckedNode::Local(*value), span));
-                    if !part.is_padded {
-                        self.constant(0.0, span);
-                    }
-                    match part.form {
-                        PrintForm::Digits(function) => self.call_hidden(function, 3, span),
-                        _ => self.call_hidden(NUMBER, 2, span),
-                    }
-                }
+            PrintForm::Number | PrintForm::Digits(_) => {
+                text = steps.text(&text);
+                let mut arguments: Vec<_> = values.map(PrintStep::Value).collect();
+                arguments.extend((!part.is_padded).then_some(PrintStep::Constant(0.0)));
+                let function = if let PrintForm::Digits(function) = part.form { function } else { NUMBER };
+                steps.call(&arguments, function);
             }
         }
-        self.write(&text, &mut is_first, span);
-        if is_first {
-            self.constant(0.0, span);
+    }
+    steps.text(&text);
+    if steps.0.is_empty() {
+        steps.0.push(PrintStep::Constant(0.0));
+    }
+    steps.0
+}
+
+#[derive(Default)]
+struct StepList(Vec<PrintStep>);
+
+impl StepList {
+    fn call(&mut self, arguments: &[PrintStep], function: &'static str) {
+        if !self.0.is_empty() {
+            self.0.push(PrintStep::Next);
         }
-        (0..count).for_each(|_| self.end_hidden());
+        self.0.extend_from_slice(arguments);
+        self.0.push(PrintStep::Call(function, arguments.len() as u32));
     }
 
-    /// Adds calls that write a text.
-    fn write(&mut self, text: &str, is_first: &mut bool, span: Span) {
-        for piece in pieces(text.as_bytes()) {
-            self.next(is_first, span);
-            self.constant(piece, span);
-            self.call_hidden(TEXT, 1, span);
-        }
-    }
-
-    /// Takes the value of the call before, if there is one.
-    fn next(&mut self, is_first: &mut bool, span: Span) {
-        if !std::mem::take(is_first) {
-            let local = self.begin_hidden();
-            self.push(CheckedNode::Bind(local), span);
-            self.end_hidden();
-        }
-    }
-
-    fn constant(&mut self, value: f64, span: Span) {
-        let number = self.number(value);
-        self.push(number, span);
-    }
-
-    fn call_hidden(&mut self, function: &str, arity: u32, span: Span) {
-        let name = self.environment().names().intern(function);
-        let call = self.callee(name, arity, span);
-        self.push(call, span);
-    }
-
-    /// Reports a text that is not printed.
-    pub(super) fn misplaced_text(&mut self, span: Span) {
-        let message = "a text stands only among the arguments of `print` and `write`".to_owned();
-        let error = self.error(ErrorCode::MisplacedText, span, message);
-        error.labels[0].message = "every value is a number".into();
+    /// Adds what writes a text; returns what is then still to be written: nothing.
+    fn text(&mut self, text: &str) -> String {
+        pieces(text.as_bytes()).for_each(|piece| self.call(&[PrintStep::Constant(piece)], TEXT));
+        String::new()
     }
 }
 

@@ -5,9 +5,9 @@
 
 use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIdentity};
 use super::checker::Checker;
-use super::environment::{Environment, arguments};
+use super::environment::arguments;
 use super::mistakes::Mistakes;
-use super::printing::PrintRole;
+use super::printing::{self, PrintPlan, PrintRole, PrintStep, PrintedPart};
 use super::spans::SpanPacker;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
@@ -16,7 +16,7 @@ use crate::name::Name;
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast, Spanned};
 use crate::syntax::foreign;
-use crate::syntax::operator::BinaryOp;
+use crate::syntax::operator::{BinaryOp, UnaryOp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The state of resolving one body.
@@ -137,28 +137,85 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     /// Begins the scope of a local that the program cannot name, which the next node
     /// declares; returns it.
-    pub(super) fn begin_hidden(&mut self) -> u32 {
+    fn begin_hidden(&mut self) -> u32 {
         self.scope_ends.push(self.nodes.len() as u32);
         self.scope.open(self.nameless)
     }
 
     /// Ends the scope of the innermost hidden local.
-    pub(super) fn end_hidden(&mut self) {
+    fn end_hidden(&mut self) {
         self.scope.close();
     }
 
-    pub(super) fn environment(&self) -> &'a dyn Environment {
-        self.checker.environment
+    /// Returns whether an expression is a call of `print` or `write`.
+    pub(super) fn prints(&self, body: &Ast) -> bool {
+        let is_word = |name, at: usize| self.is_word(name, body.spans[at]);
+        PrintPlan::prints(body, self.checker.environment.names(), &is_word)
     }
 
-    /// Returns whether a name is that of the function of this body.
-    pub(super) fn defines(&self, name: Name) -> bool {
-        name == self.head.name || name == self.written
+    /// Plans the calls of `print` and `write` in a body.
+    fn printing(&mut self, body: &Ast) -> PrintPlan {
+        let is_word = |name, at: usize| self.is_word(name, body.spans[at]);
+        let plan = PrintPlan::of(body, self.checker.environment.names(), &is_word);
+        for (at, wanted) in &plan.misfits {
+            if let ast::Node::Call { callee, arguments } = body.nodes[*at] {
+                self.mistakes.at = *at;
+                self.fits(callee, arguments, body.spans[*at], *wanted, None);
+            }
+        }
+        plan
     }
 
-    /// Returns what a name stands for; `None` if that is a mistake.
-    pub(super) fn stands_for(&self, name: Name, kind: MemberKind, span: Span) -> Option<Name> {
-        self.checker.stands_for(name, kind, span)
+    /// Returns whether a name has its meaning in `print`: nothing else is called so.
+    fn is_word(&self, name: Name, span: Span) -> bool {
+        let environment = self.checker.environment;
+        self.checker.stands_for(name, MemberKind::Function, span) == Some(name)
+            && name != self.head.name
+            && name != self.written
+            && environment.function(name).is_none()
+            && environment.declared(name).is_none()
+            && environment.hosts().get(name).is_none()
+    }
+
+    /// Adds what a call of `print` or `write` does, whose values are on the stack.
+    fn print(&mut self, parts: &[PrintedPart], span: Span) {
+        let count: usize = parts.iter().map(PrintedPart::values).sum();
+        let mut locals: Vec<u32> = Vec::with_capacity(count);
+        for _ in 0..count {
+            let local = self.begin_hidden();
+            self.push(CheckedNode::Bind(local), span);
+            locals.push(local);
+        }
+        // The last value was on top.
+        locals.reverse();
+        for step in printing::steps(parts) {
+            let node = match step {
+                PrintStep::Value(value) => CheckedNode::Local(locals[value]),
+                PrintStep::Negated(value) => {
+                    self.push(CheckedNode::Local(locals[value]), span);
+                    CheckedNode::Unary(UnaryOp::Negate)
+                }
+                PrintStep::Constant(value) => self.number(value),
+                PrintStep::Call(function, arity) => {
+                    let name = self.checker.environment.names().intern(function);
+                    self.callee(name, arity, span)
+                }
+                PrintStep::Next => {
+                    let local = self.begin_hidden();
+                    self.end_hidden();
+                    CheckedNode::Bind(local)
+                }
+            };
+            self.push(node, span);
+        }
+        locals.iter().for_each(|_| self.end_hidden());
+    }
+
+    /// Reports a text that is not printed.
+    fn misplaced_text(&mut self, span: Span) {
+        let message = "a text stands only among the arguments of `print` and `write`".to_owned();
+        let error = self.error(ErrorCode::MisplacedText, span, message);
+        error.labels[0].message = "every value is a number".into();
     }
 
     /// Compares in a chain: `a < b < c` is `a < b && b < c` with `b` evaluated once.
@@ -204,12 +261,12 @@ impl<'c, 'a> Resolver<'c, 'a> {
         self.push(CheckedNode::ForStep, span);
     }
 
-    pub(super) fn number(&mut self, value: f64) -> CheckedNode {
+    fn number(&mut self, value: f64) -> CheckedNode {
         self.numbers.push(value);
         CheckedNode::Number(self.numbers.len() as u32 - 1)
     }
 
-    pub(super) fn push(&mut self, node: CheckedNode, span: Span) {
+    fn push(&mut self, node: CheckedNode, span: Span) {
         self.nodes.push(node);
         self.spans.push(span);
     }
@@ -223,7 +280,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 return;
             }
             self.mistakes.at = at;
-            match printing.get(&at) {
+            match printing.roles.get(&at) {
                 Some(PrintRole::Part) => continue,
                 Some(PrintRole::Statement(parts)) => {
                     self.print(parts, *span);
@@ -249,7 +306,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         name
     }
 
-    pub(super) fn error(&mut self, code: ErrorCode, span: Span, message: String) -> &mut Diagnostic {
+    fn error(&mut self, code: ErrorCode, span: Span, message: String) -> &mut Diagnostic {
         self.mistakes.nodes.push(self.mistakes.at);
         self.checker.error(code, span, message)
     }
@@ -349,6 +406,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
             let is_function = environment.function(name).is_some() || environment.hosts().get(name).is_some();
             let near = near.or_else(|| nearest(&text, ["else"]).map(str::to_owned));
             let (message, help) = match (foreign::word(self.checker.source, span), near) {
+                (Some((message, help)), _) if is_function && foreign::is_infix(&text) => {
+                    (Some(message), Some(help))
+                }
                 _ if is_function => (None, Some(format!("`{text}` is a function: call it as `{text}(…)`"))),
                 (Some((message, help)), _) => (Some(message), Some(help)),
                 (None, Some(near)) => (None, Some(format!("did you mean `{near}`?"))),
@@ -429,7 +489,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         self.callee(callee, u32::from(operands), span)
     }
 
-    pub(super) fn callee(&mut self, name: Name, arity: u32, span: Span) -> CheckedNode {
+    fn callee(&mut self, name: Name, arity: u32, span: Span) -> CheckedNode {
         let callees = &mut self.callees;
         let index = *self.callee_index.entry((name, arity)).or_insert_with(|| {
             callees.push(Callee { name, arity, span });
@@ -438,7 +498,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
         CheckedNode::Call(index)
     }
 
-    pub(super) fn fits(
+    fn fits(
         &mut self,
         callee: Name,
         passed: u32,

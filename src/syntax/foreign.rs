@@ -46,7 +46,7 @@ const COMPOUND_ASSIGNMENTS: [&str; 2] = ["%=", "^="];
 
 /// Words that are operators, keywords or constants elsewhere.
 const WORDS: [(&str, &str); 23] = [
-    ("mod", "the remainder is written `%`"),
+    ("mod", "the remainder is written `x % y`, or `mod(x, y)`"),
     ("div", "integer division is written `floor(a / b)`"),
     ("and", "and is written `&&`"),
     ("or", "or is written `||`"),
@@ -212,6 +212,11 @@ pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
         None => format!("there is no `{word}` in Kaleidoscope"),
     };
     Some((message, help.to_owned()))
+}
+
+/// Returns whether a word is a binary operator in other languages.
+pub fn is_infix(word: &str) -> bool {
+    INFIX_WORDS.contains(&word)
 }
 
 /// Returns the advice for a call of a function of other languages.

@@ -23,7 +23,7 @@ pub fn lints(item: &Item, runs_on: bool, names: &Names) -> Vec<Diagnostic> {
             found.extend(body_lints(item, body, names));
         }
         ItemKind::Variables(body) | ItemKind::Expression(body) | ItemKind::Effect(body) => {
-            found.extend(body_lints(item, body, names))
+            found.extend(body_lints(item, body, names));
         }
         ItemKind::Extern(_) | ItemKind::Import(_) => {}
     }

@@ -103,7 +103,6 @@ fn wrong_usage_is_told_on_standard_error() {
         &["-O4"],
         &["-O", "fast"],
         &["-e"],
-        &["a.kal", "b.kal"],
         &["emit"],
         &["emit", "bytecode", "a.kal"],
         &["emit", "ir"],

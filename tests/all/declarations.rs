@@ -180,15 +180,15 @@ fn a_check_says_what_is_declared_and_never_defined() {
     assert_eq!(check(fine), (Some(0), vec![]));
     // A definition wins over a host function, with any number of parameters.
     assert_eq!(check("extern sin(x); def sin(x y) x + y; sin(1, 2)"), (Some(0), vec![]));
-    let (status, said) = check("extern foo(a b)\ndef g(x) foo(x, 2)\nextern siin(x)");
+    let (status, said) = check("extern foo(a b)\ndef g(x) foo(x, 2)\nextern tann(x)");
     assert_eq!(status, Some(0));
     assert_eq!(
         said,
         [
             "warning[E0206] 1:8 `foo` is declared but never defined",
             "  help: it is not a host function; define it: `def foo(a b) …`; or, if it is a C function that takes and returns doubles, allow it: `--allow-extern foo`",
-            "warning[E0206] 3:8 `siin` is declared but never defined",
-            "  help: did you mean `sin`?",
+            "warning[E0206] 3:8 `tann` is declared but never defined",
+            "  help: did you mean `tan`?",
         ]
     );
     let (status, said) = check("extern f(a)\nf(1, 2)\ndef f(a b) a");

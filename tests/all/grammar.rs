@@ -139,6 +139,10 @@ fn programs(directory: &Path) -> Vec<PathBuf> {
 fn check_agreement(recogniser: &Recogniser<'_>, text: &str) -> bool {
     let names = Names::new();
     let tokens = lexer::lex(&Source::new("test", text), &names).unwrap();
+    // A text that does not end has swallowed what follows, and is the only mistake told.
+    if tokens.diagnostics(0..tokens.len()).any(|mistake| mistake.code == ErrorCode::MalformedText) {
+        return false;
+    }
     let refusals = refusals(text);
     let recognised = recogniser.accepts("program", tokens.terminals());
     assert_eq!(refusals.is_empty(), recognised, "{text}\n{refusals:?}");
@@ -215,7 +219,7 @@ fn sample_tokens_are_the_terminals_they_stand_for() {
 
 #[test]
 fn arbitrary_texts_are_read_and_their_mistakes_drawn() {
-    const PIECES: [&str; 38] = [
+    const PIECES: [&str; 37] = [
         "def",
         "extern",
         "if",
@@ -227,7 +231,6 @@ fn arbitrary_texts_are_read_and_their_mistakes_drawn() {
         "\"text\"",
         "print(",
         "+=",
-        ":",
         "in",
         "var",
         "unary",

@@ -36,6 +36,7 @@ mod options;
 mod preview;
 mod program;
 mod programs;
+mod printing;
 mod prompt;
 mod reading;
 mod reading_stops;

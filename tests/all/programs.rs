@@ -65,7 +65,6 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
     (ErrorCode::SourceTooLong, "needs gigabytes of text; tested in the lexer"),
     (ErrorCode::TooMany, "needs a million variables; tested with the limits"),
     (ErrorCode::Interrupted, "needs someone who interrupts"),
-    (ErrorCode::HostFailure, "the host functions of the command line do not fail; tested by embedding"),
     (ErrorCode::CompileFailure, "needs a failing system"),
     (ErrorCode::ContextLimit, "needs a limit of an engine; tested with tenants"),
     (ErrorCode::Internal, "needs a bug; tested in the crate, with functions that no check would make"),

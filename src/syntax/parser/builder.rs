@@ -139,6 +139,12 @@ impl Builder {
         self.ast.spans.push(span);
     }
 
+    /// Returns the terminal that the innermost construct began with.
+    pub(super) fn innermost(&self, tokens: &Tokens) -> Option<Terminal> {
+        let (token, _) = self.constructs.last()?;
+        tokens.terminals().get(*token as usize).copied()
+    }
+
     /// Makes the comparison that is the last node one of a chain that goes on, if it is
     /// of that group and not in parentheses. Returns whether it does.
     fn chain(&mut self, group: u8) -> bool {
@@ -304,14 +310,13 @@ impl<'s> ParserState<'s> {
     /// prompt.
     pub(super) fn binary(&mut self, token: usize) -> bool {
         let operator = self.tokens.name(token);
+        let is_command =
+            || foreign::begins_command(self.tokens.source(), self.span(token)) && self.builder.enclosing == 0;
         let meaning = match self.binary_meaning(operator) {
+            Some(meaning) if meaning.action == BinaryAction::Sequence && is_command() => return false,
             Some(meaning) => meaning,
-            None if self.builder.enclosing == 0
-                && (self.unary_meaning(operator).is_some()
-                    || foreign::begins_command(self.tokens.source(), self.span(token))) =>
-            {
-                return false;
-            }
+            None if self.builder.enclosing == 0 && self.unary_meaning(operator).is_some() => return false,
+            None if is_command() => return false,
             None => {
                 self.builder.unknown_operator.get_or_insert((token, 2));
                 let action = BinaryAction::Function(self.function("binary", operator));

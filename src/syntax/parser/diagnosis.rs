@@ -136,6 +136,9 @@ impl SyntaxFailure {
         if in_head_of_for {
             return Some(LOOP.into());
         }
+        if expects(Terminal::In) && builder.innermost(tokens) == Some(Terminal::While) {
+            return Some("write `while x < 10 in …`".into());
+        }
         if expects(Terminal::In) {
             return Some("inside an expression write `var y = 2 in …`".into());
         }

@@ -279,7 +279,7 @@ impl Printer<'_> {
             }
             (Node::Sequence, &[left, right]) => infix(":", left, right, tasks),
             (Node::Binary(op) | Node::Chained { op, .. }, &[left, right]) => {
-                infix(op.text(), left, right, tasks)
+                infix(op.text(), left, right, tasks);
             }
             (Node::Operator { callee, .. }, &[left, right]) => {
                 infix(operator_text(&self.names.text(callee)), left, right, tasks);

@@ -1,8 +1,8 @@
 //! What a program meets outside of itself, one for each context: its output and input, its
 //! arguments, the time, and random numbers.
 
-use crate::host::{HostError, Output};
-use crate::output::LineOutput;
+use super::decimal::format_number;
+use super::sink::{HostError, Output};
 use crate::stop::StopHandle;
 use std::io::{self, Read};
 use std::time::{Duration, Instant, SystemTime};
@@ -10,33 +10,26 @@ use std::time::{Duration, Instant, SystemTime};
 /// What a program meets outside of itself.
 pub(crate) struct Outside {
     pub(crate) output: Box<dyn Output>,
-    pub(crate) given: Given,
+    pub(crate) state: OutsideState,
 }
 
-/// What a program is given.
-pub(crate) struct Given {
+/// What it meets besides the output.
+pub(crate) struct OutsideState {
     pub(crate) input: NumberInput,
     pub(crate) arguments: Vec<String>,
     pub(crate) random: RandomNumbers,
     started: Instant,
 }
 
-impl Default for Outside {
-    /// Returns standard output and input, and no arguments.
-    fn default() -> Self {
-        Self::new(Box::new(LineOutput::stdout()))
-    }
-}
-
 impl Outside {
     pub(crate) fn new(output: Box<dyn Output>) -> Self {
         let (input, arguments) = (NumberInput::default(), Vec::new());
-        let given = Given { input, arguments, random: RandomNumbers::new(0), started: Instant::now() };
-        Self { output, given }
+        let state = OutsideState { input, arguments, random: RandomNumbers::new(0), started: Instant::now() };
+        Self { output, state }
     }
 }
 
-impl Given {
+impl OutsideState {
     /// Returns the seconds since the context was created.
     pub(crate) fn clock(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
@@ -50,7 +43,7 @@ impl Given {
         let count = self.arguments.len();
         let place = (1..=count).find(|place| *place as f64 == number);
         let Some(text) = place.map(|place| &self.arguments[place - 1]) else {
-            let number = crate::output::format_number(number);
+            let number = format_number(number);
             return Err(HostError(format!("there is no argument {number}: there are {count}")));
         };
         parsed(text)
