@@ -47,6 +47,7 @@ use crate::name::{HeldName, Name, Names};
 use crate::output::LineOutput;
 use crate::program::Program;
 use crate::runtime::CallArguments;
+use crate::sema::instance::is_made;
 use crate::sema::{self, Declaration, Environment, checked};
 use crate::source::Source;
 use crate::stats::Stats;
@@ -316,6 +317,10 @@ impl Context {
         };
         for part in &program.parts {
             let part = part.clone();
+            // An instance is made of its pattern.
+            if part.function().is_some_and(|function| is_made(&self.engine.names().text(function.name))) {
+                continue;
+            }
             if let (Some(function), Some(tape)) = (part.function(), &part.tape) {
                 self.backend.supply(function, tape);
             }
@@ -418,6 +423,10 @@ impl Context {
             self.history.push(moment, &self.world, Changed::Function { name, before, after });
         }
         self.follow_aliases(function.name);
+        let was_pattern = changed.before.as_ref().is_some_and(|before| !before.functions.is_empty());
+        if was_pattern || !function.functions.is_empty() {
+            self.follow_pattern(function.name);
+        }
         let redefined = changed.before.is_some();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {

@@ -97,6 +97,8 @@ codes! {
     AmbiguousName = 210;
     /// A text that is not printed: every value is a number.
     MisplacedText = 211;
+    /// A number where a function is wanted.
+    FunctionWanted = 212;
 
     /// A call of a function that is not defined, found when it ran.
     UndefinedFunction = 301;

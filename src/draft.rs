@@ -18,6 +18,7 @@ use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
 use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, parts};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
+use crate::sema::instance::{instance, instance_parts};
 use crate::sema::{self, Environment, Extern, arguments, declaration};
 use crate::source::Source;
 use crate::stop::Poll;
@@ -169,6 +170,9 @@ impl<'a> Draft<'a> {
                     self.functions.insert(function.name, function.clone());
                     self.aliases.remove(&function.name);
                     self.follow_alias(&function);
+                    if !function.functions.is_empty() {
+                        self.follow_pattern(&function);
+                    }
                     self.compiled.push(function);
                 }
                 Ok(sema::CheckedItem::Variables(function, names)) => {
@@ -234,10 +238,43 @@ impl<'a> Draft<'a> {
     /// Defines the names that a function calls and that imports make aliases.
     fn alias_calls(&mut self, function: &CheckedFunction) {
         for callee in &function.callees {
+            // A pattern is never called itself.
+            if function.functions.is_empty() {
+                self.define_instance(callee.name);
+            }
             if let Some(target) = self.aliased(callee.name).cloned() {
                 self.define_alias(callee.name, &target);
             }
         }
+    }
+
+    /// Defines the instance of that name, if it is one that is not defined.
+    fn define_instance(&mut self, name: Name) {
+        let text = self.names.text(name);
+        let pattern = instance_parts(&text).and_then(|(pattern, _)| self.names.get(pattern));
+        let Some(pattern) = pattern else { return };
+        let Some(pattern) = self.functions.get(&pattern).or_else(|| self.aliased(pattern)).cloned() else {
+            return;
+        };
+        if self.functions.get(&name).is_some_and(|known| known.is_alias_of(&pattern)) {
+            return;
+        }
+        if let Some(instance) = instance(&pattern, &text, self.names).map(Arc::new) {
+            self.functions.insert(name, instance.clone());
+            self.items.push(sema::CheckedItem::Definition(instance.clone(), None));
+            self.alias_calls(&instance);
+        }
+    }
+
+    /// Defines the instances of a pattern that are called, or follow it.
+    fn follow_pattern(&mut self, pattern: &CheckedFunction) {
+        let text = self.names.text(pattern.name);
+        let is_instance =
+            |name: &Name| instance_parts(&self.names.text(*name)).is_some_and(|(of, _)| of == &*text);
+        let called =
+            self.functions.values().flat_map(|function| function.callees.iter().map(|callee| callee.name));
+        let instances: Vec<Name> = called.filter(is_instance).collect();
+        instances.into_iter().for_each(|name| self.define_instance(name));
     }
 
     fn define_alias(&mut self, name: Name, target: &CheckedFunction) {

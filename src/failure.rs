@@ -350,6 +350,7 @@ mod tests {
             name: names.intern(name),
             name_span: Span::default(),
             parameters: Box::default(),
+            functions: Box::default(),
             locals: 0,
             nodes: Box::default(),
             spans: crate::sema::spans::Spans::default(),

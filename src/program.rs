@@ -15,6 +15,7 @@ use crate::fingerprint::Fingerprint;
 use crate::host::{HostFunctions, printing};
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::sema::instance::is_made;
 use crate::sema::stored::{StoredTables, TableIndices};
 use crate::sema::{CheckedItem, Extern};
 use crate::source::{Source, Span};
@@ -231,6 +232,7 @@ fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<Pro
             || is_operator_in(operator.unwrap_or(text), names)
             || is_operator_of_module(text, names)
             || printing::is_part(text)
+            || is_made(text)
     };
     reader.expect(texts.iter().all(allowed), "invalid name")?;
     let sources = reader.many(|reader| {
@@ -293,7 +295,7 @@ fn fits(fixity: Option<Fixity>, function: &CheckedFunction, names: &Names) -> bo
     let name = names.text(function.name);
     let is_of = |kind: &str, operator: Name| name.strip_prefix(kind) == Some(&*names.text(operator));
     match fixity {
-        None => is_name_in(&name, names) || is_operator_of_module(&name, names),
+        None => is_name_in(&name, names) || is_operator_of_module(&name, names) || is_made(&name),
         Some(Fixity::Unary { operator }) => is_of("unary", operator) && function.arity() == 1,
         Some(Fixity::Binary { operator, precedence }) => {
             is_of("binary", operator) && function.arity() == 2 && (1..=100).contains(&precedence)

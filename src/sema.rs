@@ -9,12 +9,15 @@
 pub mod asked;
 pub mod checked;
 mod checker;
+mod constant;
 pub mod declaration;
 mod environment;
 mod identity;
+pub mod instance;
 mod mistakes;
 mod printing;
 mod resolve;
+mod scope;
 pub mod spans;
 pub mod stored;
 
@@ -129,7 +132,7 @@ impl Checker<'_> {
                 self.parameters(&prototype.parameters);
                 self.arity_of_operator(prototype);
                 let head = self.head(prototype.name);
-                let mut resolver = Resolver::new(self, head, &prototype.parameters);
+                let mut resolver = Resolver::of_prototype(self, head, prototype);
                 resolver.written = prototype.name.name;
                 let function = resolver.body(body, item.span);
                 self.diagnostics.extend(declaration::misfit(&function, self.environment));
@@ -138,6 +141,7 @@ impl Checker<'_> {
             ItemKind::Import(import) => CheckedItem::Import(import_of(import, &item.source, names)),
             ItemKind::Extern(prototype) => {
                 self.parameters(&prototype.parameters);
+                self.no_functions(prototype);
                 CheckedItem::Extern(self.declaration(prototype))
             }
             ItemKind::Variables(initialisers) => {
@@ -168,6 +172,16 @@ impl Checker<'_> {
                 error.labels[0].message = "declared again".into();
                 *error = error.clone().with_label(&source, first, "first declared");
             }
+        }
+    }
+
+    /// Refuses parameters of a declaration that are functions.
+    fn no_functions(&mut self, prototype: &Prototype) {
+        for function in &prototype.functions {
+            let Some(parameter) = prototype.parameters.get(function.position as usize) else { continue };
+            let message = "only a definition takes functions".to_owned();
+            let error = self.error(ErrorCode::UnknownExtern, parameter.span, message);
+            error.labels[0].message = "a function".into();
         }
     }
 

@@ -18,6 +18,7 @@ use crate::module::{ImportedModule, Imports, MemberKind, Module, NameMistake, pa
 use crate::name::{HeldName, Name, NameMap, Names};
 use crate::sema::Extern;
 use crate::sema::checked::CheckedFunction;
+use crate::sema::instance::{instance, instance_parts};
 use crate::syntax::operator::{BinaryAction, Fixity, Infix, Operators, UnaryMeaning};
 pub use bound::{BoundFunction, Origin};
 use calls::Calls;
@@ -105,7 +106,7 @@ impl World {
         {
             return Some(arity);
         }
-        self.meaning(name).map(|function| function.arity())
+        self.meaning(name).map(|function| function.signature())
     }
 
     /// Returns whether a name is bound to a function.
@@ -213,7 +214,7 @@ impl World {
     pub fn aliased(&self, name: Name) -> Option<&BoundFunction> {
         match self.definition(name).map(|bound| bound.origin) {
             Some(Origin::Program | Origin::Module) => return None,
-            Some(Origin::Alias(_)) | None => {}
+            Some(Origin::Alias(_) | Origin::Instance(_)) | None => {}
         }
         let member = self.imports.alias(name, MemberKind::Function).ok()??;
         self.definition(member.qualified.name())
@@ -223,6 +224,9 @@ impl World {
     /// of. Returns the function under that name; `None` if it is none, or bound to it
     /// already.
     pub fn adopt(&mut self, name: Name, names: &Names) -> Option<Arc<CheckedFunction>> {
+        if instance_parts(&names.text(name)).is_some() {
+            return self.adopt_instance(name, names);
+        }
         let aliased = self.aliased(name)?.clone();
         let (target, held) = (aliased.function.name, names.text(name));
         let is_bound = self.definition(name).is_some_and(|bound| {
@@ -239,6 +243,41 @@ impl World {
             origin: Origin::Alias(target),
         });
         Some(function)
+    }
+
+    /// Returns the pattern of the instance of that name, and the name by which it is called.
+    fn pattern(&self, name: Name, names: &Names) -> Option<(Name, &Arc<CheckedFunction>)> {
+        let text = names.text(name);
+        let pattern = names.get(instance_parts(&text)?.0)?;
+        Some((pattern, self.meaning(pattern)?))
+    }
+
+    /// Binds the name of an instance to it. Returns it; `None` if its pattern is not known or
+    /// does not fit, or the name is bound to it already.
+    fn adopt_instance(&mut self, name: Name, names: &Names) -> Option<Arc<CheckedFunction>> {
+        let (pattern_name, pattern) = self.pattern(name, names)?;
+        let origin = Origin::Instance(pattern_name);
+        let is_bound = self
+            .definition(name)
+            .is_some_and(|bound| bound.function.is_alias_of(pattern) && bound.origin == origin);
+        if is_bound {
+            return None;
+        }
+        let function = Arc::new(instance(pattern, &names.text(name), names)?);
+        let operators = self.operators.clone();
+        self.bind(BoundFunction { function: function.clone(), operators, fixity: None, origin });
+        Some(function)
+    }
+
+    /// Returns the instances of a pattern that are bound, or called.
+    pub fn instances_of(&self, pattern: Name, names: &Names) -> Vec<Name> {
+        let text = names.text(pattern);
+        let is_instance =
+            |name: &Name| instance_parts(&names.text(*name)).is_some_and(|(of, _)| of == &*text);
+        let bound = self.definitions.values().filter(|bound| bound.origin == Origin::Instance(pattern));
+        let bound = bound.map(|bound| bound.function.name);
+        let called = self.calls.names().filter(is_instance);
+        bound.chain(called).collect()
     }
 
     /// Returns the function that a name is bound to, or would be if it were called: it
@@ -273,11 +312,14 @@ impl World {
 
     /// Returns the names that are bound to functions of modules, but are not their
     /// aliases any more.
-    pub fn lost_aliases(&self) -> Vec<Name> {
+    pub fn lost_aliases(&self, names: &Names) -> Vec<Name> {
         let is_lost = |bound: &&BoundFunction| match bound.origin {
             Origin::Alias(target) => {
                 self.aliased(bound.function.name).is_none_or(|aliased| aliased.function.name != target)
             }
+            Origin::Instance(_) => self.pattern(bound.function.name, names).is_none_or(|(_, pattern)| {
+                instance(pattern, &names.text(bound.function.name), names).is_none()
+            }),
             Origin::Program | Origin::Module => false,
         };
         self.definitions.values().filter(is_lost).map(|bound| bound.function.name).collect()
@@ -320,7 +362,8 @@ impl World {
     /// Returns the names that may be those of aliases that definitions call: what is
     /// called, and the aliases that are bound.
     pub fn called_or_aliases(&self) -> Vec<Name> {
-        let is_alias = |bound: &&BoundFunction| matches!(bound.origin, Origin::Alias(_));
+        let is_alias =
+            |bound: &&BoundFunction| matches!(bound.origin, Origin::Alias(_) | Origin::Instance(_));
         let aliases = self.definitions.values().filter(is_alias).map(|bound| bound.function.name);
         // A module calls nothing by an alias.
         let layers = self.layers.iter().filter(|layer| layer.module().is_none());

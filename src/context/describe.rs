@@ -150,8 +150,21 @@ impl Context {
 
     fn head(&self, function: &CheckedFunction) -> String {
         let names = self.engine.names();
-        let parameters: Vec<_> = function.parameters.iter().map(|name| names.text(*name)).collect();
-        let parameters = parameters.join(" ");
+        let mut numbers = function.parameters.iter();
+        let count = function.parameters.len() + function.functions.len();
+        let parameter = |position: usize| match function
+            .functions
+            .iter()
+            .find(|taken| taken.position as usize == position)
+        {
+            Some(taken) => {
+                let own: Vec<_> =
+                    ["x", "y", "z", "u", "v", "w"].into_iter().take(taken.arity as usize).collect();
+                Some(format!("{}({})", names.text(taken.name), own.join(" ")))
+            }
+            None => numbers.next().map(|name| names.text(*name).to_string()),
+        };
+        let parameters = (0..count).filter_map(parameter).collect::<Vec<_>>().join(" ");
         match self.world.definition(function.name).and_then(|definition| definition.fixity) {
             None => format!("{}({parameters})", names.text(function.name)),
             Some(Fixity::Unary { operator }) => format!("unary {} ({parameters})", names.text(operator)),

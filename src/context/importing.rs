@@ -8,7 +8,8 @@ use crate::library::{self, ModuleItem, ModuleItems, ModuleReader, ReadModule};
 use crate::module::{MemberKind, Module, add_operators, parts};
 use crate::name::Name;
 use crate::sema::Import;
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{Callee, CheckedFunction};
+use crate::sema::instance::instance_parts;
 use crate::syntax::operator::Operators;
 use crate::world::{Layer, Origin};
 use std::sync::Arc;
@@ -146,7 +147,11 @@ impl Context {
 
     /// Binds the aliases among the names that a function calls.
     pub(super) fn adopt_aliases(&mut self, function: &CheckedFunction) {
-        if self.world.imports().is_empty() {
+        let names = self.engine.names();
+        let is_instance = |callee: &Callee| instance_parts(&names.text(callee.name)).is_some();
+        // A pattern is never called itself.
+        let calls_instances = function.functions.is_empty() && function.callees.iter().any(is_instance);
+        if self.world.imports().is_empty() && !calls_instances {
             return;
         }
         for callee in &function.callees {
@@ -179,6 +184,14 @@ impl Context {
         }
     }
 
+    /// Makes the instances of a pattern follow its present definition.
+    pub(super) fn follow_pattern(&mut self, pattern: Name) {
+        for name in self.world.instances_of(pattern, self.engine.names()) {
+            self.adopt_alias(name);
+        }
+        self.drop_lost_aliases();
+    }
+
     /// Makes the aliases of a function follow its present definition.
     pub(super) fn follow_aliases(&mut self, target: Name) {
         if self.world.imports().is_empty() {
@@ -196,7 +209,7 @@ impl Context {
 
     /// Unbinds names that no import makes aliases any more.
     pub(super) fn drop_lost_aliases(&mut self) {
-        for name in self.world.lost_aliases() {
+        for name in self.world.lost_aliases(self.engine.names()) {
             self.unbind(name);
         }
     }

@@ -399,6 +399,7 @@ mod tests {
             name: Names::new().intern("f"),
             name_span: Span::default(),
             parameters: Box::default(),
+            functions: Box::default(),
             locals: 0,
             nodes: Box::default(),
             numbers: Box::default(),

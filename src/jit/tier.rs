@@ -233,6 +233,7 @@ mod tests {
             name: names.intern(name),
             name_span: Span::default(),
             parameters: Box::default(),
+            functions: Box::default(),
             locals: 0,
             nodes: (0..callees.len() as u32).map(CheckedNode::Call).collect(),
             numbers: Box::default(),

@@ -210,7 +210,7 @@ impl Environment for Recorder<'_> {
 
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
         let function = self.environment.function(name);
-        self.note(Asked::Function(name, function.as_ref().map(|function| function.arity())));
+        self.note(Asked::Function(name, function.as_ref().map(|function| function.signature())));
         function
     }
 

@@ -7,6 +7,7 @@
 //! numbering of [`Name`]s.
 
 use super::spans::Spans;
+use crate::bytes::{Writer, checksum};
 use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, HeldNames, Name};
 use crate::source::{Source, Span};
@@ -83,6 +84,8 @@ pub struct CheckedFunction {
     pub name_span: Span,
     /// The names of the parameters.
     pub parameters: Box<[Name]>,
+    /// The functions that it takes besides: it is a [pattern](super::instance) then.
+    pub functions: Box<[TakenFunction]>,
     /// The number of locals, parameters included.
     pub locals: u32,
     /// The body in post-order.
@@ -105,6 +108,17 @@ pub struct CheckedFunction {
     pub names: HeldNames,
     /// Its identity, once it has been asked for.
     pub identity: KnownIdentity,
+}
+
+/// A function that a pattern takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TakenFunction {
+    /// The name of the parameter.
+    pub name: Name,
+    /// Its place among all parameters.
+    pub position: u32,
+    /// The number of its arguments.
+    pub arity: u32,
 }
 
 /// The identity of a function, once it has been asked for.
@@ -137,6 +151,21 @@ impl CheckedFunction {
     /// Returns whether it is another function under its own name.
     pub fn is_alias_of(&self, other: &Self) -> bool {
         self.source == other.source && self.span == other.span
+    }
+
+    /// Returns what a call of it has to fit: the number of parameters, and of a pattern
+    /// another number for each that calls differently.
+    pub fn signature(&self) -> u32 {
+        if self.functions.is_empty() {
+            return self.arity();
+        }
+        let mut writer = Writer::default();
+        writer.number(self.arity());
+        for function in &self.functions {
+            writer.number(function.position);
+            writer.number(function.arity);
+        }
+        checksum(&writer.finish()) as u32 | 1 << 31
     }
 
     /// Returns the number of parameters.

@@ -84,6 +84,16 @@ impl<'a> Checker<'a> {
         self.names.iter().chain(&self.resolved).cloned().collect()
     }
 
+    /// Returns a name, which the item holds.
+    pub(super) fn hold(&mut self, text: &str) -> Name {
+        let held = self.environment.names().hold(text);
+        let name = held.name();
+        if !self.resolved.contains(&held) {
+            self.resolved.push(held);
+        }
+        name
+    }
+
     pub(super) fn text(&self, name: Name) -> HeldName {
         self.environment.names().text(name)
     }

@@ -20,9 +20,9 @@ pub trait Environment {
     /// Returns the definition that a name is bound to.
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>>;
 
-    /// Returns the number of parameters of that definition.
+    /// Returns the [signature](CheckedFunction::signature) of that definition.
     fn arity(&self, name: Name) -> Option<u32> {
-        self.function(name).map(|function| function.arity())
+        self.function(name).map(|function| function.signature())
     }
 
     /// Returns the `extern` that declares a function of unknown arity: a

@@ -36,6 +36,12 @@ impl CheckedFunction {
         writer.number(self.arity());
         writer.number(self.locals);
         self.nodes.iter().for_each(|node| write(*node, &mut writer));
+        for function in &self.functions {
+            writer.byte(b'g');
+            writer.text(&names.text(function.name));
+            writer.number(function.position);
+            writer.number(function.arity);
+        }
         Fingerprint::of(kind, writer)
     }
 

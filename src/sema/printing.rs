@@ -79,7 +79,7 @@ impl PrintPlan {
         if found.is_empty() {
             return plan;
         }
-        let reader = PartReader { body, names, is_word, operands: operands(body) };
+        let reader = PartReader { body, names, is_word, operands: body.arguments() };
         for at in found {
             let parts = reader.operands[at].iter().map(|operand| reader.part(*operand, &mut plan));
             let mut parts: Vec<_> = parts.collect();
@@ -216,21 +216,4 @@ impl StepList {
         pieces(text.as_bytes()).for_each(|piece| self.call(&[PrintStep::Constant(piece)], TEXT));
         String::new()
     }
-}
-
-/// Returns the operands of each call.
-fn operands(body: &Ast) -> Vec<Vec<usize>> {
-    let starts = body.starts();
-    let of_call = |(at, node): (usize, &Node)| {
-        let Node::Call { arguments, .. } = node else { return Vec::new() };
-        let (mut operands, mut end) = (Vec::new(), at);
-        for _ in 0..*arguments {
-            let Some(last) = end.checked_sub(1) else { break };
-            operands.push(last);
-            end = starts[last];
-        }
-        operands.reverse();
-        operands
-    };
-    body.nodes.iter().enumerate().map(of_call).collect()
 }

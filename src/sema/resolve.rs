@@ -3,18 +3,21 @@
 //! The walk keeps the scopes of `var` and `for` as an undo list, so it needs
 //! no recursion and each name costs one look-up, however deep the nesting.
 
-use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIdentity};
+use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIdentity, TakenFunction};
 use super::checker::Checker;
+use super::constant::constant;
 use super::environment::arguments;
+use super::instance::{instance_name, is_built_in, operator_name, taken_name};
 use super::mistakes::Mistakes;
 use super::printing::{self, PrintPlan, PrintRole, PrintStep, PrintedPart};
+use super::scope::LocalScope;
 use super::spans::SpanPacker;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::module::MemberKind;
 use crate::name::Name;
 use crate::source::Span;
-use crate::syntax::ast::{self, Ast, Spanned};
+use crate::syntax::ast::{self, Ast, FunctionParameter, Prototype, Spanned};
 use crate::syntax::foreign;
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -43,6 +46,26 @@ pub(super) struct Resolver<'c, 'a> {
     undeclared: FxHashSet<Name>,
     /// What locals are called that the program cannot name.
     nameless: Name,
+    /// The functions that it takes.
+    functions: Box<[TakenFunction]>,
+    /// The functions that calls are given, by the nodes of these.
+    given: FxHashMap<usize, Vec<GivenFunction>>,
+    /// The calls that take a function and are given a number, with their callees.
+    wanted: Vec<(usize, Name, TakenFunction, Span)>,
+    /// For each node that is an argument, the node of the call and its place there, once
+    /// that has been needed.
+    arguments: Option<FxHashMap<usize, (usize, u32)>>,
+}
+
+/// A function that a call is given.
+struct GivenFunction {
+    position: u32,
+    /// What it is called in the name of the instance.
+    text: String,
+    name: Name,
+    /// The number of its arguments, if it is known.
+    arity: Option<u32>,
+    span: Span,
 }
 
 impl<'c, 'a> Resolver<'c, 'a> {
@@ -71,7 +94,28 @@ impl<'c, 'a> Resolver<'c, 'a> {
             near: FxHashMap::default(),
             undeclared: FxHashSet::default(),
             nameless,
+            functions: Box::default(),
+            given: FxHashMap::default(),
+            wanted: Vec::new(),
+            arguments: None,
         }
+    }
+
+    /// Creates the state for the body of a definition, whose name stands for `head`.
+    pub(super) fn of_prototype(checker: &'c mut Checker<'a>, head: Spanned, prototype: &Prototype) -> Self {
+        if prototype.functions.is_empty() {
+            return Self::new(checker, head, &prototype.parameters);
+        }
+        let taken = |function: &FunctionParameter| {
+            let parameter = prototype.parameters.get(function.position as usize)?;
+            let (position, arity) = (function.position, function.parameters.len() as u32);
+            Some(TakenFunction { name: parameter.name, position, arity })
+        };
+        let functions: Box<[TakenFunction]> = prototype.functions.iter().filter_map(taken).collect();
+        let is_number = |position: u32| functions.iter().all(|function| function.position != position);
+        let numbers = (0..).zip(&prototype.parameters).filter(|(position, _)| is_number(*position));
+        let numbers: Vec<Spanned> = numbers.map(|(_, parameter)| *parameter).collect();
+        Self { functions, ..Self::new(checker, head, &numbers) }
     }
 
     /// Resolves a body; returns its function.
@@ -108,7 +152,8 @@ impl<'c, 'a> Resolver<'c, 'a> {
             name: self.head.name,
             name_span: self.head.span,
             parameters: self.parameters,
-            locals: self.scope.most,
+            functions: self.functions,
+            locals: self.scope.most(),
             nodes: self.nodes.into(),
             spans: self.spans.finish(),
             scope_ends: self.scope_ends.into(),
@@ -242,7 +287,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     /// Returns the local of the innermost scope.
     fn innermost(&self) -> u32 {
-        self.scope.undo.len() as u32 - 1
+        self.scope.innermost()
     }
 
     /// Begins a `while`, which is checked as a loop that tests what its body found: `while
@@ -288,10 +333,14 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 }
                 None => {}
             }
+            if self.gives(body, at, *span) {
+                continue;
+            }
             if let Some(node) = self.node(*node, *span) {
                 self.push(node, *span);
             }
         }
+        self.functions_wanted(body);
         self.mistakes.suppress(body, &mut self.checker.diagnostics);
     }
 
@@ -343,9 +392,26 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 self.chained(op, is_first, is_last, span);
                 return None;
             }
+            ast::Node::Function(name) => {
+                let text = self.checker.text(name);
+                self.function_as_value(&text, span);
+                self.number(0.0)
+            }
             ast::Node::Call { callee, arguments } => {
-                let callee = self.global(callee, MemberKind::Function, span);
-                self.call(callee, arguments, span)
+                let given = self.given.remove(&self.mistakes.at).unwrap_or_default();
+                match self.taken(callee) {
+                    Some(function) => {
+                        given.iter().for_each(|given| self.not_taken(given));
+                        self.fits(callee, arguments, span, function.arity, None);
+                        let name = taken_name(&self.checker.text(callee));
+                        let name = self.checker.hold(&name);
+                        self.callee(name, arguments, span)
+                    }
+                    None => {
+                        let callee = self.global(callee, MemberKind::Function, span);
+                        self.call_given(callee, arguments, &given, span)
+                    }
+                }
             }
             ast::Node::Operator { callee, arguments } => {
                 let callee = if callee == self.written { self.head.name } else { callee };
@@ -463,6 +529,191 @@ impl<'c, 'a> Resolver<'c, 'a> {
         name
     }
 
+    /// Returns the function of that name that the definition takes.
+    fn taken(&self, name: Name) -> Option<TakenFunction> {
+        self.functions.iter().find(|function| function.name == name).copied()
+    }
+
+    /// Returns whether a node is a function that a call is given; records that.
+    fn gives(&mut self, body: &Ast, at: usize, span: Span) -> bool {
+        let (name, is_operator) = match body.nodes[at] {
+            ast::Node::Variable(name) => (name, false),
+            ast::Node::Function(name) => (name, true),
+            _ => return false,
+        };
+        let Some((name, text, arity)) = self.function_named(name, is_operator, span) else { return false };
+        let arguments = self.arguments.get_or_insert_with(|| {
+            let calls = body.arguments().into_iter().enumerate();
+            calls
+                .flat_map(|(call, found)| {
+                    found.into_iter().zip(0..).map(move |(node, place)| (node, (call, place)))
+                })
+                .collect()
+        });
+        let Some(&(call, position)) = arguments.get(&at) else {
+            if self.taken(name).is_some() {
+                self.function_as_value(&self.checker.text(name), span);
+                let zero = self.number(0.0);
+                self.push(zero, span);
+                return true;
+            }
+            return false;
+        };
+        self.given.entry(call).or_default().push(GivenFunction { position, text, name, arity, span });
+        true
+    }
+
+    /// Returns the function that a name means where no variable has it: its name, what it
+    /// is called in the name of an instance, and the number of its arguments.
+    fn function_named(
+        &self,
+        name: Name,
+        is_operator: bool,
+        span: Span,
+    ) -> Option<(Name, String, Option<u32>)> {
+        let environment = self.checker.environment;
+        let text = self.checker.text(name);
+        if is_operator {
+            let is_defined = name == self.written || environment.function(name).is_some();
+            let (operands, operator) = match (text.strip_prefix("unary"), text.strip_prefix("binary")) {
+                (Some(operator), _) => (1, operator),
+                (None, operator) => (2, operator.unwrap_or_default()),
+            };
+            let given = if is_defined { text.to_string() } else { operator_name(operands, operator) };
+            let is_known = is_defined || is_built_in(&given);
+            return is_known.then_some((name, given, Some(operands)));
+        }
+        if self.scope.local(name).is_some() {
+            return None;
+        }
+        if let Some(taken) = self.taken(name) {
+            return Some((name, taken_name(&text), Some(taken.arity)));
+        }
+        let stands_for = |kind| self.checker.stands_for(name, kind, span);
+        let is_variable = environment.has_variable(name) || constant(&text).is_some();
+        let known = stands_for(MemberKind::Function)?;
+        if is_variable
+            || stands_for(MemberKind::Variable).is_some_and(|variable| environment.has_variable(variable))
+        {
+            return None;
+        }
+        let own = (known == self.head.name).then_some(self.parameters.len() as u32);
+        let arity = own.or_else(|| environment.function(known).map(|function| function.arity()));
+        let arity = arity.or_else(|| environment.hosts().get(known).map(|host| host.arity));
+        let arity = arity.or_else(|| environment.declared(known).map(super::environment::Extern::arity))?;
+        Some((known, self.checker.text(known).to_string(), Some(arity)))
+    }
+
+    /// Reports a function where a number is wanted.
+    fn function_as_value(&mut self, text: &str, span: Span) {
+        let message = format!("`{text}` is a function, and every value is a number");
+        let error = self.error(ErrorCode::UnknownVariable, span, message);
+        error.labels[0].message = "a function".into();
+        error.help =
+            Some("a call of a function that takes one can be given it: `def twice(f(x) x) f(f(x))`".into());
+    }
+
+    /// Reports a function that a call is given and does not take.
+    fn not_taken(&mut self, given: &GivenFunction) {
+        if self.taken(given.name).is_some()
+            || !self
+                .checker
+                .source
+                .slice(given.span)
+                .starts_with(|first: char| first == '_' || first.is_alphabetic())
+        {
+            let text = self.checker.text(given.name);
+            self.function_as_value(&text, given.span);
+        } else {
+            self.variable(given.name, given.span);
+        }
+    }
+
+    /// Resolves a call that may be given functions.
+    fn call_given(
+        &mut self,
+        callee: Name,
+        arguments: u32,
+        given: &[GivenFunction],
+        span: Span,
+    ) -> CheckedNode {
+        let environment = self.checker.environment;
+        let known = environment.function(callee).filter(|_| callee != self.head.name);
+        let (functions, numbers, place) = match &known {
+            Some(known) => {
+                let place = super::SourcePlace { source: known.source.clone(), span: known.name_span };
+                (known.functions.clone(), known.parameters.len(), Some(place))
+            }
+            None if callee == self.head.name => (self.functions.clone(), self.parameters.len(), None),
+            None => (Box::default(), 0, None),
+        };
+        let is_known = known.is_some()
+            || callee == self.head.name
+            || environment.hosts().get(callee).is_some()
+            || environment.declared(callee).is_some();
+        if functions.is_empty() && (given.is_empty() || is_known) {
+            given.iter().for_each(|given| self.not_taken(given));
+            return self.call(callee, arguments, span);
+        }
+        if !functions.is_empty() {
+            let before = self.checker.diagnostics.len();
+            self.fits(callee, arguments, span, (numbers + functions.len()) as u32, place);
+            let has_arguments = self.checker.diagnostics.len() == before;
+            let at = |position: u32| given.iter().find(|given| given.position == position);
+            for function in functions.iter().filter(|_| has_arguments) {
+                match at(function.position) {
+                    None => self.wanted.push((self.mistakes.at, callee, *function, span)),
+                    Some(given) => {
+                        if let Some(arity) = given.arity.filter(|arity| *arity != function.arity) {
+                            let (name, takes) = (self.checker.text(given.name), arguments_of(arity));
+                            let wanted = arguments_of(function.arity);
+                            let message = format!("`{name}` takes {takes}, and is called with {wanted}");
+                            let error = self.error(ErrorCode::WrongArity, given.span, message);
+                            error.labels[0].message = format!("called with {wanted}");
+                        }
+                    }
+                }
+            }
+            let is_taken =
+                |given: &&GivenFunction| functions.iter().any(|taken| taken.position == given.position);
+            given
+                .iter()
+                .filter(|given| has_arguments && !is_taken(given))
+                .for_each(|given| self.not_taken(given));
+        }
+        let mut places: Vec<Option<&str>> = vec![None; arguments as usize];
+        for given in given {
+            if let Some(place) = places.get_mut(given.position as usize) {
+                *place = Some(&given.text);
+            }
+        }
+        let name = instance_name(&self.checker.text(callee), &places);
+        let name = self.checker.hold(&name);
+        self.callee(name, arguments.saturating_sub(given.len() as u32), span)
+    }
+
+    /// Reports the numbers where calls take functions, unless these are mistakes themselves.
+    fn functions_wanted(&mut self, body: &Ast) {
+        let wanted = std::mem::take(&mut self.wanted);
+        if wanted.is_empty() {
+            return;
+        }
+        let arguments = body.arguments();
+        for (call, callee, function, span) in wanted {
+            let node = arguments[call].get(function.position as usize);
+            if node.is_some_and(|node| self.mistakes.nodes.contains(node)) {
+                continue;
+            }
+            let text = self.checker.text(callee);
+            let (number, arguments) = (function.position + 1, arguments_of(function.arity));
+            let message = format!("argument {number} of `{text}` is a function of {arguments}");
+            self.mistakes.at = call;
+            let error = self.error(ErrorCode::FunctionWanted, span, message);
+            error.labels[0].message = "given a number".into();
+            error.help = Some("a function is given by its name, `sin`, an operator as `binary+`".into());
+        }
+    }
+
     fn call(&mut self, callee: Name, arity: u32, span: Span) -> CheckedNode {
         let environment = self.checker.environment;
         if callee == self.head.name {
@@ -522,51 +773,6 @@ impl<'c, 'a> Resolver<'c, 'a> {
     }
 }
 
-/// Returns the value of a constant that every program knows, unless it declares a variable
-/// of that name.
-fn constant(name: &str) -> Option<f64> {
-    CONSTANTS.iter().find(|(known, ..)| *known == name).map(|(_, value, _)| *value)
-}
-
-/// The constants that every program knows, with their help.
-pub const CONSTANTS: [(&str, f64, &str); 4] = [
-    ("pi", std::f64::consts::PI, "the circumference of a circle of diameter 1"),
-    ("e", std::f64::consts::E, "the base of the natural logarithm"),
-    ("inf", f64::INFINITY, "infinity: more than every number"),
-    ("nan", f64::NAN, "not a number: what 0/0 is"),
-];
-
-/// The names in scope, each with its local; inner ones hide outer ones.
-#[derive(Default)]
-struct LocalScope {
-    locals: FxHashMap<Name, u32>,
-    /// The name that each open scope declared, and its meaning before.
-    undo: Vec<(Name, Option<u32>)>,
-    most: u32,
-}
-
-impl LocalScope {
-    fn open(&mut self, name: Name) -> u32 {
-        let local = self.undo.len() as u32;
-        self.undo.push((name, self.locals.insert(name, local)));
-        self.most = self.most.max(local + 1);
-        local
-    }
-
-    fn close(&mut self) {
-        match self.undo.pop() {
-            Some((name, Some(outer))) => self.locals.insert(name, outer),
-            Some((name, None)) => self.locals.remove(&name),
-            None => None,
-        };
-    }
-
-    fn local(&self, name: Name) -> Option<u32> {
-        self.locals.get(&name).copied()
-    }
-
-    /// Returns the names of the open scopes, outermost first.
-    fn names(&self) -> impl Iterator<Item = Name> + '_ {
-        self.undo.iter().map(|(name, _)| *name)
-    }
+fn arguments_of(count: u32) -> String {
+    arguments(count as usize)
 }

@@ -6,7 +6,7 @@
 
 mod item;
 
-use super::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity};
+use super::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity, TakenFunction};
 use super::spans::Spans;
 use crate::bytes::{Damage, Reader, Writer};
 use crate::name::{HeldName, HeldNames, Name};
@@ -132,6 +132,12 @@ impl CheckedFunction {
         write_span(writer, self.span, places.base());
         writer.count(self.parameters.len());
         self.parameters.iter().for_each(|name| writer.number(places.name(*name)));
+        writer.count(self.functions.len());
+        for function in &self.functions {
+            writer.number(places.name(function.name));
+            writer.number(function.position);
+            writer.number(function.arity);
+        }
         writer.number(self.locals);
         writer.count(self.numbers.len());
         self.numbers.iter().for_each(|number| writer.long(number.to_bits()));
@@ -158,6 +164,10 @@ impl CheckedFunction {
         let (name_span, span) =
             (read_span(reader, &source, tables.base)?, read_span(reader, &source, tables.base)?);
         let parameters = reader.many(|reader| tables.name(reader))?;
+        let functions = reader.many(|reader| {
+            let (name, position) = (tables.name(reader)?, reader.number()?);
+            Ok(TakenFunction { name, position, arity: reader.number()? })
+        })?;
         let locals = reader.number()?;
         let numbers = reader.many(|reader| reader.long().map(f64::from_bits))?;
         let callees = reader.many(|reader| {
@@ -171,6 +181,7 @@ impl CheckedFunction {
             name,
             name_span,
             parameters,
+            functions,
             locals,
             nodes,
             spans,

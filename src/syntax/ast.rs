@@ -38,6 +38,8 @@ pub enum Node {
     /// Leaves a text, which only `print` and `write` take: as it is written, with its
     /// quotes.
     Text(Name),
+    /// Leaves an operator as a function, `binary+`, which only a call takes.
+    Function(Name),
     /// Leaves the value of a variable.
     Variable(Name),
     /// Takes a value, assigns it to the variable, leaves it.
@@ -126,13 +128,30 @@ impl Node {
 }
 
 impl Ast {
+    /// Returns the nodes that are the arguments of each call.
+    pub fn arguments(&self) -> Vec<Vec<usize>> {
+        let starts = self.starts();
+        let of_call = |(at, node): (usize, &Node)| {
+            let Node::Call { arguments, .. } = node else { return Vec::new() };
+            let (mut found, mut end) = (Vec::new(), at);
+            for _ in 0..*arguments {
+                let Some(last) = end.checked_sub(1) else { break };
+                found.push(last);
+                end = starts[last];
+            }
+            found.reverse();
+            found
+        };
+        self.nodes.iter().enumerate().map(of_call).collect()
+    }
+
     /// Returns, for each node, the index of the first node of its operands; for
     /// a mark, that of the mark.
     pub fn starts(&self) -> Vec<usize> {
         let mut values: Vec<usize> = Vec::new();
         let first_of = |(at, node): (usize, &Node)| {
             let count = match *node {
-                Node::Number(_) | Node::Text(_) | Node::Variable(_) => 0,
+                Node::Number(_) | Node::Text(_) | Node::Function(_) | Node::Variable(_) => 0,
                 Node::Assign(_) | Node::Unary(_) => 1,
                 Node::Binary(_) | Node::Chained { .. } | Node::Sequence | Node::While => 2,
                 Node::Call { arguments, .. } => arguments as usize,
@@ -178,8 +197,19 @@ pub struct Prototype {
     pub name: Spanned,
     /// The parameters in order.
     pub parameters: Vec<Spanned>,
+    /// Which of them are functions.
+    pub functions: Vec<FunctionParameter>,
     /// The fixity, if the function is an operator.
     pub fixity: Option<Fixity>,
+}
+
+/// A parameter `f(x)`, which is a function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FunctionParameter {
+    /// Its place among the parameters.
+    pub position: u32,
+    /// The names of its own parameters.
+    pub parameters: Vec<Spanned>,
 }
 
 /// What an `import` makes known.

@@ -34,7 +34,9 @@ impl Tree {
         let mut tree = Self::default();
         for &node in &ast.nodes {
             match node {
-                Node::Number(_) | Node::Text(_) | Node::Variable(_) => tree.add(node, 0, 0),
+                Node::Number(_) | Node::Text(_) | Node::Function(_) | Node::Variable(_) => {
+                    tree.add(node, 0, 0);
+                }
                 Node::Assign(_) | Node::Unary(_) => tree.add(node, 1, 0),
                 Node::Binary(_) | Node::Chained { .. } | Node::Sequence | Node::While => tree.add(node, 2, 0),
                 Node::Call { arguments, .. } => tree.add(node, arguments as usize, 0),

@@ -25,6 +25,8 @@ pub enum Origin {
     Program,
     /// A module.
     Module,
+    /// It is an instance of the pattern of this name.
+    Instance(Name),
     /// It is that of a module, of this name, under the name that an import gives
     /// it.
     Alias(Name),

@@ -68,6 +68,9 @@ impl EditedText {
     /// for the rest of the text.
     pub fn replace(&mut self, number: usize, read: StoredItem, largest: usize) -> Option<()> {
         let CheckedItem::Definition(function, None) = &read.item else { return None };
+        if function.takes_or_gives(self.text.names()) {
+            return None;
+        }
         let (arity, _) = self.text.size_of(number)?;
         let is_known = self.text.edit.as_ref()?.items.contains_key(&number);
         let is_same = self.text.name(number)?.name() == function.name && function.arity() == arity;

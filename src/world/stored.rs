@@ -167,6 +167,10 @@ pub fn encode_module(
     record: ReadingRecord,
     environment: &Arc<StoredEnvironment>,
 ) -> Option<Vec<u8>> {
+    let functions = || items.iter().filter_map(CheckedItem::function);
+    if functions().any(|function| function.takes_or_gives(&environment.names)) {
+        return None;
+    }
     let mut encoder = TextEncoder::new(environment, None);
     let (mut defined, mut opening) = (FxHashMap::default(), StoredOpening::default());
     for (number, item) in items.iter().enumerate() {
@@ -334,7 +338,9 @@ impl OpeningFinder {
         }
         match item {
             CheckedItem::Definition(function, fixity)
-                if self.adds(function) && self.may_be_left_out(function, *fixity) =>
+                if !function.takes_or_gives(&self.environment.names)
+                    && self.adds(function)
+                    && self.may_be_left_out(function, *fixity) =>
             {
                 self.defined.insert(function.name, function.arity());
                 for callee in &function.callees {

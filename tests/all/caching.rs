@@ -128,7 +128,7 @@ const PROGRAM: &str = "
     def angle(x) sin(x) ^ 2 + cos(x) ^ 2 + fmod(x, 3)
     var count = 0
     def counted(x) if x < 1 then count else (count = count + 1) * 0 + counted(x - 1)
-    loop(1000)
+    loop(500)
     angle(2)
     counted(10)
     1 + 2 * square(3)";

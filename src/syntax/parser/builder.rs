@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{HeldName, Name, Names};
 use crate::source::Span;
 use crate::stop::Poll;
-use crate::syntax::ast::{Ast, ImportHead, ItemKind, Node, Prototype, Spanned};
+use crate::syntax::ast::{Ast, FunctionParameter, ImportHead, ItemKind, Node, Prototype, Spanned};
 use crate::syntax::foreign;
 use crate::syntax::operator::{
     BinaryAction, BinaryMeaning, DEFAULT_PRECEDENCE, Fixity, Infix, OpenOperator, Operators, UnaryMeaning,
@@ -431,7 +431,8 @@ impl<'s> ParserState<'s> {
     /// Begins the prototype of the function named at `token`.
     pub(super) fn function_head(&mut self, token: usize) {
         let name = self.identifier(token);
-        self.builder.prototype = Some(Prototype { name, parameters: Vec::new(), fixity: None });
+        self.builder.prototype =
+            Some(Prototype { name, parameters: Vec::new(), functions: Vec::new(), fixity: None });
     }
 
     /// Begins the prototype of the operator at `token` before an operand.
@@ -451,13 +452,37 @@ impl<'s> ParserState<'s> {
     fn operator_head(&mut self, arity: &str, token: usize, fixity: Fixity) {
         let span = self.span(token.saturating_sub(1)).to(self.span(token));
         let name = Spanned { name: self.function(arity, self.tokens.name(token)), span };
-        self.builder.prototype = Some(Prototype { name, parameters: Vec::new(), fixity: Some(fixity) });
+        self.builder.prototype =
+            Some(Prototype { name, parameters: Vec::new(), functions: Vec::new(), fixity: Some(fixity) });
     }
 
     /// Adds the parameter at `token` to the prototype.
     pub(super) fn parameter(&mut self, token: usize) {
         let parameter = self.identifier(token);
         self.builder.prototype.iter_mut().for_each(|prototype| prototype.parameters.push(parameter));
+    }
+
+    /// Makes the last parameter a function.
+    pub(super) fn takes_function(&mut self) {
+        if let Some(prototype) = &mut self.builder.prototype {
+            let position = prototype.parameters.len() as u32 - 1;
+            prototype.functions.push(FunctionParameter { position, parameters: Vec::new() });
+        }
+    }
+
+    /// Adds the parameter at `token` to the last function among the parameters.
+    pub(super) fn inner_parameter(&mut self, token: usize) {
+        let parameter = self.identifier(token);
+        let functions =
+            self.builder.prototype.iter_mut().flat_map(|prototype| prototype.functions.last_mut());
+        functions.for_each(|function| function.parameters.push(parameter));
+    }
+
+    /// Adds the operator at `token` as a function.
+    pub(super) fn operator_given(&mut self, arity: &str, token: usize) {
+        let span = self.span(token.saturating_sub(1)).to(self.span(token));
+        let name = self.function(arity, self.tokens.name(token));
+        self.builder.push(Node::Function(name), span);
     }
 
     /// Sets the precedence of the operator that the prototype defines to the

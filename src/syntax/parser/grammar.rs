@@ -92,7 +92,24 @@ fn function_proto<'s>() -> Phrase<impl Rule<'s>> {
 }
 
 fn parameters<'s>() -> Phrase<impl Rule<'s>> {
-    parameter().then(token(Comma).or_not().then(parameter()).repeated())
+    formal().then(token(Comma).or_not().then(formal()).repeated())
+}
+
+fn formal<'s>() -> Phrase<impl Rule<'s>> {
+    parameter().then(function_parameter().hidden().or_not())
+}
+
+/// Parses the parameters of a parameter that is a function.
+fn function_parameter<'s>() -> Phrase<impl Rule<'s>> {
+    open().then(act(|state, _| state.takes_function())).then(inner_parameters().or_not()).then(close())
+}
+
+fn inner_parameters<'s>() -> Phrase<impl Rule<'s>> {
+    inner_parameter().then(token(Comma).or_not().then(inner_parameter()).repeated())
+}
+
+fn inner_parameter<'s>() -> Phrase<impl Rule<'s>> {
+    read(Identifier, ParserState::inner_parameter)
 }
 
 fn parameter<'s>() -> Phrase<impl Rule<'s>> {
@@ -187,7 +204,16 @@ fn arguments<'s>() -> Phrase<impl Rule<'s>> {
 }
 
 fn argument<'s>() -> Phrase<impl Rule<'s>> {
-    choice(Expected::EXPRESSION, (text, enclosed)).then(count())
+    choice(Expected::EXPRESSION, (text, unary_given, binary_given, enclosed)).then(count())
+}
+
+/// Parses an operator that is given as a function.
+fn unary_given<'s>() -> Phrase<impl Rule<'s>> {
+    token(Unary).then(operator(|state, token| state.operator_given("unary", token)))
+}
+
+fn binary_given<'s>() -> Phrase<impl Rule<'s>> {
+    token(Binary).then(operator(|state, token| state.operator_given("binary", token)))
 }
 
 fn text<'s>() -> Phrase<impl Rule<'s>> {

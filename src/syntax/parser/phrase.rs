@@ -137,7 +137,7 @@ macro_rules! alternatives {
     };
 }
 
-alternatives!(A P B Q);
+alternatives!(A P B Q C R D S);
 alternatives!(A P B Q C R);
 alternatives!(A P B Q C R D S E T);
 alternatives!(A P B Q C R D S E T F U);

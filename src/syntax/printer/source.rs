@@ -151,7 +151,17 @@ impl Printer<'_> {
                 let _ = write!(self.text, " {precedence} ");
             }
         }
-        let parameters = prototype.parameters.iter().map(|parameter| self.names.text(parameter.name));
+        let mut functions = prototype.functions.iter().peekable();
+        let parameters = (0..).zip(&prototype.parameters).map(|(position, parameter)| {
+            let name = self.names.text(parameter.name).to_string();
+            match functions.next_if(|function| function.position == position) {
+                Some(function) => {
+                    let own = function.parameters.iter().map(|own| self.names.text(own.name).to_string());
+                    format!("{name}({})", own.collect::<Vec<_>>().join(" "))
+                }
+                None => name,
+            }
+        });
         let parameters = parameters.collect::<Vec<_>>().join(" ");
         let _ = write!(self.text, "({parameters})");
     }
@@ -211,6 +221,7 @@ impl Printer<'_> {
             // Marks are not entries of a tree.
             Node::Number(_)
             | Node::Text(_)
+            | Node::Function(_)
             | Node::Variable(_)
             | Node::Call { .. }
             | Node::ShortCircuit(_)
@@ -269,7 +280,9 @@ impl Printer<'_> {
         let children = tree.children(entry);
         match (tree.entries[entry].node, children) {
             (Node::Number(value), _) => tasks.push(SourceTask::Operator(number::text(value))),
-            (Node::Text(name) | Node::Variable(name), _) => tasks.push(SourceTask::Name(name)),
+            (Node::Text(name) | Node::Function(name) | Node::Variable(name), _) => {
+                tasks.push(SourceTask::Name(name));
+            }
             (Node::Assign(name), &[value]) => {
                 tasks.extend([SourceTask::Name(name), SourceTask::Text(" = "), SourceTask::Entry(value)]);
             }

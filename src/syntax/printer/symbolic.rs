@@ -124,8 +124,16 @@ impl SymbolicWriter<'_> {
         if let Some(Fixity::Binary { precedence, .. }) = prototype.fixity {
             self.atom(&precedence.to_string());
         }
-        for parameter in &prototype.parameters {
-            self.atom(&names.text(parameter.name));
+        let mut functions = prototype.functions.iter().peekable();
+        for (position, parameter) in (0..).zip(&prototype.parameters) {
+            let text = names.text(parameter.name);
+            let Some(function) = functions.next_if(|function| function.position == position) else {
+                self.atom(&text);
+                continue;
+            };
+            self.begin(&text);
+            function.parameters.iter().for_each(|own| self.atom(&names.text(own.name)));
+            self.end();
         }
         self.end();
     }
@@ -159,7 +167,9 @@ impl SymbolicWriter<'_> {
         let names = self.names;
         match tree.entries[entry].node {
             Node::Number(value) => return self.atom(&number::text(value)),
-            Node::Text(name) | Node::Variable(name) => return self.atom(&names.text(name)),
+            Node::Text(name) | Node::Function(name) | Node::Variable(name) => {
+                return self.atom(&names.text(name));
+            }
             Node::Assign(name) => {
                 self.begin("=");
                 self.atom(&names.text(name));

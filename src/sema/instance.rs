@@ -1,0 +1,131 @@
+//! Instances: functions that take functions, with the functions they are given.
+//!
+//! `def twice(f(x) x) f(f(x))` is a pattern. A call `twice(sin, 1)` is one of
+//! `twice[sin,](1)`: the instance is the same function with `sin` where the pattern has
+//! `f`, a definition like all others but for its name, which no program can write. So
+//! whatever is done with functions is done with it: it is compiled when it is called,
+//! inlined, redefined with its pattern, and calls the present `sin`. In the pattern, a
+//! function that it takes is called `(f)`.
+
+use super::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity};
+use crate::name::{HeldName, Names};
+use rustc_hash::FxHashMap;
+
+/// The arguments of a call: the function given, or `None` for a number.
+pub type GivenFunctions<'t> = Vec<Option<&'t str>>;
+
+impl CheckedFunction {
+    /// Returns whether it is a pattern, or calls an instance.
+    pub fn takes_or_gives(&self, names: &Names) -> bool {
+        !self.functions.is_empty()
+            || self.callees.iter().any(|callee| instance_parts(&names.text(callee.name)).is_some())
+    }
+}
+
+/// Returns the name of an instance.
+pub fn instance_name(pattern: &str, given: &[Option<&str>]) -> String {
+    let given: Vec<&str> = given.iter().map(|function| function.unwrap_or_default()).collect();
+    format!("{pattern}[{}]", given.join(","))
+}
+
+/// Returns the pattern of an instance, and what it is given; `None` if the name is that of
+/// something else.
+pub fn instance_parts(name: &str) -> Option<(&str, GivenFunctions<'_>)> {
+    let (pattern, given) = name.strip_suffix(']')?.split_once('[')?;
+    let given = given.split(',').map(|text| Some(text).filter(|text| !text.is_empty()));
+    (!pattern.is_empty()).then(|| (pattern, given.collect()))
+}
+
+/// Returns what a function that a pattern takes is called in it.
+pub fn taken_name(parameter: &str) -> String {
+    format!("({parameter})")
+}
+
+/// Returns whether a name is one that the check has made: of an instance, or of a function
+/// that a pattern takes.
+pub fn is_made(name: &str) -> bool {
+    instance_parts(name).is_some() || name.starts_with('(') && name.ends_with(')')
+}
+
+/// Returns a built-in operator as a function that can be given: `2+`, `1-`.
+pub fn operator_name(operands: u32, operator: &str) -> String {
+    format!("{operands}{operator}")
+}
+
+/// Returns an instance of a pattern under its name; `None` if it does not fit.
+pub fn instance(pattern: &CheckedFunction, name: &HeldName, names: &Names) -> Option<CheckedFunction> {
+    let (_, given) = instance_parts(name)?;
+    let count = pattern.parameters.len() + pattern.functions.len();
+    if given.len() != count || given.iter().flatten().count() != pattern.functions.len() {
+        return None;
+    }
+    let taken = |function: &super::checked::TakenFunction| {
+        let given = (*given.get(function.position as usize)?)?;
+        Some((taken_name(&names.text(function.name)), given))
+    };
+    let taken: FxHashMap<String, &str> = pattern.functions.iter().map(taken).collect::<Option<_>>()?;
+    let mut instance = CheckedFunction {
+        name: name.name(),
+        functions: Box::default(),
+        identity: KnownIdentity::default(),
+        ..pattern.clone()
+    };
+    let (mut held, mut callees) = (vec![name.clone()], Vec::<Callee>::new());
+    let mut nodes_of = Vec::new();
+    for callee in &pattern.callees {
+        let text = names.text(callee.name);
+        let given = match (taken.get(&*text), instance_parts(&text)) {
+            (Some(given), _) => (*given).to_owned(),
+            (None, Some((pattern, given))) => {
+                let passed_on = |given: Option<&str>| {
+                    let given = given?;
+                    Some(taken.get(given).copied().unwrap_or(given).to_owned())
+                };
+                let given: Vec<Option<String>> = given.into_iter().map(passed_on).collect();
+                let given: Vec<Option<&str>> = given.iter().map(Option::as_deref).collect();
+                instance_name(pattern, &given)
+            }
+            (None, None) => text.to_string(),
+        };
+        if let Some(operator) = built_in(&given, callee.arity) {
+            nodes_of.push(operator);
+            continue;
+        }
+        let name = names.try_hold(&given).ok()?;
+        let callee = Callee { name: name.name(), ..*callee };
+        held.push(name);
+        let known = callees.iter().position(|known| (known.name, known.arity) == (callee.name, callee.arity));
+        let index = known.unwrap_or(callees.len());
+        if known.is_none() {
+            callees.push(callee);
+        }
+        nodes_of.push(CheckedNode::Call(index as u32));
+    }
+    for node in &mut instance.nodes {
+        if let CheckedNode::Call(index) = node {
+            *node = *nodes_of.get(*index as usize)?;
+        }
+    }
+    instance.callees = callees.into();
+    instance.names = pattern.names.iter().cloned().chain(held).collect();
+    Some(instance)
+}
+
+/// Returns whether a name is that of a built-in operator that can be given.
+pub fn is_built_in(given: &str) -> bool {
+    [1, 2].iter().any(|arity| built_in(given, *arity).is_some())
+}
+
+/// Returns the node of a built-in operator that is given as a function.
+fn built_in(given: &str, arity: u32) -> Option<CheckedNode> {
+    use crate::syntax::operator::{BinaryOp, UnaryOp};
+    let (operands, operator) = given.split_at_checked(1)?;
+    match (operands, arity) {
+        ("1", 1) => UnaryOp::ALL.into_iter().find(|op| op.text() == operator).map(CheckedNode::Unary),
+        ("2", 2) => BinaryOp::ALL
+            .into_iter()
+            .find(|op| op.text() == operator && !op.short_circuits())
+            .map(CheckedNode::Binary),
+        _ => None,
+    }
+}
