@@ -253,7 +253,10 @@ impl<'a> Draft<'a> {
         let text = self.names.text(name);
         let pattern = instance_parts(&text).and_then(|(pattern, _)| self.names.get(pattern));
         let Some(pattern) = pattern else { return };
-        let Some(pattern) = self.functions.get(&pattern).or_else(|| self.aliased(pattern)).cloned() else {
+        if let Some(target) = self.aliased(pattern).cloned() {
+            self.define_alias(pattern, &target);
+        }
+        let Some(pattern) = self.functions.get(&pattern).cloned() else {
             return;
         };
         if self.functions.get(&name).is_some_and(|known| known.is_alias_of(&pattern)) {

@@ -123,6 +123,19 @@ pub fn uncalled(function: &CheckedFunction, fixity: Option<Fixity>, names: &Name
     })
 }
 
+/// Returns the names of the numbers that a definition takes, and its functions.
+pub fn parameters_of(prototype: &Prototype) -> (Vec<Spanned>, Box<[checked::TakenFunction]>) {
+    let taken = |function: &ast::FunctionParameter| {
+        let parameter = prototype.parameters.get(function.position as usize)?;
+        let (position, arity) = (function.position, function.parameters.len() as u32);
+        Some(checked::TakenFunction { name: parameter.name, position, arity })
+    };
+    let functions: Box<[checked::TakenFunction]> = prototype.functions.iter().filter_map(taken).collect();
+    let is_number = |position: u32| functions.iter().all(|function| function.position != position);
+    let numbers = (0..).zip(&prototype.parameters).filter(|(position, _)| is_number(*position));
+    (numbers.map(|(_, parameter)| *parameter).collect(), functions)
+}
+
 impl Checker<'_> {
     fn item(&mut self, item: &ast::Item) -> CheckedItem {
         let names = self.environment.names();
@@ -132,7 +145,9 @@ impl Checker<'_> {
                 self.parameters(&prototype.parameters);
                 self.arity_of_operator(prototype);
                 let head = self.head(prototype.name);
-                let mut resolver = Resolver::of_prototype(self, head, prototype);
+                let (numbers, functions) = parameters_of(prototype);
+                let mut resolver = Resolver::new(self, head, &numbers);
+                resolver.functions = functions;
                 resolver.written = prototype.name.name;
                 let function = resolver.body(body, item.span);
                 self.diagnostics.extend(declaration::misfit(&function, self.environment));
@@ -205,6 +220,7 @@ impl Checker<'_> {
         let declared = Extern {
             name,
             parameters: prototype.parameters.iter().map(|parameter| parameter.name).collect(),
+            functions: Box::default(),
             place: SourcePlace { source: self.source.clone(), span },
             names: self.names(),
         };

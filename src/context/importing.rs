@@ -139,6 +139,9 @@ impl Context {
             self.history.push(moment, &self.world, Changed::Function { name: held, before, after });
         }
         self.follow_aliases(name);
+        if !is_new || !function.functions.is_empty() {
+            self.follow_pattern(name);
+        }
         if self.engine.mode() == Mode::Eager {
             self.backend.prepare_soon(name).map_err(|failure| self.failed(&failure))?;
         }
@@ -186,8 +189,13 @@ impl Context {
 
     /// Makes the instances of a pattern follow its present definition.
     pub(super) fn follow_pattern(&mut self, pattern: Name) {
-        for name in self.world.instances_of(pattern, self.engine.names()) {
-            self.adopt_alias(name);
+        let text = self.engine.names().text(pattern);
+        // An import may make another name an alias of it.
+        let short = parts(&text).and_then(|(_, short)| self.engine.names().get(short));
+        for pattern in [Some(pattern), short].into_iter().flatten() {
+            for name in self.world.instances_of(pattern, self.engine.names()) {
+                self.adopt_alias(name);
+            }
         }
         self.drop_lost_aliases();
     }

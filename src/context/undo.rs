@@ -170,6 +170,7 @@ impl Context {
         self.history.push(moment, &self.world, Changed::Function { name: held, before, after: None });
         self.adopt_if_called(name);
         self.follow_aliases(name);
+        self.follow_pattern(name);
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use crate::diagnostic::{Diagnostic, ErrorCode, Label};
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::sema::instance::{instance_parts, shown};
 use crate::sema::{Extern, SourcePlace, arguments, declaration};
 use crate::source::{Source, Span};
 use crate::syntax::foreign;
@@ -157,8 +158,13 @@ impl FailureReport<'_> {
             callee,
             passed,
             caller,
-            &format!("`{text}`, which is not defined"),
+            &format!("`{}`, which is not defined", shown(&text)),
         );
+        if let Some((pattern, _)) = instance_parts(&text) {
+            let is_known = self.names.get(pattern).is_some_and(|pattern| self.world.defines(pattern));
+            let help = format!("`{pattern}` takes no functions, or takes them elsewhere");
+            return if is_known { diagnostic.with_help(help) } else { diagnostic };
+        }
         let call = diagnostic.labels.first().filter(|_| caller.is_some());
         if let Some(line) = call.and_then(|call| defined_after(&text, call)) {
             return diagnostic.with_help(format!("`{text}` is defined only later, on line {line}"));

@@ -2,7 +2,7 @@
 
 use crate::module::{Member, Module, ModuleOperator, by_name, qualified};
 use crate::name::{HeldName, Name, Names};
-use crate::sema::{Extern, Import, SourcePlace};
+use crate::sema::{self, Extern, Import, SourcePlace};
 use crate::source::Source;
 use crate::syntax::ast::{Item, ItemKind, Node};
 use crate::syntax::operator::{DEFAULT_PRECEDENCE, Fixity, Operators};
@@ -120,12 +120,12 @@ impl ParsedModule {
         let head = |(item, _): &(Item, Arc<Operators>)| {
             let ItemKind::Definition(prototype, _) = &item.kind else { return None };
             let member = self.member(names.text(prototype.name.name), names);
-            let parameters: Box<[Name]> =
-                prototype.parameters.iter().map(|parameter| parameter.name).collect();
+            let (numbers, functions) = sema::parameters_of(prototype);
+            let parameters = numbers.iter().map(|parameter| parameter.name).collect();
             let place = SourcePlace { source: self.source.clone(), span: prototype.name.span };
             let held = item.names.iter().cloned().chain([member.qualified.clone()]).collect();
             let name = member.qualified.name();
-            Some((name, Extern { name, parameters, place, names: held }))
+            Some((name, Extern { name, parameters, functions, place, names: held }))
         };
         self.items.iter().filter_map(head).collect()
     }

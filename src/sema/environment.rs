@@ -1,6 +1,6 @@
 //! What the check is told about the program around an item.
 
-use super::checked::CheckedFunction;
+use super::checked::{CheckedFunction, TakenFunction};
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
 use crate::module::{Imports, MemberKind, NameMistake};
@@ -79,6 +79,8 @@ pub struct Extern {
     pub name: Name,
     /// The names of its parameters.
     pub parameters: Box<[Name]>,
+    /// The functions that it takes besides, if it stands for a definition of a module.
+    pub functions: Box<[TakenFunction]>,
     /// The place of the name.
     pub place: SourcePlace,
     /// These names, held.

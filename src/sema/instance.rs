@@ -36,6 +36,24 @@ pub fn instance_parts(name: &str) -> Option<(&str, GivenFunctions<'_>)> {
     (!pattern.is_empty()).then(|| (pattern, given.collect()))
 }
 
+/// Returns the name of a function as a message shows it: `twice(sin, …)` for an instance.
+pub fn shown(name: &str) -> String {
+    let shown = |given: Option<&str>| match given {
+        None => "…".to_owned(),
+        Some(given) => match (given.strip_prefix('1'), given.strip_prefix('2')) {
+            (Some(operator), _) => format!("unary{operator}"),
+            (None, Some(operator)) => format!("binary{operator}"),
+            (None, None) => given.to_owned(),
+        },
+    };
+    match instance_parts(name) {
+        Some((pattern, given)) => {
+            format!("{pattern}({})", given.into_iter().map(shown).collect::<Vec<_>>().join(", "))
+        }
+        None => name.to_owned(),
+    }
+}
+
 /// Returns what a function that a pattern takes is called in it.
 pub fn taken_name(parameter: &str) -> String {
     format!("({parameter})")

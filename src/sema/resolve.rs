@@ -17,7 +17,7 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::module::MemberKind;
 use crate::name::Name;
 use crate::source::Span;
-use crate::syntax::ast::{self, Ast, FunctionParameter, Prototype, Spanned};
+use crate::syntax::ast::{self, Ast, Spanned};
 use crate::syntax::foreign;
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -47,7 +47,7 @@ pub(super) struct Resolver<'c, 'a> {
     /// What locals are called that the program cannot name.
     nameless: Name,
     /// The functions that it takes.
-    functions: Box<[TakenFunction]>,
+    pub(super) functions: Box<[TakenFunction]>,
     /// The functions that calls are given, by the nodes of these.
     given: FxHashMap<usize, Vec<GivenFunction>>,
     /// The calls that take a function and are given a number, with their callees.
@@ -99,23 +99,6 @@ impl<'c, 'a> Resolver<'c, 'a> {
             wanted: Vec::new(),
             arguments: None,
         }
-    }
-
-    /// Creates the state for the body of a definition, whose name stands for `head`.
-    pub(super) fn of_prototype(checker: &'c mut Checker<'a>, head: Spanned, prototype: &Prototype) -> Self {
-        if prototype.functions.is_empty() {
-            return Self::new(checker, head, &prototype.parameters);
-        }
-        let taken = |function: &FunctionParameter| {
-            let parameter = prototype.parameters.get(function.position as usize)?;
-            let (position, arity) = (function.position, function.parameters.len() as u32);
-            Some(TakenFunction { name: parameter.name, position, arity })
-        };
-        let functions: Box<[TakenFunction]> = prototype.functions.iter().filter_map(taken).collect();
-        let is_number = |position: u32| functions.iter().all(|function| function.position != position);
-        let numbers = (0..).zip(&prototype.parameters).filter(|(position, _)| is_number(*position));
-        let numbers: Vec<Spanned> = numbers.map(|(_, parameter)| *parameter).collect();
-        Self { functions, ..Self::new(checker, head, &numbers) }
     }
 
     /// Resolves a body; returns its function.
@@ -645,7 +628,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 (known.functions.clone(), known.parameters.len(), Some(place))
             }
             None if callee == self.head.name => (self.functions.clone(), self.parameters.len(), None),
-            None => (Box::default(), 0, None),
+            None => match environment.declared(callee) {
+                Some(head) => (head.functions.clone(), head.parameters.len(), Some(head.place.clone())),
+                None => (Box::default(), 0, None),
+            },
         };
         let is_known = known.is_some()
             || callee == self.head.name

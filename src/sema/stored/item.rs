@@ -96,7 +96,13 @@ impl CheckedItem {
                 let name = tables.name(reader)?;
                 let parameters = reader.many(|reader| tables.name(reader))?;
                 let place = read_place(reader, tables)?;
-                Self::Extern(Extern { name, parameters, place, names: tables.take_held() })
+                Self::Extern(Extern {
+                    name,
+                    parameters,
+                    functions: Box::default(),
+                    place,
+                    names: tables.take_held(),
+                })
             }
             6 => {
                 let module = tables.held(reader)?;
