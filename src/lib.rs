@@ -77,6 +77,15 @@
 //! modules, and no call goes a longer way. Modules are read and checked as a whole
 //! (`library`) before anything of them is in force.
 //!
+//! **What the check can say in fewer words, no back end learns.** `while`, chains of
+//! comparisons, `:` and `print` become nodes that were there before, with locals that no
+//! program can name, and calls of host functions that no program can name. A definition
+//! that takes a function, `def twice(f(x) x) …`, is a *pattern*: a call `twice(sin, 1)` is
+//! one of the definition `twice[sin,](1)`, its *instance*, which has `sin` where the pattern
+//! has `f`, and is bound when a definition that calls it is. From there on it is a function
+//! like all others, with a slot, an identity and code in packs. A layer has no patterns, and
+//! no calls of instances: such a text is read as a whole.
+//!
 //! **What one run has compiled, the next one has.** Code has an identity: that of its
 //! function, of what is inlined into it, and of how it was made. An object is taken
 //! apart into *portable code* for each body, in which only values of symbols are
@@ -199,6 +208,8 @@
 //!   context*.
 //! - *module*: a file of definitions; *qualified name*: one with its module,
 //!   `stats.mean`; *alias*: a name that an import makes known without it.
+//! - *pattern*: a definition that takes functions; *instance*: a pattern with the functions
+//!   that a call gives it.
 //! - *layer*: definitions that are there as a whole, each decoded when it is needed.
 //! - *block*: the code of many definitions of a layer, in one range of memory; *link*:
 //!   which code in a pack is that of which definition of a text.
