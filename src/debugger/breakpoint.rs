@@ -190,7 +190,8 @@ impl Breakpoints {
     pub(super) fn settle<'f>(&mut self, functions: impl Iterator<Item = &'f Arc<CheckedFunction>>) {
         let mut held: FxHashSet<Name> = FxHashSet::default();
         held.extend(self.enabled().filter_map(|breakpoint| breakpoint.spot.function()));
-        if self.enabled().any(|breakpoint| breakpoint.spot.function().is_none()) {
+        // Among them are instances of a function that has one.
+        if self.enabled().next().is_some() {
             held.extend(functions.filter(|function| self.covers(function)).map(|function| function.name));
         }
         self.held = held;

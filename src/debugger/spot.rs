@@ -93,13 +93,14 @@ impl Spot {
 
     /// Returns whether it may lie in a function.
     pub(super) fn covers(&self, function: &CheckedFunction) -> bool {
+        let is_of = |name: Name| function.name == name || function.pattern == Some(name);
         let (line, is_source) = match self {
-            Self::Function(name) => return function.name == *name,
+            Self::Function(name) => return is_of(*name),
             Self::Line { within: Within::Any, line, .. } => (line, true),
             Self::Line { within: Within::File(file), line, .. } => {
                 (line, function.source.name().ends_with(file.as_str()))
             }
-            Self::Line { within: Within::Function(name), line, .. } => (line, function.name == *name),
+            Self::Line { within: Within::Function(name), line, .. } => (line, is_of(*name)),
         };
         is_source && lines(function).contains(line)
     }

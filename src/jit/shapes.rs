@@ -131,6 +131,7 @@ pub(super) fn generalised(expression: &CheckedFunction, names: &Names) -> Option
     Some(CheckedFunction {
         parameters: vec![names.intern("number"); expression.numbers.len()].into(),
         functions: Box::default(),
+        pattern: None,
         locals: count + expression.locals,
         nodes: expression.nodes.iter().map(node).collect(),
         scope_ends: expression.scope_ends.clone(),

@@ -234,6 +234,7 @@ mod tests {
             name_span: Span::default(),
             parameters: Box::default(),
             functions: Box::default(),
+            pattern: None,
             locals: 0,
             nodes: (0..callees.len() as u32).map(CheckedNode::Call).collect(),
             numbers: Box::default(),

@@ -86,6 +86,8 @@ pub struct CheckedFunction {
     pub parameters: Box<[Name]>,
     /// The functions that it takes besides: it is a [pattern](super::instance) then.
     pub functions: Box<[TakenFunction]>,
+    /// The pattern that it is an instance of.
+    pub pattern: Option<Name>,
     /// The number of locals, parameters included.
     pub locals: u32,
     /// The body in post-order.

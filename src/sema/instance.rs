@@ -85,6 +85,7 @@ pub fn instance(pattern: &CheckedFunction, name: &HeldName, names: &Names) -> Op
     let mut instance = CheckedFunction {
         name: name.name(),
         functions: Box::default(),
+        pattern: Some(pattern.name),
         identity: KnownIdentity::default(),
         ..pattern.clone()
     };

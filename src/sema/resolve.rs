@@ -136,6 +136,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             name_span: self.head.span,
             parameters: self.parameters,
             functions: self.functions,
+            pattern: None,
             locals: self.scope.most(),
             nodes: self.nodes.into(),
             spans: self.spans.finish(),

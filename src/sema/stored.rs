@@ -182,6 +182,7 @@ impl CheckedFunction {
             name_span,
             parameters,
             functions,
+            pattern: None,
             locals,
             nodes,
             spans,

@@ -52,6 +52,19 @@ fn words_of_gdb_and_pdb_mean_what_they_mean_there() {
 }
 
 #[test]
+fn a_breakpoint_of_a_pattern_is_one_of_its_instances() {
+    let program = "def twice(f(x) x)\n  f(f(x))\ndef inc(x) x + 1\ntwice(inc, 3)\ntwice(sin, 0)\n";
+    for place in ["twice", "2", "twice:2"] {
+        let found = said("instances", program, &["-b", place], "x\nc\nx\nc\n");
+        let stops = found.iter().filter(|line| line.contains("(x) at p.kal:2:5"));
+        assert_eq!(stops.count(), 2, "{place}: {found:?}");
+        let values = ["3", "5", "0", "0"];
+        let others = found.iter().filter(|line| values.contains(&line.as_str()));
+        assert!(others.eq(&values), "{place}: {found:?}");
+    }
+}
+
+#[test]
 fn leaving_is_no_error() {
     for commands in ["q\n", "quit\n", "exit\n", ""] {
         let ran = debug("leaving", PROGRAM, &[], commands);
