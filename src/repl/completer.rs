@@ -1,7 +1,7 @@
 //! Completion of the word before the cursor.
 
 use super::command::{self, ArgumentKind, COMMANDS};
-use super::manual::TOPICS;
+use super::manual::{ManualEntry, TOPICS};
 use super::session::ANS;
 use crate::context::Context;
 use crate::syntax::token::KEYWORDS;
@@ -117,7 +117,10 @@ fn topics(context: &Context, word: &str) -> Vec<Pair> {
 fn functions(context: &Context, word: &str) -> impl Iterator<Item = (String, String)> {
     let names = context.function_names().into_iter();
     let matching = names.filter(move |name| name.starts_with(word) && crate::syntax::is_name(name));
-    matching.filter_map(|name| Some((name.clone(), context.signature(&name)?)))
+    let known = matching.filter_map(|name| Some((name.clone(), context.signature(&name)?)));
+    let words = ManualEntry::called_words().filter(move |entry| entry.name.starts_with(word));
+    let words = words.filter(|entry| !context.is_function(entry.name));
+    known.chain(words.map(|entry| (entry.name.to_owned(), entry.form.to_owned())))
 }
 
 fn definitions(context: &Context, word: &str) -> Vec<Pair> {

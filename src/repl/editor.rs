@@ -6,6 +6,7 @@ use super::edit::in_editor;
 use super::history_file::{self, HistoryFile};
 use super::input::Grammar;
 use super::keys::{self, Intent, Keys};
+use super::manual::ManualEntry;
 use super::recall::Recall;
 use super::session::{ReplSession, SessionFlow};
 use super::{command, hinter, input, places, watch};
@@ -266,8 +267,11 @@ impl Validator for Helper<'_, '_> {}
 impl Highlighter for Helper<'_, '_> {
     fn highlight<'l>(&self, line: &'l str, pos: usize) -> Cow<'l, str> {
         let session = self.session.try_lock();
-        self.highlight
-            .line(line, pos, |name| session.as_ref().is_none_or(|session| session.context.is_function(name)))
+        let is_function = |name: &str| {
+            session.as_ref().is_none_or(|session| session.context.is_function(name))
+                || ManualEntry::called_words().any(|word| word.name == name)
+        };
+        self.highlight.line(line, pos, is_function)
     }
 
     fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {

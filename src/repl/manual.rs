@@ -111,6 +111,11 @@ pub(super) const ENTRIES: &[ManualEntry] = entries! {
 };
 
 impl ManualEntry {
+    /// Returns the words that are called as functions are, `print`.
+    pub(super) fn called_words() -> impl Iterator<Item = &'static Self> {
+        ENTRIES.iter().filter(|entry| entry.kind == ManualKind::Word && entry.form.ends_with(')'))
+    }
+
     /// Returns every entry of a token: `-` has two.
     pub(super) fn all(name: &str) -> impl Iterator<Item = &'static Self> {
         ENTRIES.iter().filter(move |entry| entry.name == name)

@@ -148,7 +148,7 @@ fn pieces(
                     _ => Some(UNKNOWN),
                 }
             }
-            Some(Terminal::Number) => Some(NUMBER),
+            Some(Terminal::Number | Terminal::Text) => Some(NUMBER),
             Some(Terminal::Unknown) => Some(UNKNOWN),
             Some(other) => match other.kind() {
                 "keyword" => Some(KEYWORD),
