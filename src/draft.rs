@@ -18,7 +18,7 @@ use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
 use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, parts};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
-use crate::sema::instance::{instance, instance_parts};
+use crate::sema::instance::{instance, instance_parts, is_made, shown};
 use crate::sema::{self, Environment, Extern, arguments, declaration};
 use crate::source::Source;
 use crate::stop::Poll;
@@ -368,7 +368,7 @@ impl<'a> Draft<'a> {
     /// Returns the error for a call of a function that is never defined.
     fn never_defined(&self, caller: &CheckedFunction, callee: &Callee) -> Diagnostic {
         let text = self.names.text(callee.name);
-        let message = format!("`{text}` is called but never defined");
+        let message = format!("`{}` is called but never defined", shown(&text));
         let diagnostic =
             Diagnostic::error(ErrorCode::UndefinedFunction, &caller.source, callee.span, message)
                 .with_note("this call");
@@ -403,6 +403,8 @@ impl<'a> Draft<'a> {
             None if self.outer.is_some_and(|outer| outer.function(callee.name).is_some()) => None,
             None if self.externs.contains_key(&callee.name) => None,
             None if self.refused.contains_key(&callee.name) => None,
+            // What a pattern calls is known when it is given.
+            None if !caller.functions.is_empty() && is_made(&text) => None,
             None => Some(self.never_defined(caller, callee).as_warning()),
         }
     }

@@ -581,8 +581,17 @@ impl<'c, 'a> Resolver<'c, 'a> {
         {
             return None;
         }
-        let own = (known == self.head.name).then_some(self.parameters.len() as u32);
-        let arity = own.or_else(|| environment.function(known).map(|function| function.arity()));
+        let is_own = known == self.head.name;
+        let function = environment.function(known).filter(|_| !is_own);
+        let takes_functions = match &function {
+            Some(function) => !function.functions.is_empty(),
+            None => is_own && !self.functions.is_empty(),
+        };
+        if takes_functions {
+            return None;
+        }
+        let own = is_own.then_some(self.parameters.len() as u32);
+        let arity = own.or_else(|| function.map(|function| function.arity()));
         let arity = arity.or_else(|| environment.hosts().get(known).map(|host| host.arity));
         let arity = arity.or_else(|| environment.declared(known).map(super::environment::Extern::arity))?;
         Some((known, self.checker.text(known).to_string(), Some(arity)))
