@@ -423,10 +423,7 @@ impl Context {
             self.history.push(moment, &self.world, Changed::Function { name, before, after });
         }
         self.follow_aliases(function.name);
-        let was_pattern = changed.before.as_ref().is_some_and(|before| !before.functions.is_empty());
-        if was_pattern || !function.functions.is_empty() {
-            self.follow_pattern(function.name);
-        }
+        self.follow_pattern(function.name, changed.before.as_ref(), Some(function));
         let redefined = changed.before.is_some();
         self.redefined += u64::from(redefined);
         if self.engine.mode() == Mode::Eager {

@@ -8,8 +8,7 @@ use crate::library::{self, ModuleItem, ModuleItems, ModuleReader, ReadModule};
 use crate::module::{MemberKind, Module, add_operators, parts};
 use crate::name::Name;
 use crate::sema::Import;
-use crate::sema::checked::{Callee, CheckedFunction};
-use crate::sema::instance::instance_parts;
+use crate::sema::checked::CheckedFunction;
 use crate::syntax::operator::Operators;
 use crate::world::{Layer, Origin};
 use std::sync::Arc;
@@ -132,16 +131,14 @@ impl Context {
         if let Some(debugger) = &self.debugger {
             debugger.note(function);
         }
-        self.world.define_in_module(function, operators);
+        let changed = self.world.define_in_module(function, operators);
         self.backend.define(function);
         if moment.is_some() {
             let (held, after) = (self.engine.names().text(name), self.backend.bound(name));
             self.history.push(moment, &self.world, Changed::Function { name: held, before, after });
         }
         self.follow_aliases(name);
-        if !is_new || !function.functions.is_empty() {
-            self.follow_pattern(name);
-        }
+        self.follow_pattern(name, changed.before.as_ref(), Some(function));
         if self.engine.mode() == Mode::Eager {
             self.backend.prepare_soon(name).map_err(|failure| self.failed(&failure))?;
         }
@@ -150,10 +147,8 @@ impl Context {
 
     /// Binds the aliases among the names that a function calls.
     pub(super) fn adopt_aliases(&mut self, function: &CheckedFunction) {
-        let names = self.engine.names();
-        let is_instance = |callee: &Callee| instance_parts(&names.text(callee.name)).is_some();
         // A pattern is never called itself.
-        let calls_instances = function.functions.is_empty() && function.callees.iter().any(is_instance);
+        let calls_instances = function.functions.is_empty() && function.takes_or_gives(self.engine.names());
         if self.world.imports().is_empty() && !calls_instances {
             return;
         }
@@ -187,8 +182,17 @@ impl Context {
         }
     }
 
-    /// Makes the instances of a pattern follow its present definition.
-    pub(super) fn follow_pattern(&mut self, pattern: Name) {
+    /// Makes the instances of a name follow its present definition, if that is a pattern
+    /// or the one before was.
+    pub(super) fn follow_pattern(
+        &mut self,
+        pattern: Name,
+        before: Option<&Arc<CheckedFunction>>,
+        after: Option<&Arc<CheckedFunction>>,
+    ) {
+        if before.into_iter().chain(after).all(|function| function.functions.is_empty()) {
+            return;
+        }
         let text = self.engine.names().text(pattern);
         // An import may make another name an alias of it.
         let short = parts(&text).and_then(|(_, short)| self.engine.names().get(short));

@@ -134,7 +134,7 @@ impl Context {
         };
         self.adopt_if_called(name);
         self.follow_aliases(name);
-        self.follow_pattern(name);
+        self.follow_pattern(name, changed.before.as_ref(), bound.map(BoundDefinition::function));
         warnings
     }
 
@@ -164,13 +164,13 @@ impl Context {
         }
         let moment = self.history.moment(&self.world);
         let before = moment.as_ref().and_then(|_| self.backend.bound(name));
-        self.world.remove(name, self.engine.names());
+        let removed = self.world.remove(name, self.engine.names());
         self.backend.drop_binding(name);
         let held = self.engine.names().text(name);
         self.history.push(moment, &self.world, Changed::Function { name: held, before, after: None });
         self.adopt_if_called(name);
         self.follow_aliases(name);
-        self.follow_pattern(name);
+        self.follow_pattern(name, removed.as_ref(), None);
         Ok(())
     }
 
