@@ -369,18 +369,39 @@ impl<'a> Draft<'a> {
     fn never_defined(&self, caller: &CheckedFunction, callee: &Callee) -> Diagnostic {
         let text = self.names.text(callee.name);
         let message = format!("`{}` is called but never defined", shown(&text));
-        let diagnostic =
-            Diagnostic::error(ErrorCode::UndefinedFunction, &caller.source, callee.span, message)
-                .with_note("this call");
+        let error = |source, span, note: &str| {
+            Diagnostic::error(ErrorCode::UndefinedFunction, source, span, message.clone()).with_note(note)
+        };
+        // In an instance, the mistake is where the function is given.
+        let giver = self.call_of_instance(caller);
+        let diagnostic = match giver {
+            Some((giver, given)) => error(&giver.source, given.span, "this call gives it"),
+            None => error(&caller.source, callee.span, "this call"),
+        };
         let known = self.functions();
+        let across_lines = || foreign::called_across_lines(&caller.source, callee.span);
         let habit = || foreign::function(&text).map(str::to_owned);
-        if let Some(help) = foreign::called_across_lines(&caller.source, callee.span).or_else(habit) {
+        if let Some(help) = giver.is_none().then(across_lines).flatten().or_else(habit) {
             return diagnostic.with_help(help);
         }
         match nearest(&text, known.iter().map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
             None => diagnostic,
         }
+    }
+
+    /// Returns the first call of an instance that is no instance's itself; `None` of what is
+    /// no instance.
+    fn call_of_instance(&self, instance: &CheckedFunction) -> Option<(&CheckedFunction, &Callee)> {
+        if !is_made(&self.names.text(instance.name)) {
+            return None;
+        }
+        let calls = self
+            .compiled
+            .iter()
+            .flat_map(|caller| caller.callees.iter().map(move |callee| (&**caller, callee)));
+        let is_written = |caller: &CheckedFunction| !is_made(&self.names.text(caller.name));
+        calls.filter(|(caller, _)| is_written(caller)).find(|(_, callee)| callee.name == instance.name)
     }
 
     fn call(&self, caller: &CheckedFunction, callee: &Callee) -> Option<Diagnostic> {

@@ -6,6 +6,8 @@
 //! All modules are parsed before the first is checked: so they may import each other
 //! in a circle, and a body may call what is defined below it.
 
+#[cfg(feature = "cli")]
+mod contents;
 mod find;
 mod parse;
 mod project;
@@ -14,7 +16,11 @@ mod standard;
 mod stored;
 
 #[cfg(feature = "cli")]
+pub(crate) use contents::ModuleContents;
+#[cfg(feature = "cli")]
 pub(crate) use find::{LibraryModule, folders_of_user, modules_of, read_up_to};
+#[cfg(feature = "cli")]
+pub(crate) use standard::{source as standard_module, sources as standard_modules};
 
 use crate::cache::CheckedText;
 use crate::diagnostic::{Diagnostic, ErrorCode};

@@ -3,6 +3,7 @@
 //! Pure: text and tables in, values and diagnostics out.
 
 pub mod ast;
+pub(crate) mod comment;
 pub mod foreign;
 pub mod lexer;
 pub mod lint;

@@ -1,12 +1,14 @@
 //! Descriptions: what there is to know about a function, as plain data.
 
 use super::Context;
+#[cfg(feature = "cli")]
+use crate::library::{ModuleContents, standard_module};
 use crate::module::{ImportedModule, MemberKind};
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::declaration;
-use crate::source::{Source, Span};
 use crate::status::State;
+use crate::syntax::comment::{documentation, trailing_comment};
 use crate::syntax::operator::Fixity;
 use crate::tier::Tier;
 use std::collections::BTreeSet;
@@ -55,6 +57,15 @@ impl Context {
     pub(super) fn known(&self, text: &str) -> Option<Name> {
         let name = self.engine.names().get(text)?;
         Some(self.world.aliased(name).map_or(name, |aliased| aliased.function.name))
+    }
+
+    /// Returns what a module offers that is imported, or else part of Kal.
+    #[cfg(feature = "cli")]
+    pub(crate) fn module_contents(&self, name: &str) -> Option<ModuleContents> {
+        let mut imports = self.world.imports().iter();
+        let imported = imports.find(|import| *import.module.name == *name || *import.qualifier == *name);
+        let source = imported.map(|import| import.module.source.clone());
+        source.or_else(|| standard_module(name)).map(|source| ModuleContents::of(&source))
     }
 
     /// Returns the imports in force, as source, in their order.
@@ -177,63 +188,5 @@ impl Context {
     fn texts(&self, names: impl IntoIterator<Item = Name>) -> Vec<String> {
         let texts = names.into_iter().map(|name| self.engine.names().text(name).to_string());
         texts.collect::<BTreeSet<_>>().into_iter().collect()
-    }
-}
-
-/// Returns the `##` lines directly above a definition that begins its line.
-fn documentation(source: &Source, span: Span) -> Option<String> {
-    let before = source.text().get(..span.start as usize)?;
-    let (above, indentation) = before.rsplit_once('\n')?;
-    if !indentation.trim().is_empty() {
-        return None;
-    }
-    let marked = above.split('\n').rev().map_while(|line| line.trim_start().strip_prefix("##"));
-    let mut lines: Vec<&str> = marked.map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end()).collect();
-    lines.reverse();
-    (!lines.is_empty()).then(|| lines.join("\n"))
-}
-
-/// Returns the comment after a definition on its last line, with the blanks
-/// before it.
-pub(super) fn trailing_comment(source: &Source, span: Span) -> &str {
-    let rest = source.text().get(span.end as usize..).unwrap_or_default();
-    let line = rest.lines().next().unwrap_or_default();
-    let after = line.trim_start().trim_start_matches(';').trim_start();
-    if after.starts_with('#') { line.trim_end() } else { "" }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_comment_after_a_definition_belongs_to_it() {
-        let cases = [
-            ("def f(x) x  # One.\n# Two.", "  # One."),
-            ("def f(x) x; # One.", "; # One."),
-            ("def f(x) x\n# No.", ""),
-            ("def f(x) x; f(1) # No.", ""),
-            ("def f(x) x", ""),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(trailing_comment(&Source::new("test", text), Span::new(0, 10)), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn documentation_stands_right_above() {
-        let cases = [
-            ("## One.\n##  Two.\ndef f(x) x", Some("One.\n Two.")),
-            ("  ## One.\n  def f(x) x", Some("One.")),
-            ("# No.\ndef f(x) x", None),
-            ("## No.\n\ndef f(x) x", None),
-            ("## No.\n1; def f(x) x", None),
-            ("def f(x) x", None),
-        ];
-        for (text, expected) in cases {
-            let at = text.find("def").unwrap_or_default();
-            let found = documentation(&Source::new("test", text), Span::new(at, text.len()));
-            assert_eq!(found.as_deref(), expected, "{text}");
-        }
     }
 }

@@ -9,13 +9,13 @@
 //! printed from its tree.
 
 use super::Context;
-use super::describe::trailing_comment;
 use crate::module::{self, add_operators};
 use crate::name::{Name, Names};
 use crate::output::literal;
 use crate::sema::checked::CheckedFunction;
 use crate::source::Source;
 use crate::syntax::ast::{Item, ItemKind, Node};
+use crate::syntax::comment::trailing_comment;
 use crate::syntax::lexer::lex;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser::{ParseLimits, Parser};

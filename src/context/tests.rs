@@ -113,7 +113,7 @@ const ITEMS: &str = "
     var v = 3, w = v
     def h(x) w = v ^ x
     import math(clamp)
-    import numbers as n
+    import number as n
     1 + 2";
 
 #[test]

@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, ErrorCode, Label};
 use crate::host::HostFunctions;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use crate::sema::instance::{instance_parts, shown};
+use crate::sema::instance::{given_text, instance_parts, shown};
 use crate::sema::{Extern, SourcePlace, arguments, declaration};
 use crate::source::{Source, Span};
 use crate::syntax::foreign;
@@ -63,14 +63,20 @@ impl FailureReport<'_> {
         match &*self.names.text(function.name) {
             EXPRESSION => "this expression".into(),
             name => {
-                let parameters: Vec<_> = function
-                    .parameters
-                    .iter()
-                    .take(SHOWN_PARAMETERS)
-                    .map(|name| self.names.text(*name))
-                    .collect();
-                let more = if function.parameters.len() > SHOWN_PARAMETERS { " …" } else { "" };
-                format!("{name}({}{more})", parameters.join(" "))
+                let mut parameters =
+                    function.parameters.iter().map(|name| self.names.text(*name).to_string());
+                let (called, all): (&str, Vec<String>) = match instance_parts(name) {
+                    Some((pattern, given)) => {
+                        let mut part = |given: Option<&str>| {
+                            given.map_or_else(|| parameters.next().unwrap_or_default(), given_text)
+                        };
+                        (pattern, given.into_iter().map(&mut part).collect())
+                    }
+                    None => (name, parameters.collect()),
+                };
+                let more = if all.len() > SHOWN_PARAMETERS { " …" } else { "" };
+                let shown = &all[..all.len().min(SHOWN_PARAMETERS)];
+                format!("{called}({}{more})", shown.join(" "))
             }
         }
     }
@@ -248,7 +254,7 @@ impl FailureReport<'_> {
     fn describe(&self, function: &CheckedFunction) -> String {
         match &*self.names.text(function.name) {
             EXPRESSION => "this expression".into(),
-            name => format!("`{name}`"),
+            name => format!("`{}`", shown(name)),
         }
     }
 }

@@ -8,14 +8,25 @@ use crate::source::Source;
 /// The modules by name.
 const MODULES: &[(&str, &str)] = &[
     ("calculus", include_str!("standard/calculus.kal")),
+    ("complex", include_str!("standard/complex.kal")),
+    ("finance", include_str!("standard/finance.kal")),
     ("math", include_str!("standard/math.kal")),
-    ("numbers", include_str!("standard/numbers.kal")),
+    ("number", include_str!("standard/number.kal")),
+    ("optimize", include_str!("standard/optimize.kal")),
     ("random", include_str!("standard/random.kal")),
-    ("ranges", include_str!("standard/ranges.kal")),
+    ("roots", include_str!("standard/roots.kal")),
+    ("series", include_str!("standard/series.kal")),
+    ("stats", include_str!("standard/stats.kal")),
 ];
 
 /// Returns a module.
-pub(super) fn source(module: &str) -> Option<Source> {
+pub(crate) fn source(module: &str) -> Option<Source> {
     let (name, text) = MODULES.iter().find(|(name, _)| *name == module)?;
     Some(Source::of_standard_library(name, text))
+}
+
+/// Returns all modules, with their names.
+#[cfg(feature = "cli")]
+pub(crate) fn sources() -> impl Iterator<Item = (&'static str, Source)> {
+    MODULES.iter().map(|(name, text)| (*name, Source::of_standard_library(name, text)))
 }

@@ -4,6 +4,7 @@ use super::command::{self, ArgumentKind, COMMANDS};
 use super::manual::{ManualEntry, TOPICS};
 use super::session::ANS;
 use crate::context::Context;
+use crate::library::standard_modules;
 use crate::syntax::token::KEYWORDS;
 use rustyline::completion::{FilenameCompleter, Pair};
 
@@ -28,8 +29,15 @@ impl Completion {
         let start = word_start(before);
         let word = &before[start..];
         let Some((name, rest)) = command_before(before) else {
-            let topic = before.trim_start().starts_with('?');
-            return Ok((start, if topic { topics(context, word) } else { words(context, word) }));
+            let (rest, typed) = (before.trim_start(), before[..start].trim());
+            return Ok((
+                start,
+                match rest.starts_with('?') {
+                    true => topics(context, word),
+                    false if typed == "import" => modules(word),
+                    false => words(context, word),
+                },
+            ));
         };
         if rest.is_none() {
             return Ok((before.len() - name.len(), commands(name)));
@@ -104,12 +112,19 @@ fn words(context: &Context, word: &str) -> Vec<Pair> {
     pairs
 }
 
+/// Returns the modules of the standard library that begin with a word.
+fn modules(word: &str) -> Vec<Pair> {
+    let names = standard_modules().map(|(name, _)| name).filter(|name| name.starts_with(word));
+    names.map(|name| pair(name, name)).collect()
+}
+
 fn topics(context: &Context, word: &str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> =
         functions(context, word).map(|(name, signature)| pair(signature, name)).collect();
     let commands = COMMANDS.iter().map(|command| command.name).filter(|name| name.starts_with(word));
     pairs.extend(commands.map(|name| pair(format!(":{name}"), name)));
     let others = TOPICS.iter().map(|(name, _)| *name).chain(KEYWORDS.iter().map(|(_, keyword)| *keyword));
+    let others = others.chain(standard_modules().map(|(name, _)| name));
     pairs.extend(others.filter(|name| name.starts_with(word)).map(|name| pair(name, name)));
     pairs
 }

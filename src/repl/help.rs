@@ -9,6 +9,7 @@ use crate::diagnostic::ErrorCode;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::visible::{visible_lines, visible_text};
 use crate::host::library::LibraryEntry;
+use crate::library::standard_modules;
 
 pub(super) fn help(session: &mut ReplSession<'_>, topic: &str) -> Result<(), CommandError> {
     let text = match topic.strip_prefix(':') {
@@ -24,8 +25,9 @@ pub(super) fn help(session: &mut ReplSession<'_>, topic: &str) -> Result<(), Com
 /// command.
 fn about(session: &ReplSession<'_>, topic: &str) -> Result<String, CommandError> {
     let denoted = Denotation::all(session.context, topic);
-    if !denoted.is_empty() {
-        let texts: Vec<String> = denoted.iter().map(|denoted| described(session, denoted)).collect();
+    let mut texts: Vec<String> = denoted.iter().map(|denoted| described(session, denoted)).collect();
+    texts.extend(module(session, topic));
+    if !texts.is_empty() {
         return Ok(texts.join("\n"));
     }
     if let Some((_, text)) = TOPICS.iter().find(|(name, _)| *name == topic) {
@@ -46,6 +48,7 @@ fn unknown(session: &ReplSession<'_>, topic: &str) -> CommandError {
     names.extend(session.context.variable_names());
     names.extend(COMMANDS.iter().map(|command| command.name.to_owned()));
     names.extend(TOPICS.iter().map(|(name, _)| (*name).to_owned()));
+    names.extend(standard_modules().map(|(name, _)| name.to_owned()));
     CommandError::Text(match nearest(topic, names.iter().map(String::as_str)) {
         Some(near) => format!("`{topic}` is not defined; did you mean `{near}`?"),
         None => format!("`{topic}` is not defined"),
@@ -66,7 +69,7 @@ fn definition(session: &ReplSession<'_>, name: &str) -> Option<String> {
     let known = session.context.describe(name)?;
     let mut text = known.signature.clone();
     for line in known.documentation.iter().flat_map(|documentation| documentation.lines()) {
-        text += &format!("\n    {}", visible_lines(line));
+        text += format!("\n    {}", visible_lines(line)).trim_end_matches(' ');
     }
     for line in known.text.lines() {
         text += &format!("\n  {}", session.faint(&visible_lines(line)));
@@ -80,6 +83,26 @@ fn definition(session: &ReplSession<'_>, name: &str) -> Option<String> {
     let (source, line) = &known.place;
     if !source.starts_with('<') {
         text += &format!("\n{:<10} {}:{line}", "from", visible_text(source));
+    }
+    Some(text)
+}
+
+/// Returns the help about a module: what it offers, one line for each.
+fn module(session: &ReplSession<'_>, name: &str) -> Option<String> {
+    let known = session.context.module_contents(name)?;
+    let mut text = format!("import {name}");
+    if !known.about.is_empty() {
+        text += &format!("\n    {}", wrapped(&visible_text(&known.about), 4, session.width));
+    }
+    let widths = known.members.iter().map(|(head, _)| head.chars().count());
+    let column = widths.filter(|width| *width < 30).max().unwrap_or_default() + 4;
+    for (head, summary) in &known.members {
+        let head = visible_text(head);
+        let is_long = head.chars().count() + 4 > column;
+        let gap = if is_long { format!("\n{:column$}", "") } else { String::new() };
+        let width = if is_long { 0 } else { column - 2 };
+        let summary = visible_text(summary.strip_prefix("Returns ").unwrap_or(summary));
+        text += format!("\n  {head:width$}{gap}{}", wrapped(&summary, column, session.width)).trim_end();
     }
     Some(text)
 }

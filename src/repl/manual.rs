@@ -4,6 +4,8 @@
 //! commands have theirs (`command`); completion uses all of them.
 
 use crate::host::library::LIBRARY;
+use crate::library::standard_modules;
+use crate::syntax::comment::{first_sentence, opening};
 use crate::syntax::operator::{BinaryOp, Infix};
 
 /// What an entry is about.
@@ -178,7 +180,7 @@ type Topic = (&'static str, fn() -> String);
 
 /// The topics that are not names in programs.
 pub(super) const TOPICS: &[Topic] =
-    &[("functions", functions), ("operators", operators), ("keywords", keywords)];
+    &[("functions", functions), ("library", library), ("operators", operators), ("keywords", keywords)];
 
 /// Returns the page about the library, one line for each function.
 fn functions() -> String {
@@ -192,6 +194,14 @@ fn functions() -> String {
         }
     }
     text
+}
+
+/// Returns the page about the standard library, one line for each module.
+fn library() -> String {
+    let modules = || standard_modules().map(|(name, source)| (name, first_sentence(&opening(source.text()))));
+    let width = modules().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let lines = modules().map(|(name, about)| format!("  import {name:width$}  {about}\n"));
+    format!("Modules that are part of Kal\n{}What each offers: `?math`.\n", lines.collect::<String>())
 }
 
 /// Returns the page about the built-in operators, with their precedence.

@@ -38,19 +38,21 @@ pub fn instance_parts(name: &str) -> Option<(&str, GivenFunctions<'_>)> {
 
 /// Returns the name of a function as a message shows it: `twice(sin, …)` for an instance.
 pub fn shown(name: &str) -> String {
-    let shown = |given: Option<&str>| match given {
-        None => "…".to_owned(),
-        Some(given) => match (given.strip_prefix('1'), given.strip_prefix('2')) {
-            (Some(operator), _) => format!("unary{operator}"),
-            (None, Some(operator)) => format!("binary{operator}"),
-            (None, None) => given.to_owned(),
-        },
-    };
+    let shown = |given: Option<&str>| given.map_or_else(|| "…".to_owned(), given_text);
     match instance_parts(name) {
         Some((pattern, given)) => {
             format!("{pattern}({})", given.into_iter().map(shown).collect::<Vec<_>>().join(", "))
         }
         None => name.to_owned(),
+    }
+}
+
+/// Returns a function in the name of an instance as a call gives it: `binary+` for `2+`.
+pub fn given_text(given: &str) -> String {
+    match (given.strip_prefix('1'), given.strip_prefix('2')) {
+        (Some(operator), _) => format!("unary{operator}"),
+        (None, Some(operator)) => format!("binary{operator}"),
+        (None, None) => given.to_owned(),
     }
 }
 

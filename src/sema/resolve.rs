@@ -3,11 +3,14 @@
 //! The walk keeps the scopes of `var` and `for` as an undo list, so it needs
 //! no recursion and each name costs one look-up, however deep the nesting.
 
+mod given;
+
+use self::given::GivenFunction;
 use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIdentity, TakenFunction};
 use super::checker::Checker;
 use super::constant::constant;
-use super::environment::arguments;
-use super::instance::{instance_name, is_built_in, operator_name, taken_name};
+use super::environment::{SourcePlace, arguments};
+use super::instance::taken_name;
 use super::mistakes::Mistakes;
 use super::printing::{self, PrintPlan, PrintRole, PrintStep, PrintedPart};
 use super::scope::LocalScope;
@@ -55,17 +58,6 @@ pub(super) struct Resolver<'c, 'a> {
     /// For each node that is an argument, the node of the call and its place there, once
     /// that has been needed.
     arguments: Option<FxHashMap<usize, (usize, u32)>>,
-}
-
-/// A function that a call is given.
-struct GivenFunction {
-    position: u32,
-    /// What it is called in the name of the instance.
-    text: String,
-    name: Name,
-    /// The number of its arguments, if it is known.
-    arity: Option<u32>,
-    span: Span,
 }
 
 impl<'c, 'a> Resolver<'c, 'a> {
@@ -198,12 +190,13 @@ impl<'c, 'a> Resolver<'c, 'a> {
     /// Returns whether a name has its meaning in `print`: nothing else is called so.
     fn is_word(&self, name: Name, span: Span) -> bool {
         let environment = self.checker.environment;
-        self.checker.stands_for(name, MemberKind::Function, span) == Some(name)
-            && name != self.head.name
+        // In a module, a name that is nowhere defined is one of the module.
+        let Some(meaning) = self.checker.stands_for(name, MemberKind::Function, span) else { return false };
+        meaning != self.head.name
             && name != self.written
-            && environment.function(name).is_none()
-            && environment.declared(name).is_none()
-            && environment.hosts().get(name).is_none()
+            && environment.function(meaning).is_none()
+            && environment.declared(meaning).is_none()
+            && environment.hosts().get(meaning).is_none()
     }
 
     /// Adds what a call of `print` or `write` does, whose values are on the stack.
@@ -513,209 +506,12 @@ impl<'c, 'a> Resolver<'c, 'a> {
         name
     }
 
-    /// Returns the function of that name that the definition takes.
-    fn taken(&self, name: Name) -> Option<TakenFunction> {
-        self.functions.iter().find(|function| function.name == name).copied()
-    }
-
-    /// Returns whether a node is a function that a call is given; records that.
-    fn gives(&mut self, body: &Ast, at: usize, span: Span) -> bool {
-        let (name, is_operator) = match body.nodes[at] {
-            ast::Node::Variable(name) => (name, false),
-            ast::Node::Function(name) => (name, true),
-            _ => return false,
-        };
-        let Some((name, text, arity)) = self.function_named(name, is_operator, span) else { return false };
-        let arguments = self.arguments.get_or_insert_with(|| {
-            let calls = body.arguments().into_iter().enumerate();
-            calls
-                .flat_map(|(call, found)| {
-                    found.into_iter().zip(0..).map(move |(node, place)| (node, (call, place)))
-                })
-                .collect()
-        });
-        let Some(&(call, position)) = arguments.get(&at) else {
-            if self.taken(name).is_some() {
-                self.function_as_value(&self.checker.text(name), span);
-                let zero = self.number(0.0);
-                self.push(zero, span);
-                return true;
-            }
-            return false;
-        };
-        self.given.entry(call).or_default().push(GivenFunction { position, text, name, arity, span });
-        true
-    }
-
-    /// Returns the function that a name means where no variable has it: its name, what it
-    /// is called in the name of an instance, and the number of its arguments.
-    fn function_named(
-        &self,
-        name: Name,
-        is_operator: bool,
-        span: Span,
-    ) -> Option<(Name, String, Option<u32>)> {
-        let environment = self.checker.environment;
-        let text = self.checker.text(name);
-        if is_operator {
-            let is_defined = name == self.written || environment.function(name).is_some();
-            let (operands, operator) = match (text.strip_prefix("unary"), text.strip_prefix("binary")) {
-                (Some(operator), _) => (1, operator),
-                (None, operator) => (2, operator.unwrap_or_default()),
-            };
-            let given = if is_defined { text.to_string() } else { operator_name(operands, operator) };
-            let is_known = is_defined || is_built_in(&given);
-            return is_known.then_some((name, given, Some(operands)));
-        }
-        if self.scope.local(name).is_some() {
-            return None;
-        }
-        if let Some(taken) = self.taken(name) {
-            return Some((name, taken_name(&text), Some(taken.arity)));
-        }
-        let stands_for = |kind| self.checker.stands_for(name, kind, span);
-        let is_variable = environment.has_variable(name) || constant(&text).is_some();
-        let known = stands_for(MemberKind::Function)?;
-        if is_variable
-            || stands_for(MemberKind::Variable).is_some_and(|variable| environment.has_variable(variable))
-        {
-            return None;
-        }
-        let is_own = known == self.head.name;
-        let function = environment.function(known).filter(|_| !is_own);
-        let takes_functions = match &function {
-            Some(function) => !function.functions.is_empty(),
-            None => is_own && !self.functions.is_empty(),
-        };
-        if takes_functions {
-            return None;
-        }
-        let own = is_own.then_some(self.parameters.len() as u32);
-        let arity = own.or_else(|| function.map(|function| function.arity()));
-        let arity = arity.or_else(|| environment.hosts().get(known).map(|host| host.arity));
-        let arity = arity.or_else(|| environment.declared(known).map(super::environment::Extern::arity))?;
-        Some((known, self.checker.text(known).to_string(), Some(arity)))
-    }
-
-    /// Reports a function where a number is wanted.
-    fn function_as_value(&mut self, text: &str, span: Span) {
-        let message = format!("`{text}` is a function, and every value is a number");
-        let error = self.error(ErrorCode::UnknownVariable, span, message);
-        error.labels[0].message = "a function".into();
-        error.help =
-            Some("a call of a function that takes one can be given it: `def twice(f(x) x) f(f(x))`".into());
-    }
-
-    /// Reports a function that a call is given and does not take.
-    fn not_taken(&mut self, given: &GivenFunction) {
-        if self.taken(given.name).is_some()
-            || !self
-                .checker
-                .source
-                .slice(given.span)
-                .starts_with(|first: char| first == '_' || first.is_alphabetic())
-        {
-            let text = self.checker.text(given.name);
-            self.function_as_value(&text, given.span);
-        } else {
-            self.variable(given.name, given.span);
-        }
-    }
-
-    /// Resolves a call that may be given functions.
-    fn call_given(
-        &mut self,
-        callee: Name,
-        arguments: u32,
-        given: &[GivenFunction],
-        span: Span,
-    ) -> CheckedNode {
-        let environment = self.checker.environment;
-        let known = environment.function(callee).filter(|_| callee != self.head.name);
-        let (functions, numbers, place) = match &known {
-            Some(known) => {
-                let place = super::SourcePlace { source: known.source.clone(), span: known.name_span };
-                (known.functions.clone(), known.parameters.len(), Some(place))
-            }
-            None if callee == self.head.name => (self.functions.clone(), self.parameters.len(), None),
-            None => match environment.declared(callee) {
-                Some(head) => (head.functions.clone(), head.parameters.len(), Some(head.place.clone())),
-                None => (Box::default(), 0, None),
-            },
-        };
-        let is_known = known.is_some()
-            || callee == self.head.name
-            || environment.hosts().get(callee).is_some()
-            || environment.declared(callee).is_some();
-        if functions.is_empty() && (given.is_empty() || is_known) {
-            given.iter().for_each(|given| self.not_taken(given));
-            return self.call(callee, arguments, span);
-        }
-        if !functions.is_empty() {
-            let before = self.checker.diagnostics.len();
-            self.fits(callee, arguments, span, (numbers + functions.len()) as u32, place);
-            let has_arguments = self.checker.diagnostics.len() == before;
-            let at = |position: u32| given.iter().find(|given| given.position == position);
-            for function in functions.iter().filter(|_| has_arguments) {
-                match at(function.position) {
-                    None => self.wanted.push((self.mistakes.at, callee, *function, span)),
-                    Some(given) => {
-                        if let Some(arity) = given.arity.filter(|arity| *arity != function.arity) {
-                            let (name, takes) = (self.checker.text(given.name), arguments_of(arity));
-                            let wanted = arguments_of(function.arity);
-                            let message = format!("`{name}` takes {takes}, and is called with {wanted}");
-                            let error = self.error(ErrorCode::WrongArity, given.span, message);
-                            error.labels[0].message = format!("called with {wanted}");
-                        }
-                    }
-                }
-            }
-            let is_taken =
-                |given: &&GivenFunction| functions.iter().any(|taken| taken.position == given.position);
-            given
-                .iter()
-                .filter(|given| has_arguments && !is_taken(given))
-                .for_each(|given| self.not_taken(given));
-        }
-        let mut places: Vec<Option<&str>> = vec![None; arguments as usize];
-        for given in given {
-            if let Some(place) = places.get_mut(given.position as usize) {
-                *place = Some(&given.text);
-            }
-        }
-        let name = instance_name(&self.checker.text(callee), &places);
-        let name = self.checker.hold(&name);
-        self.callee(name, arguments.saturating_sub(given.len() as u32), span)
-    }
-
-    /// Reports the numbers where calls take functions, unless these are mistakes themselves.
-    fn functions_wanted(&mut self, body: &Ast) {
-        let wanted = std::mem::take(&mut self.wanted);
-        if wanted.is_empty() {
-            return;
-        }
-        let arguments = body.arguments();
-        for (call, callee, function, span) in wanted {
-            let node = arguments[call].get(function.position as usize);
-            if node.is_some_and(|node| self.mistakes.nodes.contains(node)) {
-                continue;
-            }
-            let text = self.checker.text(callee);
-            let (number, arguments) = (function.position + 1, arguments_of(function.arity));
-            let message = format!("argument {number} of `{text}` is a function of {arguments}");
-            self.mistakes.at = call;
-            let error = self.error(ErrorCode::FunctionWanted, span, message);
-            error.labels[0].message = "given a number".into();
-            error.help = Some("a function is given by its name, `sin`, an operator as `binary+`".into());
-        }
-    }
-
     fn call(&mut self, callee: Name, arity: u32, span: Span) -> CheckedNode {
         let environment = self.checker.environment;
         if callee == self.head.name {
             self.fits(callee, arity, span, self.parameters.len() as u32, None);
         } else if let Some(known) = environment.function(callee) {
-            let place = super::SourcePlace { source: known.source.clone(), span: known.name_span };
+            let place = SourcePlace { source: known.source.clone(), span: known.name_span };
             self.fits(callee, arity, span, known.arity(), Some(place));
         } else if let Some(host) = environment.hosts().get(callee) {
             self.fits(callee, arity, span, host.arity, None);
@@ -745,21 +541,14 @@ impl<'c, 'a> Resolver<'c, 'a> {
         CheckedNode::Call(index)
     }
 
-    fn fits(
-        &mut self,
-        callee: Name,
-        passed: u32,
-        span: Span,
-        wanted: u32,
-        place: Option<super::SourcePlace>,
-    ) {
+    fn fits(&mut self, callee: Name, passed: u32, span: Span, wanted: u32, place: Option<SourcePlace>) {
         if passed == wanted {
             return;
         }
         let text = self.checker.text(callee).to_owned();
         let message = format!("`{text}` takes {}, not {passed}", arguments(wanted as usize));
         let own = (callee == self.head.name)
-            .then(|| super::SourcePlace { source: self.checker.source.clone(), span: self.head.span });
+            .then(|| SourcePlace { source: self.checker.source.clone(), span: self.head.span });
         let error = self.error(ErrorCode::WrongArity, span, message);
         error.labels[0].message = format!("called with {}", arguments(passed as usize));
         if let Some(place) = place.or(own) {
@@ -767,8 +556,4 @@ impl<'c, 'a> Resolver<'c, 'a> {
             *error = error.clone().with_label(&place.source, place.span, takes);
         }
     }
-}
-
-fn arguments_of(count: u32) -> String {
-    arguments(count as usize)
 }

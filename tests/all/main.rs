@@ -50,6 +50,7 @@ mod shipped;
 mod shrink;
 mod signals;
 mod soak;
+mod standard;
 mod stopping;
 mod systems;
 mod tapes;

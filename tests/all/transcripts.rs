@@ -37,13 +37,13 @@ impl Drop for Folder {
 
 /// An input and what is answered, as lines.
 #[derive(Default, Debug)]
-struct Entry {
+pub struct Entry {
     input: Vec<String>,
     answer: Vec<String>,
 }
 
 /// Returns the entries of a transcript.
-fn entries<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Entry> {
+pub fn entries<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for line in lines {
         if line.starts_with(PROMPT.trim_end()) || is_at_stop(line) {
@@ -62,7 +62,7 @@ fn is_at_stop(line: &str) -> bool {
 }
 
 /// Returns what has to be typed for them.
-fn typed(entries: &[Entry]) -> String {
+pub fn typed(entries: &[Entry]) -> String {
     let lines = entries.iter().flat_map(|entry| &entry.input);
     let without_prompt = |line: &String| {
         let (_, rest) = line.split_once('>').expect("it begins with a prompt");

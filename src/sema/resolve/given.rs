@@ -1,0 +1,258 @@
+//! The functions that calls are given: `integral(sin, 0, pi)`.
+
+use super::{Resolver, SourcePlace};
+use crate::diagnostic::ErrorCode;
+use crate::module::MemberKind;
+use crate::name::Name;
+use crate::sema::checked::{CheckedNode, EXPRESSION, TakenFunction};
+use crate::sema::constant::constant;
+use crate::sema::environment::arguments;
+use crate::sema::instance::{instance_name, is_built_in, operator_name, taken_name};
+use crate::source::Span;
+use crate::syntax::ast::{self, Ast};
+
+/// A function that a call is given.
+pub(super) struct GivenFunction {
+    position: u32,
+    /// What it is called in the name of the instance.
+    text: String,
+    name: Name,
+    /// The number of its arguments, if it is known.
+    arity: Option<u32>,
+    span: Span,
+}
+
+/// What is known of the parameters of a function that is called.
+struct Parameters {
+    functions: Box<[TakenFunction]>,
+    /// The number of the others.
+    numbers: usize,
+    place: Option<SourcePlace>,
+}
+
+impl Resolver<'_, '_> {
+    /// Returns the function of that name that the definition takes.
+    pub(super) fn taken(&self, name: Name) -> Option<TakenFunction> {
+        self.functions.iter().find(|function| function.name == name).copied()
+    }
+
+    /// Returns whether a node is a function that a call is given; records that.
+    pub(super) fn gives(&mut self, body: &Ast, at: usize, span: Span) -> bool {
+        let (name, is_operator) = match body.nodes[at] {
+            ast::Node::Variable(name) => (name, false),
+            ast::Node::Function(name) => (name, true),
+            _ => return false,
+        };
+        let Some((name, text, arity)) = self.function_named(name, is_operator, span) else { return false };
+        let arguments = self.arguments.get_or_insert_with(|| {
+            let calls = body.arguments().into_iter().enumerate();
+            calls
+                .flat_map(|(call, found)| {
+                    found.into_iter().zip(0..).map(move |(node, place)| (node, (call, place)))
+                })
+                .collect()
+        });
+        let Some(&(call, position)) = arguments.get(&at) else {
+            if self.taken(name).is_some() {
+                self.function_as_value(&self.checker.text(name), span);
+                let zero = self.number(0.0);
+                self.push(zero, span);
+                return true;
+            }
+            return false;
+        };
+        // A name that nothing has yet is that of a function where one is wanted, in what runs
+        // later.
+        let is_expression = &*self.checker.text(self.head.name) == EXPRESSION;
+        if arity.is_none() && (is_expression || !self.is_function_wanted(body, call, position)) {
+            return false;
+        }
+        self.given.entry(call).or_default().push(GivenFunction { position, text, name, arity, span });
+        true
+    }
+
+    /// Returns whether a call is known to take a function in a place.
+    fn is_function_wanted(&self, body: &Ast, call: usize, position: u32) -> bool {
+        let ast::Node::Call { callee, .. } = body.nodes[call] else { return false };
+        let callee = self.checker.stands_for(callee, MemberKind::Function, body.spans[call]);
+        let known = callee.and_then(|callee| self.parameters_of(callee));
+        known.is_some_and(|known| known.functions.iter().any(|function| function.position == position))
+    }
+
+    /// Returns the function that a name means where no variable has it: its name, what it
+    /// is called in the name of an instance, and the number of its arguments, if anything
+    /// is known of it.
+    fn function_named(
+        &self,
+        name: Name,
+        is_operator: bool,
+        span: Span,
+    ) -> Option<(Name, String, Option<u32>)> {
+        let environment = self.checker.environment;
+        let text = self.checker.text(name);
+        if is_operator {
+            let is_defined = name == self.written || environment.function(name).is_some();
+            let (operands, operator) = match (text.strip_prefix("unary"), text.strip_prefix("binary")) {
+                (Some(operator), _) => (1, operator),
+                (None, operator) => (2, operator.unwrap_or_default()),
+            };
+            let given = if is_defined { text.to_string() } else { operator_name(operands, operator) };
+            let is_known = is_defined || is_built_in(&given);
+            return is_known.then_some((name, given, Some(operands)));
+        }
+        if self.scope.local(name).is_some() {
+            return None;
+        }
+        if let Some(taken) = self.taken(name) {
+            return Some((name, taken_name(&text), Some(taken.arity)));
+        }
+        let stands_for = |kind| self.checker.stands_for(name, kind, span);
+        let is_variable = environment.has_variable(name) || constant(&text).is_some();
+        let known = stands_for(MemberKind::Function)?;
+        if is_variable
+            || stands_for(MemberKind::Variable).is_some_and(|variable| environment.has_variable(variable))
+        {
+            return None;
+        }
+        let text = self.checker.text(known).to_string();
+        let arity = match self.parameters_of(known) {
+            Some(parameters) if !parameters.functions.is_empty() => return None,
+            Some(parameters) => Some(parameters.numbers as u32),
+            None => environment.hosts().get(known).map(|host| host.arity),
+        };
+        Some((known, text, arity))
+    }
+
+    /// Returns what is known of the parameters of a function of the program.
+    fn parameters_of(&self, function: Name) -> Option<Parameters> {
+        if function == self.head.name {
+            let (functions, numbers) = (self.functions.clone(), self.parameters.len());
+            return Some(Parameters { functions, numbers, place: None });
+        }
+        let environment = self.checker.environment;
+        if let Some(known) = environment.function(function) {
+            let place = Some(SourcePlace { source: known.source.clone(), span: known.name_span });
+            let (functions, numbers) = (known.functions.clone(), known.parameters.len());
+            return Some(Parameters { functions, numbers, place });
+        }
+        let head = environment.declared(function)?;
+        let (functions, numbers) = (head.functions.clone(), head.parameters.len());
+        Some(Parameters { functions, numbers, place: Some(head.place.clone()) })
+    }
+
+    /// Reports a function where a number is wanted.
+    pub(super) fn function_as_value(&mut self, text: &str, span: Span) {
+        let message = format!("`{text}` is a function, and every value is a number");
+        let error = self.error(ErrorCode::UnknownVariable, span, message);
+        error.labels[0].message = "a function".into();
+        error.help =
+            Some("a call of a function that takes one can be given it: `def twice(f(x) x) f(f(x))`".into());
+    }
+
+    /// Reports a function that a call is given and does not take.
+    pub(super) fn not_taken(&mut self, given: &GivenFunction) {
+        if self.taken(given.name).is_some()
+            || !self
+                .checker
+                .source
+                .slice(given.span)
+                .starts_with(|first: char| first == '_' || first.is_alphabetic())
+        {
+            let text = self.checker.text(given.name);
+            self.function_as_value(&text, given.span);
+        } else {
+            self.variable(given.name, given.span);
+        }
+    }
+
+    /// Resolves a call that may be given functions.
+    pub(super) fn call_given(
+        &mut self,
+        callee: Name,
+        arguments: u32,
+        given: &[GivenFunction],
+        span: Span,
+    ) -> CheckedNode {
+        let known = self.parameters_of(callee);
+        let takes_none = known.as_ref().is_some_and(|known| known.functions.is_empty())
+            || self.checker.environment.hosts().get(callee).is_some();
+        match known {
+            Some(known) if !known.functions.is_empty() => {
+                self.functions_fit(callee, arguments, given, known, span);
+            }
+            _ if takes_none || given.is_empty() => {
+                given.iter().for_each(|given| self.not_taken(given));
+                return self.call(callee, arguments, span);
+            }
+            _ => {}
+        }
+        let mut places: Vec<Option<&str>> = vec![None; arguments as usize];
+        for given in given {
+            if let Some(place) = places.get_mut(given.position as usize) {
+                *place = Some(&given.text);
+            }
+        }
+        let name = instance_name(&self.checker.text(callee), &places);
+        let name = self.checker.hold(&name);
+        self.callee(name, arguments.saturating_sub(given.len() as u32), span)
+    }
+
+    /// Reports what a call of a function that takes functions is given, if that does not fit.
+    fn functions_fit(
+        &mut self,
+        callee: Name,
+        arguments: u32,
+        given: &[GivenFunction],
+        known: Parameters,
+        span: Span,
+    ) {
+        let Parameters { functions, numbers, place } = known;
+        let before = self.checker.diagnostics.len();
+        self.fits(callee, arguments, span, (numbers + functions.len()) as u32, place);
+        if self.checker.diagnostics.len() != before {
+            return;
+        }
+        for function in &functions {
+            let Some(given) = given.iter().find(|given| given.position == function.position) else {
+                self.wanted.push((self.mistakes.at, callee, *function, span));
+                continue;
+            };
+            if let Some(arity) = given.arity.filter(|arity| *arity != function.arity) {
+                let (name, takes) = (self.checker.text(given.name), arguments_of(arity));
+                let wanted = arguments_of(function.arity);
+                let message = format!("`{name}` takes {takes}, and is called with {wanted}");
+                let error = self.error(ErrorCode::WrongArity, given.span, message);
+                error.labels[0].message = format!("called with {wanted}");
+            }
+        }
+        let is_taken =
+            |given: &&GivenFunction| functions.iter().any(|taken| taken.position == given.position);
+        given.iter().filter(|given| !is_taken(given)).for_each(|given| self.not_taken(given));
+    }
+
+    /// Reports the numbers where calls take functions, unless these are mistakes themselves.
+    pub(super) fn functions_wanted(&mut self, body: &Ast) {
+        let wanted = std::mem::take(&mut self.wanted);
+        if wanted.is_empty() {
+            return;
+        }
+        let arguments = body.arguments();
+        for (call, callee, function, span) in wanted {
+            let node = arguments[call].get(function.position as usize);
+            if node.is_some_and(|node| self.mistakes.nodes.contains(node)) {
+                continue;
+            }
+            let text = self.checker.text(callee);
+            let (number, arguments) = (function.position + 1, arguments_of(function.arity));
+            let message = format!("argument {number} of `{text}` is a function of {arguments}");
+            self.mistakes.at = call;
+            let error = self.error(ErrorCode::FunctionWanted, span, message);
+            error.labels[0].message = "given a number".into();
+            error.help = Some("a function is given by its name, `sin`, an operator as `binary+`".into());
+        }
+    }
+}
+
+fn arguments_of(count: u32) -> String {
+    arguments(count as usize)
+}
