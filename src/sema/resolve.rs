@@ -5,7 +5,6 @@
 
 mod given;
 
-use self::given::GivenFunction;
 use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIdentity, TakenFunction};
 use super::checker::Checker;
 use super::constant::constant;
@@ -58,6 +57,17 @@ pub(super) struct Resolver<'c, 'a> {
     /// For each node that is an argument, the node of the call and its place there, once
     /// that has been needed.
     arguments: Option<FxHashMap<usize, (usize, u32)>>,
+}
+
+/// A function that a call is given.
+struct GivenFunction {
+    position: u32,
+    /// What it is called in the name of the instance.
+    text: String,
+    name: Name,
+    /// The number of its arguments, if it is known.
+    arity: Option<u32>,
+    span: Span,
 }
 
 impl<'c, 'a> Resolver<'c, 'a> {

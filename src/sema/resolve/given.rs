@@ -1,6 +1,6 @@
 //! The functions that calls are given: `integral(sin, 0, pi)`.
 
-use super::{Resolver, SourcePlace};
+use super::{GivenFunction, Resolver, SourcePlace};
 use crate::diagnostic::ErrorCode;
 use crate::module::MemberKind;
 use crate::name::Name;
@@ -10,17 +10,6 @@ use crate::sema::environment::arguments;
 use crate::sema::instance::{instance_name, is_built_in, operator_name, taken_name};
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast};
-
-/// A function that a call is given.
-pub(super) struct GivenFunction {
-    position: u32,
-    /// What it is called in the name of the instance.
-    text: String,
-    name: Name,
-    /// The number of its arguments, if it is known.
-    arity: Option<u32>,
-    span: Span,
-}
 
 /// What is known of the parameters of a function that is called.
 struct Parameters {
