@@ -1,5 +1,6 @@
 //! Hints: what could follow at the end of the line, in a quiet colour.
 
+use super::manual::ManualEntry;
 use super::{command, input};
 use crate::context::Context;
 use crate::host::decimal::format_number;
@@ -53,9 +54,13 @@ pub(super) fn from_history(
 /// opened.
 pub(super) fn from_signature(line: &str, context: &Context) -> Option<Hint> {
     let before = line.strip_suffix('(')?;
-    let start = before.rfind(|character: char| !(character.is_alphanumeric() || character == '_'));
+    let start =
+        before.rfind(|character: char| !(character.is_alphanumeric() || matches!(character, '_' | '.')));
     let name = &before[start.map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8))..];
-    let signature = context.signature(name)?;
+    let Some(signature) = context.signature(name) else {
+        let word = ManualEntry::called_words().find(|entry| entry.name == name)?;
+        return Some(Hint::to_read(word.form.split_once('(')?.1));
+    };
     let (_, parameters) = signature.split_once('(')?;
     Some(Hint::to_read(parameters.replace(' ', ", ")))
 }

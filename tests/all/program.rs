@@ -2,8 +2,9 @@
 //! text.
 //!
 //! Every program is well formed and ends: functions call functions with lower
-//! numbers only, or themselves with a counter that is bounded; loops run a few
-//! iterations with a variable that nothing else assigns. Functions and
+//! numbers only, or themselves with a counter that is bounded; those that take a
+//! function call that one and the host; loops run a few iterations with a variable
+//! that nothing else assigns. Functions and
 //! operators are redefined in between, so callers that are already compiled
 //! must follow. The fuzz targets use this file too, with their bytes as
 //! choices.
@@ -23,18 +24,31 @@ pub enum Item {
     Define { head: String, body: Expr },
     /// A function that is defined, or will be.
     Declare { head: String },
+    /// A function that takes a function.
+    Pattern { head: &'static str, body: Expr },
     /// A top-level expression.
     Evaluate(Expr),
+    /// The same for its effect.
+    Do(Expr),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// A literal or a name.
     Leaf(String),
-    Assign(String, Box<Expr>),
+    /// The operator with which is assigned, and the variable.
+    Assign(&'static str, String, Box<Expr>),
     Unary(&'static str, Box<Expr>),
     Binary(&'static str, Box<[Expr; 2]>),
+    /// A chain of two comparisons.
+    Chain([&'static str; 2], Box<[Expr; 3]>),
     If(Box<[Expr; 3]>),
+    /// Without `else`.
+    Then(Box<[Expr; 2]>),
+    /// The counter, how often at most, the condition and the body.
+    While(String, usize, Box<[Expr; 2]>),
+    /// Two numbers, in two forms.
+    Print(Box<[Expr; 2]>),
     /// The head from `for` to `in`, and the body.
     For(String, Box<Expr>),
     Var(Vec<(String, Expr)>, Box<Expr>),
@@ -43,7 +57,26 @@ pub enum Expr {
 
 const VARIABLES: [&str; 3] = ["g", "h", "k"];
 const FUNCTIONS: usize = 5;
-const BINARY: [&str; 14] = ["+", "-", "*", "/", "%", "^", "<", ">", "<=", ">=", "==", "!=", "&&", "||"];
+const BINARY: [&str; 15] = ["+", "-", "*", "/", "%", "^", "<", ">", "<=", ">=", "==", "!=", "&&", "||", ":"];
+const COMPARISONS: [&str; 6] = ["<", ">", "<=", ">=", "==", "!="];
+const ASSIGNMENTS: [&str; 8] = ["=", "=", "=", "=", "+=", "-=", "*=", "/="];
+/// Functions that take a function: the head, the name and where the function is among the
+/// arguments, what it is called and how many it takes.
+const PATTERNS: [(&str, &str, usize, &str, usize); 2] =
+    [("t0(f(x) p0)", "t0", 0, "f", 1), ("t1(p0 op(a b) p1)", "t1", 1, "op", 2)];
+/// Functions and operators that can be given, with the numbers of their arguments.
+const GIVEN: [(&str, usize); 10] = [
+    ("sin", 1),
+    ("fabs", 1),
+    ("printd", 1),
+    ("unary-", 1),
+    ("unary!", 1),
+    ("binary+", 2),
+    ("binary-", 2),
+    ("binary*", 2),
+    ("binary<", 2),
+    ("fmod", 2),
+];
 /// Operators that programs define: the head, and how often they may be used
 /// before the head is read (never).
 const OPERATORS: [(&str, &str, usize); 6] = [
@@ -99,6 +132,8 @@ pub fn program(choices: &mut dyn Choices) -> Program {
         arities: [None; FUNCTIONS],
         declared: [None; FUNCTIONS],
         operators: Vec::new(),
+        patterns: [false; 2],
+        taken: None,
         locals: Vec::new(),
         names: 0,
         budget: 0,
@@ -121,6 +156,10 @@ struct Maker<'a> {
     /// How many arguments each function takes that has been declared.
     declared: [Option<usize>; FUNCTIONS],
     operators: Vec<usize>,
+    /// Which of the functions that take one are defined.
+    patterns: [bool; 2],
+    /// The function that the one that is being defined takes.
+    taken: Option<(&'static str, usize)>,
     /// Locals in scope, and whether they may be assigned.
     locals: Vec<(String, bool)>,
     names: usize,
@@ -132,10 +171,15 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn item(&mut self) -> Item {
-        match self.choices.below(9) {
+        match self.choices.below(12) {
             0..=3 => self.function(),
             4 => self.operator(),
             8 => self.declaration(),
+            9 | 10 => self.pattern(),
+            11 => match self.evaluate() {
+                Item::Evaluate(expression) => Item::Do(expression),
+                item => item,
+            },
             _ => self.evaluate(),
         }
     }
@@ -192,15 +236,38 @@ impl Maker<'_> {
         Expr::If(Box::new([range, binary("+", call, leaf("1")), body]))
     }
 
+    /// Defines a function that takes a function, perhaps not for the first time.
+    fn pattern(&mut self) -> Item {
+        let number = self.choices.below(PATTERNS.len());
+        let (head, name, position, taken, arity) = PATTERNS[number];
+        let count = if position == 0 { 1 } else { 2 };
+        self.locals = (0..count).map(|index| (format!("p{index}"), true)).collect();
+        (self.level, self.budget, self.taken) = (0, 16, Some((taken, arity)));
+        let known = std::mem::take(&mut self.patterns);
+        let mut body = self.expression(4);
+        self.patterns = known;
+        self.taken = None;
+        if self.choices.below(3) == 0 {
+            let mut arguments = vec![Expr::Leaf("p0 + 1".to_owned())];
+            arguments.extend((1..count).map(|_| Expr::Leaf("p0".to_owned())));
+            arguments.insert(position, Expr::Leaf(taken.to_owned()));
+            let parts = [Expr::Leaf("0 <= p0 < 4".to_owned()), Expr::Call(name.to_owned(), arguments), body];
+            body = Expr::If(Box::new(parts));
+        }
+        self.patterns[number] = true;
+        Item::Pattern { head, body }
+    }
+
     /// Defines an operator; its body is simple, so that it may be used a lot.
     fn operator(&mut self) -> Item {
         let number = self.choices.below(OPERATORS.len());
         let (head, _, operands) = OPERATORS[number];
         self.locals = ["a", "b"][..operands].iter().map(|name| ((*name).to_owned(), true)).collect();
         (self.level, self.budget) = (0, 6);
-        let known = std::mem::take(&mut self.operators);
+        // What takes a function uses operators.
+        let known = (std::mem::take(&mut self.operators), std::mem::take(&mut self.patterns));
         let body = self.expression(2);
-        self.operators = known;
+        (self.operators, self.patterns) = known;
         if !self.operators.contains(&number) {
             self.operators.push(number);
         }
@@ -213,7 +280,7 @@ impl Maker<'_> {
         }
         self.budget -= 1;
         let next = depth - 1;
-        match self.choices.below(17) {
+        match self.choices.below(25) {
             0 | 1 => self.leaf(),
             2..=5 => {
                 let op = BINARY[self.choices.below(BINARY.len())];
@@ -228,6 +295,16 @@ impl Maker<'_> {
             11 | 12 => self.counting(next),
             13 => self.host(next),
             14 => self.user_operator(next),
+            17 => Expr::Then(Box::new([self.expression(next), self.expression(next)])),
+            18 => self.repeating(next),
+            19 => {
+                let ops = [(); 2].map(|()| COMPARISONS[self.choices.below(COMPARISONS.len())]);
+                let operands = [self.expression(next), self.expression(next), self.expression(next)];
+                Expr::Chain(ops, Box::new(operands))
+            }
+            20 => Expr::Print(Box::new([self.expression(next), self.expression(next)])),
+            21 | 22 => self.call_of_pattern(next),
+            23 | 24 => self.call_of_taken(next),
             _ => self.call(next),
         }
     }
@@ -255,7 +332,8 @@ impl Maker<'_> {
         if self.locals.iter().rev().find(|(local, _)| *local == name).is_some_and(|(_, free)| !free) {
             return self.leaf();
         }
-        Expr::Assign(name, Box::new(self.expression(depth)))
+        let op = ASSIGNMENTS[self.choices.below(ASSIGNMENTS.len())];
+        Expr::Assign(op, name, Box::new(self.expression(depth)))
     }
 
     fn bindings(&mut self, depth: u32) -> Expr {
@@ -290,6 +368,40 @@ impl Maker<'_> {
         let body = self.expression(depth);
         self.locals.pop();
         Expr::For(head, Box::new(body))
+    }
+
+    /// Returns a loop that tests first, of few iterations.
+    fn repeating(&mut self, depth: u32) -> Expr {
+        self.names += 1;
+        let (name, rounds) = (format!("w{}", self.names), self.choices.below(4));
+        self.locals.push((name.clone(), false));
+        self.budget = self.budget.min(10);
+        let parts = [self.expression(depth), self.expression(depth)];
+        self.locals.pop();
+        Expr::While(name, rounds, Box::new(parts))
+    }
+
+    /// Returns a call of what the function that is being defined takes.
+    fn call_of_taken(&mut self, depth: u32) -> Expr {
+        let Some((name, arity)) = self.taken else { return self.call(depth) };
+        Expr::Call(name.to_owned(), (0..arity).map(|_| self.expression(depth)).collect())
+    }
+
+    /// Returns a call that gives a function.
+    fn call_of_pattern(&mut self, depth: u32) -> Expr {
+        let known: Vec<usize> = (0..PATTERNS.len()).filter(|number| self.patterns[*number]).collect();
+        if known.is_empty() {
+            return self.call(depth);
+        }
+        let (_, name, position, _, wanted) = PATTERNS[known[self.choices.below(known.len())]];
+        let fits = |number: &usize| self.arities[*number] == Some(wanted);
+        let own = (0..self.level).filter(fits).map(|number| format!("f{number}"));
+        let others = GIVEN.iter().filter(|(_, arity)| *arity == wanted).map(|(name, _)| (*name).to_owned());
+        let mut given: Vec<String> = own.chain(others).collect();
+        let given = given.swap_remove(self.choices.below(given.len()));
+        let mut arguments: Vec<Expr> = (0..=position).map(|_| self.expression(depth)).collect();
+        arguments.insert(position, Expr::Leaf(given));
+        Expr::Call(name.to_owned(), arguments)
     }
 
     fn host(&mut self, depth: u32) -> Expr {
@@ -344,7 +456,9 @@ impl Item {
         match self {
             Self::Variables(bindings) => format!("var {};", joined(bindings)),
             Self::Define { head, body } => format!("def {head} {};", body.text()),
+            Self::Pattern { head, body } => format!("def {head} {};", body.text()),
             Self::Declare { head } => format!("extern {head};"),
+            Self::Do(body) => format!("do {};", body.text()),
             Self::Evaluate(body) => format!("{};", body.text()),
         }
     }
@@ -360,11 +474,26 @@ impl Expr {
     fn text(&self) -> String {
         match self {
             Self::Leaf(text) => text.clone(),
-            Self::Assign(name, value) => format!("({name} = {})", value.text()),
+            Self::Assign(op, name, value) => format!("({name} {op} {})", value.text()),
             Self::Unary(op, value) => format!("({op} {})", value.text()),
             Self::Binary(op, sides) => format!("({} {op} {})", sides[0].text(), sides[1].text()),
             Self::If(parts) => {
                 format!("(if {} then {} else {})", parts[0].text(), parts[1].text(), parts[2].text())
+            }
+            Self::Then(parts) => format!("(if {} then {})", parts[0].text(), parts[1].text()),
+            Self::Chain(ops, parts) => {
+                let [first, second, third] = [0, 1, 2].map(|index| parts[index].text());
+                format!("({first} {} {second} {} {third})", ops[0], ops[1])
+            }
+            Self::While(name, rounds, parts) => {
+                let (condition, body) = (parts[0].text(), parts[1].text());
+                format!(
+                    "(var {name} = 0 in while {name} < {rounds} && ({condition} || {name} < 1) in \
+                     ({name} += 1 : {body}))"
+                )
+            }
+            Self::Print(parts) => {
+                format!("print(\"= \", {}, pad(sci({}, 3), 12))", parts[0].text(), parts[1].text())
             }
             Self::For(head, body) => format!("({head}{})", body.text()),
             Self::Var(bindings, body) => format!("(var {} in {})", joined(bindings), body.text()),

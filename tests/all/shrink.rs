@@ -49,9 +49,11 @@ impl Expr {
     fn parts(&self) -> Vec<&Expr> {
         match self {
             Self::Leaf(_) => Vec::new(),
-            Self::Assign(_, value) | Self::Unary(_, value) | Self::For(_, value) => vec![value],
-            Self::Binary(_, sides) => sides.iter().collect(),
-            Self::If(parts) => parts.iter().collect(),
+            Self::Assign(.., value) | Self::Unary(_, value) | Self::For(_, value) => vec![value],
+            Self::Binary(_, sides) | Self::Then(sides) | Self::While(.., sides) | Self::Print(sides) => {
+                sides.iter().collect()
+            }
+            Self::If(parts) | Self::Chain(_, parts) => parts.iter().collect(),
             Self::Var(bindings, body) => bindings.iter().map(|(_, value)| value).chain([&**body]).collect(),
             Self::Call(_, arguments) => arguments.iter().collect(),
         }
@@ -60,9 +62,11 @@ impl Expr {
     fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match self {
             Self::Leaf(_) => Vec::new(),
-            Self::Assign(_, value) | Self::Unary(_, value) | Self::For(_, value) => vec![value],
-            Self::Binary(_, sides) => sides.iter_mut().collect(),
-            Self::If(parts) => parts.iter_mut().collect(),
+            Self::Assign(.., value) | Self::Unary(_, value) | Self::For(_, value) => vec![value],
+            Self::Binary(_, sides) | Self::Then(sides) | Self::While(.., sides) | Self::Print(sides) => {
+                sides.iter_mut().collect()
+            }
+            Self::If(parts) | Self::Chain(_, parts) => parts.iter_mut().collect(),
             Self::Var(bindings, body) => {
                 bindings.iter_mut().map(|(_, value)| value).chain([&mut **body]).collect()
             }
@@ -99,7 +103,12 @@ impl Item {
     fn expressions(&self) -> Vec<&Expr> {
         match self {
             Self::Variables(bindings) => bindings.iter().map(|(_, value)| value).collect(),
-            Self::Define { body, .. } | Self::Evaluate(body) => vec![body],
+            Self::Define { body, .. }
+            | Self::Pattern { body, .. }
+            | Self::Evaluate(body)
+            | Self::Do(body) => {
+                vec![body]
+            }
             Self::Declare { .. } => Vec::new(),
         }
     }
@@ -109,7 +118,10 @@ impl Program {
     fn expression(&mut self, item: usize, mut place: usize) -> Option<&mut Expr> {
         match &mut self.0[item] {
             Item::Variables(bindings) => bindings.iter_mut().find_map(|(_, value)| value.at(&mut place)),
-            Item::Define { body, .. } | Item::Evaluate(body) => body.at(&mut place),
+            Item::Define { body, .. }
+            | Item::Pattern { body, .. }
+            | Item::Evaluate(body)
+            | Item::Do(body) => body.at(&mut place),
             Item::Declare { .. } => None,
         }
     }

@@ -130,6 +130,16 @@ fn last_definitions(program: &Program) -> Vec<Item> {
         .map(|(_, item)| item.clone())
         .collect();
     let variables = program.0.iter().filter(|item| matches!(item, Item::Variables(_))).cloned();
+    // They come first: who gives something has to be known as one who does.
+    let mut patterns: Vec<Item> = Vec::new();
+    for item in program.0.iter().filter(|item| matches!(item, Item::Pattern { .. })) {
+        let head = |item: &Item| match item {
+            Item::Pattern { head, .. } => Some(*head),
+            _ => None,
+        };
+        patterns.retain(|known| head(known) != head(item));
+        patterns.push(item.clone());
+    }
     let (operators, functions): (Vec<Item>, Vec<Item>) = last.into_iter().partition(is_operator);
-    variables.chain(operators).chain(functions).collect()
+    variables.chain(operators).chain(patterns).chain(functions).collect()
 }
