@@ -15,7 +15,7 @@ use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::host::HostFunctions;
 use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
-use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, parts};
+use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, parts, standard};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
 use crate::sema::instance::{instance, instance_parts, is_made, shown};
@@ -382,6 +382,10 @@ impl<'a> Draft<'a> {
         let across_lines = || foreign::called_across_lines(&caller.source, callee.span);
         let habit = || foreign::function(&text).map(str::to_owned);
         if let Some(help) = giver.is_none().then(across_lines).flatten().or_else(habit) {
+            return diagnostic.with_help(help);
+        }
+        let called = instance_parts(&text).map_or(&*text, |(pattern, _)| pattern);
+        if let Some(help) = standard::import_help(called, self.imports()) {
             return diagnostic.with_help(help);
         }
         match nearest(&text, known.iter().map(|name| self.names.text(*name))) {

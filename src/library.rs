@@ -12,15 +12,12 @@ mod find;
 mod parse;
 mod project;
 mod scope;
-mod standard;
 mod stored;
 
 #[cfg(feature = "cli")]
 pub(crate) use contents::ModuleContents;
 #[cfg(feature = "cli")]
 pub(crate) use find::{LibraryModule, folders_of_user, modules_of, read_up_to};
-#[cfg(feature = "cli")]
-pub(crate) use standard::{source as standard_module, sources as standard_modules};
 
 use crate::cache::CheckedText;
 use crate::diagnostic::{Diagnostic, ErrorCode};

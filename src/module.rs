@@ -5,6 +5,8 @@
 //! a program that defines the name itself hides it, and the module's own calls
 //! never see that.
 
+pub mod standard;
+
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::name::{HeldName, Name, Names};
 use crate::source::{Source, Span};

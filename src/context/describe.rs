@@ -2,7 +2,9 @@
 
 use super::Context;
 #[cfg(feature = "cli")]
-use crate::library::{ModuleContents, standard_module};
+use crate::library::ModuleContents;
+#[cfg(feature = "cli")]
+use crate::module::standard;
 use crate::module::{ImportedModule, MemberKind};
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
@@ -65,7 +67,7 @@ impl Context {
         let mut imports = self.world.imports().iter();
         let imported = imports.find(|import| *import.module.name == *name || *import.qualifier == *name);
         let source = imported.map(|import| import.module.source.clone());
-        source.or_else(|| standard_module(name)).map(|source| ModuleContents::of(&source))
+        source.or_else(|| standard::source(name)).map(|source| ModuleContents::of(&source))
     }
 
     /// Returns the imports in force, as source, in their order.

@@ -4,6 +4,7 @@ use super::{CallGroup, Failure, RunFailure};
 use crate::diagnostic::suggest::Budget;
 use crate::diagnostic::{Diagnostic, ErrorCode, Label};
 use crate::host::HostFunctions;
+use crate::module::standard;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::sema::instance::{given_text, instance_parts, shown};
@@ -167,6 +168,9 @@ impl FailureReport<'_> {
             &format!("`{}`, which is not defined", shown(&text)),
         );
         if let Some((pattern, _)) = instance_parts(&text) {
+            if let Some(help) = standard::import_help(pattern, self.world.imports()) {
+                return diagnostic.with_help(help);
+            }
             let is_known = self.names.get(pattern).is_some_and(|pattern| self.world.defines(pattern));
             let help = format!("`{pattern}` takes no functions, or takes them elsewhere");
             return if is_known { diagnostic.with_help(help) } else { diagnostic };
@@ -177,6 +181,9 @@ impl FailureReport<'_> {
         }
         let across = call.and_then(|call| foreign::called_across_lines(&call.source, call.span));
         if let Some(help) = across.or_else(|| foreign::function(&text).map(str::to_owned)) {
+            return diagnostic.with_help(help);
+        }
+        if let Some(help) = standard::import_help(&text, self.world.imports()) {
             return diagnostic.with_help(help);
         }
         if self.suggestions.is_empty() {

@@ -1,7 +1,7 @@
 //! Where modules are, and reading their files.
 
 use super::project::Project;
-use super::standard;
+use crate::module::standard;
 use crate::source::Source;
 #[cfg(feature = "cli")]
 use crate::syntax::is_name;

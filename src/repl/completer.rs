@@ -4,7 +4,7 @@ use super::command::{self, ArgumentKind, COMMANDS};
 use super::manual::{ManualEntry, TOPICS};
 use super::session::ANS;
 use crate::context::Context;
-use crate::library::standard_modules;
+use crate::module::standard;
 use crate::syntax::token::KEYWORDS;
 use rustyline::completion::{FilenameCompleter, Pair};
 
@@ -114,7 +114,7 @@ fn words(context: &Context, word: &str) -> Vec<Pair> {
 
 /// Returns the modules of the standard library that begin with a word.
 fn modules(word: &str) -> Vec<Pair> {
-    let names = standard_modules().map(|(name, _)| name).filter(|name| name.starts_with(word));
+    let names = standard::sources().map(|(name, _)| name).filter(|name| name.starts_with(word));
     names.map(|name| pair(name, name)).collect()
 }
 
@@ -124,7 +124,7 @@ fn topics(context: &Context, word: &str) -> Vec<Pair> {
     let commands = COMMANDS.iter().map(|command| command.name).filter(|name| name.starts_with(word));
     pairs.extend(commands.map(|name| pair(format!(":{name}"), name)));
     let others = TOPICS.iter().map(|(name, _)| *name).chain(KEYWORDS.iter().map(|(_, keyword)| *keyword));
-    let others = others.chain(standard_modules().map(|(name, _)| name));
+    let others = others.chain(standard::sources().map(|(name, _)| name));
     pairs.extend(others.filter(|name| name.starts_with(word)).map(|name| pair(name, name)));
     pairs
 }

@@ -9,7 +9,7 @@ use crate::diagnostic::ErrorCode;
 use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::visible::{visible_lines, visible_text};
 use crate::host::library::LibraryEntry;
-use crate::library::standard_modules;
+use crate::module::standard;
 
 pub(super) fn help(session: &mut ReplSession<'_>, topic: &str) -> Result<(), CommandError> {
     let text = match topic.strip_prefix(':') {
@@ -48,7 +48,7 @@ fn unknown(session: &ReplSession<'_>, topic: &str) -> CommandError {
     names.extend(session.context.variable_names());
     names.extend(COMMANDS.iter().map(|command| command.name.to_owned()));
     names.extend(TOPICS.iter().map(|(name, _)| (*name).to_owned()));
-    names.extend(standard_modules().map(|(name, _)| name.to_owned()));
+    names.extend(standard::sources().map(|(name, _)| name.to_owned()));
     CommandError::Text(match nearest(topic, names.iter().map(String::as_str)) {
         Some(near) => format!("`{topic}` is not defined; did you mean `{near}`?"),
         None => format!("`{topic}` is not defined"),

@@ -4,7 +4,7 @@
 //! commands have theirs (`command`); completion uses all of them.
 
 use crate::host::library::LIBRARY;
-use crate::library::standard_modules;
+use crate::module::standard;
 use crate::syntax::comment::{first_sentence, opening};
 use crate::syntax::operator::{BinaryOp, Infix};
 
@@ -198,7 +198,8 @@ fn functions() -> String {
 
 /// Returns the page about the standard library, one line for each module.
 fn library() -> String {
-    let modules = || standard_modules().map(|(name, source)| (name, first_sentence(&opening(source.text()))));
+    let modules =
+        || standard::sources().map(|(name, source)| (name, first_sentence(&opening(source.text()))));
     let width = modules().map(|(name, _)| name.len()).max().unwrap_or_default();
     let lines = modules().map(|(name, about)| format!("  import {name:width$}  {about}\n"));
     format!("Modules that are part of Kal\n{}What each offers: `?math`.\n", lines.collect::<String>())

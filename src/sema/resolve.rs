@@ -313,8 +313,12 @@ impl<'c, 'a> Resolver<'c, 'a> {
             }
             self.mistakes.at = at;
             match printing.roles.get(&at) {
-                Some(PrintRole::Part) => continue,
+                Some(PrintRole::Part) => {
+                    self.given_to_print();
+                    continue;
+                }
                 Some(PrintRole::Statement(parts)) => {
+                    self.given_to_print();
                     self.print(parts, *span);
                     continue;
                 }

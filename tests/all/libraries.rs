@@ -79,7 +79,7 @@ fn names_of_a_module_are_known_with_and_without_its_name() {
 /// Returns the names that the modules of the standard library offer.
 fn standard_names() -> Vec<(String, String)> {
     let mut names = Vec::new();
-    for path in crate::binary::files(&crate::binary::directory("src/library/standard"), "kal") {
+    for path in crate::binary::files(&crate::binary::directory("src/module/standard"), "kal") {
         let module = path.file_stem().and_then(|stem| stem.to_str()).expect("it has a name").to_owned();
         let text = std::fs::read_to_string(&path).expect("it is text");
         let mut documented = false;
@@ -98,11 +98,11 @@ fn standard_names() -> Vec<(String, String)> {
 
 #[test]
 fn the_standard_library_is_documented_and_found_without_a_folder() {
-    let page = std::fs::read_to_string(crate::binary::directory("docs/libraries.md")).expect("it is text");
+    let page = std::fs::read_to_string(crate::binary::directory("docs/library.md")).expect("it is text");
     let names = standard_names();
     assert!(names.len() >= 50, "{}", names.len());
     for (module, name) in &names {
-        assert!(page.contains(&format!("| `{module}` |")), "the page does not have {module}");
+        assert!(page.contains(&format!("\n## {module}\n")), "the page does not have {module}");
         assert!(
             page.contains(&format!("`{name}`")) || page.contains(&format!("`{name}(")),
             "{module}.{name}"
@@ -289,10 +289,10 @@ fn a_library_only_declares_and_a_refused_one_leaves_nothing() {
 fn programs_import_nothing_unless_they_may() {
     let mut context = Engine::new().and_then(|engine| engine.context()).expect("a context starts");
     assert_eq!(
-        refusal(&mut context, "import stats"),
-        "there is no module `stats` (this program may import nothing: no folder is searched)"
+        refusal(&mut context, "import nosuch"),
+        "there is no module `nosuch` (this program may import nothing: no folder is searched)"
     );
-    assert!(refusal(&mut context, "stats.mean(1)").starts_with("no module `stats` is imported"));
+    assert!(refusal(&mut context, "nosuch.mean(1)").starts_with("no module `nosuch` is imported"));
 }
 
 #[test]

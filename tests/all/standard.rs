@@ -28,7 +28,7 @@ impl Documented {
 }
 
 fn modules() -> Vec<(String, PathBuf)> {
-    let files = files(&directory("src/library/standard"), "kal");
+    let files = files(&directory("src/module/standard"), "kal");
     let name = |path: &PathBuf| path.file_stem().unwrap().to_string_lossy().into_owned();
     files.into_iter().map(|path| (name(&path), path)).collect()
 }
@@ -211,7 +211,7 @@ fn document() -> String {
          of your own hides one of the same name. At the prompt, `:help library` lists them,\n\
          `?math` what one offers, and `?clamp` explains a function after the import. The names\n\
          that everybody types are known without an import: `?pi`, `?min`, `:help functions`.\n\n\
-         This page is written from the modules (`src/library/standard`). The examples are run by\n\
+         This page is written from the modules (`src/module/standard`). The examples are run by\n\
          the test suite, which also checks the accuracies against tables with 25 digits\n\
          (`tests/accuracy`): *ulp* is a unit in the last place of the result. They hold with the\n\
          mathematical functions of glibc 2.36 and newer.\n\n",

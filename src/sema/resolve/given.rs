@@ -154,6 +154,12 @@ impl Resolver<'_, '_> {
         }
     }
 
+    /// Reports the functions that a part of `print` is given: it takes none.
+    pub(super) fn given_to_print(&mut self) {
+        let given = self.given.remove(&self.mistakes.at).unwrap_or_default();
+        given.iter().for_each(|given| self.not_taken(given));
+    }
+
     /// Resolves a call that may be given functions.
     pub(super) fn call_given(
         &mut self,

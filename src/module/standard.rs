@@ -3,6 +3,7 @@
 //! They are looked for last, so a module of the user hides one of the same name. One is
 //! read when it is imported, as any other.
 
+use super::Imports;
 use crate::source::Source;
 
 /// The modules by name.
@@ -19,14 +20,24 @@ const MODULES: &[(&str, &str)] = &[
     ("stats", include_str!("standard/stats.kal")),
 ];
 
-/// Returns a module.
-pub(crate) fn source(module: &str) -> Option<Source> {
+/// Returns the text of a module.
+pub fn source(module: &str) -> Option<Source> {
     let (name, text) = MODULES.iter().find(|(name, _)| *name == module)?;
     Some(Source::of_standard_library(name, text))
 }
 
 /// Returns all modules, with their names.
 #[cfg(feature = "cli")]
-pub(crate) fn sources() -> impl Iterator<Item = (&'static str, Source)> {
+pub fn sources() -> impl Iterator<Item = (&'static str, Source)> {
     MODULES.iter().map(|(name, text)| (*name, Source::of_standard_library(name, text)))
+}
+
+/// Returns help about a function that is not known, and that a module offers which is not
+/// imported.
+pub fn import_help(function: &str, imports: &Imports) -> Option<String> {
+    let head = format!("\ndef {function}(");
+    let offers = |text: &str| !function.starts_with('_') && text.contains(&head);
+    let is_imported = |module: &str| imports.iter().any(|import| *import.module.name == *module);
+    let (module, _) = MODULES.iter().find(|(module, text)| offers(text) && !is_imported(module))?;
+    Some(format!("`import {module}` makes it known"))
 }
