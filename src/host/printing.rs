@@ -20,7 +20,7 @@ pub const FIXED: &str = "print fixed";
 pub const SCIENTIFIC: &str = "print sci";
 
 /// Writes the blanks by which `width` exceeds `columns`: `(width columns)`.
-pub const BLANKS: &str = "print blanks";
+pub const BLANKS: &str = "print pad";
 
 /// The bytes of a text that a number holds.
 const PIECE: usize = 6;

@@ -26,7 +26,7 @@ fn mistakes_in_what_is_printed_are_told_with_their_places() {
             "print(pad(\"x\", 1/0))",
             "",
             "E0306",
-            "`print blanks` failed: a width is a number up to 1000, not inf",
+            "`print pad` failed: a width is a number up to 1000, not inf",
         ),
         ("print(\"x\", nothing(1))", "", "E0301", "calls `nothing`, which is not defined"),
         ("print(\"a\", fixed(1))", "", "E0205", "`fixed` takes 2 arguments, not 1"),
