@@ -9,6 +9,7 @@ use crate::module::{ImportedModule, MemberKind};
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::declaration;
+use crate::sema::instance::shown;
 use crate::status::State;
 use crate::syntax::comment::{documentation, trailing_comment};
 use crate::syntax::operator::Fixity;
@@ -39,9 +40,9 @@ pub struct Description {
     pub tier: Option<Tier>,
     /// The size of that code in bytes.
     pub code_bytes: u64,
-    /// The functions that it calls, in alphabetical order.
+    /// The functions that it calls, in alphabetical order; an instance as `twice(sin, …)`.
     pub callees: Vec<String>,
-    /// The functions that call it, in alphabetical order.
+    /// The functions that call it, in the same way.
     pub callers: Vec<String>,
 }
 
@@ -188,7 +189,7 @@ impl Context {
     }
 
     fn texts(&self, names: impl IntoIterator<Item = Name>) -> Vec<String> {
-        let texts = names.into_iter().map(|name| self.engine.names().text(name).to_string());
+        let texts = names.into_iter().map(|name| shown(&self.engine.names().text(name)));
         texts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }

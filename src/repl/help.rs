@@ -10,7 +10,6 @@ use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::visible::{visible_lines, visible_text};
 use crate::host::library::LibraryEntry;
 use crate::module::standard;
-use crate::sema::instance::shown;
 
 pub(super) fn help(session: &mut ReplSession<'_>, topic: &str) -> Result<(), CommandError> {
     let text = match topic.strip_prefix(':') {
@@ -78,7 +77,6 @@ fn definition(session: &ReplSession<'_>, name: &str) -> Option<String> {
     text += &format!("\n{:<10} {}", "state", state_of(session, &known));
     for (what, names) in [("calls", &known.callees), ("called by", &known.callers)] {
         if !names.is_empty() {
-            let names: Vec<String> = names.iter().map(|name| shown(name)).collect();
             text += &format!("\n{what:<10} {}", names.join(", "));
         }
     }

@@ -10,7 +10,6 @@ use crate::debugger::Ending;
 use crate::diagnostic::ErrorCode;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::sema::instance::shown;
 use crate::source::Source;
 use crate::terminal::exit::Exit;
 use crate::terminal::file;
@@ -576,8 +575,7 @@ pub(super) fn drop(session: &mut ReplSession<'_>, name: &str) -> Result<(), Comm
     };
     let callers = session.context.callers(&name);
     session.context.drop_function(&name)?;
-    let left = callers.into_iter().filter(|caller| *caller != name);
-    let left: Vec<String> = left.map(|caller| shown(&caller)).collect();
+    let left: Vec<String> = callers.into_iter().filter(|caller| *caller != name).collect();
     match left.as_slice() {
         [] => {
             let change = Change {
