@@ -29,15 +29,15 @@ impl Completion {
         let start = word_start(before);
         let word = &before[start..];
         let Some((name, rest)) = command_before(before) else {
-            let (rest, typed) = (before.trim_start(), before[..start].trim());
-            return Ok((
-                start,
-                match rest.starts_with('?') {
-                    true => topics(context, word),
-                    false if typed == "import" => modules(word),
-                    false => words(context, word),
-                },
-            ));
+            let typed = before[..start].trim();
+            let found = if typed.starts_with('?') {
+                topics(context, word)
+            } else if typed == "import" {
+                modules(word)
+            } else {
+                words(context, word)
+            };
+            return Ok((start, found));
         };
         if rest.is_none() {
             return Ok((before.len() - name.len(), commands(name)));

@@ -97,12 +97,8 @@ fn module(session: &ReplSession<'_>, name: &str) -> Option<String> {
     let widths = known.members.iter().map(|(head, _)| head.chars().count());
     let column = widths.filter(|width| *width < 30).max().unwrap_or_default() + 4;
     for (head, summary) in &known.members {
-        let head = visible_text(head);
-        let is_long = head.chars().count() + 4 > column;
-        let gap = if is_long { format!("\n{:column$}", "") } else { String::new() };
-        let width = if is_long { 0 } else { column - 2 };
         let summary = visible_text(summary.strip_prefix("Returns ").unwrap_or(summary));
-        text += format!("\n  {head:width$}{gap}{}", wrapped(&summary, column, session.width)).trim_end();
+        text += &format!("\n{}", row(&visible_text(head), &summary, column, session.width).trim_end());
     }
     Some(text)
 }
@@ -138,12 +134,7 @@ fn overview(width: usize) -> String {
     let indent = indent.unwrap_or_default() + 4;
     let mut text = wrapped("Type an expression, a definition, or a command:", 0, width) + "\n";
     for command in COMMANDS {
-        let head = head(command);
-        let help = wrapped(command.help, indent, width);
-        let is_long = head.chars().count() + 4 > indent;
-        let gap = if is_long { format!("\n{:indent$}", "") } else { String::new() };
-        let column = if is_long { 0 } else { indent - 2 };
-        text += &format!("  {head:column$}{gap}{help}\n");
+        text += &(row(&head(command), command.help, indent, width) + "\n");
     }
     text += &wrapped(
         "Names may be shortened, as :li for :list. ?NAME explains NAME: ?sin, ?+, ?for, ?E0301.",
@@ -156,6 +147,14 @@ fn overview(width: usize) -> String {
         "`ans` is the last value. An empty line ends an unfinished input, Ctrl-C cancels it.".into(),
     ];
     more.iter().fold(text, |text, line| text + "\n" + &wrapped(line, 0, width))
+}
+
+/// Returns a head with the help for it at a column, below the head if that is too long.
+fn row(head: &str, help: &str, column: usize, width: usize) -> String {
+    let is_long = head.chars().count() + 4 > column;
+    let gap = if is_long { format!("\n{:column$}", "") } else { String::new() };
+    let room = if is_long { 0 } else { column - 2 };
+    format!("  {head:room$}{gap}{}", wrapped(help, column, width))
 }
 
 /// Breaks lines that are too wide between their words, with their indentation.

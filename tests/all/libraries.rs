@@ -1,6 +1,7 @@
 //! Libraries: modules in files, and what imports make of their names.
 
 use crate::binary::{finish, kal};
+use crate::standard::{documented, modules};
 use kal::{Config, Context, Engine, Limits, Mode, Outcome};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -79,18 +80,11 @@ fn names_of_a_module_are_known_with_and_without_its_name() {
 /// Returns the names that the modules of the standard library offer.
 fn standard_names() -> Vec<(String, String)> {
     let mut names = Vec::new();
-    for path in crate::binary::files(&crate::binary::directory("src/module/standard"), "kal") {
-        let module = path.file_stem().and_then(|stem| stem.to_str()).expect("it has a name").to_owned();
-        let text = std::fs::read_to_string(&path).expect("it is text");
-        let mut documented = false;
-        for line in text.lines() {
-            let head = line.strip_prefix("def ").or(line.strip_prefix("var "));
-            let name = head.and_then(|head| head.split(['(', ' ', '=']).next());
-            if let Some(name) = name.filter(|name| !name.starts_with('_')) {
-                assert!(documented, "{module}.{name} says nothing about itself");
-                names.push((module.clone(), name.to_owned()));
-            }
-            documented = line.starts_with("## ");
+    for (module, path) in modules() {
+        for known in documented(&std::fs::read_to_string(&path).expect("it is text")) {
+            let name = known.head.split('(').next().expect("it has a name").to_owned();
+            assert!(!known.lines.is_empty(), "{module}.{name} says nothing about itself");
+            names.push((module.clone(), name));
         }
     }
     names

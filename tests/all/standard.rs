@@ -14,10 +14,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// A public function or variable of a module.
-struct Documented {
-    head: String,
+pub struct Documented {
+    pub head: String,
     /// The comment above it, without the marks.
-    lines: Vec<String>,
+    pub lines: Vec<String>,
 }
 
 impl Documented {
@@ -27,14 +27,15 @@ impl Documented {
     }
 }
 
-fn modules() -> Vec<(String, PathBuf)> {
+/// Returns the modules with their files.
+pub fn modules() -> Vec<(String, PathBuf)> {
     let files = files(&directory("src/module/standard"), "kal");
     let name = |path: &PathBuf| path.file_stem().unwrap().to_string_lossy().into_owned();
     files.into_iter().map(|path| (name(&path), path)).collect()
 }
 
-/// Returns what the module offers, and which of it has no comment.
-fn documented(text: &str) -> Vec<Documented> {
+/// Returns what a module offers.
+pub fn documented(text: &str) -> Vec<Documented> {
     let (mut found, mut comment) = (Vec::new(), Vec::new());
     for line in text.lines() {
         if let Some(line) = line.strip_prefix("##") {

@@ -52,8 +52,8 @@ impl Resolver<'_, '_> {
         };
         // A name that nothing has yet is that of a function where one is wanted, in what runs
         // later.
-        let is_expression = &*self.checker.text(self.head.name) == EXPRESSION;
-        if arity.is_none() && (is_expression || !self.is_function_wanted(body, call, position)) {
+        let runs_later = || &*self.checker.text(self.head.name) != EXPRESSION;
+        if arity.is_none() && !(runs_later() && self.is_function_wanted(body, call, position)) {
             return false;
         }
         self.given.entry(call).or_default().push(GivenFunction { position, text, name, arity, span });
