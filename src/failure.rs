@@ -79,8 +79,11 @@ impl CallTrace {
         self.groups.is_empty()
     }
 
-    /// Adds the next call outwards.
+    /// Adds the next call outwards, if the program has it.
     pub(crate) fn push(&mut self, function: &Arc<CheckedFunction>) {
+        if function.made.is_between() {
+            return;
+        }
         if let Some(last) = self.groups.last_mut() {
             if Arc::ptr_eq(&last.functions()[self.begun], function) {
                 self.begun += 1;
@@ -351,7 +354,7 @@ mod tests {
             name_span: Span::default(),
             parameters: Box::default(),
             functions: Box::default(),
-            pattern: None,
+            made: crate::sema::checked::Made::Written,
             locals: 0,
             nodes: Box::default(),
             spans: crate::sema::spans::Spans::default(),

@@ -83,8 +83,11 @@
 //! that takes a function, `def twice(f(x) x) …`, is a *pattern*: a call `twice(sin, 1)` is
 //! one of the definition `twice[sin,](1)`, its *instance*, which has `sin` where the pattern
 //! has `f`, and is bound when a definition that calls it is. From there on it is a function
-//! like all others, with a slot, an identity and code in packs. A layer has no patterns, and
-//! no calls of instances: such a text is read as a whole.
+//! like all others, with a slot, an identity and code in packs. A pattern has so many
+//! instances; what is more calls a *shared instance*, which gets numbers in place of
+//! functions, and calls *dispatchers*, definitions of comparisons and calls
+//! (`sema::instance::shared`). A layer has no patterns, and no calls of instances: such a
+//! text is read as a whole.
 //!
 //! **What one run has compiled, the next one has.** Code has an identity: that of its
 //! function, of what is inlined into it, and of how it was made. An object is taken
@@ -209,7 +212,8 @@
 //! - *module*: a file of definitions; *qualified name*: one with its module,
 //!   `stats.mean`; *alias*: a name that an import makes known without it.
 //! - *pattern*: a definition that takes functions; *instance*: a pattern with the functions
-//!   that a call gives it.
+//!   that a call gives it; *shared instance*: one for all functions that have a number, which
+//!   a *dispatcher* calls.
 //! - *layer*: definitions that are there as a whole, each decoded when it is needed.
 //! - *block*: the code of many definitions of a layer, in one range of memory; *link*:
 //!   which code in a pack is that of which definition of a text.

@@ -12,12 +12,14 @@ mod graph;
 mod layer;
 mod layers;
 mod lazy;
+mod numbered;
 mod stored;
 
 use crate::module::{ImportedModule, Imports, MemberKind, Module, NameMistake, parts};
 use crate::name::{HeldName, Name, NameMap, Names};
 use crate::sema::Extern;
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{CheckedFunction, Made};
+use crate::sema::instance::shared::{dispatchers, functions_given, hand_over};
 use crate::sema::instance::{instance, instance_parts};
 use crate::syntax::operator::{BinaryAction, Fixity, Infix, Operators, UnaryMeaning};
 pub use bound::{BoundFunction, Origin};
@@ -26,6 +28,7 @@ pub use edit::EditedText;
 pub use layer::Layer;
 pub use layers::Layers;
 pub use lazy::LazyTable;
+use numbered::NumberedFunctions;
 use std::sync::Arc;
 pub use stored::{StoredEnvironment, StoredItem, StoredOpening, StoredText, TextWriter, encode_module};
 
@@ -46,7 +49,14 @@ pub struct World {
     /// The modules that have been read, by name.
     modules: NameMap<Arc<Module>>,
     imports: Imports,
+    /// How many instances the patterns have that are not calls of shared ones.
+    instances: NameMap<u32>,
+    /// What shared instances call by number.
+    numbered: NumberedFunctions,
 }
+
+/// How many instances a pattern may have; what is more are calls of a shared one.
+const MOST_INSTANCES: u32 = 256;
 
 /// What a definition or a removal has changed for others.
 pub struct Redefinition {
@@ -69,6 +79,8 @@ impl World {
             calls: Calls::default(),
             modules: NameMap::default(),
             imports: Imports::default(),
+            instances: NameMap::default(),
+            numbered: NumberedFunctions::default(),
         }
     }
 
@@ -213,7 +225,7 @@ impl World {
     /// program does not define the name itself.
     pub fn aliased(&self, name: Name) -> Option<&BoundFunction> {
         match self.definition(name).map(|bound| bound.origin) {
-            Some(Origin::Program | Origin::Module) => return None,
+            Some(Origin::Program | Origin::Module | Origin::Dispatcher) => return None,
             Some(Origin::Alias(_) | Origin::Instance(_)) | None => {}
         }
         let member = self.imports.alias(name, MemberKind::Function).ok()??;
@@ -221,12 +233,19 @@ impl World {
     }
 
     /// Binds a name to the function of a module that it is an [alias](Self::aliased)
-    /// of. Returns the function under that name; `None` if it is none, or bound to it
-    /// already.
-    pub fn adopt(&mut self, name: Name, names: &Names) -> Option<Arc<CheckedFunction>> {
-        if instance_parts(&names.text(name)).is_some() {
-            return self.adopt_instance(name, names);
+    /// of, or the name of an instance to it. Returns what is bound; nothing if the name is
+    /// none of these, or bound to it already. With `shares`, instances beyond a bound are
+    /// calls of a shared one.
+    pub fn adopt(&mut self, name: Name, shares: bool, names: &Names) -> Vec<Arc<CheckedFunction>> {
+        let is_instance = instance_parts(&names.text(name)).is_some();
+        if is_instance {
+            self.adopt_instance(name, shares, names).unwrap_or_default()
+        } else {
+            self.adopt_alias(name, names).into_iter().collect()
         }
+    }
+
+    fn adopt_alias(&mut self, name: Name, names: &Names) -> Option<Arc<CheckedFunction>> {
         let aliased = self.aliased(name)?.clone();
         let (target, held) = (aliased.function.name, names.text(name));
         let is_bound = self.definition(name).is_some_and(|bound| {
@@ -252,21 +271,49 @@ impl World {
         Some((pattern, self.meaning(pattern)?))
     }
 
-    /// Binds the name of an instance to it. Returns it; `None` if its pattern is not known or
-    /// does not fit, or the name is bound to it already.
-    fn adopt_instance(&mut self, name: Name, names: &Names) -> Option<Arc<CheckedFunction>> {
+    /// Binds the name of an instance to it. Returns it, with the dispatchers that have changed;
+    /// `None` if its pattern is not known or does not fit, or the name is bound to it already.
+    fn adopt_instance(
+        &mut self,
+        name: Name,
+        shares: bool,
+        names: &Names,
+    ) -> Option<Vec<Arc<CheckedFunction>>> {
         let (pattern_name, pattern) = self.pattern(name, names)?;
+        let (pattern, text) = (pattern.clone(), names.text(name));
         let origin = Origin::Instance(pattern_name);
-        let is_bound = self
-            .definition(name)
-            .is_some_and(|bound| bound.function.is_alias_of(pattern) && bound.origin == origin);
-        if is_bound {
+        let bound = self.definition(name).filter(|bound| bound.origin == origin);
+        if bound.is_some_and(|bound| bound.function.is_alias_of(&pattern)) {
             return None;
         }
-        let function = Arc::new(instance(pattern, &names.text(name), names)?);
-        let operators = self.operators.clone();
-        self.bind(BoundFunction { function: function.clone(), operators, fixity: None, origin });
-        Some(function)
+        let is_shared = match bound {
+            Some(bound) => matches!(bound.function.made, Made::HandOver(_)),
+            None => shares && self.instances.get(pattern_name).is_some_and(|count| *count >= MOST_INSTANCES),
+        };
+        let given = if is_shared { functions_given(&pattern, &text) } else { None };
+        let mut changed = Vec::new();
+        let function = match given {
+            Some(given) => {
+                let mut numbers = Vec::new();
+                for (function, arity) in given {
+                    let (number, is_new) = self.numbered.number(names.try_hold(function).ok()?, arity);
+                    numbers.push(number);
+                    if is_new {
+                        changed.extend(dispatchers(arity, self.numbered.functions(arity), &pattern, names)?);
+                    }
+                }
+                hand_over(&pattern, &text, &numbers, names)?
+            }
+            None => instance(&pattern, &text, names)?,
+        };
+        changed.push(function);
+        let changed: Vec<_> = changed.into_iter().map(Arc::new).collect();
+        for function in &changed {
+            let (function, operators) = (function.clone(), self.operators.clone());
+            let origin = if function.made == Made::Dispatcher { Origin::Dispatcher } else { origin };
+            self.bind(BoundFunction { function, operators, fixity: None, origin });
+        }
+        Some(changed)
     }
 
     /// Returns the instances of a pattern that are bound, or called.
@@ -320,7 +367,7 @@ impl World {
             Origin::Instance(_) => self.pattern(bound.function.name, names).is_none_or(|(_, pattern)| {
                 instance(pattern, &names.text(bound.function.name), names).is_none()
             }),
-            Origin::Program | Origin::Module => false,
+            Origin::Program | Origin::Module | Origin::Dispatcher => false,
         };
         self.definitions.values().filter(is_lost).map(|bound| bound.function.name).collect()
     }
@@ -374,8 +421,11 @@ impl World {
         let function = definition.function.clone();
         self.bind_layers(|layer| layer.calls(function.name) || layer.defines(function.name));
         self.calls.add(&function);
+        if let Made::Instance(pattern) = function.made {
+            *self.instances.entry(pattern) += 1;
+        }
         let before = self.definitions.insert(function.name, definition).map(|before| before.function);
-        before.iter().for_each(|before| self.calls.remove(before));
+        before.iter().for_each(|before| self.forget(before));
         // Callers that did not fit the old definition have been reported before.
         let is_same = before.as_ref().is_some_and(|before| before.arity() == function.arity());
         let stale = if is_same { Vec::new() } else { self.stale_callers(&function) };
@@ -395,8 +445,18 @@ impl World {
     fn unbind(&mut self, name: Name) -> Option<Arc<CheckedFunction>> {
         self.bind_layers(|layer| layer.defines(name));
         let BoundFunction { function, .. } = self.definitions.remove(name)?;
-        self.calls.remove(&function);
+        self.forget(&function);
         Some(function)
+    }
+
+    /// Takes back what was counted of a function when its name was bound to it.
+    fn forget(&mut self, function: &CheckedFunction) {
+        self.calls.remove(function);
+        if let Made::Instance(pattern) = function.made
+            && let Some(count) = self.instances.get_mut(pattern)
+        {
+            *count = count.saturating_sub(1);
+        }
     }
 
     /// Binds a name to what it is bound to in another value of the book, and

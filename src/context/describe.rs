@@ -14,6 +14,7 @@ use crate::status::State;
 use crate::syntax::comment::{documentation, trailing_comment};
 use crate::syntax::operator::Fixity;
 use crate::tier::Tier;
+use crate::world::Origin;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -189,7 +190,10 @@ impl Context {
     }
 
     fn texts(&self, names: impl IntoIterator<Item = Name>) -> Vec<String> {
-        let texts = names.into_iter().map(|name| shown(&self.engine.names().text(name)));
+        let is_written =
+            |name: &Name| self.world.definition(*name).is_none_or(|bound| bound.origin != Origin::Dispatcher);
+        let texts = names.into_iter().filter(is_written);
+        let texts = texts.map(|name| shown(&self.engine.names().text(name)));
         texts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }

@@ -157,9 +157,12 @@ impl Context {
         }
     }
 
-    /// Binds a name to the function of a module that it is an alias of, if it is one.
+    /// Binds a name to the function of a module that it is an alias of, or to the instance that
+    /// it is the name of, if it is one.
     pub(super) fn adopt_alias(&mut self, name: Name) {
-        if let Some(function) = self.world.adopt(name, self.engine.names()) {
+        // What is debugged is shown as it is written.
+        let shares = self.debugger.is_none();
+        for function in self.world.adopt(name, shares, self.engine.names()) {
             if let Some(debugger) = &self.debugger {
                 debugger.note(&function);
             }

@@ -147,7 +147,7 @@ impl Context {
         let known = self.engine.names().get(name);
         let is_alias = |name| {
             let origin = self.world.definition(name).map(|bound| bound.origin);
-            matches!(origin, Some(Origin::Alias(_) | Origin::Instance(_)))
+            matches!(origin, Some(Origin::Alias(_) | Origin::Instance(_) | Origin::Dispatcher))
         };
         let is_known = |name: &Name| {
             self.world.defines(*name) && !is_alias(*name) || self.world.declaration(*name).is_some()

@@ -2,7 +2,7 @@
 
 use super::place::{InstructionPlace, Places};
 use crate::name::{Name, Names};
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{CheckedFunction, Made};
 use crate::source::Source;
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl Spot {
 
     /// Returns whether it may lie in a function.
     pub(super) fn covers(&self, function: &CheckedFunction) -> bool {
-        let is_of = |name: Name| function.name == name || function.pattern == Some(name);
+        let is_of = |name: Name| function.name == name || function.made == Made::Instance(name);
         let (line, is_source) = match self {
             Self::Function(name) => return is_of(*name),
             Self::Line { within: Within::Any, line, .. } => (line, true),

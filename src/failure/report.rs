@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, ErrorCode, Label};
 use crate::host::HostFunctions;
 use crate::module::standard;
 use crate::name::{Name, Names};
-use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::sema::checked::{CheckedFunction, EXPRESSION, Made};
 use crate::sema::instance::{given_text, instance_parts, shown};
 use crate::sema::{Extern, SourcePlace, arguments, declaration};
 use crate::source::{Source, Span};
@@ -250,6 +250,7 @@ impl FailureReport<'_> {
         caller: Option<&Arc<CheckedFunction>>,
         problem: &str,
     ) -> Diagnostic {
+        let caller = caller.filter(|caller| caller.made != Made::Dispatcher);
         let Some(caller) = caller else { return nowhere(code, format!("a call of {problem}")) };
         let mut calls = caller.callees.iter();
         let call = calls.find(|call| call.name == callee && call.arity == passed);

@@ -400,7 +400,7 @@ mod tests {
             name_span: Span::default(),
             parameters: Box::default(),
             functions: Box::default(),
-            pattern: None,
+            made: crate::sema::checked::Made::Written,
             locals: 0,
             nodes: Box::default(),
             numbers: Box::default(),

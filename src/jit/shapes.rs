@@ -12,7 +12,7 @@
 use super::definition::Definition;
 use super::worker::{SteadyGuard, locked_steadily};
 use crate::name::{Name, Names};
-use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity};
+use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity, Made};
 use crate::source::{Source, Span};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -131,7 +131,7 @@ pub(super) fn generalised(expression: &CheckedFunction, names: &Names) -> Option
     Some(CheckedFunction {
         parameters: vec![names.intern("number"); expression.numbers.len()].into(),
         functions: Box::default(),
-        pattern: None,
+        made: Made::Written,
         locals: count + expression.locals,
         nodes: expression.nodes.iter().map(node).collect(),
         scope_ends: expression.scope_ends.clone(),

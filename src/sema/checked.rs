@@ -86,8 +86,8 @@ pub struct CheckedFunction {
     pub parameters: Box<[Name]>,
     /// The functions that it takes besides: it is a [pattern](super::instance) then.
     pub functions: Box<[TakenFunction]>,
-    /// The pattern that it is an instance of.
-    pub pattern: Option<Name>,
+    /// What it is made of.
+    pub made: Made,
     /// The number of locals, parameters included.
     pub locals: u32,
     /// The body in post-order.
@@ -110,6 +110,26 @@ pub struct CheckedFunction {
     pub names: HeldNames,
     /// Its identity, once it has been asked for.
     pub identity: KnownIdentity,
+}
+
+/// What a function is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Made {
+    /// Its own text.
+    Written,
+    /// The pattern of this name: it is an instance.
+    Instance(Name),
+    /// The pattern of this name: it calls a shared instance.
+    HandOver(Name),
+    /// Numbers and calls: it is a dispatcher.
+    Dispatcher,
+}
+
+impl Made {
+    /// Returns whether no part of a program is a call of it.
+    pub fn is_between(self) -> bool {
+        matches!(self, Self::HandOver(_) | Self::Dispatcher)
+    }
 }
 
 /// A function that a pattern takes.

@@ -6,10 +6,17 @@
 //! whatever is done with functions is done with it: it is compiled when it is called,
 //! inlined, redefined with its pattern, and calls the present `sin`. In the pattern, a
 //! function that it takes is called `(f)`.
+//!
+//! A pattern that is given very many functions has only so many instances: the others
+//! are calls of its [shared instance](shared), `twice[*,]`.
 
-use super::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity};
+pub mod shared;
+
+use super::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity, Made};
+use super::spans::SpanPacker;
 use crate::name::{HeldName, Names};
 use rustc_hash::FxHashMap;
+use shared::{BY_NUMBER, dispatcher_name};
 
 /// The arguments of a call: the function given, or `None` for a number.
 pub type GivenFunctions<'t> = Vec<Option<&'t str>>;
@@ -49,6 +56,9 @@ pub fn shown(name: &str) -> String {
 
 /// Returns a function in the name of an instance as a call gives it: `binary+` for `2+`.
 pub fn given_text(given: &str) -> String {
+    if given == BY_NUMBER {
+        return "…".to_owned();
+    }
     match (given.strip_prefix('1'), given.strip_prefix('2')) {
         (Some(operator), _) => format!("unary{operator}"),
         (None, Some(operator)) => format!("binary{operator}"),
@@ -61,10 +71,10 @@ pub fn taken_name(parameter: &str) -> String {
     format!("({parameter})")
 }
 
-/// Returns whether a name is one that the check has made: of an instance, or of a function
-/// that a pattern takes.
+/// Returns whether a name is one that no program can write: of an instance, of a dispatcher,
+/// or of a function that a pattern takes.
 pub fn is_made(name: &str) -> bool {
-    instance_parts(name).is_some() || name.starts_with('(') && name.ends_with(')')
+    name.starts_with('(') && name.ends_with(')') || name.contains('[') && name.ends_with(']')
 }
 
 /// Returns a built-in operator as a function that can be given: `2+`, `1-`.
@@ -74,31 +84,36 @@ pub fn operator_name(operands: u32, operator: &str) -> String {
 
 /// Returns an instance of a pattern under its name; `None` if it does not fit.
 pub fn instance(pattern: &CheckedFunction, name: &HeldName, names: &Names) -> Option<CheckedFunction> {
-    let (_, given) = instance_parts(name)?;
-    let count = pattern.parameters.len() + pattern.functions.len();
-    if given.len() != count || given.iter().flatten().count() != pattern.functions.len() {
-        return None;
-    }
-    let taken = |function: &super::checked::TakenFunction| {
-        let given = (*given.get(function.position as usize)?)?;
-        Some((taken_name(&names.text(function.name)), given))
-    };
-    let taken: FxHashMap<String, &str> = pattern.functions.iter().map(taken).collect::<Option<_>>()?;
-    let mut instance = CheckedFunction {
-        name: name.name(),
-        functions: Box::default(),
-        pattern: Some(pattern.name),
-        identity: KnownIdentity::default(),
-        ..pattern.clone()
+    let text = names.text(name.name());
+    let given = given_to(pattern, &text)?;
+    let taken: FxHashMap<String, &str> = pattern
+        .functions
+        .iter()
+        .zip(&given)
+        .map(|(function, given)| (taken_name(&names.text(function.name)), *given))
+        .collect();
+    // The numbers of functions follow the other arguments.
+    let by_number = pattern.functions.iter().zip(&given).filter(|(_, given)| **given == BY_NUMBER);
+    let numbers = by_number.map(|(function, _)| taken_name(&names.text(function.name)));
+    let numbers = numbers.map(|text| names.try_hold(&text).ok()).collect::<Option<Vec<_>>>()?;
+    let number_of = |taken: &str| {
+        let place = numbers.iter().position(|number| *number == *taken)?;
+        Some(pattern.arity() + place as u32)
     };
     let (mut held, mut callees) = (vec![name.clone()], Vec::<Callee>::new());
-    let mut nodes_of = Vec::new();
+    let mut calls = Vec::new();
     for callee in &pattern.callees {
         let text = names.text(callee.name);
-        let given = match (taken.get(&*text), instance_parts(&text)) {
+        let mut passed = Vec::new();
+        let called = match (taken.get(&*text), instance_parts(&text)) {
+            (Some(&BY_NUMBER), _) => {
+                passed.extend(number_of(&text));
+                dispatcher_name(callee.arity)
+            }
             (Some(given), _) => (*given).to_owned(),
             (None, Some((pattern, given))) => {
-                let passed_on = |given: Option<&str>| {
+                passed.extend(given.iter().flatten().filter_map(|given| number_of(given)));
+                let passed_on = |given: Option<&'_ str>| {
                     let given = given?;
                     Some(taken.get(given).copied().unwrap_or(given).to_owned())
                 };
@@ -108,28 +123,67 @@ pub fn instance(pattern: &CheckedFunction, name: &HeldName, names: &Names) -> Op
             }
             (None, None) => text.to_string(),
         };
-        if let Some(operator) = built_in(&given, callee.arity) {
-            nodes_of.push(operator);
+        if let Some(operator) = built_in(&called, callee.arity) {
+            calls.push((operator, passed));
             continue;
         }
-        let name = names.try_hold(&given).ok()?;
-        let callee = Callee { name: name.name(), ..*callee };
+        let name = names.try_hold(&called).ok()?;
+        let callee = Callee { name: name.name(), arity: callee.arity + passed.len() as u32, ..*callee };
         held.push(name);
         let known = callees.iter().position(|known| (known.name, known.arity) == (callee.name, callee.arity));
         let index = known.unwrap_or(callees.len());
         if known.is_none() {
             callees.push(callee);
         }
-        nodes_of.push(CheckedNode::Call(index as u32));
+        calls.push((CheckedNode::Call(index as u32), passed));
     }
-    for node in &mut instance.nodes {
-        if let CheckedNode::Call(index) = node {
-            *node = *nodes_of.get(*index as usize)?;
-        }
+    let local = |local: u32| if local < pattern.arity() { local } else { local + numbers.len() as u32 };
+    let (mut nodes, mut spans, mut moved) = (Vec::new(), SpanPacker::default(), Vec::new());
+    for (node, span) in pattern.nodes.iter().zip(pattern.spans.iter()) {
+        moved.push(nodes.len() as u32);
+        let node = match *node {
+            CheckedNode::Call(index) => {
+                let (node, passed) = calls.get(index as usize)?;
+                nodes.extend(passed.iter().map(|number| CheckedNode::Local(*number)));
+                passed.iter().for_each(|_| spans.push(span));
+                *node
+            }
+            CheckedNode::Local(read) => CheckedNode::Local(local(read)),
+            CheckedNode::SetLocal(set) => CheckedNode::SetLocal(local(set)),
+            CheckedNode::Bind(bound) => CheckedNode::Bind(local(bound)),
+            CheckedNode::ForVariable(bound) => CheckedNode::ForVariable(local(bound)),
+            node => node,
+        };
+        nodes.push(node);
+        spans.push(span);
     }
-    instance.callees = callees.into();
-    instance.names = pattern.names.iter().cloned().chain(held).collect();
-    Some(instance)
+    moved.push(nodes.len() as u32);
+    let scope_ends = pattern.scope_ends.iter().map(|end| moved.get(*end as usize).copied());
+    Some(CheckedFunction {
+        name: name.name(),
+        parameters: pattern.parameters.iter().copied().chain(numbers.iter().map(HeldName::name)).collect(),
+        functions: Box::default(),
+        made: Made::Instance(pattern.name),
+        locals: pattern.locals + numbers.len() as u32,
+        nodes: nodes.into(),
+        spans: spans.finish(),
+        scope_ends: scope_ends.collect::<Option<_>>()?,
+        callees: callees.into(),
+        names: pattern.names.iter().cloned().chain(held).chain(numbers.iter().cloned()).collect(),
+        identity: KnownIdentity::default(),
+        ..pattern.clone()
+    })
+}
+
+/// Returns the functions that the name of an instance gives a pattern, one for each that it
+/// takes; `None` if it gives other arguments.
+fn given_to<'t>(pattern: &CheckedFunction, name: &'t str) -> Option<Vec<&'t str>> {
+    let (_, given) = instance_parts(name)?;
+    let count = pattern.parameters.len() + pattern.functions.len();
+    if given.len() != count || given.iter().flatten().count() != pattern.functions.len() {
+        return None;
+    }
+    pattern.functions.iter().map(|function| *given.get(function.position as usize)?).collect()
 }
 
 /// Returns whether a name is that of a built-in operator that can be given.

@@ -5,7 +5,7 @@
 
 mod given;
 
-use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIdentity, TakenFunction};
+use super::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION, KnownIdentity, Made, TakenFunction};
 use super::checker::Checker;
 use super::constant::constant;
 use super::environment::{SourcePlace, arguments};
@@ -138,7 +138,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
             name_span: self.head.span,
             parameters: self.parameters,
             functions: self.functions,
-            pattern: None,
+            made: Made::Written,
             locals: self.scope.most(),
             nodes: self.nodes.into(),
             spans: self.spans.finish(),

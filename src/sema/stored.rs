@@ -6,7 +6,7 @@
 
 mod item;
 
-use super::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity, TakenFunction};
+use super::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity, Made, TakenFunction};
 use super::spans::Spans;
 use crate::bytes::{Damage, Reader, Writer};
 use crate::name::{HeldName, HeldNames, Name};
@@ -182,7 +182,7 @@ impl CheckedFunction {
             name_span,
             parameters,
             functions,
-            pattern: None,
+            made: Made::Written,
             locals,
             nodes,
             spans,

@@ -27,6 +27,8 @@ pub enum Origin {
     Module,
     /// It is an instance of the pattern of this name.
     Instance(Name),
+    /// It leads shared instances to the functions that have numbers.
+    Dispatcher,
     /// It is that of a module, of this name, under the name that an import gives
     /// it.
     Alias(Name),

@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::name::{Name, NameMap};
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{CheckedFunction, Made};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -43,14 +43,15 @@ impl World {
 
     /// Returns the definitions that call `function` with another number of
     /// arguments than it takes, by their places. Searches all definitions, but only if one of
-    /// them makes such a call.
+    /// them makes such a call. What a dispatcher calls was given by another definition.
     pub(super) fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
         if !self.calls.misfit(function.name, function.arity()) {
             return Vec::new();
         }
         let is_stale = |caller: &&Arc<CheckedFunction>| {
             let mut callees = caller.callees.iter();
-            callees.any(|callee| callee.name == function.name && callee.arity != function.arity())
+            caller.made != Made::Dispatcher
+                && callees.any(|callee| callee.name == function.name && callee.arity != function.arity())
         };
         let mut stale: Vec<_> = self.functions().filter(is_stale).cloned().collect();
         stale.sort_by(|one, other| place(one).cmp(&place(other)));

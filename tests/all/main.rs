@@ -24,6 +24,7 @@ mod hosts;
 mod large;
 mod layers;
 mod inputs;
+mod instances;
 mod interaction;
 mod libraries;
 mod limits;
