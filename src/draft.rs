@@ -212,13 +212,15 @@ impl<'a> Draft<'a> {
         let imported = library::imported(import, module);
         add_operators(&imported, operators, self.names)
             .map_err(|(operator, other)| vec![library::two_meanings(import, operator, &other)])?;
+        let mut defined = Vec::new();
         for ReadModule { module, items } in read {
             self.modules.insert(module.name.name(), module);
             for item in items.all() {
                 match item {
                     ModuleItem::Function(function, _) => {
                         self.functions.insert(function.name, function.clone());
-                        self.items.push(sema::CheckedItem::Definition(function, None));
+                        self.items.push(sema::CheckedItem::Definition(function.clone(), None));
+                        defined.push(function);
                     }
                     ModuleItem::Variables(function, names) => {
                         self.variables.extend(names.iter().copied());
@@ -232,19 +234,26 @@ impl<'a> Draft<'a> {
             }
         }
         self.imports.add(imported);
+        // A pattern may follow what calls its instances.
+        defined.iter().for_each(|function| self.instances_called(function));
         Ok(())
     }
 
     /// Defines the names that a function calls and that imports make aliases.
     fn alias_calls(&mut self, function: &CheckedFunction) {
+        self.instances_called(function);
         for callee in &function.callees {
-            // A pattern is never called itself.
-            if function.functions.is_empty() {
-                self.define_instance(callee.name);
-            }
             if let Some(target) = self.aliased(callee.name).cloned() {
                 self.define_alias(callee.name, &target);
             }
+        }
+    }
+
+    /// Defines the instances that a function calls, unless that is a pattern, which is never
+    /// called itself.
+    fn instances_called(&mut self, function: &CheckedFunction) {
+        if function.functions.is_empty() {
+            function.callees.iter().for_each(|callee| self.define_instance(callee.name));
         }
     }
 

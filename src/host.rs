@@ -419,7 +419,8 @@ type Closed = fn(&mut Call<'_>) -> Result<f64, HostError>;
 const OUTSIDE: &[(&str, u32, Closed)] = &[
     ("random", 0, |call| Ok(call.state.random.next())),
     ("seed", 1, |call| {
-        call.state.random = RandomNumbers::new(call.arguments[0].to_bits());
+        // 0 and -0 are the same number.
+        call.state.random = RandomNumbers::new((call.arguments[0] + 0.0).to_bits());
         Ok(0.0)
     }),
     ("clock", 0, |call| Ok(call.state.clock())),

@@ -83,8 +83,8 @@
 //! that takes a function, `def twice(f(x) x) …`, is a *pattern*: a call `twice(sin, 1)` is
 //! one of the definition `twice[sin,](1)`, its *instance*, which has `sin` where the pattern
 //! has `f`, and is bound when a definition that calls it is. From there on it is a function
-//! like all others, with a slot, an identity and code in packs. A pattern has so many
-//! instances; what is more calls a *shared instance*, which gets numbers in place of
+//! like all others, with a slot, an identity and code in packs. There is a bound
+//! of instances; beyond it, they call a *shared instance*, which gets numbers in place of
 //! functions, and calls *dispatchers*, definitions of comparisons and calls
 //! (`sema::instance::shared`). A layer has no patterns, and no calls of instances: such a
 //! text is read as a whole.

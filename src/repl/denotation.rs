@@ -129,8 +129,14 @@ fn is_punctuation(text: &str) -> bool {
     text.starts_with(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter.is_whitespace()))
 }
 
+/// Returns the names that a program may write: of functions and variables.
+pub(super) fn public_names(context: &Context) -> Vec<String> {
+    let names = context.function_names().into_iter().chain(context.variable_names());
+    names.filter(|name| !name.contains("._")).collect()
+}
+
 fn undefined(context: &Context, text: &str) -> CommandError {
-    let names: Vec<String> = context.function_names().into_iter().chain(context.variable_names()).collect();
+    let names = public_names(context);
     let is_name = crate::syntax::is_identifier(text);
     CommandError::Text(match nearest(text, names.iter().map(String::as_str)).filter(|_| is_name) {
         Some(near) => format!("`{text}` is not defined; did you mean `{near}`?"),

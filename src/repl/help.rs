@@ -1,7 +1,7 @@
 //! `:help` and `?`: help about a name, and the lists.
 
 use super::command::{self, COMMANDS, CommandError, PromptCommand};
-use super::denotation::Denotation;
+use super::denotation::{Denotation, public_names};
 use super::inspect::state_of;
 use super::manual::TOPICS;
 use super::session::ReplSession;
@@ -44,8 +44,7 @@ fn about(session: &ReplSession<'_>, topic: &str) -> Result<String, CommandError>
 }
 
 fn unknown(session: &ReplSession<'_>, topic: &str) -> CommandError {
-    let mut names = session.context.function_names();
-    names.extend(session.context.variable_names());
+    let mut names = public_names(session.context);
     names.extend(COMMANDS.iter().map(|command| command.name.to_owned()));
     names.extend(TOPICS.iter().map(|(name, _)| (*name).to_owned()));
     names.extend(standard::sources().map(|(name, _)| name.to_owned()));

@@ -7,7 +7,7 @@
 //! inlined, redefined with its pattern, and calls the present `sin`. In the pattern, a
 //! function that it takes is called `(f)`.
 //!
-//! A pattern that is given very many functions has only so many instances: the others
+//! A pattern that is given very many functions has instances up to a bound: the others
 //! are calls of its [shared instance](shared), `twice[*,]`.
 
 pub mod shared;
@@ -16,7 +16,6 @@ use super::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity, Made};
 use super::spans::SpanPacker;
 use crate::name::{HeldName, Names};
 use rustc_hash::FxHashMap;
-use shared::{BY_NUMBER, dispatcher_name};
 
 /// The arguments of a call: the function given, or `None` for a number.
 pub type GivenFunctions<'t> = Vec<Option<&'t str>>;
@@ -28,6 +27,9 @@ impl CheckedFunction {
             || self.callees.iter().any(|callee| instance_parts(&names.text(callee.name)).is_some())
     }
 }
+
+/// What the name of a shared instance has in place of a function.
+const BY_NUMBER: &str = "*";
 
 /// Returns the name of an instance.
 pub fn instance_name(pattern: &str, given: &[Option<&str>]) -> String {
@@ -75,6 +77,11 @@ pub fn taken_name(parameter: &str) -> String {
 /// or of a function that a pattern takes.
 pub fn is_made(name: &str) -> bool {
     name.starts_with('(') && name.ends_with(')') || name.contains('[') && name.ends_with(']')
+}
+
+/// Returns the name of the dispatcher of functions of that number of arguments.
+fn dispatcher_name(arity: u32) -> String {
+    format!("[{arity}]")
 }
 
 /// Returns a built-in operator as a function that can be given: `2+`, `1-`.

@@ -20,11 +20,20 @@ pub(super) struct Mistakes {
     /// diagnostic that says so.
     foreign: Vec<usize>,
     has_unknown_operator: bool,
+    /// The numbers of diagnostics that another one replaces.
+    pub(super) dropped: Vec<usize>,
 }
 
 impl Mistakes {
     pub(super) fn new(earlier: usize) -> Self {
-        Self { earlier, at: 0, nodes: Vec::new(), foreign: Vec::new(), has_unknown_operator: false }
+        Self {
+            earlier,
+            at: 0,
+            nodes: Vec::new(),
+            foreign: Vec::new(),
+            has_unknown_operator: false,
+            dropped: Vec::new(),
+        }
     }
 
     /// Records that the next diagnostic is about an undefined operator.
@@ -36,9 +45,15 @@ impl Mistakes {
         self.nodes.push(self.at);
     }
 
+    /// Returns the diagnostics about nodes of a range: their numbers and nodes.
+    pub(super) fn within(&self, range: &Range<usize>) -> Vec<(usize, usize)> {
+        let numbered = self.nodes.iter().copied().enumerate();
+        numbered.filter(|(number, node)| range.contains(node) && !self.dropped.contains(number)).collect()
+    }
+
     /// Removes diagnostics that are consequences of another mistake.
     pub(super) fn suppress(&self, body: &Ast, diagnostics: &mut Vec<Diagnostic>) {
-        if !self.has_unknown_operator {
+        if !self.has_unknown_operator && self.dropped.is_empty() {
             return;
         }
         let own = diagnostics.split_off(self.earlier);
@@ -58,7 +73,8 @@ impl Mistakes {
                 firsts.chain(outside).collect()
             }
         };
-        diagnostics.extend(keep.into_iter().map(|index| own[index].clone()));
+        let keep = keep.into_iter().filter(|index| !self.dropped.contains(index));
+        diagnostics.extend(keep.map(|index| own[index].clone()));
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Resolver<'c, 'a> {
     /// The functions that calls are given, by the nodes of these.
     given: FxHashMap<usize, Vec<GivenFunction>>,
     /// The calls that take a function and are given a number, with their callees.
-    wanted: Vec<(usize, Name, TakenFunction, Span)>,
+    wanted: Vec<(usize, Name, TakenFunction)>,
     /// For each node that is an argument, the node of the call and its place there, once
     /// that has been needed.
     arguments: Option<FxHashMap<usize, (usize, u32)>>,
@@ -293,6 +293,21 @@ impl<'c, 'a> Resolver<'c, 'a> {
         self.push(CheckedNode::ForStep, span);
     }
 
+    /// Reports a number such as `000`, if it is the end of `1,000`.
+    fn grouped(&mut self, span: Span) {
+        if !self.checker.source.slice(span).starts_with('0') {
+            return;
+        }
+        let comma = Span { start: span.start.saturating_sub(1), end: span.start };
+        if self.checker.source.slice(comma) == ","
+            && let Some(number) = foreign::grouped_digits(self.checker.source, comma)
+        {
+            let error = self.error(ErrorCode::MalformedNumber, span, "a comma is between arguments".into());
+            error.labels[0].message = "another number".into();
+            error.help = Some(format!("write `{number}`"));
+        }
+    }
+
     fn number(&mut self, value: f64) -> CheckedNode {
         self.numbers.push(value);
         CheckedNode::Number(self.numbers.len() as u32 - 1)
@@ -353,7 +368,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
 
     fn node(&mut self, node: ast::Node, span: Span) -> Option<CheckedNode> {
         Some(match node {
-            ast::Node::Number(value) => self.number(value),
+            ast::Node::Number(value) => {
+                self.grouped(span);
+                self.number(value)
+            }
             ast::Node::Text(_) => {
                 self.misplaced_text(span);
                 self.number(0.0)

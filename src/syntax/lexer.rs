@@ -144,11 +144,19 @@ impl Iterator for Pieces<'_> {
                 break;
             }
             let is_full = self.collector.tokens.len() >= self.size;
-            let Ok(terminal) = terminal else {
-                if !self.is_too_long() {
-                    self.collector.push_unknown(span);
+            let quoted = || text::typographic(self.lexer.slice(), self.lexer.remainder());
+            let (terminal, span) = match terminal.map_err(|()| quoted()) {
+                Ok(terminal) => (terminal, span),
+                Err(Some(more)) => {
+                    self.lexer.bump(more);
+                    (Terminal::Text, Span { end: span.end + more as u32, ..span })
                 }
-                continue;
+                Err(None) => {
+                    if !self.is_too_long() {
+                        self.collector.push_unknown(span);
+                    }
+                    continue;
+                }
             };
             let ends = is_full && (terminal == Terminal::Semicolon || terminal.begins_item());
             if !ends && self.is_too_long() {

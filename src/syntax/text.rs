@@ -7,6 +7,8 @@ pub enum MalformedText {
     Unclosed,
     /// A `\` with something behind it that has no meaning.
     UnknownEscape,
+    /// Its quotes are typographic.
+    TypographicQuotes,
 }
 
 impl MalformedText {
@@ -15,6 +17,7 @@ impl MalformedText {
         match self {
             Self::Unclosed => "no `\"` closes it on this line",
             Self::UnknownEscape => "a `\\` without a meaning",
+            Self::TypographicQuotes => "typographic quotes",
         }
     }
 
@@ -22,6 +25,7 @@ impl MalformedText {
     pub fn advice(self) -> &'static str {
         match self {
             Self::Unclosed => "a line feed in a text is written `\\n`",
+            Self::TypographicQuotes => "write `\"…\"`",
             Self::UnknownEscape => {
                 "`\\n` is a line feed, `\\t` a tab, `\\\"` a quote, `\\\\` a backslash, `\\u{b5}` the character U+00B5"
             }
@@ -35,7 +39,7 @@ impl MalformedText {
 /// If it is malformed.
 pub fn value(token: &str) -> Result<String, MalformedText> {
     let mut text = String::new();
-    let mut rest = token.strip_prefix('"').unwrap_or(token).chars();
+    let mut rest = token.strip_prefix('"').ok_or(MalformedText::TypographicQuotes)?.chars();
     while let Some(character) = rest.next() {
         match character {
             '"' => return Ok(text),
@@ -44,6 +48,14 @@ pub fn value(token: &str) -> Result<String, MalformedText> {
         }
     }
     Err(MalformedText::Unclosed)
+}
+
+/// Returns how many bytes after a character belong to a text in typographic quotes, if it is
+/// the first of these.
+pub fn typographic(quote: &str, after: &str) -> Option<usize> {
+    let line = after.lines().next().filter(|_| matches!(quote, "“" | "„"))?;
+    let (at, last) = line.char_indices().find(|(_, letter)| matches!(letter, '“' | '”' | '„'))?;
+    (at > 0 && last != '„').then_some(at + last.len_utf8())
 }
 
 /// Returns the character that stands behind a `\`.

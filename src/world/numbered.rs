@@ -30,7 +30,7 @@ impl NumberedFunctions {
         (number, true)
     }
 
-    /// Returns the functions of so many arguments, in the order of their numbers.
+    /// Returns the functions of that number of arguments, in the order of their numbers.
     pub(super) fn functions(&self, arity: u32) -> &[HeldName] {
         self.0.get(&arity).map_or(&[], |known| &known.functions)
     }

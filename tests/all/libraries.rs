@@ -546,6 +546,16 @@ fn a_program_is_checked_with_what_it_imports() {
 }
 
 #[test]
+fn a_module_may_give_a_function_to_what_follows() {
+    let text = "def use(x) apply(helper, x)\ndef apply(f(x) x) f(x)\ndef helper(x) x + 1";
+    let folder = library(&[("late.kal", text), ("main.kal", "import late\nlate.use(3)")]);
+    let run = |arguments: &[&str]| finish(kal().current_dir(folder.path()).args(arguments));
+    let checked = run(&["check", "main.kal"]);
+    assert_eq!((checked.code, checked.err()), (Some(0), ""));
+    assert_eq!(run(&["main.kal"]).out(), "4\n");
+}
+
+#[test]
 fn what_was_dropped_of_a_module_comes_back_with_it() {
     let folder = library(&[("stats.kal", STATS)]);
     for mode in MODES {

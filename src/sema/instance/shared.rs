@@ -6,22 +6,14 @@
 //! definitions, so that only a small one changes with every function that gets a number.
 //! An instance beyond the bound, `twice[g,](x)`, just hands over: `twice[*,](x, 300)`.
 
-use super::{built_in, given_to, instance_name, instance_parts};
+use super::{BY_NUMBER, built_in, dispatcher_name, given_to, instance_name, instance_parts};
 use crate::name::{HeldName, Names};
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, KnownIdentity, Made};
 use crate::sema::spans::Spans;
 use crate::syntax::operator::BinaryOp;
 
-/// What the name of a shared instance has in place of a function.
-pub(super) const BY_NUMBER: &str = "*";
-
 /// How many functions or dispatchers a dispatcher calls.
 const WIDTH: usize = 8;
-
-/// Returns the name of the dispatcher of functions with so many arguments.
-pub(super) fn dispatcher_name(arity: u32) -> String {
-    format!("[{arity}]")
-}
 
 /// Returns the functions that an instance of a pattern is given, each with its number of
 /// arguments; `None` if it does not fit, or is given a function by number.
@@ -73,8 +65,8 @@ pub fn hand_over(
     })
 }
 
-/// Returns the dispatchers that are new or other ones when the last of these functions of so
-/// many arguments has been added: those that lead to it. They are placed where a pattern is.
+/// Returns the dispatchers that are new or other ones when the last of these functions has
+/// got its number: those that lead to it. They are placed where a pattern is.
 pub fn dispatchers(
     arity: u32,
     functions: &[HeldName],
@@ -133,8 +125,7 @@ struct Bounds {
     part: f64,
 }
 
-/// Returns a dispatcher that passes on so many of its arguments, of which the last is the
-/// number.
+/// Returns a dispatcher that passes on its first arguments: `passed` of them.
 fn dispatcher(
     name: &str,
     arity: u32,
@@ -157,7 +148,7 @@ fn dispatcher(
             held.push(part);
         }
     }
-    let mut tree = Tree { calls, arity, passed, bounds, nodes: Vec::new(), numbers: Vec::new() };
+    let mut tree = DispatchTree { calls, arity, passed, bounds, nodes: Vec::new(), numbers: Vec::new() };
     tree.choose(0, parts.len());
     Some(CheckedFunction {
         name: name.name(),
@@ -177,7 +168,7 @@ fn dispatcher(
 }
 
 /// The body of a dispatcher in the making.
-struct Tree {
+struct DispatchTree {
     calls: Vec<CheckedNode>,
     arity: u32,
     passed: u32,
@@ -186,7 +177,7 @@ struct Tree {
     numbers: Vec<f64>,
 }
 
-impl Tree {
+impl DispatchTree {
     /// Appends the choice among the calls of a range.
     fn choose(&mut self, first: usize, end: usize) {
         if end - first == 1 {
@@ -206,7 +197,7 @@ impl Tree {
     }
 }
 
-/// Returns the place of a pattern's name for each of so many nodes.
+/// Returns the place of a pattern's name for each node.
 fn places(pattern: &CheckedFunction, nodes: usize) -> Spans {
     std::iter::repeat_n(pattern.name_span, nodes).collect()
 }

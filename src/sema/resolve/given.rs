@@ -209,7 +209,7 @@ impl Resolver<'_, '_> {
         }
         for function in &functions {
             let Some(given) = given.iter().find(|given| given.position == function.position) else {
-                self.wanted.push((self.mistakes.at, callee, *function, span));
+                self.wanted.push((self.mistakes.at, callee, *function));
                 continue;
             };
             if let Some(arity) = given.arity.filter(|arity| *arity != function.arity) {
@@ -231,19 +231,56 @@ impl Resolver<'_, '_> {
         if wanted.is_empty() {
             return;
         }
-        let arguments = body.arguments();
-        for (call, callee, function, span) in wanted {
-            let node = arguments[call].get(function.position as usize);
-            if node.is_some_and(|node| self.mistakes.nodes.contains(node)) {
+        let (arguments, starts) = (body.arguments(), body.starts());
+        for (call, callee, function) in wanted {
+            let Some(&argument) = arguments[call].get(function.position as usize) else { continue };
+            let nodes = starts[argument]..argument + 1;
+            let inside = self.mistakes.within(&nodes);
+            if !inside.iter().all(|(_, node)| self.is_function(body, *node)) {
                 continue;
             }
+            // The names of functions in it are the same mistake.
+            self.mistakes.dropped.extend(inside.into_iter().map(|(number, _)| number));
             let text = self.checker.text(callee);
             let (number, arguments) = (function.position + 1, arguments_of(function.arity));
             let message = format!("argument {number} of `{text}` is a function of {arguments}");
-            self.mistakes.at = call;
-            let error = self.error(ErrorCode::FunctionWanted, span, message);
-            error.labels[0].message = "given a number".into();
+            let span = body.spans[nodes]
+                .iter()
+                .copied()
+                .reduce(|all, span| Span { start: all.start.min(span.start), end: all.end.max(span.end) });
+            let label = self.given_instead(body, argument);
+            self.mistakes.at = argument;
+            let error = self.error(ErrorCode::FunctionWanted, span.unwrap_or_default(), message);
+            error.labels[0].message = label.into();
             error.help = Some("a function is given by its name, `sin`, an operator as `binary+`".into());
+        }
+    }
+
+    /// Returns whether a node is the name of a function.
+    fn is_function(&self, body: &Ast, node: usize) -> bool {
+        match body.nodes[node] {
+            ast::Node::Function(_) => true,
+            ast::Node::Variable(name) => {
+                self.taken(name).is_some()
+                    || self.parameters_of(name).is_some()
+                    || self.checker.environment.hosts().get(name).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns what a call is given where it takes a function.
+    fn given_instead(&self, body: &Ast, argument: usize) -> &'static str {
+        match body.nodes[argument] {
+            ast::Node::Variable(name) if self.is_function(body, argument) => match self.parameters_of(name) {
+                Some(known) if !known.functions.is_empty() => "takes a function itself",
+                _ => "given a number",
+            },
+            ast::Node::Function(name) => match &*self.checker.text(name) {
+                "binary&&" | "binary||" => "evaluates its right side only if needed",
+                _ => "not defined",
+            },
+            _ => "given a number",
         }
     }
 }
