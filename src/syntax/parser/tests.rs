@@ -249,7 +249,7 @@ fn all_lexical_mistakes_of_an_item_are_reported() {
             ErrorCode::MalformedNumber
         ]
     );
-    assert_eq!(mistakes("“ ” ( “ ? “").len(), 3);
+    assert_eq!(mistakes("“ ” ( “ ? „").len(), 3);
 }
 
 #[test]
