@@ -187,8 +187,16 @@ impl Backend {
         }
     }
 
+    /// Returns whether it can bind the names that a layer defines when they are needed.
+    pub(crate) fn takes_layers(&self) -> bool {
+        match self {
+            Self::Jit(jit) => !jit.is_observed(),
+            Self::Tiered(_) => false,
+        }
+    }
+
     /// Binds the names that a layer defines, if the back end can do so when they are
-    /// needed; nothing may be bound yet. Returns whether it has.
+    /// needed; none of them may be bound yet. Returns whether it has.
     pub(crate) fn put_below(&self, layer: &Arc<Layer>) -> bool {
         match self {
             Self::Jit(jit) => jit.put_below(layer),

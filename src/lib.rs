@@ -86,8 +86,7 @@
 //! like all others, with a slot, an identity and code in packs. There is a bound
 //! of instances; beyond it, they call a *shared instance*, which gets numbers in place of
 //! functions, and calls *dispatchers*, definitions of comparisons and calls
-//! (`sema::instance::shared`). A layer has no patterns, and no calls of instances: such a
-//! text is read as a whole.
+//! (`sema::instance::shared`).
 //!
 //! **What one run has compiled, the next one has.** Code has an identity: that of its
 //! function, of what is inlined into it, and of how it was made. An object is taken
@@ -99,8 +98,8 @@
 //! code is compiled.
 //!
 //! **What one run has checked, the next one need not read.** A pack holds the checked
-//! items of its text as well, with what their reading asked. The definitions that a
-//! program begins with, and each module that it imports, become a *layer* below the book
+//! items of its text as well, with what their reading asked. The longest run of definitions
+//! of a program, nearly, and each module that it imports, become a *layer* below the book
 //! of names and below the bindings: a name that these do not bind is looked up there,
 //! decoded and bound, when it is first called. So a start costs what is used of a text,
 //! not what is in it. A pack links the definitions of its text with their code, and all

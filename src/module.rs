@@ -311,6 +311,14 @@ impl Imports {
         names
     }
 
+    /// Returns the names that are known without a qualifier, some more than once.
+    pub fn aliases(&self, kind: MemberKind) -> impl Iterator<Item = Name> {
+        let members = self.0.iter().flat_map(move |import| {
+            import.module.offered(kind).map(move |member| (import, member.short.name()))
+        });
+        members.filter(move |(import, short)| import.offers(*short, kind).is_some()).map(|(_, short)| short)
+    }
+
     /// Returns the module of a qualifier.
     pub fn module(&self, qualifier: &str) -> Option<&Arc<Module>> {
         self.0.iter().find(|import| *import.qualifier == *qualifier).map(|import| &import.module)

@@ -167,13 +167,23 @@ impl World {
         self.is_blank() && self.externs.is_empty() && Arc::ptr_eq(&self.operators, operators)
     }
 
-    /// Returns the opening of a text, with which the program begins, as a layer to lie
-    /// below the book; `None` if something is defined by now, or the text is damaged.
+    /// Returns the opening of a text as a layer to lie below the book; `None` if the book says
+    /// something about its names, or the text is damaged. What its
+    /// [reading asked](Layer::record) must have the same answers besides.
     pub fn layer_of(&self, text: &Arc<StoredText>) -> Option<Layer> {
-        if !self.is_blank() {
-            return None;
-        }
-        Layer::new(text, text.described().ok()?, &self.operators)
+        let layer = Layer::new(text, text.described().ok()?, &self.operators)?;
+        let is_free = |name: Name| !layer.defines(name);
+        let is_known = |declared: &Extern| {
+            is_free(declared.name)
+                && (!layer.calls(declared.name)
+                    || layer.record().knows_declared(declared.name, declared.signature()))
+        };
+        let fits = self.definitions.names().all(is_free)
+            && self.layers.iter().all(|layer| layer.module().is_some() && layer.called().all(is_free))
+            && self.calls.names().all(is_free)
+            && self.imports.aliases(MemberKind::Function).all(is_free)
+            && self.declarations().all(is_known);
+        fits.then_some(layer)
     }
 
     /// Puts a layer below a book that it was made for.
@@ -267,7 +277,8 @@ impl World {
     /// Returns the pattern of the instance of that name, and the name by which it is called.
     fn pattern(&self, name: Name, names: &Names) -> Option<(Name, &Arc<CheckedFunction>)> {
         let text = names.text(name);
-        let pattern = names.get(instance_parts(&text)?.0)?;
+        // What a layer defines may have a name that nothing has met yet.
+        let pattern = names.try_hold(instance_parts(&text)?.0).ok()?.name();
         Some((pattern, self.meaning(pattern)?))
     }
 
@@ -323,7 +334,7 @@ impl World {
             |name: &Name| instance_parts(&names.text(*name)).is_some_and(|(of, _)| of == &*text);
         let bound = self.definitions.values().filter(|bound| bound.origin == Origin::Instance(pattern));
         let bound = bound.map(|bound| bound.function.name);
-        let called = self.calls.names().filter(is_instance);
+        let called = self.calls.names().chain(self.called_in_layers()).filter(is_instance);
         bound.chain(called).collect()
     }
 
@@ -412,14 +423,32 @@ impl World {
         let is_alias =
             |bound: &&BoundFunction| matches!(bound.origin, Origin::Alias(_) | Origin::Instance(_));
         let aliases = self.definitions.values().filter(is_alias).map(|bound| bound.function.name);
-        // A module calls nothing by an alias.
-        let layers = self.layers.iter().filter(|layer| layer.module().is_none());
-        aliases.chain(self.calls.names()).chain(layers.flat_map(|layer| layer.called())).collect()
+        aliases.chain(self.calls.names()).chain(self.called_in_layers()).collect()
+    }
+
+    /// Returns the names that definitions of layers call, and that may be those of aliases or
+    /// instances.
+    pub fn called_in_layers(&self) -> Vec<Name> {
+        let mut called = Vec::new();
+        for layer in self.layers.iter() {
+            let names = layer.text().names();
+            // A module calls nothing by an alias.
+            let is_possible =
+                |name: &Name| layer.module().is_none() || instance_parts(&names.text(*name)).is_some();
+            called.extend(layer.called().filter(is_possible));
+        }
+        called
     }
 
     fn bind(&mut self, definition: BoundFunction) -> Redefinition {
         let function = definition.function.clone();
-        self.bind_layers(|layer| layer.calls(function.name) || layer.defines(function.name));
+        match definition.origin {
+            Origin::Program | Origin::Module => {
+                self.bind_layers(|layer| layer.calls(function.name) || layer.defines(function.name));
+            }
+            // Nobody is told of what no longer fits, and no layer defines them.
+            Origin::Alias(_) | Origin::Instance(_) | Origin::Dispatcher => {}
+        }
         self.calls.add(&function);
         if let Made::Instance(pattern) = function.made {
             *self.instances.entry(pattern) += 1;

@@ -95,12 +95,20 @@ impl Context {
             && self.debugger.is_none()
             && layer.largest() <= limits.max_compiled_operations
             && self.world.len() + layer.len() <= limits.max_definitions
-            && self.engine.names().has_room_for(layer.text().name_count());
-        let is_taken = fits && self.backend.put_below(layer);
-        if is_taken {
-            self.world.put_below(layer);
+            && self.engine.names().has_room_for(layer.text().name_count())
+            && self.backend.takes_layers();
+        fits && self.put_below(layer)
+    }
+
+    /// Puts a layer below the program, with the aliases and instances that it calls. Returns
+    /// whether the back end has taken it.
+    pub(super) fn put_below(&mut self, layer: &Arc<Layer>) -> bool {
+        self.world.put_below(layer);
+        // The back end has them before the layer, whose code then lies below them.
+        for name in self.world.called_in_layers() {
+            self.adopt_alias(name);
         }
-        is_taken
+        self.backend.put_below(layer)
     }
 
     /// Checks that the functions of a module fit into the book.

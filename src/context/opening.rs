@@ -105,16 +105,17 @@ impl Context {
     /// Puts the opening of a text that an earlier run has checked below the program.
     /// Returns `false`, without effect, if it would mean something else here.
     pub(super) fn take_layer(&mut self, text: &Arc<StoredText>) -> bool {
-        let fits = text.opening().len() <= self.engine.config().limits.max_definitions
-            && self.engine.names().has_room_for(text.name_count());
+        let most = self.engine.config().limits.max_definitions;
+        let fits = self.world.len() + text.opening().len() <= most
+            && self.engine.names().has_room_for(text.name_count())
+            && self.backend.takes_layers();
         let Some(layer) = self.world.layer_of(text).filter(|_| fits).map(Arc::new) else {
             return false;
         };
-        let is_taken = self.backend.put_below(&layer);
-        if is_taken {
-            self.world.put_below(&layer);
+        if !layer.record().holds(self, self.world.operators()) {
+            return false;
         }
-        is_taken
+        self.put_below(&layer)
     }
 
     /// Defines and declares what the opening of a text does.

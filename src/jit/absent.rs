@@ -159,6 +159,10 @@ impl JitContext {
         match self.0 {}
     }
 
+    pub fn is_observed(&self) -> bool {
+        match self.0 {}
+    }
+
     pub fn put_below(&self, _: &Arc<Layer>) -> bool {
         match self.0 {}
     }

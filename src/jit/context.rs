@@ -166,9 +166,14 @@ impl JitContext {
         true
     }
 
+    /// Returns whether there is an observer, which wants to know of each binding.
+    pub fn is_observed(&self) -> bool {
+        self.bindings.is_observed()
+    }
+
     /// Binds the names that a layer defines, each when it is needed. Nothing that the
     /// layer defines may be bound yet. Returns `false`, without effect, if there is an
-    /// observer, which wants to know of each binding.
+    /// observer.
     pub fn put_below(&self, layer: &Arc<Layer>) -> bool {
         if self.bindings.is_observed() {
             return false;

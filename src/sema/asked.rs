@@ -46,26 +46,9 @@ pub struct ReadingRecord {
 }
 
 impl ReadingRecord {
-    /// Returns whether all questions have the answers of a program that defines
-    /// `defined` with that arity, declares no more than `declared`, and has no variables
-    /// and imports.
-    pub fn is_of(
-        &self,
-        defined: impl Fn(Name) -> Option<u32>,
-        declared: impl Fn(Name) -> Option<u32>,
-        operators: &Operators,
-    ) -> bool {
-        !self.has_aliases
-            && self.asked.iter().all(|asked| match *asked {
-                Asked::Function(name, arity) => arity == defined(name),
-                // What the host has is not declared once more.
-                Asked::Declared(name, arity) => arity.is_none() || arity == declared(name),
-                Asked::Variable(_, is_declared) => !is_declared,
-                Asked::Global(name, _, stands_for) => stands_for == Some(name),
-                Asked::Operator(name, unary, binary) => {
-                    operators.unary(name) == unary && operators.binary(name) == binary
-                }
-            })
+    /// Returns whether something that the program declares was known.
+    pub fn knows_declared(&self, name: Name, arity: u32) -> bool {
+        self.asked.contains(&Asked::Declared(name, Some(arity)))
     }
 
     /// Returns what the records of a module's items have asked together and the module does
@@ -112,7 +95,7 @@ impl ReadingRecord {
     pub fn holds_in_module(&self, environment: &dyn Environment, imported: &Operators) -> bool {
         self.asked.iter().all(|asked| match *asked {
             Asked::Function(name, arity) => {
-                let declared = || environment.declared(name).map(Extern::arity);
+                let declared = || environment.declared(name).map(Extern::signature);
                 environment.arity(name).or_else(declared) == arity
             }
             _ => asked.holds(environment, imported),
@@ -126,12 +109,93 @@ impl ReadingRecord {
     }
 }
 
+/// What reading successive items has asked together that they do not answer themselves.
+#[derive(Default)]
+pub struct OutsideQuestions {
+    asked: Vec<Asked>,
+    seen: FxHashSet<Asked>,
+    /// Whether anything was imported, once that is known.
+    has_aliases: Option<bool>,
+    names: Vec<HeldName>,
+}
+
+impl OutsideQuestions {
+    /// Adds what reading the next item asked, where those before define `defined` with
+    /// that arity, and the operators that are `own`, which mean this. Returns `false` if
+    /// the answers were others.
+    pub fn add(
+        &mut self,
+        record: &ReadingRecord,
+        defined: impl Fn(Name) -> Option<u32>,
+        own: &FxHashSet<Name>,
+        operators: &Operators,
+        names: &Names,
+    ) -> bool {
+        if *self.has_aliases.get_or_insert(record.has_aliases) != record.has_aliases {
+            return false;
+        }
+        for asked in &record.asked {
+            let is_answered = match *asked {
+                Asked::Function(name, arity) => match defined(name) {
+                    Some(own) if arity == Some(own) => true,
+                    Some(_) => return false,
+                    None => false,
+                },
+                // What is declared later is compared then.
+                Asked::Declared(_, None) => true,
+                Asked::Declared(..) | Asked::Variable(..) => false,
+                Asked::Global(name, kind, stands_for) => {
+                    kind == MemberKind::Function && stands_for == Some(name) && defined(name).is_some()
+                }
+                Asked::Operator(name, unary, binary) if own.contains(&name) => {
+                    if (operators.unary(name), operators.binary(name)) != (unary, binary) {
+                        return false;
+                    }
+                    true
+                }
+                Asked::Operator(..) => false,
+            };
+            if !is_answered && self.seen.insert(*asked) {
+                self.asked.push(*asked);
+                self.names.extend(asked.names().map(|name| names.text(name)));
+            }
+        }
+        true
+    }
+
+    /// Returns what was asked of others in the end, where these names are defined.
+    pub fn record(self, is_defined: impl Fn(Name) -> bool) -> ReadingRecord {
+        // A name that the items define is known to mean nothing else before.
+        let is_open = |asked: &Asked| match *asked {
+            Asked::Function(name, None) | Asked::Global(name, MemberKind::Function, _) => !is_defined(name),
+            _ => true,
+        };
+        ReadingRecord {
+            asked: self.asked.into_iter().filter(is_open).collect(),
+            has_aliases: self.has_aliases.unwrap_or_default(),
+            names: self.names.into(),
+        }
+    }
+}
+
 impl Asked {
+    /// Returns the names in it.
+    fn names(&self) -> impl Iterator<Item = Name> {
+        let (name, other) = match *self {
+            Self::Function(name, _)
+            | Self::Declared(name, _)
+            | Self::Variable(name, _)
+            | Self::Operator(name, ..) => (name, None),
+            Self::Global(name, _, other) => (name, other),
+        };
+        std::iter::once(name).chain(other)
+    }
+
     /// Returns whether the question has the same answer here.
     fn holds(&self, environment: &dyn Environment, operators: &Operators) -> bool {
         match *self {
             Self::Function(name, arity) => environment.arity(name) == arity,
-            Self::Declared(name, arity) => environment.declared(name).map(Extern::arity) == arity,
+            Self::Declared(name, arity) => environment.declared(name).map(Extern::signature) == arity,
             Self::Variable(name, is_declared) => environment.has_variable(name) == is_declared,
             Self::Global(name, kind, stands_for) => {
                 environment.global(name, kind).ok().map(|held| held.name()) == stands_for
@@ -216,7 +280,7 @@ impl Environment for Recorder<'_> {
 
     fn declared(&self, name: Name) -> Option<&Extern> {
         let declared = self.environment.declared(name);
-        self.note(Asked::Declared(name, declared.map(Extern::arity)));
+        self.note(Asked::Declared(name, declared.map(Extern::signature)));
         declared
     }
 

@@ -143,6 +143,20 @@ pub struct TakenFunction {
     pub arity: u32,
 }
 
+/// Returns the signature of what has that number of parameters and takes these functions.
+pub(super) fn signature(arity: u32, functions: &[TakenFunction]) -> u32 {
+    if functions.is_empty() {
+        return arity;
+    }
+    let mut writer = Writer::default();
+    writer.number(arity);
+    for function in functions {
+        writer.number(function.position);
+        writer.number(function.arity);
+    }
+    checksum(&writer.finish()) as u32 | 1 << 31
+}
+
 /// The identity of a function, once it has been asked for.
 #[derive(Debug, Default)]
 pub struct KnownIdentity(pub(super) OnceLock<Box<Fingerprint>>);
@@ -178,16 +192,7 @@ impl CheckedFunction {
     /// Returns what a call of it has to fit: the number of parameters, and of a pattern
     /// another number for each that calls differently.
     pub fn signature(&self) -> u32 {
-        if self.functions.is_empty() {
-            return self.arity();
-        }
-        let mut writer = Writer::default();
-        writer.number(self.arity());
-        for function in &self.functions {
-            writer.number(function.position);
-            writer.number(function.arity);
-        }
-        checksum(&writer.finish()) as u32 | 1 << 31
+        signature(self.arity(), &self.functions)
     }
 
     /// Returns the number of parameters.

@@ -1,6 +1,6 @@
 //! What the check is told about the program around an item.
 
-use super::checked::{CheckedFunction, TakenFunction};
+use super::checked::{CheckedFunction, TakenFunction, signature};
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
 use crate::module::{Imports, MemberKind, NameMistake};
@@ -91,6 +91,11 @@ impl Extern {
     /// Returns the number of parameters.
     pub fn arity(&self) -> u32 {
         self.parameters.len() as u32
+    }
+
+    /// Returns the [signature](CheckedFunction::signature) of what it declares.
+    pub fn signature(&self) -> u32 {
+        signature(self.arity(), &self.functions)
     }
 }
 

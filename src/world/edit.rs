@@ -1,7 +1,7 @@
 //! Changed texts: what is as it was is taken from what an earlier run has checked of an
 //! earlier text of the file.
 //!
-//! Texts are compared item by item, by hashes. In the opening, a definition may be another
+//! Texts are compared item by item, by hashes. In an opening at the beginning, a definition may be another
 //! one of the same name with the same parameters: whatever the reading of other items asked
 //! has the same answers then. After the opening, the first item that is not the same ends
 //! what is taken; the rest is read as ever.

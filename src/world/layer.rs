@@ -1,7 +1,7 @@
 //! Layers: definitions that are there as a whole, and decoded one by one when they are
 //! needed.
 //!
-//! Layers lie below a book: the definitions that a program begins with, and modules. A name
+//! Layers lie below a book: a long run of a program's definitions, and modules. A name
 //! that the book does not bind is looked up in them. What concerns the definitions of a
 //! layer, as removing one does, makes the book bind them all.
 
@@ -83,7 +83,7 @@ impl Layer {
         &self.text
     }
 
-    /// Returns what reading the module asked that it does not answer itself.
+    /// Returns what its reading asked that it does not answer itself.
     pub fn record(&self) -> &ReadingRecord {
         &self.opening.record
     }

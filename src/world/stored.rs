@@ -5,7 +5,7 @@
 //! offset of the opening 4 | of the names 4 | of the tables 4
 //! for each item: its record, then itself
 //! the opening, the names
-//! for each item: end 4 | offset of the record 4 | offset 4 | name 4 | parameters 4 | nodes 4
+//! for each item: end 4 | offset of the record 4 | offset 4 | name 4 | signature 4 | nodes 4
 //! for each name: offset of its end 4
 //! for each place of the table of defined names: item 4
 //! for each item of a program: hash of its text 16
@@ -14,17 +14,18 @@
 //! Numbers are little-endian; offsets are from the start. Places in an item are counted from
 //! the end of the one before, so that an item can be read where it is in a
 //! [changed](super::edit) text. An item is decoded when it
-//! is its turn, and a name is interned when it is met. The *opening* of a text is a
+//! is its turn, and a name is interned when it is met. The *opening* of a text is a long
 //! run of definitions, from one item until another, which can be taken over as a
 //! [`Layer`](super::Layer) by a program that begins with the text; that of a module is all
 //! of it. It is described by what it calls and does not define, which of its items change
-//! the operators in force, which are no definitions, and what all of it asked.
+//! the operators in force, which are no definitions, and what all of it asked of what comes
+//! before and of others.
 
 use super::lazy::LazyTable;
 use crate::bytes::{Damage, Reader, SharedBytes, Writer, checksum};
 use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, Name, Names};
-use crate::sema::asked::ReadingRecord;
+use crate::sema::asked::{OutsideQuestions, ReadingRecord};
 use crate::sema::checked::CheckedFunction;
 use crate::sema::stored::{StoredNames, StoredTables, TableIndices};
 use crate::sema::{self, CheckedItem};
@@ -167,10 +168,6 @@ pub fn encode_module(
     record: ReadingRecord,
     environment: &Arc<StoredEnvironment>,
 ) -> Option<Vec<u8>> {
-    let functions = || items.iter().filter_map(CheckedItem::function);
-    if functions().any(|function| function.takes_or_gives(&environment.names)) {
-        return None;
-    }
     let mut encoder = TextEncoder::new(environment, None);
     let (mut defined, mut opening) = (FxHashMap::default(), StoredOpening::default());
     for (number, item) in items.iter().enumerate() {
@@ -180,7 +177,7 @@ pub fn encode_module(
                 opening.largest = opening.largest.max(function.nodes.len());
                 opening
                     .others
-                    .extend(defined.insert(function.name, (number, function.arity())).map(|old| old.0));
+                    .extend(defined.insert(function.name, (number, function.signature())).map(|old| old.0));
                 opening.operators.extend(fixity.map(|_| number));
             }
             CheckedItem::Import(_) => {
@@ -232,7 +229,7 @@ impl TextEncoder {
         let function = item.function();
         let name = function.map_or(0, |function| self.numbering.name(function.name));
         let [arity, nodes] =
-            function.map_or([0; 2], |function| [function.arity(), function.nodes.len() as u32]);
+            function.map_or([0; 2], |function| [function.signature(), function.nodes.len() as u32]);
         if let Some(source) = &self.source {
             let start = std::mem::replace(&mut self.numbering.end, end);
             self.numbering.start = start;
@@ -301,66 +298,79 @@ impl StoredOpening {
     }
 }
 
-/// The definitions of an opening, as far as they have been met. It ends where a name is
-/// defined again, or called before with another number of arguments, or something else
-/// than a definition follows, or what was asked shows that the program had begun before.
+/// The search for the opening of a program: the longest run of definitions, nearly. A run
+/// ends where a name is defined again, or was called before with another number of
+/// arguments, or something else than a definition follows.
 struct OpeningFinder {
     environment: Arc<StoredEnvironment>,
+    best: (Range<usize>, StoredOpening),
+    run: DefinitionRun,
+    /// What definitions before the run define and call.
+    before: FxHashSet<Name>,
+}
+
+/// A run of definitions, as far as they have been met.
+struct DefinitionRun {
     range: Range<usize>,
-    has_ended: bool,
-    declared: FxHashMap<Name, u32>,
     defined: FxHashMap<Name, u32>,
     called: FxHashMap<Name, Vec<u32>>,
     operators: Operators,
+    /// The operators that it defines, and the items that do so.
+    own_operators: FxHashSet<Name>,
     operator_items: Vec<usize>,
+    asked: OutsideQuestions,
 }
+
+/// How much longer a later run must be to be the opening: an edited text is only compared
+/// with an opening at its beginning.
+const LONGER: usize = 4;
 
 impl OpeningFinder {
     fn new(environment: &Arc<StoredEnvironment>) -> Self {
         Self {
             environment: environment.clone(),
-            range: 0..0,
-            has_ended: false,
-            declared: FxHashMap::default(),
-            defined: FxHashMap::default(),
-            called: FxHashMap::default(),
-            operators: Operators::new(&environment.names),
-            operator_items: Vec::new(),
+            best: (0..0, StoredOpening::default()),
+            run: DefinitionRun::new(0, environment),
+            before: FxHashSet::default(),
         }
     }
 
     fn item(&mut self, number: usize, item: &CheckedItem, record: &ReadingRecord) {
-        let find = |table: &FxHashMap<Name, u32>, name| table.get(&name).copied();
-        let defined = |name| find(&self.defined, name);
-        if self.has_ended || !record.is_of(defined, |name| find(&self.declared, name), &self.operators) {
-            self.has_ended = true;
+        let CheckedItem::Definition(function, fixity) = item else {
+            self.end_run(number + 1);
             return;
+        };
+        if !self.add(number, function, *fixity, record) {
+            self.end_run(number);
+            if !self.add(number, function, *fixity, record) {
+                self.before.insert(function.name);
+                self.before.extend(function.callees.iter().map(|callee| callee.name));
+                self.end_run(number + 1);
+            }
         }
-        match item {
-            CheckedItem::Definition(function, fixity)
-                if !function.takes_or_gives(&self.environment.names)
-                    && self.adds(function)
-                    && self.may_be_left_out(function, *fixity) =>
-            {
-                self.defined.insert(function.name, function.arity());
-                for callee in &function.callees {
-                    let arities = self.called.entry(callee.name).or_default();
-                    if !arities.contains(&callee.arity) {
-                        arities.push(callee.arity);
-                    }
-                }
-                if let Some(fixity) = fixity {
-                    self.operators.define(*fixity, function.name, &function.names);
-                    self.operator_items.push(number);
-                }
-                self.range.end = number + 1;
-            }
-            // Declarations that come first are made one by one.
-            CheckedItem::Extern(declared) if self.defined.is_empty() => {
-                self.declared.insert(declared.name, declared.arity());
-                self.range = number + 1..number + 1;
-            }
-            _ => self.has_ended = true,
+    }
+
+    /// Adds a definition to the run; returns whether it can be part of that.
+    fn add(
+        &mut self,
+        number: usize,
+        function: &CheckedFunction,
+        fixity: Option<Fixity>,
+        record: &ReadingRecord,
+    ) -> bool {
+        let names = &self.environment.names;
+        let is_simple = !self.before.contains(&function.name)
+            && crate::module::parts(&names.text(function.name)).is_none()
+            && self.may_be_left_out(function, fixity);
+        is_simple && self.run.add(number, function, fixity, record, names)
+    }
+
+    /// Ends the run; another one may begin with that item.
+    fn end_run(&mut self, next: usize) {
+        let ended = std::mem::replace(&mut self.run, DefinitionRun::new(next, &self.environment));
+        self.before.extend(ended.defined.keys().chain(ended.called.keys()));
+        if ended.range.len() > LONGER * self.best.0.len() {
+            self.best = ended.finish();
         }
     }
 
@@ -371,20 +381,68 @@ impl OpeningFinder {
         function.nodes.len() <= *largest && sema::uncalled(function, fixity, names).is_none()
     }
 
-    /// Returns whether a function is defined for the first time, and all earlier calls
-    /// fit it.
-    fn adds(&self, function: &CheckedFunction) -> bool {
-        let fits = |arities: &Vec<u32>| arities.iter().all(|arity| *arity == function.arity());
-        !self.defined.contains_key(&function.name) && self.called.get(&function.name).is_none_or(fits)
+    /// Returns the opening, which may be empty, and what is known of it.
+    fn finish(mut self) -> (Range<usize>, StoredOpening) {
+        self.end_run(0);
+        self.best
+    }
+}
+
+impl DefinitionRun {
+    /// Begins a run with that item.
+    fn new(start: usize, environment: &StoredEnvironment) -> Self {
+        Self {
+            range: start..start,
+            defined: FxHashMap::default(),
+            called: FxHashMap::default(),
+            operators: Operators::new(&environment.names),
+            own_operators: FxHashSet::default(),
+            operator_items: Vec::new(),
+            asked: OutsideQuestions::default(),
+        }
     }
 
-    /// Returns the opening, which may be empty, and what is known of it.
+    fn add(
+        &mut self,
+        number: usize,
+        function: &CheckedFunction,
+        fixity: Option<Fixity>,
+        record: &ReadingRecord,
+        names: &Names,
+    ) -> bool {
+        let defined = |name: Name| self.defined.get(&name).copied();
+        let fits = |arities: &Vec<u32>| arities.iter().all(|arity| *arity == function.arity());
+        let is_added = self.asked.add(record, defined, &self.own_operators, &self.operators, names)
+            && !self.defined.contains_key(&function.name)
+            && self.called.get(&function.name).is_none_or(fits);
+        if !is_added {
+            return false;
+        }
+        self.defined.insert(function.name, function.signature());
+        for callee in &function.callees {
+            let arities = self.called.entry(callee.name).or_default();
+            if !arities.contains(&callee.arity) {
+                arities.push(callee.arity);
+            }
+        }
+        if let Some(fixity) = fixity {
+            let (Fixity::Unary { operator } | Fixity::Binary { operator, .. }) = fixity;
+            self.own_operators.insert(operator);
+            self.operators.define(fixity, function.name, &function.names);
+            self.operator_items.push(number);
+        }
+        self.range.end = number + 1;
+        true
+    }
+
+    /// Returns the items, and what is known of them as an opening.
     fn finish(self) -> (Range<usize>, StoredOpening) {
-        let Self { range, defined, called, operator_items: operators, .. } = self;
+        let Self { range, defined, called, operator_items: operators, asked, .. } = self;
         let is_open =
             |(name, arities): &(Name, Vec<u32>)| arities.iter().any(|arity| defined.get(name) != Some(arity));
         let calls = called.into_iter().filter(is_open).map(|(name, _)| name).collect();
-        (range, StoredOpening { calls, operators, ..Default::default() })
+        let record = asked.record(|name| defined.contains_key(&name));
+        (range, StoredOpening { calls, operators, record, ..Default::default() })
     }
 }
 
@@ -506,7 +564,7 @@ impl StoredText {
         let name = self.names.get(entry.word()? as usize).map(|held| held.name());
         let size = [entry.word()?, entry.word()?];
         let is_described = item.function().is_none_or(|function| {
-            Some(function.name) == name && [function.arity(), function.nodes.len() as u32] == size
+            Some(function.name) == name && [function.signature(), function.nodes.len() as u32] == size
         });
         entry.expect(is_described, "another definition")?;
         self.names.environment.loaded.fetch_add(item.function().iter().len() as u64, Ordering::Relaxed);
@@ -545,11 +603,11 @@ impl StoredText {
         (*self.bytes).as_ref().get(at..at + HASH)
     }
 
-    /// Returns the number of parameters of the definition that an item is, and of its
-    /// nodes.
+    /// Returns the [signature](CheckedFunction::signature) of the definition that an item is,
+    /// and the number of its nodes.
     pub(super) fn size_of(&self, item: usize) -> Option<(u32, u32)> {
         if let Some(function) = self.changed(item).and_then(|changed| changed.item.function()) {
-            return Some((function.arity(), function.nodes.len() as u32));
+            return Some((function.signature(), function.nodes.len() as u32));
         }
         let mut entry = self.entry(item).ok()?;
         entry.bytes(16).ok()?;

@@ -51,12 +51,57 @@ const ENDINGS: [&str; 16] = [
     "f0(1) f1(",
 ];
 
+/// What may come before a layer, each with something that the layer has to say.
+const STARTS: [&str; 10] = [
+    "",
+    "extern cbrt(x)",
+    "extern f3(x)\nextern f3(x)",
+    "1",
+    "import math",
+    "import math(clamp)\nvar f5 = clamp(7, 1, 3)",
+    "def early(x) f3(x)\nprint(1)",
+    "def binary ⊕ 5 (a b) a - b\nimport stats(mean)\ndef f2(x) x",
+    "def twice(f(x) x) f(f(x))\ndef user(x) twice(f3, x)",
+    "var v = 3\ndef sin(x) x\nprint(sin(v))",
+];
+
+#[test]
+fn a_program_may_begin_with_anything_and_decodes_what_is_called() {
+    let starts = [
+        ("import math", "clamp(f3(1), 0, 5)", "5\n"),
+        ("import math(clamp)", "clamp(f3(1), 0, 5)", "5\n"),
+        ("var v = 3", "f3(v)", "9\n"),
+        ("print(0)", "f3(1)", "0\n7\n"),
+        ("def f3(x y) x\nprint(f3(5, 2))", "f0(1)", "5\n1\n"),
+        ("def twice(f(x) x) f(f(x))\ndef user(x) twice(f3, x)", "user(1)", "13\n"),
+        ("do seed(1)\nextern cbrt(x)\nimport math as m", "f3(1)", "7\n"),
+    ];
+    for (start, ending, right) in starts {
+        let world = World::new();
+        let between = definitions().replace("def f3(x) f2(x) + 3\n", "def f3(x) f2(x) + 3\n# The third.\n");
+        let between = if start.contains("f3(x y)") { between.replace("f3(", "g3(") } else { between };
+        world.write("p.kal", &format!("{start}\n{between}{ending}\n"));
+        let count = |ran: &crate::caching::CachedRun, name: &str| ran.stats[name].as_u64();
+        assert_eq!(world.run(&["p.kal"]).out, right, "{start}");
+        for _ in 0..2 {
+            let ran = world.run(&["p.kal"]);
+            assert_eq!((&*ran.out, ran.compiled), (right, 0), "{start}");
+            assert_eq!(
+                (count(&ran, "parsed_units"), count(&ran, "items_read")),
+                (Some(0), Some(0)),
+                "{start}"
+            );
+            assert!(count(&ran, "loaded_functions") < Some(20), "{start}: {:?}", ran.stats);
+        }
+    }
+}
+
 #[test]
 fn programs_go_on_after_a_layer_as_without_a_cache() {
     for ending in ENDINGS {
-        for start in ["", "extern cbrt(x)\n", "extern f3(x)\nextern f3(x)\n", "1\n"] {
+        for start in STARTS {
             let world = World::new();
-            world.write("p.kal", &format!("{start}{}{ending}\n", definitions()));
+            world.write("p.kal", &format!("{start}\n{}{ending}\n", definitions()));
             let run = |arguments: &[&str]| {
                 let ran = world.run(arguments);
                 let said: Vec<_> = ran.said.into_iter().filter(|line| !line.starts_with("cache: ")).collect();
@@ -195,6 +240,81 @@ fn a_module_that_renames_a_function_is_missed_where_it_is_called() {
     }
     world.write("b.kal", "def foo(x) x * 3\n");
     assert_eq!(world.run(&["p.kal"]).out, "63\n");
+}
+
+#[test]
+fn modules_that_take_and_give_functions_are_not_parsed_again() {
+    let world = World::new();
+    world.write(
+        "a.kal",
+        "import b\ndef twice(f(x) x) f(f(x))\ndef own(x) x + 1\ndef use(x) b.apply(own, x)\n",
+    );
+    world.write(
+        "b.kal",
+        "import a\ndef apply(f(x) x) a.twice(f, x) * 10\ndef use(x) a.twice(half, x)\ndef half(x) x / 2\n",
+    );
+    let text = "import a\nimport b\na.use(1); b.use(8)\ndef g(x) a.twice(b.half, x)\ng(4)\n";
+    world.write("p.kal", text);
+    let right = "30\n2\n1\n";
+    assert_eq!(world.run(&["p.kal"]).out, right);
+    for _ in 0..2 {
+        let ran = world.run(&["p.kal"]);
+        assert_eq!((&*ran.out, ran.compiled, ran.stats["parsed_units"].as_u64()), (right, 0, Some(0)));
+    }
+    // A redefinition reaches the instances in the modules.
+    world.write("p.kal", &format!("{text}def a.twice(f(x) x) f(x)\na.use(1); b.use(8); g(4)\n"));
+    for _ in 0..3 {
+        assert_eq!(world.run(&["p.kal"]).out, format!("{right}20\n4\n2\n"));
+    }
+    world.write(
+        "a.kal",
+        "import b\ndef twice(f(x) x) f(x) + 0.5\ndef own(x) x + 1\ndef use(x) b.apply(own, x)\n",
+    );
+    world.write("p.kal", text);
+    for _ in 0..3 {
+        assert_eq!(world.run(&["p.kal"]).out, "25\n4.5\n2.5\n");
+    }
+    // A function of one argument is given to what takes one of two.
+    world.write("b.kal", "import a\ndef apply(f(x y) x) f(x, x)\ndef use(x) x\ndef half(x) x / 2\n");
+    for _ in 0..2 {
+        let ran = world.run(&["p.kal"]);
+        assert!(ran.says("`a.own` takes 1 argument, and is called with 2 arguments"), "{:?}", ran.said);
+    }
+}
+
+#[test]
+fn what_comes_before_a_layer_may_change() {
+    let world = World::new();
+    world.write("m.kal", "def clamp(x) x\nvar v = 1\n");
+    world.write(
+        "p.kal",
+        &format!(
+            "import m\n{}def last(x) f3(x) + clamp(v) + cube(1)\ndef cube(x) x\nlast(1)\n",
+            definitions()
+        ),
+    );
+    let run = || {
+        let ran = world.run(&["p.kal"]);
+        let said: Vec<_> = ran.said.into_iter().filter(|line| !line.starts_with("cache: ")).collect();
+        (ran.out, said)
+    };
+    assert_eq!((run().0, run().0), ("9\n".into(), "9\n".into()));
+    let modules = [
+        "def clamp(x) x * 2\nvar v = 4\n",
+        "def clamp(x) x\nvar v = 1\ndef f2(x) 100\n",
+        "def clamp(x) x\nvar v = 1\ndef cube(x) 100\ndef sin(x) x\n",
+        "def clamp(x y) x\nvar v = 1\n",
+        "def clamp(x) x\n",
+        "def clamp(x) x\nvar v = 1\ndef binary + 20 (a b) a * b\n",
+    ];
+    for module in modules {
+        world.write("m.kal", module);
+        let mut command = world.kal(&["--cache", "off", "p.kal"]);
+        let right = crate::binary::finish(&mut command).out().to_owned();
+        for _ in 0..3 {
+            assert_eq!(run().0, right, "{module}");
+        }
+    }
 }
 
 /// A program whose functions are called in branches, so that each is compiled when it is
