@@ -5,8 +5,8 @@ use super::Context;
 use crate::bytes::SharedBytes;
 use crate::diagnostic::suggest::Budget;
 use crate::host::HostFunctions;
-use crate::module::Imports;
-use crate::name::{Name, Names};
+use crate::module::{Imports, MemberKind, NameMistake};
+use crate::name::{HeldName, Name, Names};
 use crate::sema::asked::Recorder;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, CheckedItem, Environment, Extern};
@@ -24,16 +24,32 @@ use std::sync::Arc;
 struct OpeningEnvironment<'a> {
     context: &'a Context,
     text: &'a StoredText,
-    declared: &'a [Extern],
     item: usize,
     /// Whether a definition cannot be read.
     is_damaged: Cell<bool>,
 }
 
 impl Context {
-    /// Returns the items of a text, with which the program begins, as far as they can be
-    /// taken from those of an earlier text and from definitions that are read again; `None`
-    /// if it is too different from that.
+    /// Returns what comes before the opening of an earlier text, if a text begins with the same
+    /// items.
+    pub(super) fn before_opening(&mut self, earlier: SharedBytes, source: &Source) -> Option<StoredText> {
+        let engine = self.engine.clone();
+        let earlier = EditedText::new(earlier, source, engine.stored_environment()?)?;
+        let text = earlier.before_opening()?;
+        if let Some(last) = text.len().checked_sub(1) {
+            // The last item may go on, or its last word.
+            let end = text.end(last).ok()?;
+            let tokens = self.tokens_at(source, end)?;
+            let is_apart = tokens.terminals().first()?.begins_item() && tokens.span(0).start > end;
+            is_apart.then_some(())?;
+        }
+        Some(text)
+    }
+
+    /// Returns the items of a text, with which the program begins, and of which all that
+    /// comes before the opening has been run, as far as they can be taken from those of an
+    /// earlier text and from definitions that are read again; `None` if it is too different
+    /// from that.
     pub(super) fn edited_text(&mut self, earlier: SharedBytes, source: &Source) -> Option<StoredText> {
         let engine = self.engine.clone();
         let environment = engine.stored_environment()?;
@@ -42,13 +58,6 @@ impl Context {
         let mut next = edited.compare(0)?;
         if next < opening.start {
             return None;
-        }
-        let mut declared = Vec::new();
-        for number in 0..opening.start {
-            match edited.text().checked_item(number).ok()? {
-                CheckedItem::Extern(item) => declared.push(item),
-                _ => return None,
-            }
         }
         let described = edited.text().described().ok()?;
         let mut operators = Operators::clone(self.world.operators());
@@ -82,8 +91,8 @@ impl Context {
                 operators.define(fixity, function.name, &function.names);
             }
             let context = &*self;
-            let (declared, is_damaged) = (&*declared, Cell::new(false));
-            let before = OpeningEnvironment { context, text: edited.text(), declared, item: at, is_damaged };
+            let is_damaged = Cell::new(false);
+            let before = OpeningEnvironment { context, text: edited.text(), item: at, is_damaged };
             let read = before.read(&tokens, &operators)?;
             if at < next && read.end == edited.text().end(at).ok()? {
                 if next < opening.end {
@@ -141,14 +150,22 @@ impl Environment for OpeningEnvironment<'_> {
     }
 
     fn function(&self, name: Name) -> Option<Arc<CheckedFunction>> {
-        let item = self.text.checked_item(self.defining(name)?);
+        let Some(item) = self.defining(name) else { return self.context.function(name) };
+        let item = self.text.checked_item(item);
         let function = item.ok().and_then(|item| item.function().cloned());
         self.is_damaged.set(self.is_damaged.get() || function.is_none());
         function
     }
 
     fn declared(&self, name: Name) -> Option<&Extern> {
-        self.declared.iter().rev().find(|declared| declared.name == name)
+        Environment::declared(self.context, name)
+    }
+
+    fn global(&self, name: Name, kind: MemberKind) -> Result<HeldName, NameMistake> {
+        match self.defining(name).filter(|_| kind == MemberKind::Function) {
+            Some(_) => Ok(self.names().text(name)),
+            None => self.context.global(name, kind),
+        }
     }
 
     fn imports(&self) -> &Imports {

@@ -7,6 +7,7 @@
 use super::limit::Limit;
 use super::opening::OpeningSearch;
 use super::{Context, Each, Error, IfUnchanged, Interest};
+use crate::bytes::SharedBytes;
 use crate::cache::CheckedText;
 use crate::config::Mode;
 use crate::debugger::Debugger;
@@ -19,7 +20,7 @@ use crate::syntax::lexer::Pieces;
 use crate::syntax::lint;
 use crate::syntax::parser::{ParseLimits, Parser, SyntaxErrors};
 use crate::text_cache::{CachedItem, CachedText};
-use crate::world::{StoredText, TextWriter};
+use crate::world::{StoredItem, StoredText, TextWriter};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,6 +35,9 @@ struct Progress {
     /// The text as it is kept for later runs, if only for these; `None` once reading it
     /// has met a mistake.
     kept: Option<TextWriter>,
+    /// The text of an earlier run with which the text is to be compared when its opening
+    /// begins. What comes before is the same.
+    earlier: Option<SharedBytes>,
     /// The number of items.
     items: usize,
     /// The offset where the last item ended.
@@ -76,12 +80,14 @@ impl Context {
             && engine.mode() == Mode::Lazy
             && self.world.is_untouched(engine.operators());
         let read_before = self.items_read;
-        let stored = match (opened, engine.stored_environment()) {
-            (Some(CheckedText::Same(bytes)), Some(known)) => StoredText::new(bytes, source, known).ok(),
-            (Some(CheckedText::Earlier(bytes)), _) if keeps && !keeps_items && may_take_layer => {
-                self.parsing(|context| context.edited_text(bytes, source))
+        let (stored, earlier) = match (opened, engine.stored_environment()) {
+            (Some(CheckedText::Same(bytes)), Some(known)) => {
+                (StoredText::new(bytes, source, known).ok(), None)
             }
-            _ => None,
+            (Some(CheckedText::Earlier(bytes)), Some(_)) if keeps && !keeps_items && may_take_layer => {
+                (self.parsing(|context| context.before_opening(bytes.clone(), source)), Some(bytes))
+            }
+            _ => (None, None),
         };
         // What no other context is given, and no earlier run has read, goes by at once.
         let goes_by = keeps && !keeps_items && stored.is_none() && source.text().contains("def");
@@ -107,8 +113,17 @@ impl Context {
         let opening = OpeningSearch::new(cached.clone().filter(|_| may_open));
         let has_parsed = self.items_read > read_before;
         self.parsed_units += u64::from(has_parsed);
-        let mut progress =
-            Progress { cached, kept, items: 0, end: 0, last: 0, opening, may_take_layer, has_parsed };
+        let mut progress = Progress {
+            cached,
+            kept,
+            earlier,
+            items: 0,
+            end: 0,
+            last: 0,
+            opening,
+            may_take_layer,
+            has_parsed,
+        };
         let mut run = |context: &mut Self, progress: &mut Progress, item: ItemRead, is_known: bool| {
             let outcome = context.begin_item(limit.as_ref()).and(item);
             let outcome = outcome.and_then(|item| {
@@ -175,7 +190,7 @@ impl Context {
     fn next_item(&mut self, parser: &mut Parser<'_>, progress: &mut Progress) -> Option<ItemRead> {
         let parsed = parser.next_item(self.world.operators())?;
         self.items_read += 1;
-        progress.leave_edited();
+        progress.leave_edited(&self.engine);
         if !std::mem::replace(&mut progress.has_parsed, true) {
             self.parsed_units += 1;
         }
@@ -241,6 +256,9 @@ impl Progress {
             context.open(&opening);
             (self.items, self.end) = (opening.until, opening.end);
         }
+        if let Some(earlier) = self.earlier_opening() {
+            self.compare(context, earlier);
+        }
         if let Some((text, last, end)) = self.layer() {
             if let Err(error) = context.begin_item(limit) {
                 return Some(Err(error));
@@ -262,8 +280,45 @@ impl Progress {
         Some(Ok(item))
     }
 
+    /// Returns the text of an earlier run, if its opening begins here.
+    fn earlier_opening(&mut self) -> Option<SharedBytes> {
+        let text = self.cached.as_ref().filter(|_| self.earlier.is_some())?.stored()?;
+        self.earlier.take_if(|_| text.opening().start == self.items)
+    }
+
+    /// Goes on with what an earlier run has checked of an earlier text, as far as that is the
+    /// same, or with the text as it is read anew.
+    fn compare(&mut self, context: &mut Context, earlier: SharedBytes) {
+        let Some(cached) = self.cached.clone() else { return };
+        let read_before = context.items_read;
+        match context.parsing(|context| context.edited_text(earlier, cached.source())) {
+            Some(text) => {
+                if context.items_read > read_before && !std::mem::replace(&mut self.has_parsed, true) {
+                    context.parsed_units += 1;
+                }
+                cached.restore(text, false);
+            }
+            None => self.write_anew(&context.engine),
+        }
+    }
+
+    /// Goes on without the text in the cache, and keeps the text as it is now for later runs.
+    fn write_anew(&mut self, engine: &Engine) {
+        let Some(cached) = self.cached.take() else { return };
+        let (Some(text), Some(known)) = (cached.stored(), engine.stored_environment()) else { return };
+        let mut kept = TextWriter::new(known, cached.source());
+        for number in 0..self.items {
+            let Ok(StoredItem { item, record, end }) = text.item(number) else { return };
+            kept.item(&StoredItem { item: &item, record: &record, end });
+        }
+        self.kept = Some(kept);
+    }
+
     /// Goes on without the text in the cache if the rest of that is different.
-    fn leave_edited(&mut self) {
+    fn leave_edited(&mut self, engine: &Engine) {
+        if self.earlier.take().is_some() {
+            self.write_anew(engine);
+        }
         let is_edited = |text: &Arc<CachedText>| text.stored().is_some_and(|text| text.is_edited());
         self.cached.take_if(|text| is_edited(text));
     }

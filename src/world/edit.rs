@@ -1,7 +1,7 @@
 //! Changed texts: what is as it was is taken from what an earlier run has checked of an
 //! earlier text of the file.
 //!
-//! Texts are compared item by item, by hashes. In an opening at the beginning, a definition may be another
+//! Texts are compared item by item, by hashes. In the opening, a definition may be another
 //! one of the same name with the same parameters: whatever the reading of other items asked
 //! has the same answers then. After the opening, the first item that is not the same ends
 //! what is taken; the rest is read as ever.
@@ -46,8 +46,12 @@ impl EditedText {
     /// first that is not, which is the number of items if there is none; `None` if the
     /// earlier text is damaged.
     pub fn compare(&mut self, from: usize) -> Option<usize> {
+        self.compare_until(from, self.text.len())
+    }
+
+    fn compare_until(&mut self, from: usize, until: usize) -> Option<usize> {
         let mut start = self.text.start(from).ok()?;
-        for number in from..self.text.len() {
+        for number in from..until {
             let before = if number == 0 { 0 } else { self.text.stored_end(number - 1).ok()? };
             let end = self.text.stored_end(number).ok()?;
             let present = start.checked_add(end.checked_sub(before)?)?;
@@ -61,7 +65,7 @@ impl EditedText {
             }
             start = present;
         }
-        Some(self.text.len())
+        Some(until)
     }
 
     /// Takes another definition for that of an item; `None` if it may mean something else
@@ -95,6 +99,18 @@ impl EditedText {
     pub fn cut(&mut self, at: usize) {
         self.text.items = at;
         self.text.edit.iter_mut().for_each(|edit| edit.is_cut = true);
+    }
+
+    /// Returns the text as far as the opening, if all before that is the same; `None` if
+    /// that is not so.
+    pub fn before_opening(mut self) -> Option<StoredText> {
+        let start = self.text.opening().start;
+        if self.compare_until(0, start)? < start {
+            return None;
+        }
+        self.text.edit = Some(TextEdit::default());
+        self.cut(start);
+        Some(self.text)
     }
 
     /// Returns the text; `None` if what it is part of is damaged.
