@@ -446,7 +446,7 @@ impl World {
             Origin::Program | Origin::Module => {
                 self.bind_layers(|layer| layer.calls(function.name) || layer.defines(function.name));
             }
-            // Nobody is told of what no longer fits, and no layer defines them.
+            // No warning is about them, and no layer defines them.
             Origin::Alias(_) | Origin::Instance(_) | Origin::Dispatcher => {}
         }
         self.calls.add(&function);

@@ -287,7 +287,7 @@ impl Progress {
     }
 
     /// Goes on with what an earlier run has checked of an earlier text, as far as that is the
-    /// same, or with the text as it is read anew.
+    /// same, or parses what follows.
     fn compare(&mut self, context: &mut Context, earlier: SharedBytes) {
         let Some(cached) = self.cached.clone() else { return };
         let read_before = context.items_read;
