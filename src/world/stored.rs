@@ -26,7 +26,8 @@ use crate::bytes::{Damage, Reader, SharedBytes, Writer, checksum};
 use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, Name, Names};
 use crate::sema::asked::{OutsideQuestions, ReadingRecord};
-use crate::sema::checked::CheckedFunction;
+use crate::sema::checked::{CheckedFunction, TakenFunction};
+use crate::sema::instance::instance_parts;
 use crate::sema::stored::{StoredNames, StoredTables, TableIndices};
 use crate::sema::{self, CheckedItem};
 use crate::source::Source;
@@ -314,6 +315,11 @@ struct DefinitionRun {
     range: Range<usize>,
     defined: FxHashMap<Name, u32>,
     called: FxHashMap<Name, Vec<u32>>,
+    /// What the patterns in it take.
+    patterns: FxHashMap<Name, Box<[TakenFunction]>>,
+    /// The functions that calls give, with the number of arguments that they are called with;
+    /// `None` if the pattern is not in the run by then.
+    given: FxHashMap<Name, Vec<Option<u32>>>,
     operators: Operators,
     /// The operators that it defines, and the items that do so.
     own_operators: FxHashSet<Name>,
@@ -343,8 +349,8 @@ impl OpeningFinder {
         if !self.add(number, function, *fixity, record) {
             self.end_run(number);
             if !self.add(number, function, *fixity, record) {
+                self.run.note_calls(function, &self.environment.names);
                 self.before.insert(function.name);
-                self.before.extend(function.callees.iter().map(|callee| callee.name));
                 self.end_run(number + 1);
             }
         }
@@ -368,7 +374,7 @@ impl OpeningFinder {
     /// Ends the run; another one may begin with that item.
     fn end_run(&mut self, next: usize) {
         let ended = std::mem::replace(&mut self.run, DefinitionRun::new(next, &self.environment));
-        self.before.extend(ended.defined.keys().chain(ended.called.keys()));
+        self.before.extend(ended.defined.keys().chain(ended.called.keys()).chain(ended.given.keys()));
         if ended.range.len() > LONGER * self.best.0.len() {
             self.best = ended.finish();
         }
@@ -395,6 +401,8 @@ impl DefinitionRun {
             range: start..start,
             defined: FxHashMap::default(),
             called: FxHashMap::default(),
+            patterns: FxHashMap::default(),
+            given: FxHashMap::default(),
             operators: Operators::new(&environment.names),
             own_operators: FxHashSet::default(),
             operator_items: Vec::new(),
@@ -414,17 +422,19 @@ impl DefinitionRun {
         let fits = |arities: &Vec<u32>| arities.iter().all(|arity| *arity == function.arity());
         let is_added = self.asked.add(record, defined, &self.own_operators, &self.operators, names)
             && !self.defined.contains_key(&function.name)
-            && self.called.get(&function.name).is_none_or(fits);
+            && self.called.get(&function.name).is_none_or(fits)
+            && self
+                .given
+                .get(&function.name)
+                .is_none_or(|given| given.iter().all(|arity| *arity == Some(function.arity())));
         if !is_added {
             return false;
         }
         self.defined.insert(function.name, function.signature());
-        for callee in &function.callees {
-            let arities = self.called.entry(callee.name).or_default();
-            if !arities.contains(&callee.arity) {
-                arities.push(callee.arity);
-            }
+        if !function.functions.is_empty() {
+            self.patterns.insert(function.name, function.functions.clone());
         }
+        self.note_calls(function, names);
         if let Some(fixity) = fixity {
             let (Fixity::Unary { operator } | Fixity::Binary { operator, .. }) = fixity;
             self.own_operators.insert(operator);
@@ -433,6 +443,36 @@ impl DefinitionRun {
         }
         self.range.end = number + 1;
         true
+    }
+
+    /// Notes what a function calls, and what it gives patterns.
+    fn note_calls(&mut self, function: &CheckedFunction, names: &Names) {
+        for callee in &function.callees {
+            let arities = self.called.entry(callee.name).or_default();
+            if !arities.contains(&callee.arity) {
+                arities.push(callee.arity);
+            }
+            let text = names.text(callee.name);
+            let Some((pattern, given)) = instance_parts(&text) else { continue };
+            let pattern = names.get(pattern);
+            let taken = pattern.and_then(|pattern| self.patterns.get(&pattern));
+            let mut note = |function: Name, arity: Option<u32>| {
+                let arities = self.given.entry(function).or_default();
+                if !arities.contains(&arity) {
+                    arities.push(arity);
+                }
+            };
+            // A pattern that follows may take something else.
+            pattern.filter(|_| taken.is_none()).into_iter().for_each(|pattern| note(pattern, None));
+            for (position, given) in given.into_iter().enumerate() {
+                let Some(given) = given.and_then(|given| names.get(given)) else { continue };
+                let arity = taken.and_then(|taken| {
+                    let taken = taken.iter().find(|taken| taken.position as usize == position);
+                    taken.map(|taken| taken.arity)
+                });
+                note(given, arity);
+            }
+        }
     }
 
     /// Returns the items, and what is known of them as an opening.

@@ -52,7 +52,7 @@ const ENDINGS: [&str; 16] = [
 ];
 
 /// What may come before a layer, each with something that the layer has to say.
-const STARTS: [&str; 10] = [
+const STARTS: [&str; 12] = [
     "",
     "extern cbrt(x)",
     "extern f3(x)\nextern f3(x)",
@@ -63,6 +63,8 @@ const STARTS: [&str; 10] = [
     "def binary ⊕ 5 (a b) a - b\nimport stats(mean)\ndef f2(x) x",
     "def twice(f(x) x) f(f(x))\ndef user(x) twice(f3, x)",
     "var v = 3\ndef sin(x) x\nprint(sin(v))",
+    "def pair(f(x y) x) f(x, x)\ndef user(x) pair(f3, x)",
+    "def user(x) pair(sin, f5)\ndef pair(f(x) g(x)) f(g(1))\ndef other(x) pair(f7, f8)",
 ];
 
 #[test]
