@@ -170,13 +170,8 @@ impl Selection<'_> {
             let found = (self.known.bound)(callee.name);
             let Some(found) = found.filter(|found| found.arity() == callee.arity) else { continue };
             let size = self.size + found.nodes.len();
-            // A dispatcher changes often. What hands over is in no trace.
-            let is_safe = match found.made {
-                Made::Dispatcher => false,
-                Made::HandOver(_) => true,
-                Made::Written | Made::Instance(_) => self.is_safe(&found),
-            };
-            if size > BUDGET || !is_safe {
+            // A dispatcher changes with each function that gets a number.
+            if size > BUDGET || found.made == Made::Dispatcher || !self.is_safe(&found) {
                 continue;
             }
             self.size = size;
