@@ -428,16 +428,8 @@ impl World {
 
     /// Returns the names that definitions of layers call, and that may be those of aliases or
     /// instances.
-    pub fn called_in_layers(&self) -> Vec<Name> {
-        let mut called = Vec::new();
-        for layer in self.layers.iter() {
-            let names = layer.text().names();
-            // A module calls nothing by an alias.
-            let is_possible =
-                |name: &Name| layer.module().is_none() || instance_parts(&names.text(*name)).is_some();
-            called.extend(layer.called().filter(is_possible));
-        }
-        called
+    fn called_in_layers(&self) -> impl Iterator<Item = Name> {
+        self.layers.iter().flat_map(|layer| layer.adoptable().iter().copied())
     }
 
     fn bind(&mut self, definition: BoundFunction) -> Redefinition {

@@ -39,9 +39,7 @@ impl Context {
         if let Some(last) = text.len().checked_sub(1) {
             // The last item may go on, or its last word.
             let end = text.end(last).ok()?;
-            let tokens = self.tokens_at(source, end)?;
-            let is_apart = tokens.terminals().first()?.begins_item() && tokens.span(0).start > end;
-            is_apart.then_some(())?;
+            begins_apart(&self.tokens_at(source, end)?, end).then_some(())?;
         }
         Some(text)
     }
@@ -73,8 +71,7 @@ impl Context {
             };
             // If this does not begin an item, what comes before may go on here: the item, or
             // its last word.
-            let is_separate = next == 0 || tokens.span(0).start > start;
-            let is_apart = first.begins_item() && is_separate || *first == Terminal::Semicolon;
+            let is_apart = begins_apart(&tokens, start) || *first == Terminal::Semicolon;
             if next > opening.end || next == opening.end && is_apart {
                 edited.cut(if is_apart { next } else { next - 1 });
                 break;
@@ -121,6 +118,12 @@ impl Context {
         let limits = ParseLimits { max_nesting: self.engine.config().limits.max_nesting };
         Parser::new(tokens, self.engine.names(), limits).polled(&self.poll())
     }
+}
+
+/// Returns whether tokens from an offset on begin an item, which no word before it grows into.
+fn begins_apart(tokens: &Tokens, start: u32) -> bool {
+    let begins = tokens.terminals().first().is_some_and(|first| first.begins_item());
+    begins && (start == 0 || tokens.span(0).start > start)
 }
 
 impl OpeningEnvironment<'_> {

@@ -105,9 +105,7 @@ impl Context {
     pub(super) fn put_below(&mut self, layer: &Arc<Layer>) -> bool {
         self.world.put_below(layer);
         // The back end has them before the layer, whose code then lies below them.
-        for name in self.world.called_in_layers() {
-            self.adopt_alias(name);
-        }
+        layer.adoptable().iter().for_each(|name| self.adopt_alias(*name));
         self.backend.put_below(layer)
     }
 

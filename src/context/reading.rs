@@ -85,7 +85,9 @@ impl Context {
                 (StoredText::new(bytes, source, known).ok(), None)
             }
             (Some(CheckedText::Earlier(bytes)), Some(_)) if keeps && !keeps_items && may_take_layer => {
-                (self.parsing(|context| context.before_opening(bytes.clone(), source)), Some(bytes))
+                let before = self.parsing(|context| context.before_opening(bytes.clone(), source));
+                let earlier = before.is_some().then_some(bytes);
+                (before, earlier)
             }
             _ => (None, None),
         };

@@ -11,6 +11,7 @@ use super::stored::{StoredOpening, StoredText};
 use crate::bytes::Damage;
 use crate::name::{HeldName, Name};
 use crate::sema::asked::ReadingRecord;
+use crate::sema::instance::instance_parts;
 use crate::sema::{CheckedItem, Import};
 use crate::syntax::operator::Operators;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct Layer {
     module: Option<HeldName>,
     /// The operators in force before the first item, and after each that changes them.
     operators: Vec<Arc<Operators>>,
+    /// What its functions call that may be the name of an alias or an instance.
+    adoptable: Box<[Name]>,
     /// The definitions that have been decoded.
     bound: LazyTable<BoundFunction>,
 }
@@ -70,7 +73,11 @@ impl Layer {
             }
             operators.push(Arc::new(present));
         }
-        Some(Self { text: text.clone(), opening, module, operators, bound })
+        let names = text.names();
+        // A module calls nothing by an alias.
+        let is_adoptable = |name: &Name| module.is_none() || instance_parts(&names.text(*name)).is_some();
+        let adoptable = opening.calls.iter().copied().filter(is_adoptable).collect();
+        Some(Self { text: text.clone(), opening, module, operators, adoptable, bound })
     }
 
     /// Returns the module that it is; `None` if it is the opening of a program.
@@ -148,6 +155,11 @@ impl Layer {
     /// number of arguments.
     pub(super) fn called(&self) -> impl Iterator<Item = Name> {
         self.opening.calls.iter().copied()
+    }
+
+    /// Returns what its functions call that may be the name of an alias or an instance.
+    pub fn adoptable(&self) -> &[Name] {
+        &self.adoptable
     }
 
     /// Returns whether what a name means concerns one of its definitions: it defines the

@@ -436,8 +436,7 @@ impl DefinitionRun {
         }
         self.note_calls(function, names);
         if let Some(fixity) = fixity {
-            let (Fixity::Unary { operator } | Fixity::Binary { operator, .. }) = fixity;
-            self.own_operators.insert(operator);
+            self.own_operators.insert(fixity.operator());
             self.operators.define(fixity, function.name, &function.names);
             self.operator_items.push(number);
         }

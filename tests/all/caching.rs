@@ -107,6 +107,18 @@ impl CachedRun {
         }
     }
 
+    /// Returns what shows without a cache as well: what it printed, what it says besides what
+    /// the cache did, and how it ended.
+    pub fn outcome(&self) -> (String, Vec<String>, Option<i32>) {
+        let said = self.said.iter().filter(|line| !line.starts_with("cache: ")).cloned().collect();
+        (self.out.clone(), said, self.code)
+    }
+
+    /// Returns a number of the statistics.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        self.stats[name].as_u64()
+    }
+
     /// Returns what was found and what was not.
     fn counts(&self) -> (u64, u64) {
         (self.hits, self.misses)

@@ -23,8 +23,7 @@ root(27) + last(1)
 /// Returns what a program says in a world, and how many items were read.
 fn said(world: &World, arguments: &[&str]) -> ((String, Vec<String>, Option<i32>), u64) {
     let ran = world.run(arguments);
-    let said = ran.said.into_iter().filter(|line| !line.starts_with("cache: ")).collect();
-    ((ran.out, said, ran.code), ran.stats["items_read"].as_u64().unwrap_or(u64::MAX))
+    (ran.outcome(), ran.count("items_read").unwrap_or(u64::MAX))
 }
 
 #[test]
@@ -279,10 +278,6 @@ fn random_changes_show_nowhere() {
 /// Programs of the suite, changed somewhere, say what they say without a cache.
 #[test]
 fn changed_programs_of_the_suite_run_as_without_a_cache() {
-    let said = |ran: crate::caching::CachedRun| {
-        let lines = ran.said.into_iter().filter(|line| !line.starts_with("cache: ")).collect::<Vec<_>>();
-        (ran.out, lines, ran.code)
-    };
     for (seed, path) in crate::programs::paths().iter().enumerate() {
         let text = fs::read_to_string(path).expect("it is text");
         // What takes long, or reads what is beside it, says nothing of changes.
@@ -291,7 +286,7 @@ fn changed_programs_of_the_suite_run_as_without_a_cache() {
         }
         let (world, mut random) = (World::new(), Random::new(seed as u64));
         let options = ["--fuel", "300000", "--no-tier-up"];
-        let run = |cache: &str| said(world.run(&[&options[..], &["--cache", cache, "p.kal"]].concat()));
+        let run = |cache: &str| world.run(&[&options[..], &["--cache", cache, "p.kal"]].concat()).outcome();
         let cache = world.at("caches").display().to_string();
         world.write("p.kal", &text);
         run(&cache);

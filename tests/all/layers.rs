@@ -16,19 +16,18 @@ fn definitions() -> String {
 fn a_second_start_parses_nothing_and_decodes_what_is_called() {
     let world = World::new();
     world.write("p.kal", &(definitions() + "f3(1)\n"));
-    let count = |ran: &crate::caching::CachedRun, name: &str| ran.stats[name].as_u64();
     let first = world.run(&["p.kal"]);
-    assert_eq!((count(&first, "parsed_units"), count(&first, "loaded_functions")), (Some(1), Some(0)));
+    assert_eq!((first.count("parsed_units"), first.count("loaded_functions")), (Some(1), Some(0)));
     let second = world.run(&["p.kal"]);
     assert_eq!((&*second.out, second.compiled), ("7\n", 0));
-    assert_eq!((count(&second, "parsed_units"), count(&second, "items_read")), (Some(0), Some(0)));
+    assert_eq!((second.count("parsed_units"), second.count("items_read")), (Some(0), Some(0)));
     // All are counted as defined, which needs them all; but for that, four are.
-    assert_eq!(count(&second, "defined"), Some(100));
+    assert_eq!(second.count("defined"), Some(100));
     assert!(second.stats["load_ms"].as_f64() > Some(0.0));
     // An edit is parsed, and compiles what it concerns.
     world.write("p.kal", &(definitions().replace("x) x\n", "x) x + 1\n") + "f3(1)\n"));
     let third = world.run(&["p.kal"]);
-    assert_eq!((&*third.out, count(&third, "parsed_units")), ("8\n", Some(1)));
+    assert_eq!((&*third.out, third.count("parsed_units")), ("8\n", Some(1)));
 }
 
 /// What may come after a layer, each with something that the layer has to say.
@@ -80,20 +79,15 @@ fn a_program_may_begin_with_anything_and_decodes_what_is_called() {
     ];
     for (start, ending, right) in starts {
         let world = World::new();
-        let between = definitions().replace("def f3(x) f2(x) + 3\n", "def f3(x) f2(x) + 3\n# The third.\n");
+        let between = definitions();
         let between = if start.contains("f3(x y)") { between.replace("f3(", "g3(") } else { between };
         world.write("p.kal", &format!("{start}\n{between}{ending}\n"));
-        let count = |ran: &crate::caching::CachedRun, name: &str| ran.stats[name].as_u64();
         assert_eq!(world.run(&["p.kal"]).out, right, "{start}");
         for _ in 0..2 {
             let ran = world.run(&["p.kal"]);
             assert_eq!((&*ran.out, ran.compiled), (right, 0), "{start}");
-            assert_eq!(
-                (count(&ran, "parsed_units"), count(&ran, "items_read")),
-                (Some(0), Some(0)),
-                "{start}"
-            );
-            assert!(count(&ran, "loaded_functions") < Some(20), "{start}: {:?}", ran.stats);
+            assert_eq!((ran.count("parsed_units"), ran.count("items_read")), (Some(0), Some(0)), "{start}");
+            assert!(ran.count("loaded_functions") < Some(20), "{start}: {:?}", ran.stats);
         }
     }
 }
@@ -104,11 +98,7 @@ fn programs_go_on_after_a_layer_as_without_a_cache() {
         for start in STARTS {
             let world = World::new();
             world.write("p.kal", &format!("{start}\n{}{ending}\n", definitions()));
-            let run = |arguments: &[&str]| {
-                let ran = world.run(arguments);
-                let said: Vec<_> = ran.said.into_iter().filter(|line| !line.starts_with("cache: ")).collect();
-                (ran.out, said, ran.code)
-            };
+            let run = |arguments: &[&str]| world.run(arguments).outcome();
             let right = run(&["--cache", "off", "p.kal"]);
             for time in ["cold", "warm", "warm again"] {
                 assert_eq!(run(&["p.kal"]), right, "{start}{ending}: {time}");
@@ -295,11 +285,7 @@ fn what_comes_before_a_layer_may_change() {
             definitions()
         ),
     );
-    let run = || {
-        let ran = world.run(&["p.kal"]);
-        let said: Vec<_> = ran.said.into_iter().filter(|line| !line.starts_with("cache: ")).collect();
-        (ran.out, said)
-    };
+    let run = || world.run(&["p.kal"]).outcome();
     assert_eq!((run().0, run().0), ("9\n".into(), "9\n".into()));
     let modules = [
         "def clamp(x) x * 2\nvar v = 4\n",
@@ -433,9 +419,6 @@ fn the_code_of_a_layer_knows_whose_it_is() {
     let cold = world.run(&["p.kal"]);
     assert!(cold.says("inner") && cold.says("middle") && cold.says("outer"), "{:?}", cold.said);
     let warm = world.run(&["p.kal"]);
-    let said = |ran: &crate::caching::CachedRun| {
-        ran.said.iter().filter(|line| !line.starts_with("cache: ")).cloned().collect::<Vec<_>>()
-    };
-    assert_eq!((said(&warm), &warm.out, warm.code), (said(&cold), &cold.out, cold.code));
+    assert_eq!(warm.outcome(), cold.outcome());
     assert_eq!((warm.compiled, warm.stats["materialized"].as_u64()), (0, Some(3)));
 }

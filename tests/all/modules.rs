@@ -47,22 +47,17 @@ const PROGRAMS: [&str; 18] = [
     "import stats\nextern mean(a b)\nmean(2, 6)\ndef stats.new(x) x + 1\nstats.new(1)",
 ];
 
-fn said(ran: CachedRun) -> (String, Vec<String>, Option<i32>) {
-    let said = ran.said.into_iter().filter(|line| !line.starts_with("cache: ")).collect();
-    (ran.out, said, ran.code)
-}
-
 #[test]
 fn programs_import_stored_modules_as_they_import_texts() {
     for program in PROGRAMS {
         let world = library();
         world.write("p.kal", program);
-        let right = said(world.run(&["--cache", "off", "p.kal"]));
+        let right = world.run(&["--cache", "off", "p.kal"]).outcome();
         for time in ["cold", "warm", "warm again"] {
-            assert_eq!(said(world.run(&["p.kal"])), right, "{program}: {time}");
+            assert_eq!(world.run(&["p.kal"]).outcome(), right, "{program}: {time}");
         }
         for mode in ["--eager", "--tiered", "--no-tier-up"] {
-            assert_eq!(said(world.run(&[mode, "p.kal"])), right, "{program}: {mode}");
+            assert_eq!(world.run(&[mode, "p.kal"]).outcome(), right, "{program}: {mode}");
         }
     }
 }
@@ -89,7 +84,7 @@ fn a_module_is_read_again_when_what_it_asked_has_another_answer() {
     let world = library();
     world.write("p.kal", "import stats\nlater(1) + scaled(1)\n");
     let parsed = |world: &World| counts(&world.run(&["p.kal"])).0;
-    let right = |world: &World| said(world.run(&["--cache", "off", "p.kal"]));
+    let right = |world: &World| world.run(&["--cache", "off", "p.kal"]).outcome();
     assert_eq!((parsed(&world), parsed(&world)), (Some(4), Some(1)));
     let changes = [
         // Another body: nothing that the others asked.
@@ -116,9 +111,9 @@ fn a_module_is_read_again_when_what_it_asked_has_another_answer() {
         let expected_outcome = right(&world);
         let first = world.run(&["p.kal"]);
         let count = counts(&first).0;
-        assert_eq!(said(first), expected_outcome, "{file}: {to}");
+        assert_eq!(first.outcome(), expected_outcome, "{file}: {to}");
         assert_eq!(count, Some(expected), "{file}: {to}");
-        assert_eq!(said(world.run(&["p.kal"])), expected_outcome, "{file}: {to}");
+        assert_eq!(world.run(&["p.kal"]).outcome(), expected_outcome, "{file}: {to}");
     }
 }
 
@@ -146,9 +141,9 @@ fn the_last_definition_of_a_name_in_a_module_counts() {
     let world = World::new();
     world.write("m.kal", "def f(x) 1\ndef g(x) f(x)\ndef f(x) 2\nvar f = 3\ndef h(x) f + f(x)\n");
     world.write("p.kal", "import m\nf(0); g(0); h(0); m.f\n");
-    let right = said(world.run(&["--cache", "off", "p.kal"]));
+    let right = world.run(&["--cache", "off", "p.kal"]).outcome();
     for _ in 0..3 {
-        assert_eq!(said(world.run(&["p.kal"])), right);
+        assert_eq!(world.run(&["p.kal"]).outcome(), right);
     }
 }
 
@@ -159,16 +154,16 @@ fn a_program_that_is_a_module_of_its_own_imports_is_both() {
     world.write("tools.kal", "import stats\ndef half(x) x / 2\ndef deep(x) stats.f(x)\n");
     world.write("p.kal", "import stats\nstats.f(5)\n");
     for name in ["stats.kal", "p.kal", "tools.kal", "p.kal", "stats.kal"] {
-        let right = said(world.run(&["--cache", "off", name]));
-        assert_eq!(said(world.run(&[name])), right, "{name}");
+        let right = world.run(&["--cache", "off", name]).outcome();
+        assert_eq!(world.run(&[name]).outcome(), right, "{name}");
     }
     // One that fails in its first run, after its module was read.
     let failing = "import tools\nmean(1, 2)\ndef mean(a b) half(a + b)\ndef f(x) mean(x, 1) + 1\n";
     for text in [failing, &failing.replace("mean(1, 2)\n", "f2()\n")] {
         world.write("stats.kal", text);
         for name in ["stats.kal", "stats.kal", "p.kal", "stats.kal", "p.kal"] {
-            let right = said(world.run(&["--cache", "off", name]));
-            assert_eq!(said(world.run(&[name])), right, "{name}: {text}");
+            let right = world.run(&["--cache", "off", name]).outcome();
+            assert_eq!(world.run(&[name]).outcome(), right, "{name}: {text}");
         }
     }
 }

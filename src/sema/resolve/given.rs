@@ -244,10 +244,7 @@ impl Resolver<'_, '_> {
             let text = self.checker.text(callee);
             let (number, arguments) = (function.position + 1, arguments_of(function.arity));
             let message = format!("argument {number} of `{text}` is a function of {arguments}");
-            let span = body.spans[nodes]
-                .iter()
-                .copied()
-                .reduce(|all, span| Span { start: all.start.min(span.start), end: all.end.max(span.end) });
+            let span = body.spans[nodes].iter().copied().reduce(Span::to);
             let label = self.given_instead(body, argument);
             self.mistakes.at = argument;
             let error = self.error(ErrorCode::FunctionWanted, span.unwrap_or_default(), message);
