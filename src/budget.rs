@@ -8,22 +8,23 @@
 //! Each context has a budget of its own within it, which also counts the time
 //! that the compiler works for it.
 
+use crate::process::SteadyCell;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The memory budget of one engine, in bytes.
 pub struct MemoryBudget {
     limit: u64,
     tapes: AtomicU64,
-    code: OnceLock<Box<dyn Fn() -> u64 + Send + Sync>>,
+    code: SteadyCell<Box<dyn Fn() -> u64 + Send + Sync>>,
 }
 
 impl MemoryBudget {
     /// Creates a budget of `limit` bytes.
     pub fn new(limit: u64) -> Self {
-        Self { limit, tapes: AtomicU64::new(0), code: OnceLock::new() }
+        Self { limit, tapes: AtomicU64::new(0), code: SteadyCell::new() }
     }
 
     /// Returns the limit of code and tapes together, in bytes.

@@ -182,7 +182,8 @@ impl Compiler {
         let loops = loops && level > Level::O0;
         let machine = match &mut self.machines[level as usize][usize::from(loops)] {
             Some(machine) => machine,
-            empty => empty.insert(TargetPipeline::new(level, loops)?),
+            // LLVM registers passes and makes its static variables.
+            empty => empty.insert(process::within(Activity::Steady, || TargetPipeline::new(level, loops))?),
         };
         let module = self.context.create_module("kal");
         machine.pipeline.prepare(&module, listing.is_some());

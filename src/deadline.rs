@@ -16,11 +16,11 @@
 //! may have forked. What the thread does is [steady](Activity::Steady), so that
 //! a fork finds nothing locked or half done; it sleeps without the lock.
 
-use crate::process::{self, Activity, GenerationCell};
+use crate::process::{self, Activity, GenerationCell, SteadyCell};
 use crate::runtime::Fence;
 use crate::stop::{StopHandle, StopRequest};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -32,8 +32,8 @@ const NEVER: Time = u64::MAX;
 
 /// Returns an instant as a time: 0 for those before the first.
 fn time_of(instant: Instant) -> Time {
-    static FIRST: OnceLock<Instant> = OnceLock::new();
-    nanoseconds(instant.saturating_duration_since(*FIRST.get_or_init(Instant::now)))
+    static FIRST: SteadyCell<Instant> = SteadyCell::new();
+    nanoseconds(instant.saturating_duration_since(*FIRST.get_or_make(Instant::now)))
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
@@ -65,7 +65,7 @@ const PATIENCE: u32 = 16;
 pub(crate) struct Deadlines {
     /// How long an evaluation may take.
     limit: Option<Duration>,
-    watch: OnceLock<Arc<Watch>>,
+    watch: SteadyCell<Arc<Watch>>,
 }
 
 /// What the thread and the contexts that it watches share.
@@ -128,15 +128,13 @@ impl Deadlines {
     /// Creates the deadlines of an engine in which each evaluation may take at
     /// most `limit`. Starts no thread yet.
     pub(crate) fn new(limit: Option<Duration>) -> Self {
-        Self { limit, watch: OnceLock::new() }
+        Self { limit, watch: SteadyCell::new() }
     }
 
     /// Creates the alarm of a context whose runs `stopper` stops.
     pub(crate) fn alarm(&self, stopper: StopHandle) -> Arc<Alarm> {
         let alarm = Arc::new(Alarm {
-            watch: process::within(Activity::Steady, || {
-                self.watch.get_or_init(|| Watch::new(self.limit)).clone()
-            }),
+            watch: self.watch.get_or_make(|| Watch::new(self.limit)).clone(),
             stopper,
             number: AtomicU64::new(0),
             too_long: AtomicU64::new(0),
@@ -356,7 +354,8 @@ impl Watch {
                 return Ok(false);
             }
             let watch = self.clone();
-            let thread = thread::Builder::new().name("kal deadlines".into()).spawn(move || watch.work())?;
+            let builder = thread::Builder::new().name("kal deadlines".into());
+            let thread = process::spawn(builder, move || watch.work())?;
             self.generation.renew();
             Ok::<_, std::io::Error>(watched.thread.replace(thread.thread().clone()).is_none())
         })?;

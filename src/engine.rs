@@ -15,7 +15,7 @@ use crate::host::HostFunctions;
 use crate::jit::Jit;
 use crate::limits::Limits;
 use crate::name::Names;
-use crate::process;
+use crate::process::{self, SteadyCell};
 use crate::runtime::Fence;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::source::Source;
@@ -28,8 +28,8 @@ use crate::world::StoredEnvironment;
 use std::fmt;
 #[cfg(feature = "cli")]
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// The part of Kal that contexts share: names, host functions, the compiler.
@@ -80,7 +80,7 @@ struct EngineInner {
     cache: Option<Cache>,
     /// Where texts are read that earlier runs have checked, if there is a cache.
     environment: Option<Arc<StoredEnvironment>>,
-    jit: OnceLock<Arc<Jit>>,
+    jit: SteadyCell<Arc<Jit>>,
     deadlines: Deadlines,
     texts: TextCache,
 }
@@ -121,7 +121,7 @@ impl Engine {
             names,
             hosts,
             variables: Arc::default(),
-            jit: OnceLock::new(),
+            jit: SteadyCell::new(),
             texts: TextCache::default(),
         })))
     }
@@ -301,10 +301,10 @@ impl Engine {
         }
         // Another thread may set one up meanwhile; the first is kept.
         let made = self.new_jit()?;
-        Ok(self.0.jit.get_or_init(|| {
+        if self.0.jit.set(made.clone()).is_ok() {
             made.register_code_size();
-            made
-        }))
+        }
+        Ok(self.0.jit.get_or_make(|| made))
     }
 }
 

@@ -82,8 +82,8 @@ use rustc_hash::FxHashMap;
 use shapes::Shapes;
 use shared::SharedDefinitions;
 use slots::Slots;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use symbols::Symbols;
 use tier::{CompilePlan, TierUp};
@@ -429,8 +429,8 @@ fn resolve(symbol: &str) -> Option<Address> {
 
 /// Starts LLVM on another thread, to be ready when it is first needed.
 pub fn warm_up() {
-    static STARTED: OnceLock<()> = OnceLock::new();
-    STARTED.get_or_init(|| {
-        let _ = std::thread::Builder::new().name("kal start".into()).spawn(codegen::initialize);
-    });
+    static IS_STARTED: AtomicBool = AtomicBool::new(false);
+    if !IS_STARTED.swap(true, Ordering::Relaxed) {
+        let _ = process::spawn(std::thread::Builder::new().name("kal start".into()), codegen::initialize);
+    }
 }

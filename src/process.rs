@@ -14,9 +14,13 @@
 //! next, but for the one that forked: see `ThreadNumber`.
 #![allow(unsafe_code)]
 
+mod cell;
+mod thread;
 #[cfg(feature = "compiler")]
 mod worker;
 
+pub use cell::SteadyCell;
+pub use thread::spawn;
 #[cfg(feature = "compiler")]
 pub use worker::{ThreadNumber, at_fork, most_addresses};
 
@@ -24,7 +28,6 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Once, OnceLock};
-use std::thread;
 use std::time::Duration;
 
 /// The activity of a thread.
@@ -198,7 +201,7 @@ fn enter(activity: Activity) {
             return;
         }
         count.fetch_sub(1, Ordering::SeqCst);
-        thread::sleep(PAUSE);
+        std::thread::sleep(PAUSE);
     }
 }
 
@@ -251,7 +254,7 @@ pub fn watch_exit() {
 unsafe extern "C" fn before_fork() {
     FORKING.fetch_add(1, Ordering::SeqCst);
     while others(Activity::Steady) > 0 {
-        thread::sleep(PAUSE);
+        std::thread::sleep(PAUSE);
     }
     if let Some(what) = AT_FORK.get() {
         (what.before)();
@@ -282,6 +285,6 @@ extern "C" fn before_exit() {
     ENDS.set(true);
     EXITING.store(true, Ordering::SeqCst);
     while others(Activity::Compiling) + others(Activity::Steady) > 0 {
-        thread::sleep(PAUSE);
+        std::thread::sleep(PAUSE);
     }
 }

@@ -4,9 +4,10 @@
 //! [`Span`] is a range of its bytes. Lines and columns are computed when a
 //! diagnostic is drawn, never stored. Nothing here reads files.
 
+use crate::process::SteadyCell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A range of bytes of a [`Source`]: `start` is the first, `end` is one past
 /// the last. Texts are limited to 4 GiB.
@@ -51,7 +52,7 @@ struct Text {
     folder: Option<PathBuf>,
     /// The number of line feeds before each block of the text; computed when a
     /// position is first requested.
-    lines_before: OnceLock<Vec<usize>>,
+    lines_before: SteadyCell<Vec<usize>>,
 }
 
 /// Bytes in a block of `lines_before`.
@@ -73,7 +74,7 @@ impl Source {
     /// this line and column, both counted from 1.
     pub fn starting_at(name: impl Into<String>, text: impl Into<String>, first: (usize, usize)) -> Self {
         let (name, content) = (name.into(), text.into());
-        Self(Arc::new(Text { name, content, first, folder: None, lines_before: OnceLock::new() }))
+        Self(Arc::new(Text { name, content, first, folder: None, lines_before: SteadyCell::new() }))
     }
 
     /// Creates the source of a module that is part of Kal.
@@ -91,7 +92,7 @@ impl Source {
     /// imports are looked for first.
     pub fn in_folder(name: impl Into<String>, text: String, folder: impl Into<PathBuf>) -> Self {
         let (name, content, folder) = (name.into(), without_mark(text), Some(folder.into()));
-        Self(Arc::new(Text { name, content, first: (1, 1), folder, lines_before: OnceLock::new() }))
+        Self(Arc::new(Text { name, content, first: (1, 1), folder, lines_before: SteadyCell::new() }))
     }
 
     /// Returns the folder that it was read from, if it is from a file.
@@ -132,7 +133,7 @@ impl Source {
     }
 
     fn lines_before(&self) -> &[usize] {
-        self.0.lines_before.get_or_init(|| {
+        self.0.lines_before.get_or_make(|| {
             let mut counts = vec![0];
             for block in self.0.content.as_bytes().chunks(BLOCK) {
                 counts.push(counts[counts.len() - 1] + line_feeds(block));

@@ -15,15 +15,15 @@
 mod item;
 
 use crate::jit::{SharedBindings, WeakBindings};
-use crate::process::{self, Activity};
+use crate::process::{self, Activity, SteadyCell};
 use crate::source::Source;
 use crate::world::{StoredEnvironment, StoredText, TextWriter, World};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 /// What half of the cache of long texts holds, in bytes of memory, roughly.
 const LONG_HALF: usize = 32 << 20;
@@ -206,7 +206,7 @@ pub(crate) struct CachedText {
     is_complete: AtomicBool,
     /// Whether it has been [stored](Self::to_store) for later runs.
     was_stored: AtomicBool,
-    opening: OnceLock<Arc<Opening>>,
+    opening: SteadyCell<Arc<Opening>>,
 }
 
 /// The first items of a text that define and declare, with nothing else between
@@ -228,7 +228,7 @@ pub(crate) struct Opening {
     /// long as it has them.
     first: Option<WeakBindings>,
     /// Bindings that are kept, since a second context has asked for them.
-    kept: OnceLock<SharedBindings>,
+    kept: SteadyCell<SharedBindings>,
 }
 
 impl Opening {
@@ -240,14 +240,14 @@ impl Opening {
         bindings: Option<SharedBindings>,
     ) -> Self {
         let first = bindings.map(|bindings| bindings.downgrade());
-        Self { from, until, end, start, world, redefined, first, kept: OnceLock::new() }
+        Self { from, until, end, start, world, redefined, first, kept: SteadyCell::new() }
     }
 
     /// Returns the bindings of another context, if there are some.
     pub(crate) fn bindings(&self) -> Option<&SharedBindings> {
         self.kept.get().or_else(|| {
             let first = self.first.as_ref()?.upgrade()?;
-            Some(self.kept.get_or_init(|| first))
+            Some(self.kept.get_or_make(|| first))
         })
     }
 
@@ -273,7 +273,7 @@ impl CachedText {
             stored: Mutex::default(),
             is_complete: AtomicBool::new(false),
             was_stored: AtomicBool::new(false),
-            opening: OnceLock::new(),
+            opening: SteadyCell::new(),
         }
     }
 

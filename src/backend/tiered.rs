@@ -18,6 +18,7 @@ use crate::interp::{
 };
 use crate::jit::{self, HeldSlot, JitContext, OsrCode};
 use crate::name::Name;
+use crate::process::SteadyCell;
 use crate::runtime::{CallArguments, ExecutionMemory};
 use crate::sema::checked::CheckedFunction;
 use crate::status::State;
@@ -25,8 +26,8 @@ use crate::tape::TapeCallee;
 use crate::tier::TierUp;
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
 
 /// The interpreter of one context, and its JIT once that is needed.
 pub(crate) struct TieredBackend {
@@ -55,7 +56,7 @@ const MOST_SLOTS: usize = 1024;
 pub(crate) struct InterpretedFormula {
     kept: Arc<KeptFunction>,
     runs: AtomicU32,
-    code: OnceLock<Option<jit::CompiledFormula>>,
+    code: SteadyCell<Option<jit::CompiledFormula>>,
 }
 
 impl TieredBackend {
@@ -339,7 +340,7 @@ fn hot_after(engine: &Engine) -> Option<u32> {
 
 impl InterpretedFormula {
     pub(super) fn new(function: Arc<CheckedFunction>) -> Self {
-        Self { kept: Arc::new(KeptFunction { function }), runs: AtomicU32::new(0), code: OnceLock::new() }
+        Self { kept: Arc::new(KeptFunction { function }), runs: AtomicU32::new(0), code: SteadyCell::new() }
     }
 
     /// Returns its compiled code, once it is hot.
@@ -367,7 +368,7 @@ impl InterpretedFormula {
             // What cannot be compiled stays in the interpreter.
             made => made.ok().flatten(),
         };
-        Ok(self.code.get_or_init(|| code).as_ref())
+        Ok(self.code.get_or_make(|| code).as_ref())
     }
 }
 

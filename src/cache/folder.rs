@@ -2,6 +2,8 @@
 
 use super::CacheOptions;
 use crate::fingerprint::Fingerprint;
+#[cfg(feature = "compiler")]
+use crate::process;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -159,7 +161,7 @@ impl CacheOptions {
         if fs::write(&marker, "").is_ok() {
             let options = self.clone();
             let collect = move || _ = options.collect();
-            let _ = std::thread::Builder::new().name("kal cache".into()).spawn(collect);
+            let _ = process::spawn(std::thread::Builder::new().name("kal cache".into()), collect);
         }
     }
 

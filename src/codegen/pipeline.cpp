@@ -12,13 +12,17 @@
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/CodeGen/SelectionDAGNodes.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
+#include "llvm/IR/PrintPasses.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/PassRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/VirtualFileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -48,7 +52,38 @@
 
 using namespace llvm;
 
+namespace llvm {
+
+// Tables of the X86 target, in no header of its interface.
+struct X86FoldTableEntry;
+const X86FoldTableEntry *lookupUnfoldTable(unsigned Opcode);
+const X86FoldTableEntry *lookupBroadcastFoldTableBySize(unsigned Opcode,
+                                                        unsigned Bits);
+
+} // namespace llvm
+
 namespace {
+
+/// Makes the static variables that LLVM would make while it compiles. Each has a
+/// guard, for which a forked child waits for ever if a thread of its parent was
+/// making the variable at the fork.
+class Statics : SDNode {
+public:
+  static void make(const Triple &Target, bool Optimizes) {
+    (void)getSDVTList(MVT::f64);
+    (void)isPassInPrintList("");
+    (void)isFunctionInPrintList("");
+    (void)getGlobalPassGate();
+    (void)nulls();
+    (void)vfs::getRealFileSystem();
+    if (!Optimizes)
+      return;
+    LibFunc Function;
+    (void)TargetLibraryInfoImpl(Target).getLibFunc("sin", Function);
+    (void)lookupUnfoldTable(0);
+    (void)lookupBroadcastFoldTableBySize(0, 0);
+  }
+};
 
 struct Passes {
   LoopAnalysisManager LAM;
@@ -317,11 +352,13 @@ char *kal_pipeline_features(const char *Host, const char *CPU) {
 /// Builds a pipeline for a target machine, which must outlive it: the IR
 /// passes of an optimisation level from 0 to 3, then emission of an object
 /// file. Unless Loops is set, it is for modules without loops and without
-/// recursion, which optimisation may turn into loops. Returns null and sets `Message` (to be freed by LLVMDisposeMessage)
-/// on failure.
+/// recursion, which optimisation may turn into loops. Returns null and sets
+/// `Message` (to be freed by LLVMDisposeMessage) on failure. Afterwards, compiling
+/// takes no lock of LLVM's that others wait for: no fork may come in between.
 void *kal_pipeline_create(LLVMTargetMachineRef Machine, unsigned Level,
                           bool Loops, char **Message) {
   auto *TM = reinterpret_cast<TargetMachine *>(Machine);
+  Statics::make(TM->getTargetTriple(), /*Optimizes=*/Level != 0);
   auto P = std::make_unique<Pipeline>(TM);
   P->IR.build(Level, Loops);
   MCContext *Context = nullptr;

@@ -9,12 +9,12 @@ use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::budget::CodeCharge;
 use crate::fingerprint::Fingerprint;
 use crate::name::HeldName;
-use crate::process::{self, Activity};
+use crate::process::{self, Activity, SteadyCell};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::CheckedFunction;
 use kal_orc::{PlacedCode, Tracker};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 /// The linked code of a definition.
 pub(super) struct CompiledCode {
@@ -82,7 +82,7 @@ pub(super) struct BlockEntry {
 /// The contexts that may run code: none, one or several.
 #[derive(Default)]
 struct Users {
-    first: OnceLock<Weak<RunEpoch<RetiredCode>>>,
+    first: SteadyCell<Weak<RunEpoch<RetiredCode>>>,
     are_several: AtomicBool,
 }
 
@@ -90,7 +90,7 @@ impl Users {
     /// Adds a context.
     fn add(&self, context: &Arc<RunEpoch<RetiredCode>>) {
         if !self.are_several.load(Ordering::Relaxed) {
-            let first = self.first.get_or_init(|| Arc::downgrade(context));
+            let first = self.first.get_or_make(|| Arc::downgrade(context));
             if !std::ptr::eq(first.as_ptr(), Arc::as_ptr(context)) {
                 self.are_several.store(true, Ordering::Relaxed);
             }

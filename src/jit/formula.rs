@@ -8,8 +8,9 @@ use super::code::CompiledCode;
 use super::tier::builtins;
 use crate::host::{Builtin, HostFunctions};
 use crate::name::Name;
+use crate::process::SteadyCell;
 use crate::sema::checked::{Callee, CheckedFunction};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A function that no name is bound to, with its code.
 pub struct CompiledFormula {
@@ -30,7 +31,7 @@ struct FormulaVariant {
 
 /// A list that only grows: the first variant, which has the next.
 #[derive(Default)]
-struct Variants(OnceLock<Box<FormulaVariant>>);
+struct Variants(SteadyCell<Box<FormulaVariant>>);
 
 /// A set of builtins.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

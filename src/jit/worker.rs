@@ -179,7 +179,7 @@ impl Workers {
     /// # Errors
     /// If no thread can be started and none is running.
     pub(super) fn submit(&self, urgency: Urgency, job: Job) -> std::io::Result<()> {
-        let mut team = locked(&self.team);
+        let mut team = locked_steadily(&self.team);
         team.replace_after_fork();
         if locked(&team.queue.jobs).are_many() {
             team.start_another(self.most.load(Ordering::Relaxed), self.stack)?;
@@ -191,7 +191,7 @@ impl Workers {
     /// Drops the background jobs, and waits until all others are done and the
     /// threads have ended. Nothing can be submitted afterwards.
     pub(super) fn close(&self) {
-        let (threads, given_up) = locked(&self.team).close();
+        let (threads, given_up) = locked_steadily(&self.team).close();
         drop(given_up);
         // The last handle may be dropped on a worker, which cannot join itself;
         // it ends anyway.
@@ -234,7 +234,7 @@ impl Team {
     fn start(&self, stack: usize) -> std::io::Result<JoinHandle<()>> {
         let queue = self.queue.clone();
         let thread = thread::Builder::new().name("kal compiler".into()).stack_size(stack);
-        match thread.spawn(move || queue.work(stack)) {
+        match process::spawn(thread, move || queue.work(stack)) {
             Err(_) if stack > SMALLEST_STACK => self.start(SMALLEST_STACK),
             started => started,
         }

@@ -10,9 +10,9 @@ use super::spans::Spans;
 use crate::bytes::{Writer, checksum};
 use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, HeldNames, Name};
+use crate::process::SteadyCell;
 use crate::source::{Source, Span};
 use crate::syntax::operator::{BinaryOp, UnaryOp};
-use std::sync::OnceLock;
 
 /// The name of the function that a top-level expression becomes.
 pub const EXPRESSION: &str = "";
@@ -159,7 +159,7 @@ pub(super) fn signature(arity: u32, functions: &[TakenFunction]) -> u32 {
 
 /// The identity of a function, once it has been asked for.
 #[derive(Debug, Default)]
-pub struct KnownIdentity(pub(super) OnceLock<Box<Fingerprint>>);
+pub struct KnownIdentity(pub(super) SteadyCell<Box<Fingerprint>>);
 
 impl Clone for KnownIdentity {
     /// Returns one that is not known: a copy of a function may be changed.

@@ -25,7 +25,7 @@ impl CheckedFunction {
     /// same in the same way, in every process.
     pub fn fingerprint(&self, names: &Names) -> Fingerprint {
         let encoded = || self.encoded(names, |node, writer| self.encode(node, names, writer), KIND);
-        **self.identity.0.get_or_init(|| Box::new(encoded()))
+        **self.identity.0.get_or_make(|| Box::new(encoded()))
     }
 
     /// Returns the identity of the function whose nodes are written so.

@@ -4,7 +4,7 @@
 
 use super::exit::{self, Exit};
 use super::report::{Colors, Reporter};
-use crate::InterruptHandle;
+use crate::{InterruptHandle, process};
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ fn at(deadline: Instant, act: impl FnOnce() + Send + 'static) -> io::Result<()> 
         std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
         act();
     };
-    std::thread::Builder::new().name("kal timeout".into()).spawn(wait).map(drop)
+    process::spawn(std::thread::Builder::new().name("kal timeout".into()), wait).map(drop)
 }
 
 fn out_of_time(message: &str) -> ! {

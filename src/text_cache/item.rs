@@ -1,10 +1,10 @@
 //! Items of texts that have been read.
 
 use crate::jit::DefinitionHandle;
+use crate::process::SteadyCell;
 use crate::sema::CheckedItem;
 use crate::sema::asked::ReadingRecord;
 use crate::world::StoredItem;
-use std::sync::OnceLock;
 
 /// An item of a text.
 pub(crate) struct CachedItem {
@@ -14,7 +14,7 @@ pub(crate) struct CachedItem {
     pub(crate) end: u32,
     /// Its definition, kept with its code once a second context has asked for
     /// it.
-    pub(crate) definition: OnceLock<DefinitionHandle>,
+    pub(crate) definition: SteadyCell<DefinitionHandle>,
 }
 
 impl From<StoredItem> for CachedItem {
@@ -25,7 +25,7 @@ impl From<StoredItem> for CachedItem {
 
 impl CachedItem {
     pub(crate) fn new(item: CheckedItem, record: ReadingRecord, end: u32) -> Self {
-        Self { item, record, end, definition: OnceLock::new() }
+        Self { item, record, end, definition: SteadyCell::new() }
     }
 
     /// Returns it as what is kept for later runs.

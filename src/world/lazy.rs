@@ -1,24 +1,23 @@
 //! Tables whose entries are made when they are asked for.
 
-use crate::process::{self, Activity};
-use std::sync::OnceLock;
+use crate::process::SteadyCell;
 
 /// The entries that are allocated together.
 const CHUNK: usize = 64;
 
 /// A table of a fixed length; one that is never asked for takes hardly any memory.
 pub struct LazyTable<T> {
-    chunks: Box<[OnceLock<Chunk<T>>]>,
+    chunks: Box<[SteadyCell<Chunk<T>>]>,
     len: usize,
 }
 
 /// As many entries as are allocated together.
-type Chunk<T> = Box<[OnceLock<T>]>;
+type Chunk<T> = Box<[SteadyCell<T>]>;
 
 impl<T> LazyTable<T> {
     /// Creates a table without entries.
     pub fn new(len: usize) -> Self {
-        Self { chunks: std::iter::repeat_with(OnceLock::new).take(len.div_ceil(CHUNK)).collect(), len }
+        Self { chunks: std::iter::repeat_with(SteadyCell::new).take(len.div_ceil(CHUNK)).collect(), len }
     }
 
     /// Returns the number of entries, made or not.
@@ -30,23 +29,13 @@ impl<T> LazyTable<T> {
     /// or cannot be made.
     pub fn get_or_make<E>(&self, index: usize, make: impl FnOnce() -> Result<T, E>) -> Option<&T> {
         let chunk = self.chunks.get(index / CHUNK).filter(|_| index < self.len)?;
-        let chunk = steadily(chunk, || std::iter::repeat_with(OnceLock::new).take(CHUNK).collect());
+        let chunk = chunk.get_or_make(|| std::iter::repeat_with(SteadyCell::new).take(CHUNK).collect());
         let entry = &chunk[index % CHUNK];
         if let Some(known) = entry.get() {
             return Some(known);
         }
-        // Not within the lock of the entry: making one may ask for others.
         let made = make().ok()?;
-        Some(steadily(entry, || made))
-    }
-}
-
-/// Returns what a cell holds, made if it is empty. No fork comes in between, so that a
-/// child never waits for a thread that it does not have.
-fn steadily<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
-    match cell.get() {
-        Some(known) => known,
-        None => process::within(Activity::Steady, || cell.get_or_init(make)),
+        Some(entry.get_or_make(|| made))
     }
 }
 

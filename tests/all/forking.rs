@@ -10,7 +10,7 @@ use crate::scale;
 use crate::waiting::hold_a_worker;
 use kal::{Config, Context, Engine, Limits, Mode, State, TierUp};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -186,6 +186,98 @@ fn while_workers_compile() {
                 child.ends_well();
             }
         }
+    });
+}
+
+/// The standard library keeps a table of threads, under a lock that a fork copies as
+/// it is.
+#[test]
+fn while_threads_begin_and_end() {
+    alone("forking::while_threads_begin_and_end", || {
+        for pause in 0..scale("KAL_FORKS", 12) * 10 {
+            let mut context = context(Config::new().mode(Mode::Lazy).workers(2));
+            define(&mut context, "def f(x) x + 1");
+            context.prepare("f").expect("a worker starts");
+            std::thread::sleep(Duration::from_micros(pause * 7 % 300));
+            let child = fork(|| assert_eq!(value(&mut context, "f(1)"), 2.0));
+            drop(context);
+            fork(|| _ = value(&mut self::context(Config::new()), "def f(x) x; f(1)")).ends_well();
+            child.ends_well();
+        }
+    });
+}
+
+/// Whether forks are to find static variables of LLVM half made.
+static DELAYS: AtomicBool = AtomicBool::new(false);
+/// The number of variables that have begun to be made since then.
+static BEGUN: AtomicI32 = AtomicI32::new(0);
+
+/// Takes the place of the function that C++ code calls before it makes a static
+/// variable; there is time for a fork in between.
+#[unsafe(no_mangle)]
+extern "C" fn __cxa_guard_acquire(guard: *mut u64) -> libc::c_int {
+    static NEXT: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
+    if NEXT.load(Ordering::Relaxed).is_null() {
+        // SAFETY: the name is a C string. Every program with C++ in it has the function.
+        NEXT.store(
+            unsafe { libc::dlsym(libc::RTLD_NEXT, c"__cxa_guard_acquire".as_ptr()) },
+            Ordering::Relaxed,
+        );
+    }
+    // SAFETY: this is its type, in the C++ ABI for Itanium, section 3.3.3.
+    let next: extern "C" fn(*mut u64) -> libc::c_int =
+        unsafe { std::mem::transmute(NEXT.load(Ordering::Relaxed)) };
+    let is_to_be_made = next(guard);
+    if is_to_be_made != 0 && DELAYS.load(Ordering::Relaxed) {
+        BEGUN.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    is_to_be_made
+}
+
+/// A child would wait for ever for a variable that a worker of its parent is making.
+#[test]
+fn while_llvm_makes_static_variables() {
+    alone("forking::while_llvm_makes_static_variables", || {
+        let definitions = [
+            ("short", "def short(x) x + 1", 1.5),
+            ("call", "def call(x) sin(x + 1) * sqrt(x)", 1.5_f64.sin() * 0.5_f64.sqrt()),
+            ("sum", "def sum(n) var s = 0 in (for i = 0, i < 9 in s = s + n) : s", 5.0),
+            ("choice", "def choice(x) if x < 1 then -x else short(x) + abs(x)", -0.5),
+        ];
+        let mut children = Vec::new();
+        for mode in [Mode::Lazy, Mode::Eager] {
+            let engine = Engine::with_config(Config::new().mode(mode).workers(1)).expect("it starts");
+            let mut context = engine.context().expect("it starts");
+            let mut other = engine.context().expect("it starts");
+            DELAYS.store(true, Ordering::Relaxed);
+            let worker = std::thread::spawn(move || {
+                for (name, text, _) in definitions {
+                    define(&mut other, text);
+                    other.prepare(name).expect("a worker starts");
+                    other.call(name, &[0.5]).expect("it runs");
+                }
+            });
+            while !worker.is_finished() {
+                let begun = BEGUN.load(Ordering::Relaxed) as usize;
+                if begun > children.len() {
+                    children.resize_with(begun, || {
+                        fork(|| {
+                            DELAYS.store(false, Ordering::Relaxed);
+                            for (name, text, expected) in definitions {
+                                define(&mut context, text);
+                                let value = context.call(name, &[0.5]).expect("it runs");
+                                assert!((value - expected).abs() < 1e-12, "{name}: {value}");
+                            }
+                        })
+                    });
+                }
+            }
+            worker.join().expect("it ends well");
+            DELAYS.store(false, Ordering::Relaxed);
+        }
+        assert!(children.len() > 5, "variables were made");
+        children.into_iter().for_each(Child::ends_well);
     });
 }
 

@@ -330,6 +330,24 @@ fn modules_keep_to_what_they_never_do() {
     assert_none("what a module must not do", &found);
 }
 
+/// What a forked child would find as another thread has left it for ever.
+#[test]
+fn only_the_process_fills_cells_and_starts_threads() {
+    let words = ["OnceLock", "LazyLock", "thread::spawn", "builder.spawn", ".into()).spawn"];
+    let is_of_the_library =
+        |file: &&File| file.path.starts_with("src/") && !file.path.starts_with("src/process");
+    let mut found = Vec::new();
+    for file in rust_files().iter().filter(is_of_the_library).filter(|file| !file.path.contains("/test")) {
+        // Their tests do not fork.
+        for (number, line) in file.code().take_while(|(_, line)| !line.contains("mod tests {")) {
+            for word in words.iter().filter(|word| line.contains(*word)) {
+                found.push(format!("{}:{number} says `{word}`", file.path));
+            }
+        }
+    }
+    assert_none("what a fork may come in between", &found);
+}
+
 /// Returns whether a line of code has `unsafe` as a word outside a string.
 fn is_unsafe(line: &str) -> bool {
     let outside: String = line.split('"').step_by(2).collect();
