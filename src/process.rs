@@ -15,11 +15,13 @@
 #![allow(unsafe_code)]
 
 mod cell;
+mod memory;
 mod thread;
 #[cfg(feature = "compiler")]
 mod worker;
 
 pub use cell::SteadyCell;
+pub use memory::room;
 pub use thread::spawn;
 #[cfg(feature = "compiler")]
 pub use worker::{ThreadNumber, at_fork, most_addresses};

@@ -1,6 +1,7 @@
 //! Which files are trusted: those that only this user and root can have written.
 
 use crate::pack::SecretKey;
+use crate::process;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Read, Write};
@@ -61,7 +62,7 @@ fn read_own(path: &Path, check: impl FnOnce(&Metadata) -> Result<(), String>) ->
         return Err("it is no file".into());
     }
     check(&data)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(data.len()).unwrap_or(0));
+    let mut bytes = process::room(usize::try_from(data.len()).unwrap_or(0));
     file.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     Ok(bytes)
 }

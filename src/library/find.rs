@@ -2,6 +2,7 @@
 
 use super::project::Project;
 use crate::module::standard;
+use crate::process;
 use crate::source::Source;
 #[cfg(feature = "cli")]
 use crate::syntax::is_name;
@@ -70,9 +71,8 @@ pub(super) fn find(places: &[ModulePlace], module: &str) -> Option<ModulePlace> 
 /// If it cannot be read.
 pub(crate) fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let expected = file.metadata().map_or(0, |data| data.len()).min(limit);
-    let mut bytes = Vec::new();
-    // One more, so that the end is found without growing. What is not there is found later.
-    let _ = bytes.try_reserve(usize::try_from(expected).unwrap_or(0) + 1);
+    // One more, so that the end is found without growing.
+    let mut bytes = process::room(usize::try_from(expected).unwrap_or(0) + 1);
     file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
