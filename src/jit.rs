@@ -30,6 +30,7 @@ mod shared;
 mod epoch;
 mod forks;
 mod formula;
+mod linker;
 mod links;
 mod make;
 mod context;
@@ -61,7 +62,6 @@ use crate::codegen::{self, Thunk};
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::host::{self, Callable, HostFunctions};
-use crate::llvm;
 use crate::name::{Name, Names};
 use crate::pack::{CodeStore, StoreCounts};
 use crate::process::{self, Activity};
@@ -75,7 +75,8 @@ use code_table::CodeTable;
 use definition::Definition;
 use epoch::Epochs;
 use forks::WatchedProcess;
-use kal_orc::{Address, Dylib, OrcError, Session, SessionOptions, Tracker, TrampolinePool};
+use kal_orc::{Address, OrcError, SessionOptions, Slab, Tracker, TrampolinePool};
+use linker::Linker;
 use make::BodyRequest;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -160,8 +161,8 @@ pub struct Jit {
     epochs: Epochs<RetiredCode>,
     budget: Arc<MemoryBudget>,
     slots: Slots,
-    dylib: Dylib,
-    session: Session,
+    linker: Linker,
+    slab: Slab,
 }
 
 /// Dead symbol names are cleared after this many symbols have been removed.
@@ -181,21 +182,18 @@ impl Jit {
         store: Arc<CodeStore>,
         options: JitOptions,
     ) -> Result<Arc<Self>, OrcError> {
-        let session = process::within(Activity::Steady, || {
-            llvm::start();
-            Session::new(&SessionOptions {
-                code_limit: budget.limit(),
-                perf_map: options.perf_map,
-                debug_objects: options.debug_objects,
-                host: &WatchedProcess,
-            })
-        })?;
-        let dylib = session.create_dylib("program")?;
+        let session = SessionOptions {
+            code_limit: budget.limit(),
+            perf_map: options.perf_map,
+            debug_objects: options.debug_objects,
+            host: &WatchedProcess,
+        };
+        let slab = Slab::new(&session)?;
         let refuse = Address::new(runtime::refuse() as u64);
         let enter =
             |trampoline: Address| Address::new(runtime::enter_trampoline(trampoline.get() as usize) as u64);
         let trampolines = TrampolinePool::new(enter, refuse)?;
-        let jit = Arc::new(Self {
+        Ok(Arc::new_cyclic(|jit| Self {
             names,
             hosts,
             options,
@@ -213,13 +211,9 @@ impl Jit {
             epochs: Epochs::new(),
             budget,
             slots: Slots::new(trampolines, variables),
-            dylib,
-            session,
-        });
-        let weak = Arc::downgrade(&jit);
-        jit.dylib.add_generator(resolve);
-        jit.session.add_constants(move |symbol| offset(&weak, symbol));
-        Ok(jit)
+            linker: Linker::new(jit, &slab, &session),
+            slab,
+        }))
     }
 
     /// Registers this JIT's code size with the engine's memory budget.
@@ -246,13 +240,13 @@ impl Jit {
 
     /// Returns the bytes of memory that linked code takes now.
     pub fn code_bytes(&self) -> u64 {
-        self.session.code_bytes()
+        self.slab.bytes()
     }
 
     /// Returns why no names are written for `perf`; `None` if they are, or need
     /// not be.
     pub fn perf_map_failure(&self) -> Option<&str> {
-        self.session.perf_map_failure()
+        self.slab.perf_map_failure()
     }
 
     /// Returns whether a function has too many nodes to be compiled.
@@ -326,12 +320,15 @@ impl Jit {
 
     /// Creates a resource tracker, after lowering the code limit to what the
     /// memory budget has left.
-    fn tracker(&self) -> Tracker {
+    ///
+    /// # Errors
+    /// If ORC cannot be set up in this process.
+    fn tracker(&self) -> Result<Tracker, OrcError> {
         if !self.budget.fits(self.budget.limit() / 2) {
             self.shapes.clear();
         }
-        self.session.set_code_limit(self.budget.left_for_code());
-        self.dylib.create_tracker()
+        self.slab.set_limit(self.budget.left_for_code());
+        self.linker.tracker()
     }
 
     /// Queues work for a worker and returns at once.
@@ -397,7 +394,7 @@ impl Jit {
     fn note_removed_symbol(&self) {
         let removed = self.removed_symbols.fetch_add(1, Ordering::Relaxed) + 1;
         if removed.is_multiple_of(SYMBOLS_PER_CLEARING) {
-            self.session.clear_dead_symbols();
+            self.linker.clear_dead_symbols();
         }
     }
 }

@@ -74,8 +74,8 @@ impl CodeBlock {
         u32::try_from(size).ok()?;
         let charge = budget.charge_code_ahead(size as u64)?;
         let referred = Referred::of(jit, &packs)?;
-        jit.session.set_code_limit(jit.budget.left_for_code());
-        let code = jit.session.place(size, ALIGNMENT, |address, memory| {
+        jit.slab.set_limit(jit.budget.left_for_code());
+        let code = jit.slab.place(size, ALIGNMENT, |address, memory| {
             linked.iter().all(|code| {
                 let memory = &mut memory[code.offset..code.offset + code.body.code.len()];
                 referred.write(code, address.get() + code.offset as u64, memory)

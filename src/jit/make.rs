@@ -97,14 +97,14 @@ pub(super) fn link(
 ) -> Result<Vec<MadeBody>, OrcError> {
     let ObjectSymbols { defined, undefined } = ObjectSymbols::of(object);
     let (symbols, owners): (Vec<_>, Vec<_>) = bodies.unzip();
-    let tracker = jit.tracker();
+    let tracker = jit.tracker()?;
     let added = tracker.add_object(object);
     let held = jit.slots.hold_all(undefined, |name| jit.names.get(name));
     let linked = Object::new(tracker, symbols, held, charge);
     added?;
     jit.counters.objects_linked.add(1);
     let body = |(symbol, owner): (&BodySymbol, _)| {
-        let address = jit.session.lookup(&jit.dylib, symbol.text())?;
+        let address = jit.linker.lookup(symbol.text())?;
         let body = LinkedBody::new(&jit.code, &linked, address.get() as usize, owner);
         Ok((body, defined.get(symbol.text()).copied().unwrap_or(0)))
     };

@@ -42,8 +42,8 @@ fn place_packed(
         address.map(kal_orc::Address::get)
     })?;
     let charge = budget.charge_code(packed.code.len() as u64).ok()?;
-    jit.session.set_code_limit(jit.budget.left_for_code());
-    let code = jit.session.place(packed.code.len(), ALIGNMENT, |address, memory| {
+    jit.slab.set_limit(jit.budget.left_for_code());
+    let code = jit.slab.place(packed.code.len(), ALIGNMENT, |address, memory| {
         memory.copy_from_slice(packed.code);
         PortableCode::fill(fields, address.get(), memory)
     });

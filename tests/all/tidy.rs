@@ -82,8 +82,9 @@ const NEVER: &[(&str, &[&str], &str)] = &[
 const OWNERS: &[(&str, &str, &str)] = &[
     ("interp/", "interp.rs", "compiled code and the inspector are lent the interpreter"),
     ("jit/code.rs", "jit.rs", "code retires in the JIT that owns it"),
-    ("jit/make.rs", "jit.rs", "code is linked in the session of the JIT that owns it"),
-    ("jit/stored.rs", "jit.rs", "code is placed in the session of the JIT that owns it"),
+    ("jit/linker.rs", "jit.rs", "symbols are those of the JIT that owns it"),
+    ("jit/make.rs", "jit.rs", "code is linked by the JIT that owns it"),
+    ("jit/stored.rs", "jit.rs", "code is placed in the memory of the JIT that owns it"),
     ("jit/definition.rs", "jit.rs", "a definition is compiled by the JIT that owns it"),
     ("orc/", "orc/", "a session owns its parts, and each keeps it alive"),
 ];

@@ -196,3 +196,17 @@ fn frames(said: &str) -> Vec<&str> {
         })
         .collect()
 }
+
+#[test]
+fn a_second_start_does_not_start_llvm() {
+    let folder = Folder::new("second-start");
+    let starts_llvm = |options: &[&str]| {
+        let said = folder.debug(options, "break kal_llvm_start\nrun\nkill\nquit\n");
+        assert!(said.contains("kal_llvm_start") || said.contains("exited normally"), "{said}");
+        said.contains("hit Breakpoint 1")
+    };
+    assert!(starts_llvm(&[]), "it has to be compiled");
+    assert_eq!(folder.run(&[]).1, 0);
+    assert!(!starts_llvm(&[]), "all of it was compiled by the first start");
+    assert!(starts_llvm(&["--cache", "off"]));
+}

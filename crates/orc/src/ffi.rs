@@ -20,6 +20,12 @@ pub(super) struct OrcShimSession {
     _opaque: [u8; 0],
 }
 
+/// `Memory` in `shim.cpp`.
+#[repr(C)]
+pub(super) struct OrcShimMemory {
+    _opaque: [u8; 0],
+}
+
 /// `Lookup` in `shim.cpp`.
 #[repr(C)]
 pub(super) struct OrcShimLookup {
@@ -43,14 +49,34 @@ unsafe extern "C" {
     pub(super) safe fn orc_slabs_before_fork();
     pub(super) safe fn orc_slabs_after_fork_in_parent();
     pub(super) safe fn orc_slabs_after_fork_in_child();
-    pub(super) fn orc_shim_session_create(
-        code_limit: u64,
+    pub(super) fn orc_shim_memory_create(
+        limit: u64,
         anonymous: bool,
-        result: *mut *mut OrcShimSession,
+        result: *mut *mut OrcShimMemory,
     ) -> LLVMErrorRef;
-    pub(super) fn orc_shim_session_perf_map(
-        session: *mut OrcShimSession,
-        path: *const c_char,
+    pub(super) fn orc_shim_memory_destroy(memory: *mut OrcShimMemory);
+    pub(super) fn orc_shim_memory_perf_map(memory: *mut OrcShimMemory, path: *const c_char) -> LLVMErrorRef;
+    pub(super) fn orc_shim_memory_take_room(
+        memory: *mut OrcShimMemory,
+        bytes: u64,
+        alignment: u64,
+        handle: *mut u64,
+        executable: *mut *mut u8,
+        writable: *mut *mut u8,
+    ) -> LLVMErrorRef;
+    pub(super) fn orc_shim_memory_give_room(memory: *mut OrcShimMemory, handle: u64);
+    pub(super) fn orc_shim_memory_name_code(
+        memory: *mut OrcShimMemory,
+        address: u64,
+        size: u64,
+        name: *const c_char,
+        length: usize,
+    );
+    pub(super) fn orc_shim_memory_bytes(memory: *mut OrcShimMemory) -> u64;
+    pub(super) fn orc_shim_memory_set_limit(memory: *mut OrcShimMemory, bytes: u64);
+    pub(super) fn orc_shim_session_create(
+        memory: *mut OrcShimMemory,
+        result: *mut *mut OrcShimSession,
     ) -> LLVMErrorRef;
     pub(super) fn orc_shim_session_constants(
         session: *mut OrcShimSession,
@@ -65,24 +91,6 @@ unsafe extern "C" {
         session: *mut OrcShimSession,
     ) -> LLVMOrcExecutionSessionRef;
     pub(super) fn orc_shim_session_object_layer(session: *mut OrcShimSession) -> LLVMOrcObjectLayerRef;
-    pub(super) fn orc_shim_session_take_room(
-        session: *mut OrcShimSession,
-        bytes: u64,
-        alignment: u64,
-        handle: *mut u64,
-        executable: *mut *mut u8,
-        writable: *mut *mut u8,
-    ) -> LLVMErrorRef;
-    pub(super) fn orc_shim_session_give_room(session: *mut OrcShimSession, handle: u64);
-    pub(super) fn orc_shim_session_name_code(
-        session: *mut OrcShimSession,
-        address: u64,
-        size: u64,
-        name: *const c_char,
-        length: usize,
-    );
-    pub(super) fn orc_shim_session_code_bytes(session: *mut OrcShimSession) -> u64;
-    pub(super) fn orc_shim_session_set_code_limit(session: *mut OrcShimSession, bytes: u64);
     pub(super) fn orc_shim_lookup_start(
         session: *mut OrcShimSession,
         dylib: LLVMOrcJITDylibRef,

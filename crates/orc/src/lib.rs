@@ -45,7 +45,8 @@
 //! The code and data of all objects are packed into one slab (`slab.cpp`): a
 //! small function takes a cache line or two of it, and some 400 bytes of ORC's
 //! tables; neither a memory map nor a system call. No address is ever writable
-//! and executable.
+//! and executable. [`Slab`] can exist before a session that links into it, and
+//! be given code that needs no linking.
 //!
 //! # What is not here
 //!
@@ -60,12 +61,10 @@ mod dylib;
 mod error;
 mod ffi;
 mod host;
-mod placed;
+mod slab;
 mod report;
 mod responsibility;
 mod session;
-#[cfg(test)]
-mod slab;
 mod symbol;
 #[cfg(test)]
 mod testing;
@@ -77,9 +76,9 @@ pub use address::Address;
 pub use dylib::Dylib;
 pub use error::{DefineError, OrcError};
 pub use host::{ForkCallbacks, Host, Unwatched};
-pub use placed::PlacedCode;
 pub use responsibility::Responsibility;
 pub use session::{Session, SessionOptions};
+pub use slab::{PlacedCode, Slab};
 pub use symbol::SymbolFlags;
 pub use tracker::Tracker;
 pub use trampoline::TrampolinePool;

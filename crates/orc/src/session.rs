@@ -1,5 +1,5 @@
-//! The session: the owner of ORC's execution session, the linker and the code
-//! memory, which ends them in the right order.
+//! The session: the owner of ORC's execution session and of the linker, which ends
+//! them in the right order.
 
 #![allow(unsafe_code)]
 
@@ -19,8 +19,9 @@ use super::address::Address;
 use super::dylib::Dylib;
 use super::error::{OrcError, check, take_message};
 use super::ffi;
-use super::host::{ForkCallbacks, Host, Unwatched, through};
+use super::host::{Host, Unwatched, through};
 use super::report::{Reports, report_to};
+use super::slab::Slab;
 
 /// The options of a session.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ pub struct SessionOptions {
     /// Whether the names of linked functions are written to
     /// `/tmp/perf-PID.map`, where `perf report` looks for them. If the file
     /// cannot be written, or is a link or another user's, the session continues
-    /// without it, see [`perf_map_failure`](Session::perf_map_failure).
+    /// without it, see [`perf_map_failure`](Slab::perf_map_failure).
     pub perf_map: bool,
     /// Whether linked code is registered with debuggers, through GDB's JIT
     /// interface.
@@ -50,31 +51,37 @@ impl Default for SessionOptions {
 
 /// A handle to a JIT session. The session ends, and all of its code is freed,
 /// when the last handle to it or to a part of it is dropped.
-///
-/// A child that is created by fork(2) gets a copy of all code, which makes the
-/// fork take as long as copying. If the copy fails, neither process can link
-/// any more, and freed memory is not reused.
 #[derive(Clone)]
 pub struct Session {
     inner: Arc<SessionInner>,
 }
 
 impl Session {
-    /// Creates an empty session.
+    /// Creates an empty session with a slab of its own.
     ///
     /// # Errors
     /// [`OrcError::Session`] if the host refuses what it needs.
     pub fn new(options: &SessionOptions) -> Result<Self, OrcError> {
-        let host = options.host;
-        host.at_fork(AT_FORK);
-        through(
-            |work| host.steady(work),
-            || {
-                let mut inner = SessionInner::new(options)?;
-                inner.tell_tools(options)?;
-                Ok(Self { inner: Arc::new(inner) })
-            },
-        )
+        Self::in_slab(&Slab::new(options)?, options)
+    }
+
+    /// Creates an empty session that links into that slab, which was created with
+    /// these options.
+    ///
+    /// # Errors
+    /// [`OrcError::Session`] if the host refuses what it needs.
+    pub fn in_slab(slab: &Slab, options: &SessionOptions) -> Result<Self, OrcError> {
+        let create = || {
+            let inner = SessionInner::new(slab, options)?;
+            inner.tell_debuggers(options)?;
+            Ok(Self { inner: Arc::new(inner) })
+        };
+        through(|work| options.host.steady(work), create)
+    }
+
+    /// Returns the slab that it links into.
+    pub fn slab(&self) -> &Slab {
+        &self.inner.slab
     }
 
     /// Adds an empty dylib. It lives as long as the session.
@@ -149,25 +156,6 @@ impl Session {
         }
     }
 
-    /// Returns the bytes of code and data that are linked and not removed, each
-    /// object rounded up to whole cache lines.
-    pub fn code_bytes(&self) -> u64 {
-        // SAFETY: the session is alive; the count is atomic.
-        unsafe { ffi::orc_shim_session_code_bytes(self.inner.shim()) }
-    }
-
-    /// Limits code and data to `bytes` bytes from now on, and to what was
-    /// reserved. What is linked stays.
-    pub fn set_code_limit(&self, bytes: u64) {
-        // SAFETY: the session is alive; the limit is atomic.
-        unsafe { ffi::orc_shim_session_set_code_limit(self.inner.shim(), bytes) }
-    }
-
-    /// Returns why names are not written for perf, if they should be.
-    pub fn perf_map_failure(&self) -> Option<&str> {
-        self.inner.perf_map_failure.as_deref()
-    }
-
     /// Removes and returns the latest failure reports. Those that made a lookup
     /// fail are in its error too; this is for the others.
     pub fn drain_reports(&self) -> Vec<String> {
@@ -183,10 +171,11 @@ pub(super) struct SessionInner {
     /// Boxed, because LLVM holds its address.
     reports: Box<Reports>,
     creating_dylib: Mutex<()>,
-    perf_map_failure: Option<String>,
     /// References to trackers that were dropped but not removed. To release one
     /// costs ORC a walk over all pending units, unless the session has ended.
     dropped_trackers: Mutex<Vec<LLVMOrcResourceTrackerRef>>,
+    /// Last, since it is freed after the session.
+    slab: Slab,
 }
 
 // SAFETY: the pointers name an ExecutionSession and what belongs to it, which
@@ -196,11 +185,11 @@ unsafe impl Send for SessionInner {}
 unsafe impl Sync for SessionInner {}
 
 impl SessionInner {
-    fn new(options: &SessionOptions) -> Result<Self, OrcError> {
+    fn new(slab: &Slab, options: &SessionOptions) -> Result<Self, OrcError> {
         let mut shim = ptr::null_mut();
-        let (limit, anonymous) = (options.code_limit, options.perf_map);
-        // SAFETY: on success the result is a session that we own.
-        let error = unsafe { ffi::orc_shim_session_create(limit, anonymous, &raw mut shim) };
+        // SAFETY: on success the result is a session that we own; the memory is freed
+        // after it.
+        let error = unsafe { ffi::orc_shim_session_create(slab.shim(), &raw mut shim) };
         check(error, OrcError::Session)?;
         let shim = NonNull::new(shim).expect("success means a session");
         let reports = Box::<Reports>::default();
@@ -218,22 +207,13 @@ impl SessionInner {
             execution_session,
             reports,
             creating_dylib: Mutex::default(),
-            perf_map_failure: None,
             dropped_trackers: Mutex::default(),
+            slab: slab.clone(),
         })
     }
 
-    /// Registers the session with profilers and debuggers, as the options say.
-    fn tell_tools(&mut self, options: &SessionOptions) -> Result<(), OrcError> {
-        if options.perf_map {
-            let path = format!("/tmp/perf-{}.map", std::process::id());
-            let c_path = CString::new(path.as_str()).unwrap_or_default();
-            // SAFETY: the session is alive and links nothing yet; the path ends
-            // with a NUL and is read during the call.
-            let error = unsafe { ffi::orc_shim_session_perf_map(self.shim(), c_path.as_ptr()) };
-            let failed = !error.is_null();
-            self.perf_map_failure = failed.then(|| format!("cannot write {path}: {}", take_message(error)));
-        }
+    /// Registers the session with debuggers, if the options say so.
+    fn tell_debuggers(&self, options: &SessionOptions) -> Result<(), OrcError> {
         if options.debug_objects {
             // SAFETY: the session is alive and links nothing yet.
             let error = unsafe { ffi::orc_shim_session_debug_objects(self.shim()) };
@@ -250,10 +230,6 @@ impl SessionInner {
         self.execution_session
     }
 
-    pub(super) fn host(&self) -> &'static dyn Host {
-        self.host
-    }
-
     pub(super) fn reports(&self) -> &Reports {
         &self.reports
     }
@@ -263,13 +239,6 @@ impl SessionInner {
         self.dropped_trackers.lock().push(tracker);
     }
 }
-
-/// The callbacks that handle code memory at a fork.
-const AT_FORK: ForkCallbacks = ForkCallbacks {
-    before: ffi::orc_slabs_before_fork,
-    in_parent: ffi::orc_slabs_after_fork_in_parent,
-    in_child: ffi::orc_slabs_after_fork_in_child,
-};
 
 impl Drop for SessionInner {
     fn drop(&mut self) {
@@ -342,11 +311,11 @@ mod tests {
         let (session, dylib) = session();
         let tracker = dylib.create_tracker();
         tracker.add_object(&constant("f", 1)).unwrap();
-        assert_eq!(session.code_bytes(), 0);
+        assert_eq!(session.slab().bytes(), 0);
         session.lookup(&dylib, "f").unwrap();
-        assert!(session.code_bytes() > 0);
+        assert!(session.slab().bytes() > 0);
         tracker.remove().unwrap();
-        assert_eq!(session.code_bytes(), 0);
+        assert_eq!(session.slab().bytes(), 0);
     }
 
     #[test]
@@ -417,7 +386,7 @@ mod tests {
                 tracker.remove().unwrap();
             };
             measure(20_000, round);
-            assert_eq!(session.code_bytes(), 0);
+            assert_eq!(session.slab().bytes(), 0);
         });
     }
 

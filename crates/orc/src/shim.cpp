@@ -61,8 +61,12 @@ ResourceTracker *unwrap(LLVMOrcResourceTrackerRef RT) {
 /// owns the memory through its process control, so it is destroyed last.
 struct Session {
   std::unique_ptr<ExecutionSession> ES;
-  CodeMemory *Memory;
   std::unique_ptr<ObjectLinkingLayer> Layer;
+};
+
+/// Code memory, which needs none of LLVM's global tables.
+struct Memory {
+  std::unique_ptr<CodeMemory> Slab;
   /// Null if no names are written.
   std::shared_ptr<class PerfMap> Names;
 };
@@ -76,19 +80,15 @@ struct Lookup {
   std::future<Result> Found;
 };
 
-Expected<std::unique_ptr<Session>> createSession(uint64_t CodeLimit,
-                                                 bool Anonymous) {
-  auto Memory = createSlab(CodeLimit, Anonymous);
-  if (!Memory)
-    return Memory.takeError();
-  auto S = std::make_unique<Session>();
-  S->Memory = Memory->get();
+/// Creates a session that links into Memory, which must outlive it.
+Expected<std::unique_ptr<Session>> createSession(CodeMemory &Memory) {
   auto EPC = SelfExecutorProcessControl::Create(
-      nullptr, std::make_unique<InPlaceTaskDispatcher>(), std::move(*Memory));
+      nullptr, std::make_unique<InPlaceTaskDispatcher>());
   if (!EPC)
     return EPC.takeError();
+  auto S = std::make_unique<Session>();
   S->ES = std::make_unique<ExecutionSession>(std::move(*EPC));
-  S->Layer = std::make_unique<ObjectLinkingLayer>(*S->ES, *S->Memory);
+  S->Layer = std::make_unique<ObjectLinkingLayer>(*S->ES, Memory);
   // The flags that a unit promised win over those in the object.
   S->Layer->setOverrideObjectFlagsWithResponsibilityFlags(true);
   return S;
@@ -320,34 +320,91 @@ extern "C" {
 
 typedef struct OrcShimSession OrcShimSession;
 typedef struct OrcShimLookup OrcShimLookup;
+typedef struct OrcShimMemory OrcShimMemory;
 
 static Session *unwrapSession(OrcShimSession *S) {
   return reinterpret_cast<Session *>(S);
+}
+
+static Memory *unwrapMemory(OrcShimMemory *M) {
+  return reinterpret_cast<Memory *>(M);
 }
 
 static Lookup *unwrapLookup(OrcShimLookup *L) {
   return reinterpret_cast<Lookup *>(L);
 }
 
-/// Creates a session that the caller must end, then destroy; its code is in
-/// Anonymous memory or in that of a file.
-LLVMErrorRef orc_shim_session_create(uint64_t CodeLimit, bool Anonymous,
-                                     OrcShimSession **Result) {
-  auto S = createSession(CodeLimit, Anonymous);
-  if (!S)
-    return wrap(S.takeError());
-  *Result = reinterpret_cast<OrcShimSession *>(S->release());
+/// Creates code memory for up to Limit bytes, to be destroyed by the caller:
+/// Anonymous, or that of a file.
+LLVMErrorRef orc_shim_memory_create(uint64_t Limit, bool Anonymous,
+                                    OrcShimMemory **Result) {
+  auto Slab = createSlab(Limit, Anonymous);
+  if (!Slab)
+    return wrap(Slab.takeError());
+  auto M = std::make_unique<Memory>();
+  M->Slab = std::move(*Slab);
+  *Result = reinterpret_cast<OrcShimMemory *>(M.release());
   return LLVMErrorSuccess;
 }
 
-/// Appends the names of what is linked from now on to the file Path.
-LLVMErrorRef orc_shim_session_perf_map(OrcShimSession *S, const char *Path) {
+/// Frees code memory that no session uses.
+void orc_shim_memory_destroy(OrcShimMemory *M) { delete unwrapMemory(M); }
+
+/// Appends the names of what is placed from now on, and linked by later
+/// sessions, to the file Path.
+LLVMErrorRef orc_shim_memory_perf_map(OrcShimMemory *M, const char *Path) {
   std::FILE *File = openOwn(Path);
   if (!File)
     return wrap(errorCodeToError(errnoAsErrorCode()));
-  auto &Owner = *unwrapSession(S);
-  Owner.Names = std::make_shared<PerfMap>(File);
-  Owner.Layer->addPlugin(Owner.Names);
+  unwrapMemory(M)->Names = std::make_shared<PerfMap>(File);
+  return LLVMErrorSuccess;
+}
+
+/// Takes room for code that is not linked; to be freed by
+/// orc_shim_memory_give_room. It is executed at Executable and written through
+/// Writable.
+LLVMErrorRef orc_shim_memory_take_room(OrcShimMemory *M, uint64_t Bytes,
+                                       uint64_t Alignment, uint64_t *Handle,
+                                       char **Executable, char **Writable) {
+  auto Room = unwrapMemory(M)->Slab->takeRoom(Bytes, Alignment);
+  if (!Room)
+    return wrap(Room.takeError());
+  *Handle = Room->Handle;
+  *Executable = Room->Executable;
+  *Writable = Room->Writable;
+  return LLVMErrorSuccess;
+}
+
+void orc_shim_memory_give_room(OrcShimMemory *M, uint64_t Handle) {
+  unwrapMemory(M)->Slab->giveRoom(Handle);
+}
+
+/// Writes the name of code for profilers, if the memory does.
+void orc_shim_memory_name_code(OrcShimMemory *M, uint64_t Address,
+                               uint64_t Size, const char *Name,
+                               size_t Length) {
+  if (auto &Names = unwrapMemory(M)->Names)
+    Names->write(Address, Size, StringRef(Name, Length));
+}
+
+uint64_t orc_shim_memory_bytes(OrcShimMemory *M) {
+  return unwrapMemory(M)->Slab->bytes();
+}
+
+void orc_shim_memory_set_limit(OrcShimMemory *M, uint64_t Bytes) {
+  unwrapMemory(M)->Slab->allow(Bytes);
+}
+
+/// Creates a session that the caller must end, then destroy, and that links into
+/// M, which must outlive it.
+LLVMErrorRef orc_shim_session_create(OrcShimMemory *M,
+                                     OrcShimSession **Result) {
+  auto S = createSession(*unwrapMemory(M)->Slab);
+  if (!S)
+    return wrap(S.takeError());
+  if (auto &Names = unwrapMemory(M)->Names)
+    (*S)->Layer->addPlugin(Names);
+  *Result = reinterpret_cast<OrcShimSession *>(S->release());
   return LLVMErrorSuccess;
 }
 
@@ -395,41 +452,6 @@ LLVMOrcObjectLayerRef orc_shim_session_object_layer(OrcShimSession *S) {
   // The C API's handle points to the base class, which is at another address.
   ObjectLayer *Layer = unwrapSession(S)->Layer.get();
   return reinterpret_cast<LLVMOrcObjectLayerRef>(Layer);
-}
-
-/// Takes room for code that is not linked; to be freed by
-/// orc_shim_session_give_room before the session ends. It is executed at
-/// Executable and written through Writable.
-LLVMErrorRef orc_shim_session_take_room(OrcShimSession *S, uint64_t Bytes,
-                                        uint64_t Alignment, uint64_t *Handle,
-                                        char **Executable, char **Writable) {
-  auto Room = unwrapSession(S)->Memory->takeRoom(Bytes, Alignment);
-  if (!Room)
-    return wrap(Room.takeError());
-  *Handle = Room->Handle;
-  *Executable = Room->Executable;
-  *Writable = Room->Writable;
-  return LLVMErrorSuccess;
-}
-
-void orc_shim_session_give_room(OrcShimSession *S, uint64_t Handle) {
-  unwrapSession(S)->Memory->giveRoom(Handle);
-}
-
-/// Writes the name of code for profilers, if the session does.
-void orc_shim_session_name_code(OrcShimSession *S, uint64_t Address,
-                                uint64_t Size, const char *Name,
-                                size_t Length) {
-  if (auto &Names = unwrapSession(S)->Names)
-    Names->write(Address, Size, StringRef(Name, Length));
-}
-
-uint64_t orc_shim_session_code_bytes(OrcShimSession *S) {
-  return unwrapSession(S)->Memory->bytes();
-}
-
-void orc_shim_session_set_code_limit(OrcShimSession *S, uint64_t Bytes) {
-  unwrapSession(S)->Memory->allow(Bytes);
 }
 
 /// Begins to look Name up in JD and materializes what that needs, unless

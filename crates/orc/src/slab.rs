@@ -1,214 +1,190 @@
-//! Tests of the promises of `slab.cpp` through a session: ranges are reused,
-//! the memory is dense, its limit is an error, and no address is both writable
-//! and executable.
+//! The slab: where sessions put what they link, and code that is placed without
+//! linking.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::thread;
-use std::time::Instant;
+#![allow(unsafe_code)]
 
-use super::testing::{
-    Constants, alone, call, constant, emitting, function, memory_maps, object, resident_bytes, session,
+use std::ffi::CString;
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::Arc;
+
+use super::address::Address;
+use super::error::{OrcError, check, take_message};
+use super::ffi;
+use super::host::{ForkCallbacks, Host, through};
+use super::session::SessionOptions;
+
+/// A handle to a slab of memory for code, which is freed when the last handle to it, to a
+/// session that uses it, or to code in it is dropped. It needs nothing of LLVM's
+/// global tables: a program that links nothing need not build them.
+///
+/// A child that is created by fork(2) gets a copy of all code, which makes the
+/// fork take as long as copying. If the copy fails, neither process can link
+/// any more, and freed memory is not reused.
+#[derive(Clone)]
+pub struct Slab(Arc<SlabInner>);
+
+struct SlabInner {
+    host: &'static dyn Host,
+    shim: NonNull<ffi::OrcShimMemory>,
+    perf_map_failure: Option<String>,
+}
+
+// SAFETY: the slab locks itself, and is bound to no thread.
+unsafe impl Send for SlabInner {}
+// SAFETY: as above.
+unsafe impl Sync for SlabInner {}
+
+/// Code in a slab that has no symbols in a session. Dropping it frees the memory:
+/// nothing may run in it then.
+pub struct PlacedCode {
+    slab: Slab,
+    handle: u64,
+    address: Address,
+}
+
+/// The callbacks that handle code memory at a fork.
+const AT_FORK: ForkCallbacks = ForkCallbacks {
+    before: ffi::orc_slabs_before_fork,
+    in_parent: ffi::orc_slabs_after_fork_in_parent,
+    in_child: ffi::orc_slabs_after_fork_in_child,
 };
-use super::{Address, Dylib, OrcError, Session, SessionOptions, Tracker};
 
-/// Links the function `name` of `object`.
-fn link(session: &Session, dylib: &Dylib, name: &str, object: Vec<u8>) -> (Tracker, Address) {
-    let tracker = dylib.create_tracker();
-    tracker.define(function(name), emitting(object)).unwrap();
-    let address = session.lookup(dylib, name).unwrap();
-    (tracker, address)
-}
-
-/// Compiles an object that defines `name`, a function that returns 7, followed
-/// by `bytes` bytes of constants.
-fn large(name: &str, bytes: usize) -> Vec<u8> {
-    object(&format!(
-        "@data = constant [{bytes} x i8] c\"\\07{}\"
-         define i64 @{name}() nounwind {{
-             %p = getelementptr i8, ptr @data, i64 0
-             %b = load volatile i8, ptr %p
-             %r = zext i8 %b to i64
-             ret i64 %r }}",
-        "a".repeat(bytes - 1)
-    ))
-}
-
-#[test]
-fn freed_ranges_are_used_again() {
-    let (session, dylib) = session();
-    let names = ["a", "b", "c", "d"];
-    let mut linked: Vec<_> =
-        (1..).zip(names).map(|(value, name)| link(&session, &dylib, name, constant(name, value))).collect();
-    let addresses: Vec<_> = linked.iter().map(|(_, address)| *address).collect();
-    assert!(addresses.is_sorted() && addresses[3].get() - addresses[0].get() == 3 * 64, "{addresses:?}");
-    assert_eq!(session.code_bytes(), 4 * 64);
-    // A gap of one is filled first; two adjacent gaps are merged.
-    linked.remove(1).0.remove().unwrap();
-    let (again, address) = link(&session, &dylib, "b", constant("b", 20));
-    assert_eq!((address, call(address), call(addresses[2])), (addresses[1], 20, 3));
-    again.remove().unwrap();
-    linked.remove(1).0.remove().unwrap();
-    let (_again, address) = link(&session, &dylib, "e", large("e", 64));
-    assert_eq!(session.code_bytes(), 4 * 64);
-    assert!(address.get().abs_diff(addresses[1].get()) < 2 * 64, "{address:?}");
-    assert_eq!((call(address), call(addresses[0]), call(addresses[3])), (7, 1, 4));
-}
-
-#[test]
-fn data_is_read_written_and_zeroed() {
-    let (session, dylib) = session();
-    let code = object(
-        "@initial = internal global i64 40
-         @zero = internal global [100 x i64] zeroinitializer
-         @constants = internal constant [2 x i64] [i64 1, i64 1], align 4096
-         define i64 @f() nounwind {
-             %z = getelementptr i64, ptr @zero, i64 99
-             %a = load volatile i64, ptr %z
-             %b = load volatile i64, ptr @initial
-             %c = load volatile i64, ptr @constants
-             %s = add i64 %a, %b
-             %r = add i64 %s, %c
-             store volatile i64 %r, ptr @initial
-             store volatile i64 %r, ptr %z
-             ret i64 %r }",
-    );
-    for _ in 0..3 {
-        let (tracker, address) = link(&session, &dylib, "f", code.clone());
-        assert_eq!((call(address), call(address)), (41, 83));
-        tracker.remove().unwrap();
-        assert_eq!(session.code_bytes(), 0);
+impl Slab {
+    /// Creates a slab, as the options of sessions that are to use it say.
+    ///
+    /// # Errors
+    /// [`OrcError::Session`] if the system refuses it.
+    pub fn new(options: &SessionOptions) -> Result<Self, OrcError> {
+        let host = options.host;
+        host.at_fork(AT_FORK);
+        through(|work| host.steady(work), || Self::create(options))
     }
-}
 
-#[test]
-fn a_full_memory_is_an_error_until_some_is_freed() {
-    let session = Session::new(&SessionOptions { code_limit: 1 << 20, ..SessionOptions::default() }).unwrap();
-    let dylib = session.create_dylib("main").unwrap();
-    let (first, _) = link(&session, &dylib, "first", large("first", 600_000));
-    for round in 0..3 {
-        let tracker = dylib.create_tracker();
-        tracker.define(function("second"), emitting(large("second", 600_000))).unwrap();
-        let used = session.code_bytes();
-        let error = session.lookup(&dylib, "second").unwrap_err();
-        let OrcError::Materialize { reports, .. } = &error else { panic!("{error}") };
-        assert!(reports[0].contains("the code memory is full: of 1048576 bytes"), "{error}");
-        assert_eq!(session.code_bytes(), used);
-        tracker.remove().unwrap();
-        // Smaller objects still fit.
-        let (small, address) = link(&session, &dylib, "small", constant("small", round));
-        assert_eq!(call(address), round);
-        small.remove().unwrap();
-    }
-    first.remove().unwrap();
-    let (_second, address) = link(&session, &dylib, "second", large("second", 600_000));
-    assert_eq!(call(address), 7);
-}
-
-#[test]
-fn limits_are_bounded() {
-    for code_limit in [0, u64::MAX] {
-        let session = Session::new(&SessionOptions { code_limit, ..SessionOptions::default() }).unwrap();
-        let dylib = session.create_dylib("main").unwrap();
-        assert_eq!(call(link(&session, &dylib, "f", constant("f", 1)).1), 1);
-    }
-}
-
-#[test]
-fn a_limit_can_be_moved() {
-    let (session, dylib) = session();
-    let (_first, address) = link(&session, &dylib, "first", constant("first", 1));
-    for (limit, fits) in [(0, false), (64, false), (127, false), (128, true), (u64::MAX, true)] {
-        session.set_code_limit(limit);
-        let tracker = dylib.create_tracker();
-        tracker.define(function("second"), emitting(constant("second", 2))).unwrap();
-        assert_eq!(session.lookup(&dylib, "second").is_ok(), fits, "{limit}");
-        tracker.remove().unwrap();
-        assert_eq!((call(address), session.code_bytes()), (1, 64));
-    }
-}
-
-#[test]
-fn sections_to_write_and_execute_are_refused() {
-    let (session, dylib) = session();
-    let tracker = dylib.create_tracker();
-    let code = object(
-        "module asm \".section both,\\22awx\\22,@progbits\"
-         module asm \".globl f\"
-         module asm \"f: ret\"",
-    );
-    tracker.define(function("f"), emitting(code)).unwrap();
-    let error = session.lookup(&dylib, "f").unwrap_err().to_string();
-    assert!(error.contains("both writable and executable"), "{error}");
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    assert!(maps.contains("r-xs") && maps.contains("rw-s"), "{maps}");
-    assert!(!maps.lines().any(|map| map.contains("rwx")), "{maps}");
-}
-
-#[test]
-fn threads_link_and_remove_at_once() {
-    const EACH: usize = 2000;
-    let (session, dylib) = session();
-    thread::scope(|scope| {
-        for thread in 0..4 {
-            let (session, dylib) = (&session, &dylib);
-            scope.spawn(move || {
-                let constants = Constants::new();
-                let mut kept = Vec::new();
-                for index in (thread * EACH..).take(EACH) {
-                    let (name, code) = constants.get(index);
-                    let (tracker, address) = link(session, dylib, &name, code);
-                    let value = i64::try_from(index).unwrap();
-                    assert_eq!(call(address), value);
-                    kept.push((tracker, address, value));
-                    if index % 3 == 0 {
-                        let (tracker, ..) = kept.swap_remove(kept.len() / 2);
-                        tracker.remove().unwrap();
-                    }
-                }
-                for (tracker, address, value) in kept {
-                    assert_eq!(call(address), value);
-                    tracker.remove().unwrap();
-                }
-            });
+    fn create(options: &SessionOptions) -> Result<Self, OrcError> {
+        let mut shim = ptr::null_mut();
+        let (limit, anonymous) = (options.code_limit, options.perf_map);
+        // SAFETY: on success the result is memory that we own.
+        let error = unsafe { ffi::orc_shim_memory_create(limit, anonymous, &raw mut shim) };
+        check(error, OrcError::Session)?;
+        let shim = NonNull::new(shim).expect("success means memory");
+        let mut inner = SlabInner { host: options.host, shim, perf_map_failure: None };
+        if options.perf_map {
+            inner.write_names();
         }
-    });
-    assert_eq!(session.code_bytes(), 0);
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Places `size` bytes of code at a multiple of `alignment`. `write` gets the
+    /// address that they will run at and the memory to write them to, whose
+    /// contents are unspecified, and returns whether it has: if not, the code is
+    /// given up and the result is `None`.
+    ///
+    /// # Errors
+    /// [`OrcError::Session`] if the code memory is full.
+    pub fn place(
+        &self,
+        size: usize,
+        alignment: usize,
+        write: impl FnOnce(Address, &mut [u8]) -> bool,
+    ) -> Result<Option<PlacedCode>, OrcError> {
+        // A fork, which copies all code, finds it written or not there.
+        through(
+            |work| self.0.host.steady(work),
+            || {
+                let (mut handle, mut executable, mut writable) = (0, ptr::null_mut(), ptr::null_mut());
+                // SAFETY: the memory is alive; the results are written before it
+                // returns without an error.
+                let error = unsafe {
+                    ffi::orc_shim_memory_take_room(
+                        self.shim(),
+                        size as u64,
+                        alignment as u64,
+                        &raw mut handle,
+                        &raw mut executable,
+                        &raw mut writable,
+                    )
+                };
+                check(error, OrcError::Session)?;
+                let address = Address::of(executable.cast_const());
+                let placed = PlacedCode { slab: self.clone(), handle, address };
+                // SAFETY: `size` bytes are ours at `writable` until the room is
+                // given back, and no other code uses them before.
+                let bytes = unsafe { slice::from_raw_parts_mut(writable, size) };
+                Ok(write(address, bytes).then_some(placed))
+            },
+        )
+    }
+
+    /// Returns the bytes of code and data that are there, each object rounded up to
+    /// whole cache lines.
+    pub fn bytes(&self) -> u64 {
+        // SAFETY: the memory is alive; the count is atomic.
+        unsafe { ffi::orc_shim_memory_bytes(self.shim()) }
+    }
+
+    /// Limits code and data to `bytes` bytes from now on, and to what was
+    /// reserved. What is there stays.
+    pub fn set_limit(&self, bytes: u64) {
+        // SAFETY: the memory is alive; the limit is atomic.
+        unsafe { ffi::orc_shim_memory_set_limit(self.shim(), bytes) }
+    }
+
+    /// Returns why names are not written for perf, if they should be.
+    pub fn perf_map_failure(&self) -> Option<&str> {
+        self.0.perf_map_failure.as_deref()
+    }
+
+    pub(super) fn shim(&self) -> *mut ffi::OrcShimMemory {
+        self.0.shim.as_ptr()
+    }
 }
 
-#[test]
-fn many_functions_take_little_memory() {
-    alone("slab::many_functions_take_little_memory", || {
-        const COUNT: usize = 100_000;
-        let (session, dylib) = session();
-        let constants = Constants::new();
-        let link = |index| {
-            let (name, code) = constants.get(index);
-            link(&session, &dylib, &name, code)
-        };
-        // The fixed cost of a session.
-        (COUNT..COUNT + 100).for_each(|index| drop(link(index)));
-        let (bytes, maps, code, start) =
-            (resident_bytes(), memory_maps(), session.code_bytes(), Instant::now());
-        let linked: Vec<_> = (0..COUNT).map(link).collect();
-        let took = start.elapsed() / COUNT as u32;
-        for (value, (_, address)) in (0..).zip(&linked) {
-            assert_eq!(call(*address), value);
-        }
-        let each = (resident_bytes() - bytes) / COUNT;
-        let code = (session.code_bytes() - code) / COUNT as u64;
-        println!("a linked function takes {took:?} and {each} bytes, {code} of them code");
-        assert!(each < 1536, "{each} bytes each");
-        // Growing the heap may add a few.
-        assert!(memory_maps() < maps + 20, "{maps} maps became {}", memory_maps());
-        let addresses: BTreeSet<_> = linked.iter().map(|(_, address)| *address).collect();
-        assert_eq!(addresses.len(), COUNT);
-        let (before, code) = (resident_bytes(), session.code_bytes());
-        for (tracker, _) in linked {
-            tracker.remove().unwrap();
-        }
-        let (freed, code) = (before - resident_bytes(), (code - session.code_bytes()) as usize);
-        assert_eq!(code, COUNT * 64);
-        assert!(freed > code, "{freed} bytes came back");
-    });
+impl SlabInner {
+    fn write_names(&mut self) {
+        let path = format!("/tmp/perf-{}.map", std::process::id());
+        let c_path = CString::new(path.as_str()).unwrap_or_default();
+        // SAFETY: the memory is alive and nothing is in it yet; the path ends with a
+        // NUL and is read during the call.
+        let error = unsafe { ffi::orc_shim_memory_perf_map(self.shim.as_ptr(), c_path.as_ptr()) };
+        let failed = !error.is_null();
+        self.perf_map_failure = failed.then(|| format!("cannot write {path}: {}", take_message(error)));
+    }
 }
+
+impl Drop for SlabInner {
+    fn drop(&mut self) {
+        let host = self.host;
+        // SAFETY: this was the last owner, and sessions and placed code are owners, so
+        // nothing uses it.
+        through(|work| host.steady(work), || unsafe { ffi::orc_shim_memory_destroy(self.shim.as_ptr()) });
+    }
+}
+
+impl PlacedCode {
+    /// Returns the address of its first byte.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Writes the name of a part of it, at an offset from its address, for `perf`, if
+    /// the slab [writes names](SessionOptions::perf_map).
+    pub fn name(&self, offset: u64, size: u64, name: &str) {
+        let address = self.address.get() + offset;
+        // SAFETY: the memory is alive; the name is read up to its length.
+        unsafe {
+            let text = name.as_ptr().cast();
+            ffi::orc_shim_memory_name_code(self.slab.shim(), address, size, text, name.len());
+        }
+    }
+}
+
+impl Drop for PlacedCode {
+    fn drop(&mut self) {
+        // SAFETY: the memory is alive, and the room is ours and given back once.
+        unsafe { ffi::orc_shim_memory_give_room(self.slab.shim(), self.handle) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -255,7 +255,7 @@ mod tests {
                 again.remove().unwrap();
             });
         }
-        assert_eq!(session.code_bytes(), 0);
+        assert_eq!(session.slab().bytes(), 0);
     }
 
     /// The same without a meeting point: lookup and removal just race.
@@ -272,7 +272,7 @@ mod tests {
                 drop(lookup.join().unwrap());
             });
         }
-        assert_eq!(session.code_bytes(), 0);
+        assert_eq!(session.slab().bytes(), 0);
         dylib.create_tracker().define(function("f"), emitting(code)).unwrap();
         assert_eq!(call(session.lookup(&dylib, "f").unwrap()), 1);
     }

@@ -75,9 +75,10 @@ fn a_host_is_told_of_the_beginning_and_the_end_of_a_session() {
     let session = Session::new(&SessionOptions { host: &HOST, ..SessionOptions::default() }).unwrap();
     let dylib = session.create_dylib("main").unwrap();
     assert_eq!(answer(&session, &dylib, "f", &constant("f", 3)), 3);
-    assert_eq!((HOST.forks.load(SeqCst), HOST.steady.load(SeqCst)), (1, 1));
-    drop((session, dylib));
+    // Of the memory and of the session.
     assert_eq!((HOST.forks.load(SeqCst), HOST.steady.load(SeqCst)), (1, 2));
+    drop((session, dylib));
+    assert_eq!((HOST.forks.load(SeqCst), HOST.steady.load(SeqCst)), (1, 4));
 }
 
 #[test]

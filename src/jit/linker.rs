@@ -1,0 +1,85 @@
+//! The linker: a session of ORC with one dylib, which is there from the first object
+//! that is linked. Code of earlier runs is placed without it, and without starting
+//! LLVM.
+
+use super::{Jit, offset, resolve};
+use crate::llvm;
+use crate::process::{Activity, SteadyCell, within};
+use kal_orc::{Address, Dylib, OrcError, Session, SessionOptions, Slab, Tracker};
+use parking_lot::Mutex;
+use std::sync::Weak;
+
+/// What links objects into the slab of a JIT.
+pub(super) struct Linker {
+    jit: Weak<Jit>,
+    slab: Slab,
+    options: SessionOptions,
+    started: SteadyCell<StartedLinker>,
+    /// Held by the thread that starts it.
+    starting: Mutex<()>,
+}
+
+struct StartedLinker {
+    dylib: Dylib,
+    session: Session,
+}
+
+impl Linker {
+    /// Creates a linker for the code of a JIT. Starts nothing yet.
+    pub(super) fn new(jit: &Weak<Jit>, slab: &Slab, options: &SessionOptions) -> Self {
+        Self {
+            jit: jit.clone(),
+            slab: slab.clone(),
+            options: options.clone(),
+            started: SteadyCell::new(),
+            starting: Mutex::default(),
+        }
+    }
+
+    /// Creates a tracker, under which an object can be linked.
+    ///
+    /// # Errors
+    /// If ORC cannot be set up in this process.
+    pub(super) fn tracker(&self) -> Result<Tracker, OrcError> {
+        Ok(self.started()?.dylib.create_tracker())
+    }
+
+    /// Returns the address of a symbol of a linked object.
+    ///
+    /// # Errors
+    /// Why it is not there.
+    pub(super) fn lookup(&self, symbol: &str) -> Result<Address, OrcError> {
+        let started = self.started()?;
+        started.session.lookup(&started.dylib, symbol)
+    }
+
+    /// Frees the names that no symbol uses any more.
+    pub(super) fn clear_dead_symbols(&self) {
+        self.started.get().into_iter().for_each(|started| started.session.clear_dead_symbols());
+    }
+
+    fn started(&self) -> Result<&StartedLinker, OrcError> {
+        if let Some(started) = self.started.get() {
+            return Ok(started);
+        }
+        // No fork comes in between.
+        within(Activity::Steady, || {
+            let _starting = self.starting.lock();
+            if let Some(started) = self.started.get() {
+                return Ok(started);
+            }
+            let made = self.start()?;
+            Ok(self.started.get_or_make(|| made))
+        })
+    }
+
+    fn start(&self) -> Result<StartedLinker, OrcError> {
+        llvm::start();
+        let session = Session::in_slab(&self.slab, &self.options)?;
+        let dylib = session.create_dylib("program")?;
+        dylib.add_generator(resolve);
+        let jit = self.jit.clone();
+        session.add_constants(move |symbol| offset(&jit, symbol));
+        Ok(StartedLinker { dylib, session })
+    }
+}
