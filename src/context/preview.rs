@@ -122,7 +122,7 @@ impl<'c> Needed<'c> {
 
     fn call(&mut self, callee: &Callee) -> Option<()> {
         if let Some(function) = self.context.world.function(callee.name) {
-            if function.arity() != callee.arity {
+            if function.signature() != callee.arity {
                 return None;
             }
             if self.seen.insert(callee.name) {

@@ -10,7 +10,7 @@ use super::Draft;
 use crate::diagnostic::{Diagnostic, ErrorCode, Severity};
 use crate::name::Name;
 use crate::sema::checked::{Callee, CheckedFunction, EXPRESSION};
-use crate::sema::{CheckedItem, arguments};
+use crate::sema::{CheckedItem, arguments, mistaken_call, taken, taken_instead};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ impl Draft<'_> {
     ) -> Option<Fatal<'d>> {
         for callee in caller.certain_calls() {
             match defined.get(&callee.name) {
-                Some(known) if known.arity() != callee.arity => {
+                Some(known) if known.signature() != callee.arity => {
                     return Some(Fatal { caller, callee: *callee, found: Some(known) });
                 }
                 Some(known) => {
@@ -107,27 +107,27 @@ impl Draft<'_> {
         let Fatal { caller, callee, found } = fatal;
         let text = self.names.text(callee.name);
         let error = |code, message| Diagnostic::error(code, &caller.source, callee.span, message);
-        let diagnostic = match (found, self.functions.get(&callee.name)) {
-            (Some(known), _) => {
-                let (passed, takes) = (arguments(callee.arity as usize), arguments(known.arity() as usize));
-                let calls = match &*self.names.text(caller.name) {
-                    EXPRESSION => "this expression calls".to_owned(),
-                    name => format!("`{name}` calls"),
-                };
-                let message = format!("{calls} `{text}` with {passed}, but `{text}` takes {}", known.arity());
-                error(ErrorCode::StaleCall, message).with_note(format!("called with {passed}")).with_label(
-                    &known.source,
-                    known.name_span,
-                    format!("takes {takes}"),
-                )
-            }
-            (None, Some(later)) => {
-                error(ErrorCode::UndefinedFunction, format!("`{text}` is called before it is defined"))
-                    .with_note("this call")
-                    .with_label(&later.source, later.name_span, "defined only after the call")
-            }
-            (None, None) => self.never_defined(caller, callee),
-        };
+        let diagnostic =
+            match (found, self.functions.get(&callee.name)) {
+                (Some(known), _) => {
+                    let (passed, takes) = (arguments(callee.arity as usize), taken(known));
+                    let calls = match &*self.names.text(caller.name) {
+                        EXPRESSION => "this expression calls".to_owned(),
+                        name => format!("`{name}` calls"),
+                    };
+                    let mistake = mistaken_call(&text, callee.arity, &taken_instead(known));
+                    let message = format!("{calls} {mistake}");
+                    error(ErrorCode::StaleCall, message)
+                        .with_note(format!("called with {passed}"))
+                        .with_label(&known.source, known.name_span, format!("takes {takes}"))
+                }
+                (None, Some(later)) => {
+                    error(ErrorCode::UndefinedFunction, format!("`{text}` is called before it is defined"))
+                        .with_note("this call")
+                        .with_label(&later.source, later.name_span, "defined only after the call")
+                }
+                (None, None) => self.never_defined(caller, callee),
+            };
         if Arc::ptr_eq(caller, outermost) {
             return diagnostic;
         }

@@ -7,8 +7,8 @@ use crate::host::HostFunctions;
 use crate::module::standard;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION, Made};
-use crate::sema::instance::{given_text, instance_parts, shown};
-use crate::sema::{Extern, SourcePlace, arguments, declaration};
+use crate::sema::instance::{given_text, instance_parts, operands_of, shown};
+use crate::sema::{Extern, SourcePlace, arguments, declaration, mistaken_call, taken, taken_instead};
 use crate::source::{Source, Span};
 use crate::syntax::foreign;
 use crate::world::World;
@@ -139,7 +139,7 @@ impl FailureReport<'_> {
         callee: &Arc<CheckedFunction>,
     ) -> Option<Diagnostic> {
         let mut calls = caller.callees.iter();
-        let call = calls.find(|call| call.name == callee.name && call.arity != callee.arity())?;
+        let call = calls.find(|call| call.name == callee.name && call.arity != callee.signature())?;
         Some(self.stale(callee, call.arity, Some(caller)).as_warning())
     }
 
@@ -148,7 +148,7 @@ impl FailureReport<'_> {
         let text = self.names.text(callee.name);
         let callers =
             if more == 1 { "1 more definition calls" } else { &format!("{more} more definitions call") };
-        let takes = arguments(callee.arity() as usize);
+        let takes = taken(callee);
         let message = format!("{callers} `{text}` with another number of arguments");
         Diagnostic::error(ErrorCode::StaleCall, &callee.source, callee.name_span, message)
             .with_note(format!("takes {takes}"))
@@ -159,6 +159,10 @@ impl FailureReport<'_> {
         let text = self.names.text(callee);
         if let Some(declared) = self.world.declaration(callee) {
             return self.unfulfilled(declared, passed, caller);
+        }
+        if let Some(operands) = operands_of(&text) {
+            let problem = mistaken_call(&given_text(&text), passed, &operands.to_string());
+            return self.call(ErrorCode::StaleCall, callee, passed, caller, &problem);
         }
         let diagnostic = self.call(
             ErrorCode::UndefinedFunction,
@@ -230,9 +234,8 @@ impl FailureReport<'_> {
         caller: Option<&Arc<CheckedFunction>>,
     ) -> Diagnostic {
         let text = self.names.text(callee.name);
-        let takes = arguments(callee.arity() as usize);
-        let problem =
-            format!("`{text}` with {}, but `{text}` takes {}", arguments(passed as usize), callee.arity());
+        let takes = taken(callee);
+        let problem = mistaken_call(&text, passed, &taken_instead(callee));
         self.call(ErrorCode::StaleCall, callee.name, passed, caller, &problem).with_label(
             &callee.source,
             callee.name_span,

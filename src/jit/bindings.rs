@@ -194,7 +194,9 @@ impl BindingTable {
     fn found(&mut self, jit: &Jit, callee: &Callee) -> Resolution {
         self.bind_from_layer(callee.name);
         match self.bindings.get(callee.name) {
-            Some(JitBinding { state, definition, .. }) if definition.function().arity() == callee.arity => {
+            Some(JitBinding { state, definition, .. })
+                if definition.function().signature() == callee.arity =>
+            {
                 Resolution::Definition(*state, definition.clone())
             }
             Some(_) => Resolution::Nothing,
@@ -226,7 +228,7 @@ impl BindingTable {
     /// Returns whether a call finds a function of its arity.
     fn fits(&self, jit: &Jit, callee: &Callee) -> bool {
         match self.function(callee.name) {
-            Some(function) => function.arity() == callee.arity,
+            Some(function) => function.signature() == callee.arity,
             None => self.is_of_host(jit, callee),
         }
     }
@@ -550,7 +552,8 @@ impl Bindings {
     pub(super) fn call(&self, jit: &Jit, target: CallTarget) -> CallAction {
         let called = self.table(|table| {
             let bound = table.get(target.name).map(|binding| &binding.definition);
-            if let Some(stale) = bound.filter(|definition| definition.function().arity() != target.arity) {
+            if let Some(stale) = bound.filter(|definition| definition.function().signature() != target.arity)
+            {
                 return Err(CallAction::Stale(stale.clone()));
             }
             Ok(self.apply(table, jit, target.name, Event::Call, Incoming::default()))

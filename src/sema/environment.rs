@@ -124,5 +124,29 @@ pub struct SourcePlace {
 
 /// Returns a count with its noun: `1 argument`, `2 arguments`.
 pub(crate) fn arguments(count: usize) -> String {
-    if count == 1 { "1 argument".into() } else { format!("{count} arguments") }
+    counted(count, "argument")
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Returns what is wrong with a call that passes a number of arguments, for people.
+pub(crate) fn mistaken_call(name: &str, passed: u32, takes: &str) -> String {
+    format!("`{name}` with {}, but `{name}` takes {takes}", arguments(passed as usize))
+}
+
+/// Returns what a function takes, for people, after the number of arguments was named.
+pub(crate) fn taken_instead(function: &CheckedFunction) -> String {
+    if function.functions.is_empty() { function.arity().to_string() } else { taken(function) }
+}
+
+/// Returns what a function takes, for people.
+pub(crate) fn taken(function: &CheckedFunction) -> String {
+    let numbers = function.arity() as usize;
+    match function.functions.len() {
+        0 => arguments(numbers),
+        functions if numbers == 0 => counted(functions, "function"),
+        functions => format!("{} and {}", counted(functions, "function"), counted(numbers, "number")),
+    }
 }

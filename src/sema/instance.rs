@@ -89,6 +89,11 @@ pub fn operator_name(operands: u32, operator: &str) -> String {
     format!("{operands}{operator}")
 }
 
+/// Returns the number of operands of a built-in operator that is given as a function.
+pub fn operands_of(name: &str) -> Option<u32> {
+    name.chars().next().filter(|first| matches!(first, '1' | '2')).and_then(|first| first.to_digit(10))
+}
+
 /// Returns an instance of a pattern under its name; `None` if it does not fit.
 pub fn instance(pattern: &CheckedFunction, name: &HeldName, names: &Names) -> Option<CheckedFunction> {
     let text = names.text(name.name());

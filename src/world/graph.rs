@@ -45,13 +45,13 @@ impl World {
     /// arguments than it takes, by their places. Searches all definitions, but only if one of
     /// them makes such a call. What a dispatcher calls was given by another definition.
     pub(super) fn stale_callers(&self, function: &CheckedFunction) -> Vec<Arc<CheckedFunction>> {
-        if !self.calls.misfit(function.name, function.arity()) {
+        if !self.calls.misfit(function.name, function.signature()) {
             return Vec::new();
         }
         let is_stale = |caller: &&Arc<CheckedFunction>| {
             let mut callees = caller.callees.iter();
             caller.made != Made::Dispatcher
-                && callees.any(|callee| callee.name == function.name && callee.arity != function.arity())
+                && callees.any(|callee| callee.name == function.name && callee.arity != function.signature())
         };
         let mut stale: Vec<_> = self.functions().filter(is_stale).cloned().collect();
         stale.sort_by(|one, other| place(one).cmp(&place(other)));

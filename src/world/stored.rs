@@ -419,7 +419,7 @@ impl DefinitionRun {
         names: &Names,
     ) -> bool {
         let defined = |name: Name| self.defined.get(&name).copied();
-        let fits = |arities: &Vec<u32>| arities.iter().all(|arity| *arity == function.arity());
+        let fits = |arities: &Vec<u32>| arities.iter().all(|arity| *arity == function.signature());
         let is_added = self.asked.add(record, defined, &self.own_operators, &self.operators, names)
             && !self.defined.contains_key(&function.name)
             && self.called.get(&function.name).is_none_or(fits)
