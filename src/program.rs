@@ -15,7 +15,7 @@ use crate::fingerprint::Fingerprint;
 use crate::host::{HostFunctions, printing};
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
-use crate::sema::instance::is_made;
+use crate::sema::instance::{is_made, operands_of};
 use crate::sema::stored::{StoredTables, TableIndices};
 use crate::sema::{CheckedItem, Extern};
 use crate::source::{Source, Span};
@@ -233,6 +233,7 @@ fn body(reader: &mut Reader<'_>, engine: &Engine, poll: &Poll) -> Result<Vec<Pro
             || is_operator_of_module(text, names)
             || printing::is_part(text)
             || is_made(text)
+            || (operands_of(text).is_some() && is_operator_in(&text[1..], names))
     };
     reader.expect(texts.iter().all(allowed), "invalid name")?;
     let sources = reader.many(|reader| {

@@ -9,7 +9,7 @@ use crate::module::{ImportedModule, MemberKind};
 use crate::name::Name;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::declaration;
-use crate::sema::instance::shown;
+use crate::sema::instance::{is_taken, shown};
 use crate::status::State;
 use crate::syntax::comment::{documentation, trailing_comment};
 use crate::syntax::operator::Fixity;
@@ -148,6 +148,9 @@ impl Context {
         let (state, function) = (self.backend.state(name)?, self.world.function(name)?);
         let bound = self.backend.bound(name)?;
         let text = |name: &Name| self.engine.names().text(*name).to_string();
+        let callees = function.callees.iter().map(|callee| callee.name);
+        // Which functions a pattern calls is said by its calls.
+        let callees = callees.filter(|name| !is_taken(&self.engine.names().text(*name)));
         Some(Description {
             name: text(&name),
             parameters: function.parameters.iter().map(text).collect(),
@@ -158,7 +161,7 @@ impl Context {
             state,
             tier: bound.tier(),
             code_bytes: bound.code_bytes(),
-            callees: self.texts(function.callees.iter().map(|callee| callee.name)),
+            callees: self.texts(callees),
             callers: Vec::new(),
         })
     }

@@ -126,6 +126,14 @@ pub enum Made {
 }
 
 impl Made {
+    /// Returns the pattern that it is made of.
+    pub fn pattern(self) -> Option<Name> {
+        match self {
+            Self::Instance(pattern) | Self::HandOver(pattern) => Some(pattern),
+            Self::Written | Self::Dispatcher => None,
+        }
+    }
+
     /// Returns whether no part of a program is a call of it.
     pub fn is_between(self) -> bool {
         matches!(self, Self::HandOver(_) | Self::Dispatcher)

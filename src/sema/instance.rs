@@ -73,10 +73,15 @@ pub fn taken_name(parameter: &str) -> String {
     format!("({parameter})")
 }
 
+/// Returns whether a name is that of a function that a pattern takes.
+pub fn is_taken(name: &str) -> bool {
+    name.starts_with('(') && name.ends_with(')')
+}
+
 /// Returns whether a name is one that no program can write: of an instance, of a dispatcher,
 /// or of a function that a pattern takes.
 pub fn is_made(name: &str) -> bool {
-    name.starts_with('(') && name.ends_with(')') || name.contains('[') && name.ends_with(']')
+    is_taken(name) || name.contains('[') && name.ends_with(']')
 }
 
 /// Returns the name of the dispatcher of functions of that number of arguments.

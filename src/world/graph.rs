@@ -3,7 +3,7 @@
 use super::World;
 use crate::name::{Name, NameMap};
 use crate::sema::checked::{CheckedFunction, Made};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Returns what orders definitions by their places.
@@ -12,23 +12,34 @@ fn place(function: &CheckedFunction) -> (&str, (usize, usize), u32) {
 }
 
 impl World {
-    /// Returns the functions that call `name`, in the order in which their names
-    /// were first met.
+    /// Returns the functions that call `name`, or an instance of it, in the order in which
+    /// their names were first met.
     pub fn callers(&self, name: Name) -> impl Iterator<Item = Name> {
-        let calls =
-            move |caller: &&Arc<CheckedFunction>| caller.callees.iter().any(|callee| callee.name == name);
+        let is_instance = move |function: &&Arc<CheckedFunction>| function.made.pattern() == Some(name);
+        let instances: FxHashSet<Name> = self.functions().filter(is_instance).map(|one| one.name).collect();
+        let calls = move |caller: &&Arc<CheckedFunction>| {
+            let mut callees = caller.callees.iter();
+            !is_instance(caller)
+                && callees.any(|callee| callee.name == name || instances.contains(&callee.name))
+        };
         self.functions().filter(calls).map(|caller| caller.name)
     }
 
     /// Returns the callers of every name that is called, each once.
     pub fn all_callers(&self) -> NameMap<Vec<Name>> {
+        let pattern = |function: &Arc<CheckedFunction>| Some((function.name, function.made.pattern()?));
+        let patterns: FxHashMap<Name, Name> = self.functions().filter_map(pattern).collect();
         let mut callers: NameMap<Vec<Name>> = NameMap::default();
         for caller in self.functions() {
             for callee in &caller.callees {
-                let known = callers.entry(callee.name);
-                // All calls of one caller come together.
-                if known.last() != Some(&caller.name) {
-                    known.push(caller.name);
+                let pattern =
+                    patterns.get(&callee.name).filter(|name| patterns.get(&caller.name) != Some(name));
+                for name in pattern.into_iter().chain([&callee.name]) {
+                    let known = callers.entry(*name);
+                    // All calls of one caller come together.
+                    if known.last() != Some(&caller.name) {
+                        known.push(caller.name);
+                    }
                 }
             }
         }

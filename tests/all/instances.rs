@@ -123,3 +123,17 @@ fn code_does_not_grow_with_the_size_of_the_pattern() {
     let grown: Vec<u64> = bytes.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(grown[5..].iter().all(|later| *later < grown[0] / 4), "{grown:?}");
 }
+
+/// Whoever calls an instance calls the pattern.
+#[test]
+fn callers_through_instances_are_callers() {
+    let mut context = context(Config::new());
+    let text = "def apply(f(x) x) f(x); def inc(x) x + 1;
+        def one(x) apply(inc, x); def other(x) apply(sin, one(x)); def none(x) inc(x)";
+    context.eval(text).expect("it is right");
+    assert_eq!(context.callers("apply"), ["one", "other"]);
+    assert_eq!(context.callers("inc"), ["apply(inc, …)", "none"]);
+    let apply = context.definitions().into_iter().find(|known| known.name == "apply").expect("it is there");
+    assert_eq!((apply.callers, apply.callees.len()), (vec!["one".to_owned(), "other".to_owned()], 0));
+    assert_eq!(context.describe("one").expect("it is there").callees, ["apply(inc, …)"]);
+}
