@@ -422,7 +422,7 @@ impl<'a> Draft<'a> {
         let warning =
             |code, message| Some(Diagnostic::error(code, &caller.source, callee.span, message).as_warning());
         match self.functions.get(&callee.name) {
-            Some(known) if known.signature() == callee.arity => None,
+            Some(known) if known.fits(callee.arity) => None,
             Some(known) => {
                 let takes = arguments(known.arity() as usize);
                 let message = format!("at the end of the file `{text}` takes {takes}, not {}", callee.arity);

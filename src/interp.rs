@@ -403,7 +403,7 @@ impl Interpreter {
             return Err(self.without_definition(name, arity));
         };
         let function = function.clone();
-        if function.signature() != arity {
+        if !function.fits(arity) {
             return Err(Failure::Stale { callee: function, passed: arity, caller: None });
         }
         let (tape, known) = (tape.take(), code.and_then(|code| self.code.entry(code)));

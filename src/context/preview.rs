@@ -122,7 +122,7 @@ impl<'c> Needed<'c> {
 
     fn call(&mut self, callee: &Callee) -> Option<()> {
         if let Some(function) = self.context.world.function(callee.name) {
-            if function.signature() != callee.arity {
+            if !function.fits(callee.arity) {
                 return None;
             }
             if self.seen.insert(callee.name) {

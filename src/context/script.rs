@@ -183,8 +183,7 @@ impl<'a> Order<'a> {
             }
             for callee in &part.function.callees {
                 let known = index.get(&callee.name).copied().filter(|known| *known != at);
-                if let Some(known) = known.filter(|known| parts[*known].function.signature() != callee.arity)
-                {
+                if let Some(known) = known.filter(|known| !parts[*known].function.fits(callee.arity)) {
                     misfits.entry(known).or_default().push(at);
                 }
             }

@@ -80,7 +80,7 @@ impl Draft<'_> {
     ) -> Option<Fatal<'d>> {
         for callee in caller.certain_calls() {
             match defined.get(&callee.name) {
-                Some(known) if known.signature() != callee.arity => {
+                Some(known) if !known.fits(callee.arity) => {
                     return Some(Fatal { caller, callee: *callee, found: Some(known) });
                 }
                 Some(known) => {

@@ -139,7 +139,7 @@ impl FailureReport<'_> {
         callee: &Arc<CheckedFunction>,
     ) -> Option<Diagnostic> {
         let mut calls = caller.callees.iter();
-        let call = calls.find(|call| call.name == callee.name && call.arity != callee.signature())?;
+        let call = calls.find(|call| call.name == callee.name && !callee.fits(call.arity))?;
         Some(self.stale(callee, call.arity, Some(caller)).as_warning())
     }
 

@@ -194,9 +194,7 @@ impl BindingTable {
     fn found(&mut self, jit: &Jit, callee: &Callee) -> Resolution {
         self.bind_from_layer(callee.name);
         match self.bindings.get(callee.name) {
-            Some(JitBinding { state, definition, .. })
-                if definition.function().signature() == callee.arity =>
-            {
+            Some(JitBinding { state, definition, .. }) if definition.function().fits(callee.arity) => {
                 Resolution::Definition(*state, definition.clone())
             }
             Some(_) => Resolution::Nothing,
@@ -228,7 +226,7 @@ impl BindingTable {
     /// Returns whether a call finds a function of its arity.
     fn fits(&self, jit: &Jit, callee: &Callee) -> bool {
         match self.function(callee.name) {
-            Some(function) => function.signature() == callee.arity,
+            Some(function) => function.fits(callee.arity),
             None => self.is_of_host(jit, callee),
         }
     }
@@ -552,8 +550,7 @@ impl Bindings {
     pub(super) fn call(&self, jit: &Jit, target: CallTarget) -> CallAction {
         let called = self.table(|table| {
             let bound = table.get(target.name).map(|binding| &binding.definition);
-            if let Some(stale) = bound.filter(|definition| definition.function().signature() != target.arity)
-            {
+            if let Some(stale) = bound.filter(|definition| !definition.function().fits(target.arity)) {
                 return Err(CallAction::Stale(stale.clone()));
             }
             Ok(self.apply(table, jit, target.name, Event::Call, Incoming::default()))

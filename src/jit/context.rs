@@ -389,9 +389,7 @@ impl JitContext {
     /// function is compiled, or it is a foreign function.
     pub fn has_code(&self, name: Name, arity: u32) -> bool {
         match self.bindings.get(name) {
-            Some((state, definition)) => {
-                state == State::Materialized && definition.function().signature() == arity
-            }
+            Some((state, definition)) => state == State::Materialized && definition.function().fits(arity),
             None => self.jit.hosts.foreign(name).is_some(),
         }
     }
@@ -401,7 +399,7 @@ impl JitContext {
     pub fn is_bound(&self, name: Name, arity: u32) -> bool {
         self.bindings.get(name).is_some_and(|(_, definition)| {
             let function = definition.function();
-            function.signature() == arity && !self.jit.is_too_large(function)
+            function.fits(arity) && !self.jit.is_too_large(function)
         })
     }
 

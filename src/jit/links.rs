@@ -96,7 +96,7 @@ impl Jit {
             host.is_some_and(|HostFunction { callable, .. }| !matches!(callable, Callable::Closure(_)))
         };
         let succeeds = |callee: &Callee| match defined(callee.name) {
-            Some(function) => function.signature() == callee.arity,
+            Some(function) => function.fits(callee.arity),
             None => of_host(callee),
         };
         let builtin = |callee: &Callee| {

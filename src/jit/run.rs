@@ -63,7 +63,7 @@ impl JitRun<'_> {
         self.bindings.get(target.name).is_some_and(|(state, definition)| {
             let function = definition.function();
             let has_code = state == State::Materialized;
-            function.signature() == target.arity
+            function.fits(target.arity)
                 && (interpreted.takes(target.name, has_code) || self.jit.is_too_large(function))
         })
     }

@@ -168,7 +168,7 @@ impl Selection<'_> {
                 continue;
             }
             let found = (self.known.bound)(callee.name);
-            let Some(found) = found.filter(|found| found.signature() == callee.arity) else { continue };
+            let Some(found) = found.filter(|found| found.fits(callee.arity)) else { continue };
             let size = self.size + found.nodes.len();
             // A dispatcher changes with each function that gets a number.
             if size > BUDGET || found.made == Made::Dispatcher || !self.is_safe(&found) {

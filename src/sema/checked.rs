@@ -203,6 +203,12 @@ impl CheckedFunction {
         signature(self.arity(), &self.functions)
     }
 
+    /// Returns whether it can be called with that number of arguments: a pattern cannot,
+    /// but for its instances.
+    pub fn fits(&self, arguments: u32) -> bool {
+        self.signature() == arguments
+    }
+
     /// Returns the number of parameters.
     pub fn arity(&self) -> u32 {
         self.parameters.len() as u32

@@ -62,7 +62,7 @@ impl World {
         let is_stale = |caller: &&Arc<CheckedFunction>| {
             let mut callees = caller.callees.iter();
             caller.made != Made::Dispatcher
-                && callees.any(|callee| callee.name == function.name && callee.arity != function.signature())
+                && callees.any(|callee| callee.name == function.name && !function.fits(callee.arity))
         };
         let mut stale: Vec<_> = self.functions().filter(is_stale).cloned().collect();
         stale.sort_by(|one, other| place(one).cmp(&place(other)));
