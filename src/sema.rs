@@ -9,7 +9,7 @@
 pub mod asked;
 pub mod checked;
 mod checker;
-mod constant;
+pub mod constant;
 pub mod declaration;
 mod environment;
 mod identity;

@@ -6,13 +6,16 @@
 //! operators it uses, before those that hide a built-in one it uses. Where no
 //! such order exists, an operator is introduced ahead of its definition. Source
 //! that would still read differently, because a precedence has changed, is
-//! printed from its tree.
+//! printed from its tree. In the same way, a variable is declared after the
+//! definitions in which its name means a function or a constant.
 
 use super::Context;
 use crate::module::{self, add_operators};
 use crate::name::{Name, Names};
 use crate::output::literal;
 use crate::sema::checked::CheckedFunction;
+use crate::sema::constant::constant;
+use crate::sema::instance::instance_parts;
 use crate::source::Source;
 use crate::syntax::ast::{Item, ItemKind, Node};
 use crate::syntax::comment::trailing_comment;
@@ -36,12 +39,20 @@ impl Context {
         for import in self.imports_in_force() {
             script += &format!("{import};\n");
         }
-        let own = self.variable_names().into_iter().filter(|name| module::parts(name).is_none());
-        for name in own {
-            let is_used = || parts.iter().any(|part| part.uses_variable(names.get(&name)));
-            if !omit.contains(&name.as_str()) || is_used() {
-                let value = self.variable(&name).unwrap_or(f64::NAN);
-                script += &format!("var {name} = {};\n", literal(value));
+        let with_meanings: FxHashSet<Name> = parts.iter().flat_map(|part| &part.meanings).copied().collect();
+        // Those that are declared between definitions.
+        let mut later = Vec::new();
+        for name in self.variable_names().into_iter().filter(|name| module::parts(name).is_none()) {
+            let known = names.get(&name);
+            let is_used = || parts.iter().any(|part| part.uses_variable(known));
+            if omit.contains(&name.as_str()) && !is_used() {
+                continue;
+            }
+            let value = self.variable(&name).unwrap_or(f64::NAN);
+            let declaration = format!("var {name} = {};\n", literal(value));
+            match known.filter(|known| with_meanings.contains(known)) {
+                Some(name) => later.push((name, declaration)),
+                None => script += &declaration,
             }
         }
         let mut operators = Operators::new(names);
@@ -50,8 +61,10 @@ impl Context {
             let _ = add_operators(import, &mut operators, names);
         }
         let mut writer = ScriptWriter { names, operators, script };
-        for step in Order::new(&parts).steps(&self.world) {
+        let variables: Vec<Name> = later.iter().map(|(name, _)| *name).collect();
+        for step in Order::new(&parts, &variables, names).steps(&self.world) {
             match step {
+                ScriptStep::Declare(variable) => writer.declare(&later[variable].1),
                 ScriptStep::Define(part) => writer.define(self, &parts[part]),
                 ScriptStep::Introduce(part) => writer.introduce(&parts[part]),
                 ScriptStep::LeaveOut(part) => writer.leave_out(&parts[part]),
@@ -92,8 +105,12 @@ impl Context {
         let (mut operators, mut built_in) = (FxHashSet::default(), FxHashSet::default());
         let is_imported =
             |name| self.world.definition(name).is_some_and(|bound| bound.origin == Origin::Module);
+        let mut meanings = FxHashSet::default();
         for node in &body.nodes {
             match node {
+                Node::Variable(name) if !function.uses_variable(*name) => {
+                    meanings.extend(constant(&names.text(*name)).map(|_| *name));
+                }
                 Node::Operator { callee, .. } if *callee != function.name && !is_imported(*callee) => {
                     operators.insert(*callee);
                 }
@@ -105,7 +122,13 @@ impl Context {
         let documentation = self.describe(&names.text(function.name))?.documentation;
         let fixity = self.world.definition(function.name)?.fixity;
         let token = fixity.and_then(|fixity| self.token(fixity));
-        Some(ScriptItem { function, item, fixity, token, documentation, operators, built_in })
+        for callee in &function.callees {
+            let called = names.text(callee.name);
+            let Some((_, given)) = instance_parts(&called) else { continue };
+            let short = |text| module::parts(text).map_or(text, |(_, short)| short);
+            meanings.extend(given.into_iter().flatten().filter_map(|text| names.get(short(text))));
+        }
+        Some(ScriptItem { function, item, fixity, token, documentation, operators, built_in, meanings })
     }
 }
 
@@ -135,6 +158,9 @@ struct ScriptItem {
     /// The built-in operators that its source uses: count of operands, and
     /// token.
     built_in: FxHashSet<(u8, Name)>,
+    /// The names in its source that mean functions or constants, and would mean variables of
+    /// these names.
+    meanings: FxHashSet<Name>,
 }
 
 impl ScriptItem {
@@ -152,6 +178,8 @@ enum ScriptStep {
     Introduce(usize),
     /// Nothing: the definition uses an operator that no longer exists.
     LeaveOut(usize),
+    /// The variable, by its index.
+    Declare(usize),
 }
 
 /// The search for an order.
@@ -161,15 +189,24 @@ struct Order<'a> {
     /// For a built-in operator that a definition hides, the other definitions
     /// that use it.
     users: FxHashMap<(u8, Name), Vec<usize>>,
-    /// For a definition, those that call it with a wrong number of arguments:
-    /// that is accepted only before it is defined.
+    /// For a definition, those that call it with what it does not take: that is accepted only before it is defined.
     misfits: FxHashMap<usize, Vec<usize>>,
+    variables: Vec<LaterVariable>,
     written: Vec<bool>,
     introduced: Vec<bool>,
 }
 
+/// A variable that is declared between definitions.
+struct LaterVariable {
+    /// The definitions that its declaration follows.
+    after: Vec<usize>,
+    /// Those that it precedes.
+    before: Vec<usize>,
+    is_declared: bool,
+}
+
 impl<'a> Order<'a> {
-    fn new(parts: &'a [ScriptItem]) -> Self {
+    fn new(parts: &'a [ScriptItem], variables: &[Name], names: &Names) -> Self {
         let index: FxHashMap<Name, usize> =
             parts.iter().enumerate().map(|(at, part)| (part.function.name, at)).collect();
         let mut users: FxHashMap<(u8, Name), Vec<usize>> =
@@ -182,20 +219,44 @@ impl<'a> Order<'a> {
                 }
             }
             for callee in &part.function.callees {
-                let known = index.get(&callee.name).copied().filter(|known| *known != at);
-                if let Some(known) = known.filter(|known| !parts[*known].function.fits(callee.arity)) {
+                let called = names.text(callee.name);
+                let pattern = instance_parts(&called).map(|(pattern, _)| names.get(pattern));
+                let known = index.get(&pattern.flatten().unwrap_or(callee.name)).copied();
+                let fits = |known: &CheckedFunction| match pattern {
+                    Some(_) => known.is_pattern_of(&called),
+                    None => known.fits(callee.arity),
+                };
+                if let Some(known) = known.filter(|known| *known != at && !fits(&parts[*known].function)) {
                     misfits.entry(known).or_default().push(at);
                 }
             }
         }
         let none = vec![false; parts.len()];
-        Self { parts, index, users, misfits, written: none.clone(), introduced: none }
+        let parts_with = |has: &dyn Fn(&ScriptItem) -> bool| {
+            (0..parts.len()).filter(|part| has(&parts[*part])).collect::<Vec<_>>()
+        };
+        let variables: Vec<LaterVariable> = variables
+            .iter()
+            .map(|variable| LaterVariable {
+                after: parts_with(&|part| part.meanings.contains(variable)),
+                before: parts_with(&|part| part.function.uses_variable(*variable)),
+                is_declared: false,
+            })
+            .collect();
+        Self { parts, index, users, misfits, variables, written: none.clone(), introduced: none }
     }
 
     fn steps(mut self, world: &World) -> Vec<ScriptStep> {
         let mut waiting = self.callees_first(world);
         let mut steps = Vec::new();
-        while let Some(&first) = waiting.first() {
+        loop {
+            for (number, variable) in self.variables.iter_mut().enumerate() {
+                if !variable.is_declared && variable.after.iter().all(|part| self.written[*part]) {
+                    variable.is_declared = true;
+                    steps.push(ScriptStep::Declare(number));
+                }
+            }
+            let Some(&first) = waiting.first() else { return steps };
             if let Some(place) = waiting.iter().position(|part| self.can_be_written(*part)) {
                 let part = waiting.remove(place);
                 self.written[part] = true;
@@ -210,7 +271,6 @@ impl<'a> Order<'a> {
                 steps.push(ScriptStep::LeaveOut(first));
             }
         }
-        steps
     }
 
     fn can_be_written(&self, part: usize) -> bool {
@@ -218,7 +278,10 @@ impl<'a> Order<'a> {
         let has_operators =
             uses.iter().all(|name| self.index.get(name).is_some_and(|at| self.introduced[*at]));
         let misfits = self.misfits.get(&part);
+        let is_too_early =
+            |variable: &LaterVariable| !variable.is_declared && variable.before.contains(&part);
         has_operators
+            && !self.variables.iter().any(is_too_early)
             && misfits.is_none_or(|callers| callers.iter().all(|caller| self.written[*caller]))
             && (self.introduced[part] || self.hides_nothing(part))
     }
@@ -267,6 +330,11 @@ impl ScriptWriter<'_> {
         self.script.push_str(trailing_comment(&part.function.source, part.function.span));
         self.script.push('\n');
         self.enter(part);
+    }
+
+    fn declare(&mut self, declaration: &str) {
+        self.separate();
+        self.script += declaration;
     }
 
     /// Writes a provisional definition of an operator, for its fixity.

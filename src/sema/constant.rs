@@ -2,7 +2,7 @@
 
 /// Returns the value of a constant that every program knows, unless it declares a variable
 /// of that name.
-pub(super) fn constant(name: &str) -> Option<f64> {
+pub fn constant(name: &str) -> Option<f64> {
     CONSTANTS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 

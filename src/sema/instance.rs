@@ -26,6 +26,11 @@ impl CheckedFunction {
         !self.functions.is_empty()
             || self.callees.iter().any(|callee| instance_parts(&names.text(callee.name)).is_some())
     }
+
+    /// Returns whether it is the pattern of an instance of that name: it takes what that gives.
+    pub fn is_pattern_of(&self, instance: &str) -> bool {
+        !self.functions.is_empty() && given_to(self, instance).is_some()
+    }
 }
 
 /// What the name of a shared instance has in place of a function.

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// The mistakes of one body beside their diagnostics.
 pub(super) struct Mistakes {
     /// The number of diagnostics before this body.
-    earlier: usize,
+    pub(super) earlier: usize,
     /// The node that is being resolved.
     pub(super) at: usize,
     /// For each diagnostic of the body, the node it is about.

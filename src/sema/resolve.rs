@@ -346,6 +346,7 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 self.push(node, *span);
             }
         }
+        self.suggest_functions(body);
         self.functions_wanted(body);
         self.mistakes.suppress(body, &mut self.checker.diagnostics);
     }

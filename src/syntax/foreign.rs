@@ -45,7 +45,7 @@ const OPERATORS: [(&str, &str); 17] = [
 const COMPOUND_ASSIGNMENTS: [&str; 2] = ["%=", "^="];
 
 /// Words that are operators, keywords or constants elsewhere.
-const WORDS: [(&str, &str); 23] = [
+const WORDS: [(&str, &str); 24] = [
     ("mod", "the remainder is written `x % y`, or `mod(x, y)`"),
     ("div", "integer division is written `floor(a / b)`"),
     ("and", "and is written `&&`"),
@@ -55,6 +55,7 @@ const WORDS: [(&str, &str); 23] = [
     ("const", "to declare a variable: `var x = 3`"),
     ("return", "the value of the body is the value of the function: `def f(x) x + 1`"),
     ("print", PRINT),
+    ("write", "to print without ending the line, write `write(\"x = \", x)`"),
     ("function", "a function is written `def f(x) x + 1`"),
     ("fn", "a function is written `def f(x) x + 1`"),
     ("func", "a function is written `def f(x) x + 1`"),
@@ -98,6 +99,9 @@ const INFIX_WORDS: [&str; 4] = ["mod", "div", "and", "or"];
 
 /// The words above that are values.
 const CONSTANTS: [&str; 6] = ["true", "false", "PI", "null", "nil", "None"];
+
+/// The words above that print.
+const PRINTING: [&str; 2] = ["print", "write"];
 
 /// The words above that are types.
 const TYPES: [&str; 4] = ["int", "float", "double", "void"];
@@ -208,6 +212,7 @@ pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
     let before = line_up_to(text, place.start).split_whitespace().next_back();
     let message = match before.filter(|_| INFIX_WORDS.contains(&word)) {
         Some(left) => format!("an operator is missing between `{left}` and `{word}`"),
+        None if PRINTING.contains(&word) => format!("`{word}` is called with what it prints"),
         None if CONSTANTS.contains(&word) => format!("unknown variable `{word}`"),
         None => format!("there is no `{word}` in Kaleidoscope"),
     };

@@ -79,6 +79,33 @@ fn very_many_functions_can_be_given_in_every_mode() {
 }
 
 #[test]
+fn what_is_given_and_has_no_meaning_gets_the_help_for_its_place() {
+    let mut context = context(Config::new());
+    context.eval("def apply(f(x) x) f(x)\ndef sq(x) x * x").expect("it is defined");
+    let given = "a function is given by its name, `sin`, an operator as `binary+`";
+    let cases = [
+        ("apply(sni, 2)", ErrorCode::UnknownVariable, Some("did you mean `sin`?")),
+        ("apply(qs, 2)", ErrorCode::UnknownVariable, Some("did you mean `sq`?")),
+        ("apply(nothing_like_it, 2)", ErrorCode::UnknownVariable, None),
+        ("apply(sq + 1, 2)", ErrorCode::FunctionWanted, Some(given)),
+        ("sin(sq)", ErrorCode::UnknownVariable, Some("`sq` is a function: call it as `sq(…)`")),
+        (
+            "def before(x) later(helper, x)",
+            ErrorCode::UnknownVariable,
+            Some("if it is a function, define `helper` or `later` before the call"),
+        ),
+        ("def misspelt(total) later(toal, 1)", ErrorCode::UnknownVariable, Some("did you mean `total`?")),
+        ("def known(x) sin(helper)", ErrorCode::UnknownVariable, None),
+        ("later(helper, 1)", ErrorCode::UnknownVariable, None),
+    ];
+    for (text, code, help) in cases {
+        let error = context.eval(text).expect_err("it is a mistake");
+        let [diagnostic] = error.diagnostics() else { panic!("{text}: {error:?}") };
+        assert_eq!((diagnostic.code, diagnostic.help.as_deref()), (code, help), "{text}");
+    }
+}
+
+#[test]
 fn errors_beyond_the_bound_name_what_is_written() {
     let modes = ["--interpret", "--lazy", "--lazy -O2", "--eager -O2", "--tiered"];
     for (mode, configure) in MODES.iter().filter(|(mode, _)| modes.contains(mode)) {

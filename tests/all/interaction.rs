@@ -80,15 +80,15 @@ fn ctrl_c_gives_a_definition_up_at_the_debuggers_prompt() {
     let mut terminal = debugging(&folder, "def f(x) x * 2\nf(4)\n", &["-b", "f"]);
     terminal.wait_for("1|debug> ");
     terminal.press("def oops(\r");
-    terminal.wait_for("...> ");
+    terminal.wait_for("\n...> ");
     terminal.press("a\r");
-    terminal.wait_for("...> ");
+    terminal.wait_for("\n...> ");
     terminal.press(CTRL_C);
     terminal.wait_for("1|debug> ");
     terminal.press("x * 10 + 2\r");
     terminal.wait_for("\n42\n");
     terminal.press("def twice(y)\r");
-    terminal.wait_for("...> ");
+    terminal.wait_for("\n...> ");
     terminal.press("y * 2\r");
     terminal.wait_for("twice(y) defined");
     terminal.press("c\r");

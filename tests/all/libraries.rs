@@ -133,6 +133,9 @@ fn an_import_can_be_narrow() {
         let private = "`_secret` is private to the module `stats`";
         assert_eq!(refusal(&mut listed, "stats._secret(1)"), private);
         assert_eq!(refusal(&mut listed, "def f(x) stats._secret(x)"), private);
+        listed.eval("def twice(f(x) x) f(f(x))").expect("it is defined");
+        assert_eq!(refusal(&mut listed, "twice(stats._secret, 1)"), private);
+        assert_eq!(refusal(&mut listed, "def g(x) twice(stats._secret, x)"), private);
     }
 }
 

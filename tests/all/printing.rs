@@ -37,6 +37,10 @@ fn mistakes_in_what_is_printed_are_told_with_their_places() {
         ("\"hello\"", "", "E0211", "write `print(\"hello\")`"),
         ("print(1 + \"a\")", "", "E0211", "every value is a number"),
         ("'x'", "", "E0103", "a text has double quotes"),
+        ("print", "", "E0201", "`print` is called with what it prints"),
+        ("write", "", "E0201", "write `write(\"x = \", x)`"),
+        ("print(\"a\" \"b\")", "", "E0211", "a comma separates it from the argument before it"),
+        ("print(1 \"b\")", "", "E0211", "a comma separates it from the argument before it"),
     ];
     for mode in MODES {
         for (text, printed, code, said) in cases {

@@ -72,11 +72,39 @@ fn a_saved_session_gives_the_same_answers() {
         ),
         ("unary", "def unary ! (x) x + 100\ndef unary - (x) !x\ndef f(x) -x", "f(1)\n-1\n!1"),
         ("host", "def f(x) sqrt(x)\ndef sqrt(x) x * 2\ndef g(x) sqrt(x)", "f(8)\ng(8)"),
+        (
+            "given",
+            "def apply(f(x) x) f(x) + 1\ndef sq(x) x * x\ndef main(x) apply(sq, x)\nvar sq = 3\n\
+             def binary & 5 (a b) a + b * sq\ndef both(x) sq & main(x)\ndef local(sq) sq",
+            "main(2)\nboth(2)\nsq",
+        ),
+        (
+            "given between operators",
+            "def apply(f(x) x) f(x) + 1\ndef binary & 5 (a b) a + b\ndef sq(x) x * x\n\
+             def main(x) apply(sq, x & 1)\nvar sq = 3\ndef binary & 5 (a b) a + b * sq",
+            "main(2)\n1 & 2",
+        ),
+        (
+            "constant",
+            "def area(r) pi * r * r\nvar pi = 3\ndef other(r) pi * r * r\ndef local(e) e\nvar e = 2",
+            "area(1)\nother(1)\nlocal(1)\ne",
+        ),
         ("documented", "## Doc.\ndef f(x) # inner\n  x", "f(1)"),
     ];
     for (name, definitions, questions) in cases {
         saved_and_loaded(name, definitions, questions);
     }
+}
+
+#[test]
+fn a_call_that_gives_what_is_no_longer_taken_is_saved_before_its_callee() {
+    let folder = Folder::new("no-longer-taken");
+    let definitions =
+        "def apply(f(x) x) f(x) + 1\ndef sq(x) x * x\ndef main(x) apply(sq, x)\ndef apply(x) -x";
+    session(&folder, &format!("{definitions}\n:save s.kal\n"));
+    let ran = session(&folder, ":load s.kal\nsq(3)\napply(3)\nmain(3)\n");
+    assert_eq!(lines(&ran)[1..], ["9", "-3"], "{}", ran.err());
+    assert!(ran.err().contains("`apply` takes no functions"), "{}", ran.err());
 }
 
 #[test]

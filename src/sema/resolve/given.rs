@@ -1,7 +1,7 @@
 //! The functions that calls are given: `integral(sin, 0, pi)`.
 
 use super::{GivenFunction, Resolver, SourcePlace};
-use crate::diagnostic::ErrorCode;
+use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::module::MemberKind;
 use crate::name::Name;
 use crate::sema::checked::{CheckedNode, EXPRESSION, TakenFunction};
@@ -52,8 +52,7 @@ impl Resolver<'_, '_> {
         };
         // A name that nothing has yet is that of a function where one is wanted, in what runs
         // later.
-        let runs_later = || &*self.checker.text(self.head.name) != EXPRESSION;
-        if arity.is_none() && !(runs_later() && self.is_function_wanted(body, call, position)) {
+        if arity.is_none() && !(self.runs_later() && self.is_function_wanted(body, call, position)) {
             return false;
         }
         self.given.entry(call).or_default().push(GivenFunction { position, text, name, arity, span });
@@ -236,7 +235,10 @@ impl Resolver<'_, '_> {
             let Some(&argument) = arguments[call].get(function.position as usize) else { continue };
             let nodes = starts[argument]..argument + 1;
             let inside = self.mistakes.within(&nodes);
-            if !inside.iter().all(|(_, node)| self.is_function(body, *node)) {
+            let is_the_same = |&(number, node): &(usize, usize)| {
+                self.mistake(number).code == ErrorCode::UnknownVariable && self.is_function(body, node)
+            };
+            if !inside.iter().all(is_the_same) {
                 continue;
             }
             // The names of functions in it are the same mistake.
@@ -251,6 +253,56 @@ impl Resolver<'_, '_> {
             error.labels[0].message = label.into();
             error.help = Some("a function is given by its name, `sin`, an operator as `binary+`".into());
         }
+    }
+
+    /// Says of the names that nothing has which functions they may be, where calls are given
+    /// them.
+    pub(super) fn suggest_functions(&mut self, body: &Ast) {
+        for (number, argument) in self.mistakes.within(&(0..body.nodes.len())) {
+            let ast::Node::Variable(name) = body.nodes[argument] else { continue };
+            let place = self.arguments.as_ref().and_then(|arguments| arguments.get(&argument));
+            let Some(&(call, position)) = place else { continue };
+            if self.mistake(number).code != ErrorCode::UnknownVariable || self.is_function(body, argument) {
+                continue;
+            }
+            let help = if self.is_function_wanted(body, call, position) {
+                self.nearest_function(name).map(|near| format!("did you mean `{near}`?"))
+            } else {
+                self.mistake(number).help.is_none().then(|| self.defined_first(body, call, name)).flatten()
+            };
+            if help.is_some() {
+                self.checker.diagnostics[self.mistakes.earlier + number].help = help;
+            }
+        }
+    }
+
+    fn nearest_function(&self, name: Name) -> Option<String> {
+        let environment = self.checker.environment;
+        let functions =
+            environment.functions().into_iter().map(|function| environment.names().text(function));
+        environment.suggestions().nearest(&self.checker.text(name), functions).map(|near| near.to_string())
+    }
+
+    /// Returns what to do if a definition gives a name that nothing has to a function that is
+    /// not defined either.
+    fn defined_first(&self, body: &Ast, call: usize, name: Name) -> Option<String> {
+        let ast::Node::Call { callee, .. } = body.nodes[call] else { return None };
+        let known = self.checker.stands_for(callee, MemberKind::Function, body.spans[call])?;
+        let is_known =
+            self.parameters_of(known).is_some() || self.checker.environment.hosts().get(known).is_some();
+        (!is_known && self.runs_later()).then(|| {
+            let (name, callee) = (self.checker.text(name), self.checker.text(callee));
+            format!("if it is a function, define `{name}` or `{callee}` before the call")
+        })
+    }
+
+    fn mistake(&self, number: usize) -> &Diagnostic {
+        &self.checker.diagnostics[self.mistakes.earlier + number]
+    }
+
+    /// Returns whether the body runs when it is called, not at once.
+    fn runs_later(&self) -> bool {
+        &*self.checker.text(self.head.name) != EXPRESSION
     }
 
     /// Returns whether a node is the name of a function.

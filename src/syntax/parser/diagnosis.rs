@@ -41,7 +41,8 @@ impl SyntaxFailure {
             }
         }
         if tokens.terminals().get(self.at) == Some(&Terminal::Text) {
-            return misplaced_text(tokens, self.at);
+            let is_behind_argument = self.expected.contains(Expected::terminal(Terminal::Comma));
+            return misplaced_text(tokens, self.at, is_behind_argument);
         }
         let message = self.message(tokens, start);
         let open = builder.open_parentheses.last().map(|&token| tokens.span(token as usize));
@@ -196,14 +197,17 @@ impl SyntaxFailure {
     }
 }
 
-/// Returns the diagnostic for a text that is no argument.
-fn misplaced_text(tokens: &Tokens, token: usize) -> Diagnostic {
+/// Returns the diagnostic for a text that is no argument, though it may follow one.
+fn misplaced_text(tokens: &Tokens, token: usize, is_behind_argument: bool) -> Diagnostic {
     let message = "a text stands only among the arguments of `print` and `write`";
     let diagnostic =
         Diagnostic::error(ErrorCode::MisplacedText, tokens.source(), tokens.span(token), message);
     let text = tokens.text(token);
-    let help =
-        if text.len() <= 40 { format!("write `print({text})`") } else { "write `print(\"…\")`".into() };
+    let help = match is_behind_argument {
+        true => "a comma separates it from the argument before it".into(),
+        false if text.len() <= 40 => format!("write `print({text})`"),
+        false => "write `print(\"…\")`".into(),
+    };
     diagnostic.with_note("every value is a number").with_help(help)
 }
 
