@@ -26,6 +26,8 @@ mod folder;
 mod library;
 mod options;
 #[cfg(feature = "compiler")]
+mod session;
+#[cfg(feature = "compiler")]
 mod trust;
 
 use crate::bytes::SharedBytes;

@@ -109,7 +109,7 @@ fn prompt(
     options: &CommonOptions,
     reporter: &mut Reporter,
 ) -> Exit {
-    start(options, &arguments.given, reporter, |context, reporter, idle| {
+    start(&options.for_prompt(), &arguments.given, reporter, |context, reporter, idle| {
         let run = |context: &mut _, reporter: &mut _| run::before_prompt(arguments, context, reporter, idle);
         let file = arguments.file.as_deref();
         repl::start(repl, context, reporter, idle, First { run: &run, file, timeout: options.timeout })
@@ -123,7 +123,7 @@ fn run(
     reporter: &mut Reporter,
 ) -> Exit {
     let has_program = arguments.file.is_some() || !arguments.given.eval.is_empty();
-    if arguments.interactive || (!has_program && std::io::stdin().is_terminal()) {
+    if arguments.interactive || repl.resumes() || (!has_program && std::io::stdin().is_terminal()) {
         return prompt(arguments, repl, options, reporter);
     }
     start(options, &arguments.given, reporter, |session, reporter, idle| {

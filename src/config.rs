@@ -53,6 +53,7 @@ pub struct Config {
     pub(crate) tier_up: TierUp,
     pub(crate) waits_for_code: bool,
     pub(crate) keeps_texts: bool,
+    pub(crate) keeps_code: bool,
     /// `None`: one for each core, counted when the first is needed.
     pub(crate) workers: Option<usize>,
     pub(crate) worker_stack: usize,
@@ -76,6 +77,7 @@ impl Config {
             tier_up: TierUp::default(),
             waits_for_code: false,
             keeps_texts: true,
+            keeps_code: false,
             workers: None,
             worker_stack: WORKER_STACK,
             limits: Limits::default(),
@@ -143,6 +145,15 @@ impl Config {
     #[must_use]
     pub fn wait_for_code(mut self, wait: bool) -> Self {
         self.waits_for_code = wait;
+        self
+    }
+
+    /// Sets whether the engine keeps all code that it compiles, for
+    /// [`Context::save`](crate::Context::save): false by default. It needs a
+    /// [cache](Self::cache), and takes some hundred bytes for a function, up to 64 MiB.
+    #[must_use]
+    pub fn keep_code(mut self, keep: bool) -> Self {
+        self.keeps_code = keep;
         self
     }
 

@@ -14,6 +14,7 @@ mod listing;
 mod opening;
 mod preview;
 mod reading;
+mod resuming;
 mod script;
 #[cfg(all(test, feature = "compiler"))]
 pub(crate) mod tests;
@@ -25,6 +26,7 @@ pub use describe::Description;
 pub use formula::Formula;
 pub use history::Change;
 pub use listing::Stage;
+pub use resuming::Resumed;
 pub use trace::{Trace, Transition};
 
 use crate::abi::HeldVariables;
@@ -46,7 +48,8 @@ use crate::module::{Imports, MemberKind, NameMistake};
 use crate::name::{HeldName, Name, Names};
 use crate::output::LineOutput;
 use crate::program::Program;
-use crate::runtime::CallArguments;
+use crate::runtime::{CallArguments, Variable};
+use crate::sema::constant::declared_numbers;
 use crate::sema::instance::is_made;
 use crate::sema::{self, Declaration, Environment, checked};
 use crate::source::Source;
@@ -381,7 +384,15 @@ impl Context {
     ) -> Result<Vec<HeldName>, Error> {
         self.check_variables(declaration, names)?;
         self.hold_variables(names)?;
-        if let Err(error) = self.evaluate(declaration) {
+        let is_seen = self.debugger.is_some() || self.engine.config().limits.fuel.is_some();
+        let numbers = declared_numbers(declaration).filter(|_| !is_seen);
+        let values = numbers.and_then(|numbers| {
+            let place = |(name, value)| Some((Variable(self.variables.find(name)?), value));
+            numbers.into_iter().map(place).collect::<Option<Vec<_>>>()
+        });
+        if let Some(values) = values {
+            values.into_iter().for_each(|(variable, value)| self.backend.set_variable(variable, value));
+        } else if let Err(error) = self.evaluate(declaration) {
             self.release_variables();
             return Err(error);
         }
@@ -510,18 +521,23 @@ impl Context {
         self.stopped(stopped)
     }
 
+    /// Returns the name that reads so, if something may have it.
+    fn name_of(&self, text: &str) -> Option<Name> {
+        self.world.name(text, self.engine.names())
+    }
+
     /// Binds an alias that is about to be called by name.
     pub(crate) fn adopt_alias_called(&mut self, name: &str) {
         if !self.world.imports().is_empty()
-            && let Some(name) = self.engine.names().get(name)
+            && let Ok(name) = self.engine.names().try_hold(name)
         {
-            self.adopt_alias(name);
+            self.adopt_alias(name.name());
         }
     }
 
     pub(crate) fn handle(&self, text: &str, asked: u32) -> Result<(HeldName, CallHandle), Error> {
         let missing = || Error::NoFunction(text.to_owned());
-        let name = self.engine.names().get(text).ok_or_else(missing)?;
+        let name = self.name_of(text).ok_or_else(missing)?;
         let bound = self.world.function(name).map(|function| function.arity());
         let host = || self.engine.hosts().get(name).map(|host| host.arity);
         let foreign = || self.engine.hosts().foreign(name);
@@ -541,7 +557,7 @@ impl Context {
     /// [`Error::NoFunction`] if nothing of that name is defined.
     pub fn prepare(&self, name: &str) -> Result<(), Error> {
         let missing = || Error::NoFunction(name.to_owned());
-        let name = self.engine.names().get(name).ok_or_else(missing)?;
+        let name = self.name_of(name).ok_or_else(missing)?;
         self.world.function(name).ok_or_else(missing)?;
         self.backend.prepare(name).map_err(|failure| self.failed(&failure))
     }
@@ -561,7 +577,7 @@ impl Context {
     /// the names of parameters and other locals do not count. What is called
     /// counts by name only: its definition has an identity of its own.
     pub fn fingerprint(&self, name: &str) -> Option<Fingerprint> {
-        let name = self.engine.names().get(name)?;
+        let name = self.name_of(name)?;
         Some(self.world.function(name)?.fingerprint(self.engine.names()))
     }
 

@@ -109,7 +109,8 @@ impl Engine {
         if config.mode != Mode::Interpret {
             Fence::announce();
         }
-        let cache = config.cache.clone().filter(|_| config.mode != Mode::Interpret).map(Cache::new);
+        let cache = config.cache.clone().filter(|_| config.mode != Mode::Interpret);
+        let cache = cache.map(|options| Cache::new(options, config.keeps_code));
         let known = || Arc::new(environment(&config.limits, &names, &hosts));
         Ok(Self(Arc::new(EngineInner {
             environment: cache.is_some().then(known),
@@ -193,7 +194,40 @@ impl Engine {
 
     /// Returns whether the items of a text are kept for later runs.
     pub(crate) fn caches(&self, source: &Source) -> bool {
-        self.0.cache.is_some() && Cache::keeps(source)
+        self.0.cache.as_ref().is_some_and(|cache| cache.keeps(source))
+    }
+
+    /// Begins to keep the items of the script of a session, if there is a cache.
+    pub(crate) fn begin_session(&self, script: &Source) {
+        self.0.cache.iter().for_each(|cache| cache.begin_session(script));
+    }
+
+    /// Adds the code and the checked items of a session to what is found, if there is a
+    /// cache.
+    ///
+    /// # Errors
+    /// Why they cannot be used, for people.
+    pub(crate) fn resume_session(&self, script: &Source, pack: Vec<u8>) -> Result<(), String> {
+        match &self.0.cache {
+            Some(cache) => cache.resume_session(script, pack),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns a pack of the script of a session that has been read, with the code of these
+    /// functions; `None` if there is no cache.
+    ///
+    /// # Errors
+    /// Why it cannot be signed, for people.
+    pub(crate) fn pack_session(
+        &self,
+        script: &Source,
+        functions: &[Arc<CheckedFunction>],
+    ) -> Result<Option<Vec<u8>>, String> {
+        match self.0.cache.as_ref().zip(self.0.stored_text(script, None)) {
+            Some((cache, text)) => self.0.session(cache, script, text, functions).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Writes the texts that have been checked and the code that has been compiled since

@@ -49,6 +49,9 @@ pub enum Error {
     /// The bytes are no stored program, or a damaged one.
     #[error("not a valid stored program: {0}")]
     Damaged(#[from] Damage),
+    /// The bytes are no saved session, or a damaged one.
+    #[error("not a saved session: {0}")]
+    DamagedSession(Damage),
     /// A host function or a variable has a name that no program can use.
     #[error("`{0}` is not a name that a program can use")]
     BadName(String),
@@ -95,6 +98,7 @@ impl Error {
             | Self::VariableInUse { .. }
             | Self::OtherEngine
             | Self::Damaged(_)
+            | Self::DamagedSession(_)
             | Self::BadName(_)
             | Self::TooManyArguments(_)
             | Self::Foreign(_)

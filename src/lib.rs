@@ -184,7 +184,7 @@
 //! | 3 | `pack` | portable code, and the file that holds it | opens a file |
 //! | 4 | `cache` | the files of packs: where they are, and which are trusted | knows what is in one |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `context`, `function`, `interrupt`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `terminal` | how commands end, report, read files, wait and write | knows a command |
 //! | 7 | `repl` | the prompt | uses codegen's, ORC's or the JIT's insides |
 //! | 8 | [`cli`] | the commands | uses codegen's, ORC's or the JIT's insides |
@@ -281,6 +281,7 @@ mod stats;
 mod text_cache;
 mod engine;
 mod backend;
+mod saved_session;
 mod context;
 mod function;
 mod interrupt;
@@ -298,7 +299,7 @@ pub mod cli;
 pub use bytes::Damage;
 pub use cache::{CacheEvent, CacheOptions, CacheUsage, Explanation};
 pub use config::{Config, Mode};
-pub use context::{Change, Context, Description, Each, Formula, Outcome, Stage, Trace, Transition};
+pub use context::{Change, Context, Description, Each, Formula, Outcome, Resumed, Stage, Trace, Transition};
 pub use debugger::{BreakpointError, Console};
 pub use engine::Engine;
 pub use error::Error;

@@ -25,7 +25,7 @@
 pub mod links;
 pub mod origin;
 pub mod portable;
-mod store;
+pub mod store;
 #[cfg(any(test, fuzzing))]
 mod testing;
 mod writing;

@@ -34,21 +34,25 @@ mod plot;
 mod recall;
 mod saved;
 mod session;
+mod session_file;
 mod svg;
 mod trace;
 mod watch;
 mod watches;
 
 use crate::config::Mode;
-use crate::context::Context;
+use crate::context::{Context, Resumed};
 use crate::engine::Engine;
+use crate::terminal;
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Idle;
 use crate::terminal::report::Reporter;
 use crate::terminal::screen::Screen;
 pub(crate) use arguments::ReplArguments;
+use command::CommandError;
 use parking_lot::Mutex;
 use session::ReplSession;
+use session_file::SessionFile;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::mpsc;
@@ -83,15 +87,31 @@ pub(crate) fn start(
         let screen = screen.clone();
         reporter.redirect(Some(Box::new(move |text| screen.line(text))));
     }
+    let file = arguments.resume.as_deref();
+    let resumed = match file.map_or(Ok(None), |file| session_file::resume(context, file)) {
+        Ok(resumed) => resumed.zip(file),
+        // The prompt does not start, so that nothing takes the place of the session.
+        Err(error) => {
+            match &error {
+                CommandError::Program(error) => reporter.error(error),
+                other => reporter.problem(&other.to_string()),
+            }
+            return Exit::Failed;
+        }
+    };
     let (changes, changed) = mpsc::channel();
     let mut session = ReplSession::new(context, reporter, screen, changes);
     session.is_transcript = arguments.transcript;
     session.edit_mode = arguments.edit_mode();
+    session.file = SessionFile::new(arguments.resume.clone());
     if is_shown && !arguments.quiet {
         session.banner();
     }
-    if !arguments.no_init {
-        session.run_init();
+    match &resumed {
+        // What the user's own file defines is in it.
+        Some((resumed, file)) => tell(&session, resumed, file),
+        None if arguments.no_init => {}
+        None => session.run_init(),
     }
     let exit = (first.run)(session.context, session.reporter);
     match exit {
@@ -104,11 +124,24 @@ pub(crate) fn start(
         session.limit_each(first.timeout);
     }
     let session = Mutex::new(session);
-    if is_edited {
+    let exit = if is_edited {
         editor::run(arguments, &session, changed)
     } else if is_shown {
         plain::run(&mut session.lock(), &changed)
     } else {
         pipe::run(&mut session.lock(), &changed, arguments.transcript, idle)
+    };
+    session.lock().save_automatically(true);
+    exit
+}
+
+/// Says what was resumed.
+fn tell(session: &ReplSession<'_>, resumed: &Resumed, file: &Path) {
+    let file = terminal::file::shown(file);
+    if let Some(reason) = &resumed.without_code {
+        let line = format!("{file} is {reason}: its script has run, and what is called is compiled again");
+        session.screen.line(&line);
     }
+    let count = inspect::counted(session.context.definitions().len(), "definition");
+    session.screen.line(&format!("{file}: {count} resumed"));
 }

@@ -31,6 +31,7 @@ use checker::Checker;
 pub use declaration::Declaration;
 pub use environment::{Environment, Extern, Import, SourcePlace};
 pub(crate) use environment::{arguments, mistaken_call, taken, taken_instead};
+pub(crate) use printing::is_printing_word;
 use resolve::Resolver;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

@@ -126,6 +126,12 @@ impl World {
         self.definitions.contains(name) || self.layers.defines(name)
     }
 
+    /// Returns the name that reads so, if something may have it: what a layer defines may not
+    /// have been met.
+    pub fn name(&self, text: &str, names: &Names) -> Option<Name> {
+        names.get(text).or_else(|| self.layers.name(text))
+    }
+
     /// Returns the definitions: those of the layers, then the others in the order in which
     /// their names were first met.
     fn definitions(&self) -> impl Iterator<Item = &BoundFunction> {

@@ -7,11 +7,11 @@ use crate::source::Source;
 pub struct Cache;
 
 impl Cache {
-    pub fn new(_: CacheOptions) -> Self {
+    pub fn new(_: CacheOptions, _: bool) -> Self {
         Self
     }
 
-    pub fn keeps(_: &Source) -> bool {
+    pub fn keeps(&self, _: &Source) -> bool {
         false
     }
 
@@ -21,6 +21,12 @@ impl Cache {
 
     pub fn open(&self, _: &Source, _: Option<&str>) -> Option<CheckedText> {
         None
+    }
+
+    pub fn begin_session(&self, _: &Source) {}
+
+    pub fn resume_session(&self, _: &Source, _: Vec<u8>) -> Result<(), String> {
+        Err("this build of Kal has no compiler".into())
     }
 
     pub fn write(&self, _: CheckedTexts<'_>) {}

@@ -6,8 +6,7 @@ use crate::bytes::{Damage, SharedBytes, Writer};
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
 use crate::pack::links::CodeLinks;
-use crate::pack::origin::CodeOrigin;
-use crate::pack::portable::PortableCode;
+use crate::pack::store::MadeCode;
 use crate::pack::{self, CodeStore, Pack, SecretKey};
 use crate::process::{self, Activity};
 use crate::source::Source;
@@ -63,7 +62,7 @@ pub struct Cache {
     folder: PathBuf,
     pub(super) target: Fingerprint,
     pub(super) store: Arc<CodeStore>,
-    key: Option<SecretKey>,
+    pub(super) key: Option<SecretKey>,
     sources: Mutex<Vec<CachedSource>>,
     events: Mutex<Vec<CacheEvent>>,
     /// How long reading files took, in nanoseconds.
@@ -75,7 +74,8 @@ pub(super) struct CachedSource {
     pub(super) source: Source,
     /// The module that it was read as.
     pub(super) module: Option<Box<str>>,
-    folder: PathBuf,
+    /// The folder of its packs; `None` for a saved session, which is its own file.
+    folder: Option<PathBuf>,
     /// What the names of its packs begin with.
     pub(super) text: String,
     /// The packs of this text that were found.
@@ -134,6 +134,28 @@ pub(super) struct PackFolder {
     pub(super) is_shipped: bool,
 }
 
+impl CachedSource {
+    /// Creates what is kept of the script of a session.
+    pub(super) fn session(source: &Source, pack: Option<Arc<Pack>>) -> Self {
+        let pack = pack.map(|pack| OwnPack { file: PathBuf::new(), number: 0, pack });
+        Self {
+            source: source.clone(),
+            module: None,
+            folder: None,
+            text: String::new(),
+            packs: pack.into_iter().collect(),
+            shipped: Vec::new(),
+            earlier: None,
+            needs: Vec::new(),
+        }
+    }
+
+    /// Returns whether it is the script of a session.
+    pub(super) fn is_session(&self) -> bool {
+        self.folder.is_none()
+    }
+}
+
 /// A pack of the present text of a file.
 struct OwnPack {
     file: PathBuf,
@@ -142,13 +164,14 @@ struct OwnPack {
 }
 
 impl Cache {
-    /// Creates the cache of an engine. Reads nothing but the key.
-    pub fn new(options: CacheOptions) -> Self {
+    /// Creates the cache of an engine, which keeps the code of all sources if that is to be
+    /// `for_sessions`. Reads nothing but the key.
+    pub fn new(options: CacheOptions, for_sessions: bool) -> Self {
         let target = Fingerprint::of_bytes("kal 2026 target", codegen::target().as_bytes());
         let folder = of_this_target(&options.folder, target);
         let (key, sources, events) = (trust::key(&options.key), Mutex::default(), Mutex::default());
-        let nanoseconds = AtomicU64::new(0);
-        Self { options, folder, target, store: Arc::default(), key, sources, events, nanoseconds }
+        let (nanoseconds, store) = (AtomicU64::new(0), Arc::new(CodeStore::new(for_sessions)));
+        Self { options, folder, target, store, key, sources, events, nanoseconds }
     }
 
     /// Returns the code that was read, and that is kept to be written.
@@ -161,10 +184,10 @@ impl Cache {
         self.nanoseconds.load(Ordering::Relaxed)
     }
 
-    /// Returns whether what is made of a source is kept: it is from a file, or a part of
-    /// Kal.
-    pub fn keeps(source: &Source) -> bool {
-        source.folder().is_some() || source.is_of_standard_library()
+    /// Returns whether what is made of a source is kept: it is from a file, a part of Kal, or
+    /// the script of a session.
+    pub fn keeps(&self, source: &Source) -> bool {
+        source.folder().is_some() || source.is_of_standard_library() || self.is_session(source)
     }
 
     /// Adds what earlier runs have compiled for a file to the code that is found, and
@@ -172,10 +195,10 @@ impl Cache {
     /// that of a module of that name, or of an earlier text of a program, if one has checked
     /// them.
     pub fn open(&self, source: &Source, module: Option<&str>) -> Option<CheckedText> {
-        if !Self::keeps(source) {
+        if !self.keeps(source) {
             return None;
         }
-        if self.store.keeps(source.name()) {
+        if self.store.is_opened(source.name()) {
             return self.opened(source, module).map(CheckedText::Same);
         }
         let path = match source.folder() {
@@ -201,8 +224,8 @@ impl Cache {
         let needs = others.iter().filter_map(need).collect();
         let earlier = module.is_none().then(|| EarlierText::newest(others)).flatten();
         let module = module.map(Box::from);
-        let mut opened =
-            CachedSource { source: source.clone(), module, folder, text, packs, shipped, earlier, needs };
+        let (source, folder) = (source.clone(), Some(folder));
+        let mut opened = CachedSource { source, module, folder, text, packs, shipped, earlier, needs };
         let checked = opened.checked_text();
         if checked.is_some() {
             opened.earlier = None;
@@ -340,7 +363,7 @@ impl Cache {
         }
         // No lock is held while files are written: another thread may fork.
         let mut sources = self.sources(std::mem::take);
-        for source in &mut sources {
+        for source in sources.iter_mut().filter(|source| source.folder.is_some()) {
             let kept = self.store.take(source.source.name()).unwrap_or_default();
             let mut text = text(&source.source, source.module.as_deref()).unwrap_or_default();
             // A text may be read several times.
@@ -390,15 +413,16 @@ impl Cache {
             let linked = links.iter().flat_map(|links| &links.bodies).map(|(_, identity)| identity);
             let spare: FxHashSet<_> = linked.filter(|identity| !known.contains(identity)).collect();
             bodies.extend(spare.into_iter().filter_map(|identity| self.used(identity)));
-            if let Err(reason) = self.write_pack(source, &bodies, &text, links.as_ref()) {
-                self.note(CacheEvent::NotWritten { folder: source.folder.clone(), reason });
+            let Some(folder) = source.folder.clone() else { continue };
+            if let Err(reason) = self.write_pack(source, &folder, &bodies, &text, links.as_ref()) {
+                self.note(CacheEvent::NotWritten { folder, reason });
             }
         }
         self.sources(|present| present.append(&mut sources));
     }
 
     /// Returns code of earlier runs.
-    pub(super) fn used(&self, identity: &Fingerprint) -> Option<(Fingerprint, PortableCode, CodeOrigin)> {
+    pub(super) fn used(&self, identity: &Fingerprint) -> Option<MadeCode> {
         let (code, origin) = self.store.portable(identity)?;
         Some((*identity, code, origin))
     }
@@ -411,22 +435,22 @@ impl Cache {
     fn write_pack(
         &self,
         source: &mut CachedSource,
-        bodies: &[(Fingerprint, PortableCode, CodeOrigin)],
+        folder: &Path,
+        bodies: &[MadeCode],
         text: &[u8],
         links: Option<&CodeLinks>,
     ) -> Result<(), String> {
         let key = trust::key_or_new(&self.options.key)?;
-        trust::create(&source.folder).map_err(|error| error.to_string())?;
-        trust::folders(&self.options.folder, &source.folder)?;
+        trust::create(folder).map_err(|error| error.to_string())?;
+        trust::folders(&self.options.folder, folder)?;
         let number = source.packs.iter().map(|own| own.number + 1).max().unwrap_or(0);
-        let file = source.folder.join(PackFile::name(&source.text, number));
+        let file = folder.join(PackFile::name(&source.text, number));
         let bytes = self.pack(source, bodies, text, links, &key);
-        let written = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&source.folder).and_then(
-            |mut temporary| {
+        let written =
+            tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder).and_then(|mut temporary| {
                 temporary.write_all(&bytes)?;
                 temporary.persist_noclobber(&file).map_err(|error| error.error)
-            },
-        );
+            });
         written.map_err(|error| error.to_string())?;
         self.note(CacheEvent::Written { file: file.clone(), bodies: bodies.len() });
         if source.packs.len() >= MOST_PACKS {
@@ -435,7 +459,7 @@ impl Cache {
         if let Ok(pack) = Pack::open(bytes, self.target, &key) {
             source.packs.push(OwnPack { file, number, pack: Arc::new(pack) });
         }
-        tidy(source);
+        tidy(source, folder);
         Ok(())
     }
 
@@ -443,16 +467,27 @@ impl Cache {
     pub(super) fn pack(
         &self,
         source: &CachedSource,
-        bodies: &[(Fingerprint, PortableCode, CodeOrigin)],
+        bodies: &[MadeCode],
         text: &[u8],
         links: Option<&CodeLinks>,
         key: &SecretKey,
     ) -> Vec<u8> {
-        let version = env!("CARGO_PKG_VERSION");
         let (name, earlier) = (source.source.name(), source.form_of(text).map(|earlier| &earlier.text));
         let meta = serde_json::json!({
-            "source": name, MODULE: source.module, "kal": version, EARLIER: earlier
+            "source": name, MODULE: source.module, "kal": env!("CARGO_PKG_VERSION"), EARLIER: earlier
         });
+        self.pack_with(&meta, bodies, text, links, key)
+    }
+
+    /// Returns a pack that says this of itself.
+    pub(super) fn pack_with(
+        &self,
+        meta: &serde_json::Value,
+        bodies: &[MadeCode],
+        text: &[u8],
+        links: Option<&CodeLinks>,
+        key: &SecretKey,
+    ) -> Vec<u8> {
         let bodies = bodies.iter().map(|(identity, code, origin)| (*identity, code, origin));
         pack::write(bodies, text, links, meta.to_string().as_bytes(), self.target, key)
     }
@@ -468,7 +503,7 @@ impl Cache {
 }
 
 /// Returns what a pack says of itself.
-fn meta(pack: &Pack) -> serde_json::Value {
+pub(super) fn meta(pack: &Pack) -> serde_json::Value {
     serde_json::from_slice(pack.meta()).unwrap_or_default()
 }
 
@@ -522,8 +557,8 @@ pub(super) fn packs(folder: &Path) -> Vec<PackFile> {
 
 /// Removes the packs of all but the latest earlier texts and what these need, and what
 /// killed processes have left.
-fn tidy(source: &CachedSource) {
-    let mut files = packs(&source.folder);
+fn tidy(source: &CachedSource, folder: &Path) {
+    let mut files = packs(folder);
     files.sort_by_key(|file| Reverse(file.written));
     let mut texts = vec![&source.text];
     for PackFile { text, .. } in &files {
@@ -542,7 +577,7 @@ fn tidy(source: &CachedSource) {
     for file in files.iter().filter(|file| !texts.contains(&&file.text)) {
         let _ = fs::remove_file(&file.path);
     }
-    for entry in fs::read_dir(&source.folder).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_unfinished = entry.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED));
         let written = entry.metadata().and_then(|data| data.modified());
         let age = written.ok().and_then(|written| written.elapsed().ok());

@@ -165,7 +165,7 @@ const MEANINGFUL: &[(&str, &[&str])] = &[
 ];
 
 /// The options of the prompt alone.
-const PROMPT: &[&str] = &["quiet", "no_init", "transcript", "no_preview"];
+const PROMPT: &[&str] = &["quiet", "no_init", "transcript", "no_preview", "resume"];
 
 impl CommandLine {
     /// Parses the arguments of this process.

@@ -80,6 +80,9 @@ pub(super) struct CommonOptions {
     /// At the end, say on standard error which files of the cache were used
     #[arg(long, global = true, help_heading = "Inspection", hide_short_help = true)]
     pub(super) trace_cache: bool,
+    /// Whether all code is kept, to be saved with a session.
+    #[arg(skip)]
+    keeps_code: bool,
     /// When to use colours; `auto` decides for each stream by itself
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     color: Color,
@@ -158,6 +161,7 @@ impl CommonOptions {
             .tier_up(tier_up)
             .wait_for_code(self.tier_up_waits)
             .keep_texts(false)
+            .keep_code(self.keeps_code)
             .perf_map(self.perf)
             .debug_objects(self.gdb)
             .limits(Limits {
@@ -195,6 +199,11 @@ impl CommonOptions {
             (false, false) => Self { interpret: true, ..self.clone() },
             (false, true) => Self { tiered: true, no_tier_up: true, tier_up_after: None, ..self.clone() },
         }
+    }
+
+    /// Returns the options for a prompt, whose session can be saved with its code.
+    pub(super) fn for_prompt(&self) -> Self {
+        Self { keeps_code: true, ..self.clone() }
     }
 
     /// Returns the options for compiling libraries ahead, or for checking them alone.

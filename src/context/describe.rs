@@ -59,7 +59,7 @@ impl Context {
 
     /// Returns the name of a text. An alias is the name that it is an alias of.
     pub(super) fn known(&self, text: &str) -> Option<Name> {
-        let name = self.engine.names().get(text)?;
+        let name = self.name_of(text)?;
         Some(self.world.aliased(name).map_or(name, |aliased| aliased.function.name))
     }
 
@@ -134,13 +134,13 @@ impl Context {
 
     /// Returns the functions that call `name`, in alphabetical order.
     pub fn callers(&self, name: &str) -> Vec<String> {
-        self.engine.names().get(name).map_or_else(Vec::new, |name| self.texts(self.world.callers(name)))
+        self.name_of(name).map_or_else(Vec::new, |name| self.texts(self.world.callers(name)))
     }
 
     /// Returns the functions that read or assign a variable, in alphabetical
     /// order.
     pub fn users(&self, variable: &str) -> Vec<String> {
-        let Some(variable) = self.engine.names().get(variable) else { return Vec::new() };
+        let Some(variable) = self.name_of(variable) else { return Vec::new() };
         self.texts(self.world.users(variable))
     }
 

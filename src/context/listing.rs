@@ -44,7 +44,7 @@ impl Context {
     /// cannot be compiled, or an interrupt or the deadline comes first.
     pub fn listing(&self, stage: Stage, text: &str) -> Result<String, Error> {
         let _limit = self.limit_of_compile()?;
-        let bound = self.engine.names().get(text.trim()).and_then(|name| self.world.function(name));
+        let bound = self.name_of(text.trim()).and_then(|name| self.world.function(name));
         match bound {
             Some(function) => self.list_definition(stage, function),
             None => self.list_text(stage, &Source::new("<input>", text)),

@@ -16,9 +16,10 @@ use crate::output::literal;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::constant::constant;
 use crate::sema::instance::instance_parts;
+use crate::sema::is_printing_word;
 use crate::source::Source;
 use crate::syntax::ast::{Item, ItemKind, Node};
-use crate::syntax::comment::trailing_comment;
+use crate::syntax::comment::{documentation, trailing_comment};
 use crate::syntax::lexer::lex;
 use crate::syntax::operator::{Fixity, Operators};
 use crate::syntax::parser::{ParseLimits, Parser};
@@ -60,7 +61,7 @@ impl Context {
             // They do not contradict each other.
             let _ = add_operators(import, &mut operators, names);
         }
-        let mut writer = ScriptWriter { names, operators, script };
+        let mut writer = ScriptWriter { names, operators, agreeing: None, script };
         let variables: Vec<Name> = later.iter().map(|(name, _)| *name).collect();
         for step in Order::new(&parts, &variables, names).steps(&self.world) {
             match step {
@@ -105,11 +106,15 @@ impl Context {
         let (mut operators, mut built_in) = (FxHashSet::default(), FxHashSet::default());
         let is_imported =
             |name| self.world.definition(name).is_some_and(|bound| bound.origin == Origin::Module);
-        let mut meanings = FxHashSet::default();
+        let (mut meanings, mut words) = (FxHashSet::default(), FxHashSet::default());
+        let calls = |name: Name| function.callees.iter().any(|callee| callee.name == name);
         for node in &body.nodes {
             match node {
                 Node::Variable(name) if !function.uses_variable(*name) => {
                     meanings.extend(constant(&names.text(*name)).map(|_| *name));
+                }
+                Node::Call { callee, .. } if is_printing_word(&names.text(*callee)) && !calls(*callee) => {
+                    words.insert(*callee);
                 }
                 Node::Operator { callee, .. } if *callee != function.name && !is_imported(*callee) => {
                     operators.insert(*callee);
@@ -119,8 +124,9 @@ impl Context {
                 _ => {}
             }
         }
-        let documentation = self.describe(&names.text(function.name))?.documentation;
-        let fixity = self.world.definition(function.name)?.fixity;
+        let documentation = documentation(&function.source, function.span);
+        let definition = self.world.definition(function.name)?;
+        let (fixity, read_with) = (definition.fixity, definition.operators.clone());
         let token = fixity.and_then(|fixity| self.token(fixity));
         for callee in &function.callees {
             let called = names.text(callee.name);
@@ -128,7 +134,18 @@ impl Context {
             let short = |text| module::parts(text).map_or(text, |(_, short)| short);
             meanings.extend(given.into_iter().flatten().filter_map(|text| names.get(short(text))));
         }
-        Some(ScriptItem { function, item, fixity, token, documentation, operators, built_in, meanings })
+        Some(ScriptItem {
+            function,
+            item,
+            read_with,
+            fixity,
+            token,
+            documentation,
+            operators,
+            built_in,
+            meanings,
+            words,
+        })
     }
 }
 
@@ -149,6 +166,8 @@ impl Context {
 struct ScriptItem {
     function: Arc<CheckedFunction>,
     item: Item,
+    /// The operators that it was read with.
+    read_with: Arc<Operators>,
     fixity: Option<Fixity>,
     /// The token that means this operator once it is defined.
     token: Option<(u8, Name)>,
@@ -161,6 +180,8 @@ struct ScriptItem {
     /// The names in its source that mean functions or constants, and would mean variables of
     /// these names.
     meanings: FxHashSet<Name>,
+    /// The words such as `print` that it uses, and that are not functions of the program.
+    words: FxHashSet<Name>,
 }
 
 impl ScriptItem {
@@ -189,7 +210,8 @@ struct Order<'a> {
     /// For a built-in operator that a definition hides, the other definitions
     /// that use it.
     users: FxHashMap<(u8, Name), Vec<usize>>,
-    /// For a definition, those that call it with what it does not take: that is accepted only before it is defined.
+    /// For a definition, those that mean something else by its name, or call it with what
+    /// it does not take: that is accepted only before it is defined.
     misfits: FxHashMap<usize, Vec<usize>>,
     variables: Vec<LaterVariable>,
     written: Vec<bool>,
@@ -218,6 +240,8 @@ impl<'a> Order<'a> {
                     users.push(at);
                 }
             }
+            let words = part.words.iter().filter_map(|word| index.get(word)).filter(|word| **word != at);
+            words.for_each(|word| misfits.entry(*word).or_default().push(at));
             for callee in &part.function.callees {
                 let called = names.text(callee.name);
                 let pattern = instance_parts(&called).map(|(pattern, _)| names.get(pattern));
@@ -309,15 +333,18 @@ impl<'a> Order<'a> {
 struct ScriptWriter<'a> {
     names: &'a Names,
     operators: Operators,
+    /// The operators that a definition was read with, and whether these agree with them.
+    agreeing: Option<(Arc<Operators>, bool)>,
     script: String,
 }
 
 impl ScriptWriter<'_> {
     fn define(&mut self, context: &Context, part: &ScriptItem) {
         let text = part.function.text();
-        let source = Source::new("", text);
-        let again = context.only_definition(&source, &self.operators);
-        let reads_the_same = again.is_some_and(|again| again.kind == part.item.kind);
+        let reads_the_same = self.has_operators_of(part) || {
+            let again = context.only_definition(&Source::new("", text), &self.operators);
+            again.is_some_and(|again| again.kind == part.item.kind)
+        };
         self.separate();
         for line in part.documentation.iter().flat_map(|documentation| documentation.lines()) {
             self.script += &format!("## {line}\n");
@@ -357,8 +384,20 @@ impl ScriptWriter<'_> {
         self.script += &format!("# `{name}` is left out: it uses an operator that is not defined.\n");
     }
 
+    /// Returns whether the operators in force are those that a definition was read with.
+    fn has_operators_of(&mut self, part: &ScriptItem) -> bool {
+        let known = self.agreeing.as_ref().filter(|(known, _)| Arc::ptr_eq(known, &part.read_with));
+        if let Some((_, agree)) = known {
+            return *agree;
+        }
+        let agree = self.operators.agree_with(&part.read_with);
+        self.agreeing = Some((part.read_with.clone(), agree));
+        agree
+    }
+
     fn enter(&mut self, part: &ScriptItem) {
         if let Some(fixity) = part.fixity {
+            self.agreeing = None;
             self.operators.define(fixity, part.function.name, &part.function.names);
         }
     }

@@ -144,7 +144,7 @@ impl Context {
     /// # Errors
     /// [`Error::NoFunction`] if nothing of that name is defined or declared.
     pub fn drop_function(&mut self, name: &str) -> Result<(), Error> {
-        let known = self.engine.names().get(name);
+        let known = self.name_of(name);
         let is_alias = |name| {
             let origin = self.world.definition(name).map(|bound| bound.origin);
             matches!(origin, Some(Origin::Alias(_) | Origin::Instance(_) | Origin::Dispatcher))

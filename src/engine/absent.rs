@@ -5,6 +5,8 @@ use crate::cache::{Cache, CheckedTexts};
 use crate::config::Mode;
 use crate::error::Error;
 use crate::jit::Jit;
+use crate::sema::checked::CheckedFunction;
+use crate::source::Source;
 use std::sync::Arc;
 
 /// Returns the error for work that needs the compiler.
@@ -41,5 +43,15 @@ impl Engine {
 impl EngineInner {
     pub(super) fn write_packs(&self, cache: &Cache, text: CheckedTexts<'_>) {
         cache.write(text);
+    }
+
+    pub(super) fn session(
+        &self,
+        _: &Cache,
+        _: &Source,
+        _: Vec<u8>,
+        _: &[Arc<CheckedFunction>],
+    ) -> Result<Vec<u8>, String> {
+        Err("this build of Kal has no compiler".into())
     }
 }

@@ -5,12 +5,16 @@ use crate::cache::{Cache, CheckedTexts, StoredForm};
 use crate::codegen;
 use crate::config::{Mode, WORKER_STACK};
 use crate::error::Error;
+use crate::fingerprint::Fingerprint;
 use crate::jit::{self, Jit};
 use crate::name::Name;
+use crate::pack::links::CodeLinks;
+use crate::pack::origin::CodeOrigin;
 use crate::sema::checked::CheckedFunction;
+use crate::source::Source;
 use crate::tier::TierUp;
 use crate::world::StoredText;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -62,27 +66,54 @@ impl Engine {
 impl EngineInner {
     /// Writes the texts that `text` returns and the code that has been compiled to a cache.
     pub(super) fn write_packs(&self, cache: &Cache, text: CheckedTexts<'_>) {
-        cache.write(text, &|source, stored, made| {
-            let (jit, environment) = self.jit.get().zip(self.environment.as_ref())?;
-            let read = self.texts.find(source);
-            let (text, read) = match stored {
-                StoredForm::New(bytes) => (StoredText::new(bytes, source, environment).ok()?.into(), read),
-                StoredForm::Old(bytes) => (StoredText::new(bytes, source, environment).ok()?.into(), None),
-                StoredForm::Edited => (read?.stored().filter(|text| text.is_edited())?, None),
-            };
-            let decoded = RefCell::new(FxHashMap::default());
-            let find = |name: Name| -> Option<(usize, Arc<CheckedFunction>)> {
-                let item = text.find(&self.names.text(name))?;
-                let present = read.as_ref().and_then(|read| read.function(item));
-                if let Some(function) = present.or_else(|| decoded.borrow().get(&item).cloned()) {
-                    return Some((item, function));
-                }
-                let function = text.checked_item(item).ok()?.function()?.clone();
-                decoded.borrow_mut().insert(item, function.clone());
-                Some((item, function))
-            };
-            jit.links(&text, &find, made)
-        });
+        cache.write(text, &|source, stored, made| self.links(source, stored, made));
+    }
+
+    /// Returns a pack of the script of a session, which was checked as these items, with the
+    /// code of these functions.
+    pub(super) fn session(
+        &self,
+        cache: &Cache,
+        script: &Source,
+        text: Vec<u8>,
+        functions: &[Arc<CheckedFunction>],
+    ) -> Result<Vec<u8>, String> {
+        let identities = |function: &Arc<CheckedFunction>| {
+            [function.fingerprint(&self.names), function.shape(&self.names)]
+        };
+        let present: FxHashSet<Fingerprint> = functions.iter().flat_map(identities).collect();
+        let is_present = |origin: &CodeOrigin| present.contains(&origin.function);
+        cache
+            .pack_session(script, text, &is_present, &|source, stored, made| self.links(source, stored, made))
+    }
+
+    /// Returns what of the code of these names and identities is that of definitions of a
+    /// text.
+    fn links(
+        &self,
+        source: &Source,
+        stored: StoredForm,
+        made: &mut dyn Iterator<Item = (&str, Fingerprint)>,
+    ) -> Option<CodeLinks> {
+        let (jit, environment) = self.jit.get().zip(self.environment.as_ref())?;
+        let read = self.texts.find(source);
+        let (text, read) = match stored {
+            StoredForm::New(bytes) => (StoredText::new(bytes, source, environment).ok()?.into(), read),
+            StoredForm::Old(bytes) => (StoredText::new(bytes, source, environment).ok()?.into(), None),
+            StoredForm::Edited => (read?.stored().filter(|text| text.is_edited())?, None),
+        };
+        let decoded = RefCell::new(FxHashMap::default());
+        let find = |name: Name| -> Option<(usize, Arc<CheckedFunction>)> {
+            let item = text.find(&self.names.text(name))?;
+            let present = read.as_ref().and_then(|read| read.function(item));
+            if let Some(function) = present.or_else(|| decoded.borrow().get(&item).cloned()) {
+                return Some((item, function));
+            }
+            let function = text.checked_item(item).ok()?.function()?.clone();
+            decoded.borrow_mut().insert(item, function.clone());
+            Some((item, function))
+        };
+        jit.links(&text, &find, made)
     }
 }
 

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub struct CodeStore {
     packs: RwLock<Vec<Arc<Pack>>>,
     kept: Mutex<FxHashMap<Box<str>, KeptCode>>,
+    /// The code of all other sources, if it is kept as well.
+    others: Option<Mutex<Vec<MadeCode>>>,
     /// The size of the code that is kept, in bytes.
     kept_bytes: AtomicUsize,
     hits: AtomicU64,
@@ -26,10 +28,13 @@ pub struct CodeStore {
 /// that redefines functions for ever does not fill the memory.
 const MOST_KEPT: usize = 64 << 20;
 
+/// The code of a body with its identity, and what it was made of.
+pub type MadeCode = (Fingerprint, PortableCode, CodeOrigin);
+
 /// The code that was made of the functions of one source.
 #[derive(Default)]
 pub struct KeptCode {
-    pub made: Vec<(Fingerprint, PortableCode, CodeOrigin)>,
+    pub made: Vec<MadeCode>,
     /// What of earlier runs was used.
     pub used: FxHashSet<Fingerprint>,
 }
@@ -44,6 +49,12 @@ pub struct StoreCounts {
 }
 
 impl CodeStore {
+    /// Creates a store; one that keeps the code of all sources, also of texts from no file,
+    /// if it is for `sessions`.
+    pub fn new(for_sessions: bool) -> Self {
+        Self { others: for_sessions.then(Mutex::default), ..Self::default() }
+    }
+
     /// Adds code of earlier runs.
     pub fn add(&self, pack: Arc<Pack>) {
         steadily(|| self.packs.write().push(pack));
@@ -56,6 +67,11 @@ impl CodeStore {
 
     /// Returns whether code that is made of functions of that source is kept.
     pub fn keeps(&self, source: &str) -> bool {
+        self.others.is_some() || self.is_opened(source)
+    }
+
+    /// Returns whether the code of that source is kept as such.
+    pub fn is_opened(&self, source: &str) -> bool {
         self.kept(|kept| kept.contains_key(source))
     }
 
@@ -93,9 +109,32 @@ impl CodeStore {
     pub fn made(&self, source: &str, identity: Fingerprint, code: PortableCode, origin: CodeOrigin) {
         self.misses.fetch_add(1, Ordering::Relaxed);
         let size = code.bytes.len();
-        if self.kept_bytes.fetch_add(size, Ordering::Relaxed) + size <= MOST_KEPT {
-            self.kept(|kept| kept.get_mut(source).map(|kept| kept.made.push((identity, code, origin))));
+        if self.kept_bytes.fetch_add(size, Ordering::Relaxed) + size > MOST_KEPT {
+            return;
         }
+        let made = (identity, code, origin);
+        self.kept(|kept| match (kept.get_mut(source), &self.others) {
+            (Some(kept), _) => kept.made.push(made),
+            (None, Some(others)) => others.lock().push(made),
+            (None, None) => {}
+        });
+    }
+
+    /// Returns the code that is kept, and that of earlier runs, of those origins that
+    /// `is_wanted`.
+    pub fn all(&self, is_wanted: &dyn Fn(&CodeOrigin) -> bool) -> Vec<MadeCode> {
+        let wanted = |made: &&MadeCode| is_wanted(&made.2);
+        let mut all: Vec<MadeCode> = self.kept(|kept| {
+            let of_files = kept.values().flat_map(|kept| &kept.made).filter(wanted).cloned();
+            let others = self.others.as_ref().map(|others| others.lock());
+            let others = others.iter().flat_map(|others| others.iter()).filter(wanted).cloned();
+            of_files.chain(others).collect()
+        });
+        let earlier = self.origins_of(|_| true).into_iter().filter(|(_, origin)| is_wanted(origin));
+        all.extend(
+            earlier.filter_map(|(identity, origin)| Some((identity, self.portable(&identity)?.0, origin))),
+        );
+        all
     }
 
     /// Returns how often code was looked for.

@@ -13,6 +13,8 @@ pub(super) enum ArgumentKind {
     /// Anything that has help; may be missing.
     Topic,
     File,
+    /// A file; may be missing.
+    AnyFile,
     /// The name of a definition or a variable.
     Name,
     /// The name of a definition or a variable; may be missing.
@@ -58,8 +60,9 @@ commands! {
     Load "load" File "FILE" "run a file";
     Reload "reload" Nothing "" "run the last file again; only what changed is redefined, variables are set again";
     Watch "watch" File "FILE" "load a file now and whenever it is saved";
-    Save "save" File "FILE" "write all definitions and variables as a script";
-    SaveOver "save!" File "FILE" "the same, even if FILE contains something else";
+    Save "save" AnyFile "[FILE]" "write all definitions and variables as a script, or as a session to FILE.kses";
+    SaveOver "save!" AnyFile "[FILE]" "the same, even if FILE contains something else";
+    Autosave "autosave" Switch "on|off" "write the session to its file after every input";
     Edit "edit" AnyName "[NAME]" "change a definition, or the last input, in $EDITOR";
     Undo "undo" Nothing "" "undo the last change of what names are bound to";
     Redo "redo" Nothing "" "redo what was undone last";
@@ -138,9 +141,11 @@ impl PromptCommand {
     /// Returns whether it means nothing without arguments.
     pub(super) fn needs_arguments(&self) -> bool {
         match self.arguments {
-            ArgumentKind::Nothing | ArgumentKind::Topic | ArgumentKind::AnyName | ArgumentKind::Place => {
-                false
-            }
+            ArgumentKind::Nothing
+            | ArgumentKind::Topic
+            | ArgumentKind::AnyFile
+            | ArgumentKind::AnyName
+            | ArgumentKind::Place => false,
             ArgumentKind::File | ArgumentKind::Name | ArgumentKind::Code | ArgumentKind::Switch => true,
         }
     }

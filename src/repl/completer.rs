@@ -44,7 +44,7 @@ impl Completion {
         }
         let Ok(command) = command::find(name) else { return Ok((pos, Vec::new())) };
         Ok(match command.arguments {
-            ArgumentKind::File => self.files.complete_path(line, pos)?,
+            ArgumentKind::File | ArgumentKind::AnyFile => self.files.complete_path(line, pos)?,
             ArgumentKind::Code if before.contains("--svg ") => self.files.complete_path(line, pos)?,
             ArgumentKind::Code => (start, words(context, word)),
             ArgumentKind::Topic => (start, topics(context, word)),
@@ -84,9 +84,11 @@ fn pair(display: impl Into<String>, replacement: impl Into<String>) -> Pair {
 fn commands(typed: &str) -> Vec<Pair> {
     let matching = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
     let replacement = |command: &command::PromptCommand| match command.arguments {
-        ArgumentKind::Nothing | ArgumentKind::Topic | ArgumentKind::AnyName | ArgumentKind::Place => {
-            command.name.to_owned()
-        }
+        ArgumentKind::Nothing
+        | ArgumentKind::AnyFile
+        | ArgumentKind::Topic
+        | ArgumentKind::AnyName
+        | ArgumentKind::Place => command.name.to_owned(),
         ArgumentKind::File | ArgumentKind::Name | ArgumentKind::Code | ArgumentKind::Switch => {
             format!("{} ", command.name)
         }

@@ -44,6 +44,7 @@ impl ReplSession<'_> {
             PromptAction::Watch => watch::watch(self, text)?,
             PromptAction::Save => saved::save(self, text)?,
             PromptAction::SaveOver => saved::save_over(self, text)?,
+            PromptAction::Autosave => saved::autosave(self, text)?,
             PromptAction::Edit => edit::edit(self, text)?,
             PromptAction::Undo => session::undo(self, text)?,
             PromptAction::Redo => session::redo(self, text)?,

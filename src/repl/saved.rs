@@ -1,21 +1,24 @@
-//! `:save`: everything that is defined as a script in a file.
+//! `:save`: everything that is defined, as a script or as a session.
 //!
-//! A file that `:save` has written is recognised by its first line, which has
+//! A script that `:save` has written is recognised by its first line, which has
 //! the checksum of the rest. Any other file, one that was edited since included,
-//! is overwritten only by `:save!`.
+//! is overwritten only by `:save!`. A session, `FILE.kses`, has the code as well,
+//! and `kal --resume FILE.kses` goes on with it.
 
 use super::command::CommandError;
 use super::inspect::counted;
 use super::session::{ANS, ReplSession};
+use super::session_file::is_of_session;
 use crate::bytes::checksum;
+use crate::saved_session::is_session;
 use crate::terminal::file::{self, write_atomically};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How the first line begins.
 const MARK: &str = "# Written by :save. Checksum: ";
 
 pub(super) fn save(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
-    let path = file::path(argument);
+    let path = chosen(session, argument, "save")?;
     if let Some(reason) = reason_to_keep(&path) {
         let shown = file::shown(&path);
         return Err(CommandError::Text(format!("{shown} {reason}; `:save! {shown}` overwrites it")));
@@ -24,19 +27,41 @@ pub(super) fn save(session: &mut ReplSession<'_>, argument: &str) -> Result<(), 
 }
 
 pub(super) fn save_over(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
-    write(session, &file::path(argument))
+    let path = chosen(session, argument, "save!")?;
+    write(session, &path)
+}
+
+/// Returns the file that an argument names; that of the session if it names none.
+fn chosen(session: &ReplSession<'_>, argument: &str, command: &str) -> Result<PathBuf, CommandError> {
+    match session.file.path() {
+        _ if !argument.is_empty() => Ok(file::path(argument)),
+        Some(path) => Ok(path.to_owned()),
+        None => Err(CommandError::usage(command)),
+    }
 }
 
 fn write(session: &mut ReplSession<'_>, path: &Path) -> Result<(), CommandError> {
-    let script = session.context.script(&[ANS]);
-    match write_atomically(path, marked(&script).as_bytes()) {
-        Ok(()) => {
-            let count = counted(session.context.definitions().len(), "definition");
-            session.screen.line(&format!("{}: {count} saved", file::shown(path)));
-            Ok(())
-        }
-        Err(error) => Err(CommandError::File { path: path.to_owned(), error }),
+    if is_of_session(path) {
+        session.file.save(session.context, path)?;
+    } else {
+        let script = marked(&session.context.script(&[ANS]));
+        let failed = |error| CommandError::File { path: path.to_owned(), error };
+        write_atomically(path, script.as_bytes()).map_err(failed)?;
     }
+    let count = counted(session.context.definitions().len(), "definition");
+    session.screen.line(&format!("{}: {count} saved", file::shown(path)));
+    Ok(())
+}
+
+pub(super) fn autosave(session: &mut ReplSession<'_>, argument: &str) -> Result<(), CommandError> {
+    let is_on = match argument {
+        "on" => true,
+        "off" => false,
+        _ => return Err(CommandError::usage("autosave")),
+    };
+    let path = session.file.set_automatic(is_on)?.filter(|_| is_on).map(file::shown);
+    path.iter().for_each(|path| session.screen.line(&format!("{path} is written after every input")));
+    Ok(())
 }
 
 /// Returns the script with its first line.
@@ -51,6 +76,9 @@ fn reason_to_keep(path: &Path) -> Option<&'static str> {
         return None;
     }
     let Ok(bytes) = std::fs::read(path) else { return Some("cannot be read") };
+    if is_session(&bytes) {
+        return (!is_of_session(path)).then_some("is a session");
+    }
     let text = String::from_utf8_lossy(&bytes);
     let Some((sum, script)) = text.strip_prefix(MARK).and_then(|rest| rest.split_once('\n')) else {
         return (!bytes.is_empty()).then_some("was not written by :save");

@@ -4,6 +4,7 @@ use super::command::{self, CommandError};
 use super::denotation::Denotation;
 use super::input;
 use super::places;
+use super::session_file::SessionFile;
 use super::watches::Watches;
 use crate::context::{Change, Context, Outcome};
 use crate::debugger::Ending;
@@ -69,6 +70,8 @@ pub(super) struct ReplSession<'c> {
     pub(super) is_transcript: bool,
     /// The keys of the debugger's prompt.
     pub(super) edit_mode: EditMode,
+    /// Where it is saved.
+    pub(super) file: SessionFile,
 }
 
 /// A text that came from the editor and failed.
@@ -126,6 +129,7 @@ impl<'c> ReplSession<'c> {
             is_interrupted: false,
             is_transcript: false,
             edit_mode: EditMode::Emacs,
+            file: SessionFile::default(),
         };
         session.declare_ans();
         session
@@ -210,7 +214,16 @@ impl<'c> ReplSession<'c> {
 
     /// Answers a complete input.
     pub(super) fn answer(&mut self, text: &str) -> SessionFlow {
-        self.attend(|session| session.answer_parts(text))
+        let flow = self.attend(|session| session.answer_parts(text));
+        self.save_automatically(flow != SessionFlow::Continue);
+        flow
+    }
+
+    /// Writes the session to its file, if that is to be done after every input.
+    pub(super) fn save_automatically(&mut self, is_at_end: bool) {
+        if let Err(error) = self.file.save_automatically(self.context, is_at_end) {
+            self.problem(&format!("{error}; autosave is off"));
+        }
     }
 
     fn answer_parts(&mut self, text: &str) -> SessionFlow {
@@ -402,8 +415,10 @@ impl<'c> ReplSession<'c> {
     }
 
     fn declare_ans(&mut self) {
-        // There is always room for a first variable.
-        let _ = self.context.declare(ANS, 0.0);
+        if self.context.variable(ANS).is_err() {
+            // There is always room for a first variable.
+            let _ = self.context.declare(ANS, 0.0);
+        }
     }
 
     fn changes(&mut self, changes: &[Change], nothing: &str) {

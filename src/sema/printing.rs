@@ -217,3 +217,9 @@ impl StepList {
         String::new()
     }
 }
+
+/// Returns whether a word prints, or says how, unless the program defines a function of that
+/// name.
+pub(crate) fn is_printing_word(word: &str) -> bool {
+    matches!(word, "print" | "write" | "fixed" | "sci" | "pad")
+}

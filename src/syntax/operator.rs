@@ -314,6 +314,11 @@ impl Operators {
         self.binary.get(&operator).copied()
     }
 
+    /// Returns whether all operators mean the same in both tables.
+    pub fn agree_with(&self, other: &Self) -> bool {
+        self.unary == other.unary && self.binary == other.binary
+    }
+
     /// Returns whether `operator` is the one that assigns, whatever a program
     /// defines.
     pub fn assigns(&self, operator: Name) -> bool {

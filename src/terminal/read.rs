@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::library::read_up_to;
 use crate::program::Program;
+use crate::saved_session::{SavedSession, is_session};
 use crate::source::Source;
 use crate::syntax::lexer::LONGEST_SOURCE;
 use std::fs::File;
@@ -39,11 +40,17 @@ pub(crate) fn load(path: &Path) -> Result<Vec<u8>, ReadError> {
     read_up_to(file, u64::from(LONGEST_SOURCE) + 1).map_err(failed)
 }
 
-/// Makes a source of the bytes of a file.
+/// Makes a source of the bytes of a file: a text, or a session, whose script it is.
 pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<Source, ReadError> {
     let name = path.display().to_string();
     if Program::is_stored(&bytes) {
         return Err(ReadError::IsStored(name));
+    }
+    if is_session(&bytes) {
+        let session = SavedSession::from_bytes(&bytes);
+        let session =
+            session.map_err(|damage| ReadError::Stored(name.clone(), Error::DamagedSession(damage)))?;
+        return Ok(Source::new(name, session.script));
     }
     let folder = path.parent().unwrap_or_else(|| Path::new(""));
     Ok(Source::in_folder(name.clone(), decoded(name, bytes)?, folder))

@@ -194,6 +194,11 @@ impl Layer {
         self.text.find(text)?.checked_sub(self.text.opening().start)
     }
 
+    /// Returns the name of its definition at a position.
+    pub(super) fn name_at(&self, index: usize) -> Option<Name> {
+        self.text.name(self.text.opening().start + index).map(|name| name.name())
+    }
+
     /// Returns its definition at a position.
     pub(super) fn bound(&self, index: usize) -> Option<&BoundFunction> {
         self.bound.get_or_make(index, || self.decode(index))

@@ -41,6 +41,12 @@ impl Layers {
         self.0.iter().map(|layer| layer.len()).sum()
     }
 
+    /// Returns the name that reads so, if one of them defines it.
+    pub fn name(&self, text: &str) -> Option<Name> {
+        let name = |layer: &Arc<Layer>| layer.name_at(layer.find_text(text)?);
+        self.0.iter().find_map(name)
+    }
+
     /// Returns the layer that defines a name, and the position of the definition in it.
     fn find(&self, name: Name) -> Option<(&Arc<Layer>, usize)> {
         let text = self.0.first()?.text().names().text(name);

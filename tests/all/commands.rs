@@ -153,7 +153,7 @@ fn short_commands_have_fixed_meanings() {
 #[test]
 fn a_colon_alone_lists_the_commands() {
     let lines = answers("colon", ":\n");
-    assert!(lines[0].starts_with(":help    :quit    :load "), "{lines:?}");
+    assert!(lines[0].starts_with(":help      :quit      :load "), "{lines:?}");
     assert!(lines.len() < 7 && lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
 }
 

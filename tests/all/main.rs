@@ -42,6 +42,7 @@ mod prompt;
 mod reading;
 mod reading_stops;
 mod redefining;
+mod resuming;
 mod robustness;
 mod seeds;
 mod sessions;

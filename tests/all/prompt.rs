@@ -89,6 +89,11 @@ fn a_saved_session_gives_the_same_answers() {
             "def area(r) pi * r * r\nvar pi = 3\ndef other(r) pi * r * r\ndef local(e) e\nvar e = 2",
             "area(1)\nother(1)\nlocal(1)\ne",
         ),
+        (
+            "printing",
+            "def show(x) print(fixed(x, 2))\ndef print(x) x + 1\ndef g(x) print(x)\ndef pad(x) x",
+            "g(2)\nprint(4)",
+        ),
         ("documented", "## Doc.\ndef f(x) # inner\n  x", "f(1)"),
     ];
     for (name, definitions, questions) in cases {

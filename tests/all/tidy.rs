@@ -44,6 +44,7 @@ const LAYERS: &[&[&str]] = &[
         "engine",
         "debugger",
         "backend",
+        "saved_session",
         "context",
         "function",
         "interrupt",

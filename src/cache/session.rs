@@ -1,0 +1,81 @@
+//! Packs of saved sessions: the checked items of a script, and its code.
+
+use super::files::{Cache, CachedSource, FindLinks, StoredForm, meta};
+use super::trust;
+use crate::fingerprint::Fingerprint;
+use crate::pack::Pack;
+use crate::pack::origin::CodeOrigin;
+use crate::source::Source;
+use std::sync::Arc;
+
+/// What the metadata of a pack calls the hash of the script that it is of.
+const SCRIPT: &str = "script";
+
+impl Cache {
+    /// Returns whether a source is the script of a session.
+    pub(super) fn is_session(&self, source: &Source) -> bool {
+        self.sources(|sources| {
+            let mut sessions = sources.iter().filter(|known| known.is_session());
+            sessions.any(|known| known.source.name() == source.name())
+        })
+    }
+
+    /// Begins to keep what is made of the script of a session, in place of an earlier one of
+    /// that name.
+    pub fn begin_session(&self, source: &Source) {
+        self.add_session(source, None);
+    }
+
+    /// Adds the code and the checked items of a session to what is found, if the pack is of
+    /// this script.
+    ///
+    /// # Errors
+    /// Why the pack cannot be used, for people.
+    pub fn resume_session(&self, source: &Source, pack: Vec<u8>) -> Result<(), String> {
+        let pack = match &self.key {
+            Some(key) => Pack::open(pack, self.target, key),
+            None => return Err("made with another key".to_owned()),
+        };
+        let pack = Arc::new(pack.map_err(|damage| damage.what.to_owned())?);
+        if meta(&pack)[SCRIPT].as_str() != Some(&hash_of(source)) {
+            return Err("made of another script".to_owned());
+        }
+        self.store.add(pack.clone());
+        self.add_session(source, Some(pack));
+        Ok(())
+    }
+
+    fn add_session(&self, source: &Source, pack: Option<Arc<Pack>>) {
+        self.store.keep(source.name());
+        let session = CachedSource::session(source, pack);
+        self.sources(|sources| {
+            sources.retain(|known| !known.is_session() || known.source.name() != source.name());
+            sources.push(session);
+        });
+    }
+
+    /// Returns a pack of the script of a session, which was checked as these items, with the
+    /// code that `is_wanted`.
+    ///
+    /// # Errors
+    /// Why there is no key to sign it with, for people.
+    pub fn pack_session(
+        &self,
+        source: &Source,
+        text: Vec<u8>,
+        is_wanted: &dyn Fn(&CodeOrigin) -> bool,
+        links: FindLinks<'_>,
+    ) -> Result<Vec<u8>, String> {
+        let key = trust::key_or_new(&self.options.key)?;
+        let bodies = self.store.all(is_wanted);
+        let text = Arc::new(text);
+        let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
+        let links = links(source, StoredForm::New(text.clone()), &mut { made });
+        let meta = serde_json::json!({ SCRIPT: hash_of(source), "kal": env!("CARGO_PKG_VERSION") });
+        Ok(self.pack_with(&meta, &bodies, &text, links.as_ref(), &key))
+    }
+}
+
+fn hash_of(script: &Source) -> String {
+    Fingerprint::of_bytes("kal 2026 session", script.text().as_bytes()).to_string()
+}

@@ -1,0 +1,110 @@
+//! Saving a context, and going on with it in another process.
+
+use super::{Context, Error, IfUnchanged, Interest};
+use crate::saved_session::SavedSession;
+use crate::source::Source;
+use std::ops::ControlFlow;
+
+/// What has become of a saved context in the one that resumes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Resumed {
+    /// Why the code in the session is not used, for people: its script was read, and what it
+    /// calls is compiled again. `None` if the code is used, or there is none, or no
+    /// [cache](crate::Config::cache).
+    pub without_code: Option<String>,
+}
+
+impl Context {
+    /// Returns the context as bytes: what is defined, with the operators that it was read
+    /// with, the values of the variables, the imports, and the code of what was compiled,
+    /// which needs [`Config::keep_code`](crate::Config::keep_code) and a
+    /// [cache](crate::Config::cache). [`resume`](Self::resume) goes on with it, in this
+    /// process or another.
+    ///
+    /// Breakpoints, steps of [`undo`](Self::undo), limits and what belongs to the host are
+    /// not in it. Code is signed with the user's secret; other users, and other builds of
+    /// Kal, run the script that is in the bytes as well.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let folder = folder.path();
+    /// use kal::{CacheOptions, Config, Engine};
+    ///
+    /// let cache = CacheOptions::new(folder.join("cache"), folder.join("key"));
+    /// let config = || Config::new().cache(cache.clone()).keep_code(true);
+    /// let mut context = Engine::with_config(config())?.context()?;
+    /// context.eval("var calls = 0; def cube(x) calls += 1 : x * x * x; cube(2)")?;
+    /// let saved = context.save()?;
+    ///
+    /// // In another process:
+    /// let mut context = Engine::with_config(config())?.context()?;
+    /// context.resume("work", &saved)?;
+    /// assert_eq!(context.call("cube", &[3.0])?, 27.0);
+    /// assert_eq!(context.variable("calls")?, 2.0);
+    /// assert_eq!(context.stats().ir_generated, 0); // nothing was compiled
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the script is refused, for instance since a module that it
+    /// imports has changed, and [`Error::NoMemory`].
+    pub fn save(&self) -> Result<Vec<u8>, Error> {
+        let script = Source::new("<session>", self.script(&[]));
+        let value = |name: String| {
+            let bits = self.variable(&name).ok()?.to_bits();
+            Some((name, bits))
+        };
+        let variables = self.variable_names().into_iter().filter_map(value).collect();
+        // Reading it again is what shows that it can be resumed.
+        let mut copy = self.engine.context()?;
+        self.engine.begin_session(&script);
+        copy.read_script(&script)?;
+        let functions: Vec<_> = self.world.functions().cloned().collect();
+        let pack = self.engine.pack_session(&script, &functions).ok().flatten();
+        let (script, pack) = (script.text().to_owned(), pack.unwrap_or_default());
+        Ok(SavedSession { script, variables: Some(variables), pack }.to_bytes())
+    }
+
+    /// Goes on with a context that was [saved](Self::save): defines, declares and imports
+    /// what it did, with the values of its variables. What this context had defined stays,
+    /// unless it is redefined. `name` is that of the session in messages.
+    ///
+    /// In a new context that compiles lazily nothing is read and nothing compiled, if this
+    /// build has made the session for this user and processor. Otherwise its script runs;
+    /// the result says why.
+    ///
+    /// # Errors
+    /// [`Error::DamagedSession`] for bytes that are no session, without effect;
+    /// [`Error::Invalid`] or [`Error::Failed`] if an item of the script cannot be run, as
+    /// with a module that has changed. Items before it stay in effect.
+    pub fn resume(&mut self, name: &str, bytes: &[u8]) -> Result<Resumed, Error> {
+        let SavedSession { script, variables, pack } =
+            SavedSession::from_bytes(bytes).map_err(Error::DamagedSession)?;
+        let script = Source::new(name, script);
+        let without_code = match &variables {
+            None => Some("made in another format".to_owned()),
+            Some(_) if pack.is_empty() => None,
+            Some(_) => self.engine.resume_session(&script, pack).err(),
+        };
+        self.read_script(&script)?;
+        for (name, bits) in variables.unwrap_or_default() {
+            // What is not declared any more is in a module that has changed.
+            let _ = self.set_variable(&name, f64::from_bits(bits));
+        }
+        Ok(Resumed { without_code })
+    }
+
+    fn read_script(&mut self, script: &Source) -> Result<(), Error> {
+        let mut result = Ok(());
+        let _ = self.items(script, IfUnchanged::Replace, Interest::Shown, &mut |_, outcome| match outcome {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(error) => {
+                result = Err(error);
+                ControlFlow::Break(())
+            }
+        });
+        self.submit();
+        result
+    }
+}

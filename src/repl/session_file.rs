@@ -1,0 +1,109 @@
+//! The file of a session: `:save work.kses`, `kal --resume work.kses`, `:autosave on`.
+
+use super::command::CommandError;
+use crate::bytes::checksum;
+use crate::context::{Context, Resumed};
+use crate::terminal::file::{self, write_atomically};
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What the names of files with sessions end with.
+const ENDING: &str = "kses";
+
+/// Writing a session after inputs takes at most one in this many parts of the time.
+const SHARE: u32 = 20;
+
+/// Where a session is saved.
+#[derive(Default)]
+pub(super) struct SessionFile {
+    path: Option<PathBuf>,
+    /// Whether it is written after every input.
+    is_automatic: bool,
+    /// The checksum of what was written last.
+    written: Option<u64>,
+    /// When it is written next at the earliest, but for the end.
+    next: Option<Instant>,
+}
+
+/// Returns whether a path is that of a session.
+pub(super) fn is_of_session(path: &Path) -> bool {
+    path.extension() == Some(OsStr::new(ENDING))
+}
+
+impl SessionFile {
+    /// Creates the file of a session, which may have none yet.
+    pub(super) fn new(path: Option<PathBuf>) -> Self {
+        Self { path, ..Self::default() }
+    }
+
+    /// Returns where it is, if the session has one.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Writes a session to a file, which becomes that of the session.
+    ///
+    /// # Errors
+    /// Why it cannot be saved, or written.
+    pub(super) fn save(&mut self, context: &Context, path: &Path) -> Result<(), CommandError> {
+        self.write(path, &context.save()?)?;
+        self.path = Some(path.to_owned());
+        Ok(())
+    }
+
+    fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+        let failed = |error| CommandError::File { path: path.to_owned(), error };
+        write_atomically(path, bytes).map_err(failed)?;
+        self.written = Some(checksum(bytes));
+        Ok(())
+    }
+
+    /// Sets whether it is written after every input. Returns the file.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn set_automatic(&mut self, is_automatic: bool) -> Result<Option<&Path>, CommandError> {
+        if is_automatic && self.path.is_none() {
+            return Err(CommandError::Text("name the file first: `:save work.kses`".to_owned()));
+        }
+        self.is_automatic = is_automatic;
+        Ok(self.path.as_deref())
+    }
+
+    /// Writes the session if that is to be done after every input and it has changed: not
+    /// too often, and at its end.
+    ///
+    /// # Errors
+    /// Why it cannot be saved, or written; it is not tried again.
+    pub(super) fn save_automatically(
+        &mut self,
+        context: &Context,
+        is_at_end: bool,
+    ) -> Result<(), CommandError> {
+        let begun = Instant::now();
+        let is_early = !is_at_end && self.next.is_some_and(|next| begun < next);
+        let Some(path) = self.path.clone().filter(|_| self.is_automatic && !is_early) else { return Ok(()) };
+        let saved = context.save().map_err(CommandError::from).and_then(|bytes| {
+            let is_new = self.written != Some(checksum(&bytes));
+            if is_new { self.write(&path, &bytes) } else { Ok(()) }
+        });
+        let now = Instant::now();
+        self.next = now.checked_add((now - begun) * SHARE);
+        self.is_automatic = saved.is_ok();
+        saved
+    }
+}
+
+/// Goes on with the session in a file; `None` if there is no such file.
+///
+/// # Errors
+/// Why it cannot be resumed.
+pub(super) fn resume(context: &mut Context, path: &Path) -> Result<Option<Resumed>, CommandError> {
+    let bytes = match std::fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|error| CommandError::File { path: path.to_owned(), error })?,
+    };
+    Ok(Some(context.resume(&file::shown(path), &bytes)?))
+}

@@ -1,0 +1,130 @@
+//! Saved sessions as bytes: a script, the bits of the variables, and a pack with checked
+//! items and code.
+//!
+//! ```text
+//! magic 8 | length 8 | checksum 8 | the script
+//! format 4 | length 8 | checksum 8 | for each variable: name, bits 8
+//! the pack, to the end
+//! ```
+//!
+//! Numbers are little-endian. Every build of Kal finds the script; a build that does not
+//! know the format of the rest runs that alone. The pack says itself of which script and by
+//! which build it was made.
+
+use crate::bytes::{Damage, Reader, Writer, checksum};
+
+/// The magic number of a saved session. Its first byte is not valid UTF-8.
+const MAGIC: &[u8; 8] = b"\xffKALSESS";
+
+/// The format of what follows the script.
+const FORMAT: u32 = 1;
+
+/// What a session consists of.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct SavedSession {
+    /// A program that defines what is defined and declares what is declared.
+    pub(crate) script: String,
+    /// The variables with the bits of their values; `None` if the format is another one.
+    pub(crate) variables: Option<Vec<(String, u64)>>,
+    /// The pack; empty if there is none.
+    pub(crate) pack: Vec<u8>,
+}
+
+/// Returns whether bytes begin like a saved session; they may still be damaged.
+pub(crate) fn is_session(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
+impl SavedSession {
+    /// Returns the session as bytes.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::with_room(64 + self.script.len() + self.pack.len());
+        writer.bytes(MAGIC);
+        part(&mut writer, self.script.as_bytes());
+        writer.word(FORMAT);
+        let (mut variables, known) = (Writer::default(), self.variables.as_deref().unwrap_or_default());
+        variables.count(known.len());
+        for (name, bits) in known {
+            variables.text(name);
+            variables.long(*bits);
+        }
+        part(&mut writer, &variables.finish());
+        writer.bytes(&self.pack);
+        writer.finish()
+    }
+
+    /// Reads a session.
+    ///
+    /// # Errors
+    /// What is damaged. A damaged pack is found by who reads it.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Damage> {
+        let mut reader = Reader::new(bytes);
+        reader.expect(is_session(bytes), "it does not begin like one")?;
+        reader.bytes(MAGIC.len())?;
+        let script = whole(&mut reader)?;
+        let script =
+            std::str::from_utf8(script).map_err(|_| reader.damage("a script that is no text"))?.to_owned();
+        if reader.word()? != FORMAT {
+            return Ok(Self { script, variables: None, pack: Vec::new() });
+        }
+        let mut variables = Reader::new(whole(&mut reader)?);
+        let known = variables.many(|reader| Ok((reader.text()?.to_owned(), reader.long()?)))?;
+        variables.expect(variables.rest().is_empty(), "bytes after the variables")?;
+        Ok(Self { script, variables: Some(known.into()), pack: reader.rest().to_vec() })
+    }
+}
+
+/// Writes bytes with their length and checksum.
+fn part(writer: &mut Writer, bytes: &[u8]) {
+    writer.long(bytes.len() as u64);
+    writer.long(checksum(bytes));
+    writer.bytes(bytes);
+}
+
+/// Reads bytes that were written so.
+fn whole<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Damage> {
+    let (length, sum) = (reader.long()?, reader.long()?);
+    let length = usize::try_from(length).map_err(|_| reader.damage("wrong length"))?;
+    let bytes = reader.bytes(length)?;
+    reader.expect(sum == checksum(bytes), "bad checksum")?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session() -> SavedSession {
+        let variables =
+            vec![("größe".to_owned(), f64::NAN.to_bits() | 7), ("x".to_owned(), (-0.0_f64).to_bits())];
+        SavedSession { script: "var größe = 1\n".into(), variables: Some(variables), pack: vec![1, 2, 3] }
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let bytes = session().to_bytes();
+        assert!(is_session(&bytes) && !is_session(b"def f(x) x"));
+        assert_eq!(SavedSession::from_bytes(&bytes), Ok(session()));
+    }
+
+    #[test]
+    fn a_later_format_leaves_the_script() {
+        let mut bytes = session().to_bytes();
+        let at = MAGIC.len() + 16 + session().script.len();
+        bytes[at] += 1;
+        let read = SavedSession { variables: None, pack: Vec::new(), ..session() };
+        assert_eq!(SavedSession::from_bytes(&bytes), Ok(read));
+    }
+
+    #[test]
+    fn whatever_is_changed_or_cut_off_before_the_pack_is_refused() {
+        let bytes = session().to_bytes();
+        let format = MAGIC.len() + 16 + session().script.len();
+        for at in (0..bytes.len() - 3).filter(|at| !(format..format + 4).contains(at)) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << (at % 8);
+            assert!(SavedSession::from_bytes(&changed).is_err(), "byte {at}");
+            assert!(SavedSession::from_bytes(&bytes[..at]).is_err(), "{at} bytes");
+        }
+    }
+}
