@@ -8,6 +8,7 @@ mod arguments;
 mod cache;
 mod check;
 mod compile;
+mod compile_trace;
 mod completion;
 mod debug;
 mod emit;
@@ -28,7 +29,7 @@ use crate::terminal::interrupt::{self, Idle};
 use crate::terminal::report::{Colors, Reporter};
 use arguments::{CliCommand, CommandLine};
 use given::{Given, RunArguments};
-use options::CommonOptions;
+use options::{CommonOptions, StartError};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -154,11 +155,14 @@ fn start(
     reporter: &mut Reporter,
     command: impl FnOnce(&mut crate::Context, &mut Reporter, &Idle) -> Exit,
 ) -> Exit {
-    let context = options.engine(&given.allow_extern).and_then(|engine| engine.context());
-    let mut context = match context {
+    let engine = options.traced_engine(&given.allow_extern);
+    let mut context = match engine.and_then(|engine| Ok(engine.context()?)) {
         Ok(context) => context,
         Err(error) => {
-            reporter.error(&error);
+            match error {
+                StartError::Engine(error) => reporter.error(&error),
+                StartError::Trace(path, error) => reporter.problem(&format!("{path}: {error}")),
+            }
             return Exit::Failed;
         }
     };

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::host::{Call, Callable, Closure, ForeignFunction, HostError, HostFunctions};
 use crate::limits::Limits;
 use crate::name::Names;
+use crate::status::{Compilation, CompileObserver};
 use crate::tier::{Level, TierUp};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,6 +55,7 @@ pub struct Config {
     pub(crate) waits_for_code: bool,
     pub(crate) keeps_texts: bool,
     pub(crate) keeps_code: bool,
+    pub(crate) compile_observer: Option<CompileObserver>,
     /// `None`: one for each core, counted when the first is needed.
     pub(crate) workers: Option<usize>,
     pub(crate) worker_stack: usize,
@@ -78,6 +80,7 @@ impl Config {
             waits_for_code: false,
             keeps_texts: true,
             keeps_code: false,
+            compile_observer: None,
             workers: None,
             worker_stack: WORKER_STACK,
             limits: Limits::default(),
@@ -145,6 +148,15 @@ impl Config {
     #[must_use]
     pub fn wait_for_code(mut self, wait: bool) -> Self {
         self.waits_for_code = wait;
+        self
+    }
+
+    /// Sets what is told of every function that is compiled, when its code is linked: none at
+    /// first. It is called on the threads that compile, several at once, and must not use the
+    /// engine; what it panics with is discarded.
+    #[must_use]
+    pub fn on_compile(mut self, observer: impl Fn(&Compilation<'_>) + Send + Sync + 'static) -> Self {
+        self.compile_observer = Some(Arc::new(observer));
         self
     }
 

@@ -26,7 +26,7 @@ pub use describe::Description;
 pub use formula::Formula;
 pub use history::Change;
 pub use listing::Stage;
-pub use resuming::Resumed;
+pub use resuming::{Resumed, Saved};
 pub use trace::{Trace, Transition};
 
 use crate::abi::HeldVariables;

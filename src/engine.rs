@@ -214,19 +214,26 @@ impl Engine {
         }
     }
 
+    /// Ends to keep what is made of the script of a session.
+    pub(crate) fn end_session(&self, script: &Source) {
+        self.0.texts.forget(script);
+        self.0.cache.iter().for_each(|cache| cache.end_session(script));
+    }
+
     /// Returns a pack of the script of a session that has been read, with the code of these
-    /// functions; `None` if there is no cache.
+    /// functions; an empty one for a script that defines nothing.
     ///
     /// # Errors
-    /// Why it cannot be signed, for people.
+    /// Why there is none, for people.
     pub(crate) fn pack_session(
         &self,
         script: &Source,
         functions: &[Arc<CheckedFunction>],
-    ) -> Result<Option<Vec<u8>>, String> {
-        match self.0.cache.as_ref().zip(self.0.stored_text(script, None)) {
-            Some((cache, text)) => self.0.session(cache, script, text, functions).map(Some),
-            None => Ok(None),
+    ) -> Result<Vec<u8>, String> {
+        let cache = self.0.cache.as_ref().ok_or("there is no cache")?;
+        match self.0.stored_text(script, None) {
+            Some(text) => self.0.session(cache, script, text, functions),
+            None => Ok(Vec::new()),
         }
     }
 

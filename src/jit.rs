@@ -67,6 +67,7 @@ use crate::pack::{CodeStore, StoreCounts};
 use crate::process::{self, Activity};
 use crate::runtime;
 use crate::sema::checked::{Callee, CheckedFunction};
+use crate::status::CompileObserver;
 use crate::stop::StopHandle;
 use answer::Answer;
 use code::{CodeBlock, LinkedBody, RetiredCode};
@@ -120,7 +121,7 @@ pub struct Counters {
 }
 
 /// The options of a [`Jit`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct JitOptions {
     /// How code is generated.
     pub code: codegen::CompileOptions,
@@ -136,6 +137,8 @@ pub struct JitOptions {
     pub perf_map: bool,
     /// Whether functions are registered with debuggers.
     pub debug_objects: bool,
+    /// What is told of functions that are compiled.
+    pub compile_observer: Option<CompileObserver>,
     /// The largest number of nodes in a function, and in all functions of an
     /// object that holds more than one.
     pub most_operations: usize,
@@ -193,6 +196,7 @@ impl Jit {
         let enter =
             |trampoline: Address| Address::new(runtime::enter_trampoline(trampoline.get() as usize) as u64);
         let trampolines = TrampolinePool::new(enter, refuse)?;
+        let workers = Workers::new(options.workers, options.stack);
         Ok(Arc::new_cyclic(|jit| Self {
             names,
             hosts,
@@ -207,7 +211,7 @@ impl Jit {
             removed_symbols: AtomicU64::new(0),
             thunks: Mutex::default(),
             code: Arc::default(),
-            workers: Workers::new(options.workers, options.stack),
+            workers,
             epochs: Epochs::new(),
             budget,
             slots: Slots::new(trampolines, variables),

@@ -299,7 +299,9 @@ pub mod cli;
 pub use bytes::Damage;
 pub use cache::{CacheEvent, CacheOptions, CacheUsage, Explanation};
 pub use config::{Config, Mode};
-pub use context::{Change, Context, Description, Each, Formula, Outcome, Resumed, Stage, Trace, Transition};
+pub use context::{
+    Change, Context, Description, Each, Formula, Outcome, Resumed, Saved, Stage, Trace, Transition,
+};
 pub use debugger::{BreakpointError, Console};
 pub use engine::Engine;
 pub use error::Error;
@@ -312,7 +314,7 @@ pub use output::LineOutput;
 pub use program::Program;
 pub use sema::Declaration;
 pub use stats::{Stats, Usage};
-pub use status::{Event, State};
+pub use status::{Compilation, Event, State};
 pub use tier::{Level, Tier, TierUp};
 
 /// The example in the page about embedding is tested with the others.

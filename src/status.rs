@@ -2,6 +2,8 @@
 //! them. `jit::state` has the transitions.
 
 use crate::name::Name;
+use crate::tier::Tier;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The state of a binding.
@@ -104,3 +106,22 @@ pub struct StateChange {
     /// for other events.
     pub took: Option<Duration>,
 }
+
+/// A function that was compiled.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Compilation<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The number of its arguments.
+    pub arity: u32,
+    /// The tier of its code.
+    pub tier: Tier,
+    /// Whether the code is for the rest of a loop that runs already (OSR).
+    pub is_osr: bool,
+    /// The time to compile and link it: its share, if others were compiled with it.
+    pub took: Duration,
+}
+
+/// What is told of functions that are compiled.
+pub type CompileObserver = Arc<dyn Fn(&Compilation<'_>) + Send + Sync>;

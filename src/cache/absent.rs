@@ -25,6 +25,8 @@ impl Cache {
 
     pub fn begin_session(&self, _: &Source) {}
 
+    pub fn end_session(&self, _: &Source) {}
+
     pub fn resume_session(&self, _: &Source, _: Vec<u8>) -> Result<(), String> {
         Err("this build of Kal has no compiler".into())
     }

@@ -62,7 +62,8 @@ pub struct Cache {
     folder: PathBuf,
     pub(super) target: Fingerprint,
     pub(super) store: Arc<CodeStore>,
-    pub(super) key: Option<SecretKey>,
+    /// The user's secret, once there is one.
+    key: Mutex<Option<SecretKey>>,
     sources: Mutex<Vec<CachedSource>>,
     events: Mutex<Vec<CacheEvent>>,
     /// How long reading files took, in nanoseconds.
@@ -169,7 +170,8 @@ impl Cache {
     pub fn new(options: CacheOptions, for_sessions: bool) -> Self {
         let target = Fingerprint::of_bytes("kal 2026 target", codegen::target().as_bytes());
         let folder = of_this_target(&options.folder, target);
-        let (key, sources, events) = (trust::key(&options.key), Mutex::default(), Mutex::default());
+        let key = Mutex::new(trust::key(&options.key));
+        let (sources, events) = (Mutex::default(), Mutex::default());
         let (nanoseconds, store) = (AtomicU64::new(0), Arc::new(CodeStore::new(for_sessions)));
         Self { options, folder, target, store, key, sources, events, nanoseconds }
     }
@@ -257,7 +259,7 @@ impl Cache {
     /// both, and of which texts the others are.
     fn read(&self, place: &PackFolder, text: &str) -> (Vec<OwnPack>, Vec<(String, Arc<Pack>)>) {
         let mut files = packs(&place.folder);
-        if files.is_empty() || self.key.is_none() && !place.is_shipped {
+        if files.is_empty() || self.key().is_none() && !place.is_shipped {
             return (Vec::new(), Vec::new());
         }
         if let Err(reason) = trust::folders(&place.root, &place.folder) {
@@ -303,7 +305,7 @@ impl Cache {
         let file = || path.to_owned();
         let bytes = trust::read(path).map_err(|reason| CacheEvent::Untrusted { file: file(), reason })?;
         let damaged = |damage: Damage| CacheEvent::Damaged { file: file(), reason: damage.to_string() };
-        let opened = match &self.key {
+        let opened = match &self.key() {
             Some(key) if is_shipped => match Pack::open(bytes.clone(), self.target, key) {
                 Err(_) => Pack::open_without_code(bytes, self.target),
                 opened => opened,
@@ -331,7 +333,7 @@ impl Cache {
         for folder in folders.map(|entry| entry.path()) {
             for PackFile { path, .. } in packs(&folder) {
                 let trusted = trust::folders(&self.options.folder, &folder);
-                let trusted = trusted.and_then(|()| self.key.ok_or("there is no key".to_owned()));
+                let trusted = trusted.and_then(|()| self.key().ok_or("there is no key".to_owned()));
                 let opened = trusted
                     .map_err(|reason| CacheEvent::Untrusted { file: path.clone(), reason })
                     .and_then(|_| self.open_pack(&path, false));
@@ -432,6 +434,21 @@ impl Cache {
         process::within(Activity::Steady, || work(&mut self.sources.lock()))
     }
 
+    /// Returns the user's secret, if there is one.
+    pub(super) fn key(&self) -> Option<SecretKey> {
+        *self.key.lock()
+    }
+
+    /// Returns the user's secret to sign a pack with, after making one if there is none.
+    ///
+    /// # Errors
+    /// Why there is none, for people.
+    pub(super) fn key_or_new(&self) -> Result<SecretKey, String> {
+        let key = trust::key_or_new(&self.options.key)?;
+        *self.key.lock() = Some(key);
+        Ok(key)
+    }
+
     fn write_pack(
         &self,
         source: &mut CachedSource,
@@ -440,7 +457,7 @@ impl Cache {
         text: &[u8],
         links: Option<&CodeLinks>,
     ) -> Result<(), String> {
-        let key = trust::key_or_new(&self.options.key)?;
+        let key = self.key_or_new()?;
         trust::create(folder).map_err(|error| error.to_string())?;
         trust::folders(&self.options.folder, folder)?;
         let number = source.packs.iter().map(|own| own.number + 1).max().unwrap_or(0);

@@ -1,7 +1,6 @@
 //! Packs of saved sessions: the checked items of a script, and its code.
 
 use super::files::{Cache, CachedSource, FindLinks, StoredForm, meta};
-use super::trust;
 use crate::fingerprint::Fingerprint;
 use crate::pack::Pack;
 use crate::pack::origin::CodeOrigin;
@@ -14,16 +13,18 @@ const SCRIPT: &str = "script";
 impl Cache {
     /// Returns whether a source is the script of a session.
     pub(super) fn is_session(&self, source: &Source) -> bool {
-        self.sources(|sources| {
-            let mut sessions = sources.iter().filter(|known| known.is_session());
-            sessions.any(|known| known.source.name() == source.name())
-        })
+        self.sources(|sources| sources.iter().any(|known| is_of(known, source)))
     }
 
-    /// Begins to keep what is made of the script of a session, in place of an earlier one of
-    /// that name.
+    /// Begins to keep what is made of the script of a session.
     pub fn begin_session(&self, source: &Source) {
         self.add_session(source, None);
+    }
+
+    /// Forgets the script of a session.
+    pub fn end_session(&self, source: &Source) {
+        self.sources(|sources| sources.retain(|known| !is_of(known, source)));
+        self.store.forget(source.name());
     }
 
     /// Adds the code and the checked items of a session to what is found, if the pack is of
@@ -32,7 +33,7 @@ impl Cache {
     /// # Errors
     /// Why the pack cannot be used, for people.
     pub fn resume_session(&self, source: &Source, pack: Vec<u8>) -> Result<(), String> {
-        let pack = match &self.key {
+        let pack = match &self.key() {
             Some(key) => Pack::open(pack, self.target, key),
             None => return Err("made with another key".to_owned()),
         };
@@ -49,7 +50,7 @@ impl Cache {
         self.store.keep(source.name());
         let session = CachedSource::session(source, pack);
         self.sources(|sources| {
-            sources.retain(|known| !known.is_session() || known.source.name() != source.name());
+            sources.retain(|known| !is_of(known, source));
             sources.push(session);
         });
     }
@@ -66,7 +67,7 @@ impl Cache {
         is_wanted: &dyn Fn(&CodeOrigin) -> bool,
         links: FindLinks<'_>,
     ) -> Result<Vec<u8>, String> {
-        let key = trust::key_or_new(&self.options.key)?;
+        let key = self.key_or_new()?;
         let bodies = self.store.all(is_wanted);
         let text = Arc::new(text);
         let made = bodies.iter().map(|(identity, _, origin)| (&*origin.name, *identity));
@@ -74,6 +75,11 @@ impl Cache {
         let meta = serde_json::json!({ SCRIPT: hash_of(source), "kal": env!("CARGO_PKG_VERSION") });
         Ok(self.pack_with(&meta, &bodies, &text, links.as_ref(), &key))
     }
+}
+
+/// Returns whether something is kept of a session whose script has the name of a source.
+fn is_of(known: &CachedSource, source: &Source) -> bool {
+    known.is_session() && known.source.name() == source.name()
 }
 
 fn hash_of(script: &Source) -> String {

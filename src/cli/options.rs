@@ -1,13 +1,13 @@
 //! Options of every command, before or after its name.
 
-use super::quantity;
+use super::{compile_trace, quantity};
 use crate::cache::CacheOptions;
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
 use crate::terminal::report::Colors;
 use crate::{Level, Limits, TierUp};
 use clap::{Args, ValueEnum};
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -80,12 +80,29 @@ pub(super) struct CommonOptions {
     /// At the end, say on standard error which files of the cache were used
     #[arg(long, global = true, help_heading = "Inspection", hide_short_help = true)]
     pub(super) trace_cache: bool,
+    /// Write a line for each function that is compiled to a file, or to `stderr`
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Inspection", hide_short_help = true)]
+    trace_compile: Option<PathBuf>,
     /// Whether all code is kept, to be saved with a session.
     #[arg(skip)]
     keeps_code: bool,
     /// When to use colours; `auto` decides for each stream by itself
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     color: Color,
+}
+
+/// Why no program can be run.
+pub(super) enum StartError {
+    /// The file for the trace cannot be written.
+    Trace(String, io::Error),
+    /// There is no engine or no context.
+    Engine(crate::Error),
+}
+
+impl From<crate::Error> for StartError {
+    fn from(error: crate::Error) -> Self {
+        Self::Engine(error)
+    }
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy)]
@@ -187,6 +204,19 @@ impl CommonOptions {
     /// Returns an engine for these options that allows these C functions.
     pub(super) fn engine(&self, externs: &[String]) -> Result<Engine, crate::Error> {
         Engine::with_config(self.config(externs))
+    }
+
+    /// Returns the same, which traces what is compiled if that is asked for.
+    ///
+    /// # Errors
+    /// What cannot be set up, for people, or the error of the engine.
+    pub(super) fn traced_engine(&self, externs: &[String]) -> Result<Engine, StartError> {
+        let mut config = self.config(externs);
+        if let Some(path) = &self.trace_compile {
+            let failed = |error| StartError::Trace(path.display().to_string(), error);
+            config = config.on_compile(compile_trace::observer(path).map_err(failed)?);
+        }
+        Ok(Engine::with_config(config)?)
     }
 
     /// Returns the options for debugging: interpreting unless a mode was

@@ -4,6 +4,17 @@ use super::{Context, Error, IfUnchanged, Interest};
 use crate::saved_session::SavedSession;
 use crate::source::Source;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A context as bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Saved {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Why there is no code in them, for people; `None` if there is all that was compiled.
+    pub without_code: Option<String>,
+}
 
 /// What has become of a saved context in the one that resumes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,7 +50,7 @@ impl Context {
     ///
     /// // In another process:
     /// let mut context = Engine::with_config(config())?.context()?;
-    /// context.resume("work", &saved)?;
+    /// context.resume("work", &saved.bytes)?;
     /// assert_eq!(context.call("cube", &[3.0])?, 27.0);
     /// assert_eq!(context.variable("calls")?, 2.0);
     /// assert_eq!(context.stats().ir_generated, 0); // nothing was compiled
@@ -49,8 +60,11 @@ impl Context {
     /// # Errors
     /// [`Error::Invalid`] if the script is refused, for instance since a module that it
     /// imports has changed, and [`Error::NoMemory`].
-    pub fn save(&self) -> Result<Vec<u8>, Error> {
-        let script = Source::new("<session>", self.script(&[]));
+    pub fn save(&self) -> Result<Saved, Error> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        // Other threads may save contexts of the same engine.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let script = Source::new(format!("<session {number}>"), self.script(&[]));
         let value = |name: String| {
             let bits = self.variable(&name).ok()?.to_bits();
             Some((name, bits))
@@ -59,11 +73,16 @@ impl Context {
         // Reading it again is what shows that it can be resumed.
         let mut copy = self.engine.context()?;
         self.engine.begin_session(&script);
-        copy.read_script(&script)?;
-        let functions: Vec<_> = self.world.functions().cloned().collect();
-        let pack = self.engine.pack_session(&script, &functions).ok().flatten();
+        let pack = copy.read_script(&script).map(|()| {
+            let functions: Vec<_> = self.world.functions().cloned().collect();
+            self.engine.pack_session(&script, &functions)
+        });
+        self.engine.end_session(&script);
+        let pack = pack?;
+        let without_code = pack.as_ref().err().cloned();
         let (script, pack) = (script.text().to_owned(), pack.unwrap_or_default());
-        Ok(SavedSession { script, variables: Some(variables), pack }.to_bytes())
+        let bytes = SavedSession { script, variables: Some(variables), pack }.to_bytes();
+        Ok(Saved { bytes, without_code })
     }
 
     /// Goes on with a context that was [saved](Self::save): defines, declares and imports

@@ -54,6 +54,7 @@ impl Engine {
             stack: shared.config.worker_stack,
             perf_map: shared.config.perf_map,
             debug_objects: shared.config.debug_objects,
+            compile_observer: shared.config.compile_observer.clone(),
             most_operations: shared.config.limits.max_compiled_operations.min(codegen::LARGEST),
         };
         let EngineInner { names, hosts, variables, budget, cache, .. } = shared;

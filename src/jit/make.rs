@@ -11,12 +11,16 @@ use crate::budget::{CodeCharge, ContextBudget};
 use crate::codegen::{Body, Listing, LoopEntry, ObjectSymbols};
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
+use crate::host::discard;
 use crate::pack::origin::CodeOrigin;
 use crate::pack::portable::PortableCode;
-use crate::sema::checked::CheckedFunction;
+use crate::process::{self, Activity};
+use crate::sema::checked::{CheckedFunction, EXPRESSION};
+use crate::status::{Compilation, CompileObserver};
 use kal_orc::OrcError;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A body to make.
 #[derive(Clone, Copy)]
@@ -46,7 +50,14 @@ pub(super) fn make(
     budget.check_compile().map_err(over)?;
     let started = Instant::now();
     let made = make_within(jit, requests, first, budget);
-    budget.spend(nanoseconds(started.elapsed()));
+    let took = started.elapsed();
+    budget.spend(nanoseconds(took));
+    if let (Some(observer), Ok(_)) = (&jit.options.compile_observer, &made) {
+        let each = took / requests.len() as u32;
+        process::within(Activity::Elsewhere, || {
+            requests.iter().for_each(|request| request.tell(jit, observer, each));
+        });
+    }
     made
 }
 
@@ -141,6 +152,19 @@ impl BodyRequest<'_> {
             function: self.plan.identity_of(self.function, &jit.names),
             inlined: assumptions.inlined.iter().map(|function| identity(function)).collect(),
             builtins: assumptions.builtins.iter().map(|(name, _)| text(*name)).collect(),
+        }
+    }
+
+    /// Reports the function to an observer of compiles, unless it is a top-level expression.
+    fn tell(&self, jit: &Jit, observer: &CompileObserver, took: Duration) {
+        let name = jit.names.text(self.function.name);
+        if *name == *EXPRESSION {
+            return;
+        }
+        let (arity, tier, is_osr) = (self.function.arity(), self.plan.tier, self.osr.is_some());
+        let compilation = Compilation { name: &name, arity, tier, is_osr, took };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer(&compilation))) {
+            discard(panic);
         }
     }
 

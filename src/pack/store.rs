@@ -65,6 +65,12 @@ impl CodeStore {
         self.kept(|kept| _ = kept.entry(source.into()).or_default());
     }
 
+    /// Forgets a source and the code that is kept for it.
+    pub fn forget(&self, source: &str) {
+        let forgotten = self.kept(|kept| kept.remove(source));
+        drop(forgotten);
+    }
+
     /// Returns whether code that is made of functions of that source is kept.
     pub fn keeps(&self, source: &str) -> bool {
         self.others.is_some() || self.is_opened(source)

@@ -41,15 +41,17 @@ fn chosen(session: &ReplSession<'_>, argument: &str, command: &str) -> Result<Pa
 }
 
 fn write(session: &mut ReplSession<'_>, path: &Path) -> Result<(), CommandError> {
+    let mut about = String::new();
     if is_of_session(path) {
-        session.file.save(session.context, path)?;
+        let without_code = session.file.save(session.context, path)?;
+        about = without_code.map_or(about, |reason| format!(" without code: {reason}"));
     } else {
         let script = marked(&session.context.script(&[ANS]));
         let failed = |error| CommandError::File { path: path.to_owned(), error };
         write_atomically(path, script.as_bytes()).map_err(failed)?;
     }
     let count = counted(session.context.definitions().len(), "definition");
-    session.screen.line(&format!("{}: {count} saved", file::shown(path)));
+    session.screen.line(&format!("{}: {count} saved{about}", file::shown(path)));
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use super::command::CommandError;
 use crate::bytes::checksum;
+use crate::config::Mode;
 use crate::context::{Context, Resumed};
 use crate::terminal::file::{self, write_atomically};
 use std::ffi::OsStr;
@@ -43,14 +44,16 @@ impl SessionFile {
         self.path.as_deref()
     }
 
-    /// Writes a session to a file, which becomes that of the session.
+    /// Writes a session to a file, which becomes that of the session. Returns why there is no
+    /// code in it, though some may have been compiled.
     ///
     /// # Errors
     /// Why it cannot be saved, or written.
-    pub(super) fn save(&mut self, context: &Context, path: &Path) -> Result<(), CommandError> {
-        self.write(path, &context.save()?)?;
+    pub(super) fn save(&mut self, context: &Context, path: &Path) -> Result<Option<String>, CommandError> {
+        let saved = context.save()?;
+        self.write(path, &saved.bytes)?;
         self.path = Some(path.to_owned());
-        Ok(())
+        Ok(saved.without_code.filter(|_| context.engine().mode() != Mode::Interpret))
     }
 
     fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
@@ -85,9 +88,9 @@ impl SessionFile {
         let begun = Instant::now();
         let is_early = !is_at_end && self.next.is_some_and(|next| begun < next);
         let Some(path) = self.path.clone().filter(|_| self.is_automatic && !is_early) else { return Ok(()) };
-        let saved = context.save().map_err(CommandError::from).and_then(|bytes| {
-            let is_new = self.written != Some(checksum(&bytes));
-            if is_new { self.write(&path, &bytes) } else { Ok(()) }
+        let saved = context.save().map_err(CommandError::from).and_then(|saved| {
+            let is_new = self.written != Some(checksum(&saved.bytes));
+            if is_new { self.write(&path, &saved.bytes) } else { Ok(()) }
         });
         let now = Instant::now();
         self.next = now.checked_add((now - begun) * SHARE);

@@ -331,3 +331,28 @@ fn functions_of_c_can_be_called_in_every_mode() {
         assert_eq!(many.said()[0], "error[E0110] 1:8 a C function may have 16 arguments at most");
     }
 }
+
+#[test]
+fn a_trace_names_each_function_that_is_compiled() {
+    let folder = Folder::new("trace-compile");
+    let program = "def f(x) x + 1\ndef binary | 5 (a b) a + b\nf(1) | 2\ndef f(x) x + 2 * x\nf(2)\n";
+    std::fs::write(folder.path().join("p.kal"), program).expect("it can be written");
+    let ran = in_folder(folder.path(), &["--eager", "--cache", "off", "--trace-compile", "t", "p.kal"], "");
+    assert_eq!(printed(&ran), "4\n6\n");
+    let trace = std::fs::read_to_string(folder.path().join("t")).expect("it is written");
+    let traced = |line: &str| {
+        let (function, about) = line.strip_prefix("precompile(")?.split_once(") # full, ")?;
+        let (took, again) = about.split_once(" ms")?;
+        took.parse::<f64>().ok()?;
+        Some(format!("{function}{again}"))
+    };
+    let mut lines: Vec<String> =
+        trace.lines().map(|line| traced(line).unwrap_or_else(|| panic!("{line}"))).collect();
+    lines.sort();
+    assert_eq!(lines, ["binary|/2", "f/1", "f/1, recompiled"]);
+    let ran = in_folder(folder.path(), &["--trace-compile", "stderr", "-e", "def g() 1; g()"], "");
+    assert!(ran.err().starts_with("precompile(g/0) # quick, "), "{}", ran.err());
+    let ran = in_folder(folder.path(), &["--trace-compile", "missing/t", "p.kal"], "");
+    assert_eq!((ran.code, ran.out()), (Some(1), ""));
+    assert!(ran.err().starts_with("error: missing/t: No such file or directory"), "{}", ran.err());
+}

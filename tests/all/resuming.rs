@@ -114,6 +114,7 @@ fn programs_go_on_as_if_they_had_not_been_saved() {
             let mut before = start();
             run(&mut before, &source);
             let saved = before.save().unwrap_or_else(|error| panic!("{mode} {}: {error}", path.display()));
+            let saved = saved.bytes;
             let mut after = start();
             let resumed = after.resume("session", &saved).expect("it was saved");
             assert_eq!(resumed.without_code, None, "{mode} {}", path.display());
@@ -154,8 +155,9 @@ fn answers(context: &mut Context) -> String {
 fn saved(folder: &Path) -> (Vec<u8>, String) {
     let mut context = context(folder, Config::new());
     assert!(!run(&mut context, &Source::new("session", SESSION)).contains("error"));
-    let bytes = context.save().expect("it can be saved");
-    (bytes, answers(&mut context))
+    let saved = context.save().expect("it can be saved");
+    assert_eq!(saved.without_code, None);
+    (saved.bytes, answers(&mut context))
 }
 
 #[test]
@@ -182,7 +184,7 @@ fn a_resumed_session_has_its_code() {
     let _ = context.undo();
     assert_eq!(context.eval("both(12)").expect("it runs"), Some(144.0 + 1.0 + 123.0));
     // What was resumed is saved again with its code.
-    let again = context.save().expect("it can be saved");
+    let again = context.save().expect("it can be saved").bytes;
     let mut third = self::context(folder.path(), Config::new());
     third.resume("w.kses", &again).expect("it is whole");
     third.eval("fib(20)").expect("it runs");
@@ -212,7 +214,7 @@ fn other_users_other_builds_and_other_scripts_have_no_code_to_offer() {
     // The code of another session.
     let mut other = context(folder.path(), Config::new());
     other.eval("def fib(n) 7 * n; def both(n) 1; fib(1); both(1)").expect("it runs");
-    let other = other.save().expect("it can be saved");
+    let other = other.save().expect("it can be saved").bytes;
     let other_pack = other.windows(7).position(|window| window == b"KALPACK").expect("it has one");
     let swapped = [&bytes[..pack], &other[other_pack..]].concat();
     refused(folder.path(), &swapped, Config::new(), "made of another script");
@@ -221,6 +223,30 @@ fn other_users_other_builds_and_other_scripts_have_no_code_to_offer() {
     let mut without = engine.context().expect("it starts");
     assert_eq!(without.resume("w.kses", &bytes).expect("it is whole").without_code, None);
     assert_eq!(answers(&mut without), expected);
+    assert_eq!(without.save().expect("it can be saved").without_code.as_deref(), Some("there is no cache"));
+}
+
+#[test]
+fn contexts_of_one_engine_are_saved_at_once() {
+    let folder = TempDir::new().expect("there is room");
+    let first = context(folder.path(), Config::new());
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            let mut context = first.engine().context().expect("it starts");
+            scope.spawn(move || {
+                for round in 0..10 {
+                    context.eval(&format!("def f(x) x * {number} + {round}; f(2)")).expect("it runs");
+                    let saved = context.save().expect("it can be saved");
+                    assert_eq!(saved.without_code, None);
+                    let mut again = context.engine().context().expect("it starts");
+                    let resumed =
+                        again.resume(&format!("{number}.{round}"), &saved.bytes).expect("it is whole");
+                    assert_eq!(resumed.without_code, None);
+                    assert_eq!(again.call("f", &[2.0]).expect("it runs"), f64::from(2 * number + round));
+                }
+            });
+        }
+    });
 }
 
 /// As many damaged sessions as `KAL_SESSIONS` says.

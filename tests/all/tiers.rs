@@ -6,7 +6,7 @@
 //! so that it happens at every call and every iteration of its loops.
 
 use crate::waiting::hold_a_worker;
-use kal::{Config, Context, Engine, Error, Event, Level, Limits, Mode, Outcome, State, TierUp};
+use kal::{Config, Context, Engine, Error, Event, Level, Limits, Mode, Outcome, State, Tier, TierUp};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -448,4 +448,32 @@ fn a_recursion_is_improved_while_it_runs() {
     let text = "def f(n) if improved() then 1 else if n < 1 then 0 else f(n - 1) + f(n - 1); f(60)";
     let value = context.eval(text).expect("it ends").expect("it has a value");
     assert!((1.0..=60.0).contains(&value), "{value}");
+}
+
+#[test]
+fn the_observer_of_compiles_is_told_of_each() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = seen.clone();
+    let config = Config::new().tier_up(TierUp::After(2)).wait_for_code(true).on_compile(move |compiled| {
+        assert!(compiled.took > Duration::ZERO && compiled.took < Duration::from_secs(60));
+        let name = format!("{}/{}", compiled.name, compiled.arity);
+        told.lock().expect("nobody panics under it").push((name, compiled.tier, compiled.is_osr));
+        // That is no concern of the program.
+        panic!("as it should");
+    });
+    let mut context = Engine::with_config(config).and_then(|engine| engine.context()).expect("it starts");
+    let program = "def twice(f(x) x) f(f(x)); def inc(x) x + 1; twice(inc, 1); twice(inc, 2); twice(inc, 3)";
+    assert_eq!(context.eval(program).expect("it runs"), Some(5.0));
+    assert_eq!(context.eval("def inc(x) x + 2 * x; twice(inc, 1)").expect("it runs"), Some(9.0));
+    let loops = "def sum(n) var s = 0 in (for i = 1, i < n in s += i) : s; sum(9)";
+    assert_eq!(context.eval(loops).expect("it runs"), Some(45.0));
+    let seen = seen.lock().expect("nobody panics under it");
+    let count = |name: &str, tier: Tier, is_osr: bool| {
+        seen.iter().filter(|(known, at, osr)| (&**known, *at, *osr) == (name, tier, is_osr)).count()
+    };
+    assert!(count("twice[inc,]/1", Tier::Quick, false) >= 1, "{seen:?}");
+    assert!(count("twice[inc,]/1", Tier::Full, false) >= 1, "{seen:?}");
+    assert_eq!(count("inc/1", Tier::Quick, false), 2, "{seen:?}");
+    assert_eq!(count("sum/1", Tier::Full, true), 1, "{seen:?}");
+    assert!(seen.iter().all(|(name, ..)| !name.contains('<')), "no expression: {seen:?}");
 }

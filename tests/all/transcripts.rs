@@ -99,8 +99,12 @@ fn merged(answer: &[String], expected: &[String]) -> Vec<String> {
 fn replay(document: &str, folder: &Folder) -> Vec<Entry> {
     let blocks = blocks(document);
     let input = blocks.iter().map(|block| typed(&entries(block.lines()))).collect::<String>();
+    // Sessions are saved with their code.
+    let cache = Folder::new("transcripts");
     let ran = feed(
         kal()
+            .env("KAL_CACHE", cache.path())
+            .env("XDG_STATE_HOME", cache.path())
             .args(["repl", "--transcript", "--no-init"])
             .current_dir(folder.path())
             .env("EDITOR", "sed -i 's/x \\* x/x * x * x/'")
