@@ -32,7 +32,7 @@ fn first_line(command: &mut Command) -> Option<String> {
 /// Returns the identity of this build, in hexadecimal: a hash over everything that
 /// decides what it makes of a program.
 fn build_id(llvm: &str) -> String {
-    ["build", "src", "crates/orc"].iter().for_each(|folder| println!("cargo:rerun-if-changed={folder}"));
+    ["build", "src", "crates"].iter().for_each(|folder| println!("cargo:rerun-if-changed={folder}"));
     let rustc = env::var_os("RUSTC").and_then(|rustc| first_line(Command::new(rustc).arg("--version")));
     let mut features: Vec<String> = env::vars().map(|(variable, _)| variable).collect();
     features.retain(|variable| variable.starts_with("CARGO_FEATURE_"));
@@ -45,7 +45,7 @@ fn build_id(llvm: &str) -> String {
         &["TARGET", "OPT_LEVEL", "CARGO_ENCODED_RUSTFLAGS", "CARGO_CFG_DEBUG_ASSERTIONS"],
     );
     let mut files = ["Cargo.toml", "Cargo.lock", "build.rs"].map(PathBuf::from).to_vec();
-    ["build", "src", "crates/orc"].iter().for_each(|folder| sources(Path::new(folder), &mut files));
+    ["build", "src", "crates"].iter().for_each(|folder| sources(Path::new(folder), &mut files));
     files.sort();
     for file in files {
         println!("cargo:rerun-if-changed={}", file.display());

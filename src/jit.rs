@@ -76,7 +76,8 @@ use code_table::CodeTable;
 use definition::Definition;
 use epoch::Epochs;
 use forks::WatchedProcess;
-use kal_orc::{Address, OrcError, SessionOptions, Slab, Tracker, TrampolinePool};
+use kal_code::{Address, CodeError, Slab, SlabOptions, TrampolinePool};
+use kal_orc::{OrcError, Tracker};
 use linker::Linker;
 use make::BodyRequest;
 use parking_lot::Mutex;
@@ -176,7 +177,7 @@ impl Jit {
     /// `store` and kept there.
     ///
     /// # Errors
-    /// If ORC cannot be set up in this process.
+    /// If there is no memory for code.
     pub fn new(
         names: Arc<Names>,
         hosts: Arc<HostFunctions>,
@@ -184,14 +185,10 @@ impl Jit {
         budget: Arc<MemoryBudget>,
         store: Arc<CodeStore>,
         options: JitOptions,
-    ) -> Result<Arc<Self>, OrcError> {
-        let session = SessionOptions {
-            code_limit: budget.limit(),
-            perf_map: options.perf_map,
-            debug_objects: options.debug_objects,
-            host: &WatchedProcess,
-        };
-        let slab = Slab::new(&session)?;
+    ) -> Result<Arc<Self>, CodeError> {
+        let memory = SlabOptions { limit: budget.limit(), perf_map: options.perf_map, host: &WatchedProcess };
+        let slab = Slab::new(&memory)?;
+        let debug_objects = options.debug_objects;
         let refuse = Address::new(runtime::refuse() as u64);
         let enter =
             |trampoline: Address| Address::new(runtime::enter_trampoline(trampoline.get() as usize) as u64);
@@ -215,7 +212,7 @@ impl Jit {
             epochs: Epochs::new(),
             budget,
             slots: Slots::new(trampolines, variables),
-            linker: Linker::new(jit, &slab, &session),
+            linker: Linker::new(jit, &slab, debug_objects),
             slab,
         }))
     }

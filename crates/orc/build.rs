@@ -26,10 +26,10 @@ const COMPONENTS: [&str; 4] = ["orcjit", "orcdebugging", "passes", "x86"];
 /// makes one choice for all users of `llvm-sys`, and with this crate's choice
 /// it links nothing.
 const FOR_HOSTS: [&str; 6] = ["mcjit", "interpreter", "irreader", "bitwriter", "linker", "all-targets"];
-const SHIMS: [&str; 3] = ["src/shim.cpp", "src/slab.cpp", "src/trampolines.cpp"];
+const SHIMS: [&str; 2] = ["src/shim.cpp", "src/memory.cpp"];
 /// What `llvm-sys` would compile itself, for `host-llvm`.
 const SHIMS_FOR_HOSTS: [&str; 2] = ["src/host/native.cpp", "src/host/targets.cpp"];
-const HEADER: &str = "src/slab.h";
+const HEADER: &str = "src/memory.h";
 /// How C++ that includes LLVM's headers is compiled. Debian's LLVM is built
 /// without assertions; a mismatch changes the layout of some of its classes.
 const CXXFLAGS: [&str; 8] = [

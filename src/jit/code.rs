@@ -12,7 +12,8 @@ use crate::name::HeldName;
 use crate::process::{self, Activity, SteadyCell};
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::CheckedFunction;
-use kal_orc::{PlacedCode, Tracker};
+use kal_code::PlacedCode;
+use kal_orc::Tracker;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 

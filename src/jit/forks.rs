@@ -1,7 +1,7 @@
-//! What sessions of ORC are told of forks and exits of the process.
+//! What slabs and sessions of ORC are told of forks and exits of the process.
 
 use crate::process::{self, Activity};
-use kal_orc::{ForkCallbacks, Host};
+use kal_code::{ForkCallbacks, Host};
 
 /// This process, whose threads declare their activities.
 #[derive(Debug)]

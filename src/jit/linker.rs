@@ -5,7 +5,8 @@
 use super::{Jit, offset, resolve};
 use crate::llvm;
 use crate::process::{Activity, SteadyCell, within};
-use kal_orc::{Address, Dylib, OrcError, Session, SessionOptions, Slab, Tracker};
+use kal_code::{Address, Slab};
+use kal_orc::{Dylib, OrcError, Session, Tracker};
 use parking_lot::Mutex;
 use std::sync::Weak;
 
@@ -13,7 +14,7 @@ use std::sync::Weak;
 pub(super) struct Linker {
     jit: Weak<Jit>,
     slab: Slab,
-    options: SessionOptions,
+    debug_objects: bool,
     started: SteadyCell<StartedLinker>,
     /// Held by the thread that starts it.
     starting: Mutex<()>,
@@ -26,11 +27,11 @@ struct StartedLinker {
 
 impl Linker {
     /// Creates a linker for the code of a JIT. Starts nothing yet.
-    pub(super) fn new(jit: &Weak<Jit>, slab: &Slab, options: &SessionOptions) -> Self {
+    pub(super) fn new(jit: &Weak<Jit>, slab: &Slab, debug_objects: bool) -> Self {
         Self {
             jit: jit.clone(),
             slab: slab.clone(),
-            options: options.clone(),
+            debug_objects,
             started: SteadyCell::new(),
             starting: Mutex::default(),
         }
@@ -75,7 +76,7 @@ impl Linker {
 
     fn start(&self) -> Result<StartedLinker, OrcError> {
         llvm::start();
-        let session = Session::in_slab(&self.slab, &self.options)?;
+        let session = Session::in_slab(&self.slab, self.debug_objects)?;
         let dylib = session.create_dylib("program")?;
         dylib.add_generator(resolve);
         let jit = self.jit.clone();

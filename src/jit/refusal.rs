@@ -21,9 +21,7 @@ pub(super) fn unlinked(error: OrcError, function: Option<&Arc<CheckedFunction>>)
     match error {
         // Usually, memory for the code.
         OrcError::Materialize { reports, .. } if !reports.is_empty() => refused(reports.join("; "), function),
-        OrcError::Materialize { .. } | OrcError::Session(_) | OrcError::Trampoline(_) => {
-            refused(error.to_string(), function)
-        }
+        OrcError::Materialize { .. } | OrcError::Session(_) => refused(error.to_string(), function),
         OrcError::Name(_)
         | OrcError::DylibExists(_)
         | OrcError::Define(_)

@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::name::Name;
 use crate::process::{self, Activity};
 use crate::runtime::{ExecutionMemory, Slot, Variable};
-use kal_orc::{Address, TrampolinePool};
+use kal_code::{Address, TrampolinePool};
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 

@@ -39,7 +39,7 @@ fn place_packed(
             Some(symbol) => held.hold(&jit.slots, symbol, |name| jit.names.get(name)),
             None => super::resolve(symbol),
         };
-        address.map(kal_orc::Address::get)
+        address.map(kal_code::Address::get)
     })?;
     let charge = budget.charge_code(packed.code.len() as u64).ok()?;
     jit.slab.set_limit(jit.budget.left_for_code());

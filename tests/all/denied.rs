@@ -111,8 +111,8 @@ fn without_memory_for_code_programs_are_interpreted_or_told_how() {
         if ["--tiered", "--interpret"].contains(&mode[0]) {
             assert_eq!((ran.out(), ran.err(), ran.code), ("100001\n0\n42\n", "", Some(0)), "{mode:?}");
         } else {
-            let expected = "error: cannot create a JIT session: no code memory: mremap: Operation not \
-                            permitted; `--interpret` (`Mode::Interpret`) needs none\n";
+            let expected = "error: no code memory: mremap: Operation not permitted (os error 1); \
+                            `--interpret` (`Mode::Interpret`) needs none\n";
             assert_eq!((ran.out(), ran.err(), ran.code), ("", expected, Some(1)), "{mode:?}");
         }
     }

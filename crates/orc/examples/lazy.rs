@@ -1,4 +1,4 @@
-//! A tiny lazy JIT on `kal_orc` alone: two functions, compiled when they are
+//! A tiny lazy JIT on `kal_orc` and `kal_code` alone: two functions, compiled when they are
 //! first called; then one is redefined, and its caller sees it.
 //!
 //! A name is a *slot*, a word that says where to go: first to a trampoline,
@@ -15,8 +15,9 @@ use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::targets::{FileType, InitializationConfig, RelocMode};
 use inkwell::targets::{Target, TargetMachine, TargetMachineOptions};
-use kal_orc::{Address, Dylib, MaterializationUnit, Responsibility, Session, SymbolFlags};
-use kal_orc::{DefineError, SessionOptions, Tracker, TrampolinePool};
+use kal_code::{Address, TrampolinePool};
+use kal_orc::{DefineError, Dylib, MaterializationUnit, Responsibility, Session, SessionOptions};
+use kal_orc::{SymbolFlags, Tracker};
 
 const TWICE: &str = "@square.slot = external global ptr
     define double @twice(double %x) {

@@ -10,9 +10,9 @@ use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
-use super::address::Address;
 use super::ffi;
 use super::session::Session;
+use kal_code::Address;
 
 /// The closure of [`Session::add_constants`], owned by LLVM.
 struct ConstantSource {

@@ -17,12 +17,12 @@ use llvm_sys::orc2::{
     LLVMOrcLookupStateRef, LLVMOrcMaterializationUnitRef, LLVMOrcResourceTrackerRef,
 };
 
-use super::address::Address;
 use super::error::{OrcError, check, llvm_error};
 use super::ffi;
 use super::session::SessionInner;
 use super::symbol::{Interned, SymbolFlags, entry_text};
 use super::tracker::Tracker;
+use kal_code::Address;
 
 /// A handle to a dylib; it keeps the session alive.
 #[derive(Clone)]

@@ -46,9 +46,6 @@ pub enum OrcError {
     /// The resources of a tracker could not all be freed.
     #[error("cannot remove: {0}")]
     Remove(String),
-    /// No memory for more trampolines.
-    #[error("cannot make a trampoline: {0}")]
-    Trampoline(String),
 }
 
 struct Because<'a>(&'a [String]);

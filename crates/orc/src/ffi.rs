@@ -1,5 +1,5 @@
-//! Declarations of the functions of `shim.cpp`, `slab.cpp` and
-//! `trampolines.cpp`; their contracts are written there.
+//! Declarations of the functions of `shim.cpp`, and of what they take; their contracts are
+//! written there and in `memory.h`.
 
 #![allow(unsafe_code)]
 
@@ -20,25 +20,30 @@ pub(super) struct OrcShimSession {
     _opaque: [u8; 0],
 }
 
-/// `Memory` in `shim.cpp`.
-#[repr(C)]
-pub(super) struct OrcShimMemory {
-    _opaque: [u8; 0],
-}
-
 /// `Lookup` in `shim.cpp`.
 #[repr(C)]
 pub(super) struct OrcShimLookup {
     _opaque: [u8; 0],
 }
 
-/// `Trampolines` in `trampolines.cpp`.
+/// `OrcShimRoom` in `memory.h`.
 #[repr(C)]
-pub(super) struct OrcShimTrampolines {
-    _opaque: [u8; 0],
+pub(super) struct OrcShimRoom {
+    pub(super) handle: u64,
+    pub(super) executable: *mut u8,
+    pub(super) writable: *mut u8,
 }
 
-pub(super) type LandingFunction = extern "C" fn(context: *mut c_void, trampoline: u64) -> u64;
+/// `OrcShimSlab` in `memory.h`.
+#[repr(C)]
+pub(super) struct OrcShimSlab {
+    pub(super) context: *mut c_void,
+    pub(super) take: extern "C" fn(*mut c_void, u64, u64, *mut OrcShimRoom) -> LLVMErrorRef,
+    pub(super) give: extern "C" fn(*mut c_void, u64),
+    pub(super) name: Option<NameFunction>,
+}
+
+pub(super) type NameFunction = extern "C" fn(*mut c_void, u64, u64, *const c_char, usize);
 
 pub(super) type FindFunction =
     extern "C" fn(context: *mut c_void, name: *const c_char, length: usize, value: *mut u64) -> c_int;
@@ -46,36 +51,8 @@ pub(super) type FindFunction =
 pub(super) type ReleaseFunction = extern "C" fn(context: *mut c_void);
 
 unsafe extern "C" {
-    pub(super) safe fn orc_slabs_before_fork();
-    pub(super) safe fn orc_slabs_after_fork_in_parent();
-    pub(super) safe fn orc_slabs_after_fork_in_child();
-    pub(super) fn orc_shim_memory_create(
-        limit: u64,
-        anonymous: bool,
-        result: *mut *mut OrcShimMemory,
-    ) -> LLVMErrorRef;
-    pub(super) fn orc_shim_memory_destroy(memory: *mut OrcShimMemory);
-    pub(super) fn orc_shim_memory_perf_map(memory: *mut OrcShimMemory, path: *const c_char) -> LLVMErrorRef;
-    pub(super) fn orc_shim_memory_take_room(
-        memory: *mut OrcShimMemory,
-        bytes: u64,
-        alignment: u64,
-        handle: *mut u64,
-        executable: *mut *mut u8,
-        writable: *mut *mut u8,
-    ) -> LLVMErrorRef;
-    pub(super) fn orc_shim_memory_give_room(memory: *mut OrcShimMemory, handle: u64);
-    pub(super) fn orc_shim_memory_name_code(
-        memory: *mut OrcShimMemory,
-        address: u64,
-        size: u64,
-        name: *const c_char,
-        length: usize,
-    );
-    pub(super) fn orc_shim_memory_bytes(memory: *mut OrcShimMemory) -> u64;
-    pub(super) fn orc_shim_memory_set_limit(memory: *mut OrcShimMemory, bytes: u64);
     pub(super) fn orc_shim_session_create(
-        memory: *mut OrcShimMemory,
+        slab: OrcShimSlab,
         result: *mut *mut OrcShimSession,
     ) -> LLVMErrorRef;
     pub(super) fn orc_shim_session_constants(
@@ -129,15 +106,4 @@ unsafe extern "C" {
         responsibility: LLVMOrcMaterializationResponsibilityRef,
         object: LLVMMemoryBufferRef,
     );
-    pub(super) fn orc_shim_trampolines_create(
-        landing: LandingFunction,
-        context: *mut c_void,
-        result: *mut *mut OrcShimTrampolines,
-    ) -> LLVMErrorRef;
-    pub(super) fn orc_shim_trampolines_destroy(trampolines: *mut OrcShimTrampolines);
-    pub(super) fn orc_shim_trampolines_get(
-        trampolines: *mut OrcShimTrampolines,
-        address: *mut u64,
-    ) -> LLVMErrorRef;
-    pub(super) fn orc_shim_trampolines_release(trampolines: *mut OrcShimTrampolines, address: u64);
 }

@@ -6,9 +6,8 @@
 //! either as a finished object ([`Tracker::add_object`]) or as a promise
 //! ([`Tracker::define`]) that a [`MaterializationUnit`] keeps when one of its
 //! symbols is first looked up. The unit receives a [`Responsibility`], which it
-//! discharges exactly once: with the bytes of an object, or by failing. A
-//! [`TrampolinePool`] makes addresses that native code can call before their
-//! destination exists.
+//! discharges exactly once: with the bytes of an object, or by failing. What is linked
+//! lives in a [`Slab`](kal_code::Slab).
 //!
 //! Objects, not LLVM modules, enter a session: how they are compiled is outside
 //! of its scope, so compiling is parallel and needs no lock of ORC's.
@@ -16,8 +15,8 @@
 //! # Own, borrow, move
 //!
 //! [`Session`] and [`Dylib`] are shared handles: clone them freely, the session
-//! ends when the last one is gone. [`Tracker`] and [`TrampolinePool`] are owned.
-//! A [`Responsibility`], a boxed unit and a tracker to be removed move; a unit
+//! ends when the last one is gone. A [`Tracker`] is owned. A
+//! [`Responsibility`], a boxed unit and a tracker to be removed move; a unit
 //! that cannot be defined comes back in the [`DefineError`].
 //!
 //! # Threads
@@ -32,21 +31,20 @@
 //!
 //! A child of fork(2) gets a copy of all code, if no other thread used a session
 //! at that moment. A program that cannot promise that knows what its threads do,
-//! and says so by a [`Host`].
+//! and says so by a [`Host`](kal_code::Host).
 //!
 //! # Cycles
 //!
-//! A session is kept alive by its handles. A unit, generator or landing closure
-//! that holds one keeps it alive for as long as it is defined: give them a
+//! A session is kept alive by its handles. A unit or a generator that
+//! holds one keeps it alive for as long as it is defined: give them a
 //! [`std::sync::Weak`] of your own instead.
 //!
 //! # Memory
 //!
-//! The code and data of all objects are packed into one slab (`slab.cpp`): a
-//! small function takes a cache line or two of it, and some 400 bytes of ORC's
-//! tables; neither a memory map nor a system call. No address is ever writable
-//! and executable. [`Slab`] can exist before a session that links into it, and
-//! be given code that needs no linking.
+//! The code and data of all objects are packed into one slab, which can exist before a session
+//! that links into it, and be given code that needs no linking. A small function takes a
+//! cache line or two of it, and some 400 bytes of ORC's tables; neither a memory map nor a
+//! system call. No address is ever writable and executable.
 //!
 //! # What is not here
 //!
@@ -55,13 +53,11 @@
 
 #![deny(unsafe_code)]
 
-mod address;
 mod constants;
 mod dylib;
 mod error;
 mod ffi;
-mod host;
-mod slab;
+mod memory;
 mod report;
 mod responsibility;
 mod session;
@@ -69,19 +65,14 @@ mod symbol;
 #[cfg(test)]
 mod testing;
 mod tracker;
-mod trampoline;
 mod unit;
 
-pub use address::Address;
 pub use dylib::Dylib;
 pub use error::{DefineError, OrcError};
-pub use host::{ForkCallbacks, Host, Unwatched};
 pub use responsibility::Responsibility;
 pub use session::{Session, SessionOptions};
-pub use slab::{PlacedCode, Slab};
 pub use symbol::SymbolFlags;
 pub use tracker::Tracker;
-pub use trampoline::TrampolinePool;
 pub use unit::MaterializationUnit;
 
 /// The example in the README is tested with the others.

@@ -7,6 +7,7 @@ use std::ffi::{CString, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
+use kal_code::{Address, Slab, SlabOptions, through};
 use llvm_sys::orc2::{
     LLVMOrcExecutionSessionCreateBareJITDylib, LLVMOrcExecutionSessionGetJITDylibByName,
     LLVMOrcExecutionSessionGetSymbolStringPool, LLVMOrcExecutionSessionRef,
@@ -15,38 +16,20 @@ use llvm_sys::orc2::{
 };
 use parking_lot::Mutex;
 
-use super::address::Address;
 use super::dylib::Dylib;
 use super::error::{OrcError, check, take_message};
 use super::ffi;
-use super::host::{Host, Unwatched, through};
+use super::memory;
 use super::report::{Reports, report_to};
-use super::slab::Slab;
 
 /// The options of a session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
-    /// The limit of linked code and data, in bytes, up to 1 GiB (the default;
-    /// objects must be in reach of each other). Rounded to whole mebibytes.
-    /// Twice as much address space is reserved, or less if the process may not
-    /// have it; memory is committed only as it is used.
-    pub code_limit: u64,
-    /// Whether the names of linked functions are written to
-    /// `/tmp/perf-PID.map`, where `perf report` looks for them. If the file
-    /// cannot be written, or is a link or another user's, the session continues
-    /// without it, see [`perf_map_failure`](Slab::perf_map_failure).
-    pub perf_map: bool,
+    /// Those of its slab.
+    pub slab: SlabOptions,
     /// Whether linked code is registered with debuggers, through GDB's JIT
     /// interface.
     pub debug_objects: bool,
-    /// What the process does about forks and exits; [`Unwatched`] by default.
-    pub host: &'static dyn Host,
-}
-
-impl Default for SessionOptions {
-    fn default() -> Self {
-        Self { code_limit: 1 << 30, perf_map: false, debug_objects: false, host: &Unwatched }
-    }
 }
 
 /// A handle to a JIT session. The session ends, and all of its code is freed,
@@ -62,21 +45,24 @@ impl Session {
     /// # Errors
     /// [`OrcError::Session`] if the host refuses what it needs.
     pub fn new(options: &SessionOptions) -> Result<Self, OrcError> {
-        Self::in_slab(&Slab::new(options)?, options)
+        let slab = Slab::new(&options.slab).map_err(|error| OrcError::Session(error.to_string()))?;
+        Self::in_slab(&slab, options.debug_objects)
     }
 
-    /// Creates an empty session that links into that slab, which was created with
-    /// these options.
+    /// Creates an empty session that links into that slab. Linked code is registered with
+    /// debuggers if `debug_objects`.
     ///
     /// # Errors
     /// [`OrcError::Session`] if the host refuses what it needs.
-    pub fn in_slab(slab: &Slab, options: &SessionOptions) -> Result<Self, OrcError> {
+    pub fn in_slab(slab: &Slab, debug_objects: bool) -> Result<Self, OrcError> {
         let create = || {
-            let inner = SessionInner::new(slab, options)?;
-            inner.tell_debuggers(options)?;
+            let inner = SessionInner::new(slab)?;
+            if debug_objects {
+                inner.tell_debuggers()?;
+            }
             Ok(Self { inner: Arc::new(inner) })
         };
-        through(|work| options.host.steady(work), create)
+        through(|work| slab.host().steady(work), create)
     }
 
     /// Returns the slab that it links into.
@@ -126,7 +112,7 @@ impl Session {
                 // A fork or an exit, which waits for this thread, may make the
                 // other thread wait for it.
                 let wait = || ffi::orc_shim_lookup_wait(lookup);
-                through(|work| self.inner.host.waiting(work), wait);
+                through(|work| self.inner.slab.host().waiting(work), wait);
             }
             ffi::orc_shim_lookup_finish(lookup, &raw mut address, &raw mut not_found)
         };
@@ -165,7 +151,6 @@ impl Session {
 
 /// The part of a session that all handles share.
 pub(super) struct SessionInner {
-    host: &'static dyn Host,
     shim: NonNull<ffi::OrcShimSession>,
     execution_session: LLVMOrcExecutionSessionRef,
     /// Boxed, because LLVM holds its address.
@@ -174,8 +159,8 @@ pub(super) struct SessionInner {
     /// References to trackers that were dropped but not removed. To release one
     /// costs ORC a walk over all pending units, unless the session has ended.
     dropped_trackers: Mutex<Vec<LLVMOrcResourceTrackerRef>>,
-    /// Last, since it is freed after the session.
-    slab: Slab,
+    /// Boxed, because LLVM holds its address; last, since it is freed after the session.
+    slab: Box<Slab>,
 }
 
 // SAFETY: the pointers name an ExecutionSession and what belongs to it, which
@@ -185,11 +170,12 @@ unsafe impl Send for SessionInner {}
 unsafe impl Sync for SessionInner {}
 
 impl SessionInner {
-    fn new(slab: &Slab, options: &SessionOptions) -> Result<Self, OrcError> {
+    fn new(slab: &Slab) -> Result<Self, OrcError> {
+        let slab = Box::new(slab.clone());
         let mut shim = ptr::null_mut();
-        // SAFETY: on success the result is a session that we own; the memory is freed
-        // after it.
-        let error = unsafe { ffi::orc_shim_session_create(slab.shim(), &raw mut shim) };
+        // SAFETY: on success the result is a session that we own; the slab has a stable address
+        // and is freed after it.
+        let error = unsafe { ffi::orc_shim_session_create(memory::of_slab(&slab), &raw mut shim) };
         check(error, OrcError::Session)?;
         let shim = NonNull::new(shim).expect("success means a session");
         let reports = Box::<Reports>::default();
@@ -202,24 +188,20 @@ impl SessionInner {
             session
         };
         Ok(Self {
-            host: options.host,
             shim,
             execution_session,
             reports,
             creating_dylib: Mutex::default(),
             dropped_trackers: Mutex::default(),
-            slab: slab.clone(),
+            slab,
         })
     }
 
-    /// Registers the session with debuggers, if the options say so.
-    fn tell_debuggers(&self, options: &SessionOptions) -> Result<(), OrcError> {
-        if options.debug_objects {
-            // SAFETY: the session is alive and links nothing yet.
-            let error = unsafe { ffi::orc_shim_session_debug_objects(self.shim()) };
-            check(error, OrcError::Session)?;
-        }
-        Ok(())
+    /// Registers the session with debuggers.
+    fn tell_debuggers(&self) -> Result<(), OrcError> {
+        // SAFETY: the session is alive and links nothing yet.
+        let error = unsafe { ffi::orc_shim_session_debug_objects(self.shim()) };
+        check(error, OrcError::Session)
     }
 
     pub(super) fn shim(&self) -> *mut ffi::OrcShimSession {
@@ -242,7 +224,7 @@ impl SessionInner {
 
 impl Drop for SessionInner {
     fn drop(&mut self) {
-        let host = self.host;
+        let host = self.slab.host();
         through(|work| host.steady(work), || self.end());
     }
 }

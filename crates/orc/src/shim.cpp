@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "slab.h"
+#include "memory.h"
 
 #include "llvm-c/Orc.h"
 #include "llvm/ExecutionEngine/JITLink/JITLink.h"
@@ -17,18 +17,12 @@
 #include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
 #include "llvm/ExecutionEngine/Orc/TargetProcess/JITLoaderGDB.h"
 #include "llvm/Support/CBindingWrapping.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <fcntl.h>
 #include <future>
 #include <memory>
 #include <string>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 using namespace llvm;
@@ -57,18 +51,12 @@ ResourceTracker *unwrap(LLVMOrcResourceTrackerRef RT) {
 // Session
 //===----------------------------------------------------------------------===//
 
-/// The parts of an LLJIT that a JIT of objects needs. The execution session
-/// owns the memory through its process control, so it is destroyed last.
+/// The parts of an LLJIT that a JIT of objects needs, in the order in which they
+/// depend on each other.
 struct Session {
+  std::unique_ptr<jitlink::JITLinkMemoryManager> Memory;
   std::unique_ptr<ExecutionSession> ES;
   std::unique_ptr<ObjectLinkingLayer> Layer;
-};
-
-/// Code memory, which needs none of LLVM's global tables.
-struct Memory {
-  std::unique_ptr<CodeMemory> Slab;
-  /// Null if no names are written.
-  std::shared_ptr<class PerfMap> Names;
 };
 
 /// A lookup in progress.
@@ -80,15 +68,16 @@ struct Lookup {
   std::future<Result> Found;
 };
 
-/// Creates a session that links into Memory, which must outlive it.
-Expected<std::unique_ptr<Session>> createSession(CodeMemory &Memory) {
+/// Creates a session that links into a slab.
+Expected<std::unique_ptr<Session>> createSession(OrcShimSlab Slab) {
   auto EPC = SelfExecutorProcessControl::Create(
       nullptr, std::make_unique<InPlaceTaskDispatcher>());
   if (!EPC)
     return EPC.takeError();
   auto S = std::make_unique<Session>();
+  S->Memory = createSlabMemory(Slab);
   S->ES = std::make_unique<ExecutionSession>(std::move(*EPC));
-  S->Layer = std::make_unique<ObjectLinkingLayer>(*S->ES, Memory);
+  S->Layer = std::make_unique<ObjectLinkingLayer>(*S->ES, *S->Memory);
   // The flags that a unit promised win over those in the object.
   S->Layer->setOverrideObjectFlagsWithResponsibilityFlags(true);
   return S;
@@ -178,71 +167,30 @@ private:
 // Profilers and debuggers
 //===----------------------------------------------------------------------===//
 
-/// Appends linked symbols to the file in which perf(1) looks for names: one
-/// `START SIZE NAME` a line, the numbers hexadecimal. (Linux,
-/// tools/perf/Documentation/jit-interface.txt) perf finds no names for forked
-/// children.
-class PerfMap final : public LinkPlugin {
+/// Tells a slab the names of the functions that are linked.
+class FunctionNames final : public LinkPlugin {
 public:
-  explicit PerfMap(std::FILE *File) : File(File) {}
-  ~PerfMap() override { std::fclose(File); }
+  explicit FunctionNames(OrcShimSlab Slab) : Slab(Slab) {}
 
   void modifyPassConfig(MaterializationResponsibility &, jitlink::LinkGraph &,
                         jitlink::PassConfiguration &Config) override {
     Config.PostFixupPasses.push_back([this](jitlink::LinkGraph &G) {
-      write(G);
+      for (auto *Sym : G.defined_symbols())
+        if (Sym->hasName() && Sym->isCallable())
+          tell(*Sym);
       return Error::success();
     });
   }
 
-  /// Writes one name.
-  void write(uint64_t Address, uint64_t Size, StringRef Name) {
-    append(line(Address, Size, Name));
-  }
-
 private:
-  static std::string line(uint64_t Address, uint64_t Size, StringRef Name) {
-    return formatv("{0:x-} {1:x-} {2}\n", Address, Size, Name);
+  void tell(jitlink::Symbol &Sym) {
+    StringRef Name = *Sym.getName();
+    Slab.Name(Slab.Ctx, Sym.getAddress().getValue(), Sym.getSize(), Name.data(),
+              Name.size());
   }
 
-  void write(jitlink::LinkGraph &G) {
-    std::string Lines;
-    for (auto *Sym : G.defined_symbols())
-      if (Sym->hasName() && Sym->isCallable())
-        Lines += line(Sym->getAddress().getValue(), Sym->getSize(),
-                      *Sym->getName());
-    append(Lines);
-  }
-
-  void append(const std::string &Lines) {
-    if (::getpid() != Process)
-      return;
-    // In one write, since several threads link, and unbuffered, since the
-    // process may be killed.
-    std::fwrite(Lines.data(), 1, Lines.size(), File);
-    std::fflush(File);
-  }
-
-  std::FILE *File;
-  pid_t Process = ::getpid();
+  const OrcShimSlab Slab;
 };
-
-/// Opens the file to append to; null, with `errno`, if it is not this user's
-/// alone: in a world-writable directory, another user may have put a link
-/// there.
-std::FILE *openOwn(const char *Path) {
-  int File = ::open(Path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
-  if (File < 0)
-    return nullptr;
-  struct stat Status;
-  bool Ours = ::fstat(File, &Status) == 0 && S_ISREG(Status.st_mode) &&
-              Status.st_uid == ::geteuid() && Status.st_nlink == 1;
-  if (Ours)
-    return ::fdopen(File, "a");
-  ::close(File);
-  errno = EPERM;
-  return nullptr;
-}
 
 //===----------------------------------------------------------------------===//
 // Units
@@ -320,90 +268,23 @@ extern "C" {
 
 typedef struct OrcShimSession OrcShimSession;
 typedef struct OrcShimLookup OrcShimLookup;
-typedef struct OrcShimMemory OrcShimMemory;
 
 static Session *unwrapSession(OrcShimSession *S) {
   return reinterpret_cast<Session *>(S);
-}
-
-static Memory *unwrapMemory(OrcShimMemory *M) {
-  return reinterpret_cast<Memory *>(M);
 }
 
 static Lookup *unwrapLookup(OrcShimLookup *L) {
   return reinterpret_cast<Lookup *>(L);
 }
 
-/// Creates code memory for up to Limit bytes, to be destroyed by the caller:
-/// Anonymous, or that of a file.
-LLVMErrorRef orc_shim_memory_create(uint64_t Limit, bool Anonymous,
-                                    OrcShimMemory **Result) {
-  auto Slab = createSlab(Limit, Anonymous);
-  if (!Slab)
-    return wrap(Slab.takeError());
-  auto M = std::make_unique<Memory>();
-  M->Slab = std::move(*Slab);
-  *Result = reinterpret_cast<OrcShimMemory *>(M.release());
-  return LLVMErrorSuccess;
-}
-
-/// Frees code memory that no session uses.
-void orc_shim_memory_destroy(OrcShimMemory *M) { delete unwrapMemory(M); }
-
-/// Appends the names of what is placed from now on, and linked by later
-/// sessions, to the file Path.
-LLVMErrorRef orc_shim_memory_perf_map(OrcShimMemory *M, const char *Path) {
-  std::FILE *File = openOwn(Path);
-  if (!File)
-    return wrap(errorCodeToError(errnoAsErrorCode()));
-  unwrapMemory(M)->Names = std::make_shared<PerfMap>(File);
-  return LLVMErrorSuccess;
-}
-
-/// Takes room for code that is not linked; to be freed by
-/// orc_shim_memory_give_room. It is executed at Executable and written through
-/// Writable.
-LLVMErrorRef orc_shim_memory_take_room(OrcShimMemory *M, uint64_t Bytes,
-                                       uint64_t Alignment, uint64_t *Handle,
-                                       char **Executable, char **Writable) {
-  auto Room = unwrapMemory(M)->Slab->takeRoom(Bytes, Alignment);
-  if (!Room)
-    return wrap(Room.takeError());
-  *Handle = Room->Handle;
-  *Executable = Room->Executable;
-  *Writable = Room->Writable;
-  return LLVMErrorSuccess;
-}
-
-void orc_shim_memory_give_room(OrcShimMemory *M, uint64_t Handle) {
-  unwrapMemory(M)->Slab->giveRoom(Handle);
-}
-
-/// Writes the name of code for profilers, if the memory does.
-void orc_shim_memory_name_code(OrcShimMemory *M, uint64_t Address,
-                               uint64_t Size, const char *Name,
-                               size_t Length) {
-  if (auto &Names = unwrapMemory(M)->Names)
-    Names->write(Address, Size, StringRef(Name, Length));
-}
-
-uint64_t orc_shim_memory_bytes(OrcShimMemory *M) {
-  return unwrapMemory(M)->Slab->bytes();
-}
-
-void orc_shim_memory_set_limit(OrcShimMemory *M, uint64_t Bytes) {
-  unwrapMemory(M)->Slab->allow(Bytes);
-}
-
 /// Creates a session that the caller must end, then destroy, and that links into
-/// M, which must outlive it.
-LLVMErrorRef orc_shim_session_create(OrcShimMemory *M,
-                                     OrcShimSession **Result) {
-  auto S = createSession(*unwrapMemory(M)->Slab);
+/// a slab, which must outlive it.
+LLVMErrorRef orc_shim_session_create(OrcShimSlab Slab, OrcShimSession **Result) {
+  auto S = createSession(Slab);
   if (!S)
     return wrap(S.takeError());
-  if (auto &Names = unwrapMemory(M)->Names)
-    (*S)->Layer->addPlugin(Names);
+  if (Slab.Name)
+    (*S)->Layer->addPlugin(std::make_shared<FunctionNames>(Slab));
   *Result = reinterpret_cast<OrcShimSession *>(S->release());
   return LLVMErrorSuccess;
 }

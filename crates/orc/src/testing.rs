@@ -11,7 +11,9 @@ use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine};
 
-use super::{Address, Dylib, MaterializationUnit, Responsibility, Session, SessionOptions, SymbolFlags};
+use kal_code::Address;
+
+use super::{Dylib, MaterializationUnit, Responsibility, Session, SessionOptions, SymbolFlags};
 
 pub(super) fn session() -> (Session, Dylib) {
     let session = Session::new(&SessionOptions::default()).expect("the host can");

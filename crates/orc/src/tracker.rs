@@ -11,12 +11,12 @@ use llvm_sys::orc2::{
 };
 use llvm_sys::prelude::LLVMMemoryBufferRef;
 
-use super::address::Address;
 use super::dylib::Dylib;
 use super::error::{DefineError, OrcError, check};
 use super::ffi;
 use super::symbol::{Interned, SymbolFlags};
 use super::unit::{MaterializationUnit, UnitCell, destroy_unit, discard_symbol, materialize_unit};
+use kal_code::Address;
 
 /// Some of the symbols of a dylib and their code.
 ///

@@ -107,9 +107,10 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use super::super::SymbolFlags;
     use super::super::testing::{constant, emitting, function, session};
-    use super::super::{Address, SymbolFlags};
     use super::*;
+    use kal_code::Address;
 
     struct Noting {
         discarded: Arc<AtomicBool>,

@@ -6,7 +6,8 @@ use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine};
-use kal_orc::{Address, Dylib, ForkCallbacks, Host, Session, SessionOptions};
+use kal_code::{Address, ForkCallbacks, Host, SlabOptions};
+use kal_orc::{Dylib, Session, SessionOptions};
 use std::io::{Read, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -72,13 +73,17 @@ impl Host for Counting {
 fn a_host_is_told_of_the_beginning_and_the_end_of_a_session() {
     let _turn = TURN.lock();
     static HOST: Counting = Counting { forks: AtomicUsize::new(0), steady: AtomicUsize::new(0) };
-    let session = Session::new(&SessionOptions { host: &HOST, ..SessionOptions::default() }).unwrap();
+    let session = Session::new(&SessionOptions {
+        slab: SlabOptions { host: &HOST, ..SlabOptions::default() },
+        debug_objects: false,
+    })
+    .unwrap();
     let dylib = session.create_dylib("main").unwrap();
     assert_eq!(answer(&session, &dylib, "f", &constant("f", 3)), 3);
-    // Of the memory and of the session.
-    assert_eq!((HOST.forks.load(SeqCst), HOST.steady.load(SeqCst)), (1, 2));
+    // The beginnings of the slab and of the session, and the room of `f`.
+    assert_eq!((HOST.forks.load(SeqCst), HOST.steady.load(SeqCst)), (1, 3));
     drop((session, dylib));
-    assert_eq!((HOST.forks.load(SeqCst), HOST.steady.load(SeqCst)), (1, 4));
+    assert_eq!((HOST.forks.load(SeqCst), HOST.steady.load(SeqCst)), (1, 6));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of the promises of `slab.cpp` through a session: ranges are reused,
+//! Tests of the promises of a slab through a session: ranges are reused,
 //! the memory is dense, its limit is an error, and no address is both writable
 //! and executable.
 
@@ -10,7 +10,13 @@ use std::time::Instant;
 use super::super::testing::{
     Constants, alone, call, constant, emitting, function, memory_maps, object, resident_bytes, session,
 };
-use super::super::{Address, Dylib, OrcError, Session, SessionOptions, Slab, Tracker};
+use super::super::{Dylib, OrcError, Session, SessionOptions, Tracker};
+use kal_code::{Address, SlabOptions};
+
+fn session_of(limit: u64) -> Session {
+    let slab = SlabOptions { limit, ..SlabOptions::default() };
+    Session::new(&SessionOptions { slab, ..SessionOptions::default() }).unwrap()
+}
 
 /// Links the function `name` of `object`.
 fn link(session: &Session, dylib: &Dylib, name: &str, object: Vec<u8>) -> (Tracker, Address) {
@@ -83,7 +89,7 @@ fn data_is_read_written_and_zeroed() {
 
 #[test]
 fn a_full_memory_is_an_error_until_some_is_freed() {
-    let session = Session::new(&SessionOptions { code_limit: 1 << 20, ..SessionOptions::default() }).unwrap();
+    let session = session_of(1 << 20);
     let dylib = session.create_dylib("main").unwrap();
     let (first, _) = link(&session, &dylib, "first", large("first", 600_000));
     for round in 0..3 {
@@ -107,8 +113,8 @@ fn a_full_memory_is_an_error_until_some_is_freed() {
 
 #[test]
 fn limits_are_bounded() {
-    for code_limit in [0, u64::MAX] {
-        let session = Session::new(&SessionOptions { code_limit, ..SessionOptions::default() }).unwrap();
+    for limit in [0, u64::MAX] {
+        let session = session_of(limit);
         let dylib = session.create_dylib("main").unwrap();
         assert_eq!(call(link(&session, &dylib, "f", constant("f", 1)).1), 1);
     }
@@ -178,7 +184,7 @@ fn threads_link_and_remove_at_once() {
 
 #[test]
 fn many_functions_take_little_memory() {
-    alone("slab::tests::many_functions_take_little_memory", || {
+    alone("memory::tests::many_functions_take_little_memory", || {
         const COUNT: usize = 100_000;
         let (session, dylib) = session();
         let constants = Constants::new();
@@ -211,41 +217,4 @@ fn many_functions_take_little_memory() {
         assert_eq!(code, COUNT * 64);
         assert!(freed > code, "{freed} bytes came back");
     });
-}
-
-/// `mov eax, VALUE; ret`.
-fn returns(value: u8) -> [u8; 6] {
-    [0xb8, value, 0, 0, 0, 0xc3]
-}
-
-#[test]
-fn placed_code_runs_until_it_is_dropped_and_its_memory_is_used_again() {
-    let slab = Slab::new(&SessionOptions::default()).unwrap();
-    let place = |value: u8| {
-        let written = slab.place(6, 64, |_, bytes| {
-            bytes.copy_from_slice(&returns(value));
-            true
-        });
-        written.unwrap().unwrap()
-    };
-    let (first, second) = (place(3), place(5));
-    assert_eq!((call(first.address()), call(second.address())), (3, 5));
-    assert_eq!(slab.bytes(), 128);
-    let address = first.address();
-    drop(first);
-    let third = place(7);
-    assert_eq!((third.address(), call(third.address()), call(second.address())), (address, 7, 5));
-    drop((second, third));
-    assert_eq!(slab.bytes(), 0);
-}
-
-#[test]
-fn what_is_not_written_or_does_not_fit_takes_no_memory() {
-    let options = SessionOptions { code_limit: 1 << 20, ..SessionOptions::default() };
-    let slab = Slab::new(&options).unwrap();
-    assert!(slab.place(6, 1, |_, _| false).unwrap().is_none());
-    let error = slab.place(2 << 20, 1, |_, _| true).err().unwrap().to_string();
-    assert!(error.contains("the code memory is full"), "{error}");
-    assert!(slab.place(6, 1 << 20, |_, _| true).is_err());
-    assert_eq!(slab.bytes(), 0);
 }

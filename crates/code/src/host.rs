@@ -1,5 +1,5 @@
-//! The seam to the process that a session lives in: what happens around forks,
-//! and which work nothing may interrupt.
+//! The seam to the process that code lives in: what happens around forks, and which work
+//! nothing may interrupt.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Once;
 
 /// Callbacks around a fork, on the thread that forks, while no other thread
-/// uses a session. They may only do what a signal handler may.
+/// uses what registered them. They may only do what a signal handler may.
 #[derive(Clone, Copy, Debug)]
 pub struct ForkCallbacks {
     /// Before the fork.
@@ -21,7 +21,7 @@ pub struct ForkCallbacks {
 /// A process that knows what its threads do, so that forks and exits can wait
 /// for them. [`Unwatched`] is for those that do not.
 pub trait Host: fmt::Debug + Send + Sync {
-    /// Registers callbacks for every fork. Called for every session, with the
+    /// Registers callbacks for every fork. Called for every slab, with the
     /// same callbacks.
     fn at_fork(&self, callbacks: ForkCallbacks);
 
@@ -29,13 +29,13 @@ pub trait Host: fmt::Debug + Send + Sync {
     /// waits for no other thread.
     fn steady(&self, work: &mut dyn FnMut());
 
-    /// Runs `work` once, which waits for another thread that is materializing; a
+    /// Runs `work` once, which waits for another thread that compiles; a
     /// fork or an exit does not wait for its end.
     fn waiting(&self, work: &mut dyn FnMut());
 }
 
-/// A host that counts on the program: it forks only while no other thread uses a
-/// session, and exits only when none is materializing.
+/// A host that counts on the program: it forks only while no other thread places code or
+/// compiles, and exits only when none compiles.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwatched;
 
@@ -60,7 +60,10 @@ impl Host for Unwatched {
 }
 
 /// Runs `work` through a method of a host; returns its result.
-pub(crate) fn through<T>(run: impl FnOnce(&mut dyn FnMut()), work: impl FnOnce() -> T) -> T {
+///
+/// # Panics
+/// If the host does not run it.
+pub fn through<T>(run: impl FnOnce(&mut dyn FnMut()), work: impl FnOnce() -> T) -> T {
     let (mut work, mut result) = (Some(work), None);
     run(&mut || result = work.take().map(|work| work()));
     result.expect("a host runs what it is given")
