@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// C++ sources of the crate.
-const SHIMS: [&str; 2] = ["src/codegen/pipeline.cpp", "src/llvm/start.cpp"];
+const SHIMS: [&str; 2] = ["src/codegen/compiler/pipeline.cpp", "src/llvm/start.cpp"];
 /// Extra linker arguments for the command: no position independence, whose
 /// 50,000 relocations take a millisecond of every start, and the functions of a
 /// start placed side by side.

@@ -1,7 +1,6 @@
 //! The memory that programs work on: the interface of the interpreter and of
 //! compiled code to it. How compiled code finds its parts is in `abi::layout`.
 
-#[cfg(feature = "compiler")]
 mod layout;
 
 use crate::name::Name;
@@ -12,7 +11,6 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 
-#[cfg(feature = "compiler")]
 pub use layout::*;
 
 /// The memory that the program of a context works on, shared by compiled code
@@ -63,7 +61,6 @@ impl Variables {
     }
 
     /// Returns the number of a variable; `None` if it has none.
-    #[cfg(any(test, feature = "compiler"))]
     pub fn find(&self, name: Name) -> Option<u32> {
         self.table(|table| table.numbers.get(&name).copied())
     }

@@ -12,6 +12,7 @@ mod trial;
 
 use crate::abi::Memory;
 use crate::budget::ContextBudget;
+use crate::codegen::HAS_COMPILER;
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -100,7 +101,13 @@ impl Backend {
             Mode::Lazy | Mode::Eager => {
                 let memory = ExecutionMemory::new().map_err(|error| Error::NoMemory(error.to_string()))?;
                 let budget = engine.context_budget();
-                Ok(Self::Jit(JitContext::new(engine.jit()?, Arc::new(memory), limits.stack, budget)))
+                let jit = JitContext::new(engine.jit()?, Arc::new(memory), limits.stack, budget);
+                if HAS_COMPILER {
+                    Ok(Self::Jit(jit))
+                } else {
+                    // What has no code is interpreted.
+                    Ok(Self::Tiered(Box::new(TieredBackend::beside(engine, jit))))
+                }
             }
             Mode::Interpret | Mode::Tiered => TieredBackend::new(engine).map(Box::new).map(Self::Tiered),
         }
@@ -500,14 +507,7 @@ fn milliseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e6
 }
 
-/// Adds the statistics of compiled code to others; there are none.
-#[cfg(not(feature = "compiler"))]
-fn compiled(stats: Stats, _: &JitContext) -> Stats {
-    stats
-}
-
 /// Adds the statistics of compiled code to others.
-#[cfg(feature = "compiler")]
 fn compiled(stats: Stats, context: &JitContext) -> Stats {
     let (counters, stored) = (context.jit().counters(), context.jit().stored());
     Stats {

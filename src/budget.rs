@@ -55,7 +55,6 @@ impl MemoryBudget {
 }
 
 /// For the linker of compiled code.
-#[cfg(any(test, feature = "compiler"))]
 impl MemoryBudget {
     /// Sets the function that returns the size of linked code, in bytes.
     pub fn set_code_counter(&self, bytes: impl Fn() -> u64 + Send + Sync + 'static) {
@@ -82,22 +81,18 @@ pub struct ContextLimits {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReachedLimit {
     /// That of its code, in bytes.
-    #[cfg(any(test, feature = "compiler"))]
     Code(u64),
     /// That of its tapes, in bytes.
     Tapes(u64),
     /// That of the time that compilers work for it.
-    #[cfg(any(test, feature = "compiler"))]
     Compiling(Duration),
 }
 
 impl fmt::Display for ReachedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            #[cfg(any(test, feature = "compiler"))]
             Self::Code(most) => write!(f, "a context may have no more than {most} bytes of code"),
             Self::Tapes(most) => write!(f, "a context may have no more than {most} bytes of tapes"),
-            #[cfg(any(test, feature = "compiler"))]
             Self::Compiling(most) => write!(f, "compiling for a context may take no longer than {most:?}"),
         }
     }
@@ -173,7 +168,6 @@ impl ContextBudget {
 }
 
 /// For the compiler.
-#[cfg(any(test, feature = "compiler"))]
 impl ContextBudget {
     /// Checks that a compile may begin.
     ///
@@ -218,13 +212,11 @@ impl ContextBudget {
 
 /// Bytes of code that count for the context that they were made for, until it is
 /// dropped.
-#[cfg(any(test, feature = "compiler"))]
 pub struct CodeCharge {
     budget: Arc<ContextBudget>,
     bytes: u64,
 }
 
-#[cfg(any(test, feature = "compiler"))]
 impl Drop for CodeCharge {
     fn drop(&mut self) {
         self.budget.code.fetch_sub(self.bytes, Ordering::Relaxed);

@@ -16,18 +16,15 @@
 //! is: a program never fails for it.
 
 mod event;
-#[cfg(all(feature = "cli", feature = "compiler"))]
+#[cfg(feature = "cli")]
 mod explain;
 mod explanation;
-#[cfg_attr(not(feature = "compiler"), path = "cache/absent.rs")]
 mod files;
 mod folder;
-#[cfg(all(feature = "cli", feature = "compiler"))]
+#[cfg(feature = "cli")]
 mod library;
 mod options;
-#[cfg(feature = "compiler")]
 mod session;
-#[cfg(feature = "compiler")]
 mod trust;
 
 use crate::bytes::SharedBytes;
@@ -35,13 +32,11 @@ use crate::source::Source;
 pub use event::CacheEvent;
 pub use explanation::Explanation;
 pub use files::Cache;
-#[cfg(feature = "compiler")]
 pub use files::StoredForm;
 pub use folder::CacheUsage;
 pub use options::CacheOptions;
 
 /// The items that an earlier run has checked of a file.
-#[cfg_attr(not(feature = "compiler"), expect(dead_code, reason = "only a cache of code keeps texts"))]
 pub enum CheckedText {
     /// Those of its text.
     Same(SharedBytes),

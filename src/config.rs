@@ -13,18 +13,17 @@ use std::sync::Arc;
 /// When functions are compiled. Answers never depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Mode {
-    /// On their first call. The default, and an error without the feature
-    /// `compiler`, as the other modes that compile.
-    #[cfg_attr(feature = "compiler", default)]
+    /// On their first call. The default. Without the feature `compiler`, functions run as the
+    /// code that packs have of them, or else in the interpreter.
+    #[default]
     Lazy,
-    /// When they are defined, on all cores.
+    /// When they are defined, on all cores. An error without the feature `compiler`.
     Eager,
-    /// Never: programs are interpreted, and the compiler is not started. The
-    /// default without the feature `compiler`.
-    #[cfg_attr(not(feature = "compiler"), default)]
+    /// Never: programs are interpreted, and the compiler is not started.
     Interpret,
     /// In the background, once they are hot in the interpreter. Long loops
-    /// continue in compiled code, too (on-stack replacement).
+    /// continue in compiled code, too (on-stack replacement). Without the feature `compiler`,
+    /// hot functions run as the code that packs have of them.
     Tiered,
 }
 

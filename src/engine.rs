@@ -1,6 +1,5 @@
 //! Engines: what contexts share.
 
-#[cfg_attr(not(feature = "compiler"), path = "engine/absent.rs")]
 mod compiler;
 
 use crate::abi::Variables;
@@ -301,7 +300,7 @@ impl Engine {
     }
 
     /// Returns the memory budget of tapes and code.
-    #[cfg(all(test, feature = "compiler"))]
+    #[cfg(test)]
     pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
         &self.0.budget
     }

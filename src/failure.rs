@@ -23,7 +23,6 @@ impl From<Failure> for RunFailure {
     }
 }
 
-#[cfg(feature = "compiler")]
 impl RunFailure {
     /// Says of `by` what it says of `function`: of the expression that was to
     /// run, if its code is that of its shape.
@@ -108,7 +107,6 @@ impl CallTrace {
         (all.groups, all.omitted + omitted, outer)
     }
 
-    #[cfg(feature = "compiler")]
     fn functions_mut(&mut self) -> impl Iterator<Item = &mut Arc<CheckedFunction>> {
         self.groups.iter_mut().flat_map(|group| match &mut group.functions {
             Functions::One(function) => std::slice::from_mut(function),
@@ -290,7 +288,6 @@ impl From<StopRequest> for Failure {
 
 impl Failure {
     /// Says of `by` what it says of `function`.
-    #[cfg(feature = "compiler")]
     #[must_use]
     pub(crate) fn restate(mut self, function: &Arc<CheckedFunction>, by: &Arc<CheckedFunction>) -> Self {
         let named = match &mut self {

@@ -30,6 +30,7 @@ mod shared;
 mod epoch;
 mod forks;
 mod formula;
+#[cfg_attr(not(feature = "compiler"), path = "jit/linker/absent.rs")]
 mod linker;
 mod links;
 mod make;
@@ -77,10 +78,10 @@ use definition::Definition;
 use epoch::Epochs;
 use forks::WatchedProcess;
 use kal_code::{Address, CodeError, Slab, SlabOptions, TrampolinePool};
-use kal_orc::{OrcError, Tracker};
-use linker::Linker;
+use linker::{LinkedObject, Linker};
 use make::BodyRequest;
 use parking_lot::Mutex;
+use refusal::LinkError;
 use rustc_hash::FxHashMap;
 use shapes::Shapes;
 use shared::SharedDefinitions;
@@ -319,17 +320,17 @@ impl Jit {
         Ok(thunks.entry(name).or_insert(thunk).body())
     }
 
-    /// Creates a resource tracker, after lowering the code limit to what the
-    /// memory budget has left.
+    /// Adds an object to be linked, after lowering the code limit to what the memory
+    /// budget has left.
     ///
     /// # Errors
-    /// If ORC cannot be set up in this process.
-    fn tracker(&self) -> Result<Tracker, OrcError> {
+    /// Why it cannot be linked.
+    fn add_object(&self, object: &[u8]) -> Result<LinkedObject, LinkError> {
         if !self.budget.fits(self.budget.limit() / 2) {
             self.shapes.clear();
         }
         self.slab.set_limit(self.budget.left_for_code());
-        self.linker.tracker()
+        self.linker.add(object)
     }
 
     /// Queues work for a worker and returns at once.

@@ -17,13 +17,11 @@
 mod cell;
 mod memory;
 mod thread;
-#[cfg(feature = "compiler")]
 mod worker;
 
 pub use cell::SteadyCell;
 pub use memory::room;
 pub use thread::spawn;
-#[cfg(feature = "compiler")]
 pub use worker::{ThreadNumber, at_fork, most_addresses};
 
 use std::cell::Cell;
@@ -107,7 +105,7 @@ impl Generation {
     }
 
     /// Returns that of a child of the processes of this generation.
-    #[cfg(all(test, feature = "compiler"))]
+    #[cfg(test)]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
     }

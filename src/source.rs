@@ -83,7 +83,6 @@ impl Source {
     }
 
     /// Returns whether it is a module that is part of Kal.
-    #[cfg(feature = "compiler")]
     pub(crate) fn is_of_standard_library(&self) -> bool {
         self.folder().is_none() && self.name().starts_with(STANDARD_LIBRARY)
     }

@@ -300,7 +300,6 @@ impl CachedText {
     }
 
     /// Returns the function of an item that has been read.
-    #[cfg(feature = "compiler")]
     pub(crate) fn function(&self, number: usize) -> Option<Arc<crate::sema::checked::CheckedFunction>> {
         let present = || self.items.read().get(number).and_then(|item| item.item.function().cloned());
         process::within(Activity::Steady, present)

@@ -2,7 +2,6 @@
 
 use super::CacheOptions;
 use crate::fingerprint::Fingerprint;
-#[cfg(feature = "compiler")]
 use crate::process;
 use std::fs;
 use std::io;
@@ -23,7 +22,6 @@ const DEPTH: usize = 3;
 pub(super) const ENDING: &str = "kpk";
 
 /// The ending of the files of packs without code.
-#[cfg(feature = "compiler")]
 pub(super) const ENDING_WITHOUT_CODE: &str = "bindings";
 
 /// What the name of a file that is not whole yet begins with.
@@ -36,7 +34,6 @@ pub(super) const ABANDONED: Duration = Duration::from_secs(3600);
 const COLLECTED: &str = "collected";
 
 /// How often it is collected.
-#[cfg(feature = "compiler")]
 const COLLECTION: Duration = Duration::from_secs(24 * 3600);
 
 /// How long packs of another build are kept that no run has read or written.
@@ -87,7 +84,6 @@ pub(super) fn of_this_build(root: &Path) -> PathBuf {
 }
 
 /// Returns the folder of this build for a target.
-#[cfg(feature = "compiler")]
 pub(super) fn of_this_target(root: &Path, target: Fingerprint) -> PathBuf {
     of_this_build(root).join(shortened(target))
 }
@@ -151,7 +147,6 @@ impl CacheOptions {
     }
 
     /// Collects the cache in the background if that was not done for a day.
-    #[cfg(feature = "compiler")]
     pub(super) fn collect_now_and_then(&self) {
         let marker = self.folder.join(COLLECTED);
         let age = fs::metadata(&marker).and_then(|data| data.modified());

@@ -1,10 +1,11 @@
 //! Why code could not be generated.
 
-use inkwell::builder::BuilderError;
-
 /// Why code could not be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodegenError {
+    /// This build has no compiler.
+    #[error("this build of Kal has no compiler (feature `compiler`)")]
+    Absent,
     /// LLVM cannot generate code for this machine.
     #[error("no code can be generated for this machine: {0}")]
     Target(String),
@@ -15,18 +16,4 @@ pub enum CodegenError {
     /// The function has more nodes than the compiler accepts.
     #[error("it is too large, with {0} operations of {1} at most; `--interpret` runs it")]
     TooLarge(usize, usize),
-}
-
-pub(super) type Result<T> = std::result::Result<T, CodegenError>;
-
-impl From<BuilderError> for CodegenError {
-    fn from(error: BuilderError) -> Self {
-        Self::Internal(error.to_string())
-    }
-}
-
-/// Creates the error for something that the check guarantees, by the order of
-/// the nodes, and that is not so.
-pub(super) fn missing() -> CodegenError {
-    CodegenError::Internal("a value is missing".into())
 }

@@ -30,12 +30,17 @@ impl Engine {
     /// Returns the version of LLVM, as `22.1.0`; `None` without the feature
     /// `compiler`.
     pub fn llvm_version() -> Option<String> {
-        Some(codegen::llvm_version())
+        codegen::llvm_version()
     }
 
-    /// Checks that the compiler is there, if programs are to be compiled.
-    pub(super) fn check_mode(_: Mode) -> Result<(), Error> {
-        Ok(())
+    /// Checks that the compiler is there, if all functions are to be compiled.
+    pub(super) fn check_mode(mode: Mode) -> Result<(), Error> {
+        if codegen::HAS_COMPILER || mode != Mode::Eager {
+            return Ok(());
+        }
+        let message =
+            "the mode Eager needs the compiler, but this build of Kal has none (feature `compiler`)";
+        Err(Error::NoCompiler(message.to_owned()))
     }
 
     pub(super) fn new_jit(&self) -> Result<Arc<Jit>, Error> {
@@ -122,7 +127,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "compiler"))]
 mod tests {
     use super::*;
 

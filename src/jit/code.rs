@@ -3,17 +3,17 @@
 use super::Jit;
 use super::code_map::{BlockOwners, CodeMap, CodeOwner};
 use super::epoch::RunEpoch;
+use super::linker::{LinkedObject, Linker};
 use super::slots::{CallTarget, HeldOffsets};
 use super::symbols::BodySymbol;
 use super::tier::{Assumptions, CompilePlan, Tier};
 use crate::budget::CodeCharge;
 use crate::fingerprint::Fingerprint;
 use crate::name::HeldName;
-use crate::process::{self, Activity, SteadyCell};
+use crate::process::SteadyCell;
 use crate::runtime::{ExecutionMemory, Slot};
 use crate::sema::checked::CheckedFunction;
 use kal_code::PlacedCode;
-use kal_orc::Tracker;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -341,20 +341,20 @@ pub(super) struct Object {
 
 /// What holds the memory of an object.
 enum ObjectMemory {
-    Linked(Tracker),
+    Linked(LinkedObject),
     Placed(#[expect(dead_code, reason = "only kept")] PlacedCode),
 }
 
 impl Object {
-    /// Wraps the tracker of an object that defines these symbols and refers to
+    /// Wraps a linked object that defines these symbols and refers to
     /// these slots and variables.
     pub(super) fn new(
-        tracker: Tracker,
+        linked: LinkedObject,
         symbols: Vec<BodySymbol>,
         held: HeldOffsets,
         charge: Option<CodeCharge>,
     ) -> Arc<Self> {
-        Arc::new(Self { memory: Some(ObjectMemory::Linked(tracker)), symbols, held, _charge: charge })
+        Arc::new(Self { memory: Some(ObjectMemory::Linked(linked)), symbols, held, _charge: charge })
     }
 
     /// Wraps code that was placed and refers to these slots and variables.
@@ -371,17 +371,10 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        if let Some(ObjectMemory::Linked(tracker)) = self.memory.take()
-            && !discard(tracker)
+        if let Some(ObjectMemory::Linked(linked)) = self.memory.take()
+            && !Linker::remove(linked)
         {
             std::mem::forget(std::mem::take(&mut self.symbols));
         }
     }
-}
-
-/// Removes what a tracker tracks. This fails only for code that is still being
-/// materialized, which then fails itself; what cannot be removed stays until
-/// the session ends. Returns whether it is removed.
-fn discard(tracker: Tracker) -> bool {
-    process::within(Activity::Steady, || tracker.remove()).is_ok()
 }

@@ -8,7 +8,7 @@ use super::definition::Definition;
 use super::formula::{Builtins, CompiledFormula};
 use super::osr::OsrCode;
 use super::reporter::Observer;
-use super::request::{Request, claim_pending, make_as, make_later, materialize};
+use super::request::{Request, claim_pending, has_code_or_compiler, make_as, make_later, materialize};
 use super::run::JitRun;
 use super::shapes;
 use super::slots::{CallTarget, HeldSlot};
@@ -16,7 +16,7 @@ use super::state::{Event, State};
 use super::tier::{CompilePlan, Tier};
 use super::{Jit, nanoseconds};
 use crate::budget::ContextBudget;
-use crate::codegen::LoopEntry;
+use crate::codegen::{HAS_COMPILER, LoopEntry};
 use crate::failure::{CallTrace, Failure, RunFailure};
 use crate::host::Outside;
 use crate::interp::InterpretedTier;
@@ -394,13 +394,21 @@ impl JitContext {
         }
     }
 
-    /// Returns whether a name is bound to a function of this arity that is
-    /// small enough to be compiled.
+    /// Returns whether a name is bound to a function of this arity that has code, or can
+    /// be compiled.
     pub fn is_bound(&self, name: Name, arity: u32) -> bool {
-        self.bindings.get(name).is_some_and(|(_, definition)| {
+        self.bindings.get(name).is_some_and(|(state, definition)| {
             let function = definition.function();
-            function.fits(arity) && !self.jit.is_too_large(function)
+            function.fits(arity)
+                && !self.jit.is_too_large(function)
+                && (state == State::Materialized
+                    || has_code_or_compiler(&self.jit, &self.bindings, &definition))
         })
+    }
+
+    /// Returns whether a top-level expression has code, or can be compiled.
+    pub fn takes_expression(&self, expression: &Arc<CheckedFunction>) -> bool {
+        !self.jit.is_too_large(expression) && (HAS_COMPILER || self.expression_code(expression, true).is_ok())
     }
 
     /// Deoptimises a function: all code calls it through its trampoline again,

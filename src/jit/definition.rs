@@ -17,9 +17,11 @@ use super::worker::{SteadyGuard, locked_steadily};
 use crate::budget::ContextBudget;
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
+use crate::pack::CodeStore;
 use crate::process::Generation;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 /// A checked function and its code.
@@ -27,6 +29,8 @@ pub(super) struct Definition {
     function: Arc<CheckedFunction>,
     state: Mutex<DefinitionState>,
     waiters: Waiters,
+    /// How many packs there were when its code was sought last.
+    sought: AtomicUsize,
 }
 
 /// What changes of a definition.
@@ -109,7 +113,13 @@ impl Definition {
     /// Creates a definition without code.
     pub(super) fn new(function: Arc<CheckedFunction>) -> Arc<Self> {
         let state = Mutex::new(DefinitionState { code: CodeState::Absent, shape: Shape::Own });
-        Arc::new(Self { function, state, waiters: Waiters::default() })
+        Arc::new(Self { function, state, waiters: Waiters::default(), sought: AtomicUsize::new(0) })
+    }
+
+    /// Returns whether its code may be in packs, and has not been sought in all of them.
+    pub(super) fn is_sought(&self, store: &CodeStore) -> bool {
+        let packs = store.packs();
+        self.sought.swap(packs, Ordering::Relaxed) != packs
     }
 
     /// Records that the definition replaces another, which has that code. If only

@@ -2,11 +2,13 @@
 //! that is linked. Code of earlier runs is placed without it, and without starting
 //! LLVM.
 
+use super::refusal::LinkError;
 use super::{Jit, offset, resolve};
 use crate::llvm;
 use crate::process::{Activity, SteadyCell, within};
 use kal_code::{Address, Slab};
-use kal_orc::{Dylib, OrcError, Session, Tracker};
+pub(super) use kal_orc::Tracker as LinkedObject;
+use kal_orc::{Dylib, OrcError, Session};
 use parking_lot::Mutex;
 use std::sync::Weak;
 
@@ -37,21 +39,30 @@ impl Linker {
         }
     }
 
-    /// Creates a tracker, under which an object can be linked.
+    /// Adds an object, to be linked when it is looked up.
     ///
     /// # Errors
-    /// If ORC cannot be set up in this process.
-    pub(super) fn tracker(&self) -> Result<Tracker, OrcError> {
-        Ok(self.started()?.dylib.create_tracker())
+    /// Why it cannot be linked.
+    pub(super) fn add(&self, object: &[u8]) -> Result<LinkedObject, LinkError> {
+        let tracker = self.started()?.dylib.create_tracker();
+        tracker.add_object(object)?;
+        Ok(tracker)
+    }
+
+    /// Frees an object. This fails only for one that is still being linked, which then
+    /// fails itself; what cannot be freed stays until the session ends. Returns whether it
+    /// is freed.
+    pub(super) fn remove(object: LinkedObject) -> bool {
+        within(Activity::Steady, || object.remove()).is_ok()
     }
 
     /// Returns the address of a symbol of a linked object.
     ///
     /// # Errors
     /// Why it is not there.
-    pub(super) fn lookup(&self, symbol: &str) -> Result<Address, OrcError> {
+    pub(super) fn lookup(&self, symbol: &str) -> Result<Address, LinkError> {
         let started = self.started()?;
-        started.session.lookup(&started.dylib, symbol)
+        Ok(started.session.lookup(&started.dylib, symbol)?)
     }
 
     /// Frees the names that no symbol uses any more.
@@ -82,5 +93,23 @@ impl Linker {
         let jit = self.jit.clone();
         session.add_constants(move |symbol| offset(&jit, symbol));
         Ok(StartedLinker { dylib, session })
+    }
+}
+
+impl From<OrcError> for LinkError {
+    fn from(error: OrcError) -> Self {
+        match error {
+            // Usually, memory for the code.
+            OrcError::Materialize { reports, .. } if !reports.is_empty() => Self::Refused(reports.join("; ")),
+            OrcError::Materialize { .. } | OrcError::Session(_) => Self::Refused(error.to_string()),
+            OrcError::Name(_)
+            | OrcError::DylibExists(_)
+            | OrcError::Define(_)
+            | OrcError::Object(_)
+            | OrcError::NotFound(_)
+            | OrcError::Remove(_) => Self::Internal(error.to_string()),
+            // The crate may add others.
+            error => Self::Internal(error.to_string()),
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::code::{LinkedBody, Object};
 use super::code_map::CodeOwner;
+use super::refusal::LinkError;
 use super::symbols::BodySymbol;
 use super::tier::CompilePlan;
 use super::worker::with_compiler;
@@ -17,7 +18,6 @@ use crate::pack::portable::PortableCode;
 use crate::process::{self, Activity};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::status::{Compilation, CompileObserver};
-use kal_orc::OrcError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -105,14 +105,12 @@ pub(super) fn link(
     object: &[u8],
     bodies: impl Iterator<Item = (BodySymbol, Option<CodeOwner>)>,
     charge: Option<CodeCharge>,
-) -> Result<Vec<MadeBody>, OrcError> {
+) -> Result<Vec<MadeBody>, LinkError> {
     let ObjectSymbols { defined, undefined } = ObjectSymbols::of(object);
     let (symbols, owners): (Vec<_>, Vec<_>) = bodies.unzip();
-    let tracker = jit.tracker()?;
-    let added = tracker.add_object(object);
+    let added = jit.add_object(object)?;
     let held = jit.slots.hold_all(undefined, |name| jit.names.get(name));
-    let linked = Object::new(tracker, symbols, held, charge);
-    added?;
+    let linked = Object::new(added, symbols, held, charge);
     jit.counters.objects_linked.add(1);
     let body = |(symbol, owner): (&BodySymbol, _)| {
         let address = jit.linker.lookup(symbol.text())?;

@@ -4,7 +4,6 @@
 use crate::codegen::CodegenError;
 use crate::failure::Failure;
 use crate::sema::checked::CheckedFunction;
-use kal_orc::OrcError;
 use std::sync::Arc;
 
 /// Returns the failure for code that could not be generated for a function; for
@@ -12,24 +11,25 @@ use std::sync::Arc;
 pub(super) fn ungenerated(error: &CodegenError, function: Option<&Arc<CheckedFunction>>) -> Failure {
     match error {
         CodegenError::Internal(_) => internal(error.to_string(), function),
-        CodegenError::Target(_) | CodegenError::TooLarge(..) => refused(error.to_string(), function),
+        CodegenError::Absent | CodegenError::Target(_) | CodegenError::TooLarge(..) => {
+            refused(error.to_string(), function)
+        }
     }
 }
 
+/// Why an object could not be linked.
+pub(super) enum LinkError {
+    /// By a limit, or the system.
+    Refused(String),
+    /// By a bug in Kal.
+    Internal(String),
+}
+
 /// Returns the failure for code that could not be linked.
-pub(super) fn unlinked(error: OrcError, function: Option<&Arc<CheckedFunction>>) -> Failure {
+pub(super) fn unlinked(error: LinkError, function: Option<&Arc<CheckedFunction>>) -> Failure {
     match error {
-        // Usually, memory for the code.
-        OrcError::Materialize { reports, .. } if !reports.is_empty() => refused(reports.join("; "), function),
-        OrcError::Materialize { .. } | OrcError::Session(_) => refused(error.to_string(), function),
-        OrcError::Name(_)
-        | OrcError::DylibExists(_)
-        | OrcError::Define(_)
-        | OrcError::Object(_)
-        | OrcError::NotFound(_)
-        | OrcError::Remove(_) => internal(error.to_string(), function),
-        // The crate may add others.
-        error => internal(error.to_string(), function),
+        LinkError::Refused(message) => refused(message, function),
+        LinkError::Internal(message) => internal(message, function),
     }
 }
 

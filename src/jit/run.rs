@@ -7,7 +7,7 @@
 use super::bindings::{Bindings, CallAction};
 use super::code_map::CodeOwner;
 use super::osr::HotLoops;
-use super::request::materialize;
+use super::request::{has_code_or_compiler, materialize};
 use super::slots::CallTarget;
 use super::state::State;
 use super::tier::Tier;
@@ -63,8 +63,12 @@ impl JitRun<'_> {
         self.bindings.get(target.name).is_some_and(|(state, definition)| {
             let function = definition.function();
             let has_code = state == State::Materialized;
-            function.fits(target.arity)
-                && (interpreted.takes(target.name, has_code) || self.jit.is_too_large(function))
+            let is_code = || {
+                has_code
+                    || !self.jit.is_too_large(function)
+                        && has_code_or_compiler(self.jit, self.bindings, &definition)
+            };
+            function.fits(target.arity) && (interpreted.takes(target.name, has_code) || !is_code())
         })
     }
 

@@ -291,7 +291,7 @@ impl Queue {
             finished = catch_unwind(AssertUnwindSafe(|| perform(job))).ok();
         }
         // An exit waits until LLVM has let go of that.
-        process::within(Activity::Compiling, || drop(COMPILER.take()));
+        process::within(Activity::Compiling, || COMPILER.set(None));
     }
 
     /// Returns the next job. Announces the result of the last one first, when

@@ -148,7 +148,6 @@ impl Names {
     ///
     /// # Errors
     /// If there are too many.
-    #[cfg(feature = "compiler")]
     pub fn try_hold_all<'t>(
         &self,
         texts: impl Iterator<Item = &'t str>,

@@ -215,14 +215,12 @@ impl CheckedFunction {
     }
 
     /// Returns whether it has a loop.
-    #[cfg(feature = "compiler")]
     pub fn has_loop(&self) -> bool {
         self.nodes.contains(&CheckedNode::For)
     }
 
     /// Returns the calls that happen whenever the body runs: those outside of
     /// branches. A loop evaluates its parts at least once.
-    #[cfg(any(feature = "cli", feature = "compiler"))]
     pub fn certain_calls(&self) -> impl Iterator<Item = &Callee> {
         let mut branches = 0_u32;
         self.nodes.iter().filter_map(move |node| {
@@ -244,7 +242,6 @@ impl CheckedFunction {
 
     /// Returns the number of nodes after inlining functions of these sizes into
     /// it.
-    #[cfg(feature = "compiler")]
     pub fn size_with(&self, inlined: &rustc_hash::FxHashMap<Name, usize>) -> usize {
         let size = |node: &CheckedNode| match node {
             CheckedNode::Call(index) => 1 + inlined.get(&self.callees[*index as usize].name).unwrap_or(&0),

@@ -8,7 +8,6 @@
 use super::checked::{CheckedFunction, CheckedNode};
 use crate::bytes::Writer;
 use crate::fingerprint::Fingerprint;
-#[cfg(feature = "compiler")]
 use crate::name::Name;
 use crate::name::Names;
 
@@ -17,7 +16,6 @@ use crate::name::Names;
 const KIND: &str = "kal 2026 checked function 3";
 
 /// The same for shapes.
-#[cfg(feature = "compiler")]
 const SHAPE: &str = "kal 2026 shape 2";
 
 impl CheckedFunction {
@@ -109,7 +107,6 @@ impl CheckedFunction {
 }
 
 /// For code that functions share.
-#[cfg(feature = "compiler")]
 impl CheckedFunction {
     /// Returns the identity of the function's shape: the same for functions that
     /// [differ in nothing but their numbers](Self::has_shape_of).

@@ -124,7 +124,6 @@ impl Layer {
     }
 
     /// Returns its definition of a name.
-    #[cfg(any(test, feature = "compiler"))]
     pub fn definition(&self, name: Name) -> Option<&BoundFunction> {
         self.bound(self.find(name)?)
     }
@@ -164,19 +163,16 @@ impl Layer {
 
     /// Returns whether what a name means concerns one of its definitions: it defines the
     /// name, or [calls](Self::calls) it.
-    #[cfg(feature = "compiler")]
     pub fn concerns(&self, name: Name) -> bool {
         self.calls(name) || self.defines(name)
     }
 
     /// Returns its definition at a position among its definitions.
-    #[cfg(feature = "compiler")]
     pub fn function_at(&self, index: usize) -> Option<&Arc<crate::sema::checked::CheckedFunction>> {
         self.bound(index).map(|bound| &bound.function)
     }
 
     /// Returns the position of its definition of a name.
-    #[cfg(feature = "compiler")]
     pub fn position(&self, name: Name) -> Option<usize> {
         self.find(name)
     }

@@ -12,7 +12,6 @@ pub struct Layers(Arc<[Arc<Layer>]>);
 
 impl Layers {
     /// Returns whether there are none.
-    #[cfg(feature = "compiler")]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -69,7 +68,6 @@ impl Layers {
     }
 
     /// Returns the number of nodes of the function of a name, without decoding it.
-    #[cfg(feature = "compiler")]
     pub fn node_count(&self, name: Name) -> Option<usize> {
         self.find(name).and_then(|(layer, position)| layer.size(position)).map(|(_, nodes)| nodes as usize)
     }

@@ -537,14 +537,12 @@ impl StoredText {
     }
 
     /// Returns whether an item is another one than was stored.
-    #[cfg(feature = "compiler")]
     pub fn is_changed(&self, item: usize) -> bool {
         self.changed(item).is_some()
     }
 
     /// Returns what the writer of the bytes says that they are: what is known of a text
     /// of this identity is about these items.
-    #[cfg(feature = "compiler")]
     pub fn identity(&self) -> Option<Fingerprint> {
         match &self.edit {
             Some(edit) => edit.identity,

@@ -4,6 +4,8 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::fs::ftruncate;
@@ -17,9 +19,15 @@ use super::{SlabMemory, in_bytes};
 /// The callbacks that handle slabs at a fork. They run on the thread that forks. From the
 /// first to one of the other two, in each of the two processes, no other thread is inside of what
 /// is declared to the host: slabs are neither created nor dropped, and no code is placed or
-/// freed, so no lock is held.
+/// freed, so no lock is held when the process is copied.
 pub(super) const CALLBACKS: ForkCallbacks =
     ForkCallbacks { before: before_fork, in_parent: after_fork_in_parent, in_child: after_fork_in_child };
+
+/// Whether a thread forks: it does so alone, from the first callback to the last.
+static FORKS: AtomicBool = AtomicBool::new(false);
+
+/// How long a thread that waits for another fork sleeps between two looks.
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// All slabs of the process.
 static SLABS: Mutex<Vec<Arc<SlabMemory>>> = Mutex::new(Vec::new());
@@ -54,6 +62,9 @@ pub(super) fn unregister(memory: &Arc<SlabMemory>) {
 }
 
 extern "C" fn before_fork() {
+    while FORKS.swap(true, Ordering::Acquire) {
+        std::thread::sleep(PAUSE);
+    }
     each(|slab| {
         let mut ranges = slab.ranges.lock();
         let copy = copy(&slab.views, &ranges.occupancy);
@@ -64,6 +75,7 @@ extern "C" fn before_fork() {
 
 extern "C" fn after_fork_in_parent() {
     each(|slab| slab.ranges.lock().fork.copy = None);
+    FORKS.store(false, Ordering::Release);
 }
 
 extern "C" fn after_fork_in_child() {
@@ -74,6 +86,7 @@ extern "C" fn after_fork_in_child() {
             fork.is_shared |= unsafe { slab.views.map(copy.as_fd()) }.is_err();
         }
     });
+    FORKS.store(false, Ordering::Release);
 }
 
 fn each(work: impl Fn(&SlabMemory)) {

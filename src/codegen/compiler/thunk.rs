@@ -1,10 +1,10 @@
 //! Thunks: the code through which compiled code calls closures of the host.
 #![allow(unsafe_code)]
 
-use super::body::Thunk;
-use super::error::{Result, missing};
+use super::refusal::{Result, missing};
 use super::types::{PassedArgument, Types, result};
 use crate::abi;
+use crate::codegen::body::Thunk;
 use inkwell::module::Module;
 use inkwell::values::BasicMetadataValueEnum;
 

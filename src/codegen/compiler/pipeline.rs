@@ -5,8 +5,8 @@
 //! copied before its next use.
 #![allow(unsafe_code)]
 
-use super::error::CodegenError;
-use super::options::Level;
+use crate::codegen::error::CodegenError;
+use crate::codegen::options::Level;
 use inkwell::module::Module;
 use inkwell::targets::{TargetMachine, TargetTriple};
 use llvm_sys::core::LLVMDisposeMessage;

@@ -7,8 +7,8 @@
 
 use super::{IrConstruct, IrLoop, IrLowering, OsrEntrance, OsrExit};
 use crate::abi;
-use crate::codegen::error::{Result, missing};
-use crate::codegen::types::{WideSignature, result};
+use crate::codegen::compiler::refusal::{Result, missing};
+use crate::codegen::compiler::types::{WideSignature, result};
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicType;

@@ -2,8 +2,9 @@
 //! of pure functions.
 
 use super::IrLowering;
-use crate::codegen::error::{CodegenError, Result, missing};
-use crate::codegen::types::result;
+use crate::codegen::compiler::refusal::{Result, missing};
+use crate::codegen::compiler::types::result;
+use crate::codegen::error::CodegenError;
 use crate::host::{Builtin, Intrinsic, PURE_FUNCTION, PureFunction};
 use crate::syntax::operator::BinaryOp;
 use inkwell::FloatPredicate;

@@ -1,6 +1,6 @@
 //! Inlining of self-recursion, which LLVM does not do.
 
-use super::options::Level;
+use crate::codegen::options::Level;
 use crate::sema::checked::{CheckedFunction, CheckedNode};
 
 /// Returns how many levels of recursion to inline: as many as fit a budget of

@@ -3,9 +3,10 @@
 
 use super::IrLowering;
 use crate::abi;
-use crate::codegen::error::{CodegenError, Result, missing};
-use crate::codegen::polls::SMALL_FRAME;
-use crate::codegen::types::PRESERVE_ALL;
+use crate::codegen::compiler::polls::SMALL_FRAME;
+use crate::codegen::compiler::refusal::{Result, missing};
+use crate::codegen::compiler::types::PRESERVE_ALL;
+use crate::codegen::error::CodegenError;
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionValue, IntValue};
 

@@ -5,7 +5,7 @@
 //! written in LLVM IR, which must make no difference in the machine code.
 #![allow(unsafe_code)]
 
-use super::error::{Result, missing};
+use super::refusal::{Result, missing};
 use crate::abi;
 use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};

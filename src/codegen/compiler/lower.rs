@@ -11,13 +11,13 @@ mod checks;
 mod operators;
 mod osr;
 
-use super::body::{Body, LoopEntry};
-use super::error::{Result, missing};
-use super::options::{CompileOptions, Level};
 use super::polls::late_checks;
 use super::recursion;
+use super::refusal::{Result, missing};
 use super::types::{PassedArgument, REGISTERS, Types, WideSignature, result};
 use crate::abi::{self, Symbol};
+use crate::codegen::body::{Body, LoopEntry};
+use crate::codegen::options::{CompileOptions, Level};
 use crate::host::Builtin;
 use crate::name::{Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction, CheckedNode, EXPRESSION};

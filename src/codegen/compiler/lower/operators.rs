@@ -2,7 +2,7 @@
 //! numbers.
 
 use super::IrLowering;
-use crate::codegen::error::{Result, missing};
+use crate::codegen::compiler::refusal::{Result, missing};
 use crate::host::PureFunction;
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 use inkwell::FloatPredicate;

@@ -1,0 +1,43 @@
+//! The compiler of a build without one: it refuses everything.
+
+use super::body::{Body, Thunk};
+use super::error::CodegenError;
+use super::options::{CompileOptions, Listing};
+use crate::name::Names;
+
+/// Refuses everything.
+#[derive(Default)]
+pub struct Compiler;
+
+impl Compiler {
+    pub fn set_stack(&mut self, _: usize) {}
+
+    pub fn object(&mut self, _: &[Body<'_>], _: &Names, _: CompileOptions) -> Result<Vec<u8>, CodegenError> {
+        Err(CodegenError::Absent)
+    }
+
+    pub fn thunk(&mut self, _: Thunk, _: &str) -> Result<Vec<u8>, CodegenError> {
+        Err(CodegenError::Absent)
+    }
+
+    pub fn listing(
+        &mut self,
+        _: Listing,
+        _: &[Body<'_>],
+        _: &Names,
+        _: CompileOptions,
+    ) -> Result<Vec<u8>, CodegenError> {
+        Err(CodegenError::Absent)
+    }
+}
+
+pub fn initialize() {}
+
+pub fn llvm_version() -> Option<String> {
+    None
+}
+
+/// Returns what code is compiled for: nothing is.
+pub fn target() -> String {
+    env!("KAL_TARGET").to_owned()
+}

@@ -1,0 +1,264 @@
+//! Compiling with LLVM.
+
+mod lower;
+mod pipeline;
+mod polls;
+mod recursion;
+mod refusal;
+mod thunk;
+mod types;
+
+use super::body::{Body, Thunk};
+use super::cost::{is_large, may_loop};
+use super::error::CodegenError;
+use super::options::{CompileOptions, Level, Listing};
+use super::{LARGEST, STACK_PER_NODE};
+use crate::llvm;
+use crate::name::Names;
+use crate::process::{self, Activity};
+use inkwell::OptimizationLevel;
+use inkwell::context::Context;
+use inkwell::module::Module;
+use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions};
+use pipeline::Pipeline;
+use refusal::Result;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Returns what LLVM calls a level.
+fn machine_level(level: Level) -> OptimizationLevel {
+    match level {
+        Level::O0 => OptimizationLevel::None,
+        Level::O1 => OptimizationLevel::Less,
+        Level::O2 => OptimizationLevel::Default,
+        Level::O3 => OptimizationLevel::Aggressive,
+    }
+}
+
+/// A compiler: used by one thread, for any number of functions.
+pub struct Compiler {
+    context: Context,
+    /// By level, for modules without loops and for those that may have some.
+    machines: [[Option<TargetPipeline>; 2]; 4],
+    modules: u32,
+    /// The largest function it accepts, in nodes.
+    largest: usize,
+}
+
+/// A target machine and the pipeline built for it. Fields are dropped in order:
+/// the pipeline refers to the machine.
+struct TargetPipeline {
+    pipeline: Pipeline,
+    machine: TargetMachine,
+}
+
+/// An LLVM context never frees a constant, so it is replaced after this
+/// many modules, with its pipelines.
+const MODULES_PER_CONTEXT: u32 = 512;
+
+impl Compiler {
+    /// Creates a compiler for this machine. Cheap: pipelines are built on first
+    /// use.
+    pub fn new() -> Self {
+        initialize();
+        Self {
+            context: Context::create(),
+            machines: [const { [const { None }; 2] }; 4],
+            modules: 0,
+            largest: LARGEST,
+        }
+    }
+
+    /// Limits the size of functions to what a stack of `bytes` bytes allows.
+    pub fn set_stack(&mut self, bytes: usize) {
+        self.largest = LARGEST.min(bytes / STACK_PER_NODE);
+    }
+
+    /// Compiles functions into one object file that defines their symbols.
+    ///
+    /// # Errors
+    /// If LLVM refuses; the compiler stays usable.
+    pub fn object(&mut self, bodies: &[Body<'_>], names: &Names, options: CompileOptions) -> Result<Vec<u8>> {
+        self.bodies(bodies, names, options, None)
+    }
+
+    /// Compiles the thunk of a host closure into an object file that defines
+    /// `symbol`.
+    ///
+    /// # Errors
+    /// If LLVM refuses; the compiler stays usable.
+    pub fn thunk(&mut self, thunk: Thunk, symbol: &str) -> Result<Vec<u8>> {
+        let lower = |module: &Module<'_>| thunk::define(module, thunk, symbol);
+        self.compile(Level::O0, false, lower, None)
+    }
+
+    /// Returns what functions are compiled to.
+    ///
+    /// # Errors
+    /// If LLVM refuses; the compiler stays usable.
+    pub fn listing(
+        &mut self,
+        listing: Listing,
+        bodies: &[Body<'_>],
+        names: &Names,
+        options: CompileOptions,
+    ) -> Result<Vec<u8>> {
+        self.bodies(bodies, names, options, Some(listing))
+    }
+
+    /// Compiles functions into one module, to an object file or as listed.
+    fn bodies(
+        &mut self,
+        bodies: &[Body<'_>],
+        names: &Names,
+        options: CompileOptions,
+        listing: Option<Listing>,
+    ) -> Result<Vec<u8>> {
+        let sizes = bodies.iter().map(|body| body.function.nodes.len());
+        if let Some(size) = sizes.max().filter(|size| *size > self.largest) {
+            return Err(CodegenError::TooLarge(size, self.largest));
+        }
+        let level = if bodies.iter().any(|body| is_large(body.function)) { Level::O0 } else { options.level };
+        let options = CompileOptions { level, ..options };
+        // The lowest level inlines nothing.
+        let inlines = level > Level::O0;
+        let lower = |module: &Module<'_>| {
+            bodies.iter().try_for_each(|body| {
+                let body = Body { inline: if inlines { body.inline } else { &[] }, ..*body };
+                lower::body(module, body, names, options)
+            })
+        };
+        let loops = bodies.iter().any(|body| may_loop(body.function, body.inline));
+        self.compile(level, loops, lower, listing)
+    }
+
+    /// Creates a module, fills it with `lower`, and compiles it to an object file
+    /// or as listed.
+    fn compile(
+        &mut self,
+        level: Level,
+        loops: bool,
+        lower: impl for<'c> FnOnce(&Module<'c>) -> Result<()>,
+        listing: Option<Listing>,
+    ) -> Result<Vec<u8>> {
+        static USED: [AtomicBool; 4] = [const { AtomicBool::new(false) }; 4];
+        let used = &USED[level as usize];
+        if used.load(Ordering::Acquire) {
+            return self.compile_again(level, loops, lower, listing);
+        }
+        // On the first use of a level, LLVM builds tables that other threads
+        // wait for and that the exit of the process destroys.
+        let result = process::within(Activity::Steady, || self.compile_again(level, loops, lower, listing));
+        if !used.swap(true, Ordering::AcqRel) {
+            process::watch_exit();
+        }
+        result
+    }
+
+    fn compile_again(
+        &mut self,
+        level: Level,
+        loops: bool,
+        lower: impl for<'c> FnOnce(&Module<'c>) -> Result<()>,
+        listing: Option<Listing>,
+    ) -> Result<Vec<u8>> {
+        self.refresh();
+        // Baseline code has no passes for loops.
+        let loops = loops && level > Level::O0;
+        let machine = match &mut self.machines[level as usize][usize::from(loops)] {
+            Some(machine) => machine,
+            // LLVM registers passes and makes its static variables.
+            empty => empty.insert(process::within(Activity::Steady, || TargetPipeline::new(level, loops))?),
+        };
+        let module = self.context.create_module("kal");
+        machine.pipeline.prepare(&module, listing.is_some());
+        lower(&module)?;
+        // Not in releases, where it would take a twentieth of the time of a small
+        // function's baseline code: only a mistake in `lower` makes IR invalid, and
+        // all tests run with this.
+        if cfg!(debug_assertions) {
+            module.verify().map_err(|error| CodegenError::Internal(error.to_string()))?;
+        }
+        machine.pipeline.optimize(&module);
+        match listing {
+            None => Ok(machine.pipeline.emit(&module)),
+            Some(Listing::Ir) => Ok(module.print_to_string().to_bytes().to_vec()),
+            Some(Listing::Assembly) => machine.assembly(&module),
+            #[cfg(feature = "cli")]
+            Some(Listing::Object) => Ok(machine.pipeline.emit(&module)),
+        }
+    }
+
+    fn refresh(&mut self) {
+        self.modules += 1;
+        if self.modules > MODULES_PER_CONTEXT {
+            *self = Self { largest: self.largest, ..Self::new() };
+        }
+    }
+}
+
+impl Default for Compiler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TargetPipeline {
+    fn new(level: Level, loops: bool) -> Result<Self> {
+        let triple = TargetMachine::get_default_triple();
+        let target = Target::from_triple(&triple).map_err(|error| CodegenError::Target(error.to_string()))?;
+        let cpu = TargetMachine::get_host_cpu_name();
+        let options = TargetMachineOptions::new()
+            .set_cpu(cpu.to_str().unwrap_or("generic"))
+            .set_features(&pipeline::features(&triple, &cpu))
+            .set_level(machine_level(level))
+            .set_reloc_mode(RelocMode::PIC)
+            .set_code_model(CodeModel::Small);
+        let machine = target
+            .create_target_machine_from_options(&triple, options)
+            .ok_or_else(|| CodegenError::Target(triple.to_string()))?;
+        let pipeline = Pipeline::new(&machine, level, loops)?;
+        Ok(Self { pipeline, machine })
+    }
+
+    fn assembly(&self, module: &Module<'_>) -> Result<Vec<u8>> {
+        let buffer = self
+            .machine
+            .write_to_memory_buffer(module, FileType::Assembly)
+            .map_err(|error| CodegenError::Internal(error.to_string()))?;
+        Ok(String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0').into())
+    }
+}
+
+/// Returns the version of the linked LLVM, as `22.1.0`.
+pub fn llvm_version() -> Option<String> {
+    let (major, minor, patch) = inkwell::support::get_llvm_version();
+    Some(format!("{major}.{minor}.{patch}"))
+}
+
+/// Returns what code is compiled for: the processor and its features.
+pub fn target() -> String {
+    let (cpu, features) = (TargetMachine::get_host_cpu_name(), TargetMachine::get_host_cpu_features());
+    format!("{} {} {}", env!("KAL_TARGET"), cpu.to_string_lossy(), features.to_string_lossy())
+}
+
+/// Registers this machine's target with LLVM, once per process. Safe to call
+/// from several threads.
+pub fn initialize() {
+    static REGISTRY: Once = Once::new();
+    static TARGET: Once = Once::new();
+    // The exit of the process destroys the registry, which takes most of the
+    // time to fill. Exits wait for that from the moment at which it exists.
+    let build_registry = || {
+        llvm::start();
+        pipeline::build_registry();
+        process::watch_exit();
+    };
+    let register_target = || {
+        pipeline::initialize();
+        process::watch_exit();
+    };
+    for (once, work) in [(&REGISTRY, &build_registry as &dyn Fn()), (&TARGET, &register_target)] {
+        process::within(Activity::Steady, || once.call_once(work));
+    }
+}
