@@ -19,7 +19,8 @@ fn main() {
     let llvm = compiler::prepare();
     #[cfg(not(feature = "compiler"))]
     let llvm = "none".to_owned();
-    println!("cargo:rustc-env=KAL_BUILD_ID={}", build_id(&llvm));
+    println!("cargo:rustc-env=KAL_BUILD_ID={}", build_id());
+    println!("cargo:rustc-env=KAL_COMPILER_ID={}", compiler_id(&llvm));
     println!("cargo:rustc-env=KAL_TARGET={}", env::var("TARGET").unwrap_or_default());
 }
 
@@ -30,20 +31,14 @@ fn first_line(command: &mut Command) -> Option<String> {
 }
 
 /// Returns the identity of this build, in hexadecimal: a hash over everything that
-/// decides what it makes of a program.
-fn build_id(llvm: &str) -> String {
+/// decides how code and what runs it fit together. The command, and the runtime without a
+/// compiler that it builds programs with, have the same.
+fn build_id() -> String {
     ["build", "src", "crates"].iter().for_each(|folder| println!("cargo:rerun-if-changed={folder}"));
     let rustc = env::var_os("RUSTC").and_then(|rustc| first_line(Command::new(rustc).arg("--version")));
-    let mut features: Vec<String> = env::vars().map(|(variable, _)| variable).collect();
-    features.retain(|variable| variable.starts_with("CARGO_FEATURE_"));
-    features.sort();
-    let mut hasher = blake3::Hasher::new_derive_key("kal 2026 build 1");
-    let parts = [llvm.to_owned(), rustc.unwrap_or_default(), features.join(" ")];
-    parts.iter().for_each(|part| add(&mut hasher, part.as_bytes()));
-    add_settings(
-        &mut hasher,
-        &["TARGET", "OPT_LEVEL", "CARGO_ENCODED_RUSTFLAGS", "CARGO_CFG_DEBUG_ASSERTIONS"],
-    );
+    let mut hasher = blake3::Hasher::new_derive_key("kal 2026 build 2");
+    add(&mut hasher, rustc.unwrap_or_default().as_bytes());
+    add_settings(&mut hasher, &["TARGET", "CARGO_FEATURE_UNCHECKED"]);
     let mut files = ["Cargo.toml", "Cargo.lock", "build.rs"].map(PathBuf::from).to_vec();
     ["build", "src", "crates"].iter().for_each(|folder| sources(Path::new(folder), &mut files));
     files.sort();
@@ -53,6 +48,19 @@ fn build_id(llvm: &str) -> String {
         // An archive of the crate may come without a lock.
         add(&mut hasher, &fs::read(file).unwrap_or_default());
     }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// Returns the identity of the compiler in this build, in hexadecimal: a hash over
+/// what else decides which code it makes.
+fn compiler_id(llvm: &str) -> String {
+    let mut features: Vec<String> = env::vars().map(|(variable, _)| variable).collect();
+    features.retain(|variable| variable.starts_with("CARGO_FEATURE_"));
+    features.sort();
+    let mut hasher = blake3::Hasher::new_derive_key("kal 2026 compiler 1");
+    [llvm, &features.join(" ")].iter().for_each(|part| add(&mut hasher, part.as_bytes()));
+    let settings = ["OPT_LEVEL", "CARGO_ENCODED_RUSTFLAGS", "CARGO_CFG_DEBUG_ASSERTIONS"];
+    add_settings(&mut hasher, &settings);
     hasher.finalize().to_hex().to_string()
 }
 

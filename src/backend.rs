@@ -410,6 +410,24 @@ impl Backend {
         }
     }
 
+    /// Compiles what is bound of these names, and waits for it.
+    pub(crate) fn prepare_those(&self, is_wanted: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
+        match self {
+            Self::Jit(jit) => jit.prepare_those(is_wanted),
+            Self::Tiered(tiered) => tiered.compiler().map_or(Ok(()), |jit| jit.prepare_those(is_wanted)),
+        }
+    }
+
+    /// Compiles a top-level expression, if there is a compiler.
+    pub(crate) fn prepare_expression(&self, expression: &Arc<CheckedFunction>) -> Result<(), Failure> {
+        match self {
+            Self::Jit(jit) => jit.prepare_expression(expression),
+            Self::Tiered(tiered) => {
+                tiered.compiler().map_or(Ok(()), |jit| jit.prepare_expression(expression))
+            }
+        }
+    }
+
     /// Runs a top-level expression.
     pub(crate) fn run(
         &mut self,

@@ -5,10 +5,41 @@
 //! needs.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes that others keep as well.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Bytes that belong to one value, or a part of bytes that others keep as well.
+pub enum StoredBytes {
+    /// All of these.
+    Own(Vec<u8>),
+    /// A part of these.
+    Part(SharedBytes, Range<usize>),
+}
+
+impl StoredBytes {
+    /// Returns a part of shared bytes; `None` if it goes beyond their end.
+    pub fn part(whole: &SharedBytes, range: Range<usize>) -> Option<Self> {
+        (**whole).as_ref().get(range.clone())?;
+        Some(Self::Part(whole.clone(), range))
+    }
+
+    /// Returns the bytes.
+    pub fn get(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Part(whole, range) => &(**whole).as_ref()[range.clone()],
+        }
+    }
+}
+
+impl From<Vec<u8>> for StoredBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Own(bytes)
+    }
+}
 
 /// An error in stored bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

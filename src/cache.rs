@@ -21,6 +21,7 @@ mod explain;
 mod explanation;
 mod files;
 mod folder;
+mod images;
 #[cfg(feature = "cli")]
 mod library;
 mod options;
@@ -34,6 +35,7 @@ pub use explanation::Explanation;
 pub use files::Cache;
 pub use files::StoredForm;
 pub use folder::CacheUsage;
+pub use images::{ImageText, PackedText};
 pub use options::CacheOptions;
 
 /// The items that an earlier run has checked of a file.

@@ -5,6 +5,7 @@
 
 mod settings;
 mod arguments;
+mod build;
 mod cache;
 mod check;
 mod compile;
@@ -13,6 +14,8 @@ mod completion;
 mod debug;
 mod emit;
 mod given;
+mod image;
+mod linking;
 mod manual;
 mod options;
 mod quantity;
@@ -95,6 +98,12 @@ fn execute(arguments: CommandLine) -> Exit {
         Some(CliCommand::Compile(compile)) => {
             timed(options, &mut reporter, |reporter| compile::compile(&compile, options, reporter))
         }
+        Some(CliCommand::Build(build)) => {
+            timed(options, &mut reporter, |reporter| build::build(&build, options, reporter))
+        }
+        Some(CliCommand::Image { command }) => {
+            timed(options, &mut reporter, |reporter| image::image(&command, options, reporter))
+        }
         Some(CliCommand::Cache { command }) => cache::cache(&command, options, &mut reporter),
         Some(CliCommand::Completions { shell }) => reporter.printed(completion::script(shell), Exit::Fine),
         Some(CliCommand::Man) => reporter.printed(manual::page(), Exit::Fine),
@@ -162,10 +171,14 @@ fn start(
             match error {
                 StartError::Engine(error) => reporter.error(&error),
                 StartError::Trace(path, error) => reporter.problem(&format!("{path}: {error}")),
+                StartError::Image(problem) => reporter.problem(&problem),
             }
             return Exit::Failed;
         }
     };
+    for failure in context.engine().image_failures() {
+        reporter.line(&format!("note: {failure}; its functions are compiled"));
+    }
     if let Ok(Some(failure)) = context.engine().perf_map_failure() {
         reporter.line(&format!("warning: perf will not know the names of functions: {failure}"));
     }

@@ -3,8 +3,10 @@
 use crate::cache::CacheOptions;
 use crate::error::Error;
 use crate::host::{Call, Callable, Closure, ForeignFunction, HostError, HostFunctions};
+use crate::image::Image;
 use crate::limits::Limits;
 use crate::name::Names;
+use crate::processor::Processor;
 use crate::status::{Compilation, CompileObserver};
 use crate::tier::{Level, TierUp};
 use std::path::PathBuf;
@@ -64,6 +66,11 @@ pub struct Config {
     pub(crate) library_paths: Vec<PathBuf>,
     pub(crate) program_folder: Option<PathBuf>,
     pub(crate) cache: Option<CacheOptions>,
+    pub(crate) images: Vec<Image>,
+    pub(crate) requires_images: bool,
+    pub(crate) processor: Processor,
+    /// Whether programs are compiled and not run.
+    pub(crate) is_for_image: bool,
     hosts: Vec<(String, u32, Closure)>,
     foreign: Vec<(String, Option<PathBuf>)>,
 }
@@ -88,6 +95,10 @@ impl Config {
             library_paths: Vec::new(),
             program_folder: None,
             cache: None,
+            images: Vec::new(),
+            requires_images: false,
+            processor: Processor::Native,
+            is_for_image: false,
             hosts: Vec::new(),
             foreign: Vec::new(),
         }
@@ -123,6 +134,30 @@ impl Config {
     #[must_use]
     pub fn cache(mut self, options: CacheOptions) -> Self {
         self.cache = Some(options);
+        self
+    }
+
+    /// Adds an image: what is in it of the programs and modules that are read is neither
+    /// checked nor compiled. What is not in it, or does not fit, is; an image that cannot be
+    /// used at all is left out, which [`Engine::image_failures`](crate::Engine::image_failures)
+    /// tells.
+    #[must_use]
+    pub fn image(mut self, image: Image) -> Self {
+        self.images.push(image);
+        self
+    }
+
+    /// Sets whether it is an error if an image cannot be used, in place of compiling what is
+    /// in it: false by default.
+    #[must_use]
+    pub fn require_images(mut self, require: bool) -> Self {
+        self.requires_images = require;
+        self
+    }
+
+    /// Makes programs be compiled for that processor, to become an image, and not be run.
+    pub(crate) fn for_image(mut self, processor: Processor) -> Self {
+        (self.is_for_image, self.processor) = (true, processor);
         self
     }
 

@@ -1,5 +1,6 @@
 //! Contexts: what a program has defined so far, and running more of it.
 
+mod ahead;
 #[cfg(feature = "cli")]
 mod command;
 mod debugging;
@@ -461,6 +462,9 @@ impl Context {
     }
 
     fn evaluate(&mut self, expression: &Arc<checked::CheckedFunction>) -> Result<f64, Error> {
+        if self.engine.config().is_for_image {
+            return self.compile_ahead(expression).map(|()| 0.0);
+        }
         if let Some(debugger) = &self.debugger {
             debugger.begin(self.scope());
         }

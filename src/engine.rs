@@ -5,7 +5,7 @@ mod compiler;
 use crate::abi::Variables;
 use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
 use crate::bytes::Writer;
-use crate::cache::{Cache, CacheEvent, CheckedText};
+use crate::cache::{Cache, CacheEvent, CheckedText, PackedText};
 use crate::config::{Config, Mode};
 use crate::deadline::Deadlines;
 use crate::error::Error;
@@ -15,6 +15,7 @@ use crate::jit::Jit;
 use crate::limits::Limits;
 use crate::name::Names;
 use crate::process::{self, SteadyCell};
+use crate::processor::FeatureSet;
 use crate::runtime::Fence;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use crate::source::Source;
@@ -77,6 +78,8 @@ struct EngineInner {
     operators: Arc<Operators>,
     budget: Arc<MemoryBudget>,
     cache: Option<Cache>,
+    /// Why images are not used.
+    image_failures: Vec<String>,
     /// Where texts are read that earlier runs have checked, if there is a cache.
     environment: Option<Arc<StoredEnvironment>>,
     jit: SteadyCell<Arc<Jit>>,
@@ -108,12 +111,12 @@ impl Engine {
         if config.mode != Mode::Interpret {
             Fence::announce();
         }
-        let cache = config.cache.clone().filter(|_| config.mode != Mode::Interpret);
-        let cache = cache.map(|options| Cache::new(options, config.keeps_code));
+        let (cache, image_failures) = cache(&config)?;
         let known = || Arc::new(environment(&config.limits, &names, &hosts));
         Ok(Self(Arc::new(EngineInner {
             environment: cache.is_some().then(known),
             cache,
+            image_failures,
             deadlines: Deadlines::new(config.limits.deadline),
             budget: Arc::new(MemoryBudget::new(config.limits.max_code_bytes)),
             config,
@@ -155,6 +158,23 @@ impl Engine {
     pub fn perf_map_failure(&self) -> Result<Option<&str>, Error> {
         let is_asked = self.config().perf_map && self.mode() != Mode::Interpret;
         if is_asked { Ok(self.jit()?.perf_map_failure()) } else { Ok(None) }
+    }
+
+    /// Returns why [images](Config::image) are not used, for people: one message for each.
+    pub fn image_failures(&self) -> &[String] {
+        &self.0.image_failures
+    }
+
+    /// Returns the text of a module in an image.
+    pub(crate) fn module_in_images(&self, name: &str) -> Option<&Source> {
+        self.0.config.images.iter().find_map(|image| image.module(name))
+    }
+
+    /// Returns packs of all texts that were read, with the code that was made for that
+    /// target, to become an image.
+    pub(crate) fn packs_for_image(&self, target: Fingerprint) -> Vec<PackedText> {
+        let cache = self.0.cache.as_ref();
+        cache.map_or_else(Vec::new, |cache| self.0.packs_for_image(cache, target))
     }
 
     /// Returns how full the engine is, and how much waits in it.
@@ -346,6 +366,31 @@ impl Engine {
         }
         Ok(self.0.jit.get_or_make(|| made))
     }
+}
+
+/// Returns the cache of an engine, if it has one, and why images are not used.
+///
+/// # Errors
+/// [`Error::ImageRequired`].
+fn cache(config: &Config) -> Result<(Option<Cache>, Vec<String>), Error> {
+    if config.mode == Mode::Interpret {
+        return Ok((None, Vec::new()));
+    }
+    if config.is_for_image {
+        return Ok((Some(Cache::for_image()), Vec::new()));
+    }
+    let (mut packs, mut failures) = (Vec::new(), Vec::new());
+    let present = FeatureSet::present();
+    for image in &config.images {
+        match image.packs(present, config.level, config.limits.fuel.is_some()) {
+            Ok(found) => packs.extend(found),
+            Err(failure) if config.requires_images => return Err(Error::ImageRequired(failure)),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    let has_one = config.cache.is_some() || !packs.is_empty();
+    let cache = has_one.then(|| Cache::new(config.cache.clone(), packs, config.keeps_code));
+    Ok((cache, failures))
 }
 
 /// Returns where stored texts are read, by what reading a text depends on.

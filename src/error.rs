@@ -68,6 +68,9 @@ pub enum Error {
     /// The system refuses the memory that a context needs.
     #[error("no memory for a context: {0}")]
     NoMemory(String),
+    /// An image cannot be used, and [has to be](crate::Config::require_images).
+    #[error("{0}")]
+    ImageRequired(String),
     /// A program exceeds a limit of stored programs; this names it.
     #[error("too many {0}")]
     TooMany(&'static str),
@@ -104,6 +107,7 @@ impl Error {
             | Self::Foreign(_)
             | Self::NoCompiler(_)
             | Self::NoMemory(_)
+            | Self::ImageRequired(_)
             | Self::TooMany(_)
             | Self::NoDebugger
             | Self::Breakpoint(_) => &[],

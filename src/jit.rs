@@ -58,8 +58,8 @@ pub use slots::HeldSlot;
 
 use crate::abi::{self, Variables};
 use crate::budget::MemoryBudget;
+use crate::codegen;
 pub use crate::codegen::Listing;
-use crate::codegen::{self, Thunk};
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::host::{self, Callable, HostFunctions};
@@ -71,13 +71,13 @@ use crate::sema::checked::{Callee, CheckedFunction};
 use crate::status::CompileObserver;
 use crate::stop::StopHandle;
 use answer::Answer;
-use code::{CodeBlock, LinkedBody, RetiredCode};
+use code::{CodeBlock, RetiredCode};
 use code_map::CodeMap;
 use code_table::CodeTable;
 use definition::Definition;
 use epoch::Epochs;
 use forks::WatchedProcess;
-use kal_code::{Address, CodeError, Slab, SlabOptions, TrampolinePool};
+use kal_code::{Address, CodeError, PlacedCode, Slab, SlabOptions, TrampolinePool};
 use linker::{LinkedObject, Linker};
 use make::BodyRequest;
 use parking_lot::Mutex;
@@ -160,7 +160,7 @@ pub struct Jit {
     store: Arc<CodeStore>,
     symbols: Symbols,
     removed_symbols: AtomicU64,
-    thunks: Mutex<FxHashMap<Name, LinkedBody>>,
+    thunks: Mutex<FxHashMap<Name, PlacedCode>>,
     code: Arc<CodeMap>,
     workers: Workers,
     epochs: Epochs<RetiredCode>,
@@ -285,39 +285,31 @@ impl Jit {
     }
 
     /// Returns the address that calls of a host function go to: its own or, for
-    /// a closure, that of a thunk compiled on first use.
-    fn host_body(
-        self: &Arc<Self>,
-        name: Name,
-        arity: u32,
-        callable: &Callable,
-        stopper: &StopHandle,
-    ) -> Result<usize, Failure> {
+    /// a closure, that of a thunk.
+    fn host_body(&self, name: Name, arity: u32, callable: &Callable) -> Result<usize, Failure> {
         match callable {
             Callable::Native(function) => return Ok(function.address()),
             Callable::Closure(_) => {}
         }
-        if let Some(thunk) = self.thunks.lock().get(&name) {
-            return Ok(thunk.body());
-        }
-        let jit = self.clone();
-        self.wait_for(Some(stopper), move || jit.thunk(name, arity))?
+        process::within(Activity::Steady, || self.thunk(name, arity))
     }
 
+    /// Returns the address of the thunk for a closure, which is placed on first use.
     fn thunk(&self, name: Name, arity: u32) -> Result<usize, Failure> {
-        let symbol = self.symbols.thunk(name, &self.names);
-        let thunk = Thunk { closure: name.index() as u64, arity };
-        let object = worker::with_compiler(|compiler| compiler.thunk(thunk, symbol.text()))
-            .map_err(|error| refusal::ungenerated(&error, None))?;
-        // Another worker may have compiled it in the meantime.
         let mut thunks = self.thunks.lock();
         if let Some(thunk) = thunks.get(&name) {
-            return Ok(thunk.body());
+            return Ok(thunk.address().get() as usize);
         }
-        let linked = make::link(self, &object, std::iter::once((symbol, None)), None);
-        let linked = linked.map_err(|error| refusal::unlinked(error, None))?.pop();
-        let (thunk, _) = linked.ok_or_else(|| Failure::internal("a thunk without code"))?;
-        Ok(thunks.entry(name).or_insert(thunk).body())
+        self.slab.set_limit(self.budget.left_for_code());
+        let code = runtime::thunk(name.index() as u32, arity);
+        let placed = self.slab.place(code.len(), 1, |_, memory| {
+            memory.copy_from_slice(&code);
+            true
+        });
+        let placed = placed.map_err(|error| Failure::System(error.to_string()))?;
+        let placed = placed.ok_or_else(|| Failure::internal("a thunk was not written"))?;
+        placed.name(0, code.len() as u64, &format!("{}$host", self.names.text(name)));
+        Ok(thunks.entry(name).or_insert(placed).address().get() as usize)
     }
 
     /// Adds an object to be linked, after lowering the code limit to what the memory

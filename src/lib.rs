@@ -250,6 +250,7 @@ mod fingerprint;
 mod stop;
 mod budget;
 mod process;
+mod processor;
 #[cfg(feature = "compiler")]
 mod llvm;
 #[cfg_attr(not(feature = "compiler"), allow(dead_code, reason = "only a compiler uses all of it"))]
@@ -275,6 +276,7 @@ mod deadline;
 mod output;
 mod debugger;
 mod error;
+mod image;
 mod config;
 mod stats;
 mod text_cache;
@@ -284,12 +286,16 @@ mod saved_session;
 mod context;
 mod function;
 mod interrupt;
+mod image_builder;
 mod library;
 mod draft;
 mod listing;
 mod program;
-#[cfg(feature = "cli")]
+#[cfg(feature = "executable")]
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command uses all of it"))]
 mod terminal;
+#[cfg(feature = "executable")]
+pub mod executable;
 #[cfg(feature = "cli")]
 mod repl;
 #[cfg(feature = "cli")]
@@ -307,9 +313,12 @@ pub use error::Error;
 pub use fingerprint::Fingerprint;
 pub use function::{Function, Signature};
 pub use host::decimal::format_number;
+pub use image::{Image, ImageError, ImageInfo, VersionInfo};
+pub use image_builder::{BuiltImage, BuiltVersion, ImageBuilder, Wanted};
 pub use interrupt::InterruptHandle;
 pub use limits::Limits;
 pub use output::LineOutput;
+pub use processor::{FeatureSet, Processor, ProcessorError};
 pub use program::Program;
 pub use sema::Declaration;
 pub use stats::{Stats, Usage};

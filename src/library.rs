@@ -484,7 +484,7 @@ impl ModuleReader<'_> {
         let looked = find::places(name, folder, &self.engine.config().library_paths);
         let looked =
             looked.map_err(|error| not_read(place, format!("the module `{name}` cannot be found"), error))?;
-        find::find(&looked, name).ok_or_else(|| {
+        find::find(&looked, name, self.engine.module_in_images(name)).ok_or_else(|| {
             let looked: Vec<_> = looked.iter().map(|place| place.file.display().to_string()).collect();
             let help = match looked.as_slice() {
                 [] => "this program may import nothing: no folder is searched".to_owned(),

@@ -30,7 +30,7 @@ pub mod store;
 mod testing;
 mod writing;
 
-use crate::bytes::{Damage, Reader, SharedBytes};
+use crate::bytes::{Damage, Reader, SharedBytes, StoredBytes};
 use crate::fingerprint::Fingerprint;
 use origin::CodeOrigin;
 use portable::{Field, FieldKind, PortableCode};
@@ -88,7 +88,7 @@ pub type SecretKey = [u8; 32];
 
 /// A pack that has been checked.
 pub struct Pack {
-    bytes: Vec<u8>,
+    bytes: StoredBytes,
     sections: [Range<usize>; SECTIONS.len()],
     /// The hash that the section of origins has, if it is whole.
     origins: blake3::Hash,
@@ -112,8 +112,8 @@ impl Pack {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn open(bytes: Vec<u8>, target: Fingerprint, key: &SecretKey) -> Result<Self, Damage> {
-        Self::read(bytes, target, Some(key))
+    pub fn open(bytes: impl Into<StoredBytes>, target: Fingerprint, key: &SecretKey) -> Result<Self, Damage> {
+        Self::read(bytes.into(), target, Some(key))
     }
 
     /// Reads a pack that this build has made for this target, with any key: its checked
@@ -122,15 +122,16 @@ impl Pack {
     /// # Errors
     /// What is wrong with it.
     pub fn open_without_code(bytes: Vec<u8>, target: Fingerprint) -> Result<Self, Damage> {
-        let mut pack = Self { is_trusted: false, ..Self::read(bytes, target, None)? };
+        let mut pack = Self { is_trusted: false, ..Self::read(bytes.into(), target, None)? };
         for kind in SECTIONS.into_iter().filter(|kind| *kind != SectionKind::Text) {
             pack.sections[kind as usize - 1] = 0..0;
         }
         Ok(pack)
     }
 
-    fn read(bytes: Vec<u8>, target: Fingerprint, key: Option<&SecretKey>) -> Result<Self, Damage> {
-        let mut reader = Reader::new(&bytes);
+    fn read(stored: StoredBytes, target: Fingerprint, key: Option<&SecretKey>) -> Result<Self, Damage> {
+        let bytes = stored.get();
+        let mut reader = Reader::new(bytes);
         let is_pack = reader.bytes(8)? == MAGIC;
         reader.expect(is_pack, "not a pack")?;
         let format = reader.word()?;
@@ -166,7 +167,7 @@ impl Pack {
             }
             *section = range;
         }
-        let pack = Self { bytes, sections, origins, is_trusted: true };
+        let pack = Self { bytes: stored, sections, origins, is_trusted: true };
         let whole = |kind, record: usize| pack.section(kind).len().is_multiple_of(record);
         let is_whole = whole(SectionKind::Index, ENTRY)
             && whole(SectionKind::Fields, FIELD)
@@ -189,7 +190,7 @@ impl Pack {
 
     /// Returns its size in bytes.
     pub fn size(&self) -> usize {
-        self.bytes.len()
+        self.bytes.get().len()
     }
 
     /// Returns the code of that identity.
@@ -274,7 +275,7 @@ impl Pack {
     }
 
     fn section(&self, kind: SectionKind) -> &[u8] {
-        &self.bytes[self.sections[kind as usize - 1].clone()]
+        &self.bytes.get()[self.sections[kind as usize - 1].clone()]
     }
 }
 

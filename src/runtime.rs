@@ -24,4 +24,4 @@ pub use entry::enter_trampoline;
 pub use execution::{DEFAULT_STACK, Execution, ExecutionMemory, Left};
 pub use fence::Fence;
 pub use slot::{Slot, Variable};
-pub use x86_64::{is_entry, refuse, support};
+pub use x86_64::{is_entry, refuse, support, thunk};

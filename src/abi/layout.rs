@@ -52,8 +52,8 @@ pub struct Header {
     /// of operand-stack values that are live across it. Returns OSR code to
     /// continue in, or null.
     pub hot_loop: AtomicUsize,
-    /// The routine that a closure's thunk calls:
-    /// `double host(context, name, arguments, count)`.
+    /// The routine that a closure's thunk jumps to, with the arguments of the call in
+    /// place, the number of the closure in `eax` and that of its arguments in `r10d`.
     pub host: AtomicUsize,
 }
 
@@ -68,9 +68,6 @@ pub const HOT: usize = std::mem::offset_of!(Header, hot);
 
 /// Offset of the address of [`Header::hot_loop`], in bytes.
 pub const HOT_LOOP: usize = std::mem::offset_of!(Header, hot_loop);
-
-/// Offset of the address of [`Header::host`], in bytes.
-pub const HOST: usize = std::mem::offset_of!(Header, host);
 
 /// Offset of the first dispatch slot in an execution context, in bytes: on the
 /// page of the header, so that a small program touches no page for its slots.

@@ -1,6 +1,7 @@
 //! The packs of an engine's programs, in files.
 
 use super::folder::{ABANDONED, ENDING, ENDING_WITHOUT_CODE, UNFINISHED, of_this_target, shortened};
+use super::images::ImageText;
 use super::{CacheEvent, CacheOptions, CheckedText, CheckedTexts, trust};
 use crate::bytes::{Damage, SharedBytes, Writer};
 use crate::codegen;
@@ -57,9 +58,12 @@ pub enum StoredForm {
 
 /// The packs of an engine's programs, in files.
 pub struct Cache {
-    pub(super) options: CacheOptions,
-    /// The folder for this build and target.
-    folder: PathBuf,
+    /// Where files are; `None` if there are none.
+    pub(super) options: Option<CacheOptions>,
+    /// The texts whose packs are parts of images.
+    pub(super) images: Vec<ImageText>,
+    /// Whether what is made of files is kept without one to write it to: for an image.
+    for_image: bool,
     pub(super) target: Fingerprint,
     pub(super) store: Arc<CodeStore>,
     /// The user's secret, once there is one.
@@ -75,8 +79,10 @@ pub(super) struct CachedSource {
     pub(super) source: Source,
     /// The module that it was read as.
     pub(super) module: Option<Box<str>>,
-    /// The folder of its packs; `None` for a saved session, which is its own file.
+    /// The folder of its packs; `None` if they are written to none.
     folder: Option<PathBuf>,
+    /// Whether it is the script of a saved session.
+    is_session: bool,
     /// What the names of its packs begin with.
     pub(super) text: String,
     /// The packs of this text that were found.
@@ -143,6 +149,7 @@ impl CachedSource {
             source: source.clone(),
             module: None,
             folder: None,
+            is_session: true,
             text: String::new(),
             packs: pack.into_iter().collect(),
             shipped: Vec::new(),
@@ -153,27 +160,36 @@ impl CachedSource {
 
     /// Returns whether it is the script of a session.
     pub(super) fn is_session(&self) -> bool {
-        self.folder.is_none()
+        self.is_session
     }
 }
 
 /// A pack of the present text of a file.
-struct OwnPack {
-    file: PathBuf,
-    number: u32,
-    pack: Arc<Pack>,
+pub(super) struct OwnPack {
+    pub(super) file: PathBuf,
+    pub(super) number: u32,
+    pub(super) pack: Arc<Pack>,
 }
 
 impl Cache {
     /// Creates the cache of an engine, which keeps the code of all sources if that is to be
-    /// `for_sessions`. Reads nothing but the key.
-    pub fn new(options: CacheOptions, for_sessions: bool) -> Self {
+    /// `for_sessions`. It has no files without options. Reads nothing but the key.
+    pub fn new(options: Option<CacheOptions>, images: Vec<ImageText>, for_sessions: bool) -> Self {
+        let for_image = false;
         let target = Fingerprint::of_bytes("kal 2026 target", codegen::target().as_bytes());
-        let folder = of_this_target(&options.folder, target);
-        let key = Mutex::new(trust::key(&options.key));
+        let key = Mutex::new(options.as_ref().and_then(|options| trust::key(&options.key)));
         let (sources, events) = (Mutex::default(), Mutex::default());
         let (nanoseconds, store) = (AtomicU64::new(0), Arc::new(CodeStore::new(for_sessions)));
-        Self { options, folder, target, store, key, sources, events, nanoseconds }
+        Self { options, images, for_image, target, store, key, sources, events, nanoseconds }
+    }
+
+    /// Creates a cache without files, which keeps what is made of files for an image.
+    pub fn for_image() -> Self {
+        Self {
+            for_image: true,
+            store: Arc::new(CodeStore::unlimited()),
+            ..Self::new(None, Vec::new(), false)
+        }
     }
 
     /// Returns the code that was read, and that is kept to be written.
@@ -189,7 +205,10 @@ impl Cache {
     /// Returns whether what is made of a source is kept: it is from a file, a part of Kal, or
     /// the script of a session.
     pub fn keeps(&self, source: &Source) -> bool {
-        source.folder().is_some() || source.is_of_standard_library() || self.is_session(source)
+        let is_of_file = source.folder().is_some() || source.is_of_standard_library();
+        is_of_file && (self.options.is_some() || self.for_image)
+            || self.is_session(source)
+            || self.images.iter().any(|image| image.name == source.name())
     }
 
     /// Adds what earlier runs have compiled for a file to the code that is found, and
@@ -203,31 +222,30 @@ impl Cache {
         if self.store.is_opened(source.name()) {
             return self.opened(source, module).map(CheckedText::Same);
         }
-        let path = match source.folder() {
-            Some(_) => fs::canonicalize(source.name()).ok(),
-            None => Some(source.name().into()),
-        }?;
-        let folder = shortened(Fingerprint::of_bytes("kal 2026 path", path.as_os_str().as_encoded_bytes()));
-        let folder = self.folder.join(folder);
-        let text = shortened(identity(source, module));
+        let text = identity(source, module);
         self.store.keep(source.name());
         let started = Instant::now();
-        let (root, is_shipped) = (self.options.folder.clone(), false);
-        let (packs, others) = self.read(&PackFolder { root, folder: folder.clone(), is_shipped }, &text);
-        let with_library = module.zip(source.folder()).map(|(module, library)| self.shipped(library, module));
-        let shipped = with_library.map_or_else(Vec::new, |place| self.read(&place, &text).0);
+        let mut shipped = self.in_images(text);
+        let text = shortened(text);
+        let place = self.options.as_ref().and_then(|options| self.place(options, source));
+        let (packs, others) = place.as_ref().map_or_else(Default::default, |place| self.read(place, &text));
+        let with_library = module.zip(source.folder()).zip(self.options.as_ref());
+        let with_library = with_library.map(|((module, library), _)| self.shipped(library, module));
+        shipped.extend(with_library.into_iter().flat_map(|place| self.read(&place, &text).0));
         let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.nanoseconds.fetch_add(took, Ordering::Relaxed);
-        if !packs.is_empty() && self.options.writes {
-            self.options.collect_now_and_then();
+        if let Some(options) = self.options.as_ref().filter(|options| !packs.is_empty() && options.writes) {
+            options.collect_now_and_then();
         }
         let need =
             |(text, pack): &(String, Arc<Pack>)| Some((text.clone(), meta(pack)[EARLIER].as_str()?.into()));
         let needs = others.iter().filter_map(need).collect();
         let earlier = module.is_none().then(|| EarlierText::newest(others)).flatten();
         let module = module.map(Box::from);
-        let (source, folder) = (source.clone(), Some(folder));
-        let mut opened = CachedSource { source, module, folder, text, packs, shipped, earlier, needs };
+        let (source, folder) = (source.clone(), place.map(|place| place.folder));
+        let is_session = false;
+        let mut opened =
+            CachedSource { source, module, folder, is_session, text, packs, shipped, earlier, needs };
         let checked = opened.checked_text();
         if checked.is_some() {
             opened.earlier = None;
@@ -245,6 +263,17 @@ impl Cache {
                 && known.source.text() == source.text()
         };
         self.sources(|sources| sources.iter().find(is_same).and_then(CachedSource::checked_text))
+    }
+
+    /// Returns where the packs of a source are.
+    fn place(&self, options: &CacheOptions, source: &Source) -> Option<PackFolder> {
+        let path = match source.folder() {
+            Some(_) => fs::canonicalize(source.name()).ok(),
+            None => Some(source.name().into()),
+        }?;
+        let folder = shortened(Fingerprint::of_bytes("kal 2026 path", path.as_os_str().as_encoded_bytes()));
+        let folder = of_this_target(&options.folder, self.target).join(folder);
+        Some(PackFolder { root: options.folder.clone(), folder, is_shipped: false })
     }
 
     /// Returns where the packs of a module are with its library.
@@ -288,8 +317,7 @@ impl Cache {
                     }
                 }
                 Err(event) => {
-                    if self.options.writes && !place.is_shipped && matches!(event, CacheEvent::Damaged { .. })
-                    {
+                    if self.writes() && !place.is_shipped && matches!(event, CacheEvent::Damaged { .. }) {
                         let _ = fs::remove_file(&path);
                     }
                     self.note(event);
@@ -319,7 +347,7 @@ impl Cache {
     /// Records that a pack is in use.
     fn touch(&self, path: &Path, written: SystemTime) {
         let now = SystemTime::now();
-        if self.options.writes && now.duration_since(written).is_ok_and(|age| age > TOUCHED) {
+        if self.writes() && now.duration_since(written).is_ok_and(|age| age > TOUCHED) {
             let _ = fs::File::open(path).and_then(|file| file.set_modified(now));
         }
     }
@@ -329,10 +357,12 @@ impl Cache {
     #[cfg(feature = "cli")]
     pub fn verify(&self) -> (usize, Vec<CacheEvent>) {
         let (mut good, mut bad) = (0, Vec::new());
-        let folders = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let Some(options) = &self.options else { return (good, bad) };
+        let folders =
+            fs::read_dir(of_this_target(&options.folder, self.target)).into_iter().flatten().flatten();
         for folder in folders.map(|entry| entry.path()) {
             for PackFile { path, .. } in packs(&folder) {
-                let trusted = trust::folders(&self.options.folder, &folder);
+                let trusted = trust::folders(&options.folder, &folder);
                 let trusted = trusted.and_then(|()| self.key().ok_or("there is no key".to_owned()));
                 let opened = trusted
                     .map_err(|reason| CacheEvent::Untrusted { file: path.clone(), reason })
@@ -360,7 +390,7 @@ impl Cache {
     /// Writes what has been compiled since the files were opened, and the items of their
     /// texts that `text` returns, with links between the two.
     pub fn write(&self, text: CheckedTexts<'_>, links: FindLinks<'_>) {
-        if !self.options.writes {
+        if !self.writes() {
             return;
         }
         // No lock is held while files are written: another thread may fork.
@@ -444,7 +474,8 @@ impl Cache {
     /// # Errors
     /// Why there is none, for people.
     pub(super) fn key_or_new(&self) -> Result<SecretKey, String> {
-        let key = trust::key_or_new(&self.options.key)?;
+        let options = self.options.as_ref().ok_or("there is no cache")?;
+        let key = trust::key_or_new(&options.key)?;
         *self.key.lock() = Some(key);
         Ok(key)
     }
@@ -459,7 +490,8 @@ impl Cache {
     ) -> Result<(), String> {
         let key = self.key_or_new()?;
         trust::create(folder).map_err(|error| error.to_string())?;
-        trust::folders(&self.options.folder, folder)?;
+        let root = self.options.as_ref().map_or(folder, |options| &options.folder);
+        trust::folders(root, folder)?;
         let number = source.packs.iter().map(|own| own.number + 1).max().unwrap_or(0);
         let file = folder.join(PackFile::name(&source.text, number));
         let bytes = self.pack(source, bodies, text, links, &key);
@@ -505,8 +537,25 @@ impl Cache {
         links: Option<&CodeLinks>,
         key: &SecretKey,
     ) -> Vec<u8> {
+        Self::pack_of(meta, bodies, text, links, self.target, key)
+    }
+
+    /// Returns a pack that says this of itself, with code that was made for that target.
+    pub(super) fn pack_of(
+        meta: &serde_json::Value,
+        bodies: &[MadeCode],
+        text: &[u8],
+        links: Option<&CodeLinks>,
+        target: Fingerprint,
+        key: &SecretKey,
+    ) -> Vec<u8> {
         let bodies = bodies.iter().map(|(identity, code, origin)| (*identity, code, origin));
-        pack::write(bodies, text, links, meta.to_string().as_bytes(), self.target, key)
+        pack::write(bodies, text, links, meta.to_string().as_bytes(), target, key)
+    }
+
+    /// Returns whether files are written.
+    fn writes(&self) -> bool {
+        self.options.as_ref().is_some_and(|options| options.writes)
     }
 
     pub(super) fn note(&self, event: CacheEvent) {
@@ -525,7 +574,7 @@ pub(super) fn meta(pack: &Pack) -> serde_json::Value {
 }
 
 /// Returns what a text is found by: a module of it is something else than a program.
-fn identity(source: &Source, module: Option<&str>) -> Fingerprint {
+pub(super) fn identity(source: &Source, module: Option<&str>) -> Fingerprint {
     let text = Fingerprint::of_bytes("kal 2026 text", source.text().as_bytes());
     let Some(module) = module else { return text };
     let mut writer = Writer::default();

@@ -12,7 +12,6 @@
 use super::CheckedTexts;
 use super::files::{Cache, PackFolder, packs};
 use super::folder::{ENDING, ENDING_WITHOUT_CODE, UNFINISHED};
-use super::trust;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -35,7 +34,7 @@ impl Cache {
         with_code: bool,
         text: CheckedTexts<'_>,
     ) -> Result<(usize, usize), String> {
-        let key = trust::key_or_new(&self.options.key)?;
+        let key = self.key_or_new()?;
         let (mut modules, mut functions) = (0, 0);
         let mut sources = self.sources(std::mem::take);
         let mut failed = Ok(());

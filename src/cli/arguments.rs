@@ -1,12 +1,14 @@
 //! What may follow `kal` on the command line: commands, their options, and
 //! their help.
 
+use super::build::BuildArguments;
 use super::cache::CacheCommand;
 use super::check::CheckArguments;
 use super::compile::CompileArguments;
 use super::debug::DebugArguments;
 use super::emit::EmitArguments;
 use super::given::{Given, MISSING, RunArguments};
+use super::image::ImageCommand;
 use super::options::CommonOptions;
 use crate::diagnostic::suggest::nearest;
 use crate::repl::ReplArguments;
@@ -89,6 +91,14 @@ pub(super) enum CliCommand {
     Check(CheckArguments),
     /// Check and compile libraries ahead, into their folders
     Compile(CompileArguments),
+    /// Make an executable of a program, which needs neither Kal nor its compiler
+    Build(BuildArguments),
+    /// Programs and modules compiled ahead, for `--image`
+    Image {
+        /// What to do with them
+        #[command(subcommand)]
+        command: ImageCommand,
+    },
     /// The folder of compiled code
     Cache {
         /// What to do with it
@@ -127,6 +137,8 @@ impl CliCommand {
             Self::Emit(arguments) => Some(&mut arguments.given),
             Self::Check(arguments) => Some(&mut arguments.given),
             Self::Compile(_)
+            | Self::Build(_)
+            | Self::Image { .. }
             | Self::Cache { .. }
             | Self::Completions { .. }
             | Self::Man

@@ -90,7 +90,7 @@ fn execute(
             )
         }
         CacheCommand::Verify => {
-            let (good, bad) = Cache::new(cache.clone(), false).verify();
+            let (good, bad) = Cache::new(Some(cache.clone()), Vec::new(), false).verify();
             let lines: String = bad.iter().map(|event| format!("{event}\n")).collect();
             let exit = if bad.is_empty() { Exit::Fine } else { Exit::Failed };
             return Ok((format!("{lines}{good} packs are good, {} are not\n", bad.len()), exit));

@@ -1,13 +1,13 @@
 //! Options of every command, before or after its name.
 
-use super::{compile_trace, quantity};
+use super::{compile_trace, image, quantity};
 use crate::cache::CacheOptions;
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
 use crate::terminal::report::Colors;
 use crate::{Level, Limits, TierUp};
 use clap::{Args, ValueEnum};
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -83,6 +83,12 @@ pub(super) struct CommonOptions {
     /// Write a line for each function that is compiled to a file, or to `stderr`
     #[arg(long, value_name = "FILE", global = true, help_heading = "Inspection", hide_short_help = true)]
     trace_compile: Option<PathBuf>,
+    /// Use what an image has of programs and modules; may be given several times
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Compilation", hide_short_help = true)]
+    image: Vec<PathBuf>,
+    /// Fail if an image cannot be used on this machine, in place of compiling
+    #[arg(long, global = true, help_heading = "Compilation", hide_short_help = true)]
+    image_required: bool,
     /// Whether all code is kept, to be saved with a session.
     #[arg(skip)]
     keeps_code: bool,
@@ -95,6 +101,8 @@ pub(super) struct CommonOptions {
 pub(super) enum StartError {
     /// The file for the trace cannot be written.
     Trace(String, io::Error),
+    /// An image cannot be used, for people.
+    Image(String),
     /// There is no engine or no context.
     Engine(crate::Error),
 }
@@ -154,7 +162,7 @@ impl CommonOptions {
     }
 
     #[allow(unsafe_code)]
-    fn config(&self, externs: &[String]) -> Config {
+    pub(super) fn config(&self, externs: &[String]) -> Config {
         let allowed = externs.iter().fold(Config::new(), |config, allowed| {
             let (name, path) = match allowed.split_once('=') {
                 Some((name, path)) => (name, Some(PathBuf::from(path))),
@@ -211,7 +219,13 @@ impl CommonOptions {
     /// # Errors
     /// What cannot be set up, for people, or the error of the engine.
     pub(super) fn traced_engine(&self, externs: &[String]) -> Result<Engine, StartError> {
-        let mut config = self.config(externs);
+        let mut config = self.config(externs).require_images(self.image_required);
+        for path in &self.image {
+            match image::load(path) {
+                Ok(image) => config = config.image(image),
+                Err(problem) => return Err(StartError::Image(problem)),
+            }
+        }
         if let Some(path) = &self.trace_compile {
             let failed = |error| StartError::Trace(path.display().to_string(), error);
             config = config.on_compile(compile_trace::observer(path).map_err(failed)?);
@@ -269,20 +283,10 @@ impl CommonOptions {
 
     pub(super) fn colors(&self) -> Colors {
         let both = |color| Colors { stdout: color, stderr: color };
-        let is_refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         match self.color {
             Color::Always => both(true),
             Color::Never => both(false),
-            Color::Auto if is_refused() || terminal_is_dumb() => both(false),
-            Color::Auto => {
-                Colors { stdout: std::io::stdout().is_terminal(), stderr: std::io::stderr().is_terminal() }
-            }
+            Color::Auto => Colors::of_terminal(),
         }
     }
-}
-
-/// Returns whether the terminal, if there is one, does not understand escape
-/// sequences.
-fn terminal_is_dumb() -> bool {
-    std::env::var_os("TERM").is_none_or(|terminal| terminal.is_empty() || terminal == "dumb")
 }

@@ -2,15 +2,15 @@
 
 use super::given::RunArguments;
 use super::stdin::{self, Items, StdinError};
-use crate::context::{Context, Each, Outcome};
-use crate::diagnostic::ErrorCode;
-use crate::error::Error;
+use crate::context::{Context, Each};
 use crate::program::Program;
 use crate::source::Source;
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Idle;
+use crate::terminal::mistakes::{other_mistakes, syntax_errors};
+use crate::terminal::outcome::printed;
 use crate::terminal::read::{ReadError, load, text};
-use crate::terminal::report::{Reporter, other_mistakes, syntax_errors};
+use crate::terminal::report::Reporter;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -170,7 +170,7 @@ fn each_item(
         if after_error == AfterError::Stop {
             misread = outcome.as_ref().err().map(syntax_errors).unwrap_or_default();
         }
-        let next = one(context, outcome, reporter);
+        let next = printed(context, outcome, reporter);
         if next != Exit::Fine {
             exit = next;
         }
@@ -185,59 +185,6 @@ fn each_item(
         reporter.diagnostics(&other_mistakes(context, source, &misread));
     }
     exit
-}
-
-/// Prints the outcome of one item.
-fn one(context: &mut Context, outcome: Result<Outcome, Error>, reporter: &mut Reporter) -> Exit {
-    match outcome {
-        Ok(Outcome::Value(value)) => match context.output().value(value) {
-            Ok(()) => Exit::Fine,
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::BrokenPipe,
-            Err(_) => Exit::Failed,
-        },
-        Ok(Outcome::Defined { warnings, .. }) => {
-            if !warnings.is_empty() {
-                let _ = make_way(context, None);
-            }
-            reporter.diagnostics(&warnings);
-            Exit::Fine
-        }
-        Ok(
-            Outcome::Unchanged { .. }
-            | Outcome::Extern { .. }
-            | Outcome::Imported { .. }
-            | Outcome::Declared { .. }
-            | Outcome::Done,
-        ) => Exit::Fine,
-        Err(error) => {
-            // If the output is closed, that is why `printd` failed, and no more
-            // is reported.
-            if make_way(context, Some(&error)).is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
-                return Exit::BrokenPipe;
-            }
-            reporter.error(&error);
-            match error.diagnostics().first().map(|diagnostic| diagnostic.code) {
-                Some(ErrorCode::Interrupted) => Exit::Interrupted,
-                Some(ErrorCode::DeadlineExceeded) => Exit::Deadline,
-                Some(ErrorCode::Internal) => Exit::Bug,
-                _ => Exit::Failed,
-            }
-        }
-    }
-}
-
-/// Flushes the program's output before a diagnostic is shown. If both go to a
-/// terminal, an unfinished line is ended; other readers get nothing that the
-/// program has not printed.
-fn make_way(context: &mut Context, error: Option<&Error>) -> io::Result<()> {
-    if io::stdout().is_terminal() && io::stderr().is_terminal() {
-        match error {
-            // The terminal has shown `^C`.
-            Some(error) if error.is_interrupt() => context.output().byte(b'\n')?,
-            Some(_) | None => context.output().end_line()?,
-        }
-    }
-    context.output().flush()
 }
 
 #[cfg(all(test, feature = "compiler"))]

@@ -1,6 +1,6 @@
 //! The compiler of a build without one: it refuses everything.
 
-use super::body::{Body, Thunk};
+use super::body::Body;
 use super::error::CodegenError;
 use super::options::{CompileOptions, Listing};
 use crate::name::Names;
@@ -13,10 +13,6 @@ impl Compiler {
     pub fn set_stack(&mut self, _: usize) {}
 
     pub fn object(&mut self, _: &[Body<'_>], _: &Names, _: CompileOptions) -> Result<Vec<u8>, CodegenError> {
-        Err(CodegenError::Absent)
-    }
-
-    pub fn thunk(&mut self, _: Thunk, _: &str) -> Result<Vec<u8>, CodegenError> {
         Err(CodegenError::Absent)
     }
 
@@ -37,7 +33,7 @@ pub fn llvm_version() -> Option<String> {
     None
 }
 
-/// Returns what code is compiled for: nothing is.
+/// Returns what code is compiled for, and by what: nothing.
 pub fn target() -> String {
-    env!("KAL_TARGET").to_owned()
+    format!("{} {}", env!("KAL_TARGET"), env!("KAL_COMPILER_ID"))
 }

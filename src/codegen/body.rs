@@ -37,14 +37,3 @@ pub struct LoopEntry {
     /// The number of live operand-stack values.
     pub values: u32,
 }
-
-/// The code through which compiled code calls a closure of the host: a function
-/// of doubles that stores them to memory and calls
-/// [`crate::abi::Header::host`].
-#[derive(Clone, Copy, Debug)]
-pub struct Thunk {
-    /// The runtime's number of the closure.
-    pub closure: u64,
-    /// The number of doubles it takes.
-    pub arity: u32,
-}

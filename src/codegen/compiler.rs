@@ -5,10 +5,9 @@ mod pipeline;
 mod polls;
 mod recursion;
 mod refusal;
-mod thunk;
 mod types;
 
-use super::body::{Body, Thunk};
+use super::body::Body;
 use super::cost::{is_large, may_loop};
 use super::error::CodegenError;
 use super::options::{CompileOptions, Level, Listing};
@@ -16,6 +15,7 @@ use super::{LARGEST, STACK_PER_NODE};
 use crate::llvm;
 use crate::name::Names;
 use crate::process::{self, Activity};
+use crate::processor::{FeatureSet, Processor};
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -40,6 +40,8 @@ pub struct Compiler {
     context: Context,
     /// By level, for modules without loops and for those that may have some.
     machines: [[Option<TargetPipeline>; 2]; 4],
+    /// What the machines are for.
+    processor: Processor,
     modules: u32,
     /// The largest function it accepts, in nodes.
     largest: usize,
@@ -64,6 +66,7 @@ impl Compiler {
         Self {
             context: Context::create(),
             machines: [const { [const { None }; 2] }; 4],
+            processor: Processor::Native,
             modules: 0,
             largest: LARGEST,
         }
@@ -80,16 +83,6 @@ impl Compiler {
     /// If LLVM refuses; the compiler stays usable.
     pub fn object(&mut self, bodies: &[Body<'_>], names: &Names, options: CompileOptions) -> Result<Vec<u8>> {
         self.bodies(bodies, names, options, None)
-    }
-
-    /// Compiles the thunk of a host closure into an object file that defines
-    /// `symbol`.
-    ///
-    /// # Errors
-    /// If LLVM refuses; the compiler stays usable.
-    pub fn thunk(&mut self, thunk: Thunk, symbol: &str) -> Result<Vec<u8>> {
-        let lower = |module: &Module<'_>| thunk::define(module, thunk, symbol);
-        self.compile(Level::O0, false, lower, None)
     }
 
     /// Returns what functions are compiled to.
@@ -129,6 +122,7 @@ impl Compiler {
             })
         };
         let loops = bodies.iter().any(|body| may_loop(body.function, body.inline));
+        self.make_for(options.processor);
         self.compile(level, loops, lower, listing)
     }
 
@@ -168,7 +162,9 @@ impl Compiler {
         let machine = match &mut self.machines[level as usize][usize::from(loops)] {
             Some(machine) => machine,
             // LLVM registers passes and makes its static variables.
-            empty => empty.insert(process::within(Activity::Steady, || TargetPipeline::new(level, loops))?),
+            empty => empty.insert(process::within(Activity::Steady, || {
+                TargetPipeline::new(self.processor, level, loops)
+            })?),
         };
         let module = self.context.create_module("kal");
         machine.pipeline.prepare(&module, listing.is_some());
@@ -189,10 +185,17 @@ impl Compiler {
         }
     }
 
+    /// Sets what is compiled for. Target machines are made again if it changes.
+    fn make_for(&mut self, processor: Processor) {
+        if self.processor != processor {
+            *self = Self { largest: self.largest, processor, ..Self::new() };
+        }
+    }
+
     fn refresh(&mut self) {
         self.modules += 1;
         if self.modules > MODULES_PER_CONTEXT {
-            *self = Self { largest: self.largest, ..Self::new() };
+            *self = Self { largest: self.largest, processor: self.processor, ..Self::new() };
         }
     }
 }
@@ -204,13 +207,20 @@ impl Default for Compiler {
 }
 
 impl TargetPipeline {
-    fn new(level: Level, loops: bool) -> Result<Self> {
+    fn new(processor: Processor, level: Level, loops: bool) -> Result<Self> {
         let triple = TargetMachine::get_default_triple();
         let target = Target::from_triple(&triple).map_err(|error| CodegenError::Target(error.to_string()))?;
-        let cpu = TargetMachine::get_host_cpu_name();
+        let (cpu, features) = match processor {
+            Processor::Native => {
+                let cpu = TargetMachine::get_host_cpu_name();
+                let features = pipeline::features(&triple, &cpu);
+                (cpu.to_string_lossy().into_owned(), features)
+            }
+            Processor::Portable(features) => ("x86-64".to_owned(), listed(features)),
+        };
         let options = TargetMachineOptions::new()
-            .set_cpu(cpu.to_str().unwrap_or("generic"))
-            .set_features(&pipeline::features(&triple, &cpu))
+            .set_cpu(&cpu)
+            .set_features(&features)
             .set_level(machine_level(level))
             .set_reloc_mode(RelocMode::PIC)
             .set_code_model(CodeModel::Small);
@@ -230,16 +240,27 @@ impl TargetPipeline {
     }
 }
 
+/// Returns features as LLVM reads them.
+fn listed(features: FeatureSet) -> String {
+    let mut names: Vec<String> = features.names().map(|name| format!("+{name}")).collect();
+    if features.rank().0 == 512 {
+        // As for its `x86-64-v4`: wider vectors slow some processors down.
+        names.push("+prefer-256-bit".to_owned());
+    }
+    names.join(",")
+}
+
 /// Returns the version of the linked LLVM, as `22.1.0`.
 pub fn llvm_version() -> Option<String> {
     let (major, minor, patch) = inkwell::support::get_llvm_version();
     Some(format!("{major}.{minor}.{patch}"))
 }
 
-/// Returns what code is compiled for: the processor and its features.
+/// Returns what code is compiled for, the processor and its features, and by what.
 pub fn target() -> String {
     let (cpu, features) = (TargetMachine::get_host_cpu_name(), TargetMachine::get_host_cpu_features());
-    format!("{} {} {}", env!("KAL_TARGET"), cpu.to_string_lossy(), features.to_string_lossy())
+    let (cpu, features) = (cpu.to_string_lossy(), features.to_string_lossy());
+    format!("{} {} {cpu} {features}", env!("KAL_TARGET"), env!("KAL_COMPILER_ID"))
 }
 
 /// Registers this machine's target with LLVM, once per process. Safe to call

@@ -1,5 +1,6 @@
 //! How code is generated.
 
+use crate::processor::Processor;
 pub use crate::tier::Level;
 
 /// How code is generated.
@@ -8,6 +9,8 @@ pub struct CompileOptions {
     pub level: Level,
     /// Whether the code counts function entries and loop iterations as fuel.
     pub counts_fuel: bool,
+    /// What it is for.
+    pub processor: Processor,
 }
 
 /// A form in which compiled functions can be listed.

@@ -1,7 +1,7 @@
 //! The compiler of an engine.
 
 use super::{Engine, EngineInner};
-use crate::cache::{Cache, CheckedTexts, StoredForm};
+use crate::cache::{Cache, CheckedTexts, PackedText, StoredForm};
 use crate::codegen;
 use crate::config::{Mode, WORKER_STACK};
 use crate::error::Error;
@@ -49,6 +49,7 @@ impl Engine {
             code: codegen::CompileOptions {
                 level: shared.config.level,
                 counts_fuel: shared.config.limits.fuel.is_some(),
+                processor: shared.config.processor,
             },
             tier_up: match shared.config.mode {
                 Mode::Lazy | Mode::Tiered => shared.config.tier_up,
@@ -73,6 +74,13 @@ impl EngineInner {
     /// Writes the texts that `text` returns and the code that has been compiled to a cache.
     pub(super) fn write_packs(&self, cache: &Cache, text: CheckedTexts<'_>) {
         cache.write(text, &|source, stored, made| self.links(source, stored, made));
+    }
+
+    /// Returns packs of all texts that were read, with the code that was made for that
+    /// target, to become an image.
+    pub(super) fn packs_for_image(&self, cache: &Cache, target: Fingerprint) -> Vec<PackedText> {
+        let text: CheckedTexts<'_> = &|source, module| self.stored_text(source, module);
+        cache.packs_for_image(target, text, &|source, stored, made| self.links(source, stored, made))
     }
 
     /// Returns a pack of the script of a session, which was checked as these items, with the

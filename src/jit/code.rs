@@ -267,14 +267,8 @@ pub(super) struct LinkedBody {
 }
 
 impl LinkedBody {
-    /// Registers a body at address `body`. Its object may have more of them;
-    /// `owner` is `None` for a thunk.
-    pub(super) fn new(
-        map: &Arc<CodeMap>,
-        object: &Arc<Object>,
-        body: usize,
-        owner: Option<CodeOwner>,
-    ) -> Self {
+    /// Registers a body at address `body`. Its object may have more of them.
+    pub(super) fn new(map: &Arc<CodeMap>, object: &Arc<Object>, body: usize, owner: CodeOwner) -> Self {
         map.insert(body, owner);
         Self { object: object.clone(), body, map: map.clone() }
     }

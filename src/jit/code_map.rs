@@ -15,7 +15,7 @@ pub(super) struct CodeMap(Mutex<BTreeMap<usize, MappedCode>>);
 
 /// What begins at an address.
 enum MappedCode {
-    Body(Owner),
+    Body(CodeOwner),
     Block(Arc<BlockOwners>),
 }
 
@@ -27,7 +27,7 @@ pub(super) struct BlockOwners {
     pub(super) bodies: Vec<(u32, u32)>,
 }
 
-/// What the code belongs to; `None` for a thunk.
+/// What the code belongs to; `None` if that cannot be decoded.
 type Owner = Option<CodeOwner>;
 
 /// The function that code was made for.
@@ -42,7 +42,7 @@ pub(super) struct CodeOwner {
 }
 
 impl CodeMap {
-    pub(super) fn insert(&self, body: usize, owner: Option<CodeOwner>) {
+    pub(super) fn insert(&self, body: usize, owner: CodeOwner) {
         self.bodies(|bodies| bodies.insert(body, MappedCode::Body(owner)));
     }
 
@@ -73,7 +73,7 @@ impl CodeMap {
         // Decoding takes other locks.
         Some(match block {
             Ok(block) => block.find(range, address),
-            Err(owner) => (range, owner),
+            Err(owner) => (range, Some(owner)),
         })
     }
 

@@ -267,8 +267,25 @@ impl JitContext {
     /// # Errors
     /// The first definition that cannot be compiled; all others are compiled.
     pub fn prepare_all(&self) -> Result<(), Failure> {
+        self.prepare_those(&|_| true)
+    }
+
+    /// Compiles an expression, without running it.
+    ///
+    /// # Errors
+    /// If it cannot be compiled.
+    pub fn prepare_expression(&self, expression: &Arc<CheckedFunction>) -> Result<(), Failure> {
+        self.expression_code(expression, false).map(|_| ())
+    }
+
+    /// Compiles the pending definitions of these names, on all workers, and waits for them.
+    ///
+    /// # Errors
+    /// The first definition that cannot be compiled; all others are compiled.
+    pub fn prepare_those(&self, is_wanted: &dyn Fn(Name) -> bool) -> Result<(), Failure> {
         self.submit()?;
         let all = self.bindings.all().into_iter().map(|(_, definition)| definition);
+        let all = all.filter(|definition| is_wanted(definition.function().name));
         let fitting = all.filter(|definition| !self.jit.is_too_large(definition.function()));
         let waiting = claim_pending(&self.jit, &self.bindings, fitting.collect());
         let share = waiting.len().div_ceil(self.jit.options.workers.max(1));

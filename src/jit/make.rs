@@ -72,13 +72,13 @@ fn make_within(
     let all = || requests.iter().zip(&symbols);
     let bodies: Vec<Body<'_>> = all().map(|(request, symbol)| request.body(symbol.text())).collect();
     let object = with_compiler(|compiler| compiler.object(&bodies, &jit.names, options));
-    let object = object.map_err(|error| refusal::ungenerated(&error, Some(first.function)))?;
-    let owners: Vec<_> = requests.iter().map(|request| Some(request.owner())).collect();
+    let object = object.map_err(|error| refusal::ungenerated(&error, first.function))?;
+    let owners: Vec<_> = requests.iter().map(BodyRequest::owner).collect();
     let over = |limit| Failure::OverLimit { function: first.function.clone(), limit };
     let charge = budget.charge_code(ObjectSymbols::memory(&object)).map_err(over)?;
     keep(jit, &object, requests.iter().zip(&symbols));
     let linked = link(jit, &object, symbols.into_iter().zip(owners), Some(charge));
-    linked.map_err(|error| refusal::unlinked(error, Some(first.function)))
+    linked.map_err(|error| refusal::unlinked(error, first.function))
 }
 
 /// Compiles bodies, each under its symbol, and returns what they are compiled to.
@@ -90,9 +90,10 @@ pub(super) fn list(
     listing: Listing,
     requests: &[(BodyRequest<'_>, &str)],
 ) -> Result<Vec<u8>, Failure> {
+    let Some((first, _)) = requests.first() else { return Ok(Vec::new()) };
     let bodies: Vec<Body<'_>> = requests.iter().map(|(request, symbol)| request.body(symbol)).collect();
     let listed = with_compiler(|compiler| compiler.listing(listing, &bodies, &jit.names, jit.options.code));
-    listed.map_err(|error| refusal::ungenerated(&error, requests.first().map(|(first, _)| first.function)))
+    listed.map_err(|error| refusal::ungenerated(&error, first.function))
 }
 
 /// Links an object and looks its bodies up, each with the function that it
@@ -103,7 +104,7 @@ pub(super) fn list(
 pub(super) fn link(
     jit: &Jit,
     object: &[u8],
-    bodies: impl Iterator<Item = (BodySymbol, Option<CodeOwner>)>,
+    bodies: impl Iterator<Item = (BodySymbol, CodeOwner)>,
     charge: Option<CodeCharge>,
 ) -> Result<Vec<MadeBody>, LinkError> {
     let ObjectSymbols { defined, undefined } = ObjectSymbols::of(object);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Returns the failure for code that could not be generated for a function; for
 /// a thunk there is none.
-pub(super) fn ungenerated(error: &CodegenError, function: Option<&Arc<CheckedFunction>>) -> Failure {
+pub(super) fn ungenerated(error: &CodegenError, function: &Arc<CheckedFunction>) -> Failure {
     match error {
         CodegenError::Internal(_) => internal(error.to_string(), function),
         CodegenError::Absent | CodegenError::Target(_) | CodegenError::TooLarge(..) => {
@@ -26,20 +26,17 @@ pub(super) enum LinkError {
 }
 
 /// Returns the failure for code that could not be linked.
-pub(super) fn unlinked(error: LinkError, function: Option<&Arc<CheckedFunction>>) -> Failure {
+pub(super) fn unlinked(error: LinkError, function: &Arc<CheckedFunction>) -> Failure {
     match error {
         LinkError::Refused(message) => refused(message, function),
         LinkError::Internal(message) => internal(message, function),
     }
 }
 
-fn refused(message: String, function: Option<&Arc<CheckedFunction>>) -> Failure {
-    match function {
-        Some(function) => Failure::Compile { function: function.clone(), message },
-        None => Failure::System(message),
-    }
+fn refused(message: String, function: &Arc<CheckedFunction>) -> Failure {
+    Failure::Compile { function: function.clone(), message }
 }
 
-fn internal(message: String, function: Option<&Arc<CheckedFunction>>) -> Failure {
-    Failure::Internal { message, function: function.cloned() }
+fn internal(message: String, function: &Arc<CheckedFunction>) -> Failure {
+    Failure::Internal { message, function: Some(function.clone()) }
 }

@@ -154,7 +154,7 @@ fn body(
     }
     let function = definition.function();
     if !HAS_COMPILER {
-        return Err(refusal::ungenerated(&CodegenError::Absent, Some(function)));
+        return Err(refusal::ungenerated(&CodegenError::Absent, function));
     }
     let stopper = StopHandle::new(bindings.memory().clone());
     let certain = if may_interpret { Vec::new() } else { bindings.certain(jit, function) };

@@ -94,7 +94,7 @@ impl JitRun<'_> {
         let CallTarget { name, arity } = target;
         match self.jit.hosts.get(name) {
             Some(host) if host.arity == arity => {
-                let body = self.jit.host_body(name, arity, &host.callable, &self.stopper())?;
+                let body = self.jit.host_body(name, arity, &host.callable)?;
                 self.jit.slots.redirect(self.bindings.memory(), target, body, None);
                 Ok(body)
             }
@@ -169,7 +169,7 @@ impl RuntimeCallbacks for JitRun<'_> {
         result.map_err(|stopped| self.failure = Some(stopped.into())).ok()
     }
 
-    fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64> {
+    fn host_call(&mut self, closure: u32, arguments: &[f64]) -> Option<f64> {
         let callee = Name::from_index(closure as usize)?;
         let stopper = self.stopper();
         let result = self.jit.hosts.call_closure(callee, arguments, self.outside, &stopper);

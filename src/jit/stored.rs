@@ -53,5 +53,5 @@ fn place_packed(
     }
     let body = code.address().get() as usize;
     let object = Object::placed(code, held, charge);
-    Some((LinkedBody::new(&jit.code, &object, body, Some(request.owner())), size))
+    Some((LinkedBody::new(&jit.code, &object, body, request.owner()), size))
 }

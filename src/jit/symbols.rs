@@ -7,7 +7,7 @@
 
 use super::worker::locked_steadily;
 use crate::fingerprint::Fingerprint;
-use crate::name::{Name, Names};
+use crate::name::Names;
 use crate::process::Generation;
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
 use rustc_hash::FxHashMap;
@@ -52,11 +52,6 @@ impl Symbols {
             (name, kind) => format!("{name}${kind}${identity}"),
         };
         self.unique(base)
-    }
-
-    /// Returns the symbol of the thunk for a closure of the host.
-    pub(super) fn thunk(&self, name: Name, names: &Names) -> BodySymbol {
-        self.unique(format!("{}$host", names.text(name)))
     }
 
     fn unique(&self, base: String) -> BodySymbol {

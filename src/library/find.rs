@@ -38,7 +38,7 @@ pub(super) fn places(
     let mut places: Vec<ModulePlace> = Vec::new();
     for library in libraries {
         if places.iter().all(|place| place.library != library) {
-            places.push(ModulePlace { file: library.join(&path), library, standard: None });
+            places.push(ModulePlace { file: library.join(&path), library, embedded: None });
         }
     }
     Ok(places)
@@ -50,18 +50,18 @@ pub(super) struct ModulePlace {
     /// The folder in which the library is: `stats.robust` is in `stats` there.
     pub(super) library: PathBuf,
     pub(super) file: PathBuf,
-    /// The module, if it is of the standard library and in no file.
-    standard: Option<Source>,
+    /// The module, if it is in no file.
+    embedded: Option<Source>,
 }
 
-/// Returns the first of these files that exists, or else the module of the standard
-/// library.
-pub(super) fn find(places: &[ModulePlace], module: &str) -> Option<ModulePlace> {
+/// Returns the first of these files that exists, or else the module in an image, or that of
+/// the standard library.
+pub(super) fn find(places: &[ModulePlace], module: &str, in_images: Option<&Source>) -> Option<ModulePlace> {
     let in_file = places.iter().find(|place| place.file.is_file()).cloned();
     in_file.or_else(|| {
-        let source = standard::source(module)?;
+        let source = in_images.cloned().or_else(|| standard::source(module))?;
         let file = source.name().into();
-        Some(ModulePlace { library: PathBuf::new(), file, standard: Some(source) })
+        Some(ModulePlace { library: PathBuf::new(), file, embedded: Some(source) })
     })
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
 /// Why it cannot be read, for people.
 pub(super) fn read(place: &ModulePlace, longest: u32) -> Result<Source, String> {
     let name = place.file.display().to_string();
-    if let Some(source) = &place.standard {
+    if let Some(source) = &place.embedded {
         return Ok(source.clone());
     }
     let failed = |error: std::io::Error| format!("{name}: {error}");

@@ -18,6 +18,7 @@ pub struct CodeStore {
     kept: Mutex<FxHashMap<Box<str>, KeptCode>>,
     /// The code of all other sources, if it is kept as well.
     others: Option<Mutex<Vec<MadeCode>>>,
+    is_unlimited: bool,
     /// The size of the code that is kept, in bytes.
     kept_bytes: AtomicUsize,
     hits: AtomicU64,
@@ -53,6 +54,11 @@ impl CodeStore {
     /// if it is for `sessions`.
     pub fn new(for_sessions: bool) -> Self {
         Self { others: for_sessions.then(Mutex::default), ..Self::default() }
+    }
+
+    /// Creates a store that keeps as much as is made.
+    pub fn unlimited() -> Self {
+        Self { is_unlimited: true, ..Self::default() }
     }
 
     /// Adds code of earlier runs.
@@ -120,7 +126,7 @@ impl CodeStore {
     pub fn made(&self, source: &str, identity: Fingerprint, code: PortableCode, origin: CodeOrigin) {
         self.misses.fetch_add(1, Ordering::Relaxed);
         let size = code.bytes.len();
-        if self.kept_bytes.fetch_add(size, Ordering::Relaxed) + size > MOST_KEPT {
+        if self.kept_bytes.fetch_add(size, Ordering::Relaxed) + size > MOST_KEPT && !self.is_unlimited {
             return;
         }
         let made = (identity, code, origin);

@@ -19,7 +19,7 @@ pub trait RuntimeCallbacks {
     fn interpreter_call(&mut self, arguments: &[f64]) -> Option<f64>;
 
     /// Calls a closure of the host. Returns its result, or `None` to leave.
-    fn host_call(&mut self, closure: u64, arguments: &[f64]) -> Option<f64>;
+    fn host_call(&mut self, closure: u32, arguments: &[f64]) -> Option<f64>;
 
     /// Records that a safepoint poll has stopped the run.
     fn stop(&mut self, stop: StopReason);
@@ -128,16 +128,22 @@ pub(super) extern "C" fn on_hot_loop(header: &Header, node: u32, values: u32, ad
 }
 
 /// # Safety
-/// Called by the `host` routine only: `arguments` points to `count` doubles.
+/// Called by the `host` routine only: `registers` points to the doubles that were passed in
+/// registers, and `more` to those that were passed in memory, `count` in all.
 pub(super) unsafe extern "C" fn on_host(
     header: &Header,
-    closure: u64,
-    arguments: *const f64,
-    count: usize,
+    registers: *const [f64; REGISTERS],
+    more: *const f64,
+    count: u32,
+    closure: u32,
 ) -> f64 {
-    // SAFETY: the thunk has stored that many doubles there.
-    let arguments = unsafe { std::slice::from_raw_parts(arguments, count) };
-    with_run(header, |callbacks| callbacks.host_call(closure, arguments)).unwrap_or(0.0)
+    // SAFETY: as the caller says; a thunk says what its closure takes.
+    unsafe {
+        with_arguments(registers, more, count as usize, |arguments| {
+            with_run(header, |callbacks| callbacks.host_call(closure, arguments))
+        })
+    }
+    .unwrap_or(0.0)
 }
 
 /// # Safety
@@ -155,16 +161,35 @@ pub(super) unsafe extern "C" fn on_interpreter_call(
             return 0.0;
         }
     }
-    let passed = header.argument_count.load(Ordering::Relaxed);
+    let count = header.argument_count.load(Ordering::Relaxed);
+    // SAFETY: as the caller says.
+    unsafe {
+        with_arguments(registers, more, count, |arguments| {
+            with_run(header, |callbacks| callbacks.interpreter_call(arguments))
+        })
+    }
+    .unwrap_or(0.0)
+}
+
+/// Calls `work` with the arguments of a call.
+///
+/// # Safety
+/// `registers` points to the doubles that were passed in registers, and `more` to those that
+/// were passed in memory, `count` in all.
+unsafe fn with_arguments<T>(
+    registers: *const [f64; REGISTERS],
+    more: *const f64,
+    count: usize,
+    work: impl FnOnce(&[f64]) -> T,
+) -> T {
     // SAFETY: the routine has stored all the registers there.
     let registers = unsafe { &*registers };
-    let result = match passed.checked_sub(REGISTERS) {
-        None | Some(0) => with_run(header, |callbacks| callbacks.interpreter_call(&registers[..passed])),
+    match count.checked_sub(REGISTERS) {
+        None | Some(0) => work(&registers[..count]),
         Some(rest) => {
             // SAFETY: the caller has passed that many doubles in memory.
             let rest = unsafe { std::slice::from_raw_parts(more, rest) };
-            with_run(header, |callbacks| callbacks.interpreter_call(&[registers, rest].concat()))
+            work(&[registers, rest].concat())
         }
-    };
-    result.unwrap_or(0.0)
+    }
 }

@@ -7,11 +7,12 @@
 //!   *way out*, switches to the execution's stack, loads the arguments and
 //!   calls the body.
 //! - `leave` takes the way out: it is jumped to, never called.
-//! - `stop`, `probe` and `host` are called by compiled code. They call Rust and
-//!   then return, or leave.
-//! - `interpreter` is called in place of the body of an interpreted function;
-//!   one routine for any number of arguments, since their positions do not
-//!   depend on it. It calls Rust in the same way.
+//! - `stop` and `probe` are called by compiled code. They call Rust and then
+//!   return, or leave.
+//! - `interpreter` is called in place of the body of an interpreted function, and
+//!   `host`, by a thunk, in place of a closure of the host; one routine for any
+//!   number of arguments, since their positions do not depend on it. They call
+//!   Rust in the same way.
 //! - `refuse` is called in place of a body that cannot be called.
 #![allow(unsafe_code)]
 
@@ -271,74 +272,80 @@ unsafe extern "C" fn hot_loop_routine() {
     naked_asm!("mov rcx, [rsp]", "jmp {on_hot_loop}", on_hot_loop = sym on_hot_loop)
 }
 
-/// Implements [`Header::host`].
-#[unsafe(naked)]
-unsafe extern "C" fn host_routine() {
-    naked_asm!(
-        "mov rax, [rsp]",
-        "mov [rdi + {fault}], rax",
-        "mov [rdi + {frame}], rbp",
-        "push rbx",
-        "mov rbx, rdi",
-        "call {on_host}",
-        "mov rdi, rbx",
-        "pop rbx",
-        "cmp qword ptr [rdi + {failed}], 0",
-        "jne {leave}",
-        "ret",
-        on_host = sym on_host,
-        fault = const offset_of!(Header, fault),
-        frame = const offset_of!(Header, frame),
-        failed = const offset_of!(Header, failed),
-        leave = sym leave_routine,
-    )
+/// A routine that is called in place of a body, with the arguments of a call: stores those
+/// in registers, and passes them, the place of the others and what a thunk says to Rust.
+macro_rules! outgoing_routine {
+    ($name:ident, $on_call:path) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(
+                "push rbp",
+                "mov rbp, rsp",
+                "push rbx",
+                "sub rsp, 72",
+                "movsd [rsp], xmm0",
+                "movsd [rsp + 8], xmm1",
+                "movsd [rsp + 16], xmm2",
+                "movsd [rsp + 24], xmm3",
+                "movsd [rsp + 32], xmm4",
+                "movsd [rsp + 40], xmm5",
+                "movsd [rsp + 48], xmm6",
+                "movsd [rsp + 56], xmm7",
+                // The call site, for traces.
+                "mov r11, [rbp + 8]",
+                "mov [rdi + {fault}], r11",
+                "mov r11, [rbp]",
+                "mov [rdi + {frame}], r11",
+                "mov rbx, rdi",
+                "mov rsi, rsp",
+                "lea rdx, [rbp + 16]",
+                "mov ecx, r10d",
+                "mov r8d, eax",
+                "call {on_call}",
+                "mov rdi, rbx",
+                "cmp qword ptr [rdi + {failed}], 0",
+                "jne 2f",
+                "add rsp, 72",
+                "pop rbx",
+                "pop rbp",
+                "ret",
+                "2:",
+                // The innermost frame of compiled code is the caller's.
+                "mov rax, [rbp + 8]",
+                "mov [rdi + {fault}], rax",
+                "mov rax, [rbp]",
+                "mov [rdi + {frame}], rax",
+                "jmp {leave}",
+                on_call = sym $on_call,
+                fault = const offset_of!(Header, fault),
+                frame = const offset_of!(Header, frame),
+                failed = const offset_of!(Header, failed),
+                leave = sym leave_routine,
+            )
+        }
+    };
 }
 
-/// Called in place of the body of an interpreted function.
-#[unsafe(naked)]
-unsafe extern "C" fn interpreter_routine() {
-    naked_asm!(
-        "push rbp",
-        "mov rbp, rsp",
-        "push rbx",
-        "sub rsp, 72",
-        "movsd [rsp], xmm0",
-        "movsd [rsp + 8], xmm1",
-        "movsd [rsp + 16], xmm2",
-        "movsd [rsp + 24], xmm3",
-        "movsd [rsp + 32], xmm4",
-        "movsd [rsp + 40], xmm5",
-        "movsd [rsp + 48], xmm6",
-        "movsd [rsp + 56], xmm7",
-        // The call site, for traces.
-        "mov rax, [rbp + 8]",
-        "mov [rdi + {fault}], rax",
-        "mov rax, [rbp]",
-        "mov [rdi + {frame}], rax",
-        "mov rbx, rdi",
-        "mov rsi, rsp",
-        "lea rdx, [rbp + 16]",
-        "call {on_interpreter_call}",
-        "mov rdi, rbx",
-        "cmp qword ptr [rdi + {failed}], 0",
-        "jne 2f",
-        "add rsp, 72",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-        "2:",
-        // The innermost frame of compiled code is the caller's.
-        "mov rax, [rbp + 8]",
-        "mov [rdi + {fault}], rax",
-        "mov rax, [rbp]",
-        "mov [rdi + {frame}], rax",
-        "jmp {leave}",
-        on_interpreter_call = sym on_interpreter_call,
-        fault = const offset_of!(Header, fault),
-        frame = const offset_of!(Header, frame),
-        failed = const offset_of!(Header, failed),
-        leave = sym leave_routine,
-    )
+outgoing_routine!(interpreter_routine, on_interpreter_call);
+outgoing_routine!(host_routine, on_host);
+
+/// The size of a thunk, in bytes.
+pub const THUNK: usize = 17;
+
+/// Returns the code that is called in place of a closure of the host, which has that number
+/// and takes that many arguments. It can run anywhere.
+pub fn thunk(closure: u32, arity: u32) -> [u8; THUNK] {
+    let mut code = [0; THUNK];
+    // mov eax, closure
+    code[0] = 0xb8;
+    code[1..5].copy_from_slice(&closure.to_le_bytes());
+    // mov r10d, arity
+    code[5..7].copy_from_slice(&[0x41, 0xba]);
+    code[7..11].copy_from_slice(&arity.to_le_bytes());
+    // jmp [rdi + host]
+    code[11..13].copy_from_slice(&[0xff, 0xa7]);
+    code[13..].copy_from_slice(&(offset_of!(Header, host) as u32).to_le_bytes());
+    code
 }
 
 /// Called in place of a body: the caller's address is on top of the stack.

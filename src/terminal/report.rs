@@ -1,13 +1,11 @@
 //! Reporting to people on standard error what is wrong.
 
 use super::exit::Exit;
-use crate::context::Context;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::draw::{self, Style};
 use crate::diagnostic::visible::visible_text;
 use crate::error::Error;
-use crate::source::Source;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use terminal_size::{Width, terminal_size_of};
 
 /// Which streams get colours.
@@ -15,6 +13,20 @@ use terminal_size::{Width, terminal_size_of};
 pub(crate) struct Colors {
     pub(crate) stdout: bool,
     pub(crate) stderr: bool,
+}
+
+impl Colors {
+    /// Returns which streams are terminals that show colours, unless `NO_COLOR` is set.
+    pub(crate) fn of_terminal() -> Self {
+        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        // One that does not understand escape sequences.
+        let is_dumb =
+            || std::env::var_os("TERM").is_none_or(|terminal| terminal.is_empty() || terminal == "dumb");
+        if is_refused || is_dumb() {
+            return Self::default();
+        }
+        Self { stdout: io::stdout().is_terminal(), stderr: io::stderr().is_terminal() }
+    }
 }
 
 /// Writes diagnostics and messages to standard error.
@@ -119,23 +131,6 @@ impl Reporter {
             Some(_) | None => exit,
         }
     }
-}
-
-/// Returns the syntax errors of a source besides those with which it ended;
-/// nothing if it did not end with any.
-pub(crate) fn other_mistakes(context: &Context, source: &Source, misread: &[Diagnostic]) -> Vec<Diagnostic> {
-    if misread.is_empty() {
-        return Vec::new();
-    }
-    let mut others = context.syntax_errors(source);
-    others.retain(|diagnostic| !misread.contains(diagnostic));
-    others
-}
-
-/// Returns those of an error's diagnostics that are syntax errors.
-pub(crate) fn syntax_errors(error: &Error) -> Vec<Diagnostic> {
-    let diagnostics = error.diagnostics().iter();
-    diagnostics.filter(|diagnostic| diagnostic.code.is_syntax()).cloned().collect()
 }
 
 /// Prints what a command is for, to its last byte.

@@ -1,0 +1,214 @@
+//! `kal image`: programs and their modules, compiled ahead into a shared object.
+
+use super::linking::{LinkArguments, Linked, link};
+use super::options::CommonOptions;
+use crate::Processor;
+use crate::image::Image;
+use crate::image_builder::{BuiltImage, ImageBuilder, Wanted};
+use crate::source::Source;
+use crate::terminal::exit::Exit;
+use crate::terminal::read::read;
+use crate::terminal::report::{self, Reporter};
+use clap::{Args, Subcommand, ValueHint};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// What is compiled for if nothing is said.
+const TARGETS: &str = "x86-64;x86-64-v3;x86-64-v4";
+
+#[derive(Subcommand, Debug)]
+pub(super) enum ImageCommand {
+    /// Compile programs and the modules that they import into a shared object
+    Build(ImageArguments),
+    /// Print what is in an image
+    Info {
+        /// The image
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+}
+
+/// What is compiled, and for which processors.
+#[derive(Args, Debug)]
+pub(super) struct AheadArguments {
+    /// Compile the functions that a trace names, and what they call
+    #[arg(long, value_name = "FILE", conflicts_with = "all", value_hint = ValueHint::FilePath)]
+    trace: Option<PathBuf>,
+    /// Compile all that is defined, also what no expression leads to
+    #[arg(long)]
+    all: bool,
+    /// The processors, with `;` between them: `native`, or a level with features more or
+    /// less, as in `x86-64-v3,-bmi2`. Code for the best that fits is used
+    #[arg(long, value_name = "LIST", default_value = TARGETS)]
+    target: String,
+    /// How many threads compile; half of the cores if not given
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ImageArguments {
+    #[command(flatten)]
+    ahead: AheadArguments,
+    #[command(flatten)]
+    linking: LinkArguments,
+    /// The shared object to write
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: PathBuf,
+    /// The programs
+    #[arg(value_name = "SOURCE", required = true, value_hint = ValueHint::FilePath)]
+    sources: Vec<PathBuf>,
+}
+
+/// Executes `kal image`.
+pub(super) fn image(command: &ImageCommand, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
+    match command {
+        ImageCommand::Build(arguments) => build(arguments, options, reporter),
+        ImageCommand::Info { file } => match load(file) {
+            Ok(image) => reporter.printed(report::print(described(&image).as_bytes()), Exit::Fine),
+            Err(problem) => {
+                reporter.problem(&problem);
+                Exit::Failed
+            }
+        },
+    }
+}
+
+/// Loads the image in a file.
+///
+/// # Errors
+/// Why it cannot be used, for people.
+#[allow(unsafe_code)]
+pub(super) fn load(file: &Path) -> Result<Image, String> {
+    // SAFETY: the user who names the file vouches for it.
+    unsafe { Image::load(file) }.map_err(|error| error.to_string())
+}
+
+fn build(arguments: &ImageArguments, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
+    let sources: Result<Vec<Source>, _> = arguments.sources.iter().map(|path| read(path)).collect();
+    let sources = match sources {
+        Ok(sources) => sources,
+        Err(error) => {
+            reporter.problem(&error.to_string());
+            return Exit::Failed;
+        }
+    };
+    let Some(built) = ahead(&arguments.ahead, &sources, false, options, reporter) else {
+        return Exit::Failed;
+    };
+    match link(&built.bytes, Linked::Image, &arguments.output, &arguments.linking) {
+        Ok(()) => Exit::Fine,
+        Err(error) => {
+            reporter.problem(&error.to_string());
+            Exit::Failed
+        }
+    }
+}
+
+/// Compiles sources ahead. `None` if that fails, which is reported.
+pub(super) fn ahead(
+    arguments: &AheadArguments,
+    sources: &[Source],
+    is_program: bool,
+    options: &CommonOptions,
+    reporter: &mut Reporter,
+) -> Option<BuiltImage> {
+    match try_ahead(arguments, sources, is_program, options, reporter) {
+        Ok(built) => Some(built),
+        Err(AheadError::Problem(problem)) => {
+            reporter.problem(&problem);
+            None
+        }
+        Err(AheadError::Program(error)) => {
+            reporter.error(&error);
+            None
+        }
+    }
+}
+
+/// Why sources are not compiled ahead.
+enum AheadError {
+    /// For people.
+    Problem(String),
+    /// What is wrong with them.
+    Program(crate::Error),
+}
+
+fn try_ahead(
+    arguments: &AheadArguments,
+    sources: &[Source],
+    is_program: bool,
+    options: &CommonOptions,
+    reporter: &mut Reporter,
+) -> Result<BuiltImage, AheadError> {
+    let threads = arguments.threads.map_or_else(usual_threads, usize::from);
+    let config = options.config(&[]).workers(threads);
+    let mut builder = ImageBuilder::new(config).is_program(is_program);
+    for target in arguments.target.split(';').map(str::trim).filter(|target| !target.is_empty()) {
+        let processor: Processor =
+            target.parse().map_err(|error| AheadError::Problem(format!("--target: {error}")))?;
+        builder = builder.processor(processor);
+    }
+    let traced = arguments.trace.as_deref().map(|path| traced(path, reporter)).transpose();
+    let traced = traced.map_err(AheadError::Problem)?;
+    let wanted = match &traced {
+        Some(names) => Wanted::Named(names),
+        None if arguments.all => Wanted::All,
+        None => Wanted::Reached,
+    };
+    let built = builder.build(sources, wanted).map_err(AheadError::Program)?;
+    for name in &built.unknown {
+        reporter.line(&format!("warning: the trace names `{name}`, which no program defines"));
+    }
+    Ok(built)
+}
+
+/// Returns how many threads compile: half of the cores, so that the others can be used.
+fn usual_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
+}
+
+/// Reads the names in a trace. Lines that are none of a trace are warned about.
+///
+/// # Errors
+/// If it cannot be read, for people.
+fn traced(path: &Path, reporter: &mut Reporter) -> Result<Vec<String>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut names = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split(" # ").next().unwrap_or(line).trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let named = line.strip_prefix("precompile(").and_then(|rest| rest.strip_suffix(')'));
+        let named = named.and_then(|named| named.rsplit_once('/'));
+        match named.filter(|(_, arity)| arity.parse::<u32>().is_ok()) {
+            Some((name, _)) if names.iter().any(|known| known == name) => {}
+            Some((name, _)) => names.push(name.to_owned()),
+            None => {
+                let place = format!("{}:{}", path.display(), number + 1);
+                reporter.line(&format!("warning: {place} is no line of a trace: {line}"));
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Returns what is in an image.
+fn described(image: &Image) -> String {
+    let info = image.info();
+    let fuel = if info.counts_fuel { ", counts fuel" } else { "" };
+    let mut text = format!("made by: kal {}\nlevel: {}{fuel}\n", info.kal, info.level);
+    for version in image.versions() {
+        let _ = writeln!(
+            text,
+            "target: {}, {} functions, {} bytes",
+            version.features, version.functions, version.bytes
+        );
+    }
+    for (name, module) in image.texts() {
+        let what = module.map_or("program".to_owned(), |module| format!("module {module}"));
+        let _ = writeln!(text, "text: {name} ({what})");
+    }
+    text
+}

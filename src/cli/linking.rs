@@ -1,0 +1,216 @@
+//! Linking images: into shared objects, and with the runtime into executables.
+//!
+//! An image is data. It enters through an assembler file that includes it, so any linker
+//! will do; the C compiler calls the assembler and the linker.
+
+use crate::executable::BUILD_MARK;
+use crate::image::{SIZE_SYMBOL, START_SYMBOL};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The file of the runtime.
+const RUNTIME: &str = "libkal_runtime.a";
+
+/// What the runtime needs of the system.
+const SYSTEM_LIBRARIES: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
+
+/// How something is linked.
+#[derive(clap::Args, Debug, Clone)]
+pub(super) struct LinkArguments {
+    /// The linker, as in `-fuse-ld=NAME`: that of the C compiler if not given
+    #[arg(long, value_name = "NAME")]
+    linker: Option<String>,
+    /// Print the command that links, and what it says
+    #[arg(long)]
+    verbose_linking: bool,
+}
+
+/// Why something is not linked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LinkError {
+    /// A file cannot be written or read.
+    #[error("{}: {}", .0.display(), .1)]
+    Io(PathBuf, io::Error),
+    /// There is no C compiler.
+    #[error("cannot run `{0}`: {1}; a C compiler links, which CC names")]
+    NoCompiler(String, io::Error),
+    /// It refuses.
+    #[error("`{0}` fails:\n{1}")]
+    Refused(String, String),
+    /// There is no runtime.
+    #[error(
+        "{RUNTIME} is neither beside `kal` nor in `../lib`; `make runtime` builds it, and KAL_RUNTIME says \
+         where it is"
+    )]
+    NoRuntime,
+    /// The runtime is that of another build.
+    #[error("{} is of another build of Kal than this command", .0.display())]
+    OtherRuntime(PathBuf),
+}
+
+/// What an image is linked into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Linked<'a> {
+    /// A shared object with nothing else.
+    Image,
+    /// An executable with the runtime.
+    Executable,
+    /// A shared library with the runtime, this C source, and only these symbols.
+    Library { source: &'a str, exports: &'a [String] },
+}
+
+/// Links an image into a file, which is whole or not there.
+///
+/// # Errors
+/// Why it cannot be.
+pub(super) fn link(
+    image: &[u8],
+    linked: Linked<'_>,
+    output: &Path,
+    arguments: &LinkArguments,
+) -> Result<(), LinkError> {
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |error| LinkError::Io(path, error)
+    };
+    // Beside the output, so that renaming it is all that is left to do.
+    let folder = tempfile::Builder::new().prefix(".kal-link-").tempdir_in(parent).map_err(failed(parent))?;
+    let file = |name: &str| folder.path().join(name);
+    let write = |name: &str, bytes: &[u8]| {
+        let path = file(name);
+        std::fs::write(&path, bytes).map_err(failed(&path)).map(|()| path)
+    };
+    write("image.bin", image)?;
+    let mut inputs = vec![write("image.s", assembler(linked).as_bytes())?];
+    if let Linked::Library { source, .. } = linked {
+        inputs.push(write("library.c", source.as_bytes())?);
+    }
+    let made = file("output");
+    let mut options: Vec<OsString> = match linked {
+        Linked::Image => ["-shared", "-nostdlib"].map(OsString::from).to_vec(),
+        Linked::Executable => vec!["-pie".into()],
+        Linked::Library { exports, .. } => {
+            let script = write("exports.map", version_script(exports).as_bytes())?;
+            let mut option = OsString::from("-Wl,--version-script=");
+            option.push(script);
+            let mut soname = OsString::from("-Wl,-soname,");
+            soname.push(output.file_name().unwrap_or_default());
+            vec!["-shared".into(), "-fPIC".into(), "-O2".into(), option, soname]
+        }
+    };
+    options.extend(arguments.linker.iter().map(|name| format!("-fuse-ld={name}").into()));
+    options.extend(inputs.into_iter().map(OsString::from));
+    if linked != Linked::Image {
+        options.push(runtime()?.into());
+        options.extend(["-Wl,--gc-sections", "-Wl,-s", "-Wl,--as-needed"].map(OsString::from));
+        options.extend(SYSTEM_LIBRARIES.map(OsString::from));
+    }
+    options.extend(["-o".into(), made.clone().into()]);
+    // The assembler looks for what it includes there.
+    options.push({
+        let mut option = OsString::from("-Wa,-I");
+        option.push(folder.path());
+        option
+    });
+    run(&options, arguments)?;
+    std::fs::rename(&made, output).map_err(failed(output))
+}
+
+/// Runs the C compiler.
+fn run(options: &[OsString], arguments: &LinkArguments) -> Result<(), LinkError> {
+    let chosen = std::env::var("CC").ok().filter(|chosen| !chosen.trim().is_empty());
+    let chosen = chosen.unwrap_or_else(|| "cc".to_owned());
+    let mut words = chosen.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or("cc"));
+    command.args(words).args(options);
+    let shown: Vec<_> = options.iter().map(|option| option.to_string_lossy()).collect();
+    let shown = format!("{chosen} {}", shown.join(" "));
+    if arguments.verbose_linking {
+        let _ = writeln!(io::stderr(), "{shown}");
+    }
+    let output = command.output().map_err(|error| LinkError::NoCompiler(chosen, error))?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        return Err(LinkError::Refused(shown, said.trim_end().to_owned()));
+    }
+    if arguments.verbose_linking && !said.is_empty() {
+        let _ = write!(io::stderr(), "{said}");
+    }
+    Ok(())
+}
+
+/// Returns the assembler file that includes an image, and starts the program in it.
+fn assembler(linked: Linked<'_>) -> String {
+    let mut text = format!(
+        "\t.section .rodata.kal,\"a\",@progbits
+\t.globl {START_SYMBOL}
+\t.type {START_SYMBOL}, @object
+\t.balign 64
+{START_SYMBOL}:
+\t.incbin \"image.bin\"
+.Lend:
+\t.size {START_SYMBOL}, . - {START_SYMBOL}
+\t.globl {SIZE_SYMBOL}
+\t.type {SIZE_SYMBOL}, @object
+\t.balign 8
+{SIZE_SYMBOL}:
+\t.quad .Lend - {START_SYMBOL}
+\t.size {SIZE_SYMBOL}, 8
+"
+    );
+    if linked == Linked::Executable {
+        let _ = write!(
+            text,
+            "\t.text
+\t.globl main
+\t.type main, @function
+main:
+\tsub $8, %rsp
+\tlea {START_SYMBOL}(%rip), %rdi
+\tmov {SIZE_SYMBOL}(%rip), %rsi
+\tcall kal_run_image@PLT
+\tadd $8, %rsp
+\tret
+"
+        );
+    }
+    text + "\t.section .note.GNU-stack,\"\",@progbits\n"
+}
+
+/// Returns the version script of a library that exports these symbols only.
+fn version_script(exports: &[String]) -> String {
+    let global: String = exports.iter().map(|export| format!("    {export};\n")).collect();
+    format!("{{\n  global:\n{global}  local:\n    *;\n}};\n")
+}
+
+/// Returns the file of the runtime: what `KAL_RUNTIME` names, or beside the command, in `lib`,
+/// or where its build leaves it.
+fn runtime() -> Result<PathBuf, LinkError> {
+    let named = std::env::var_os("KAL_RUNTIME").map(PathBuf::from);
+    let command = std::env::current_exe().ok().and_then(|path| path.canonicalize().ok());
+    let folder = command.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+    let usual = ["", "../lib", "../lib/kal", "../runtime"].map(|place| folder.join(place).join(RUNTIME));
+    let file = match named {
+        Some(file) => file,
+        None => usual.into_iter().find(|file| file.is_file()).ok_or(LinkError::NoRuntime)?,
+    };
+    let bytes = std::fs::read(&file).map_err(|error| LinkError::Io(file.clone(), error))?;
+    let is_ours = contains(&bytes, &BUILD_MARK);
+    if is_ours { Ok(file) } else { Err(LinkError::OtherRuntime(file)) }
+}
+
+/// Returns whether bytes contain others.
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(|byte| *byte == part[0]) {
+        if rest[at..].starts_with(part) {
+            return true;
+        }
+        rest = &rest[at + 1..];
+    }
+    false
+}

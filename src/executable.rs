@@ -1,0 +1,81 @@
+//! Running the program in an executable that `kal build` has made.
+//!
+//! What the image has no code for, or not for this processor, is interpreted: answers are the
+//! same.
+
+#![allow(unsafe_code)]
+
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+use crate::image::Image;
+use crate::limits::Limits;
+use crate::terminal::exit::{self, Exit};
+use crate::terminal::interrupt;
+use crate::terminal::outcome::printed;
+use crate::terminal::report::{Colors, Reporter};
+use crate::tier::{Level, TierUp};
+use std::ops::ControlFlow;
+
+/// What a runtime says of its build, in the bytes of its file.
+pub const BUILD_MARK: [u8; MARK.len() + 32] = build_mark();
+
+const MARK: &[u8; 18] = b"kal runtime build ";
+
+const fn build_mark() -> [u8; MARK.len() + 32] {
+    let (mut mark, mut at) = ([0; MARK.len() + 32], 0);
+    while at < mark.len() {
+        mark[at] = if at < MARK.len() { MARK[at] } else { Fingerprint::BUILD.as_bytes()[at - MARK.len()] };
+        at += 1;
+    }
+    mark
+}
+
+/// Runs the program in an image as `kal FILE` does, with the arguments of this process.
+/// Returns the exit code.
+///
+/// # Safety
+/// The code in the image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and
+/// nobody who is not trusted could change it.
+pub unsafe fn run(image: &'static [u8]) -> u8 {
+    let mut reporter = Reporter::new(Colors::of_terminal());
+    // SAFETY: as the caller says.
+    let image = unsafe { Image::from_bytes("this program", image) };
+    let image = image.map_err(|error| Error::ImageRequired(error.to_string()));
+    let exit = match image.and_then(|image| start(&image, &mut reporter)) {
+        Ok(exit) => exit,
+        Err(error) => {
+            reporter.error(&error);
+            Exit::Failed
+        }
+    };
+    exit::leave(reporter.ended(exit))
+}
+
+fn start(image: &Image, reporter: &mut Reporter) -> Result<Exit, Error> {
+    let program = image.program().ok_or_else(|| Error::ImageRequired("there is no program in it".into()))?;
+    let engine = Engine::with_config(config(image))?;
+    let mut context = engine.context()?;
+    context
+        .set_arguments(std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect());
+    interrupt::install(context.interrupt_handle(), None);
+    let mut exit = Exit::Fine;
+    let _ = context.run_for_values(program, &mut |context, outcome| {
+        exit = printed(context, outcome, reporter);
+        if exit == Exit::Fine { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    Ok(reporter.printed(context.output().flush(), exit))
+}
+
+/// Returns how an engine is set up that has the code of an image.
+pub(crate) fn config(image: &Image) -> Config {
+    let info = image.info();
+    let level = Level::ALL.into_iter().find(|level| *level as u8 == info.level).unwrap_or_default();
+    let limits = Limits { stack: STACK, max_nesting: info.max_nesting, ..Limits::default() };
+    let config = Config::new().image(image.clone()).level(level).tier_up(TierUp::Never);
+    config.keep_texts(false).limits(limits)
+}
+
+/// The stack of programs, in bytes: that of the command.
+const STACK: usize = 256 << 20;

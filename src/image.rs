@@ -1,0 +1,416 @@
+//! Images: a program and its modules, checked and compiled ahead for several processors.
+//!
+//! ```text
+//! magic 8 | format 4 | build 32 | length of the head 8 | its checksum 8 | the head | the packs
+//! head: what is said of the image, as JSON
+//!       for each text: name, module or nothing, the text
+//!       for each version: features 4, functions 4, for each text: offset 8, length 8 of its pack
+//! ```
+//!
+//! Numbers are little-endian. A *version* is the code of all texts for the processors that
+//! have some features. An image is data in an executable, in a shared object, or in a file
+//! alone; its packs are read where they are.
+
+use crate::bytes::{Damage, Reader, SharedBytes, Writer, checksum};
+use crate::cache::ImageText;
+use crate::fingerprint::Fingerprint;
+use crate::processor::FeatureSet;
+use crate::source::Source;
+use crate::tier::Level;
+use libloading::os::unix::Library;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const MAGIC: &[u8; 8] = b"KALIMAGE";
+
+/// The number of this format.
+const FORMAT: u32 = 1;
+
+/// The bytes before the head.
+const PREFIX: usize = 60;
+
+/// The symbols of an image in a shared object or an executable: its first byte, and its
+/// size as a number of eight bytes.
+pub(crate) const START_SYMBOL: &str = "kal_image";
+/// See [`START_SYMBOL`].
+pub(crate) const SIZE_SYMBOL: &str = "kal_image_size";
+
+/// A program and its modules, checked and compiled ahead for several processors.
+///
+/// [`ImageBuilder`](crate::ImageBuilder) makes one, and [`Config::image`](crate::Config::image) gives it to an
+/// engine.
+#[derive(Clone)]
+pub struct Image(Arc<ImageInner>);
+
+struct ImageInner {
+    /// The file, for people.
+    name: String,
+    bytes: SharedBytes,
+    info: ImageInfo,
+    texts: Vec<ImageSource>,
+    versions: Vec<ImageVersion>,
+}
+
+/// What an image says of itself.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct ImageInfo {
+    /// The version of Kal that has made it.
+    pub kal: String,
+    /// The optimisation level of its code.
+    pub level: u8,
+    /// Whether its code counts fuel.
+    pub counts_fuel: bool,
+    /// How deep expressions may be nested.
+    pub max_nesting: u32,
+    /// Whether the first text is a program, which an executable runs.
+    pub is_program: bool,
+}
+
+/// A text in an image.
+pub(crate) struct ImageSource {
+    pub(crate) source: Source,
+    /// The module that it was read as.
+    pub(crate) module: Option<Box<str>>,
+}
+
+/// The code for the processors that have some features.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct ImageVersion {
+    features: FeatureSet,
+    functions: u32,
+    /// The pack of each text.
+    packs: Vec<Range<usize>>,
+}
+
+/// Why an image cannot be used.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// The file cannot be loaded.
+    #[error("{0}: {1}")]
+    Load(PathBuf, String),
+    /// It is no image of this build of Kal, or a damaged one.
+    #[error("{0}: not an image that can be used: {1}")]
+    Damaged(String, Damage),
+}
+
+/// A version of an image, in numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct VersionInfo {
+    /// The features that processors need for it.
+    pub features: FeatureSet,
+    /// How many functions and expressions have code in it.
+    pub functions: usize,
+    /// The size of its packs, in bytes.
+    pub bytes: usize,
+}
+
+/// The identity of code for the processors that have these features.
+pub(crate) fn target_of(features: FeatureSet) -> Fingerprint {
+    Fingerprint::of_bytes("kal 2026 portable target", format!("{} {features}", env!("KAL_TARGET")).as_bytes())
+}
+
+#[allow(unsafe_code)]
+impl Image {
+    /// Loads the image in a shared object.
+    ///
+    /// # Errors
+    /// If it cannot be loaded, is no image of this build, or is damaged.
+    ///
+    /// # Safety
+    /// The initialisers of the shared object may run in this process, and the code in the
+    /// image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and nobody who is not trusted could
+    /// change it.
+    pub unsafe fn load(path: &Path) -> Result<Self, ImageError> {
+        let failed = |error: libloading::Error| ImageError::Load(path.to_owned(), error.to_string());
+        // A name without a slash would be looked for elsewhere.
+        let file =
+            path.canonicalize().map_err(|error| ImageError::Load(path.to_owned(), error.to_string()))?;
+        // SAFETY: the caller vouches for the initialisers.
+        let library =
+            unsafe { Library::open(Some(&file), libc::RTLD_LAZY | libc::RTLD_LOCAL) }.map_err(failed)?;
+        // SAFETY: whoever defines these symbols defines them as the linker input of an image does.
+        let bytes = unsafe {
+            let start = *library.get::<*const u8>(format!("{START_SYMBOL}\0").as_bytes()).map_err(failed)?;
+            let size = **library.get::<*const u64>(format!("{SIZE_SYMBOL}\0").as_bytes()).map_err(failed)?;
+            std::slice::from_raw_parts(start, usize::try_from(size).unwrap_or(0))
+        };
+        Self::read(path.display().to_string(), Arc::new(LoadedBytes { bytes, _library: library }))
+    }
+
+    /// Reads an image that is in memory.
+    ///
+    /// # Errors
+    /// If it is no image of this build, or damaged.
+    ///
+    /// # Safety
+    /// The code in the image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and nobody who is
+    /// not trusted could change it.
+    pub unsafe fn from_bytes(
+        name: impl Into<String>,
+        bytes: impl AsRef<[u8]> + Send + Sync + 'static,
+    ) -> Result<Self, ImageError> {
+        Self::read(name.into(), Arc::new(bytes))
+    }
+}
+
+impl Image {
+    fn read(name: String, bytes: SharedBytes) -> Result<Self, ImageError> {
+        let read = read((*bytes).as_ref());
+        let (info, texts, versions) = match read {
+            Ok(read) => read,
+            Err(damage) => return Err(ImageError::Damaged(name, damage)),
+        };
+        Ok(Self(Arc::new(ImageInner { name, bytes, info, texts, versions })))
+    }
+
+    /// Returns its name, for people: the file that it was loaded from.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Returns what it says of itself.
+    pub fn info(&self) -> &ImageInfo {
+        &self.0.info
+    }
+
+    /// Returns its versions.
+    pub fn versions(&self) -> impl Iterator<Item = VersionInfo> {
+        self.0.versions.iter().map(|version| VersionInfo {
+            features: version.features,
+            functions: version.functions as usize,
+            bytes: version.packs.iter().map(Range::len).sum(),
+        })
+    }
+
+    /// Returns the program in it, if its first text is one.
+    pub fn program(&self) -> Option<&Source> {
+        self.0.texts.first().filter(|_| self.0.info.is_program).map(|text| &text.source)
+    }
+
+    /// Returns the names of the texts in it, with the module that each was read as.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.0.texts.iter().map(|text| (text.source.name(), text.module.as_deref()))
+    }
+
+    /// Returns the text of a module in it.
+    pub(crate) fn module(&self, name: &str) -> Option<&Source> {
+        self.0.texts.iter().find(|text| text.module.as_deref() == Some(name)).map(|text| &text.source)
+    }
+
+    /// Returns the packs of the best version for a processor with these features, in an
+    /// engine that compiles like that.
+    ///
+    /// # Errors
+    /// Why none can be used, for people.
+    pub(crate) fn packs(
+        &self,
+        present: FeatureSet,
+        level: Level,
+        counts_fuel: bool,
+    ) -> Result<Vec<ImageText>, String> {
+        let ImageInner { name, bytes, info, texts, versions } = &*self.0;
+        if info.level != level as u8 {
+            return Err(format!("{name} has code of level {}, not of level {}", info.level, level as u8));
+        }
+        if info.counts_fuel != counts_fuel {
+            let (has, is_asked) =
+                if counts_fuel { ("does not count", "a limit") } else { ("counts", "no limit") };
+            return Err(format!("the code in {name} {has} fuel, and {is_asked} of fuel is set"));
+        }
+        let fitting = versions.iter().filter(|version| version.features.without(present).is_empty());
+        let Some(version) = fitting.max_by_key(|version| version.features.rank()) else {
+            let missing = |version: &ImageVersion| {
+                let missing: Vec<_> = version.features.without(present).names().collect();
+                format!("for {}, {} missing", version.features, missing.join(", "))
+            };
+            let all: Vec<_> = versions.iter().map(missing).collect();
+            return Err(format!("{name} has no code for this processor: {}", all.join("; ")));
+        };
+        let target = target_of(version.features);
+        let packs = texts.iter().zip(&version.packs).map(|(text, pack)| ImageText {
+            name: text.source.name().to_owned(),
+            text: ImageText::identity(&text.source, text.module.as_deref()),
+            target,
+            image: bytes.clone(),
+            pack: pack.clone(),
+        });
+        Ok(packs.collect())
+    }
+}
+
+impl std::fmt::Debug for Image {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Image")
+            .field("name", &self.0.name)
+            .field("info", &self.0.info)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The bytes of an image in a shared object, which stays loaded.
+struct LoadedBytes {
+    bytes: &'static [u8],
+    _library: Library,
+}
+
+impl AsRef<[u8]> for LoadedBytes {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+/// Writes an image.
+pub(crate) fn write(
+    info: &ImageInfo,
+    texts: &[ImageSource],
+    versions: &[(FeatureSet, usize, Vec<Vec<u8>>)],
+) -> Vec<u8> {
+    let head = |first: usize| {
+        let (mut head, mut offset) = (Writer::default(), first);
+        head.text(&serde_json::to_string(info).unwrap_or_default());
+        head.count(texts.len());
+        for text in texts {
+            head.text(text.source.name());
+            head.text(text.module.as_deref().unwrap_or(""));
+            head.text(text.source.text());
+        }
+        head.count(versions.len());
+        for (features, functions, packs) in versions {
+            head.word(features.bits());
+            head.word(u32::try_from(*functions).unwrap_or(u32::MAX));
+            for pack in packs {
+                head.long(offset as u64);
+                head.long(pack.len() as u64);
+                offset += pack.len();
+            }
+        }
+        head.finish()
+    };
+    let head = head(PREFIX + head(0).len());
+    let mut writer = Writer::default();
+    writer.bytes(MAGIC);
+    writer.word(FORMAT);
+    writer.bytes(Fingerprint::BUILD.as_bytes());
+    writer.long(head.len() as u64);
+    writer.long(checksum(&head));
+    writer.bytes(&head);
+    versions.iter().flat_map(|(.., packs)| packs).for_each(|pack| writer.bytes(pack));
+    writer.finish()
+}
+
+type ImageParts = (ImageInfo, Vec<ImageSource>, Vec<ImageVersion>);
+
+/// Reads all of an image but its packs.
+fn read(bytes: &[u8]) -> Result<ImageParts, Damage> {
+    let mut reader = Reader::new(bytes);
+    let is_image = reader.bytes(MAGIC.len())? == MAGIC;
+    reader.expect(is_image, "it does not begin like one")?;
+    let (format, build) = (reader.word()?, reader.bytes(32)?);
+    let is_ours = format == FORMAT && build == Fingerprint::BUILD.as_bytes();
+    reader.expect(is_ours, "made by another build of Kal")?;
+    let (length, sum) = (reader.long()?, reader.long()?);
+    let length = usize::try_from(length).map_err(|_| reader.damage("wrong length"))?;
+    let head = reader.bytes(length)?;
+    reader.expect(sum == checksum(head), "bad checksum")?;
+    let mut head = Reader::new(head);
+    let info = head.text()?.to_owned();
+    let info: ImageInfo = serde_json::from_str(&info).map_err(|_| head.damage("no metadata"))?;
+    let texts = head.many(|head| {
+        let (name, module, text) = (head.text()?, head.text()?, head.text()?);
+        let source = Source::new(name, text);
+        Ok(ImageSource { source, module: (!module.is_empty()).then(|| module.into()) })
+    })?;
+    let versions = head.many(|head| {
+        let (features, functions) = (head.word()?, head.word()?);
+        let features = FeatureSet::of_bits(features).ok_or(head.damage("unknown features"))?;
+        let pack = |_: &ImageSource| {
+            let (start, length) = (head.long()? as usize, head.long()? as usize);
+            let end = start.checked_add(length).filter(|end| *end <= bytes.len());
+            Ok(start..end.ok_or(head.damage("a pack beyond the end"))?)
+        };
+        let packs = texts.iter().map(pack).collect::<Result<_, Damage>>()?;
+        Ok(ImageVersion { features, functions, packs })
+    })?;
+    head.expect(head.rest().is_empty(), "bytes after the head")?;
+    Ok((info, texts.into(), versions.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processor::Processor;
+
+    fn features(text: &str) -> FeatureSet {
+        match text.parse() {
+            Ok(Processor::Portable(features)) => features,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    fn image() -> Vec<u8> {
+        let info =
+            ImageInfo { kal: "0".into(), level: 2, counts_fuel: false, max_nesting: 10, is_program: true };
+        let text = |name: &str, module: Option<&str>| ImageSource {
+            source: Source::new(name, format!("# {name}\n")),
+            module: module.map(Box::from),
+        };
+        let texts = [text("größe.kal", None), text("lib/stats.kal", Some("stats"))];
+        let versions = ["x86-64", "x86-64-v3"].map(|name| (features(name), 1, vec![vec![1; 3], vec![2; 5]]));
+        write(&info, &texts, &versions)
+    }
+
+    fn open(bytes: Vec<u8>) -> Result<Image, ImageError> {
+        Image::read("app.so".into(), Arc::new(bytes))
+    }
+
+    #[test]
+    fn the_best_version_that_fits_is_chosen() {
+        let image = open(image()).expect("it is whole");
+        assert_eq!(image.program().map(Source::name), Some("größe.kal"));
+        assert_eq!(image.module("stats").map(Source::text), Some("# lib/stats.kal\n"));
+        let sizes: Vec<_> = image.versions().map(|version| version.bytes).collect();
+        assert_eq!(sizes, [8, 8]);
+        let chosen = |present: &str| {
+            let packs = image.packs(features(present), Level::O2, false).expect("one fits");
+            packs[0].target
+        };
+        assert_eq!(chosen("x86-64-v2"), target_of(features("x86-64")));
+        assert_eq!(chosen("x86-64-v3"), target_of(features("x86-64-v3")));
+        assert_eq!(chosen("x86-64-v4,-bmi2"), target_of(features("x86-64")));
+        let refused = |present: &str, level, fuel| image.packs(features(present), level, fuel).err();
+        let expected = "app.so has code of level 2, not of level 3";
+        assert_eq!(refused("x86-64", Level::O3, false).as_deref(), Some(expected));
+        let expected = "the code in app.so does not count fuel, and a limit of fuel is set";
+        assert_eq!(refused("x86-64", Level::O2, true).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn where_no_version_fits_each_says_what_is_missing() {
+        let info = open(image()).expect("it is whole").info().clone();
+        let texts = [ImageSource { source: Source::new("a.kal", ""), module: None }];
+        let versions = ["x86-64-v3", "x86-64-v4"].map(|name| (features(name), 0, vec![Vec::new()]));
+        let image = open(write(&info, &texts, &versions)).expect("it is whole");
+        let refused = image.packs(features("x86-64-v3,-bmi2,-fma"), Level::O2, false).err();
+        let expected = "app.so has no code for this processor: for x86-64-v3, bmi2, fma missing; for x86-64-v4, \
+                        bmi2, fma, avx512f, avx512bw, avx512cd, avx512dq, avx512vl missing";
+        assert_eq!(refused.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn whatever_is_changed_or_cut_off_before_the_packs_is_refused() {
+        let bytes = image();
+        let head = bytes.len() - 16;
+        for at in 0..head {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << (at % 8);
+            assert!(open(changed).is_err(), "byte {at}");
+        }
+        (0..bytes.len())
+            .for_each(|length| assert!(open(bytes[..length].to_vec()).is_err(), "{length} bytes"));
+    }
+}

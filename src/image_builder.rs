@@ -1,0 +1,185 @@
+//! Making images: a program and its modules are checked, and compiled without being run.
+
+use crate::cache::PackedText;
+use crate::codegen::HAS_COMPILER;
+use crate::config::{Config, Mode};
+use crate::context::Context;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::image::{ImageInfo, ImageSource, target_of, write};
+use crate::processor::{FeatureSet, Processor};
+use crate::source::Source;
+use crate::tier::TierUp;
+use std::ops::ControlFlow;
+
+/// Makes an image of programs and the modules that they import. Nothing of them is run:
+/// what they would call is compiled, for each kind of processor.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// use kal::{Config, Engine, Image, ImageBuilder, Wanted, source::Source};
+///
+/// let program = Source::new("area.kal", "def area(r) pi * r * r; area(2)");
+/// let built = ImageBuilder::new(Config::new()).build(&[program.clone()], Wanted::Reached)?;
+///
+/// // SAFETY: it was just made.
+/// let image = unsafe { Image::from_bytes("area", built.bytes)? };
+/// let engine = Engine::with_config(Config::new().image(image))?;
+/// let mut context = engine.context()?;
+/// let _ = context.run(&program, &mut |_, _| std::ops::ControlFlow::Continue(()));
+/// assert_eq!(context.stats().ir_generated, 0); // nothing was compiled
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct ImageBuilder {
+    config: Config,
+    processors: Vec<Processor>,
+    is_program: bool,
+}
+
+/// Which functions of an image are compiled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted<'a> {
+    /// What expressions of the programs call, and what that calls.
+    Reached,
+    /// The same, and all that is defined at the end.
+    All,
+    /// What expressions call, and the functions of these names, as in a trace, with what they
+    /// call.
+    Named(&'a [String]),
+}
+
+/// An image that was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct BuiltImage {
+    /// The image.
+    pub bytes: Vec<u8>,
+    /// Its versions, in the order of the processors.
+    pub versions: Vec<BuiltVersion>,
+    /// The names that were wanted and are not defined.
+    pub unknown: Vec<String>,
+}
+
+/// What was compiled for a kind of processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct BuiltVersion {
+    /// The processors.
+    pub features: FeatureSet,
+    /// The number of functions and expressions that have code.
+    pub functions: usize,
+    /// The size of the packs in bytes.
+    pub bytes: usize,
+}
+
+impl ImageBuilder {
+    /// Creates a builder of images for every x86-64 processor. Level, limits, host functions
+    /// and folders are those of `config`; engines that use the image need the same.
+    pub fn new(config: Config) -> Self {
+        Self { config, processors: Vec::new(), is_program: false }
+    }
+
+    /// Adds a kind of processor; the processors that were added before are not left out.
+    #[must_use]
+    pub fn processor(mut self, processor: Processor) -> Self {
+        let features = match processor {
+            Processor::Native => FeatureSet::present(),
+            Processor::Portable(features) => features,
+        };
+        let processor = Processor::Portable(features);
+        if !self.processors.contains(&processor) {
+            self.processors.push(processor);
+        }
+        self
+    }
+
+    /// Sets whether the first source is a program that an executable runs.
+    #[must_use]
+    pub fn is_program(mut self, is_program: bool) -> Self {
+        self.is_program = is_program;
+        self
+    }
+
+    /// Makes an image of sources, each a program of its own.
+    ///
+    /// # Errors
+    /// [`Error::NoCompiler`] in a build without one; what is wrong with the sources, and what
+    /// compiling their functions fails with, but for functions that are too large: those stay
+    /// in the interpreter.
+    pub fn build(&self, sources: &[Source], wanted: Wanted<'_>) -> Result<BuiltImage, Error> {
+        if !HAS_COMPILER {
+            return Err(Error::NoCompiler(
+                "an image needs the compiler, but this build of Kal has none".into(),
+            ));
+        }
+        let every = [Processor::Portable(FeatureSet::default())];
+        let processors = if self.processors.is_empty() { &every[..] } else { &self.processors };
+        let (mut texts, mut versions, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+        for processor in processors {
+            let Processor::Portable(features) = *processor else { continue };
+            let config = self.config.clone().mode(Mode::Lazy).tier_up(TierUp::Never).keep_texts(false);
+            let engine = Engine::with_config(config.for_image(*processor))?;
+            unknown = prepare(&engine, sources, wanted)?;
+            let packed = engine.packs_for_image(target_of(features));
+            let functions = packed.iter().map(|text| text.functions).sum();
+            let text =
+                |text: &PackedText| ImageSource { source: text.source.clone(), module: text.module.clone() };
+            texts = packed.iter().map(text).collect();
+            let packs: Vec<_> = packed.into_iter().map(|text| text.pack).collect();
+            versions.push((features, functions, packs));
+        }
+        let info = ImageInfo {
+            kal: env!("CARGO_PKG_VERSION").to_owned(),
+            level: self.config.level as u8,
+            counts_fuel: self.config.limits.fuel.is_some(),
+            max_nesting: self.config.limits.max_nesting,
+            is_program: self.is_program,
+        };
+        let bytes = write(&info, &texts, &versions);
+        let version = |(features, functions, packs): &(FeatureSet, usize, Vec<Vec<u8>>)| BuiltVersion {
+            features: *features,
+            functions: *functions,
+            bytes: packs.iter().map(Vec::len).sum(),
+        };
+        Ok(BuiltImage { bytes, versions: versions.iter().map(version).collect(), unknown })
+    }
+}
+
+/// Reads sources, each in a context of its own, and compiles what is wanted. Returns the
+/// names that are wanted and not defined.
+fn prepare(engine: &Engine, sources: &[Source], wanted: Wanted<'_>) -> Result<Vec<String>, Error> {
+    let mut unknown: Option<Vec<String>> = None;
+    for source in sources {
+        let mut context = engine.context()?;
+        let mut result = Ok(());
+        let _ = context.run(source, &mut |_, outcome| match outcome {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(error) => {
+                result = Err(error);
+                ControlFlow::Break(())
+            }
+        });
+        result?;
+        match wanted {
+            Wanted::Reached => {}
+            Wanted::All => context.prepare_all()?,
+            Wanted::Named(names) => {
+                let missing = prepare_named(&mut context, names)?;
+                unknown = Some(match unknown {
+                    // One that another program defines is known.
+                    Some(unknown) => unknown.into_iter().filter(|name| missing.contains(name)).collect(),
+                    None => missing,
+                });
+            }
+        }
+    }
+    Ok(unknown.unwrap_or_default())
+}
+
+fn prepare_named(context: &mut Context, names: &[String]) -> Result<Vec<String>, Error> {
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        names.iter().cloned().partition(|name| context.state(name).is_some());
+    known.iter().try_for_each(|name| context.prepare_with_callees(name))?;
+    Ok(unknown)
+}
