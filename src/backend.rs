@@ -455,7 +455,10 @@ impl Backend {
     pub(crate) fn handle(&self, name: Name, arity: u32) -> Result<CallHandle, Failure> {
         match self {
             Self::Jit(jit) => jit.slot(name, arity).map(CallHandle::Slot),
-            Self::Tiered(_) => Ok(CallHandle::Name(name)),
+            Self::Tiered(tiered) => match tiered.compiled_first() {
+                Some(jit) => jit.slot(name, arity).map(CallHandle::Slot),
+                None => Ok(CallHandle::Name(name)),
+            },
         }
     }
 

@@ -6,6 +6,7 @@
 mod settings;
 mod arguments;
 mod build;
+mod c_library;
 mod cache;
 mod check;
 mod compile;

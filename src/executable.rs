@@ -1,9 +1,12 @@
-//! Running the program in an executable that `kal build` has made.
+//! What `kal build` has made: running the program in an executable, and calling the functions
+//! of a library.
 //!
 //! What the image has no code for, or not for this processor, is interpreted: answers are the
 //! same.
 
 #![allow(unsafe_code)]
+
+mod library;
 
 use crate::config::Config;
 use crate::engine::Engine;
@@ -16,6 +19,7 @@ use crate::terminal::interrupt;
 use crate::terminal::outcome::printed;
 use crate::terminal::report::{Colors, Reporter};
 use crate::tier::{Level, TierUp};
+pub use library::{Library, LibraryContext, described};
 use std::ops::ControlFlow;
 
 /// What a runtime says of its build, in the bytes of its file.

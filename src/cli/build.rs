@@ -1,9 +1,12 @@
 //! `kal build`: executables, and libraries for C.
 
+use super::c_library::CLibrary;
 use super::image::{AheadArguments, ahead};
 use super::linking::{LinkArguments, Linked, link};
 use super::options::CommonOptions;
+use crate::image_builder::Wanted;
 use crate::terminal::exit::Exit;
+use crate::terminal::file::write_atomically;
 use crate::terminal::read::read;
 use crate::terminal::report::Reporter;
 use clap::{Args, ValueHint};
@@ -15,31 +18,82 @@ pub(super) struct BuildArguments {
     ahead: AheadArguments,
     #[command(flatten)]
     linking: LinkArguments,
+    /// Make a shared library for C
+    #[arg(long)]
+    lib: bool,
+    /// The functions of the library, with `,` between them; as `NAME=C_NAME` if C cannot spell
+    /// the name. All that C can spell, if not given
+    #[arg(long, value_name = "LIST", requires = "lib", value_delimiter = ',')]
+    export: Vec<String>,
+    /// The header to write for the library; beside it, with the ending `.h`, if not given
+    #[arg(long, value_name = "FILE", requires = "lib", value_hint = ValueHint::FilePath)]
+    header: Option<PathBuf>,
     /// The file to write
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// The program
+    /// The program, or the definitions of the library
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
 }
 
 /// Executes `kal build`.
 pub(super) fn build(arguments: &BuildArguments, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
-    let source = match read(&arguments.file) {
-        Ok(source) => source,
-        Err(error) => {
-            reporter.problem(&error.to_string());
-            return Exit::Failed;
-        }
+    let built = if arguments.lib {
+        library(arguments, options, reporter)
+    } else {
+        executable(arguments, options, reporter)
     };
-    let Some(built) = ahead(&arguments.ahead, &[source], true, options, reporter) else {
-        return Exit::Failed;
-    };
-    match link(&built.bytes, Linked::Executable, &arguments.output, &arguments.linking) {
-        Ok(()) => Exit::Fine,
-        Err(error) => {
-            reporter.problem(&error.to_string());
+    match built {
+        Ok(exit) => exit,
+        Err(problem) => {
+            reporter.problem(&problem);
             Exit::Failed
         }
     }
+}
+
+fn executable(
+    arguments: &BuildArguments,
+    options: &CommonOptions,
+    reporter: &mut Reporter,
+) -> Result<Exit, String> {
+    let source = read(&arguments.file).map_err(|error| error.to_string())?;
+    let Some(built) = ahead(&arguments.ahead, &[source], true, None, options, reporter) else {
+        return Ok(Exit::Failed);
+    };
+    link(&built.bytes, Linked::Executable, &arguments.output, &arguments.linking)
+        .map_err(|error| error.to_string())?;
+    Ok(Exit::Fine)
+}
+
+fn library(
+    arguments: &BuildArguments,
+    options: &CommonOptions,
+    reporter: &mut Reporter,
+) -> Result<Exit, String> {
+    let source = read(&arguments.file).map_err(|error| error.to_string())?;
+    let engine = options.engine(&[]).map_err(|error| error.to_string())?;
+    let header = arguments.header.clone().unwrap_or_else(|| arguments.output.with_extension("h"));
+    let library = match CLibrary::new(&source, &engine, &arguments.export, &arguments.output, &header) {
+        Ok(library) => library,
+        Err(super::c_library::CLibraryError::Mistakes(mistakes)) => {
+            reporter.diagnostics(&mistakes);
+            return Ok(Exit::Failed);
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let wanted = Wanted::Named(&library.functions);
+    let Some(built) = ahead(&arguments.ahead, &[source], true, Some(wanted), options, reporter) else {
+        return Ok(Exit::Failed);
+    };
+    let header_name = header.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let linked = Linked::Library {
+        source: &library.source,
+        header: (&header_name, &library.header),
+        exports: &library.symbols,
+    };
+    link(&built.bytes, linked, &arguments.output, &arguments.linking).map_err(|error| error.to_string())?;
+    write_atomically(&header, library.header.as_bytes())
+        .map_err(|error| format!("{}: {error}", header.display()))?;
+    Ok(Exit::Fine)
 }

@@ -93,7 +93,7 @@ fn build(arguments: &ImageArguments, options: &CommonOptions, reporter: &mut Rep
             return Exit::Failed;
         }
     };
-    let Some(built) = ahead(&arguments.ahead, &sources, false, options, reporter) else {
+    let Some(built) = ahead(&arguments.ahead, &sources, false, None, options, reporter) else {
         return Exit::Failed;
     };
     match link(&built.bytes, Linked::Image, &arguments.output, &arguments.linking) {
@@ -105,15 +105,17 @@ fn build(arguments: &ImageArguments, options: &CommonOptions, reporter: &mut Rep
     }
 }
 
-/// Compiles sources ahead. `None` if that fails, which is reported.
+/// Compiles sources ahead: what the arguments say, or else what is `wanted`. `None` if that
+/// fails, which is reported.
 pub(super) fn ahead(
     arguments: &AheadArguments,
     sources: &[Source],
     is_program: bool,
+    wanted: Option<Wanted<'_>>,
     options: &CommonOptions,
     reporter: &mut Reporter,
 ) -> Option<BuiltImage> {
-    match try_ahead(arguments, sources, is_program, options, reporter) {
+    match try_ahead(arguments, sources, is_program, wanted, options, reporter) {
         Ok(built) => Some(built),
         Err(AheadError::Problem(problem)) => {
             reporter.problem(&problem);
@@ -138,6 +140,7 @@ fn try_ahead(
     arguments: &AheadArguments,
     sources: &[Source],
     is_program: bool,
+    wanted: Option<Wanted<'_>>,
     options: &CommonOptions,
     reporter: &mut Reporter,
 ) -> Result<BuiltImage, AheadError> {
@@ -151,10 +154,10 @@ fn try_ahead(
     }
     let traced = arguments.trace.as_deref().map(|path| traced(path, reporter)).transpose();
     let traced = traced.map_err(AheadError::Problem)?;
-    let wanted = match &traced {
-        Some(names) => Wanted::Named(names),
-        None if arguments.all => Wanted::All,
-        None => Wanted::Reached,
+    let wanted = match (&traced, wanted) {
+        (Some(names), _) => Wanted::Named(names),
+        (None, _) if arguments.all => Wanted::All,
+        (None, wanted) => wanted.unwrap_or(Wanted::Reached),
     };
     let built = builder.build(sources, wanted).map_err(AheadError::Program)?;
     for name in &built.unknown {

@@ -58,8 +58,9 @@ pub(super) enum Linked<'a> {
     Image,
     /// An executable with the runtime.
     Executable,
-    /// A shared library with the runtime, this C source, and only these symbols.
-    Library { source: &'a str, exports: &'a [String] },
+    /// A shared library with the runtime, this C source, the header that it includes, by name and
+    /// text, and only these symbols.
+    Library { source: &'a str, header: (&'a str, &'a str), exports: &'a [String] },
 }
 
 /// Links an image into a file, which is whole or not there.
@@ -86,7 +87,8 @@ pub(super) fn link(
     };
     write("image.bin", image)?;
     let mut inputs = vec![write("image.s", assembler(linked).as_bytes())?];
-    if let Linked::Library { source, .. } = linked {
+    if let Linked::Library { source, header: (name, text), .. } = linked {
+        write(name, text.as_bytes())?;
         inputs.push(write("library.c", source.as_bytes())?);
     }
     let made = file("output");

@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code)]
 
+mod library;
+
 use std::slice;
 
 /// The build of Kal that this is a part of, for who looks for it in the file.
