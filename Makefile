@@ -5,6 +5,7 @@
 # make robustness     the tests of docs/robustness.md at full size
 # make soak TIME=60   half an hour (or that many seconds) of random use
 # make storm TIME=60  64 threads on one engine, ten minutes (or that many seconds) in each mode
+# make runtime        build what executables are linked with: target/runtime/libkal_runtime.a
 # make features       what the features promise, also where there is no LLVM
 # make hosts          a host that uses LLVM by itself, beside Kal
 # make loom           the lock-free parts, in every order of events
@@ -18,7 +19,7 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
-.PHONY: run test features bench peers robustness soak storm hosts loom fuzz check-costs setup test-setup build format lint docs unit clean
+.PHONY: run runtime test features bench peers robustness soak storm hosts loom fuzz check-costs setup test-setup build format lint docs unit clean
 
 run: build
 ifdef FILE
@@ -29,6 +30,10 @@ endif
 
 build: setup
 	@$(CARGO) build --release --locked
+
+# What `kal build` links executables and libraries with: Kal without its compiler.
+runtime: setup
+	@$(CARGO) build --locked -p kal-runtime --profile runtime
 
 test: test-setup format lint docs unit
 

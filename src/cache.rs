@@ -21,6 +21,7 @@ mod explain;
 mod explanation;
 mod files;
 mod folder;
+mod image_text;
 mod images;
 #[cfg(feature = "cli")]
 mod library;
@@ -35,7 +36,8 @@ pub use explanation::Explanation;
 pub use files::Cache;
 pub use files::StoredForm;
 pub use folder::CacheUsage;
-pub use images::{ImageText, PackedText};
+pub use image_text::ImageText;
+pub use images::BuiltText;
 pub use options::CacheOptions;
 
 /// The items that an earlier run has checked of a file.

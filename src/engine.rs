@@ -5,7 +5,7 @@ mod compiler;
 use crate::abi::Variables;
 use crate::budget::{ContextBudget, ContextLimits, MemoryBudget};
 use crate::bytes::Writer;
-use crate::cache::{Cache, CacheEvent, CheckedText, PackedText};
+use crate::cache::{BuiltText, Cache, CacheEvent, CheckedText};
 use crate::config::{Config, Mode};
 use crate::deadline::Deadlines;
 use crate::error::Error;
@@ -172,7 +172,7 @@ impl Engine {
 
     /// Returns packs of all texts that were read, with the code that was made for that
     /// target, to become an image.
-    pub(crate) fn packs_for_image(&self, target: Fingerprint) -> Vec<PackedText> {
+    pub(crate) fn packs_for_image(&self, target: Fingerprint) -> Vec<BuiltText> {
         let cache = self.0.cache.as_ref();
         cache.map_or_else(Vec::new, |cache| self.0.packs_for_image(cache, target))
     }

@@ -40,8 +40,7 @@ const fn build_mark() -> [u8; MARK.len() + 32] {
 /// Returns the exit code.
 ///
 /// # Safety
-/// The code in the image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and
-/// nobody who is not trusted could change it.
+/// The code in the image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and only trusted users could change it.
 pub unsafe fn run(image: &'static [u8]) -> u8 {
     let mut reporter = Reporter::new(Colors::of_terminal());
     // SAFETY: as the caller says.

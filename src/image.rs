@@ -123,8 +123,7 @@ impl Image {
     ///
     /// # Safety
     /// The initialisers of the shared object may run in this process, and the code in the
-    /// image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and nobody who is not trusted could
-    /// change it.
+    /// image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and only trusted users could change it.
     pub unsafe fn load(path: &Path) -> Result<Self, ImageError> {
         let failed = |error: libloading::Error| ImageError::Load(path.to_owned(), error.to_string());
         // A name without a slash would be looked for elsewhere.
@@ -133,7 +132,7 @@ impl Image {
         // SAFETY: the caller vouches for the initialisers.
         let library =
             unsafe { Library::open(Some(&file), libc::RTLD_LAZY | libc::RTLD_LOCAL) }.map_err(failed)?;
-        // SAFETY: whoever defines these symbols defines them as the linker input of an image does.
+        // SAFETY: what defines these symbols is an image, as the caller says.
         let bytes = unsafe {
             let start = *library.get::<*const u8>(format!("{START_SYMBOL}\0").as_bytes()).map_err(failed)?;
             let size = **library.get::<*const u64>(format!("{SIZE_SYMBOL}\0").as_bytes()).map_err(failed)?;
@@ -148,8 +147,7 @@ impl Image {
     /// If it is no image of this build, or damaged.
     ///
     /// # Safety
-    /// The code in the image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and nobody who is
-    /// not trusted could change it.
+    /// The code in the image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder), and only trusted users could change it.
     pub unsafe fn from_bytes(
         name: impl Into<String>,
         bytes: impl AsRef<[u8]> + Send + Sync + 'static,

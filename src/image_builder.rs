@@ -1,6 +1,6 @@
 //! Making images: a program and its modules are checked, and compiled without being run.
 
-use crate::cache::PackedText;
+use crate::cache::BuiltText;
 use crate::codegen::HAS_COMPILER;
 use crate::config::{Config, Mode};
 use crate::context::Context;
@@ -124,7 +124,7 @@ impl ImageBuilder {
             let packed = engine.packs_for_image(target_of(features));
             let functions = packed.iter().map(|text| text.functions).sum();
             let text =
-                |text: &PackedText| ImageSource { source: text.source.clone(), module: text.module.clone() };
+                |text: &BuiltText| ImageSource { source: text.source.clone(), module: text.module.clone() };
             texts = packed.iter().map(text).collect();
             let packs: Vec<_> = packed.into_iter().map(|text| text.pack).collect();
             versions.push((features, functions, packs));

@@ -1,9 +1,9 @@
 //! The packs of an engine's programs, in files.
 
 use super::folder::{ABANDONED, ENDING, ENDING_WITHOUT_CODE, UNFINISHED, of_this_target, shortened};
-use super::images::ImageText;
+use super::image_text::{ImageText, identity};
 use super::{CacheEvent, CacheOptions, CheckedText, CheckedTexts, trust};
-use crate::bytes::{Damage, SharedBytes, Writer};
+use crate::bytes::{Damage, SharedBytes};
 use crate::codegen;
 use crate::fingerprint::Fingerprint;
 use crate::pack::links::CodeLinks;
@@ -206,7 +206,8 @@ impl Cache {
     /// the script of a session.
     pub fn keeps(&self, source: &Source) -> bool {
         let is_of_file = source.folder().is_some() || source.is_of_standard_library();
-        is_of_file && (self.options.is_some() || self.for_image)
+        self.for_image
+            || is_of_file && self.options.is_some()
             || self.is_session(source)
             || self.images.iter().any(|image| image.name == source.name())
     }
@@ -571,16 +572,6 @@ impl Cache {
 /// Returns what a pack says of itself.
 pub(super) fn meta(pack: &Pack) -> serde_json::Value {
     serde_json::from_slice(pack.meta()).unwrap_or_default()
-}
-
-/// Returns what a text is found by: a module of it is something else than a program.
-pub(super) fn identity(source: &Source, module: Option<&str>) -> Fingerprint {
-    let text = Fingerprint::of_bytes("kal 2026 text", source.text().as_bytes());
-    let Some(module) = module else { return text };
-    let mut writer = Writer::default();
-    writer.text(module);
-    writer.bytes(text.as_bytes());
-    Fingerprint::of("kal 2026 module", writer)
 }
 
 /// Returns the items of the text that packs are of.

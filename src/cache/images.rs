@@ -1,47 +1,15 @@
 //! Packs that are parts of images: found before those in files.
 
 use super::CheckedTexts;
-use super::files::{Cache, CachedSource, FindLinks, OwnPack, StoredForm, identity};
-use crate::bytes::{SharedBytes, StoredBytes};
+use super::files::{Cache, CachedSource, FindLinks, OwnPack, StoredForm};
+use super::image_text::{ImageText, KEY};
 use crate::fingerprint::Fingerprint;
-use crate::pack::{Pack, SecretKey};
 use crate::source::Source;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The key of all packs in images, which is no secret: who loads an image vouches for it.
-const KEY: SecretKey = *b"packs in images are not signed..";
-
-/// A text whose pack is a part of an image.
-#[derive(Clone)]
-pub struct ImageText {
-    /// What the text is called.
-    pub name: String,
-    /// Its identity, as the program or module that it is.
-    pub text: Fingerprint,
-    /// What its code was compiled for.
-    pub target: Fingerprint,
-    /// The image.
-    pub image: SharedBytes,
-    /// Where the pack is in it.
-    pub pack: Range<usize>,
-}
-
-impl ImageText {
-    /// Returns the identity of a text, as a program or as the module of that name.
-    pub fn identity(source: &Source, module: Option<&str>) -> Fingerprint {
-        identity(source, module)
-    }
-
-    fn open(&self) -> Option<Pack> {
-        let bytes = StoredBytes::part(&self.image, self.pack.clone())?;
-        Pack::open(bytes, self.target, &KEY).ok()
-    }
-}
-
 /// A text that is to be a part of an image, with its pack.
-pub struct PackedText {
+pub struct BuiltText {
     pub source: Source,
     /// The module that it was read as.
     pub module: Option<Box<str>>,
@@ -67,7 +35,7 @@ impl Cache {
         target: Fingerprint,
         text: CheckedTexts<'_>,
         links: FindLinks<'_>,
-    ) -> Vec<PackedText> {
+    ) -> Vec<BuiltText> {
         let mut sources = self.sources(std::mem::take);
         let packed = |source: &CachedSource| {
             let bodies = self.store.take(source.source.name()).unwrap_or_default().made;
@@ -79,7 +47,7 @@ impl Cache {
                 serde_json::json!({ "source": source.source.name(), "kal": env!("CARGO_PKG_VERSION") });
             let pack = Self::pack_of(&meta, &bodies, &items, links.as_ref(), target, &KEY);
             let (module, functions) = (source.module.clone(), bodies.len());
-            PackedText { source: source.source.clone(), module, pack, functions }
+            BuiltText { source: source.source.clone(), module, pack, functions }
         };
         let packs = sources.iter().map(packed).collect();
         self.sources(|present| present.append(&mut sources));

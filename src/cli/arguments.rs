@@ -235,8 +235,21 @@ impl CommandLine {
 }
 
 /// The words that are commands.
-const COMMANDS: &[&str] =
-    &["repl", "run", "debug", "emit", "check", "compile", "cache", "completions", "man", "version", "help"];
+const COMMANDS: &[&str] = &[
+    "repl",
+    "run",
+    "debug",
+    "emit",
+    "check",
+    "compile",
+    "build",
+    "image",
+    "cache",
+    "completions",
+    "man",
+    "version",
+    "help",
+];
 
 impl Plain {
     /// Parses arguments without a command and without mistakes: building clap's

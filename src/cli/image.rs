@@ -1,7 +1,7 @@
 //! `kal image`: programs and their modules, compiled ahead into a shared object.
 
 use super::linking::{LinkArguments, Linked, link};
-use super::options::CommonOptions;
+use super::options::{CommonOptions, load_image};
 use crate::Processor;
 use crate::image::Image;
 use crate::image_builder::{BuiltImage, ImageBuilder, Wanted};
@@ -64,7 +64,7 @@ pub(super) struct ImageArguments {
 pub(super) fn image(command: &ImageCommand, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
     match command {
         ImageCommand::Build(arguments) => build(arguments, options, reporter),
-        ImageCommand::Info { file } => match load(file) {
+        ImageCommand::Info { file } => match load_image(file) {
             Ok(image) => reporter.printed(report::print(described(&image).as_bytes()), Exit::Fine),
             Err(problem) => {
                 reporter.problem(&problem);
@@ -72,16 +72,6 @@ pub(super) fn image(command: &ImageCommand, options: &CommonOptions, reporter: &
             }
         },
     }
-}
-
-/// Loads the image in a file.
-///
-/// # Errors
-/// Why it cannot be used, for people.
-#[allow(unsafe_code)]
-pub(super) fn load(file: &Path) -> Result<Image, String> {
-    // SAFETY: the user who names the file vouches for it.
-    unsafe { Image::load(file) }.map_err(|error| error.to_string())
 }
 
 fn build(arguments: &ImageArguments, options: &CommonOptions, reporter: &mut Reporter) -> Exit {

@@ -30,7 +30,7 @@ pub(super) struct LinkArguments {
 
 /// Why something is not linked.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LinkError {
+pub(super) enum LinkingError {
     /// A file cannot be written or read.
     #[error("{}: {}", .0.display(), .1)]
     Io(PathBuf, io::Error),
@@ -72,11 +72,11 @@ pub(super) fn link(
     linked: Linked<'_>,
     output: &Path,
     arguments: &LinkArguments,
-) -> Result<(), LinkError> {
+) -> Result<(), LinkingError> {
     let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |error| LinkError::Io(path, error)
+        move |error| LinkingError::Io(path, error)
     };
     // Beside the output, so that renaming it is all that is left to do.
     let folder = tempfile::Builder::new().prefix(".kal-link-").tempdir_in(parent).map_err(failed(parent))?;
@@ -123,7 +123,7 @@ pub(super) fn link(
 }
 
 /// Runs the C compiler.
-fn run(options: &[OsString], arguments: &LinkArguments) -> Result<(), LinkError> {
+fn run(options: &[OsString], arguments: &LinkArguments) -> Result<(), LinkingError> {
     let chosen = std::env::var("CC").ok().filter(|chosen| !chosen.trim().is_empty());
     let chosen = chosen.unwrap_or_else(|| "cc".to_owned());
     let mut words = chosen.split_whitespace();
@@ -134,10 +134,10 @@ fn run(options: &[OsString], arguments: &LinkArguments) -> Result<(), LinkError>
     if arguments.verbose_linking {
         let _ = writeln!(io::stderr(), "{shown}");
     }
-    let output = command.output().map_err(|error| LinkError::NoCompiler(chosen, error))?;
+    let output = command.output().map_err(|error| LinkingError::NoCompiler(chosen, error))?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {
-        return Err(LinkError::Refused(shown, said.trim_end().to_owned()));
+        return Err(LinkingError::Refused(shown, said.trim_end().to_owned()));
     }
     if arguments.verbose_linking && !said.is_empty() {
         let _ = write!(io::stderr(), "{said}");
@@ -191,18 +191,18 @@ fn version_script(exports: &[String]) -> String {
 
 /// Returns the file of the runtime: what `KAL_RUNTIME` names, or beside the command, in `lib`,
 /// or where its build leaves it.
-fn runtime() -> Result<PathBuf, LinkError> {
+fn runtime() -> Result<PathBuf, LinkingError> {
     let named = std::env::var_os("KAL_RUNTIME").map(PathBuf::from);
     let command = std::env::current_exe().ok().and_then(|path| path.canonicalize().ok());
     let folder = command.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
     let usual = ["", "../lib", "../lib/kal", "../runtime"].map(|place| folder.join(place).join(RUNTIME));
     let file = match named {
         Some(file) => file,
-        None => usual.into_iter().find(|file| file.is_file()).ok_or(LinkError::NoRuntime)?,
+        None => usual.into_iter().find(|file| file.is_file()).ok_or(LinkingError::NoRuntime)?,
     };
-    let bytes = std::fs::read(&file).map_err(|error| LinkError::Io(file.clone(), error))?;
+    let bytes = std::fs::read(&file).map_err(|error| LinkingError::Io(file.clone(), error))?;
     let is_ours = contains(&bytes, &BUILD_MARK);
-    if is_ours { Ok(file) } else { Err(LinkError::OtherRuntime(file)) }
+    if is_ours { Ok(file) } else { Err(LinkingError::OtherRuntime(file)) }
 }
 
 /// Returns whether bytes contain others.

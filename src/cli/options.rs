@@ -1,14 +1,15 @@
 //! Options of every command, before or after its name.
 
-use super::{compile_trace, image, quantity};
+use super::{compile_trace, quantity};
 use crate::cache::CacheOptions;
 use crate::config::{Config, Mode};
 use crate::engine::Engine;
+use crate::image::Image;
 use crate::terminal::report::Colors;
 use crate::{Level, Limits, TierUp};
 use clap::{Args, ValueEnum};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The options of every command.
@@ -221,7 +222,7 @@ impl CommonOptions {
     pub(super) fn traced_engine(&self, externs: &[String]) -> Result<Engine, StartError> {
         let mut config = self.config(externs).require_images(self.image_required);
         for path in &self.image {
-            match image::load(path) {
+            match load_image(path) {
                 Ok(image) => config = config.image(image),
                 Err(problem) => return Err(StartError::Image(problem)),
             }
@@ -289,4 +290,14 @@ impl CommonOptions {
             Color::Auto => Colors::of_terminal(),
         }
     }
+}
+
+/// Loads the image in a file.
+///
+/// # Errors
+/// Why it cannot be used, for people.
+#[allow(unsafe_code)]
+pub(super) fn load_image(file: &Path) -> Result<Image, String> {
+    // SAFETY: the user who names the file vouches for it.
+    unsafe { Image::load(file) }.map_err(|error| error.to_string())
 }

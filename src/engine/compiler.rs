@@ -1,7 +1,7 @@
 //! The compiler of an engine.
 
 use super::{Engine, EngineInner};
-use crate::cache::{Cache, CheckedTexts, PackedText, StoredForm};
+use crate::cache::{BuiltText, Cache, CheckedTexts, StoredForm};
 use crate::codegen;
 use crate::config::{Mode, WORKER_STACK};
 use crate::error::Error;
@@ -78,7 +78,7 @@ impl EngineInner {
 
     /// Returns packs of all texts that were read, with the code that was made for that
     /// target, to become an image.
-    pub(super) fn packs_for_image(&self, cache: &Cache, target: Fingerprint) -> Vec<PackedText> {
+    pub(super) fn packs_for_image(&self, cache: &Cache, target: Fingerprint) -> Vec<BuiltText> {
         let text: CheckedTexts<'_> = &|source, module| self.stored_text(source, module);
         cache.packs_for_image(target, text, &|source, stored, made| self.links(source, stored, made))
     }

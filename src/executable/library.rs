@@ -34,7 +34,7 @@ impl Library {
     ///
     /// # Safety
     /// The code in the image may be run: it was made by [`ImageBuilder`](crate::ImageBuilder),
-    /// and nobody who is not trusted could change it.
+    /// and only trusted users could change it.
     pub unsafe fn open(image: &'static [u8]) -> Result<Self, Error> {
         // SAFETY: as the caller says.
         let image = unsafe { Image::from_bytes("this library", image) };

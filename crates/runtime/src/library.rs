@@ -249,8 +249,8 @@ pub unsafe extern "C" fn kal_library_interrupt(context: *const KalContext) {
     });
 }
 
-/// Makes everything fail that runs in a context so many seconds from now or later; removes
-/// that if it is negative or nan. Returns 0, or 1.
+/// Makes everything fail that runs in a context that number of seconds from now or later;
+/// removes that if it is negative or nan. Returns 0, or 1.
 ///
 /// # Safety
 /// `context` is null, or was created and not freed.

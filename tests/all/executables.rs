@@ -1,0 +1,400 @@
+//! Executables and C libraries: what `kal build` makes, with real linkers and compilers,
+//! run where there is no Kal.
+
+use crate::binary::{Ran, directory, files, finish, in_parallel, kal};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// Returns the runtime that is linked, built if it is not up to date.
+fn runtime() -> &'static Path {
+    static RUNTIME: OnceLock<PathBuf> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| directory("target"), PathBuf::from);
+        let built = Command::new(env!("CARGO"))
+            .args([
+                "build",
+                "--quiet",
+                "--locked",
+                "-p",
+                "kal-runtime",
+                "--profile",
+                "runtime",
+                "--target-dir",
+            ])
+            .arg(&target)
+            .current_dir(directory(""))
+            .output()
+            .expect("cargo starts");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        target.join("runtime/libkal_runtime.a")
+    })
+}
+
+fn build(arguments: &[&str]) -> Ran {
+    finish(kal().env("KAL_RUNTIME", runtime()).arg("build").args(arguments))
+}
+
+/// Runs something that was built, where nothing but the system's libraries is.
+fn execute(program: &Path, arguments: &[&str], input: &'static [u8]) -> Ran {
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().current_dir("/").stdin(Stdio::null());
+    if input.is_empty() { finish(&mut command) } else { crate::binary::feed(&mut command, input) }
+}
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("there is room"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn name(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.path(name), text).expect("it is written");
+        self.name(name)
+    }
+}
+
+#[test]
+fn programs_say_the_same_as_executables() {
+    let mut programs = files(&directory("examples"), "kal");
+    programs.extend(files(&directory("tests/programs/tutorial"), "kal"));
+    programs.extend(files(&directory("tests/programs/errors"), "kal"));
+    programs.extend(files(&directory("tests/programs/libraries"), "kal"));
+    programs.retain(|path| !std::fs::read_to_string(path).expect("programs are text").contains("#: "));
+    // One in so many, unless all are asked for.
+    let share = if std::env::var_os("KAL_EXECUTABLES").is_some() { 1 } else { 6 };
+    let programs: Vec<_> = programs.into_iter().step_by(share).collect();
+    assert!(programs.len() >= 10, "only {} programs", programs.len());
+    let folder = Folder::new();
+    let complaints = in_parallel(&programs, |path| {
+        let (source, name) = (path.display().to_string(), path.to_string_lossy().replace('/', "_"));
+        let output = folder.name(&name);
+        let made = build(&[&source, "-o", &output]);
+        let expected = finish(kal().args(["--no-tier-up", &source]));
+        if made.code != Some(0) {
+            // What it says is what running the program ends with.
+            let first = made.said().into_iter().next().unwrap_or_default();
+            let is_same = expected.said().contains(&first);
+            return if is_same { Ok(()) } else { Err(format!("{source}: {}", made.err())) };
+        }
+        let ran = execute(Path::new(&output), &[], b"");
+        if (ran.out(), ran.said(), ran.code) == (expected.out(), expected.said(), expected.code) {
+            Ok(())
+        } else {
+            Err(format!("{source}: {ran:?}\ninstead of\n{expected:?}"))
+        }
+    });
+    assert!(complaints.is_empty(), "{} of {}:\n{}", complaints.len(), programs.len(), complaints.join("\n"));
+}
+
+#[test]
+fn an_executable_reads_its_arguments_and_its_input() {
+    let folder = Folder::new();
+    let source = folder.write("add.kal", "arg(1) + arg(2) + args()\nread() * 2\nread()\n");
+    let made = build(&[&source, "-o", &folder.name("add")]);
+    assert_eq!((made.out(), made.err(), made.code), ("", "", Some(0)));
+    let ran = execute(&folder.path("add"), &["3", "4.5"], b"21 1e3");
+    assert_eq!((ran.out(), ran.err(), ran.code), ("9.5\n42\n1000\n", "", Some(0)));
+    // Nothing is left of linking.
+    let mut left: Vec<_> = std::fs::read_dir(folder.0.path())
+        .expect("it is there")
+        .map(|entry| entry.expect("it can be read").file_name().into_string().expect("it is text"))
+        .collect();
+    left.sort();
+    assert_eq!(left, ["add", "add.kal"]);
+}
+
+#[test]
+fn an_executable_ends_as_the_command_does() {
+    let folder = Folder::new();
+    let source = folder.write("ends.kal", "def f(n) f(n + 1) + 1\n1\nf(0)\n2\n");
+    assert_eq!(build(&[&source, "-o", &folder.name("ends")]).code, Some(0));
+    let ran = execute(&folder.path("ends"), &[], b"");
+    assert_eq!((ran.out(), ran.code), ("1\n", Some(1)));
+    assert!(ran.said()[0].starts_with("error[E0303] 1:"), "{}", ran.err());
+    // A closed output is no crash.
+    let source = folder.write("many.kal", "for i = 0, i < 100000 in print(i)\n");
+    assert_eq!(build(&[&source, "-o", &folder.name("many")]).code, Some(0));
+    let mut child = Command::new(folder.path("many")).stdout(Stdio::piped()).spawn().expect("it starts");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(141));
+}
+
+#[test]
+fn without_a_runtime_the_command_says_how_to_get_one() {
+    let folder = Folder::new();
+    let source = folder.write("a.kal", "1\n");
+    let run = |runtime: &str| {
+        finish(kal().env("KAL_RUNTIME", runtime).args(["build", &source, "-o", &folder.name("a")]))
+    };
+    let missing = run("/nonexistent/libkal_runtime.a");
+    assert_eq!(
+        (missing.err(), missing.code),
+        ("error: /nonexistent/libkal_runtime.a: No such file or directory (os error 2)\n", Some(1))
+    );
+    let other = folder.write("other.a", "kal runtime build of something else");
+    let expected = format!("error: {other} is of another build of Kal than this command\n");
+    assert_eq!(run(&other).err(), expected);
+    let linker = finish(kal().env("KAL_RUNTIME", runtime()).env("CC", "/nonexistent/cc").args([
+        "build",
+        &source,
+        "-o",
+        &folder.name("a"),
+    ]));
+    assert!(
+        linker.err().starts_with("error: cannot run `/nonexistent/cc`: No such file"),
+        "{}",
+        linker.err()
+    );
+    assert!(!folder.path("a").exists());
+    let shown = build(&["--verbose-linking", &source, "-o", &folder.name("a")]);
+    assert!(shown.err().starts_with("cc ") && shown.err().contains("libkal_runtime.a"), "{}", shown.err());
+}
+
+const LIBRARY: &str = "var calls = 0\n\
+    ## The mean of two numbers.\n\
+    def mean(a b) calls += 1 : (a + b) / 2\n\
+    def binary⊕ 20 (a b) a * 10 + b\n\
+    def count() calls\n\
+    def deep(n) if n < 1 then 0 else 1 + deep(n - 1)\n\
+    def twice(f(x) x) f(f(x))\n\
+    def int(long) long ⊕ 2\n\
+    def forever(x) if x < 0 then 0 else (for i = 0, 1 in i)\n";
+
+/// A program in C, of whose every line the value is known.
+const C_PROGRAM: &str = r#"
+#include "libnumbers.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static void *other_thread(void *unused) {
+    (void)unused;
+    mean(1, 1);
+    printf("other %g\n", count());
+    return NULL;
+}
+
+int main(void) {
+    double r = 0;
+    printf("%g\n", mean(1, 4));
+    printf("%g %g\n", oplus(3, 4), to_int(5));
+    printf("%g [%s]\n", count(), numbers_last_error());
+    r = deep(1e9);
+    printf("%d\n%s\n", r != r, numbers_last_error());
+    numbers_context *c = numbers_context_new();
+    numbers_context *d = numbers_context_new();
+    int e = mean_in(c, 2, 4, &r);
+    printf("%d %g\n", e, r);
+    e = numbers_eval(c, "def mean(a b) a * b", NULL) + mean_in(c, 6, 7, &r);
+    printf("%d %g\n", e, r);
+    e = mean_in(d, 6, 7, &r);
+    printf("%d %g\n", e, r);
+    e = numbers_eval(c, "def mean(a b", &r);
+    printf("%d %s\n", e, numbers_last_error());
+    e = numbers_set_deadline(c, 0.05) + forever_in(c, 1, &r);
+    printf("%d %s\n", e, strstr(numbers_last_error(), "E03") != NULL ? "late" : numbers_last_error());
+    e = numbers_set_deadline(c, -1) + count_in(c, &r);
+    printf("%d %g\n", e, r);
+    e = count_in(NULL, &r);
+    printf("%d %s\n", e, numbers_last_error());
+    numbers_context_free(c);
+    numbers_context_free(d);
+    pthread_t thread;
+    pthread_create(&thread, NULL, other_thread, NULL);
+    pthread_join(thread, NULL);
+    printf("%g\n", count());
+    return 0;
+}
+"#;
+
+const C_OUTPUT: &str = "2.5\n34 52\n1 []\n1\nnumbers.kal:6:5: E0303: stack overflow\n0 3\n0 42\n0 6.5\n\
+    1 <eval>:1:9: E0105: this `(` is never closed\n1 late\n0 1\n1 the context is null\nother 1\n1\n";
+
+#[test]
+fn a_library_is_called_from_c_and_from_cpp() {
+    let folder = Folder::new();
+    folder.write("numbers.kal", LIBRARY);
+    let exports = "mean,binary⊕=oplus,count,deep,int=to_int,forever";
+    let command = |file: &str| {
+        finish(kal().env("KAL_RUNTIME", runtime()).current_dir(folder.0.path()).args([
+            "build",
+            "--lib",
+            "numbers.kal",
+            "--export",
+            exports,
+            "-o",
+            file,
+        ]))
+    };
+    let made = command("libnumbers.so");
+    assert_eq!((made.out(), made.err(), made.code), ("", "", Some(0)));
+    let header = std::fs::read_to_string(folder.path("libnumbers.h")).expect("it was written");
+    assert!(
+        header.contains("/* The mean of two numbers. */\ndouble mean(double a, double b);\n"),
+        "{header}"
+    );
+    folder.write("use.c", C_PROGRAM);
+    let flags = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-Wl,-rpath,$ORIGIN"];
+    for (compiler, standard) in [("gcc", "-std=c11"), ("g++", "-std=c++17")] {
+        let language: &[&str] = if compiler == "g++" { &["-x", "c++"] } else { &[] };
+        let compiled = finish(
+            Command::new(compiler)
+                .current_dir(folder.0.path())
+                .args(flags)
+                .arg(standard)
+                .args(language)
+                .args(["use.c", "-x", "none", "-L.", "-lnumbers", "-lpthread", "-o", "use"]),
+        );
+        assert_eq!((compiled.err(), compiled.code), ("", Some(0)), "{compiler}");
+        let ran = execute(&folder.path("use"), &[], b"");
+        assert_eq!((ran.out(), ran.err(), ran.code), (C_OUTPUT, "", Some(0)), "{compiler}");
+    }
+    // Nothing else can be linked with.
+    let symbols = finish(Command::new("nm").args(["-D", "--defined-only"]).arg(folder.path("libnumbers.so")));
+    let mut symbols: Vec<&str> =
+        symbols.out().lines().filter_map(|line| line.split(' ').next_back()).collect();
+    symbols.sort_unstable();
+    assert_eq!(
+        symbols,
+        [
+            "count",
+            "count_in",
+            "deep",
+            "deep_in",
+            "forever",
+            "forever_in",
+            "mean",
+            "mean_in",
+            "numbers_context_free",
+            "numbers_context_new",
+            "numbers_eval",
+            "numbers_interrupt",
+            "numbers_last_error",
+            "numbers_set_deadline",
+            "oplus",
+            "oplus_in",
+            "to_int",
+            "to_int_in",
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_a_library_is_said() {
+    let folder = Folder::new();
+    let source = folder.write("numbers.kal", LIBRARY);
+    let program = folder.write("program.kal", "def f(x) x\nf(1)\n");
+    let wrong = folder.write("wrong.kal", "def f(x) y\n");
+    let refused = |source: &str, output: &str, exports: &str| {
+        let output = folder.name(output);
+        let mut arguments = vec!["--lib", source, "-o", &output];
+        if !exports.is_empty() {
+            arguments.extend(["--export", exports]);
+        }
+        let made = build(&arguments);
+        assert_eq!(made.code, Some(1), "{exports}");
+        assert!(!Path::new(&output).exists());
+        made.said().into_iter().next().unwrap_or_default()
+    };
+    assert_eq!(refused(&source, "liba.so", "gone"), "error: --export: no function `gone` is defined");
+    assert_eq!(
+        refused(&source, "liba.so", "twice"),
+        "error: --export: `twice` takes functions, which C cannot give"
+    );
+    let unspellable = "error: --export: C cannot spell `int`; `int=NAME` gives it another name";
+    assert_eq!(refused(&source, "liba.so", "int"), unspellable);
+    let twice = "error: --export: two functions would be called `a`";
+    assert_eq!(refused(&source, "liba.so", "mean=a,count=a"), twice);
+    assert!(refused(&source, "lib1.so", "").starts_with("error: lib1.so: the name of the library begins"));
+    let expression = format!(
+        "error: {program}:2:1: a library only declares, and this expression would never be evaluated"
+    );
+    assert_eq!(refused(&program, "liba.so", ""), expression);
+    assert!(refused(&wrong, "liba.so", "").starts_with("error[E0201] 1:10 unknown variable `y`"));
+}
+
+#[test]
+fn executables_and_libraries_need_only_the_system() {
+    let folder = Folder::new();
+    let source = folder.write("numbers.kal", LIBRARY);
+    assert_eq!(build(&["--lib", &source, "-o", &folder.name("libnumbers.so")]).code, Some(0));
+    let program = folder.write("one.kal", "1 + 1\n");
+    assert_eq!(build(&[&program, "-o", &folder.name("one")]).code, Some(0));
+    for made in ["libnumbers.so", "one"] {
+        let needed = finish(Command::new("readelf").arg("-d").arg(folder.path(made)));
+        let needed: Vec<&str> = needed.out().lines().filter(|line| line.contains("(NEEDED)")).collect();
+        let known = [
+            "libc.so.6",
+            "libm.so.6",
+            "libgcc_s.so.1",
+            "ld-linux-x86-64.so.2",
+            "libpthread.so.0",
+            "libdl.so.2",
+        ];
+        assert!(needed.iter().all(|line| known.iter().any(|name| line.contains(name))), "{made}: {needed:?}");
+    }
+}
+
+/// Returns the blocks of a page: their languages and lines.
+fn blocks(page: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(&str, Vec<&str>)> = None;
+    for line in page.lines() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(language), None) => open = Some((language, Vec::new())),
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (None, Some((_, lines))) => lines.push(line),
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+/// Returns whether a line is as expected; `…` at its end is anything.
+fn matches(expected: &str, found: &str) -> bool {
+    expected.strip_suffix('…').map_or(expected == found, |start| found.starts_with(start))
+}
+
+#[test]
+fn what_the_page_about_images_shows_is_what_happens() {
+    let folder = Folder::new();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kal"), folder.path("kal")).expect("it is linked");
+    let path = format!("{}:{}", folder.0.path().display(), std::env::var("PATH").unwrap_or_default());
+    let page = std::fs::read_to_string(directory("docs/images.md")).expect("there is one");
+    let mut commands = 0;
+    for (language, lines) in blocks(&page) {
+        if language != "console" {
+            let name = lines[0].trim_matches(['#', '/', '*', ' ']);
+            folder.write(name, &(lines.join("\n") + "\n"));
+            continue;
+        }
+        let mut lines = lines.into_iter().peekable();
+        while let Some(command) = lines.next() {
+            let command = command.strip_prefix("$ ").expect("a command comes first");
+            let mut expected = Vec::new();
+            while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
+                expected.push(line);
+            }
+            let mut shell = Command::new("sh");
+            shell.current_dir(folder.0.path()).env("PATH", &path).env("KAL_RUNTIME", runtime());
+            let ran = finish(shell.env("KAL_CACHE", "off").args(["-c", command]));
+            let found: Vec<&str> = ran.out().lines().collect();
+            let is_same = found.len() == expected.len()
+                && expected.iter().zip(&found).all(|(expected, found)| matches(expected, found));
+            assert!(is_same && ran.code == Some(0) && ran.err().is_empty(), "{command}: {ran:?}");
+            commands += 1;
+        }
+    }
+    assert!(commands >= 8, "{commands} commands");
+}
