@@ -18,7 +18,7 @@ use crate::library::{self, ModuleItem, ModuleReader, ReadModule};
 use crate::module::{Imports, MemberKind, Module, NameMistake, add_operators, parts, standard};
 use crate::name::{HeldName, Name, Names};
 use crate::sema::checked::{Callee, CheckedFunction};
-use crate::sema::instance::{instance, instance_parts, is_made, shown};
+use crate::sema::instance::{instance, instance_parts, is_made, misgiven, shown};
 use crate::sema::{self, Environment, Extern, arguments, declaration};
 use crate::source::Source;
 use crate::stop::Poll;
@@ -396,6 +396,16 @@ impl<'a> Draft<'a> {
         let called = instance_parts(&text).map_or(&*text, |(pattern, _)| pattern);
         if let Some(help) = standard::import_help(called, self.imports()) {
             return diagnostic.with_help(help);
+        }
+        if let Some((pattern, given)) = instance_parts(&text) {
+            let is_defined =
+                |name: &str| self.names.get(name).is_some_and(|name| self.functions.contains_key(&name));
+            let is_function = |name: &str| {
+                is_defined(name) || self.names.get(name).is_some_and(|name| self.is_of_the_host(name))
+            };
+            if is_defined(pattern) {
+                return diagnostic.with_help(misgiven(pattern, &given, is_function));
+            }
         }
         match nearest(&text, known.iter().map(|name| self.names.text(*name))) {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),

@@ -13,6 +13,7 @@ mod layer;
 mod layers;
 mod lazy;
 mod numbered;
+mod opening;
 mod stored;
 
 use crate::module::{ImportedModule, Imports, MemberKind, Module, NameMistake, parts};
@@ -29,8 +30,9 @@ pub use layer::Layer;
 pub use layers::Layers;
 pub use lazy::LazyTable;
 use numbered::NumberedFunctions;
+pub use opening::StoredOpening;
 use std::sync::Arc;
-pub use stored::{StoredEnvironment, StoredItem, StoredOpening, StoredText, TextWriter, encode_module};
+pub use stored::{StoredEnvironment, StoredItem, StoredText, TextWriter, encode_module};
 
 /// What the names of a program mean.
 #[derive(Clone)]

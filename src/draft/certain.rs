@@ -10,7 +10,7 @@ use super::Draft;
 use crate::diagnostic::{Diagnostic, ErrorCode, Severity};
 use crate::name::Name;
 use crate::sema::checked::{Callee, CheckedFunction, EXPRESSION};
-use crate::sema::{CheckedItem, arguments, mistaken_call, taken, taken_instead};
+use crate::sema::{CheckedItem, arguments, misfit, taken};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ impl Draft<'_> {
         None
     }
 
-    fn is_of_the_host(&self, name: Name) -> bool {
+    pub(super) fn is_of_the_host(&self, name: Name) -> bool {
         self.hosts.get(name).is_some() || self.hosts.foreign(name).is_some()
     }
 
@@ -115,7 +115,7 @@ impl Draft<'_> {
                         EXPRESSION => "this expression calls".to_owned(),
                         name => format!("`{name}` calls"),
                     };
-                    let mistake = mistaken_call(&text, callee.arity, &taken_instead(known));
+                    let mistake = misfit(known, &text, callee.arity);
                     let message = format!("{calls} {mistake}");
                     error(ErrorCode::StaleCall, message)
                         .with_note(format!("called with {passed}"))

@@ -7,8 +7,8 @@ use crate::host::HostFunctions;
 use crate::module::standard;
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION, Made};
-use crate::sema::instance::{given_text, instance_parts, operands_of, shown};
-use crate::sema::{Extern, SourcePlace, arguments, declaration, mistaken_call, taken, taken_instead};
+use crate::sema::instance::{given_text, instance_parts, misgiven, operands_of, shown};
+use crate::sema::{Extern, SourcePlace, arguments, declaration, misfit, mistaken_call, taken};
 use crate::source::{Source, Span};
 use crate::syntax::foreign;
 use crate::world::World;
@@ -171,13 +171,18 @@ impl FailureReport<'_> {
             caller,
             &format!("`{}`, which is not defined", shown(&text)),
         );
-        if let Some((pattern, _)) = instance_parts(&text) {
+        if let Some((pattern, given)) = instance_parts(&text) {
             if let Some(help) = standard::import_help(pattern, self.world.imports()) {
                 return diagnostic.with_help(help);
             }
-            let is_known = self.names.get(pattern).is_some_and(|pattern| self.world.defines(pattern));
-            let help = format!("`{pattern}` takes no functions, or takes them elsewhere");
-            return if is_known { diagnostic.with_help(help) } else { diagnostic };
+            let is_defined = |name: &str| self.names.get(name).is_some_and(|name| self.world.defines(name));
+            let is_function = |name: &str| {
+                is_defined(name) || self.names.get(name).is_some_and(|name| self.hosts.get(name).is_some())
+            };
+            return match is_defined(pattern) {
+                true => diagnostic.with_help(misgiven(pattern, &given, is_function)),
+                false => diagnostic,
+            };
         }
         let call = diagnostic.labels.first().filter(|_| caller.is_some());
         if let Some(line) = call.and_then(|call| defined_after(&text, call)) {
@@ -235,7 +240,7 @@ impl FailureReport<'_> {
     ) -> Diagnostic {
         let text = self.names.text(callee.name);
         let takes = taken(callee);
-        let problem = mistaken_call(&text, passed, &taken_instead(callee));
+        let problem = misfit(callee, &text, passed);
         self.call(ErrorCode::StaleCall, callee.name, passed, caller, &problem).with_label(
             &callee.source,
             callee.name_span,

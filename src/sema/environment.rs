@@ -136,9 +136,10 @@ pub(crate) fn mistaken_call(name: &str, passed: u32, takes: &str) -> String {
     format!("`{name}` with {}, but `{name}` takes {takes}", arguments(passed as usize))
 }
 
-/// Returns what a function takes, for people, after the number of arguments was named.
-pub(crate) fn taken_instead(function: &CheckedFunction) -> String {
-    if function.functions.is_empty() { function.arity().to_string() } else { taken(function) }
+/// Returns what is wrong with a call that does not fit a function, for people.
+pub(crate) fn misfit(function: &CheckedFunction, name: &str, passed: u32) -> String {
+    let takes = if function.functions.is_empty() { function.arity().to_string() } else { taken(function) };
+    mistaken_call(name, passed, &takes)
 }
 
 /// Returns what a function takes, for people.

@@ -73,6 +73,18 @@ pub fn given_text(given: &str) -> String {
     }
 }
 
+/// Returns the help for a call that gives functions to one that does not take them there;
+/// `is_function` says which names are those of functions.
+pub fn misgiven(pattern: &str, given: &GivenFunctions<'_>, is_function: impl Fn(&str) -> bool) -> String {
+    let unknown = given.iter().flatten().find(|name| operands_of(name).is_none() && !is_function(name));
+    match unknown {
+        Some(name) => {
+            format!("`{pattern}` takes no function there, and no variable `{name}` is declared before")
+        }
+        None => format!("`{pattern}` takes no functions, or takes them elsewhere"),
+    }
+}
+
 /// Returns what a function that a pattern takes is called in it.
 pub fn taken_name(parameter: &str) -> String {
     format!("({parameter})")

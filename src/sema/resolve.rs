@@ -246,8 +246,10 @@ impl<'c, 'a> Resolver<'c, 'a> {
     /// Reports a text that is not printed.
     fn misplaced_text(&mut self, span: Span) {
         let message = "a text stands only among the arguments of `print` and `write`".to_owned();
+        let help = foreign::printed_otherwise(self.checker.source, span).map(str::to_owned);
         let error = self.error(ErrorCode::MisplacedText, span, message);
         error.labels[0].message = "every value is a number".into();
+        error.help = help;
     }
 
     /// Compares in a chain: `a < b < c` is `a < b && b < c` with `b` evaluated once.
@@ -488,6 +490,9 @@ impl<'c, 'a> Resolver<'c, 'a> {
                 _ if is_function => (None, Some(format!("`{text}` is a function: call it as `{text}(…)`"))),
                 (Some((message, help)), _) => (Some(message), Some(help)),
                 (None, Some(near)) => (None, Some(format!("did you mean `{near}`?"))),
+                (None, None) if foreign::is_updated(self.checker.source, span) => {
+                    (None, Some(format!("to declare one: `var {text} = 0`")))
+                }
                 (None, None) => (None, None),
             };
             let message = message.unwrap_or_else(|| format!("unknown variable `{text}`"));

@@ -3,11 +3,17 @@
 //!
 //! Nothing here is grammar. It is consulted when an operator turns out to be
 //! undefined, so never for a program that defines the operator. It uses only
-//! the source text.
+//! the source text. Words are in [`word`](mod@word).
+
+mod line;
+mod word;
 
 use super::number;
+use super::operator::UPDATES;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::source::{Source, Span};
+use line::{line_from, line_up_to};
+pub use word::{NO_TYPES, function, is_infix, is_type, misplaced, printed_otherwise, word};
 
 /// A construct of another language.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,11 +27,12 @@ pub struct ForeignSyntax {
 
 /// Operators of other languages, longer ones before those they contain, each
 /// with the way to write it in Kaleidoscope.
-const OPERATORS: [(&str, &str); 17] = [
+const OPERATORS: [(&str, &str); 18] = [
     ("<=>", "compare with `<`, `==` and `>`"),
     ("===", "to compare, write `==`"),
     ("!==", "to compare, write `!=`"),
     ("**", "the power is written `x ^ y`"),
+    ("%%", "the remainder is written `x % y`"),
     ("++", "write `x += 1`"),
     ("=>", "did you mean `>=`?"),
     ("=<", "did you mean `<=`?"),
@@ -41,70 +48,33 @@ const OPERATORS: [(&str, &str); 17] = [
     ("||=", "write `x = x || y`"),
 ];
 
+/// Symbols of mathematics, each with the way to write it.
+const SYMBOLS: [(&str, &str); 18] = [
+    ("×", "write `x * y`"),
+    ("∗", "write `x * y`"),
+    ("⋅", "write `x * y`"),
+    ("∙", "write `x * y`"),
+    ("÷", "write `x / y`"),
+    ("∕", "write `x / y`"),
+    ("−", "write `x - y`"),
+    ("≤", "write `x <= y`"),
+    ("≥", "write `x >= y`"),
+    ("≠", "write `x != y`"),
+    ("≈", "write `abs(x - y) < 1e-9`"),
+    ("√", "write `sqrt(x)`"),
+    ("∛", "write `cbrt(x)`"),
+    ("∞", "write `inf`"),
+    ("∧", "and is written `&&`"),
+    ("∨", "or is written `||`"),
+    ("¬", "not is written `!`"),
+    ("∑", "`import series` makes `sum` known"),
+];
+
+/// What `5!` is.
+pub const FACTORIAL: &str = "`tgamma(n + 1)` is the factorial of n";
+
 /// Compound assignments of other languages.
 const COMPOUND_ASSIGNMENTS: [&str; 2] = ["%=", "^="];
-
-/// Words that are operators, keywords or constants elsewhere.
-const WORDS: [(&str, &str); 24] = [
-    ("mod", "the remainder is written `x % y`, or `mod(x, y)`"),
-    ("div", "integer division is written `floor(a / b)`"),
-    ("and", "and is written `&&`"),
-    ("or", "or is written `||`"),
-    ("not", "not is written `!`"),
-    ("let", "to declare a variable: `var x = 3`"),
-    ("const", "to declare a variable: `var x = 3`"),
-    ("return", "the value of the body is the value of the function: `def f(x) x + 1`"),
-    ("print", PRINT),
-    ("write", "to print without ending the line, write `write(\"x = \", x)`"),
-    ("function", "a function is written `def f(x) x + 1`"),
-    ("fn", "a function is written `def f(x) x + 1`"),
-    ("func", "a function is written `def f(x) x + 1`"),
-    ("true", "true is any number but 0, such as `1`"),
-    ("false", "false is `0`"),
-    ("PI", "did you mean `pi`?"),
-    ("null", "every value is a number, such as `0`"),
-    ("nil", "every value is a number, such as `0`"),
-    ("None", "every value is a number, such as `0`"),
-    ("lambda", "a function is written `def f(x) x + 1`"),
-    ("int", NO_TYPES),
-    ("float", NO_TYPES),
-    ("double", NO_TYPES),
-    ("void", NO_TYPES),
-];
-
-/// How something is printed.
-const PRINT: &str = "to print, write `print(\"x = \", x)`";
-
-/// What is written instead of types.
-pub const NO_TYPES: &str = "there are no types, every value is a number: `var x = 3`, `def f(x) x + 1`";
-
-/// Functions that have another name here, or none.
-const FUNCTIONS: [(&str, &str); 12] = [
-    ("int", "did you mean `trunc`?"),
-    ("println", PRINT),
-    ("printf", PRINT),
-    ("echo", PRINT),
-    ("puts", PRINT),
-    ("fixed", "it stands among the arguments of `print`: `print(fixed(x, 2))`"),
-    ("sci", "it stands among the arguments of `print`: `print(sci(x, 2))`"),
-    ("pad", "it stands among the arguments of `print`: `print(pad(x, 8))`"),
-    ("input", "did you mean `read`?"),
-    ("not", "not is written `!`"),
-    ("exit", "a program ends where its source ends"),
-    ("quit", "a program ends where its source ends"),
-];
-
-/// The words above that are binary operators.
-const INFIX_WORDS: [&str; 4] = ["mod", "div", "and", "or"];
-
-/// The words above that are values.
-const CONSTANTS: [&str; 6] = ["true", "false", "PI", "null", "nil", "None"];
-
-/// The words above that print.
-const PRINTING: [&str; 2] = ["print", "write"];
-
-/// The words above that are types.
-const TYPES: [&str; 4] = ["int", "float", "double", "void"];
 
 impl ForeignSyntax {
     /// Recognises what the operator at `operator` is part of.
@@ -161,11 +131,11 @@ pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnost
     }
     let symbol = source.slice(place);
     let kind = if operands == 1 { "unary" } else { "binary" };
-    let begins_line = line_up_to(source.text(), place.start).trim().is_empty();
+    let before = line_up_to(source.text(), place.start).trim();
     let message = format!("no {kind} operator `{symbol}` is defined");
     let diagnostic =
         Diagnostic::error(ErrorCode::UnknownOperator, source, place, message).with_note("not defined");
-    let diagnostic = match cure(symbol, operands, begins_line) {
+    let diagnostic = match cure(symbol, operands, before) {
         Some(help) => diagnostic.with_help(help),
         None => diagnostic,
     };
@@ -174,13 +144,22 @@ pub fn unknown_operator(source: &Source, place: Span, operands: u8) -> (Diagnost
 
 /// Returns the help: how to define the operator, or what to write instead if it
 /// cannot be defined.
-fn cure(symbol: &str, operands: u8, begins_line: bool) -> Option<String> {
+fn cure(symbol: &str, operands: u8, before: &str) -> Option<String> {
+    let begins_line = before.is_empty();
+    let is_in_body = before.ends_with("else") || before.ends_with("then") || before.ends_with("in");
     let may_be_meant = !symbol.is_ascii() || matches!(symbol, "~" | "|" | "&" | ":" | "@" | "$" | "?" | "!");
+    if let Some((_, help)) = SYMBOLS.iter().find(|entry| entry.0 == symbol) {
+        return Some((*help).to_owned());
+    }
     Some(match (symbol, operands) {
         ("=", _) => "a definition has no `=`: write `def f(x) x + 1`; to compare, write `==`".into(),
         (":", 1) if begins_line => "commands such as `:list` are for the prompt: `kal`, or `kal repl`".into(),
+        (":", 1) if is_in_body => "leave it out: `a : b` evaluates both".into(),
         (":", 1) => "the body follows the parameters at once: `def f(x) x + 1`".into(),
         ("+", 1) => "leave it out: a number without a sign is positive".into(),
+        ("|", 1) => "the absolute value of x is `abs(x)`".into(),
+        ("&", 2) => "and is written `&&`; or define it: `def binary & 6 (x y) …`".into(),
+        ("!", 2) => FACTORIAL.into(),
         ("|" | "||", 2) => format!("define it first: `def binary {symbol} 5 (x y) …`"),
         (_, 1) if may_be_meant => format!("define it first: `def unary {symbol} (x) …`"),
         (_, _) if may_be_meant => {
@@ -198,40 +177,23 @@ pub fn bad_assignment(source: &Source, place: Span) -> Diagnostic {
     }
     let symbol = source.slice(place);
     let message = format!("the left side of `{symbol}` is not a variable");
+    let help = match defined(source, place) {
+        Some(head) => format!("to define a function: `def {head} …`; to compare, write `==`"),
+        None => "to compare, write `==`".to_owned(),
+    };
     Diagnostic::error(ErrorCode::BadAssignment, source, place, message)
         .with_note(format!("this `{symbol}` assigns, so a variable must come before it"))
-        .with_help("to compare, write `==`")
+        .with_help(help)
 }
 
-/// Returns what the undeclared name at `place` was probably meant to be: a
-/// message and its help. `goes_on` if there is an item before it on the line.
-pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
-    let text = source.text();
-    let word = source.slice(place);
-    let help = WORDS.iter().find(|entry| entry.0 == word)?.1;
-    let before = line_up_to(text, place.start).split_whitespace().next_back();
-    let message = match before.filter(|_| INFIX_WORDS.contains(&word)) {
-        Some(left) => format!("an operator is missing between `{left}` and `{word}`"),
-        None if PRINTING.contains(&word) => format!("`{word}` is called with what it prints"),
-        None if CONSTANTS.contains(&word) => format!("unknown variable `{word}`"),
-        None => format!("there is no `{word}` in Kaleidoscope"),
-    };
-    Some((message, help.to_owned()))
-}
-
-/// Returns whether a word is a binary operator in other languages.
-pub fn is_infix(word: &str) -> bool {
-    INFIX_WORDS.contains(&word)
-}
-
-/// Returns the advice for a call of a function of other languages.
-pub fn function(name: &str) -> Option<&'static str> {
-    FUNCTIONS.iter().find(|entry| entry.0 == name).map(|entry| entry.1)
-}
-
-/// Returns whether a name is a type in other languages.
-pub fn is_type(name: &str) -> bool {
-    TYPES.contains(&name)
+/// Returns what the line up to the `=` at `place` defines in other languages: `f(x)`.
+fn defined(source: &Source, place: Span) -> Option<&str> {
+    let head = short(line_up_to(source.text(), place.start).trim())?;
+    let (name, parameters) = head.strip_suffix(')')?.split_once('(')?;
+    let is_name = |text: &str| unicode_ident::is_xid_start(text.chars().next()?).then_some(());
+    let is_list =
+        |text: &str| text.chars().all(|each| unicode_ident::is_xid_continue(each) || ", ".contains(each));
+    (is_name(name).is_some() && is_list(name) && !name.contains(' ') && is_list(parameters)).then_some(head)
 }
 
 /// Returns the advice for a call whose `(` is on a later line than the name at
@@ -244,6 +206,12 @@ pub fn called_across_lines(source: &Source, place: Span) -> Option<String> {
     is_later.then(|| {
         format!("the `(` on a later line makes this a call; to end the item before it, write `{name};`")
     })
+}
+
+/// Returns whether the variable at `place` is updated: `x += 1`.
+pub fn is_updated(source: &Source, place: Span) -> bool {
+    let rest = line_from(source.text(), place.end).trim_start();
+    UPDATES.iter().any(|update| rest.starts_with(update))
 }
 
 /// Returns the text of the value assigned to the variable at `place`, for a
@@ -259,16 +227,24 @@ pub fn assigned(source: &Source, place: Span) -> Option<&str> {
     if is_part { None } else { short(value) }
 }
 
-/// Returns `1_000` for `1,000`, if the comma at `place` separates thousands.
+/// Returns `1_000` for `1,000`, if the comma at `place` is the first that separates thousands.
 pub fn grouped_digits(source: &Source, place: Span) -> Option<String> {
     let text = source.text();
     let is_digit = |character: char| character.is_ascii_digit();
     let before = &text[..place.start as usize];
-    let whole = &before[before.trim_end_matches(is_digit).len()..];
-    let after = &text[place.end as usize..];
-    let group = &after[..after.find(|character| !is_digit(character)).unwrap_or(after.len())];
-    let fits = (1..=3).contains(&whole.len()) && group.len() == 3 && number::value(whole).is_ok();
-    fits.then(|| format!("{whole}_{group}"))
+    let earlier = before.trim_end_matches(is_digit);
+    let whole = &before[earlier.len()..];
+    let is_later_group = earlier.strip_suffix(',').is_some_and(|number| number.ends_with(is_digit));
+    let fits = !is_later_group && (1..=3).contains(&whole.len()) && number::value(whole).is_ok();
+    let (mut number, mut rest) = (whole.to_owned(), &text[place.start as usize..]);
+    while let Some(after) = rest.strip_prefix(',') {
+        let length = after.find(|character| !is_digit(character)).unwrap_or(after.len());
+        if length != 3 {
+            break;
+        }
+        (number, rest) = (number + "_" + &after[..length], &after[length..]);
+    }
+    (fits && number != whole).then_some(number)
 }
 
 fn string(text: &str, quote: Span, mark: char) -> ForeignSyntax {
@@ -409,17 +385,6 @@ fn follows_a_word(text: &str, place: Span) -> bool {
     text[..place.start as usize].ends_with(|before| unicode_ident::is_xid_continue(before) || before == ')')
 }
 
-/// Returns the rest of the line from an offset on.
-fn line_from(text: &str, offset: u32) -> &str {
-    text[offset as usize..].lines().next().unwrap_or("")
-}
-
-/// Returns the line up to an offset.
-fn line_up_to(text: &str, offset: u32) -> &str {
-    let before = &text[..offset as usize];
-    &before[before.rfind('\n').map_or(0, |at| at + 1)..]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -462,6 +427,7 @@ mod tests {
         };
         assert_eq!(grouped("1,000"), Some("1_000".into()));
         assert_eq!(grouped("12,345 + 1"), Some("12_345".into()));
+        assert_eq!(grouped("1,000,000"), Some("1_000_000".into()));
         assert_eq!(grouped("1,00"), None);
         assert_eq!(grouped("x,000"), None);
         assert_eq!(grouped("1234,000"), None);

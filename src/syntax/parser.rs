@@ -24,7 +24,7 @@ use crate::source::{Source, Span};
 use crate::stop::Poll;
 pub use builder::ParseLimits;
 use builder::{Builder, ParserState};
-use failure::SyntaxFailure;
+use failure::{Expected, SyntaxFailure};
 
 /// What is wrong with one item.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,7 +106,7 @@ impl<'t> Parser<'t> {
     pub fn next_item(&mut self, operators: &Operators) -> Option<Result<Item, SyntaxErrors>> {
         loop {
             let item = self.read_item(operators)?;
-            if !(self.is_refused && self.runs_on) {
+            if !(self.is_refused && (self.runs_on || self.is_rest_of_import())) {
                 self.is_refused = false;
                 return Some(item);
             }
@@ -140,6 +140,14 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// Returns whether the item read last is the end of `from stats import mean`.
+    fn is_rest_of_import(&self) -> bool {
+        let Some(from) = self.begun.checked_sub(2) else { return false };
+        self.tokens.terminals()[self.begun] == Terminal::Import
+            && self.tokens.text(from) == "from"
+            && self.line_end(from) > self.begun
+    }
+
     fn read_item(&mut self, operators: &Operators) -> Option<Result<Item, SyntaxErrors>> {
         let start = self.item_start()?;
         self.begun = start;
@@ -149,7 +157,7 @@ impl<'t> Parser<'t> {
             // The item may go on in what was not read.
             Ok(end) if self.tokens.is_unread(end) => end + 1,
             Ok(end) => end.max(self.command_end().unwrap_or(0)),
-            Err(failure) => self.after_mistake(start, failure.at),
+            Err(failure) => self.after_mistake(start, failure),
         };
         let errors = self.errors(start, outcome.err());
         if !errors.diagnostics.is_empty() {
@@ -274,10 +282,12 @@ impl<'t> Parser<'t> {
         grammar::program().run(rest, &mut state)
     }
 
-    /// Returns where to resume after a mistake at token `at` of the item that
-    /// began at `start`.
-    fn after_mistake(&mut self, start: usize, at: usize) -> usize {
+    /// Returns where to resume after a mistake in the item that began at `start`.
+    fn after_mistake(&mut self, start: usize, failure: SyntaxFailure) -> usize {
+        let at = failure.at;
         let stop = self.after_foreign(start).or_else(|| self.after_loop_head(at));
+        let stop = stop.or_else(|| self.after_loop(start, failure));
+        let stop = stop.or_else(|| self.after_parentheses(at));
         let stop = stop.unwrap_or_else(|| self.recover(start, at));
         self.closing_brace(start, stop).map_or(stop, |closing| stop.max(closing + 1))
     }
@@ -289,6 +299,35 @@ impl<'t> Parser<'t> {
         const LONGEST_HEAD: usize = 256;
         let opens = head == [Terminal::For, Terminal::LeftParenthesis];
         opens.then(|| self.closing(at, ("(", ")"), LONGEST_HEAD).ok()).flatten().map(|closing| closing + 1)
+    }
+
+    /// Returns the token after the line of a loop of another language: `for i = 1 to 10 do …`.
+    fn after_loop(&self, start: usize, failure: SyntaxFailure) -> Option<usize> {
+        let terminals = self.tokens.terminals();
+        let is_loop = matches!(terminals[start], Terminal::For | Terminal::While);
+        let is_head = is_loop
+            && (failure.expected.contains(Expected::terminal(Terminal::In))
+                || failure.expected.contains(Expected::terminal(Terminal::Comma)));
+        is_head.then(|| self.line_end(failure.at))
+    }
+
+    /// Returns the token after the parentheses in which a `;` stands at token `at`, if they
+    /// are closed on its line.
+    fn after_parentheses(&self, at: usize) -> Option<usize> {
+        let separator = self.tokens.terminals().get(at)?;
+        let open = *self.builder.open_parentheses.last()? as usize;
+        let closing = || self.closing(open, ("(", ")"), self.line_end(at) - open).ok();
+        (*separator == Terminal::Semicolon).then(closing).flatten().map(|closing| closing + 1)
+    }
+
+    /// Returns the first token after the line of token `at`.
+    fn line_end(&self, at: usize) -> usize {
+        let text = self.tokens.source().text();
+        let Some(here) = (at < self.tokens.len()).then(|| self.tokens.span(at).start as usize) else {
+            return at;
+        };
+        let line = here + text[here..].find('\n').unwrap_or(text.len() - here);
+        self.tokens.spans.partition_point(|span| (span.start as usize) < line)
     }
 
     /// Returns the token that closes the braces which open before `stop` in the

@@ -304,6 +304,8 @@ impl Tokens {
             Diagnostic::error(ErrorCode::UnknownCharacter, &self.source, self.span(token), message)
                 .with_note("has no meaning in Kaleidoscope");
         match look_alike(first) {
+            None if first == '²' => diagnostic.with_help("write `x ^ 2`"),
+            None if first == '³' => diagnostic.with_help("write `x ^ 3`"),
             Some(ascii) => diagnostic.with_help(format!("did you mean `{ascii}`?")),
             None => diagnostic,
         }
@@ -341,7 +343,8 @@ fn look_alike(character: char) -> Option<char> {
         '／' => '/',
         '％' => '%',
         '＆' => '&',
-        '．' | '·' => '.',
+        '·' => '*',
+        '．' => '.',
         '＃' => '#',
         _ => return None,
     })

@@ -15,8 +15,11 @@ impl World {
     /// Returns the functions that call `name`, or an instance of it, in the order in which
     /// their names were first met.
     pub fn callers(&self, name: Name) -> impl Iterator<Item = Name> {
-        let is_instance = move |function: &&Arc<CheckedFunction>| function.made.pattern() == Some(name);
-        let instances: FxHashSet<Name> = self.functions().filter(is_instance).map(|one| one.name).collect();
+        let takes_functions = self.function(name).is_none_or(|known| !known.functions.is_empty());
+        let is_instance =
+            move |function: &&Arc<CheckedFunction>| takes_functions && function.made.pattern() == Some(name);
+        let made = self.functions().take_while(|_| takes_functions).filter(is_instance);
+        let instances: FxHashSet<Name> = made.map(|one| one.name).collect();
         let calls = move |caller: &&Arc<CheckedFunction>| {
             let mut callees = caller.callees.iter();
             !is_instance(caller)

@@ -7,7 +7,8 @@
 
 use super::bound::{BoundFunction, Origin};
 use super::lazy::LazyTable;
-use super::stored::{StoredOpening, StoredText};
+use super::opening::StoredOpening;
+use super::stored::StoredText;
 use crate::bytes::Damage;
 use crate::name::{HeldName, Name};
 use crate::sema::asked::ReadingRecord;

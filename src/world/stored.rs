@@ -22,17 +22,15 @@
 //! before and of others.
 
 use super::lazy::LazyTable;
+use super::opening::{OpeningFinder, StoredOpening};
 use crate::bytes::{Damage, Reader, SharedBytes, Writer, checksum};
 use crate::fingerprint::Fingerprint;
 use crate::name::{HeldName, Name, Names};
-use crate::sema::asked::{OutsideQuestions, ReadingRecord};
-use crate::sema::checked::{CheckedFunction, TakenFunction};
-use crate::sema::instance::instance_parts;
+use crate::sema::CheckedItem;
+use crate::sema::asked::ReadingRecord;
 use crate::sema::stored::{StoredNames, StoredTables, TableIndices};
-use crate::sema::{self, CheckedItem};
 use crate::source::Source;
-use crate::syntax::operator::{Fixity, Operators};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -119,21 +117,6 @@ struct StoredNameTable {
     ends: usize,
 }
 
-/// What is known of the opening of a text.
-#[derive(Default)]
-pub struct StoredOpening {
-    /// What it calls and does not define, or with another number of arguments.
-    pub calls: FxHashSet<Name>,
-    /// The items in it that change the operators in force: definitions and imports.
-    pub operators: Vec<usize>,
-    /// The items in it that are no definitions, or whose definitions others replace.
-    pub others: Vec<usize>,
-    /// What reading a module asked that it does not answer itself.
-    pub record: ReadingRecord,
-    /// The number of nodes of the largest function of a module.
-    pub largest: usize,
-}
-
 /// A text that is being written, item by item.
 pub struct TextWriter {
     encoder: TextEncoder,
@@ -143,7 +126,10 @@ pub struct TextWriter {
 impl TextWriter {
     /// Begins the text of a program, which is read in that environment.
     pub fn new(environment: &Arc<StoredEnvironment>, source: &Source) -> Self {
-        Self { encoder: TextEncoder::new(environment, Some(source)), finder: OpeningFinder::new(environment) }
+        Self {
+            encoder: TextEncoder::new(environment, Some(source)),
+            finder: OpeningFinder::new(&environment.names, environment.largest),
+        }
     }
 
     /// Writes the next item.
@@ -273,215 +259,6 @@ impl TextEncoder {
         let identity = Fingerprint::of_bytes("kal 2026 checked text", &bytes);
         bytes[IDENTITY].copy_from_slice(identity.as_bytes());
         Some(bytes)
-    }
-}
-
-impl StoredOpening {
-    fn write(&self, writer: &mut Writer, numbering: &mut NameNumbering) {
-        let mut calls: Vec<_> = self.calls.iter().copied().collect();
-        calls.sort_unstable();
-        writer.count(calls.len());
-        calls.into_iter().for_each(|name| writer.number(numbering.name(name)));
-        for numbers in [&self.operators, &self.others] {
-            writer.count(numbers.len());
-            numbers.iter().for_each(|number| writer.count(*number));
-        }
-        writer.count(self.largest);
-        self.record.write(writer, numbering);
-    }
-
-    fn read(reader: &mut Reader<'_>, tables: &StoredTables<'_>) -> Result<Self, Damage> {
-        let calls = reader.many(|reader| tables.name(reader))?.into_iter().collect();
-        let mut numbers = || Ok(reader.many(|reader| Ok(reader.number()? as usize))?.into_vec());
-        let (operators, others) = (numbers()?, numbers()?);
-        let largest = reader.number()? as usize;
-        Ok(Self { calls, operators, others, largest, record: ReadingRecord::read(reader, tables)? })
-    }
-}
-
-/// The search for the opening of a program: the longest run of definitions, nearly. A run
-/// ends where a name is defined again, or was called before with another number of
-/// arguments, or something else than a definition follows.
-struct OpeningFinder {
-    environment: Arc<StoredEnvironment>,
-    best: (Range<usize>, StoredOpening),
-    run: DefinitionRun,
-    /// What definitions before the run define and call.
-    before: FxHashSet<Name>,
-}
-
-/// A run of definitions, as far as they have been met.
-struct DefinitionRun {
-    range: Range<usize>,
-    defined: FxHashMap<Name, u32>,
-    called: FxHashMap<Name, Vec<u32>>,
-    /// What the patterns in it take.
-    patterns: FxHashMap<Name, Box<[TakenFunction]>>,
-    /// The functions that calls give, with the number of arguments that they are called with;
-    /// `None` if the pattern is not in the run by then.
-    given: FxHashMap<Name, Vec<Option<u32>>>,
-    operators: Operators,
-    /// The operators that it defines, and the items that do so.
-    own_operators: FxHashSet<Name>,
-    operator_items: Vec<usize>,
-    asked: OutsideQuestions,
-}
-
-/// How much longer a later run must be to be the opening: an edited text is only compared
-/// with an opening at its beginning.
-const LONGER: usize = 4;
-
-impl OpeningFinder {
-    fn new(environment: &Arc<StoredEnvironment>) -> Self {
-        Self {
-            environment: environment.clone(),
-            best: (0..0, StoredOpening::default()),
-            run: DefinitionRun::new(0, environment),
-            before: FxHashSet::default(),
-        }
-    }
-
-    fn item(&mut self, number: usize, item: &CheckedItem, record: &ReadingRecord) {
-        let CheckedItem::Definition(function, fixity) = item else {
-            self.end_run(number + 1);
-            return;
-        };
-        if !self.add(number, function, *fixity, record) {
-            self.end_run(number);
-            if !self.add(number, function, *fixity, record) {
-                self.run.note_calls(function, &self.environment.names);
-                self.before.insert(function.name);
-                self.end_run(number + 1);
-            }
-        }
-    }
-
-    /// Adds a definition to the run; returns whether it can be part of that.
-    fn add(
-        &mut self,
-        number: usize,
-        function: &CheckedFunction,
-        fixity: Option<Fixity>,
-        record: &ReadingRecord,
-    ) -> bool {
-        let names = &self.environment.names;
-        let is_simple = !self.before.contains(&function.name)
-            && crate::module::parts(&names.text(function.name)).is_none()
-            && self.may_be_left_out(function, fixity);
-        is_simple && self.run.add(number, function, fixity, record, names)
-    }
-
-    /// Ends the run; another one may begin with that item.
-    fn end_run(&mut self, next: usize) {
-        let ended = std::mem::replace(&mut self.run, DefinitionRun::new(next, &self.environment));
-        self.before.extend(ended.defined.keys().chain(ended.called.keys()).chain(ended.given.keys()));
-        if ended.range.len() > LONGER * self.best.0.len() {
-            self.best = ended.finish();
-        }
-    }
-
-    /// Returns whether a program that runs the text may leave the outcome of a definition
-    /// out: it is not too large to be compiled, and there is nothing to say about it.
-    fn may_be_left_out(&self, function: &CheckedFunction, fixity: Option<Fixity>) -> bool {
-        let StoredEnvironment { names, largest, .. } = &*self.environment;
-        function.nodes.len() <= *largest && sema::uncalled(function, fixity, names).is_none()
-    }
-
-    /// Returns the opening, which may be empty, and what is known of it.
-    fn finish(mut self) -> (Range<usize>, StoredOpening) {
-        self.end_run(0);
-        self.best
-    }
-}
-
-impl DefinitionRun {
-    /// Begins a run with that item.
-    fn new(start: usize, environment: &StoredEnvironment) -> Self {
-        Self {
-            range: start..start,
-            defined: FxHashMap::default(),
-            called: FxHashMap::default(),
-            patterns: FxHashMap::default(),
-            given: FxHashMap::default(),
-            operators: Operators::new(&environment.names),
-            own_operators: FxHashSet::default(),
-            operator_items: Vec::new(),
-            asked: OutsideQuestions::default(),
-        }
-    }
-
-    fn add(
-        &mut self,
-        number: usize,
-        function: &CheckedFunction,
-        fixity: Option<Fixity>,
-        record: &ReadingRecord,
-        names: &Names,
-    ) -> bool {
-        let defined = |name: Name| self.defined.get(&name).copied();
-        let fits = |arities: &Vec<u32>| arities.iter().all(|arity| *arity == function.signature());
-        let is_added = self.asked.add(record, defined, &self.own_operators, &self.operators, names)
-            && !self.defined.contains_key(&function.name)
-            && self.called.get(&function.name).is_none_or(fits)
-            && self
-                .given
-                .get(&function.name)
-                .is_none_or(|given| given.iter().all(|arity| *arity == Some(function.arity())));
-        if !is_added {
-            return false;
-        }
-        self.defined.insert(function.name, function.signature());
-        if !function.functions.is_empty() {
-            self.patterns.insert(function.name, function.functions.clone());
-        }
-        self.note_calls(function, names);
-        if let Some(fixity) = fixity {
-            self.own_operators.insert(fixity.operator());
-            self.operators.define(fixity, function.name, &function.names);
-            self.operator_items.push(number);
-        }
-        self.range.end = number + 1;
-        true
-    }
-
-    /// Notes what a function calls, and what it gives patterns.
-    fn note_calls(&mut self, function: &CheckedFunction, names: &Names) {
-        for callee in &function.callees {
-            let arities = self.called.entry(callee.name).or_default();
-            if !arities.contains(&callee.arity) {
-                arities.push(callee.arity);
-            }
-            let text = names.text(callee.name);
-            let Some((pattern, given)) = instance_parts(&text) else { continue };
-            let pattern = names.get(pattern);
-            let taken = pattern.and_then(|pattern| self.patterns.get(&pattern));
-            let mut note = |function: Name, arity: Option<u32>| {
-                let arities = self.given.entry(function).or_default();
-                if !arities.contains(&arity) {
-                    arities.push(arity);
-                }
-            };
-            // A pattern that follows may take something else.
-            pattern.filter(|_| taken.is_none()).into_iter().for_each(|pattern| note(pattern, None));
-            for (position, given) in given.into_iter().enumerate() {
-                let Some(given) = given.and_then(|given| names.get(given)) else { continue };
-                let arity = taken.and_then(|taken| {
-                    let taken = taken.iter().find(|taken| taken.position as usize == position);
-                    taken.map(|taken| taken.arity)
-                });
-                note(given, arity);
-            }
-        }
-    }
-
-    /// Returns the items, and what is known of them as an opening.
-    fn finish(self) -> (Range<usize>, StoredOpening) {
-        let Self { range, defined, called, operator_items: operators, asked, .. } = self;
-        let is_open =
-            |(name, arities): &(Name, Vec<u32>)| arities.iter().any(|arity| defined.get(name) != Some(arity));
-        let calls = called.into_iter().filter(is_open).map(|(name, _)| name).collect();
-        let record = asked.record(|name| defined.contains_key(&name));
-        (range, StoredOpening { calls, operators, record, ..Default::default() })
     }
 }
 

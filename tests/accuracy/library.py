@@ -75,8 +75,11 @@ def complex_table():
     power = lambda a, b, c, d: exp(z(c, d) * log(z(a, b)))
     small = (-5, 5)
     for part, take in [("re", lambda v: v.real), ("im", lambda v: v.imag)]:
-        t.group(f"power_{part}(a b c d)", "from -5 to 5", "1e-13 relative",
-                t.rows(20, lambda *n: take(power(*n)), small, small, small, small))
+        # A part that nearly cancels is as inexact as the whole.
+        rows = t.rows(20, power, small, small, small, small)
+        rows = [(n, take(v)) for n, v in rows if abs(take(v)) > abs(v) / 100]
+        t.group(f"power_{part}(a b c d)", "from -5 to 5, a part of at least 1 % of the absolute value",
+                "1e-12 relative", rows)
 
 
 def finance_table():
@@ -205,7 +208,7 @@ def series_table():
              "def four(i) if i == 1 then 4 else (i - 1) * (i - 1)", "def around(i) if i == 0 then 0 else 2 * i - 1")
     t.group("infinite_sum(term(i))", "powers of i below -1.1", "1e-13 relative",
             [(["basel"], zeta(2)), (["power15"], zeta(mpf(1.5))), (["power12"], zeta(mpf(1.2)))])
-    t.group("alternating_sum(term(i))", "terms that fall smoothly, or grow slowly", "1e-14 relative",
+    t.group("alternating_sum(term(i))", "terms that fall smoothly, or grow slowly", "1e-13 relative",
             [(["harmonic"], log(2)), (["leibniz"], pi), (["roots"], mp.altzeta(mpf(-0.5)))])
     t.group("limit(f(n))", "series in 1 / n", "1e-12 relative", [(["compound"], exp(1)), (["sine"], 1)])
     t.group("continued_fraction(a(i) b(i))", "fractions that settle", "4 ulp",

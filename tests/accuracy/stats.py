@@ -327,7 +327,7 @@ def groups():
     sth = [(1e-300, 3), (1e10, 2), (40, 1000), (0.7, 1e6), (-3, 4), (1e120, 2)]
     add("student_density(x freedom)", "freedom from 0.5 to 1e12, x to 30", BOUNDS, student_density,
         lambda r: [lg(1e-3, 30)(r), lg(0.5, 1e12)(r)], sth)
-    add("student_cumulative(x freedom)", "freedom from 0.5 to 300, x to 1000", BOUNDS,
+    add("student_cumulative(x freedom)", "freedom from 0.5 to 300, x from -1000 to 1000", BOUNDS,
         lambda x, n: student_upper(-x, n), st, sth)
     add("student_upper(x freedom)", "freedom from 0.5 to 300, x to 1000", BOUNDS, student_upper, st, sth)
     add("student_upper(x freedom)", "freedom from 300 to 1e12, x to 10", BOUNDS, student_upper,

@@ -1,5 +1,6 @@
 //! Patterns that are given very many functions: what is beyond the bound shares an instance.
 
+use crate::binary::{feed, finish, kal};
 use crate::modes::MODES;
 use kal::diagnostic::ErrorCode;
 use kal::source::Source;
@@ -90,9 +91,9 @@ fn what_is_given_and_has_no_meaning_gets_the_help_for_its_place() {
         ("apply(sq + 1, 2)", ErrorCode::FunctionWanted, Some(given)),
         ("sin(sq)", ErrorCode::UnknownVariable, Some("`sq` is a function: call it as `sq(…)`")),
         (
-            "def before(x) later(helper, x)",
+            "def truth(x) later(true, x)",
             ErrorCode::UnknownVariable,
-            Some("if it is a function, define `helper` or `later` before the call"),
+            Some("true is any number but 0, such as `1`"),
         ),
         ("def misspelt(total) later(toal, 1)", ErrorCode::UnknownVariable, Some("did you mean `total`?")),
         ("def known(x) sin(helper)", ErrorCode::UnknownVariable, None),
@@ -102,6 +103,40 @@ fn what_is_given_and_has_no_meaning_gets_the_help_for_its_place() {
         let error = context.eval(text).expect_err("it is a mistake");
         let [diagnostic] = error.diagnostics() else { panic!("{text}: {error:?}") };
         assert_eq!((diagnostic.code, diagnostic.help.as_deref()), (code, help), "{text}");
+    }
+}
+
+#[test]
+fn programs_may_be_written_from_the_top_down() {
+    let text = "def main(n) apply(helper, n)\ndef apply(f(x) n) f(n) + f(n + 1)\n\
+                def helper(x) x * 10\nmain(1)\n";
+    for (mode, configure) in MODES {
+        assert_eq!(context(configure(Config::new())).eval(text).expect("it runs"), Some(30.0), "{mode}");
+    }
+    let folder = tempfile::TempDir::new().expect("there is room");
+    let (program, cache) = (folder.path().join("program.kal"), folder.path().join("cache"));
+    std::fs::write(&program, text).expect("it can be written");
+    std::fs::write(folder.path().join("down.kal"), text.replace("main(1)", "")).expect("it can be written");
+    let checked = finish(kal().arg("check").arg(&program));
+    assert_eq!((checked.out(), checked.err(), checked.code), ("", "", Some(0)));
+    let user = folder.path().join("user.kal");
+    std::fs::write(&user, "import down; main(1)").expect("it can be written");
+    for start in ["first", "second"] {
+        for file in [&program, &user] {
+            let ran = finish(kal().arg("--cache").arg(&cache).arg(file));
+            assert_eq!((ran.out(), ran.err()), ("30\n", ""), "{start} {}", file.display());
+        }
+    }
+}
+
+#[test]
+fn a_variable_that_is_declared_too_late_is_named() {
+    let text = "def f(n) g(total, n)\ndef g(x y) x - y\nvar total = 1\nf(1)\n";
+    let help = "`g` takes no function there, and no variable `total` is declared before";
+    for command in [&["--lazy"][..], &["--interpret"], &["check"]] {
+        let ran = feed(kal().args(command).arg("-"), text.as_bytes());
+        assert!(ran.err().contains(help), "{command:?}\n{}", ran.err());
+        assert_eq!(ran.err().matches("error[").count(), 1, "{command:?}\n{}", ran.err());
     }
 }
 

@@ -41,6 +41,12 @@ fn mistakes_in_what_is_printed_are_told_with_their_places() {
         ("write", "", "E0201", "write `write(\"x = \", x)`"),
         ("print(\"a\" \"b\")", "", "E0211", "a comma separates it from the argument before it"),
         ("print(1 \"b\")", "", "E0211", "a comma separates it from the argument before it"),
+        ("print(\"a\" 3)", "", "E0103", "a comma separates what is printed: `print(\"x = \", x)`"),
+        ("print(\"a\" + 3)", "", "E0103", "a comma separates what is printed: `print(\"x = \", x)`"),
+        ("print(\"%d\" % 3)", "", "E0103", "a comma separates what is printed: `print(\"x = \", x)`"),
+        ("printf(\"%d\", 3)", "", "E0211", "to print, write `print(\"x = \", x)`"),
+        ("printd(\"a\")", "", "E0211", "to print, write `print(\"x = \", x)`"),
+        ("print(1; 2)", "", "E0103", "a comma separates arguments, and `a : b` evaluates both"),
     ];
     for mode in MODES {
         for (text, printed, code, said) in cases {

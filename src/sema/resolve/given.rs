@@ -1,6 +1,7 @@
 //! The functions that calls are given: `integral(sin, 0, pi)`.
 
 use super::{GivenFunction, Resolver, SourcePlace};
+use crate::diagnostic::suggest::nearest;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::module::MemberKind;
 use crate::name::Name;
@@ -10,6 +11,7 @@ use crate::sema::environment::arguments;
 use crate::sema::instance::{instance_name, is_built_in, operator_name, taken_name};
 use crate::source::Span;
 use crate::syntax::ast::{self, Ast};
+use crate::syntax::foreign;
 
 /// What is known of the parameters of a function that is called.
 struct Parameters {
@@ -52,19 +54,40 @@ impl Resolver<'_, '_> {
         };
         // A name that nothing has yet is that of a function where one is wanted, in what runs
         // later.
-        if arity.is_none() && !(self.runs_later() && self.is_function_wanted(body, call, position)) {
+        let may_be_wanted = || match self.is_function_wanted(body, call, position) {
+            Some(is_wanted) => is_wanted,
+            None => !self.is_misspelt(name, span),
+        };
+        if arity.is_none() && !(self.runs_later() && may_be_wanted()) {
             return false;
         }
         self.given.entry(call).or_default().push(GivenFunction { position, text, name, arity, span });
         true
     }
 
-    /// Returns whether a call is known to take a function in a place.
-    fn is_function_wanted(&self, body: &Ast, call: usize, position: u32) -> bool {
-        let ast::Node::Call { callee, .. } = body.nodes[call] else { return false };
-        let callee = self.checker.stands_for(callee, MemberKind::Function, body.spans[call]);
-        let known = callee.and_then(|callee| self.parameters_of(callee));
-        known.is_some_and(|known| known.functions.iter().any(|function| function.position == position))
+    /// Returns whether a call takes a function in a place; `None` if nothing is known of what
+    /// it calls.
+    fn is_function_wanted(&self, body: &Ast, call: usize, position: u32) -> Option<bool> {
+        let ast::Node::Call { callee, .. } = body.nodes[call] else { return Some(false) };
+        if self.taken(callee).is_some() {
+            return Some(false);
+        }
+        let callee = self.checker.stands_for(callee, MemberKind::Function, body.spans[call])?;
+        if self.checker.environment.hosts().get(callee).is_some() {
+            return Some(false);
+        }
+        let known = self.parameters_of(callee)?;
+        Some(known.functions.iter().any(|function| function.position == position))
+    }
+
+    /// Returns whether a name that nothing has is rather a misspelt variable of the definition,
+    /// or a word of another language.
+    fn is_misspelt(&self, name: Name, span: Span) -> bool {
+        /// More variables are not compared.
+        const MOST: usize = 64;
+        let names = self.checker.environment.names();
+        let locals: Vec<_> = self.scope.names().take(MOST).map(|local| names.text(local)).collect();
+        foreign::word(self.checker.source, span).is_some() || nearest(&names.text(name), locals).is_some()
     }
 
     /// Returns the function that a name means where no variable has it: its name, what it
@@ -265,11 +288,10 @@ impl Resolver<'_, '_> {
             if self.mistake(number).code != ErrorCode::UnknownVariable || self.is_function(body, argument) {
                 continue;
             }
-            let help = if self.is_function_wanted(body, call, position) {
-                self.nearest_function(name).map(|near| format!("did you mean `{near}`?"))
-            } else {
-                self.mistake(number).help.is_none().then(|| self.defined_first(body, call, name)).flatten()
-            };
+            if self.is_function_wanted(body, call, position) != Some(true) {
+                continue;
+            }
+            let help = self.nearest_function(name).map(|near| format!("did you mean `{near}`?"));
             if help.is_some() {
                 self.checker.diagnostics[self.mistakes.earlier + number].help = help;
             }
@@ -281,19 +303,6 @@ impl Resolver<'_, '_> {
         let functions =
             environment.functions().into_iter().map(|function| environment.names().text(function));
         environment.suggestions().nearest(&self.checker.text(name), functions).map(|near| near.to_string())
-    }
-
-    /// Returns what to do if a definition gives a name that nothing has to a function that is
-    /// not defined either.
-    fn defined_first(&self, body: &Ast, call: usize, name: Name) -> Option<String> {
-        let ast::Node::Call { callee, .. } = body.nodes[call] else { return None };
-        let known = self.checker.stands_for(callee, MemberKind::Function, body.spans[call])?;
-        let is_known =
-            self.parameters_of(known).is_some() || self.checker.environment.hosts().get(known).is_some();
-        (!is_known && self.runs_later()).then(|| {
-            let (name, callee) = (self.checker.text(name), self.checker.text(callee));
-            format!("if it is a function, define `{name}` or `{callee}` before the call")
-        })
     }
 
     fn mistake(&self, number: usize) -> &Diagnostic {

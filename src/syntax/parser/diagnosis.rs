@@ -44,10 +44,14 @@ impl SyntaxFailure {
             let is_behind_argument = self.expected.contains(Expected::terminal(Terminal::Comma));
             return misplaced_text(tokens, self.at, is_behind_argument);
         }
+        if let Some(word) = self.foreign_word(tokens, start) {
+            return word;
+        }
         let message = self.message(tokens, start);
         let open = builder.open_parentheses.last().map(|&token| tokens.span(token as usize));
+        let closed = self.separator_inside(tokens);
         let diagnostic = match open {
-            Some(open) if self.is_unclosed(tokens) => {
+            Some(open) if self.is_unclosed(tokens) && closed.is_none() => {
                 Diagnostic::error(ErrorCode::UnclosedParenthesis, source, open, "this `(` is never closed")
                     .with_note("no `)` closes it")
                     .with_label(source, place, message)
@@ -70,7 +74,7 @@ impl SyntaxFailure {
             }
         };
         let intended = self.intended(tokens, start).map(|keyword| format!("did you mean `{keyword}`?"));
-        match intended.or_else(|| self.cure(tokens, builder)) {
+        match intended.or(closed).or_else(|| self.cure(tokens, builder)) {
             Some(help) => diagnostic.with_help(help),
             None => diagnostic,
         }
@@ -85,6 +89,30 @@ impl SyntaxFailure {
             _ if self.is_stray_parenthesis(tokens) => "this `)` closes nothing".to_owned(),
             _ => format!("expected {}, found {found}", self.expected.words()),
         }
+    }
+
+    /// Returns the diagnostic for a word of other languages here, or before.
+    fn foreign_word(self, tokens: &Tokens, start: usize) -> Option<Diagnostic> {
+        let word = |token: usize| {
+            (tokens.terminals().get(token) == Some(&Terminal::Identifier)).then(|| tokens.span(token))
+        };
+        let is_in_expression = self.expected.contains(Expected::terminal(Terminal::RightParenthesis))
+            || self.expected.has(Some(Terminal::Then))
+            || self.expected.has(Some(Terminal::Else))
+            || self.expected.has(Some(Terminal::In));
+        let is_call = tokens.terminals().get(self.at) == Some(&Terminal::LeftParenthesis);
+        let before = self.previous(start).and_then(word).filter(|_| !is_call);
+        if !is_in_expression || self.is_in_head(tokens, start) {
+            return None;
+        }
+        foreign::misplaced(tokens.source(), word(self.at), before)
+    }
+
+    /// Returns whether the refused token is in the head of a definition.
+    fn is_in_head(self, tokens: &Tokens, start: usize) -> bool {
+        let item = &tokens.terminals()[start..self.at.min(tokens.len())];
+        matches!(item.first(), Some(Terminal::Def | Terminal::Extern))
+            && !item.contains(&Terminal::RightParenthesis)
     }
 
     /// Returns a description of the refused token for the message.
@@ -144,6 +172,15 @@ impl SyntaxFailure {
             return Some("inside an expression write `var y = 2 in …`".into());
         }
         let here = tokens.terminals().get(self.at).copied();
+        if self.separates_parts(tokens) {
+            return Some("a comma separates what is printed: `print(\"x = \", x)`".into());
+        }
+        if before(1) == Some(Terminal::Operator)
+            && tokens.text(self.at - 1) == "!"
+            && self.follows_operand(tokens)
+        {
+            return Some(foreign::FACTORIAL.into());
+        }
         let name = (before(1) == Some(Terminal::Identifier)).then(|| tokens.text(self.at - 1));
         if expects(Terminal::LeftParenthesis) {
             match (before(1), here) {
@@ -164,11 +201,52 @@ impl SyntaxFailure {
                 _ => {}
             }
         }
+        if here == Some(Terminal::Else) && self.expected == Expected::ITEM {
+            return Some("it belongs to an `if` before it, with no `;` between them".into());
+        }
+        if here == Some(Terminal::Equals)
+            && expects(Terminal::Identifier)
+            && expects(Terminal::RightParenthesis)
+        {
+            return Some("a parameter has no value of its own: every call gives one".into());
+        }
+        if here == Some(Terminal::Number) && self.expected == Expected::terminal(Terminal::Identifier) {
+            return Some("each variable has its own value: `var x = 1, y = 2`".into());
+        }
         if expects(Terminal::Identifier) && here.is_some() && tokens.text(self.at) == ":" {
             return Some(foreign::NO_TYPES.into());
         }
         let digits = foreign::grouped_digits(tokens.source(), tokens.span(self.at));
         digits.filter(|_| self.expected == Expected::ITEM).map(|number| format!("write `{number}`"))
+    }
+
+    /// Returns what to write instead of a `;` inside parentheses that are closed on its line.
+    fn separator_inside(self, tokens: &Tokens) -> Option<String> {
+        let is_separator = tokens.terminals().get(self.at) == Some(&Terminal::Semicolon);
+        let rest =
+            &tokens.source().text()[tokens.span(self.at.min(tokens.len().checked_sub(1)?)).end as usize..];
+        let line = rest.lines().next().unwrap_or("").split('#').next().unwrap_or("");
+        let closes = line.matches(')').count() > line.matches('(').count();
+        let help = "a comma separates arguments, and `a : b` evaluates both: `;` ends an item";
+        (is_separator && closes).then(|| help.to_owned())
+    }
+
+    /// Returns whether a comma is missing after a text.
+    fn separates_parts(self, tokens: &Tokens) -> bool {
+        let before = self.at.checked_sub(1).and_then(|before| tokens.terminals().get(before));
+        self.at < tokens.len()
+            && before == Some(&Terminal::Text)
+            && self.expected.contains(Expected::terminal(Terminal::Comma))
+    }
+
+    /// Returns whether the operator before the refused token directly follows an operand.
+    fn follows_operand(self, tokens: &Tokens) -> bool {
+        let Some(operand) = self.at.checked_sub(2) else { return false };
+        let is_operand = matches!(
+            tokens.terminals()[operand],
+            Terminal::Number | Terminal::Identifier | Terminal::RightParenthesis
+        );
+        is_operand && tokens.span(operand).end == tokens.span(operand + 1).start
     }
 
     /// Returns whether a `)` is missing before something that cannot be inside

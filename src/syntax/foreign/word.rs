@@ -1,0 +1,197 @@
+//! Words of other languages: keywords, operators, constants and functions that are called
+//! something else here.
+
+use super::line::line_up_to;
+use crate::diagnostic::{Diagnostic, ErrorCode};
+use crate::source::{Source, Span};
+
+/// What a word is in other languages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum WordKind {
+    /// A binary operator.
+    Infix,
+    /// A unary operator, or a keyword that something follows.
+    Prefix,
+    /// A statement that prints.
+    Printing,
+    /// A type.
+    Type,
+    /// A constant.
+    Constant,
+    /// A keyword that stands for itself, or is a good name here.
+    Bare,
+}
+
+const WORDS: [(&str, WordKind, &str); 65] = [
+    ("mod", WordKind::Infix, "the remainder is written `x % y`, or `mod(x, y)`"),
+    ("div", WordKind::Infix, "integer division is written `floor(a / b)`"),
+    ("and", WordKind::Infix, "and is written `&&`"),
+    ("or", WordKind::Infix, "or is written `||`"),
+    ("xor", WordKind::Infix, "one of two is written `!a != !b`"),
+    ("not", WordKind::Prefix, "not is written `!`"),
+    ("elif", WordKind::Infix, ELSE_IF),
+    ("elsif", WordKind::Infix, ELSE_IF),
+    ("elseif", WordKind::Infix, ELSE_IF),
+    ("let", WordKind::Prefix, VARIABLE),
+    ("const", WordKind::Prefix, VARIABLE),
+    ("local", WordKind::Prefix, "to declare a variable: `var x = 3 in …`"),
+    ("global", WordKind::Prefix, VARIABLE),
+    ("return", WordKind::Prefix, "the value of the body is the value of the function: `def f(x) x + 1`"),
+    ("function", WordKind::Prefix, FUNCTION),
+    ("fn", WordKind::Prefix, FUNCTION),
+    ("func", WordKind::Prefix, FUNCTION),
+    ("fun", WordKind::Prefix, FUNCTION),
+    ("define", WordKind::Prefix, FUNCTION),
+    ("lambda", WordKind::Prefix, FUNCTION),
+    ("print", WordKind::Printing, PRINT),
+    ("write", WordKind::Printing, "to print without ending the line, write `write(\"x = \", x)`"),
+    ("println", WordKind::Prefix, PRINT),
+    ("printf", WordKind::Prefix, PRINT),
+    ("echo", WordKind::Prefix, PRINT),
+    ("puts", WordKind::Prefix, PRINT),
+    ("int", WordKind::Type, NO_TYPES),
+    ("float", WordKind::Type, NO_TYPES),
+    ("double", WordKind::Type, NO_TYPES),
+    ("void", WordKind::Type, NO_TYPES),
+    ("from", WordKind::Bare, IMPORT),
+    ("use", WordKind::Bare, IMPORT),
+    ("using", WordKind::Bare, IMPORT),
+    ("include", WordKind::Bare, IMPORT),
+    ("require", WordKind::Bare, IMPORT),
+    ("foreach", WordKind::Bare, "write `for i = 1, i < 10 in …`"),
+    ("repeat", WordKind::Bare, "write `while x < 10 in …`"),
+    ("loop", WordKind::Bare, "write `while x < 10 in …`"),
+    ("break", WordKind::Bare, "a loop ends when its condition is 0: `while going && x < 10 in …`"),
+    ("continue", WordKind::Bare, "to leave out a part of the body: `if a then b`"),
+    ("switch", WordKind::Bare, "write `if a then b else if c then d else e`"),
+    ("case", WordKind::Bare, "write `if a then b else if c then d else e`"),
+    ("begin", WordKind::Bare, "to group, write `( … )`; `a : b` evaluates both"),
+    ("end", WordKind::Bare, "nothing ends a body: it is one expression, such as `(a : b)`"),
+    ("done", WordKind::Bare, "nothing ends a body: it is one expression, such as `(a : b)`"),
+    ("pass", WordKind::Bare, "to do nothing, write `0`"),
+    ("true", WordKind::Constant, "true is any number but 0, such as `1`"),
+    ("false", WordKind::Constant, "false is `0`"),
+    ("True", WordKind::Constant, "true is any number but 0, such as `1`"),
+    ("False", WordKind::Constant, "false is `0`"),
+    ("null", WordKind::Constant, NOTHING),
+    ("nil", WordKind::Constant, NOTHING),
+    ("None", WordKind::Constant, NOTHING),
+    ("PI", WordKind::Constant, "did you mean `pi`?"),
+    ("Pi", WordKind::Constant, "did you mean `pi`?"),
+    ("π", WordKind::Constant, "did you mean `pi`?"),
+    ("E", WordKind::Constant, "did you mean `e`?"),
+    ("Inf", WordKind::Constant, "did you mean `inf`?"),
+    ("INF", WordKind::Constant, "did you mean `inf`?"),
+    ("infinity", WordKind::Constant, "did you mean `inf`?"),
+    ("Infinity", WordKind::Constant, "did you mean `inf`?"),
+    ("NaN", WordKind::Constant, "did you mean `nan`?"),
+    ("NAN", WordKind::Constant, "did you mean `nan`?"),
+    ("EOF", WordKind::Constant, "`read()` is nan at the end of the input: `x != x` is true of nan alone"),
+    ("eof", WordKind::Constant, "`read()` is nan at the end of the input: `x != x` is true of nan alone"),
+];
+
+const ELSE_IF: &str = "write `if a then b else if c then d else e`";
+const VARIABLE: &str = "to declare a variable: `var x = 3`";
+const FUNCTION: &str = "a function is written `def f(x) x + 1`";
+const IMPORT: &str = "to use a module, write `import stats`, or `import stats (mean)`";
+const NOTHING: &str = "every value is a number, such as `0`";
+
+/// How something is printed.
+const PRINT: &str = "to print, write `print(\"x = \", x)`";
+
+/// What is written instead of types.
+pub const NO_TYPES: &str = "there are no types, every value is a number: `var x = 3`, `def f(x) x + 1`";
+
+/// Functions that have another name here, or none.
+const FUNCTIONS: [(&str, &str); 25] = [
+    ("int", "did you mean `trunc`?"),
+    ("println", PRINT),
+    ("printf", PRINT),
+    ("echo", PRINT),
+    ("puts", PRINT),
+    ("display", PRINT),
+    ("fixed", "it stands among the arguments of `print`: `print(fixed(x, 2))`"),
+    ("sci", "it stands among the arguments of `print`: `print(sci(x, 2))`"),
+    ("pad", "it stands among the arguments of `print`: `print(pad(x, 8))`"),
+    ("input", "did you mean `read`?"),
+    ("rand", "did you mean `random`?"),
+    ("srand", "did you mean `seed`?"),
+    ("time", "did you mean `clock`, or `now`?"),
+    ("factorial", "`tgamma(n + 1)` is the factorial of n"),
+    ("fact", "`tgamma(n + 1)` is the factorial of n"),
+    ("gamma", "did you mean `tgamma`?"),
+    ("arctan", "did you mean `atan`?"),
+    ("isnan", "`x != x` is true of nan alone"),
+    ("not", "not is written `!`"),
+    ("pi", "`pi` is a number, without parentheses"),
+    ("e", "`e` is a number, without parentheses; `exp(x)` is its power"),
+    ("inf", "`inf` is a number, without parentheses"),
+    ("nan", "`nan` is a number, without parentheses"),
+    ("exit", ENDS),
+    ("quit", ENDS),
+];
+
+const ENDS: &str = "a program ends where its source ends";
+
+fn known(word: &str) -> Option<(WordKind, &'static str)> {
+    WORDS.iter().find(|entry| entry.0 == word).map(|entry| (entry.1, entry.2))
+}
+
+/// Returns what the undeclared name at `place` was probably meant to be: a
+/// message and its help.
+pub fn word(source: &Source, place: Span) -> Option<(String, String)> {
+    let word = source.slice(place);
+    let (kind, help) = known(word)?;
+    let before = line_up_to(source.text(), place.start);
+    let before = before.split([' ', '\t', '(', ',']).rfind(|word| !word.is_empty());
+    let message = match (kind, before) {
+        (WordKind::Infix, Some(left)) if help != ELSE_IF => {
+            format!("an operator is missing between `{left}` and `{word}`")
+        }
+        (WordKind::Printing, None) => format!("`{word}` is called with what it prints"),
+        (WordKind::Constant, None | Some(_)) => format!("unknown variable `{word}`"),
+        (WordKind::Infix | WordKind::Prefix | WordKind::Printing | WordKind::Type | WordKind::Bare, _) => {
+            format!("there is no `{word}` in Kaleidoscope")
+        }
+    };
+    Some((message, help.to_owned()))
+}
+
+/// Returns the diagnostic for the word at `place` that the grammar refused after an operand,
+/// or for the word at `before` that it took for an operand.
+pub fn misplaced(source: &Source, place: Option<Span>, before: Option<Span>) -> Option<Diagnostic> {
+    let is_of = |span: &Span, kinds: &[WordKind]| {
+        known(source.slice(*span)).is_some_and(|(kind, _)| kinds.contains(&kind))
+    };
+    let operands = [WordKind::Prefix, WordKind::Printing, WordKind::Type];
+    let infix = place.filter(|place| is_of(place, &[WordKind::Infix]));
+    let span = infix.or_else(|| before.filter(|before| is_of(before, &operands)))?;
+    let (message, help) = word(source, span)?;
+    let error = Diagnostic::error(ErrorCode::UnexpectedToken, source, span, message);
+    Some(error.with_note("a word of other languages").with_help(help))
+}
+
+/// Returns whether a word is a binary operator in other languages.
+pub fn is_infix(word: &str) -> bool {
+    known(word).is_some_and(|(kind, _)| kind == WordKind::Infix)
+}
+
+/// Returns the advice for a call of a function of other languages.
+pub fn function(name: &str) -> Option<&'static str> {
+    FUNCTIONS.iter().find(|entry| entry.0 == name).map(|entry| entry.1)
+}
+
+/// Returns the advice for a text at `place` that is an argument of a function, such as
+/// `printf`, which prints elsewhere, or prints numbers.
+pub fn printed_otherwise(source: &Source, place: Span) -> Option<&'static str> {
+    let before = line_up_to(source.text(), place.start);
+    let callee = before[..before.rfind('(')?].trim_end();
+    let callee = &callee[callee.trim_end_matches(unicode_ident::is_xid_continue).len()..];
+    let prints = matches!(callee, "printd" | "putchard") || function(callee) == Some(PRINT);
+    prints.then_some(PRINT)
+}
+
+/// Returns whether a name is a type in other languages.
+pub fn is_type(name: &str) -> bool {
+    known(name).is_some_and(|(kind, _)| kind == WordKind::Type)
+}
