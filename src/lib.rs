@@ -110,6 +110,13 @@
 //! layer and the block are those of that text, without what was edited and without code
 //! for which an edited definition was looked at. A library brings such packs along, if `kal compile` has made them.
 //!
+//! **What was developed ships.** An *image* is a program with its modules: their checked texts
+//! and their packs, a version for each kind of processor. To make one, a context reads the
+//! program and compiles what its expressions call in place of running them
+//! (`context::ahead`). An engine that is given an image finds in it what others find in the
+//! cache. An executable is an image that is linked with this crate without its compiler, and
+//! so is a library for C. What has no code there runs on its tape.
+//!
 //! **What an engine keeps is held, and what is not held is used again**: names,
 //! variables, slots and code. A name is a number; a checked function, a
 //! declaration or a book of names holds those that are in it. A text that is
@@ -171,7 +178,7 @@
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `llvm`, `abi`, `tier`, `status` | sources and spans, names by number, diagnostics as data, the host functions, requests to stop, the memory budget, forks and exits, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `processor`, `llvm`, `abi`, `tier`, `status` | sources and spans, names by number, diagnostics as data, the host functions, requests to stop, the memory budget, forks and exits, kinds of processors, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `module` | what a module offers, what imports make of it | reads files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
@@ -184,22 +191,23 @@
 //! | 3 | `pack` | portable code, and the file that holds it | opens a file |
 //! | 4 | `cache` | the files of packs: where they are, and which are trusted | knows what is in one |
 //! | 4 | `jit` | definitions, bindings, slots, compile workers, epochs | touches disk |
-//! | 5 | `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
+//! | 5 | `image`, `limits`, `deadline`, `output`, `debugger`, `error`, `config`, `stats`, `text_cache`, `engine`, `backend`, `saved_session`, `context`, `function`, `interrupt`, `image_builder`, `library`, `draft`, `listing`, `program` | the embedding API, re-exported here | touches the terminal |
 //! | 6 | `terminal` | how commands end, report, read files, wait and write | knows a command |
+//! | 7 | [`executable`] | running what `kal build` has made | knows the command |
 //! | 7 | `repl` | the prompt | uses codegen's, ORC's or the JIT's insides |
 //! | 8 | [`cli`] | the commands | uses codegen's, ORC's or the JIT's insides |
 //!
 //! # The features
 //!
-//! Both are on by default.
+//! `compiler` and `cli` are on by default.
 //!
-//! - `compiler`: native code, and everything of LLVM. Without it programs are
-//!   interpreted, [`Mode::Interpret`] is the default, the other modes are an
-//!   error, and neither LLVM nor a C++ compiler is needed to build. The modules
-//!   `codegen`, `pack` and `llvm` and the crate `kal-orc` are left out. The parts of `jit`,
-//!   `runtime`, `cache` and [`Engine`] that are about machine code are replaced by files called
-//!   `absent.rs`, with the same names, so that no other module need know.
-//! - `cli`: the command and its prompt, layer 6 and what only that uses. Without
+//! - `compiler`: compiling, and everything of LLVM. Without it functions run as the code that
+//!   packs and images have of them, or else in the interpreter, [`Mode::Eager`] is an error, and
+//!   neither LLVM nor a C++ compiler is needed to build. The module `llvm` and the crate `kal-orc`
+//!   are left out. The compiler in `codegen` and the linker in `jit` are replaced by files
+//!   called `absent.rs`, which refuse everything, so that no other module need know.
+//! - `executable`: [`executable`], layer 6 and what that uses: what `crates/runtime` is made of.
+//! - `cli`: the command and its prompt, and `executable`. Without
 //!   it no crate for terminals is compiled.
 //!
 //! # Words
@@ -216,6 +224,8 @@
 //! - *layer*: definitions that are there as a whole, each decoded when it is needed.
 //! - *block*: the code of many definitions of a layer, in one range of memory; *link*:
 //!   which code in a pack is that of which definition of a text.
+//! - *image*: a program and its modules, compiled ahead; *version*: its code for the processors
+//!   that have some features.
 //! - *identity*: what something was made of, as a [`Fingerprint`]; *portable code*: a
 //!   body without addresses; *pack*: a file of them.
 //! - *binding*: what a name means in a context, and its compilation status.
