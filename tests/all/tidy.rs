@@ -141,6 +141,7 @@ const UNSAFE: &[&str] = &[
     "src/process.rs",
     "src/process/",
     "crates/code/",
+    "crates/math/src/extern_functions.rs",
     "crates/orc/",
     "tests/all/denied.rs",
     "tests/all/forking.rs",

@@ -1,0 +1,72 @@
+//! Compiles the functions of CORE-MATH, in the sources that come with the crate
+//! `core-math-sys`: twice on x86-64, for every processor and for those with FMA.
+//!
+//! That crate compiles them once, for the processor of the machine that builds, and
+//! offers its sources to no other crate. So it is a build dependency, which makes Cargo
+//! fetch it in the locked version, and Cargo is asked where it is.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+include!("src/names.rs");
+
+/// What a processor needs for the fast build; `Build::is_supported` asks for the same.
+const FMA_FLAGS: &[&str] = &["-mavx2", "-mfma", "-mbmi", "-mbmi2", "-mlzcnt"];
+
+fn main() {
+    for changed in ["build.rs", "src/names.rs", "src/prelude.h"] {
+        println!("cargo:rerun-if-changed={changed}");
+    }
+    let sources = core_math().join("vendor/src/binary64");
+    compile(&sources, "baseline", &[]);
+    if env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|architecture| architecture == "x86_64") {
+        compile(&sources, "fma", FMA_FLAGS);
+    }
+}
+
+/// Compiles all functions with some flags; the names of this build end in `suffix`.
+fn compile(sources: &Path, suffix: &str, flags: &[&str]) {
+    let mut build = cc::Build::new();
+    // What is not in the sources must not be in the results: a sum of a product is
+    // fused where they say so, in every build. GCC's default is another one.
+    build.flag("-ffp-contract=off").flag("-fno-math-errno").flag("-fvisibility=hidden");
+    build.flag("-include").flag("src/prelude.h").include("src");
+    build.opt_level(3).debug(false).warnings(false).cargo_warnings(false);
+    for flag in flags {
+        build.flag(flag);
+    }
+    for name in UNARY.iter().chain(BINARY) {
+        build.define(&format!("cr_{name}"), &*format!("kal_math_{name}_{suffix}"));
+        build.file(sources.join(name).join(format!("{name}.c")));
+    }
+    build.compile(&format!("kal_math_{suffix}"));
+}
+
+/// Returns the folder of the crate with the sources.
+fn core_math() -> PathBuf {
+    let probe = PathBuf::from(variable("OUT_DIR")).join("core-math");
+    let manifest = probe.join("Cargo.toml");
+    // A package that depends on nothing else, so that all it needs has been fetched.
+    let text = "[package]\nname = \"probe\"\nedition = \"2024\"\n[lib]\npath = \"lib.rs\"\n\
+                [workspace]\n[dependencies]\ncore-math-sys = \"1.4\"\n";
+    fs::create_dir_all(&probe).expect("the folder of the build is writable");
+    fs::write(&manifest, text).expect("the folder of the build is writable");
+    let mut cargo = Command::new(variable("CARGO"));
+    cargo.args(["metadata", "--offline", "--format-version=1", "--filter-platform", &variable("TARGET")]);
+    let output = cargo.arg("--manifest-path").arg(&manifest).output().expect("Cargo runs");
+    let answer = String::from_utf8_lossy(&output.stdout);
+    let found = answer.split("\"manifest_path\":\"").skip(1).find_map(|rest| {
+        let path = rest.split('"').next()?.replace("\\\\", "\\");
+        let folder = Path::new(&path).parent()?;
+        folder.join("vendor/src/binary64/exp/exp.c").exists().then(|| folder.to_owned())
+    });
+    found.unwrap_or_else(|| {
+        panic!("Cargo does not say where core-math-sys is: {}", String::from_utf8_lossy(&output.stderr))
+    })
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("Cargo sets {name}"))
+}
