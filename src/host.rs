@@ -12,10 +12,12 @@ mod foreign;
 pub(crate) mod library;
 pub(crate) mod nesting;
 mod outside;
+pub(crate) mod power;
 pub(crate) mod printing;
 pub(crate) mod sink;
 
 use crate::bytes::Writer;
+use crate::float_environment;
 use crate::name::{Name, Names};
 use crate::stop::StopHandle;
 pub use foreign::{ForeignError, ForeignFunction};
@@ -247,6 +249,9 @@ pub struct HostFunction {
     pub is_pure: bool,
     /// Whether no program can name it.
     is_hidden: bool,
+    /// Whether it is a closure of the embedding program, which runs in the floating-point
+    /// environment of its own.
+    is_of_host: bool,
 }
 
 /// The host functions that programs may call, by name. Immutable once an engine
@@ -273,6 +278,7 @@ impl HostFunctions {
                 entry: None,
                 is_pure: true,
                 is_hidden: false,
+                is_of_host: false,
             };
             table.functions.insert(names.intern(name), entry);
         }
@@ -289,6 +295,7 @@ impl HostFunctions {
         }
         for (name, function) in &mut table.functions {
             function.entry = library::LibraryEntry::of(&names.text(*name));
+            function.is_of_host = false;
         }
         table
     }
@@ -296,7 +303,8 @@ impl HostFunctions {
     /// Adds a function; replaces one of the same name.
     pub fn insert(&mut self, name: Name, arity: u32, callable: Callable) {
         let (builtin, entry) = (None, None);
-        let function = HostFunction { arity, callable, builtin, entry, is_pure: false, is_hidden: false };
+        let (is_pure, is_hidden, is_of_host) = (false, false, true);
+        let function = HostFunction { arity, callable, builtin, entry, is_pure, is_hidden, is_of_host };
         self.functions.insert(name, function);
     }
 
@@ -352,13 +360,16 @@ impl HostFunctions {
         outside: &mut Outside,
         stopper: &StopHandle,
     ) -> Result<f64, HostError> {
-        let Some(Callable::Closure(closure)) = self.get(name).map(|host| &host.callable) else {
+        let Some(HostFunction { callable: Callable::Closure(closure), is_of_host, .. }) = self.get(name)
+        else {
             return Err(HostError("it is no closure".into()));
         };
         let Outside { output, state } = outside;
         let mut call = Call { arguments, output: &mut **output, state, stopper };
         // A panic must not cross frames of compiled code.
-        match nesting::inside(stopper, || catch_unwind(AssertUnwindSafe(|| closure(&mut call)))) {
+        let mut caught = || catch_unwind(AssertUnwindSafe(|| closure(&mut call)));
+        let in_environment = || if *is_of_host { float_environment::as_host(caught) } else { caught() };
+        match nesting::inside(stopper, in_environment) {
             Ok(result) => result,
             Err(panic) => Err(HostError(format!("it panicked: {}", message(panic)))),
         }
@@ -473,11 +484,6 @@ mod libm {
     }
 }
 
-/// Computes the operator `^`: the library's `pow`.
-pub fn pow(x: f64, y: f64) -> f64 {
-    kal_math::pow(x, y)
-}
-
 /// Computes `copysign` of the language. The sign of a NaN depends on how it was
 /// computed, so a NaN counts as positive here.
 pub extern "C" fn copysign(x: f64, y: f64) -> f64 {
@@ -540,7 +546,8 @@ pub const PURE_FUNCTION: &str = "kal$";
 fn library() -> impl Iterator<Item = (&'static str, NativeFunction)> {
     let unary = UNARY.iter().map(|(name, function)| (*name, NativeFunction::One(*function)));
     let binary = BINARY.iter().map(|(name, function)| (*name, NativeFunction::Two(*function)));
-    let nearest_unary = UnaryFunction::ALL.iter().map(|function| (function.name(), nearest_of_one(*function)));
+    let nearest_unary =
+        UnaryFunction::ALL.iter().map(|function| (function.name(), nearest_of_one(*function)));
     let nearest_binary =
         BinaryFunction::ALL.iter().map(|function| (function.name(), nearest_of_two(*function)));
     let ln = UnaryFunction::ALL.iter().find(|function| function.name() == "log");

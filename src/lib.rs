@@ -171,7 +171,7 @@
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `llvm`, `abi`, `tier`, `status` | sources and spans, names by number, diagnostics as data, the host functions, requests to stop, the memory budget, forks and exits, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `float_environment`, `process`, `llvm`, `abi`, `tier`, `status` | sources and spans, names by number, diagnostics as data, the host functions, requests to stop, the memory budget, how the processor rounds, forks and exits, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `module` | what a module offers, what imports make of it | reads files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
@@ -249,6 +249,7 @@ mod bytes;
 mod fingerprint;
 mod stop;
 mod budget;
+mod float_environment;
 mod process;
 #[cfg(feature = "compiler")]
 mod llvm;

@@ -3,7 +3,8 @@
 //!
 //! That crate compiles them once, for the processor of the machine that builds, and
 //! offers its sources to no other crate. So it is a build dependency, which makes Cargo
-//! fetch it in the locked version, and Cargo is asked where it is.
+//! fetch it in the locked version, and Cargo is asked where it is. Build scripts of crates
+//! that depend on this one find that folder as `DEP_KAL_MATH_SOURCES`.
 
 use std::env;
 use std::fs;
@@ -16,10 +17,11 @@ include!("src/names.rs");
 const FMA_FLAGS: &[&str] = &["-mavx2", "-mfma", "-mbmi", "-mbmi2", "-mlzcnt"];
 
 fn main() {
-    for changed in ["build.rs", "src/names.rs", "src/prelude.h"] {
-        println!("cargo:rerun-if-changed={changed}");
+    for changed in ["Cargo.toml", "build.rs", "src/names.rs", "src/prelude.h"] {
+        println!("cargo::rerun-if-changed={changed}");
     }
     let sources = core_math().join("vendor/src/binary64");
+    println!("cargo::metadata=SOURCES={}", sources.display());
     compile(&sources, "baseline", &[]);
     if env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|architecture| architecture == "x86_64") {
         compile(&sources, "fma", FMA_FLAGS);
@@ -49,8 +51,12 @@ fn core_math() -> PathBuf {
     let probe = PathBuf::from(variable("OUT_DIR")).join("core-math");
     let manifest = probe.join("Cargo.toml");
     // A package that depends on nothing else, so that all it needs has been fetched.
-    let text = "[package]\nname = \"probe\"\nedition = \"2024\"\n[lib]\npath = \"lib.rs\"\n\
-                [workspace]\n[dependencies]\ncore-math-sys = \"1.4\"\n";
+    let own = fs::read_to_string("Cargo.toml").expect("Cargo has read it");
+    let dependency = own.lines().find(|line| line.starts_with("core-math-sys = ")).expect("it is there");
+    let text = format!(
+        "[package]\nname = \"probe\"\nedition = \"2024\"\n[lib]\npath = \"lib.rs\"\n\
+         [workspace]\n[dependencies]\n{dependency}\n"
+    );
     fs::create_dir_all(&probe).expect("the folder of the build is writable");
     fs::write(&manifest, text).expect("the folder of the build is writable");
     let mut cargo = Command::new(variable("CARGO"));
