@@ -17,6 +17,7 @@ mod editing;
 mod embedding;
 mod exiting;
 mod fingerprints;
+mod float_environment;
 mod forking;
 mod formulas;
 mod grammar;

@@ -146,8 +146,10 @@ const UNSAFE: &[&str] = &[
     "crates/math/src/extern_functions.rs",
     "crates/orc/",
     "tests/all/denied.rs",
+    "tests/all/float_environment.rs",
     "tests/all/forking.rs",
     "tests/hosts/",
+    "tests/mathematics/src/libm.rs",
     "benches/peers/contestant.rs",
 ];
 

@@ -28,7 +28,8 @@ impl Arguments {
     /// Returns a hard number, or one a few places from it.
     fn near_hard(&mut self, number: f64) -> f64 {
         let places = self.random.next() % 8;
-        (0..places / 2).fold(number, |near, _| if places % 2 == 0 { near.next_up() } else { near.next_down() })
+        (0..places / 2)
+            .fold(number, |near, _| if places % 2 == 0 { near.next_up() } else { near.next_down() })
     }
 
     fn any_hard(&mut self) -> f64 {
@@ -47,7 +48,8 @@ impl Arguments {
     /// Returns a number that has few digits: sums, products and powers of such are exact,
     /// or lie in the middle of two doubles.
     fn short(&mut self) -> f64 {
-        let number = (self.random.next() % (1 << 12)) as f64 * if self.random.next() % 4 == 0 { -1.0 } else { 1.0 };
+        let number =
+            (self.random.next() % (1 << 12)) as f64 * if self.random.next() % 4 == 0 { -1.0 } else { 1.0 };
         number / (1_u64 << (self.random.next() % 12)) as f64
     }
 }
@@ -113,7 +115,8 @@ fn literals(name: &str) -> Vec<f64> {
 fn hexadecimal(text: &str) -> Option<f64> {
     let (digits, rest) = text.split_once('p')?;
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let significand = u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok().filter(|bits| bits >> 53 == 0)?;
+    let significand =
+        u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok().filter(|bits| bits >> 53 == 0)?;
     let end = rest.char_indices().find(|(at, c)| !(c.is_ascii_digit() || *at == 0 && "+-".contains(*c)));
     let exponent: i32 = rest[..end.map_or(rest.len(), |(at, _)| at)].trim_start_matches('+').parse().ok()?;
     let exponent = exponent - 4 * fraction.len() as i32;

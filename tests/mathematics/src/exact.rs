@@ -76,9 +76,7 @@ pub(super) const FUNCTIONS: &[Exact] = &[
     one("tgamma", Float::gamma_round),
     two("atan2", Float::atan2_round),
     two("hypot", Float::hypot_round),
-    two("pow", |value, exponent, round| rug::ops::AssignRound::assign_round(
-        value,
-        rug::ops::Pow::pow(&value.clone(), exponent),
-        round,
-    )),
+    two("pow", |value, exponent, round| {
+        rug::ops::AssignRound::assign_round(value, rug::ops::Pow::pow(&value.clone(), exponent), round)
+    }),
 ];

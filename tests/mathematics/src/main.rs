@@ -3,9 +3,11 @@
 //! `make mathematics` tries a million arguments of each function in each build and says how
 //! many results are not the double nearest to the exact value. `-- --write FILE` writes some
 //! of the arguments with their results as well, for the tests that have no MPFR: a part of
-//! them is such that the C library of this machine returns another double.
+//! them is such that the C library of this machine returns another double. `-- --cost`
+//! measures what calls cost instead. A name limits all this to one function.
 
 mod arguments;
+mod cost;
 mod exact;
 mod libm;
 
@@ -23,16 +25,21 @@ const WRITTEN: (usize, usize) = (60, 60);
 
 fn main() -> ExitCode {
     let mut count = 1_000_000;
-    let (mut file, mut only) = (None, None);
+    let (mut file, mut only, mut measures) = (None, None, false);
     let mut given = env::args().skip(1);
     while let Some(argument) = given.next() {
         match argument.as_str() {
+            "--cost" => measures = true,
             "--write" => file = given.next(),
             "--count" => count = given.next().and_then(|text| text.parse().ok()).expect("a number"),
             name => only = Some(name.to_owned()),
         }
     }
     let builds: Vec<Build> = Build::ALL.into_iter().filter(|build| build.is_supported()).collect();
+    if measures {
+        cost::print(&builds, only.as_deref());
+        return ExitCode::SUCCESS;
+    }
     println!("{count} arguments each, builds {builds:?}");
     println!("{:8} {:>5} {:>12} {:>10}", "", "wrong", "C library", "seconds");
     let (mut wrong, mut written) = (0, String::new());
@@ -64,7 +71,7 @@ struct Found {
 
 fn check(exact: &Exact, builds: &[Build], count: usize) -> Found {
     let functions: Vec<Function> = builds.iter().map(|build| Function::named(exact.name, *build)).collect();
-    let of_c = libm::named(exact.name);
+    let of_c = libm::named(exact.name, exact.is_binary());
     let (mut found, mut left) = (Found::default(), WRITTEN);
     // Every so many of the others is written.
     let distance = count / WRITTEN.1;
