@@ -82,6 +82,7 @@ impl Context {
     /// Compiles an expression, like [`formula`](Self::formula), from a source
     /// with the name that errors show.
     pub(crate) fn formula_of(&mut self, source: &Source, parameters: &[&str]) -> Result<Formula, Error> {
+        let _environment = DefaultEnvironment::enter();
         self.suggestions.refill();
         let limit = self.limit()?;
         let function = self.read_formula(source, parameters);

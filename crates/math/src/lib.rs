@@ -1,8 +1,7 @@
 //! Elementary and special functions whose result is the double nearest to the exact value.
 //!
-//! That is a definition which leaves no choice: `exp(1.0)` is the same on every processor,
-//! with every compiler and in every version of this crate, and whoever computes it
-//! otherwise computes it correctly, or not.
+//! That definition leaves no choice: `exp(1.0)` is the same on every processor, with every
+//! compiler and in every version of this crate.
 //!
 //! ```
 //! assert_eq!(kal_math::exp(1.0), std::f64::consts::E);
@@ -11,7 +10,7 @@
 //!
 //! The functions are those of [CORE-MATH](https://core-math.gitlabpages.inria.fr), compiled
 //! for every processor and, on x86-64, also for those with FMA. Both [builds](Build) return
-//! the same bits; one is chosen when a function is called, or once by who calls
+//! the same bits; one is chosen when a function is called, or once, by
 //! [`UnaryFunction::fastest`].
 //!
 //! They are for the default [rounding](https://en.cppreference.com/w/c/numeric/fenv), to

@@ -1,6 +1,6 @@
 //! Compares each function, in both builds, with a table of results that MPFR has computed:
-//! `tests/mathematics` writes it. For half of the arguments, if there are so many, glibc
-//! 2.36 returns another double.
+//! `tests/mathematics` writes it. For up to half of the
+//! arguments, glibc 2.36 returns another double.
 
 use kal_math::{BinaryFunction, Build, UnaryFunction};
 use std::collections::BTreeMap;
