@@ -6,8 +6,6 @@ use super::{Builtin, NativeFunction, PureFunction};
 /// How `x ^ n` is computed for an exponent that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExactPower {
-    /// `x ^ 0` is 1, also for NaN.
-    One,
     /// `x ^ 1` is `x`.
     Same,
     /// `x ^ 2` is `x * x`.
@@ -21,9 +19,7 @@ pub enum ExactPower {
 impl ExactPower {
     /// Returns how the power with this exponent is computed; `None` if `pow` does it.
     pub fn of(exponent: f64) -> Option<Self> {
-        // No other double is equal to these, but -0, which is as 0.
-        const EXACT: [(f64, ExactPower); 5] = [
-            (0.0, ExactPower::One),
+        const EXACT: [(f64, ExactPower); 4] = [
             (1.0, ExactPower::Same),
             (2.0, ExactPower::Square),
             (-1.0, ExactPower::Reciprocal),
@@ -85,10 +81,9 @@ mod tests {
         let mut numbers: Vec<f64> = edges.iter().flat_map(|number| [*number, -number]).collect();
         numbers
             .extend((1_u64..20_000).map(|index| f64::from_bits(index.wrapping_mul(0x9e37_79b9_7f4a_7c15))));
-        let exponents = [0.0, -0.0, 1.0, 2.0, -1.0, 0.5];
+        let exponents = [1.0, 2.0, -1.0, 0.5];
         for (x, exponent) in numbers.iter().flat_map(|x| exponents.map(|exponent| (*x, exponent))) {
             let exact = match ExactPower::of(exponent).expect("it is exact") {
-                ExactPower::One => 1.0,
                 ExactPower::Same => x,
                 ExactPower::Square => x * x,
                 ExactPower::Reciprocal => 1.0 / x,
@@ -98,6 +93,7 @@ mod tests {
             let is_same = exact.to_bits() == power.to_bits() || exact.is_nan() && power.is_nan();
             assert!(is_same, "{x:e} ^ {exponent}: {exact:e}, not {power:e}");
         }
+        assert_eq!(ExactPower::of(0.0), None);
         assert_eq!(ExactPower::of(3.0), None);
         assert_eq!(ExactPower::of(f64::NAN), None);
     }

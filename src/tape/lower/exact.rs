@@ -47,7 +47,6 @@ impl TapeLowering<'_> {
         let Some(exact) = exact else { return self.slot_first(Op::PowerSA) };
         let (base, _) = self.operands();
         match exact {
-            ExactPower::One => return self.push(Value::Plain(Operand::Number(1.0))),
             ExactPower::Same => return self.push(Value::Plain(base)),
             ExactPower::Square => match base {
                 Operand::Slot(slot) => self.emit(Op::MultiplySS, &[slot.into(), slot.into()]),

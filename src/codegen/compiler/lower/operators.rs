@@ -81,7 +81,6 @@ impl<'c> IrLowering<'_, 'c> {
         };
         let one = self.types.double.const_float(1.0);
         Ok(match exact {
-            ExactPower::One => one,
             ExactPower::Same => base,
             ExactPower::Square => self.builder.build_float_mul(base, base, "")?,
             ExactPower::Reciprocal => self.builder.build_float_div(one, base, "")?,
