@@ -25,7 +25,8 @@ pub struct DefaultEnvironment {
 }
 
 impl DefaultEnvironment {
-    /// Enters the default environment. Takes a nanosecond where it is in force already.
+    /// Enters the default environment. On AMD's processors, reading the register takes 5 ns
+    /// and writing it half of one, so it is read once, and written without another look.
     #[inline]
     pub fn enter() -> Self {
         let host = register::read();
@@ -38,14 +39,14 @@ impl DefaultEnvironment {
 impl Drop for DefaultEnvironment {
     #[inline]
     fn drop(&mut self) {
-        set(HOST.replace(self.outer));
+        register::write(HOST.replace(self.outer));
     }
 }
 
 /// Calls a function of the host in the host's environment; what it changes there stays.
 /// Must be inside a [`DefaultEnvironment`]. The function must not unwind.
 pub fn as_host<T>(function: impl FnOnce() -> T) -> T {
-    set(HOST.get());
+    register::write(HOST.get());
     let result = function();
     let host = register::read();
     HOST.set(host);
@@ -58,14 +59,6 @@ pub fn as_host<T>(function: impl FnOnce() -> T) -> T {
 fn set_default(present: u32) {
     if present & register::CONTROL != register::DEFAULT {
         register::write(register::DEFAULT | present & !register::CONTROL);
-    }
-}
-
-/// Sets the register. Writing it is much slower than reading it.
-#[inline]
-fn set(value: u32) {
-    if register::read() != value {
-        register::write(value);
     }
 }
 
