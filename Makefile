@@ -9,6 +9,7 @@
 # make features       what the features promise, also where there is no LLVM
 # make hosts          a host that uses LLVM by itself, beside Kal
 # make loom           the lock-free parts, in every order of events
+# make mathematics    a million arguments of each function, compared with MPFR
 # make fuzz TIME=60   each fuzz target for ten minutes (or that many seconds)
 # make check-costs    what the checks in compiled code cost
 # make setup          install what the build needs (Debian packages)
@@ -19,7 +20,7 @@ CARGO := cargo
 PREFIX := $(or $(LLVM_SYS_221_PREFIX),/usr/lib/llvm-22)
 KAL := $(or $(CARGO_TARGET_DIR),target)/release/kal
 
-.PHONY: run runtime test features bench peers robustness soak storm hosts loom fuzz check-costs setup test-setup build format lint docs unit clean
+.PHONY: run runtime test features bench peers robustness soak storm hosts loom mathematics fuzz check-costs setup test-setup build format lint docs unit clean
 
 run: build
 ifdef FILE
@@ -70,11 +71,11 @@ setup:
 	@command -v $(CARGO) >/dev/null || { echo "Install Rust first: https://rustup.rs"; exit 1; }
 
 # What only the checks need, and Rust's formatter and linter.
-TEST_PACKAGES := valgrind gdb
+TEST_PACKAGES := valgrind gdb m4
 
 test-setup: setup
-	@if ! command -v valgrind >/dev/null || ! command -v gdb >/dev/null; then \
-	  command -v apt-get >/dev/null || { echo "Install valgrind and gdb."; exit 1; }; \
+	@if ! command -v valgrind >/dev/null || ! command -v gdb >/dev/null || ! command -v m4 >/dev/null; then \
+	  command -v apt-get >/dev/null || { echo "Install valgrind, gdb and m4."; exit 1; }; \
 	  $(INSTALL) $(TEST_PACKAGES); \
 	fi
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 \
@@ -113,6 +114,14 @@ hosts:
 # Every order in which threads may see what the lock-free parts do.
 loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --manifest-path tests/loom/Cargo.toml
+
+# Compiles MPFR, which takes minutes. The second part says what calls cost.
+MATHEMATICS := $(CARGO) run --release --locked --manifest-path tests/mathematics/Cargo.toml \
+  --target-dir target/mathematics --
+
+mathematics: test-setup
+	$(MATHEMATICS) $(ARGS)
+	$(MATHEMATICS) --cost
 
 # Any toolchain does: the sanitizer's flags are let through. LLVM's libraries are
 # not instrumented, so what its headers poison in our C++ parts stays poisoned.

@@ -270,6 +270,9 @@ impl Config {
     /// thread's stack besides what its closure needs: 32 of them fit into 256
     /// KiB if they need little, and on a smaller stack the process ends.
     ///
+    /// It is called in the floating-point environment of the host, if that has set a
+    /// rounding mode or flushes subnormal numbers to zero; the program is not.
+    ///
     /// [`Engine::with_config`](crate::Engine::with_config) refuses more than
     /// 50,000 arguments.
     #[must_use]
@@ -306,6 +309,8 @@ impl Config {
     ///
     /// - It takes doubles by value, as many as the programs' `extern`s say (a
     ///   program may choose any number), and returns a double, in the C way.
+    /// - It computes in the default floating-point environment, and leaves it so: other
+    ///   than a [host function](Self::host_function), it is called in that of the program.
     /// - It returns: it neither unwinds nor jumps over its caller, and does not
     ///   end the thread.
     /// - It needs at most 2 MiB of stack, and does not call back into the

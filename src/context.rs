@@ -42,6 +42,7 @@ use crate::error::Error;
 use crate::failure::report::FailureReport;
 use crate::failure::{Failure, RunFailure};
 use crate::fingerprint::Fingerprint;
+use crate::float_environment::{DefaultEnvironment, as_host};
 use crate::host::{HostFunctions, Output};
 use crate::host::{NumberInput, Outside};
 use crate::interrupt::InterruptHandle;
@@ -312,6 +313,7 @@ impl Context {
     }
 
     fn parts_of(&mut self, program: &Program, each: &mut Each<'_>) -> ControlFlow<()> {
+        let _environment = DefaultEnvironment::enter();
         let _source = self.begin_source();
         let _step = self.history.step();
         self.debugger.iter().for_each(Debugger::forget_ending);
@@ -330,7 +332,7 @@ impl Context {
             }
             let begun = self.begin_item(limit.as_ref()).and_then(|()| self.fits(&part.item));
             let outcome = begun.and_then(|()| self.item(part.item, IfUnchanged::Replace));
-            each(self, outcome)?;
+            as_host(|| each(self, outcome))?;
             if !program.engine.is(&self.engine) {
                 return each(self, Err(Error::OtherEngine));
             }
@@ -496,6 +498,7 @@ impl Context {
         handle: &CallHandle,
         arguments: CallArguments<'_>,
     ) -> Result<f64, Error> {
+        let _environment = DefaultEnvironment::enter();
         self.forget_earlier();
         if self.is_limited() || self.debugger.is_some() {
             return self.call_limited(handle, arguments);
@@ -560,6 +563,7 @@ impl Context {
     /// # Errors
     /// [`Error::NoFunction`] if nothing of that name is defined.
     pub fn prepare(&self, name: &str) -> Result<(), Error> {
+        let _environment = DefaultEnvironment::enter();
         let missing = || Error::NoFunction(name.to_owned());
         let name = self.name_of(name).ok_or_else(missing)?;
         self.world.function(name).ok_or_else(missing)?;
@@ -572,6 +576,7 @@ impl Context {
     /// [`Error::Failed`] for the first definition that cannot be compiled, and
     /// when an interrupt or the deadline comes first.
     pub fn prepare_all(&self) -> Result<(), Error> {
+        let _environment = DefaultEnvironment::enter();
         let _limit = self.limit_of_compile()?;
         self.backend.prepare_all().map_err(|failure| self.failed(&failure))
     }

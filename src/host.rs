@@ -3,7 +3,7 @@
 //! It is an allow-list. A name that is not in it cannot be called, whatever the
 //! process exports. There are three kinds of entries: *native* functions, which
 //! take and return doubles by the C calling convention (the mathematical
-//! library), *closures* of the embedding program, which see their arguments as
+//! library: `kal-math`, and what is exact), *closures* of the embedding program, which see their arguments as
 //! a slice, may write output and may fail, and *foreign* functions, which the
 //! user has allowed and whose arity is only known from the program's `extern`.
 
@@ -12,13 +12,16 @@ mod foreign;
 pub(crate) mod library;
 pub(crate) mod nesting;
 mod outside;
+pub(crate) mod power;
 pub(crate) mod printing;
 pub(crate) mod sink;
 
 use crate::bytes::Writer;
+use crate::float_environment;
 use crate::name::{Name, Names};
 use crate::stop::StopHandle;
 pub use foreign::{ForeignError, ForeignFunction};
+use kal_math::{BinaryFunction, UnaryFunction};
 pub(crate) use outside::{NumberInput, Outside};
 use outside::{OutsideState, RandomNumbers};
 use rustc_hash::FxHashMap;
@@ -246,6 +249,9 @@ pub struct HostFunction {
     pub is_pure: bool,
     /// Whether no program can name it.
     is_hidden: bool,
+    /// Whether it is a closure of the embedding program, which runs in the floating-point
+    /// environment of its own.
+    is_of_host: bool,
 }
 
 /// The host functions that programs may call, by name. Immutable once an engine
@@ -272,6 +278,7 @@ impl HostFunctions {
                 entry: None,
                 is_pure: true,
                 is_hidden: false,
+                is_of_host: false,
             };
             table.functions.insert(names.intern(name), entry);
         }
@@ -288,6 +295,7 @@ impl HostFunctions {
         }
         for (name, function) in &mut table.functions {
             function.entry = library::LibraryEntry::of(&names.text(*name));
+            function.is_of_host = false;
         }
         table
     }
@@ -295,7 +303,8 @@ impl HostFunctions {
     /// Adds a function; replaces one of the same name.
     pub fn insert(&mut self, name: Name, arity: u32, callable: Callable) {
         let (builtin, entry) = (None, None);
-        let function = HostFunction { arity, callable, builtin, entry, is_pure: false, is_hidden: false };
+        let (is_pure, is_hidden, is_of_host) = (false, false, true);
+        let function = HostFunction { arity, callable, builtin, entry, is_pure, is_hidden, is_of_host };
         self.functions.insert(name, function);
     }
 
@@ -351,13 +360,16 @@ impl HostFunctions {
         outside: &mut Outside,
         stopper: &StopHandle,
     ) -> Result<f64, HostError> {
-        let Some(Callable::Closure(closure)) = self.get(name).map(|host| &host.callable) else {
+        let Some(HostFunction { callable: Callable::Closure(closure), is_of_host, .. }) = self.get(name)
+        else {
             return Err(HostError("it is no closure".into()));
         };
         let Outside { output, state } = outside;
         let mut call = Call { arguments, output: &mut **output, state, stopper };
         // A panic must not cross frames of compiled code.
-        match nesting::inside(stopper, || catch_unwind(AssertUnwindSafe(|| closure(&mut call)))) {
+        let mut caught = || catch_unwind(AssertUnwindSafe(|| closure(&mut call)));
+        let in_environment = || if *is_of_host { float_environment::as_host(caught) } else { caught() };
+        match nesting::inside(stopper, in_environment) {
             Ok(result) => result,
             Err(panic) => Err(HostError(format!("it panicked: {}", message(panic)))),
         }
@@ -445,13 +457,9 @@ fn putchard(call: &mut Call<'_>) -> Result<f64, HostError> {
     Ok(0.0)
 }
 
-/// The mathematical library, the same one for every mode. Which implementation
-/// that is, the linker decides: most is the C library's (`libm.so`). What
-/// Rust's own `compiler_builtins` has comes from there, since it is linked
-/// first: with the toolchain of this crate `cbrt ceil copysign fabs fdim floor
-/// fma fmax fmin fmod rint round sqrt trunc`. All of these but `cbrt` are exact
-/// by definition, so both libraries agree on them; this `cbrt` returns the
-/// nearest double.
+/// The functions that every correct library computes exactly. Which implementation that
+/// is, the linker decides: most is the C library's (`libm.so`). What Rust's own
+/// `compiler_builtins` has comes from there, since it is linked first.
 #[allow(unsafe_code)]
 mod libm {
     macro_rules! functions {
@@ -466,26 +474,14 @@ mod libm {
     }
 
     functions! {
-        safe fn acos(x); safe fn acosh(x); safe fn asin(x); safe fn asinh(x);
-        safe fn atan(x); safe fn atanh(x); safe fn cbrt(x); safe fn ceil(x);
-        safe fn cos(x); safe fn cosh(x); safe fn erf(x); safe fn erfc(x);
-        safe fn exp(x); safe fn exp2(x); safe fn expm1(x); safe fn fabs(x);
-        safe fn floor(x); safe fn lgamma(x); safe fn log(x); safe fn log10(x);
-        safe fn log1p(x); safe fn log2(x); safe fn logb(x); safe fn nearbyint(x);
-        safe fn rint(x); safe fn round(x); safe fn sin(x); safe fn sinh(x);
-        safe fn sqrt(x); safe fn tan(x); safe fn tanh(x); safe fn tgamma(x);
+        safe fn ceil(x); safe fn fabs(x); safe fn floor(x); safe fn logb(x);
+        safe fn nearbyint(x); safe fn rint(x); safe fn round(x); safe fn sqrt(x);
         safe fn trunc(x);
-        safe fn atan2(y, x); safe fn copysign(x, y); safe fn fdim(x, y);
-        safe fn fmax(x, y); safe fn fmin(x, y); safe fn fmod(x, y);
-        safe fn hypot(x, y); safe fn nextafter(x, y); safe fn pow(x, y);
+        safe fn copysign(x, y); safe fn fdim(x, y); safe fn fmax(x, y);
+        safe fn fmin(x, y); safe fn fmod(x, y); safe fn nextafter(x, y);
         safe fn remainder(x, y);
         safe fn fma(x, y, z);
     }
-}
-
-/// Computes the operator `^`: the library's `pow`.
-pub fn pow(x: f64, y: f64) -> f64 {
-    libm::pow(x, y)
 }
 
 /// Computes `copysign` of the language. The sign of a NaN depends on how it was
@@ -544,65 +540,54 @@ pub fn support(symbol: &str) -> Option<usize> {
 /// name, so the result is always the library's own.
 pub const PURE_FUNCTION: &str = "kal$";
 
-/// Returns the functions of the library, in a fixed order.
+/// Returns the functions of the library, in a fixed order. Those that no instruction
+/// computes return the double nearest to the exact value, so that it does not matter for
+/// which processor they are compiled.
 fn library() -> impl Iterator<Item = (&'static str, NativeFunction)> {
     let unary = UNARY.iter().map(|(name, function)| (*name, NativeFunction::One(*function)));
     let binary = BINARY.iter().map(|(name, function)| (*name, NativeFunction::Two(*function)));
-    unary.chain(binary).chain([("fma", NativeFunction::Three(libm::fma))])
+    let nearest_unary =
+        UnaryFunction::ALL.iter().map(|function| (function.name(), nearest_of_one(*function)));
+    let nearest_binary =
+        BinaryFunction::ALL.iter().map(|function| (function.name(), nearest_of_two(*function)));
+    let ln = UnaryFunction::ALL.iter().find(|function| function.name() == "log");
+    let ln = ln.map(|function| ("ln", nearest_of_one(*function)));
+    let exact = unary.chain(binary).chain([("fma", NativeFunction::Three(libm::fma))]);
+    exact.chain(nearest_unary).chain(nearest_binary).chain(ln)
+}
+
+fn nearest_of_one(function: UnaryFunction) -> NativeFunction {
+    NativeFunction::One(function.fastest())
+}
+
+fn nearest_of_two(function: BinaryFunction) -> NativeFunction {
+    NativeFunction::Two(function.fastest())
 }
 
 type Unary = extern "C" fn(f64) -> f64;
 type Binary = extern "C" fn(f64, f64) -> f64;
 
 const UNARY: &[(&str, Unary)] = &[
-    ("acos", libm::acos),
-    ("acosh", libm::acosh),
-    ("asin", libm::asin),
-    ("asinh", libm::asinh),
-    ("atan", libm::atan),
-    ("atanh", libm::atanh),
-    ("cbrt", libm::cbrt),
     ("ceil", libm::ceil),
-    ("cos", libm::cos),
-    ("cosh", libm::cosh),
-    ("erf", libm::erf),
-    ("erfc", libm::erfc),
-    ("exp", libm::exp),
-    ("exp2", libm::exp2),
-    ("expm1", libm::expm1),
     ("fabs", libm::fabs),
     ("floor", libm::floor),
-    ("lgamma", libm::lgamma),
-    ("log", libm::log),
-    ("log10", libm::log10),
-    ("log1p", libm::log1p),
-    ("log2", libm::log2),
     ("logb", libm::logb),
     ("nearbyint", libm::nearbyint),
     ("rint", libm::rint),
     ("round", libm::round),
-    ("sin", libm::sin),
-    ("sinh", libm::sinh),
     ("sqrt", libm::sqrt),
-    ("tan", libm::tan),
-    ("tanh", libm::tanh),
-    ("tgamma", libm::tgamma),
     ("trunc", libm::trunc),
     ("abs", libm::fabs),
-    ("ln", libm::log),
     ("sign", sign),
 ];
 
 const BINARY: &[(&str, Binary)] = &[
-    ("atan2", libm::atan2),
     ("copysign", copysign),
     ("fdim", libm::fdim),
     ("fmax", libm::fmax),
     ("fmin", libm::fmin),
     ("fmod", libm::fmod),
-    ("hypot", libm::hypot),
     ("nextafter", libm::nextafter),
-    ("pow", libm::pow),
     ("remainder", libm::remainder),
     ("max", libm::fmax),
     ("min", libm::fmin),

@@ -348,8 +348,8 @@ impl Interpreter {
         let plain = !self.counts_fuel && self.hot_after.is_none();
         plain
             && tape.callees.iter().all(|callee| self.linkage(*callee) == Linkage::Bound)
-            && tape.hosts.iter().all(|callee| self.linkage(*callee) == Linkage::Host)
-            && tape.instructions.iter().all(|callee| matches!(self.linkage(*callee), Linkage::Instruction(_)))
+            && tape.hosts.iter().all(|callee| self.linkage(*callee).is_direct())
+            && tape.instructions.iter().all(|callee| self.linkage(*callee).is_instruction())
     }
 
     /// Returns how a call reaches its function now.

@@ -163,6 +163,13 @@
 //! **Freeing waits for runs.** Code that no slot holds any more is freed when no
 //! run is left that began before (`jit::epoch`).
 //!
+//! **A function has one value.** `exp(x)` is the double nearest to the exact value, and
+//! so is every function of the mathematical library, from one crate for all modes. So it
+//! does not matter which processor, tier or build computes it, and when: calls with
+//! constants are computed ahead, `x ^ 2` is a multiplication. The processor rounds as by
+//! default while a program runs, whatever the host has set (`float_environment`).
+//! `docs/numbers.md` has what is promised.
+//!
 //! # The modules, in the order of the data flow
 //!
 //! ```text
@@ -178,13 +185,14 @@
 //!
 //! | layer | module | holds | never |
 //! |---|---|---|---|
-//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `process`, `processor`, `llvm`, `abi`, `tier`, `status` | sources and spans, names by number, diagnostics as data, the host functions, requests to stop, the memory budget, forks and exits, kinds of processors, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
+//! | 0 | [`source`], [`name`], [`diagnostic`], [`host`], `bytes`, `stop`, `budget`, `float_environment`, `process`, `processor`, `llvm`, `abi`, `tier`, `status` | sources and spans, names by number, diagnostics as data, the host functions, requests to stop, the memory budget, how the processor rounds, forks and exits, kinds of processors, starting LLVM, the layout that code relies on, levels and tiers, compilation status | reads files |
 //! | 1 | [`syntax`] | lexer, parser, flat syntax tree, operators, printers | knows LLVM or files |
 //! | 2 | `module` | what a module offers, what imports make of it | reads files |
 //! | 2 | `sema` | the check, the only maker of checked functions | knows a back end |
 //! | 3 | `world` | the book of names: what every name means, who calls whom; the layers below it; checked texts as bytes | knows a back end or a thread |
 //! | 3 | `failure` | the results of defining and running, for all back ends | knows one of them |
 //! | 3 | `tape`, `interp` | checked functions → bytecode, and the interpreter | knows LLVM, ORC or compiled code |
+//! | – | the crate `kal-math` | the mathematical functions that are the nearest double, in C, compiled twice | knows anything of Kal |
 //! | – | the crate `kal-orc` | a thin safe wrapper of LLVM's ORC v2, of use to other languages too | knows anything of Kal |
 //! | 3 | `codegen` | checked functions → LLVM IR → object bytes | knows ORC or a process |
 //! | 3 | `runtime` | execution contexts, entering and leaving code | knows how code is made |
@@ -259,6 +267,7 @@ mod bytes;
 mod fingerprint;
 mod stop;
 mod budget;
+mod float_environment;
 mod process;
 mod processor;
 #[cfg(feature = "compiler")]

@@ -12,6 +12,7 @@ use crate::draft::Draft;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
+use crate::float_environment::DefaultEnvironment;
 use crate::host::{HostFunctions, printing};
 use crate::name::{Name, Names};
 use crate::sema::checked::{CheckedFunction, EXPRESSION};
@@ -77,6 +78,7 @@ impl Program {
 
     /// Parses and checks a program that consists of several sources.
     pub(crate) fn of(engine: &Engine, sources: &[Source]) -> Result<Self, Error> {
+        let _environment = DefaultEnvironment::enter();
         let Draft { diagnostics, items, .. } = Draft::new(sources, engine);
         let errors: Vec<_> =
             diagnostics.into_iter().filter(|found| found.severity == Severity::Error).collect();

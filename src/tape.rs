@@ -50,7 +50,7 @@ pub struct Tape {
     pub callees: Box<[TapeCallee]>,
     /// The host functions called directly.
     pub hosts: Box<[TapeCallee]>,
-    /// The host functions that are instructions here.
+    /// The host functions that are instructions or constants here.
     pub instructions: Box<[TapeCallee]>,
     /// The variables of the context that are read or set.
     pub variables: Box<[Name]>,
@@ -97,6 +97,8 @@ pub enum Linkage {
     Bound,
     /// Directly: it is the host's.
     Host,
+    /// Directly, or not at all if its arguments are known: it is the library's.
+    Pure(Builtin),
     /// It is the host's, and one instruction.
     Instruction(Intrinsic),
 }
@@ -109,9 +111,29 @@ impl Linkage {
             Some(HostFunction { builtin: Some(Builtin::Instruction(intrinsic)), .. }) => {
                 Self::Instruction(*intrinsic)
             }
-            Some(HostFunction { builtin: Some(Builtin::Call(_)) | None, .. }) => Self::Host,
+            Some(HostFunction { builtin: Some(builtin), .. }) => Self::Pure(*builtin),
+            Some(HostFunction { builtin: None, .. }) => Self::Host,
             None => Self::Bound,
         }
+    }
+
+    /// Returns what the function is known as.
+    fn builtin(self) -> Option<Builtin> {
+        match self {
+            Self::Bound | Self::Host => None,
+            Self::Pure(builtin) => Some(builtin),
+            Self::Instruction(intrinsic) => Some(Builtin::Instruction(intrinsic)),
+        }
+    }
+
+    /// Returns whether the function may be called directly.
+    pub fn is_direct(self) -> bool {
+        matches!(self, Self::Host | Self::Pure(_))
+    }
+
+    /// Returns whether the function may be no call at all.
+    pub fn is_instruction(self) -> bool {
+        matches!(self, Self::Pure(_) | Self::Instruction(_))
     }
 }
 

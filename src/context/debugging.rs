@@ -4,6 +4,7 @@ use super::Context;
 use crate::abi::HeldVariables;
 use crate::debugger::{Changes, Console, Debugger, DebuggerScope, NewDefinition};
 use crate::error::Error;
+use crate::float_environment::DefaultEnvironment;
 use crate::source::Source;
 
 impl Context {
@@ -41,6 +42,7 @@ impl Context {
     /// without [`debug`](Self::debug).
     pub fn breakpoints(&mut self, text: &str) -> Result<String, Error> {
         let debugger = self.debugger.clone().ok_or(Error::NoDebugger)?;
+        let _environment = DefaultEnvironment::enter();
         let functions: Vec<_> = self.world.functions().cloned().collect();
         let said = debugger.breakpoints(text.trim(), functions)?;
         self.backend.deoptimize();

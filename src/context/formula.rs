@@ -5,6 +5,7 @@ use crate::backend::FormulaCode;
 use crate::diagnostic::{Diagnostic, ErrorCode};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::float_environment::DefaultEnvironment;
 use crate::name::HeldName;
 use crate::sema::checked::CheckedFunction;
 use crate::sema::{self, Environment};
@@ -50,6 +51,7 @@ impl Formula {
         if asked != self.arity {
             return Err(Error::Arity { name: "the formula".into(), takes: self.arity, asked });
         }
+        let _environment = DefaultEnvironment::enter();
         let _limit = context.limit()?;
         context.backend.admit_formula(&self.engine, &self.code)?;
         let result = context.backend.run_formula(&self.code, arguments, &mut context.outside);
@@ -80,6 +82,7 @@ impl Context {
     /// Compiles an expression, like [`formula`](Self::formula), from a source
     /// with the name that errors show.
     pub(crate) fn formula_of(&mut self, source: &Source, parameters: &[&str]) -> Result<Formula, Error> {
+        let _environment = DefaultEnvironment::enter();
         self.suggestions.refill();
         let limit = self.limit()?;
         let function = self.read_formula(source, parameters);

@@ -3,6 +3,7 @@
 use super::Context;
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::float_environment::DefaultEnvironment;
 use crate::listing::{self, Listing};
 use crate::name::Name;
 use crate::sema::{self, checked};
@@ -43,6 +44,7 @@ impl Context {
     /// [`Error::Invalid`] for a source that is refused, [`Error::Failed`] if it
     /// cannot be compiled, or an interrupt or the deadline comes first.
     pub fn listing(&self, stage: Stage, text: &str) -> Result<String, Error> {
+        let _environment = DefaultEnvironment::enter();
         let _limit = self.limit_of_compile()?;
         let bound = self.name_of(text.trim()).and_then(|name| self.world.function(name));
         match bound {

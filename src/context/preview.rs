@@ -8,6 +8,7 @@
 
 use super::Context;
 use crate::diagnostic::suggest::Budget;
+use crate::float_environment::DefaultEnvironment;
 use crate::host::HostFunctions;
 use crate::module::{Imports, MemberKind, NameMistake};
 use crate::name::{HeldName, Name, Names};
@@ -52,6 +53,7 @@ impl Context {
     /// # Ok::<(), kal::Error>(())
     /// ```
     pub fn preview(&self, text: &str) -> Option<f64> {
+        let _environment = DefaultEnvironment::enter();
         let expression = self.expression(text)?;
         let mut needed = Needed::new(self);
         needed.take(&expression)?;

@@ -12,6 +12,7 @@ use crate::cache::CheckedText;
 use crate::config::Mode;
 use crate::debugger::Debugger;
 use crate::engine::Engine;
+use crate::float_environment::{DefaultEnvironment, as_host};
 use crate::sema::asked::{ReadingRecord, Recorder};
 use crate::sema::{self, CheckedItem, Environment};
 use crate::source::Source;
@@ -62,6 +63,7 @@ impl Context {
         interest: Interest,
         each: &mut Each<'_>,
     ) -> ControlFlow<()> {
+        let _environment = DefaultEnvironment::enter();
         let _source = self.begin_source();
         let _step = self.history.step();
         self.suggestions.refill();
@@ -140,7 +142,7 @@ impl Context {
             if outcome.is_err() {
                 progress.opening.end();
             }
-            each(context, outcome)?;
+            as_host(|| each(context, outcome))?;
             // The names that have been read are of the engine of this source.
             // Nothing goes on in another one.
             if !context.engine.is(&engine) {

@@ -8,7 +8,7 @@
 #![allow(clippy::neg_cmp_op_on_partial_ord, clippy::float_cmp)]
 
 use super::code::EntryPoint;
-use crate::host::{self, NativeFunction};
+use crate::host::{self, NativeFunction, power};
 use crate::tape::op::Op;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
@@ -352,7 +352,9 @@ pub(super) fn execute<const ONCE: bool, const WATCH: bool>(
             };
 
             RemainderSA => give!(RemainderSA, slot!(first!()) % a);
-            PowerSA => give!(PowerSA, host::pow(slot!(first!()), a));
+            PowerSA => give!(PowerSA, power::pow(slot!(first!()), a));
+            Square => give!(Square, a * a);
+            Root => give!(Root, power::root(a));
             Negate => give!(Negate, -a);
             Not => give!(Not, number_of!(!truth(a)));
             Sqrt => give!(Sqrt, a.sqrt());

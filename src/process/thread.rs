@@ -6,6 +6,7 @@
 //! thread. So beginning and ending are steady.
 
 use super::{ACTIVITY, Activity, Declared, declare, leave, within};
+use crate::float_environment::DefaultEnvironment;
 use std::cell::Cell;
 use std::io;
 use std::sync::atomic::Ordering;
@@ -33,6 +34,7 @@ pub fn spawn(builder: Builder, work: impl FnOnce() + Send + 'static) -> io::Resu
         builder.spawn(move || {
             drop(start);
             let _end = ThreadEnd;
+            let _environment = DefaultEnvironment::enter();
             work();
         })
     })

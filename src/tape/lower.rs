@@ -8,6 +8,7 @@
 //! anything else is emitted it is settled into the slot of its height on the
 //! stack.
 
+mod exact;
 mod loops;
 
 use super::condition::{Condition, Jump, Operand, Test};
@@ -192,7 +193,7 @@ impl<'a> TapeLowering<'a> {
                 self.emit(Op::SetVariable, &[variable]);
                 self.push(ACCUMULATOR);
             }
-            CheckedNode::Unary(UnaryOp::Negate) => self.apply(Op::Negate),
+            CheckedNode::Unary(UnaryOp::Negate) => self.negate(),
             CheckedNode::Unary(UnaryOp::Not) => self.not(),
             CheckedNode::Binary(op) => self.binary(op),
             CheckedNode::ShortCircuit(op) => self.short_circuit(op),
@@ -407,7 +408,7 @@ impl<'a> TapeLowering<'a> {
             BinaryOp::Multiply => self.arithmetic(Op::MultiplyAS),
             BinaryOp::Divide => self.arithmetic(Op::DivideAS),
             BinaryOp::Remainder => self.slot_first(Op::RemainderSA),
-            BinaryOp::Power => self.slot_first(Op::PowerSA),
+            BinaryOp::Power => self.power(),
             BinaryOp::Less => self.compare(Test::Less, false, false),
             BinaryOp::Greater => self.compare(Test::Less, true, false),
             BinaryOp::LessEqual => self.compare(Test::LessEqual, false, false),
@@ -615,9 +616,20 @@ impl<'a> TapeLowering<'a> {
         let callee = self.function.callees[callee as usize];
         let callee = TapeCallee { name: callee.name, arity: callee.arity };
         let arity = callee.arity as usize;
-        let is_host = match (self.environment.linkage)(callee) {
+        let linkage = (self.environment.linkage)(callee);
+        if let Some(builtin) = linkage.builtin()
+            && self.is_constant(builtin, arity)
+        {
+            self.instructions.index(callee);
+            return;
+        }
+        let is_host = match linkage {
             Linkage::Bound => false,
-            Linkage::Host => true,
+            Linkage::Pure(builtin) if builtin.is_pow() => {
+                self.instructions.index(callee);
+                return self.power();
+            }
+            Linkage::Host | Linkage::Pure(_) => true,
             Linkage::Instruction(intrinsic) => {
                 self.instructions.index(callee);
                 return self.intrinsic(intrinsic);

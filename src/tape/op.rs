@@ -163,6 +163,8 @@ ops! {
 
     RemainderSA = "_ = {0} % _" Slot;
     PowerSA = "_ = {0} ^ _" Slot;
+    Square = "_ = _ * _";
+    Root = "_ = _ ^ 0.5";
     Negate = "_ = -_";
     Not = "_ = !_";
     Sqrt = "_ = sqrt(_)";

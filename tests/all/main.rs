@@ -18,6 +18,7 @@ mod embedding;
 mod executables;
 mod exiting;
 mod fingerprints;
+mod float_environment;
 mod forking;
 mod formulas;
 mod grammar;

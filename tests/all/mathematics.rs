@@ -1,9 +1,12 @@
-//! Which mathematical functions there are, beside the C library's own.
+//! Which mathematical functions there are, beside the C library's own, and that each
+//! mode returns the nearest double.
 //!
 //! The C library is reached with `--allow-extern NAME=libm.so.6`, the function
 //! Kal has without.
 
 use crate::binary;
+use crate::modes::MODES;
+use kal::{Config, Context, Engine};
 use std::fmt::Write;
 
 /// The functions that are computed exactly, so that every library returns the
@@ -117,4 +120,119 @@ fn cube_error(root: f64, number: f64) -> f64 {
     let cube = square * root;
     let cube_rest = square.mul_add(root, -cube);
     (cube - number) + (cube_rest + square_rest * root)
+}
+
+/// Returns the lines of the table of `kal-math`: a name, one or two arguments, and the
+/// double nearest to the exact value.
+fn nearest() -> impl Iterator<Item = (&'static str, Vec<f64>, f64)> {
+    include_str!("../../crates/math/tests/nearest.txt").lines().map(|line| {
+        let mut words = line.split(' ');
+        let name = words.next().expect("a name");
+        let bits = |word| u64::from_str_radix(word, 16).expect("bits");
+        let mut arguments: Vec<f64> = words.map(|word| f64::from_bits(bits(word))).collect();
+        let result = arguments.pop().expect("a result");
+        (name, arguments, result)
+    })
+}
+
+fn is_same(left: f64, right: f64) -> bool {
+    left.to_bits() == right.to_bits() || left.is_nan() && right.is_nan()
+}
+
+/// Returns a context of every mode, with its name.
+fn contexts() -> impl Iterator<Item = (&'static str, Context)> {
+    MODES.iter().map(|(mode, configure)| {
+        let engine = Engine::with_config(configure(Config::new().workers(1))).expect("an engine starts");
+        (*mode, engine.context().expect("a context"))
+    })
+}
+
+#[test]
+fn every_mode_returns_the_nearest_double() {
+    for (mode, mut context) in contexts() {
+        let mut wrong = Vec::new();
+        let mut check = |said: String, result: f64, nearest: f64| {
+            if !is_same(result, nearest) {
+                wrong.push(format!("{said} is {nearest:e}, not {result:e}"));
+            }
+        };
+        for (index, (name, arguments, nearest)) in nearest().enumerate() {
+            let parameters = ["x", "y"][..arguments.len()].join(", ");
+            let called = format!("called_{name}");
+            if !context.is_function(&called) {
+                let definition =
+                    format!("def {called}({}) {name}({parameters})", parameters.replace(',', ""));
+                context.eval(&definition).expect("it is valid");
+            }
+            let result = context.call(&called, &arguments).expect("it returns");
+            check(format!("{name}{arguments:?}"), result, nearest);
+            if index % 25 == 0 && arguments.iter().all(|argument| !argument.is_nan()) {
+                let given: Vec<String> = arguments.iter().map(|argument| literal(*argument)).collect();
+                let call = format!("{name}({})", given.join(", "));
+                let result = context.eval(&call).expect("it is valid").expect("a value");
+                check(call, result, nearest);
+            }
+        }
+        assert!(wrong.is_empty(), "{mode}:\n{}", wrong.join("\n"));
+    }
+}
+
+/// With a constant exponent, a power may be another instruction; see `x`, which is none.
+#[test]
+fn powers_with_constant_exponents_are_those_of_pow() {
+    let exponents = ["0", "1", "2", "(-1)", "-1", "0.5", "3", "-2", "0.25"];
+    for (mode, mut context) in contexts() {
+        context.eval("def power(x y) x ^ y; def same(x) x").expect("it is valid");
+        for (index, exponent) in exponents.iter().enumerate() {
+            let text = format!(
+                "def operator{index}(x) x ^ {exponent}
+                 def function{index}(x) pow(x, {exponent})
+                 def nested{index}(x) 1 * same(x + 0 * x) ^ {exponent} - -(x ^ {exponent})"
+            );
+            context.eval(&text).expect("it is valid");
+            let y: f64 = exponent.trim_matches(['(', ')']).parse().expect("a number");
+            for x in NUMBERS {
+                let expected = context.call("power", &[x, y]).expect("it returns");
+                for name in ["operator", "function"] {
+                    let result = context.call(&format!("{name}{index}"), &[x]).expect("it returns");
+                    assert!(
+                        is_same(result, expected),
+                        "{mode}: {x:e} ^ {exponent} is {expected:e}, not {result:e}"
+                    );
+                }
+                let base = x + 0.0 * x;
+                let twice = context.call("power", &[base, y]).expect("it returns") + expected;
+                let result = context.call(&format!("nested{index}"), &[x]).expect("it returns");
+                assert!(
+                    is_same(result, twice),
+                    "{mode}: {x:e} ^ {exponent} twice is {twice:e}, not {result:e}"
+                );
+            }
+        }
+    }
+}
+
+/// Returns what a tape or the IR of a function says.
+fn listing(arguments: &[&str], text: &str) -> String {
+    let ran = binary::feed(binary::kal().arg("emit").args(arguments).arg("-"), text.as_bytes());
+    assert_eq!((ran.code, ran.err()), (Some(0), ""), "{text}");
+    ran.out().to_owned()
+}
+
+#[test]
+fn constants_and_exact_powers_are_no_calls() {
+    let exact = ["x ^ 2", "pow(x, 2)", "x ^ -1", "x ^ 1", "x ^ 0.5", "(x + 1) ^ 2", "x * exp(-1.5) * 2 ^ 10"];
+    let called = ["x ^ 3", "2 ^ x", "x ^ -0.5", "exp(x)"];
+    for (bodies, calls) in [(&exact[..], false), (&called[..], true)] {
+        for body in bodies {
+            let text = format!("def f(x) {body}");
+            let ir = listing(&["ir"], &text);
+            assert_eq!(ir.contains("@\"kal$"), calls, "{body}: {ir}");
+            let tape = listing(&["tape"], &text);
+            let is_call = tape.contains("exp")
+                || tape.contains("pow")
+                || (tape.contains('^') && !tape.contains("^ 0.5"));
+            assert_eq!(is_call, calls, "{body}: {tape}");
+        }
+    }
 }

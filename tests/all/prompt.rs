@@ -287,7 +287,7 @@ fn every_definition_shows_its_own_tier() {
 #[test]
 fn every_stage_is_shown_where_programs_are_interpreted() {
     let folder = Folder::new("stages");
-    let typed = b"def f(x) x * 2\n:tape f\n:ir f\n:asm f\nf(21)\n:tape sin(1)\n:tape 1 +\n2\n";
+    let typed = b"def f(x) x * 2\n:tape f\n:ir f\n:asm f\nf(21)\n:tape def g(x) sin(x)\n:tape 1 +\n2\n";
     let mut command = kal();
     command.args(["repl", "--no-init", "--interpret"]).current_dir(folder.path());
     let ran = feed(&mut command, typed);

@@ -214,8 +214,7 @@ fn document() -> String {
          that everybody types are known without an import: `?pi`, `?min`, `:help functions`.\n\n\
          This page is written from the modules (`src/module/standard`). The examples are run by\n\
          the test suite, which also checks the accuracies against tables with 25 digits\n\
-         (`tests/accuracy`): *ulp* is a unit in the last place of the result. They hold with the\n\
-         mathematical functions of glibc 2.36 and newer.\n\n",
+         (`tests/accuracy`): *ulp* is a unit in the last place of the result.\n\n",
     );
     let modules = modules();
     for (module, _) in &modules {

@@ -19,6 +19,7 @@ impl<'c> IrLowering<'_, 'c> {
         match builtin {
             Builtin::Instruction(Intrinsic::Fmod) => self.binary(BinaryOp::Remainder),
             Builtin::Instruction(intrinsic) => self.intrinsic(intrinsic),
+            Builtin::Call(_) if builtin.is_pow() => self.binary(BinaryOp::Power),
             Builtin::Call(function) => {
                 let first = self.values.len().checked_sub(function.arity() as usize).ok_or_else(missing)?;
                 let value = self.pure_call(function, &self.values[first..])?;
@@ -47,6 +48,12 @@ impl<'c> IrLowering<'_, 'c> {
         let callee = self.declare(name, &[self.types.double.into()])?;
         self.values.push(result(self.builder.build_call(callee, &arguments, "")?)?);
         Ok(())
+    }
+
+    /// Returns the square root of a value.
+    pub(super) fn square_root(&self, value: FloatValue<'c>) -> Result<FloatValue<'c>> {
+        let callee = self.declare("llvm.sqrt", &[self.types.double.into()])?;
+        result(self.builder.build_call(callee, &[value.into()], "")?)
     }
 
     /// Replaces a NaN by 0 as a sign, which counts as positive; see

@@ -4,6 +4,7 @@
 use super::IrLowering;
 use crate::codegen::compiler::refusal::{Result, missing};
 use crate::host::PureFunction;
+use crate::host::power::ExactPower;
 use crate::syntax::operator::{BinaryOp, UnaryOp};
 use inkwell::FloatPredicate;
 use inkwell::values::{FloatValue, InstructionValue, IntValue};
@@ -65,13 +66,34 @@ impl<'c> IrLowering<'_, 'c> {
             BinaryOp::Multiply => self.builder.build_float_mul(left, right, "")?,
             BinaryOp::Divide => self.builder.build_float_div(left, right, "")?,
             BinaryOp::Remainder => self.builder.build_float_rem(left, right, "")?,
-            BinaryOp::Power => {
-                let pow = PureFunction::pow().ok_or_else(missing)?;
-                self.pure_call(pow, &[left, right])?
-            }
+            BinaryOp::Power => self.power(left, right)?,
             BinaryOp::And | BinaryOp::Or => return Err(missing()),
         };
         self.values.push(value);
         Ok(())
+    }
+
+    /// Lowers `^`, and calls of `pow`. A power of constants is one, whatever its exponent.
+    pub(super) fn power(&mut self, base: FloatValue<'c>, exponent: FloatValue<'c>) -> Result<FloatValue<'c>> {
+        let constant = exponent.get_constant().filter(|_| !base.is_const());
+        let Some(exact) = constant.and_then(|(exponent, _)| ExactPower::of(exponent)) else {
+            return self.pure_call(PureFunction::pow().ok_or_else(missing)?, &[base, exponent]);
+        };
+        let one = self.types.double.const_float(1.0);
+        Ok(match exact {
+            ExactPower::Same => base,
+            ExactPower::Square => self.builder.build_float_mul(base, base, "")?,
+            ExactPower::Reciprocal => self.builder.build_float_div(one, base, "")?,
+            ExactPower::Root => {
+                // As `root` of the host does.
+                let infinity = self.types.double.const_float(f64::INFINITY);
+                let negative = self.types.double.const_float(f64::NEG_INFINITY);
+                let positive = self.builder.build_float_add(base, self.types.double.const_zero(), "")?;
+                let root = self.square_root(positive)?;
+                let is_infinite =
+                    self.builder.build_float_compare(FloatPredicate::OEQ, base, negative, "")?;
+                self.builder.build_select(is_infinite, infinity, root, "")?.into_float_value()
+            }
+        })
     }
 }

@@ -1,0 +1,67 @@
+//! What a call costs, in each build and in the C library.
+
+use crate::exact::{Exact, FUNCTIONS};
+use crate::{Function, libm};
+use kal_math::Build;
+use std::hint::black_box;
+use std::time::Instant;
+
+const CALLS: usize = 4096;
+const REPETITIONS: usize = 60;
+
+/// Prints a table of nanoseconds a call: the least of many repetitions.
+pub(super) fn print(builds: &[Build], only: Option<&str>) {
+    println!("{:8} {:>9} {:>9} {:>9} {:>7}", "ns", "C library", "baseline", "FMA", "ratio");
+    let mut ratios = Vec::new();
+    for exact in FUNCTIONS.iter().filter(|exact| only.is_none_or(|name| name == exact.name)) {
+        let arguments = arguments(exact);
+        let of_c = libm::named(exact.name, exact.is_binary());
+        let functions: Vec<Function> = std::iter::once(of_c)
+            .chain(builds.iter().map(|build| Function::named(exact.name, *build)))
+            .collect();
+        let mut best = vec![f64::INFINITY; functions.len()];
+        // In turns, so that what else the machine does falls on all of them.
+        for _ in 0..REPETITIONS {
+            for (function, best) in functions.iter().zip(&mut best) {
+                *best = best.min(time(function, &arguments));
+            }
+        }
+        let fastest = best.last().copied().unwrap_or(f64::NAN);
+        let ratio = fastest / best[0];
+        ratios.push((ratio, exact.name));
+        let times: String = best.iter().map(|time| format!(" {time:>9.1}")).collect();
+        println!("{:8}{times} {ratio:>7.2}", exact.name);
+    }
+    let mean = (ratios.iter().map(|(ratio, _)| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+    let worst = ratios.iter().max_by(|left, right| left.0.total_cmp(&right.0));
+    println!("geometric mean {mean:.2}, worst {worst:.2?}");
+}
+
+fn time(function: &Function, arguments: &[[f64; 2]]) -> f64 {
+    let begin = Instant::now();
+    let mut sum = 0.0;
+    match function {
+        Function::One(function) => arguments.iter().for_each(|[x, _]| sum += function(black_box(*x))),
+        Function::Two(function) => arguments.iter().for_each(|[x, y]| sum += function(black_box(*x), *y)),
+    }
+    black_box(sum);
+    begin.elapsed().as_secs_f64() * 1e9 / arguments.len() as f64
+}
+
+/// Returns arguments of the size that programs use, in no order.
+fn arguments(exact: &Exact) -> Vec<[f64; 2]> {
+    let (low, high) = match exact.name {
+        "acos" | "asin" | "atanh" => (-1.0, 1.0),
+        "acosh" => (1.0, 20.0),
+        "log" | "log2" | "log10" | "log1p" | "pow" => (0.0, 100.0),
+        "erfc" | "erf" => (-4.0, 4.0),
+        "tgamma" | "lgamma" => (0.0, 30.0),
+        _ => (-10.0, 10.0),
+    };
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    (0..CALLS).map(|_| [low + (high - low) * next(), -10.0 + 20.0 * next()]).collect()
+}

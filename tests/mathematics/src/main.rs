@@ -1,0 +1,130 @@
+//! Compares the functions of `kal-math` with MPFR, which computes them to any precision.
+//!
+//! `make mathematics` tries a million arguments of each function in each build and says how
+//! many results are not the double nearest to the exact value. `-- --write FILE` writes some
+//! of the arguments with their results as well, for the tests that have no MPFR: a part of
+//! them is such that the C library of this machine returns another double. `-- --cost`
+//! measures what calls cost instead. A name limits all this to one function.
+
+mod arguments;
+mod cost;
+mod exact;
+mod libm;
+
+use arguments::Arguments;
+use exact::{Exact, FUNCTIONS};
+use kal_math::{BinaryFunction, Build, UnaryFunction};
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::time::Instant;
+use std::{env, fs};
+
+/// How many arguments of a function are written whose results the C library has wrong, and
+/// how many others.
+const WRITTEN: (usize, usize) = (60, 60);
+
+fn main() -> ExitCode {
+    let mut count = 1_000_000;
+    let (mut file, mut only, mut measures) = (None, None, false);
+    let mut given = env::args().skip(1);
+    while let Some(argument) = given.next() {
+        match argument.as_str() {
+            "--cost" => measures = true,
+            "--write" => file = given.next(),
+            "--count" => count = given.next().and_then(|text| text.parse().ok()).expect("a number"),
+            name => only = Some(name.to_owned()),
+        }
+    }
+    let builds: Vec<Build> = Build::ALL.into_iter().filter(|build| build.is_supported()).collect();
+    if measures {
+        cost::print(&builds, only.as_deref());
+        return ExitCode::SUCCESS;
+    }
+    println!("{count} arguments each, builds {builds:?}");
+    println!("{:8} {:>5} {:>12} {:>10}", "", "wrong", "C library", "seconds");
+    let (mut wrong, mut written) = (0, String::new());
+    for exact in FUNCTIONS.iter().filter(|exact| only.as_deref().is_none_or(|name| name == exact.name)) {
+        let begin = Instant::now();
+        let found = check(exact, &builds, count);
+        let percent = found.wrong_of_c as f64 * 100.0 / count as f64;
+        let seconds = begin.elapsed().as_secs_f64();
+        println!("{:8} {:>5} {percent:>10.4} % {seconds:>10.1}", exact.name, found.wrong);
+        wrong += found.wrong;
+        written += &found.lines;
+    }
+    if let Some(file) = file {
+        fs::write(file, written).expect("the file is writable");
+    }
+    if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What the check of a function has found.
+#[derive(Default)]
+struct Found {
+    /// Results of any build that are not the nearest double.
+    wrong: usize,
+    /// Results of the C library that are not.
+    wrong_of_c: usize,
+    /// Lines of the file for other tests.
+    lines: String,
+}
+
+fn check(exact: &Exact, builds: &[Build], count: usize) -> Found {
+    let functions: Vec<Function> = builds.iter().map(|build| Function::named(exact.name, *build)).collect();
+    let of_c = libm::named(exact.name, exact.is_binary());
+    let (mut found, mut left) = (Found::default(), WRITTEN);
+    // Every so many of the others is written.
+    let distance = count / WRITTEN.1;
+    for (index, [x, y]) in Arguments::of(exact.name).take(count).enumerate() {
+        let nearest = exact.nearest(x, y);
+        for (function, build) in functions.iter().zip(builds) {
+            let result = function.call(x, y);
+            if !is_same(result, nearest) {
+                found.wrong += 1;
+                if found.wrong <= 10 {
+                    println!("{}({x:e}, {y:e}) is {nearest:e}, not {result:e} ({build:?})", exact.name);
+                }
+            }
+        }
+        let is_wrong_of_c = !is_same(of_c.call(x, y), nearest);
+        found.wrong_of_c += usize::from(is_wrong_of_c);
+        let place = if is_wrong_of_c { &mut left.0 } else { &mut left.1 };
+        if *place > 0 && (is_wrong_of_c || index % distance == distance / 2) {
+            *place -= 1;
+            let _ = write!(found.lines, "{} {:016x}", exact.name, x.to_bits());
+            if exact.is_binary() {
+                let _ = write!(found.lines, " {:016x}", y.to_bits());
+            }
+            let _ = writeln!(found.lines, " {:016x}", nearest.to_bits());
+        }
+    }
+    found
+}
+
+/// Returns whether two results are the same: all NaNs are.
+fn is_same(left: f64, right: f64) -> bool {
+    left.to_bits() == right.to_bits() || (left.is_nan() && right.is_nan())
+}
+
+/// A function of doubles. One of one double does not look at the second.
+enum Function {
+    One(extern "C" fn(f64) -> f64),
+    Two(extern "C" fn(f64, f64) -> f64),
+}
+
+impl Function {
+    fn named(name: &str, build: Build) -> Self {
+        let one = UnaryFunction::ALL.iter().find(|function| function.name() == name);
+        let two = BinaryFunction::ALL.iter().find(|function| function.name() == name);
+        one.and_then(|one| Some(Self::One(one.of(build)?)))
+            .or_else(|| Some(Self::Two(two?.of(build)?)))
+            .unwrap_or_else(|| panic!("`kal-math` has no {name}"))
+    }
+
+    fn call(&self, x: f64, y: f64) -> f64 {
+        match self {
+            Self::One(function) => function(x),
+            Self::Two(function) => function(x, y),
+        }
+    }
+}
