@@ -145,7 +145,7 @@ impl<'t> Parser<'t> {
         let Some(from) = self.begun.checked_sub(2) else { return false };
         self.tokens.terminals()[self.begun] == Terminal::Import
             && self.tokens.text(from) == "from"
-            && self.line_end(from) > self.begun
+            && self.are_on_one_line(from, self.begun)
     }
 
     fn read_item(&mut self, operators: &Operators) -> Option<Result<Item, SyntaxErrors>> {
@@ -314,10 +314,18 @@ impl<'t> Parser<'t> {
     /// Returns the token after the parentheses in which a `;` stands at token `at`, if they
     /// are closed on its line.
     fn after_parentheses(&self, at: usize) -> Option<usize> {
+        /// Longer ones are not looked for.
+        const LONGEST: usize = 256;
         let separator = self.tokens.terminals().get(at)?;
         let open = *self.builder.open_parentheses.last()? as usize;
-        let closing = || self.closing(open, ("(", ")"), self.line_end(at) - open).ok();
-        (*separator == Terminal::Semicolon).then(closing).flatten().map(|closing| closing + 1)
+        let closing = || self.closing(open, ("(", ")"), LONGEST).ok();
+        let closing = (*separator == Terminal::Semicolon).then(closing).flatten()?;
+        self.are_on_one_line(open, closing).then_some(closing + 1)
+    }
+
+    fn are_on_one_line(&self, one: usize, other: usize) -> bool {
+        let between = self.tokens.span(one).end as usize..self.tokens.span(other).start as usize;
+        !self.tokens.source().text()[between].contains('\n')
     }
 
     /// Returns the first token after the line of token `at`.

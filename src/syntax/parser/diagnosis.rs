@@ -96,10 +96,8 @@ impl SyntaxFailure {
         let word = |token: usize| {
             (tokens.terminals().get(token) == Some(&Terminal::Identifier)).then(|| tokens.span(token))
         };
-        let is_in_expression = self.expected.contains(Expected::terminal(Terminal::RightParenthesis))
-            || self.expected.has(Some(Terminal::Then))
-            || self.expected.has(Some(Terminal::Else))
-            || self.expected.has(Some(Terminal::In));
+        let ends = [Terminal::RightParenthesis, Terminal::Then, Terminal::Else, Terminal::In];
+        let is_in_expression = ends.into_iter().any(|end| self.expected.contains(Expected::terminal(end)));
         let is_call = tokens.terminals().get(self.at) == Some(&Terminal::LeftParenthesis);
         let before = self.previous(start).and_then(word).filter(|_| !is_call);
         if !is_in_expression || self.is_in_head(tokens, start) {
@@ -222,13 +220,16 @@ impl SyntaxFailure {
 
     /// Returns what to write instead of a `;` inside parentheses that are closed on its line.
     fn separator_inside(self, tokens: &Tokens) -> Option<String> {
-        let is_separator = tokens.terminals().get(self.at) == Some(&Terminal::Semicolon);
-        let rest =
-            &tokens.source().text()[tokens.span(self.at.min(tokens.len().checked_sub(1)?)).end as usize..];
-        let line = rest.lines().next().unwrap_or("").split('#').next().unwrap_or("");
-        let closes = line.matches(')').count() > line.matches('(').count();
+        /// Longer lines are not looked at.
+        const LONGEST: usize = 256;
+        if tokens.terminals().get(self.at) != Some(&Terminal::Semicolon) {
+            return None;
+        }
+        let rest = tokens.source().text()[tokens.span(self.at).end as usize..].chars();
+        let line = rest.take(LONGEST).take_while(|each| !matches!(each, '\n' | '#'));
+        let open = line.fold(0, |open, each| open + i32::from(each == '(') - i32::from(each == ')'));
         let help = "a comma separates arguments, and `a : b` evaluates both: `;` ends an item";
-        (is_separator && closes).then(|| help.to_owned())
+        (open < 0).then(|| help.to_owned())
     }
 
     /// Returns whether a comma is missing after a text.
