@@ -83,6 +83,11 @@ impl<'a> Draft<'a> {
         Self::empty(engine, Some(outer), outer.poll()).filled(std::slice::from_ref(source), engine, operators)
     }
 
+    /// Returns whether a name is that of a function of the host.
+    fn is_of_the_host(&self, name: Name) -> bool {
+        self.hosts.get(name).is_some() || self.hosts.foreign(name).is_some()
+    }
+
     fn empty(engine: &'a Engine, outer: Option<&'a dyn Environment>, poll: Poll) -> Self {
         Self {
             engine,

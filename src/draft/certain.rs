@@ -98,10 +98,6 @@ impl Draft<'_> {
         None
     }
 
-    pub(super) fn is_of_the_host(&self, name: Name) -> bool {
-        self.hosts.get(name).is_some() || self.hosts.foreign(name).is_some()
-    }
-
     /// Returns the error for a call that fails in the run of `outermost`.
     fn failure(&self, fatal: &Fatal<'_>, outermost: &Arc<CheckedFunction>) -> Diagnostic {
         let Fatal { caller, callee, found } = fatal;
