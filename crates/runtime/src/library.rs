@@ -203,8 +203,9 @@ pub unsafe extern "C" fn kal_library_call_here(
         }
         // SAFETY: as the caller says.
         let arguments = unsafe { slice::from_raw_parts(arguments, count as usize) };
-        // SAFETY: only this thread knows it, and frees it at its end.
-        unsafe { with(context, |context| context.call(function as usize, arguments)) }
+        // SAFETY: only this thread knows it, frees it at its end, and a call does not lead back here.
+        let context = unsafe { &mut (*context).context };
+        context.call(function as usize, arguments).map_err(|error| described(&error))
     })
 }
 
