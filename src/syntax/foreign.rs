@@ -3,7 +3,7 @@
 //!
 //! Nothing here is grammar. It is consulted when an operator turns out to be
 //! undefined, so never for a program that defines the operator. It uses only
-//! the source text. Words are in [`word`](mod@word).
+//! the source text. Words are in `foreign::word`.
 
 mod line;
 mod word;

@@ -417,7 +417,7 @@ impl StoredText {
         (*self.bytes).as_ref().get(at..at + HASH)
     }
 
-    /// Returns the [signature](CheckedFunction::signature) of the definition that an item is,
+    /// Returns the signature of the definition that an item is,
     /// and the number of its nodes.
     pub(super) fn size_of(&self, item: usize) -> Option<(u32, u32)> {
         if let Some(function) = self.changed(item).and_then(|changed| changed.item.function()) {
