@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code)]
 
+use std::mem::ManuallyDrop;
+use std::ptr;
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -264,11 +266,13 @@ impl PlacedCode {
         self.slab.name(Address::new(self.address().get() + offset), size, name);
     }
 
-    /// Returns a number for it, which owns it from now on, and a handle to the slab.
+    /// Returns a number for it, which owns it from now on. It does not keep the slab: another
+    /// handle to that has to be there for as long.
     pub fn into_handle(self) -> u64 {
-        let handle = self.range.handle();
-        std::mem::forget(self);
-        handle
+        let placed = ManuallyDrop::new(self);
+        // SAFETY: nothing uses the field again, and it is not dropped a second time.
+        drop(unsafe { ptr::read(&raw const placed.slab) });
+        placed.range.handle()
     }
 
     /// Returns the room of a [handle](Self::into_handle), which must not be used again.
