@@ -262,6 +262,22 @@ impl Context {
         result
     }
 
+    /// Runs a source up to its first error.
+    ///
+    /// # Errors
+    /// What is wrong with it; earlier items stay in effect.
+    pub(crate) fn run_all(&mut self, source: &Source) -> Result<(), Error> {
+        let mut result = Ok(());
+        let _ = self.run_for_values(source, &mut |_, outcome| match outcome {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(error) => {
+                result = Err(error);
+                ControlFlow::Break(())
+            }
+        });
+        result
+    }
+
     /// Runs a source, item by item, and passes the outcome of every item to
     /// `each` until that breaks. After an item that is refused or fails, the
     /// next one can still be run.

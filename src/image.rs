@@ -341,14 +341,7 @@ fn read(bytes: &[u8]) -> Result<ImageParts, Damage> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processor::Processor;
-
-    fn features(text: &str) -> FeatureSet {
-        match text.parse() {
-            Ok(Processor::Portable(features)) => features,
-            other => panic!("{text}: {other:?}"),
-        }
-    }
+    use crate::processor::features;
 
     fn image() -> Vec<u8> {
         let info =

@@ -10,7 +10,6 @@ use crate::image::{ImageInfo, ImageSource, target_of, write};
 use crate::processor::{FeatureSet, Processor};
 use crate::source::Source;
 use crate::tier::TierUp;
-use std::ops::ControlFlow;
 
 /// Makes an image of programs and the modules that they import. Nothing of them is run:
 /// what they would call is compiled, for each kind of processor.
@@ -152,15 +151,7 @@ fn prepare(engine: &Engine, sources: &[Source], wanted: Wanted<'_>) -> Result<Ve
     let mut unknown: Option<Vec<String>> = None;
     for source in sources {
         let mut context = engine.context()?;
-        let mut result = Ok(());
-        let _ = context.run(source, &mut |_, outcome| match outcome {
-            Ok(_) => ControlFlow::Continue(()),
-            Err(error) => {
-                result = Err(error);
-                ControlFlow::Break(())
-            }
-        });
-        result?;
+        context.run_all(source)?;
         match wanted {
             Wanted::Reached => {}
             Wanted::All => context.prepare_all()?,

@@ -189,16 +189,18 @@ impl FromStr for Processor {
     }
 }
 
+/// Returns the features of a portable processor.
+#[cfg(test)]
+pub(crate) fn features(text: &str) -> FeatureSet {
+    match text.parse() {
+        Ok(Processor::Portable(features)) => features,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn features(text: &str) -> FeatureSet {
-        match text.parse() {
-            Ok(Processor::Portable(features)) => features,
-            other => panic!("{text}: {other:?}"),
-        }
-    }
 
     #[test]
     fn processors_are_written_as_they_are_read() {

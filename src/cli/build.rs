@@ -1,7 +1,7 @@
 //! `kal build`: executables, and libraries for C.
 
-use super::c_library::CLibrary;
-use super::image::{AheadArguments, ahead};
+use super::c_library::{CLibrary, CLibraryError};
+use super::image::{AheadArguments, BuildError, ahead};
 use super::linking::{LinkArguments, Linked, link};
 use super::options::CommonOptions;
 use crate::image_builder::Wanted;
@@ -44,11 +44,8 @@ pub(super) fn build(arguments: &BuildArguments, options: &CommonOptions, reporte
         executable(arguments, options, reporter)
     };
     match built {
-        Ok(exit) => exit,
-        Err(problem) => {
-            reporter.problem(&problem);
-            Exit::Failed
-        }
+        Ok(()) => Exit::Fine,
+        Err(error) => error.report(reporter),
     }
 }
 
@@ -56,44 +53,34 @@ fn executable(
     arguments: &BuildArguments,
     options: &CommonOptions,
     reporter: &mut Reporter,
-) -> Result<Exit, String> {
-    let source = read(&arguments.file).map_err(|error| error.to_string())?;
-    let Some(built) = ahead(&arguments.ahead, &[source], true, None, options, reporter) else {
-        return Ok(Exit::Failed);
-    };
-    link(&built.bytes, Linked::Executable, &arguments.output, &arguments.linking)
-        .map_err(|error| error.to_string())?;
-    Ok(Exit::Fine)
+) -> Result<(), BuildError> {
+    let source = read(&arguments.file).map_err(BuildError::of)?;
+    let built = ahead(&arguments.ahead, &[source], true, None, options, reporter)?;
+    link(&built.bytes, Linked::Executable, &arguments.output, &arguments.linking).map_err(BuildError::of)
 }
 
 fn library(
     arguments: &BuildArguments,
     options: &CommonOptions,
     reporter: &mut Reporter,
-) -> Result<Exit, String> {
-    let source = read(&arguments.file).map_err(|error| error.to_string())?;
-    let engine = options.engine(&[]).map_err(|error| error.to_string())?;
+) -> Result<(), BuildError> {
+    let source = read(&arguments.file).map_err(BuildError::of)?;
+    let engine = options.engine(&[]).map_err(BuildError::of)?;
     let header = arguments.header.clone().unwrap_or_else(|| arguments.output.with_extension("h"));
-    let library = match CLibrary::new(&source, &engine, &arguments.export, &arguments.output, &header) {
-        Ok(library) => library,
-        Err(super::c_library::CLibraryError::Mistakes(mistakes)) => {
-            reporter.diagnostics(&mistakes);
-            return Ok(Exit::Failed);
-        }
-        Err(error) => return Err(error.to_string()),
-    };
+    let library = CLibrary::new(&source, &engine, &arguments.export, &arguments.output, &header);
+    let library = library.map_err(|error| match error {
+        CLibraryError::Mistakes(mistakes) => BuildError::Mistakes(mistakes),
+        error => BuildError::of(error),
+    })?;
     let wanted = Wanted::Named(&library.functions);
-    let Some(built) = ahead(&arguments.ahead, &[source], true, Some(wanted), options, reporter) else {
-        return Ok(Exit::Failed);
-    };
+    let built = ahead(&arguments.ahead, &[source], true, Some(wanted), options, reporter)?;
     let header_name = header.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let linked = Linked::Library {
         source: &library.source,
         header: (&header_name, &library.header),
         exports: &library.symbols,
     };
-    link(&built.bytes, linked, &arguments.output, &arguments.linking).map_err(|error| error.to_string())?;
+    link(&built.bytes, linked, &arguments.output, &arguments.linking).map_err(BuildError::of)?;
     write_atomically(&header, library.header.as_bytes())
-        .map_err(|error| format!("{}: {error}", header.display()))?;
-    Ok(Exit::Fine)
+        .map_err(|error| BuildError::Problem(format!("{}: {error}", header.display())))
 }

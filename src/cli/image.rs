@@ -3,6 +3,7 @@
 use super::linking::{LinkArguments, Linked, link};
 use super::options::{CommonOptions, load_image};
 use crate::Processor;
+use crate::diagnostic::Diagnostic;
 use crate::image::Image;
 use crate::image_builder::{BuiltImage, ImageBuilder, Wanted};
 use crate::source::Source;
@@ -60,43 +61,62 @@ pub(super) struct ImageArguments {
     sources: Vec<PathBuf>,
 }
 
+/// Why something is not built.
+pub(super) enum BuildError {
+    /// For people.
+    Problem(String),
+    /// The program is refused.
+    Program(crate::Error),
+    /// The program has mistakes.
+    Mistakes(Vec<Diagnostic>),
+}
+
+impl BuildError {
+    /// Returns the error that says that.
+    pub(super) fn of(error: impl std::fmt::Display) -> Self {
+        Self::Problem(error.to_string())
+    }
+
+    /// Reports it. Returns how the command ends.
+    pub(super) fn report(self, reporter: &mut Reporter) -> Exit {
+        match self {
+            Self::Problem(problem) => reporter.problem(&problem),
+            Self::Program(error) => reporter.error(&error),
+            Self::Mistakes(mistakes) => reporter.diagnostics(&mistakes),
+        }
+        Exit::Failed
+    }
+}
+
 /// Executes `kal image`.
 pub(super) fn image(command: &ImageCommand, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
     match command {
-        ImageCommand::Build(arguments) => build(arguments, options, reporter),
+        ImageCommand::Build(arguments) => match build(arguments, options, reporter) {
+            Ok(()) => Exit::Fine,
+            Err(error) => error.report(reporter),
+        },
         ImageCommand::Info { file } => match load_image(file) {
             Ok(image) => reporter.printed(report::print(described(&image).as_bytes()), Exit::Fine),
-            Err(problem) => {
-                reporter.problem(&problem);
-                Exit::Failed
-            }
+            Err(problem) => BuildError::Problem(problem).report(reporter),
         },
     }
 }
 
-fn build(arguments: &ImageArguments, options: &CommonOptions, reporter: &mut Reporter) -> Exit {
+fn build(
+    arguments: &ImageArguments,
+    options: &CommonOptions,
+    reporter: &mut Reporter,
+) -> Result<(), BuildError> {
     let sources: Result<Vec<Source>, _> = arguments.sources.iter().map(|path| read(path)).collect();
-    let sources = match sources {
-        Ok(sources) => sources,
-        Err(error) => {
-            reporter.problem(&error.to_string());
-            return Exit::Failed;
-        }
-    };
-    let Some(built) = ahead(&arguments.ahead, &sources, false, None, options, reporter) else {
-        return Exit::Failed;
-    };
-    match link(&built.bytes, Linked::Image, &arguments.output, &arguments.linking) {
-        Ok(()) => Exit::Fine,
-        Err(error) => {
-            reporter.problem(&error.to_string());
-            Exit::Failed
-        }
-    }
+    let sources = sources.map_err(BuildError::of)?;
+    let built = ahead(&arguments.ahead, &sources, false, None, options, reporter)?;
+    link(&built.bytes, Linked::Image, &arguments.output, &arguments.linking).map_err(BuildError::of)
 }
 
-/// Compiles sources ahead: what the arguments say, or else what is `wanted`. `None` if that
-/// fails, which is reported.
+/// Compiles sources ahead: what the arguments say, or else what is `wanted`.
+///
+/// # Errors
+/// Why they are not.
 pub(super) fn ahead(
     arguments: &AheadArguments,
     sources: &[Source],
@@ -104,52 +124,23 @@ pub(super) fn ahead(
     wanted: Option<Wanted<'_>>,
     options: &CommonOptions,
     reporter: &mut Reporter,
-) -> Option<BuiltImage> {
-    match try_ahead(arguments, sources, is_program, wanted, options, reporter) {
-        Ok(built) => Some(built),
-        Err(AheadError::Problem(problem)) => {
-            reporter.problem(&problem);
-            None
-        }
-        Err(AheadError::Program(error)) => {
-            reporter.error(&error);
-            None
-        }
-    }
-}
-
-/// Why sources are not compiled ahead.
-enum AheadError {
-    /// For people.
-    Problem(String),
-    /// What is wrong with them.
-    Program(crate::Error),
-}
-
-fn try_ahead(
-    arguments: &AheadArguments,
-    sources: &[Source],
-    is_program: bool,
-    wanted: Option<Wanted<'_>>,
-    options: &CommonOptions,
-    reporter: &mut Reporter,
-) -> Result<BuiltImage, AheadError> {
+) -> Result<BuiltImage, BuildError> {
     let threads = arguments.threads.map_or_else(usual_threads, usize::from);
     let config = options.config(&[]).workers(threads);
     let mut builder = ImageBuilder::new(config).is_program(is_program);
     for target in arguments.target.split(';').map(str::trim).filter(|target| !target.is_empty()) {
         let processor: Processor =
-            target.parse().map_err(|error| AheadError::Problem(format!("--target: {error}")))?;
+            target.parse().map_err(|error| BuildError::Problem(format!("--target: {error}")))?;
         builder = builder.processor(processor);
     }
     let traced = arguments.trace.as_deref().map(|path| traced(path, reporter)).transpose();
-    let traced = traced.map_err(AheadError::Problem)?;
+    let traced = traced.map_err(BuildError::Problem)?;
     let wanted = match (&traced, wanted) {
         (Some(names), _) => Wanted::Named(names),
         (None, _) if arguments.all => Wanted::All,
         (None, wanted) => wanted.unwrap_or(Wanted::Reached),
     };
-    let built = builder.build(sources, wanted).map_err(AheadError::Program)?;
+    let built = builder.build(sources, wanted).map_err(BuildError::Program)?;
     for name in &built.unknown {
         reporter.line(&format!("warning: the trace names `{name}`, which no program defines"));
     }

@@ -188,14 +188,19 @@ impl Compiler {
     /// Sets what is compiled for. Target machines are made again if it changes.
     fn make_for(&mut self, processor: Processor) {
         if self.processor != processor {
-            *self = Self { largest: self.largest, processor, ..Self::new() };
+            self.renew(processor);
         }
+    }
+
+    /// Begins again with a new LLVM context, for that processor.
+    fn renew(&mut self, processor: Processor) {
+        *self = Self { largest: self.largest, processor, ..Self::new() };
     }
 
     fn refresh(&mut self) {
         self.modules += 1;
         if self.modules > MODULES_PER_CONTEXT {
-            *self = Self { largest: self.largest, processor: self.processor, ..Self::new() };
+            self.renew(self.processor);
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Saving a context, and going on with it in another process.
 
-use super::{Context, Error, IfUnchanged, Interest};
+use super::{Context, Error};
 use crate::saved_session::SavedSession;
 use crate::source::Source;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A context as bytes.
@@ -73,7 +72,7 @@ impl Context {
         // Reading it again is what shows that it can be resumed.
         let mut copy = self.engine.context()?;
         self.engine.begin_session(&script);
-        let pack = copy.read_script(&script).map(|()| {
+        let pack = copy.run_all(&script).map(|()| {
             let functions: Vec<_> = self.world.functions().cloned().collect();
             self.engine.pack_session(&script, &functions)
         });
@@ -106,24 +105,11 @@ impl Context {
             Some(_) if pack.is_empty() => None,
             Some(_) => self.engine.resume_session(&script, pack).err(),
         };
-        self.read_script(&script)?;
+        self.run_all(&script)?;
         for (name, bits) in variables.unwrap_or_default() {
             // What is not declared any more is in a module that has changed.
             let _ = self.set_variable(&name, f64::from_bits(bits));
         }
         Ok(Resumed { without_code })
-    }
-
-    fn read_script(&mut self, script: &Source) -> Result<(), Error> {
-        let mut result = Ok(());
-        let _ = self.items(script, IfUnchanged::Replace, Interest::Shown, &mut |_, outcome| match outcome {
-            Ok(_) => ControlFlow::Continue(()),
-            Err(error) => {
-                result = Err(error);
-                ControlFlow::Break(())
-            }
-        });
-        self.submit();
-        result
     }
 }

@@ -11,7 +11,6 @@ use crate::image::Image;
 use crate::interrupt::InterruptHandle;
 use crate::name::HeldName;
 use crate::runtime::CallArguments;
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// A library that contexts can be made of, on any thread.
@@ -55,15 +54,7 @@ impl Library {
     ) -> Result<LibraryContext, Error> {
         let mut context = self.engine.context()?;
         let source = self.image.program().ok_or_else(|| Error::ImageRequired("it has no text".into()))?;
-        let mut result = Ok(());
-        let _ = context.run(source, &mut |_, outcome| match outcome {
-            Ok(_) => ControlFlow::Continue(()),
-            Err(error) => {
-                result = Err(error);
-                ControlFlow::Break(())
-            }
-        });
-        result?;
+        context.run_all(source)?;
         let functions =
             functions.map(|(name, arity)| context.handle(name, arity)).collect::<Result<_, _>>()?;
         Ok(LibraryContext { context, functions })

@@ -2,6 +2,7 @@
 //! run where there is no Kal.
 
 use crate::binary::{Ran, directory, files, finish, in_parallel, kal};
+use crate::transcripts::{fenced, fits};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -346,26 +347,6 @@ fn executables_and_libraries_need_only_the_system() {
     }
 }
 
-/// Returns the blocks of a page: their languages and lines.
-fn blocks(page: &str) -> Vec<(&str, Vec<&str>)> {
-    let mut blocks = Vec::new();
-    let mut open: Option<(&str, Vec<&str>)> = None;
-    for line in page.lines() {
-        match (line.strip_prefix("```"), &mut open) {
-            (Some(language), None) => open = Some((language, Vec::new())),
-            (Some(_), Some(_)) => blocks.extend(open.take()),
-            (None, Some((_, lines))) => lines.push(line),
-            (None, None) => {}
-        }
-    }
-    blocks
-}
-
-/// Returns whether a line is as expected; `…` at its end is anything.
-fn matches(expected: &str, found: &str) -> bool {
-    expected.strip_suffix('…').map_or(expected == found, |start| found.starts_with(start))
-}
-
 #[test]
 fn what_the_page_about_images_shows_is_what_happens() {
     let folder = Folder::new();
@@ -373,13 +354,13 @@ fn what_the_page_about_images_shows_is_what_happens() {
     let path = format!("{}:{}", folder.0.path().display(), std::env::var("PATH").unwrap_or_default());
     let page = std::fs::read_to_string(directory("docs/images.md")).expect("there is one");
     let mut commands = 0;
-    for (language, lines) in blocks(&page) {
+    for (language, text) in fenced(&page) {
         if language != "console" {
-            let name = lines[0].trim_matches(['#', '/', '*', ' ']);
-            folder.write(name, &(lines.join("\n") + "\n"));
+            let first = text.lines().next().unwrap_or_default();
+            folder.write(first.trim_matches(['#', '/', '*', ' ']), text);
             continue;
         }
-        let mut lines = lines.into_iter().peekable();
+        let mut lines = text.lines().peekable();
         while let Some(command) = lines.next() {
             let command = command.strip_prefix("$ ").expect("a command comes first");
             let mut expected = Vec::new();
@@ -391,7 +372,7 @@ fn what_the_page_about_images_shows_is_what_happens() {
             let ran = finish(shell.env("KAL_CACHE", "off").args(["-c", command]));
             let found: Vec<&str> = ran.out().lines().collect();
             let is_same = found.len() == expected.len()
-                && expected.iter().zip(&found).all(|(expected, found)| matches(expected, found));
+                && expected.iter().zip(&found).all(|(expected, found)| fits(found, expected));
             assert!(is_same && ran.code == Some(0) && ran.err().is_empty(), "{command}: {ran:?}");
             commands += 1;
         }

@@ -72,7 +72,7 @@ pub fn typed(entries: &[Entry]) -> String {
 }
 
 /// Returns whether a line is as expected.
-fn fits(line: &str, expected: &str) -> bool {
+pub fn fits(line: &str, expected: &str) -> bool {
     let mut parts = expected.split('…');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = line.strip_prefix(first) else { return false };
@@ -118,10 +118,14 @@ fn replay(document: &str, folder: &Folder) -> Vec<Entry> {
     entries(ran.out().lines().filter(is_of_the_input))
 }
 
+/// Returns the fenced blocks of a document: the language and the text of each.
+pub fn fenced(document: &str) -> impl Iterator<Item = (&str, &str)> {
+    document.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'))
+}
+
 /// Returns the blocks of a document that are transcripts.
 fn blocks(document: &str) -> Vec<&str> {
-    let fenced = document.split("```").skip(1).step_by(2);
-    let texts = fenced.filter_map(|block| block.strip_prefix("text\n"));
+    let texts = fenced(document).filter(|(language, _)| *language == "text").map(|(_, text)| text);
     texts.filter(|text| text.starts_with(PROMPT)).collect()
 }
 
